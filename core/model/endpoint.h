@@ -1,0 +1,64 @@
+// One endpoint of a service, as a registry sees it (istiod: pilot/pkg/model/service.go, IstioEndpoint).
+//
+// A mesh has many endpoints that differ in little but their address, so what they share is a profile of its own; a
+// registry should hand the same profile to all endpoints of a workload.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/model/service.h"
+
+namespace wavetank::pilot {
+
+struct Locality {
+  std::string label;  // "region/zone/subzone", parts may be missing
+  ClusterId cluster;
+  friend auto operator<=>(const Locality&, const Locality&) = default;
+};
+
+// istiod: HealthStatus; the numbers are those of the golden files' shards.json minus their zero.
+enum class HealthStatus : uint8_t { kHealthy, kUnhealthy, kDraining };
+
+inline constexpr std::string_view kDisabledTlsMode = "disabled";
+inline constexpr std::string_view kMutualTlsMode = "istio";
+
+struct EndpointProfile {
+  Labels labels;
+  std::string service_port_name;
+  std::string service_account;  // SPIFFE URI
+  NetworkId network;
+  Locality locality;
+  std::string tls_mode;  // kDisabledTlsMode, kMutualTlsMode or the pod's own
+  std::string ns;
+  std::string workload_name;
+  std::string host_name, sub_domain;  // headless pods
+  std::string node_name;
+  bool discoverable_in_same_cluster_only = false;  // EndpointDiscoverabilityPolicy
+  friend bool operator==(const EndpointProfile&, const EndpointProfile&) = default;
+};
+
+struct IstioEndpoint {
+  std::string address;  // IP, host name of a DNS ServiceEntry endpoint, or "unix://path"
+  uint32_t endpoint_port = 0;
+  uint32_t lb_weight = 0;  // 0: not set
+  HealthStatus health = HealthStatus::kHealthy;
+  std::shared_ptr<const EndpointProfile> profile;
+
+  const EndpointProfile& p() const { return *profile; }
+  friend bool operator==(const IstioEndpoint& a, const IstioEndpoint& b) {
+    return a.address == b.address && a.endpoint_port == b.endpoint_port && a.lb_weight == b.lb_weight &&
+           a.health == b.health && (a.profile == b.profile || *a.profile == *b.profile);
+  }
+};
+
+// A service, one of its ports and one endpoint of it (istiod: ServiceInstance).
+struct ServiceInstance {
+  ServiceRef service;
+  Port service_port;
+  IstioEndpoint endpoint;
+};
+
+}  // namespace wavetank::pilot
