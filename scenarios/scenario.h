@@ -1,0 +1,137 @@
+// A scenario: a world, a timeline of waves, the traffic meanwhile, and what must be true. Read from YAML
+// (scenarios/README.md is the manual, scenarios/scenario.schema.json the schema for editors).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::scenario {
+
+struct NodeSpec {
+  std::string name, region, zone;
+};
+
+struct ClusterSpec {
+  std::string name;     // the API server's name and the cluster ID
+  std::string network;  // the network its pods are attached to in the modelled world
+  // The cluster whose istiod serves this one's proxies; its own name for a primary.
+  std::string control_plane;
+  std::string pod_cidr, service_cidr, load_balancer_cidr;
+  bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
+  std::vector<NodeSpec> nodes;
+  std::vector<std::string> manifests;  // files or directories, resolved against the scenario's folder
+  bool primary() const { return control_plane == name; }
+};
+
+struct LinkSpec {
+  std::string a, b;  // networks; equal for the inside of one
+  Duration latency = 1ms, jitter = 0ms;
+  int64_t loss_ppm = 0;
+};
+
+struct RemoteSecretSpec {
+  std::string of, in;
+};
+
+enum class CaPlan : uint8_t { kCommonRoot, kOwnRoots, kSelfSigned };
+
+struct FlowSpec {
+  std::string name;
+  std::string from_cluster, from_namespace, from_app;
+  std::string host;  // as the application writes it: "helloworld.sample"
+  int port = 80;
+  std::string path = "/";
+  bool keep_alive = false;  // one connection for all requests, else a new one each
+  bool tcp = false;         // bytes instead of HTTP
+  int64_t rate_per_kilosecond = 100'000;
+};
+
+struct Traffic {
+  std::string flow;
+  int64_t requests = 0;             // 0: as long as the step lasts
+  int64_t rate_per_kilosecond = 0;  // 0: the flow's own
+};
+
+// One action of a step; `kind` names it, `arguments` are its fields as given (already checked).
+struct Action {
+  std::string kind;
+  nlohmann::json arguments;
+  std::vector<nlohmann::json> objects;  // of apply and delete: the manifests' objects
+  int line = 0;
+  std::string Describe() const;
+};
+
+// "0", "<= 3", ">= 10%", "40..60%": a range of integers, shares (ppm) or durations (ns).
+struct Range {
+  int64_t low = INT64_MIN, high = INT64_MAX;
+  std::string text;
+  bool Holds(int64_t value) const { return value >= low && value <= high; }
+};
+
+struct Expectation {
+  std::string kind;        // "split", "requests", "converged", "endpoints", "hops", "mtls", "flags", "response"
+  std::string mode;        // "", "always", "eventually"
+  Duration within{};       // eventually
+  std::string flow;        // empty: every flow of the step
+  bool meanwhile = false;  // judge the traffic of the wave itself, not the traffic after it
+  // split
+  std::string by = "version";
+  std::map<std::string, int64_t> shares_ppm;
+  int64_t confidence_ppm = 999'000;
+  // requests, converged, hops, endpoints: a range on a named quantity
+  std::map<std::string, Range> ranges;
+  std::vector<std::string> names;  // flags allowed, endpoint addresses
+  std::string cluster, app, ns, host, sni;
+  int port = 0;
+  std::string text;  // as written, for the report
+  int line = 0;
+};
+
+struct Step {
+  std::string name;
+  std::optional<Duration> at;  // since the start of the timeline
+  Duration after{};            // since the previous step had converged
+  std::vector<Action> actions;
+  std::vector<Traffic> meanwhile, then;
+  Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence
+  std::vector<Expectation> expectations;
+  int line = 0;
+};
+
+struct Scenario {
+  std::string file, name, description;
+  uint64_t seed = 1;
+  std::string profile = "istio-1.18";
+  CaPlan ca = CaPlan::kCommonRoot;
+  std::vector<ClusterSpec> clusters;
+  std::vector<LinkSpec> links;
+  std::vector<RemoteSecretSpec> remote_secrets;
+  std::map<std::string, std::string> timing;  // overrides of sim/timing.h, by name
+  nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
+  std::vector<FlowSpec> flows;
+  std::vector<Step> steps;
+
+  const FlowSpec* FindFlow(std::string_view name) const;
+  const ClusterSpec* FindCluster(std::string_view name) const;
+};
+
+// `path` is a scenario file or a folder with a scenario.yaml. Errors name file, line and column, or what is missing.
+absl::StatusOr<Scenario> LoadScenario(const std::string& path);
+absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text);
+
+// The fields that each kind of mapping knows, by the name it has in the schema. What the parser accepts and what
+// scenario.schema.json offers are both held against this table.
+const std::map<std::string, std::vector<std::string_view>>& KnownFields();
+
+absl::StatusOr<Range> ParseRange(std::string_view text);
+
+}  // namespace wavetank::scenario
