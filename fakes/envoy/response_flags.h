@@ -1,0 +1,38 @@
+// Envoy's response flags (%RESPONSE_FLAGS%) and connection-failure reasons.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace wavetank::envoysim {
+
+// Envoy: docs, configuration/observability/access_log/usage, "RESPONSE_FLAGS".
+enum ResponseFlag : uint32_t {
+  kNoFlags = 0,
+  kNoHealthyUpstream = 1u << 0,                // UH
+  kUpstreamConnectionFailure = 1u << 1,        // UF
+  kUpstreamOverflow = 1u << 2,                 // UO
+  kNoRouteFound = 1u << 3,                     // NR
+  kUpstreamRetryLimitExceeded = 1u << 4,       // URX
+  kNoClusterFound = 1u << 5,                   // NC
+  kDurationTimeout = 1u << 6,                  // DT
+  kDownstreamConnectionTermination = 1u << 7,  // DC
+  kLocalReset = 1u << 8,                       // LR
+  kUpstreamRemoteReset = 1u << 9,              // UR
+  kUpstreamConnectionTermination = 1u << 10,   // UC
+  kDelayInjected = 1u << 11,                   // DI
+  kFaultInjected = 1u << 12,                   // FI
+  kRateLimited = 1u << 13,                     // RL
+  kUnauthorizedExternalService = 1u << 14,     // UAEX
+  kUpstreamRequestTimeout = 1u << 15,          // UT
+  kStreamIdleTimeout = 1u << 16,               // SI
+  kDownstreamProtocolError = 1u << 17,         // DPE
+  kUpstreamProtocolError = 1u << 18,           // UPE
+  kOverloadManager = 1u << 19,                 // OM
+};
+using ResponseFlags = uint32_t;
+
+// "URX,UF" in Envoy's order of writing; "-" if none.
+std::string ResponseFlagsToString(ResponseFlags flags);
+
+}  // namespace wavetank::envoysim
