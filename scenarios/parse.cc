@@ -41,7 +41,14 @@ ClusterSpec ReadCluster(const Field& f, size_t index) {
   c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
   for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
   if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1"});
-  for (const Field& path : f["manifests"].Items()) c.manifests.push_back(path.Text());
+  for (const Field& manifest : f["manifests"].Items()) {
+    if (manifest.IsScalar()) {
+      c.manifests.push_back({manifest.Text(), "", ""});
+      continue;
+    }
+    manifest.ExpectKeys(KeysOf("manifest"));
+    c.manifests.push_back({manifest["path"].RequiredText(), manifest["namespace"].Text(), manifest["selector"].Text()});
+  }
   return c;
 }
 
@@ -50,7 +57,7 @@ LinkSpec ReadLink(const Field& f) {
   LinkSpec link;
   const std::vector<Field> ends = f["between"].Items();
   if (ends.size() != 2) {
-    f["between"].Fail("a link has two ends", "write [network1, network2]");
+    f["between"].Fail("a link has two ends", "write [cluster1, cluster2]");
     return link;
   }
   link.a = ends[0].Text();
@@ -159,7 +166,8 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
     RequireCluster(a["in"], scenario);
     a["state"].OneOf({"deleted", "restored", "rotated", "broken"}, "");
   } else if (action.kind == "link") {
-    if (a["between"].Items().size() != 2) a["between"].Fail("a link has two ends", "write [network1, network2]");
+    if (a["between"].Items().size() != 2) a["between"].Fail("a link has two ends", "write [cluster1, cluster2]");
+    for (const Field& end : a["between"].Items()) RequireCluster(end, scenario);
     a["state"].OneOf({"cut", "healed", "changed"}, "changed");
     a["latency"].Time(0ns);
     a["jitter"].Time(0ns);
@@ -298,7 +306,10 @@ absl::StatusOr<Scenario> Read(Document& document) {
                          "name the cluster whose istiod serves this one");
     }
   }
-  for (const Field& link : root["links"].Items()) s.links.push_back(ReadLink(link));
+  for (const Field& link : root["links"].Items()) {
+    s.links.push_back(ReadLink(link));
+    for (const Field& end : link["between"].Items()) RequireCluster(end, s);
+  }
   for (const Field& secret : root["remoteSecrets"].Items()) {
     secret.ExpectKeys(KeysOf("remoteSecret"));
     RequireCluster(secret["of"], s);
@@ -329,6 +340,7 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"cluster",
        {"name", "network", "controlPlane", "pods", "services", "loadBalancers", "loadBalancerHostnames", "nodes",
         "manifests"}},
+      {"manifest", {"path", "namespace", "selector"}},
       {"node", {"name", "region", "zone"}},
       {"link", {"between", "latency", "jitter", "loss"}},
       {"remoteSecret", {"of", "in"}},
@@ -476,11 +488,11 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path) {
   const std::filesystem::path folder = file.parent_path();
   const auto resolve = [&](const std::string& relative) { return (folder / relative).lexically_normal().string(); };
   for (ClusterSpec& cluster : scenario->clusters) {
-    for (std::string& manifest : cluster.manifests) {
-      manifest = resolve(manifest);
-      if (!std::filesystem::exists(manifest, error)) {
+    for (ManifestSpec& manifest : cluster.manifests) {
+      manifest.path = resolve(manifest.path);
+      if (!std::filesystem::exists(manifest.path, error)) {
         return absl::NotFoundError(fmt::format("{}: cluster {}: manifest {} does not exist; check the path",
-                                               file.string(), cluster.name, manifest));
+                                               file.string(), cluster.name, manifest.path));
       }
     }
   }

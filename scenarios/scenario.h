@@ -20,6 +20,13 @@ struct NodeSpec {
   std::string name, region, zone;
 };
 
+// Manifests as `kubectl apply -f path -n ns -l selector` would take them.
+struct ManifestSpec {
+  std::string path;      // file or directory, resolved against the scenario's folder
+  std::string ns;        // for objects that name none; empty: "default"
+  std::string selector;  // label selector; empty: everything
+};
+
 struct ClusterSpec {
   std::string name;     // the API server's name and the cluster ID
   std::string network;  // the network its pods are attached to in the modelled world
@@ -28,12 +35,13 @@ struct ClusterSpec {
   std::string pod_cidr, service_cidr, load_balancer_cidr;
   bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
   std::vector<NodeSpec> nodes;
-  std::vector<std::string> manifests;  // files or directories, resolved against the scenario's folder
+  std::vector<ManifestSpec> manifests;
   bool primary() const { return control_plane == name; }
 };
 
+// The line between two clusters' sites, whether or not their pods share a network; [a, a] is the inside of one site.
 struct LinkSpec {
-  std::string a, b;  // networks; equal for the inside of one
+  std::string a, b;
   Duration latency = 1ms, jitter = 0ms;
   int64_t loss_ppm = 0;
 };
