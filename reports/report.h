@@ -1,0 +1,28 @@
+// A run's result as a page, as files for machines, and as tables for a terminal.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/result.h"
+
+namespace wavetank::report {
+
+nlohmann::ordered_json ResultsJson(const scenario::RunResult& result);
+std::string JUnitXml(const scenario::RunResult& result);
+std::string TopologyDot(const scenario::RunResult& result);
+// One self-contained page: no file beside it, nothing loaded from a network.
+std::string ReportHtml(const scenario::RunResult& result);
+
+struct TerminalOptions {
+  bool colour = false;
+  bool verbose = false;  // one row per proxy and stage
+};
+std::string TerminalTables(const scenario::RunResult& result, const TerminalOptions& options);
+
+// report.html, results.json, junit.xml and topology.dot. Each is written beside its name first and renamed when whole,
+// so that a failed run leaves no half of a file.
+absl::Status WriteReports(const std::string& directory, const scenario::RunResult& result);
+
+}  // namespace wavetank::report

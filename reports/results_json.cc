@@ -1,0 +1,108 @@
+#include "reports/report.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::report {
+namespace {
+
+using nlohmann::ordered_json;
+using scenario::RunResult;
+
+ordered_json Millis(Duration d) { return ToMillis(d); }
+
+ordered_json TrafficJson(const scenario::TrafficResult& t) {
+  ordered_json out;
+  out["flow"] = t.flow;
+  out["phase"] = t.meanwhile ? "meanwhile" : "then";
+  out["startMs"] = ToMillis(t.start.time_since_epoch());
+  out["endMs"] = ToMillis(t.end.time_since_epoch());
+  out["sent"] = t.sent;
+  out["failed"] = t.failed;
+  out["retried"] = t.retried;
+  out["remote"] = t.remote;
+  out["mtlsVerified"] = t.mtls_verified;
+  out["byVersion"] = t.by_version;
+  out["byCluster"] = t.by_cluster;
+  out["byPod"] = t.by_pod;
+  out["byFlags"] = t.by_flags;
+  ordered_json codes = ordered_json::object();
+  for (const auto& [code, count] : t.by_code) codes[std::to_string(code)] = count;
+  out["byCode"] = codes;
+  out["gatewaySnis"] = t.gateway_snis;
+  out["latencyMs"] = {{"p50", ToMillis(t.p50)}, {"p99", ToMillis(t.p99)}, {"max", ToMillis(t.max)}};
+  out["bucketMs"] = ToMillis(t.bucket);
+  out["series"] = ordered_json::array();
+  for (const auto& bucket : t.series) {
+    out["series"].push_back({{"byVersion", bucket.by_version}, {"failed", bucket.failed}});
+  }
+  return out;
+}
+
+ordered_json ConvergenceJson(const scenario::Convergence& c) {
+  ordered_json out;
+  out["eventMs"] = ToMillis(c.event.time_since_epoch());
+  out["connectedProxies"] = c.connected;
+  out["totalMs"] = Millis(c.Total());
+  out["proxies"] = ordered_json::array();
+  for (const auto& proxy : c.proxies) {
+    ordered_json row;
+    row["proxy"] = proxy.proxy;
+    row["totalMs"] = Millis(proxy.total);
+    row["responses"] = proxy.responses;
+    ordered_json stages;
+    for (int i = 0; i < scenario::kStages; ++i) {
+      stages[std::string(scenario::StageName(static_cast<scenario::Stage>(i)))] =
+          Millis(proxy.stages[static_cast<size_t>(i)]);
+    }
+    row["stagesMs"] = stages;
+    out["proxies"].push_back(row);
+  }
+  return out;
+}
+
+}  // namespace
+
+ordered_json ResultsJson(const RunResult& result) {
+  ordered_json out;
+  out["scenario"] = result.scenario;
+  out["file"] = result.file;
+  out["description"] = result.description;
+  out["profile"] = result.profile;
+  out["version"] = result.version;
+  out["seed"] = result.seed;
+  out["digest"] = result.digest;
+  out["passed"] = result.Passed();
+  out["virtualSeconds"] = ToMillis(result.end.time_since_epoch()) / 1e3;
+  out["traceRecords"] = result.trace_records;
+  out["steps"] = ordered_json::array();
+  for (const auto& step : result.steps) {
+    ordered_json row;
+    row["name"] = step.name;
+    row["actions"] = step.actions;
+    row["startMs"] = ToMillis(step.start.time_since_epoch());
+    row["endMs"] = ToMillis(step.end.time_since_epoch());
+    row["convergence"] = ConvergenceJson(step.convergence);
+    row["traffic"] = ordered_json::array();
+    for (const auto& t : step.traffic) row["traffic"].push_back(TrafficJson(t));
+    row["expectations"] = ordered_json::array();
+    for (const auto& e : step.expectations) {
+      row["expectations"].push_back(
+          {{"text", e.text}, {"held", e.held}, {"explanation", e.explanation}, {"line", e.line}});
+    }
+    row["notes"] = step.notes;
+    out["steps"].push_back(row);
+  }
+  ordered_json topology;
+  topology["nodes"] = ordered_json::array();
+  for (const auto& node : result.nodes) {
+    topology["nodes"].push_back(
+        {{"id", node.id}, {"label", node.label}, {"kind", node.kind}, {"cluster", node.cluster}});
+  }
+  topology["edges"] = ordered_json::array();
+  for (const auto& edge : result.edges) {
+    topology["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"label", edge.label}});
+  }
+  out["topology"] = topology;
+  return out;
+}
+
+}  // namespace wavetank::report

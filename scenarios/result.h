@@ -1,0 +1,110 @@
+// What a run of a scenario found out. Plain values: reports turn them into tables, pages and files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/time.h"
+
+namespace wavetank::scenario {
+
+// The way of a change from the API server to the data plane.
+enum class Stage : uint8_t {
+  kWatch,       // written at the API server -> seen by istiod's informer
+  kQueue,       // -> handled by istiod's registries, pushed into the debouncer
+  kDebounce,    // -> merged request left the debouncer
+  kPushQueue,   // push context built, waiting for this proxy's turn
+  kGeneration,  // -> generated and handed to the stream
+  kNetwork,     // -> received by the proxy
+  kApply,       // -> in force (warm) at the proxy
+};
+inline constexpr int kStages = 7;
+std::string_view StageName(Stage stage);  // "API server watch", "istiod queue", ...
+
+struct ProxyConvergence {
+  std::string proxy;
+  Duration total{};  // event -> the last of its resources in force
+  std::array<Duration, kStages> stages{};
+  int responses = 0;
+};
+
+struct Convergence {
+  Time event{};                           // when the step's first action happened
+  std::vector<ProxyConvergence> proxies;  // that were pushed to because of it, slowest first
+  int connected = 0;                      // proxies connected at the time
+  Duration Total() const { return proxies.empty() ? Duration::zero() : proxies.front().total; }
+};
+
+// Requests of one flow in one phase of a step.
+struct TrafficResult {
+  std::string flow;
+  bool meanwhile = false;
+  Time start{}, end{};
+  int64_t sent = 0, failed = 0, retried = 0;
+  std::map<std::string, int64_t> by_version, by_cluster, by_pod;  // of answered requests
+  std::map<std::string, int64_t> by_flags;                        // "URX,UF"; "-" for none
+  std::map<int, int64_t> by_code;
+  // Requests answered by a pod of the other network or cluster, and gateway hops counted per request.
+  int64_t remote = 0;
+  std::map<int, int64_t> remote_hops, local_hops;  // number of gateway hops -> requests
+  std::map<std::string, int64_t> gateway_snis;
+  int64_t mtls_verified = 0;  // both sides verified at the far pod
+  Duration p50{}, p99{}, max{};
+  // Per bucket of time since `start`.
+  Duration bucket{};
+  struct Bucket {
+    std::map<std::string, int64_t> by_version;
+    int64_t failed = 0;
+  };
+  std::vector<Bucket> series;
+};
+
+struct ExpectationResult {
+  std::string text;
+  bool held = false;
+  std::string explanation;  // what was found, why it holds or not
+  int line = 0;
+};
+
+struct StepResult {
+  std::string name;
+  std::vector<std::string> actions;
+  Time start{}, end{};
+  Convergence convergence;
+  std::vector<TrafficResult> traffic;
+  std::vector<ExpectationResult> expectations;
+  std::vector<std::string> notes;
+};
+
+struct TopologyNode {
+  std::string id, label, kind;  // kind: cluster, network, istiod, gateway, service, workload
+  std::string cluster;
+};
+struct TopologyEdge {
+  std::string from, to, label;
+};
+
+struct RunResult {
+  std::string scenario, file, description, profile, version;
+  uint64_t seed = 0;
+  std::string digest;
+  Time end{};
+  int64_t trace_records = 0;
+  std::vector<StepResult> steps;
+  std::vector<TopologyNode> nodes;
+  std::vector<TopologyEdge> edges;
+  bool Passed() const {
+    for (const StepResult& step : steps) {
+      for (const ExpectationResult& e : step.expectations) {
+        if (!e.held) return false;
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace wavetank::scenario
