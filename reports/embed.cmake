@@ -1,0 +1,20 @@
+# Writes ${OUT}, a C++ file that defines the functions of reports/assets.h. Arguments: OUT, CSS, JS, CHART.
+function(embed name file)
+  file(READ "${file}" text)
+  # GCC takes literals of any length, but a closing mark must not occur in the text.
+  string(FIND "${text}" ")WAVETANK\"" found)
+  if(NOT found EQUAL -1)
+    message(FATAL_ERROR "${file} contains the literal's end mark")
+  endif()
+  string(APPEND body "std::string_view ${name}() {\n  static constexpr char kText[] = R\"WAVETANK(")
+  string(APPEND body "${text}")
+  string(APPEND body ")WAVETANK\";\n  return {kText, sizeof(kText) - 1};\n}\n\n")
+  set(body "${body}" PARENT_SCOPE)
+endfunction()
+
+set(body "#include \"reports/assets.h\"\n\nnamespace wavetank::report::assets {\n\n")
+embed(ReportCss "${CSS}")
+embed(ReportJs "${JS}")
+embed(ChartJs "${CHART}")
+string(APPEND body "}  // namespace wavetank::report::assets\n")
+file(WRITE "${OUT}" "${body}")
