@@ -1,3 +1,6 @@
+// GCC 12 believes that an iterator of Boost.Graph may be uninitialised.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/graphviz.hpp>
 #include <map>
