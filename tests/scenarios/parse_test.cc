@@ -1,0 +1,132 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "core/base/status.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/scenario.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kGood[] = R"(name: n
+clusters:
+  - name: c1
+flows:
+  - {name: f, from: {cluster: c1, app: sleep}, to: "h.ns:5000"}
+steps:
+  - name: s
+    then: [{flow: f, requests: 10}]
+    expect:
+      - split: {is: {v1: 50%, v2: 50%}}
+)";
+
+std::string ErrorOf(const std::string& text) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario("s.yaml", text);
+  return scenario.ok() ? "accepted" : std::string(Message(scenario.status()));
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ParseScenario, ReadsFlowsStepsAndShares) {
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", kGood);
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->flows[0].host, "h.ns");
+  EXPECT_EQ(s->flows[0].port, 5000);
+  EXPECT_EQ(s->steps[0].then[0].requests, 10);
+  EXPECT_EQ(s->steps[0].expectations[0].shares_ppm.at("v1"), 500'000);
+}
+
+TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
+  EXPECT_EQ(ErrorOf(Replaced(kGood, "requests: 10", "reqests: 10")),
+            "s.yaml:8:22: steps[0].then[0]: unknown field 'reqests'; did you mean 'requests'?");
+}
+
+TEST(ParseScenario, RejectsWhatCannotBeMeant) {
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "flow: f,", "flow: g,")), HasSubstr("no flow is named 'g'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "v2: 50%", "v2: 60%")), HasSubstr("shares add up to 110.0 %"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "split:", "spilt:")), HasSubstr("did you mean 'split'?"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "h.ns:5000", "h.ns:port")), HasSubstr("'port' is no port"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "cluster: c1", "cluster: c2")), HasSubstr("no cluster is named 'c2'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nseed: minus\n")), HasSubstr("no whole number"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nname: m\n")), HasSubstr("is given twice"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "- name: c1", "- name: c1\n  - name: c1")), HasSubstr("two clusters are named"));
+}
+
+TEST(ParseScenario, NamesThePlaceOfBrokenYaml) {
+  EXPECT_THAT(ErrorOf("name: [1, 2\nclusters: }"), StartsWith("s.yaml:2:"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));
+}
+
+TEST(ParseScenario, RefusesHostileDepthInsteadOfRecursing) {
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("nested deeper"));
+}
+
+TEST(ParseRange, ReadsNumbersSharesAndDurations) {
+  EXPECT_TRUE(ParseRange("0")->Holds(0));
+  EXPECT_FALSE(ParseRange("0")->Holds(1));
+  EXPECT_TRUE(ParseRange("<= 3")->Holds(3));
+  EXPECT_FALSE(ParseRange("< 3")->Holds(3));
+  EXPECT_TRUE(ParseRange(">= 10%")->Holds(100'000));
+  EXPECT_TRUE(ParseRange("40..60%")->Holds(500'000));
+  EXPECT_FALSE(ParseRange("40..60%")->Holds(39));
+  EXPECT_TRUE(ParseRange("<= 500ms")->Holds(500'000'000));
+  EXPECT_FALSE(ParseRange("about 3").ok());
+  EXPECT_FALSE(ParseRange("9..3").ok());
+}
+
+TEST(ParseDuration, TakesUnitsAndFractionsOnly) {
+  EXPECT_EQ(ParseDuration("1.5s"), 1500ms);
+  EXPECT_EQ(ParseDuration("250us"), 250us);
+  EXPECT_EQ(ParseDuration("2m"), 2min);
+  EXPECT_EQ(ParseDuration("10"), std::nullopt);
+  EXPECT_EQ(ParseDuration("-1s"), std::nullopt);
+  EXPECT_EQ(ParseDuration("s"), std::nullopt);
+}
+
+// What editors complete is what the parser takes, mapping by mapping.
+TEST(ScenarioSchema, OffersExactlyTheFieldsThatTheParserKnows) {
+  std::ifstream in(WAVETANK_SOURCE_DIR "/scenarios/scenario.schema.json");
+  const nlohmann::json schema = nlohmann::json::parse(in);
+  const auto fields = [](const nlohmann::json& mapping) {
+    std::set<std::string> names;
+    for (const auto& [name, value] : mapping.at("properties").items()) names.insert(name);
+    return names;
+  };
+  for (const auto& [mapping, known] : KnownFields()) {
+    const nlohmann::json& definition = mapping == "scenario" ? schema : schema.at("$defs").at(mapping);
+    EXPECT_EQ(fields(definition), std::set<std::string>(known.begin(), known.end())) << mapping;
+  }
+  EXPECT_EQ(schema.at("$defs").size() + 1, KnownFields().size());
+}
+
+TEST(Catalogue, EveryScenarioOfTheCatalogueLoads) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WAVETANK_SOURCE_DIR "/scenarios")) {
+    if (!std::filesystem::exists(entry.path() / "scenario.yaml")) continue;
+    const absl::StatusOr<Scenario> scenario = LoadScenario(entry.path().string());
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    ++count;
+  }
+  EXPECT_GE(count, 4);
+}
+
+TEST(LoadScenario, SaysWhatToGiveWhenNothingIsThere) {
+  const absl::StatusOr<Scenario> scenario = LoadScenario("no/such/place");
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_THAT(std::string(Message(scenario.status())), HasSubstr("no such scenario"));
+}
+
+}  // namespace
+}  // namespace wavetank::scenario
