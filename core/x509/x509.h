@@ -168,13 +168,13 @@ class TrustBundle {
 
 enum class VerifyError : uint8_t {
   kNone,
-  kExpired,         // some certificate of the chain
-  kNotYetValid,     // some certificate of the chain
-  kUnknownCa,       // no chain to the bundle
-  kBadSignature,    // a signature does not fit the issuer's key
-  kNotACa,          // an issuer is no CA
-  kWrongPurpose,    // the leaf may not be used so
-  kEmpty,           // no certificate was presented, or the bundle is empty
+  kExpired,       // some certificate of the chain
+  kNotYetValid,   // some certificate of the chain
+  kUnknownCa,     // no chain to the bundle
+  kBadSignature,  // a signature does not fit the issuer's key
+  kNotACa,        // an issuer is no CA
+  kWrongPurpose,  // the leaf may not be used so
+  kEmpty,         // no certificate was presented, or the bundle is empty
   kOther,
 };
 
