@@ -1,0 +1,64 @@
+#include "core/kube/object.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "core/kube/time_format.h"
+
+namespace wavetank::kube {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string ErrorOf(const char* text) {
+  const absl::StatusOr<ObjectRef> object = Object::FromJson(json::parse(text));
+  return object.ok() ? "accepted" : std::string(Message(object.status()));
+}
+
+TEST(Object, ReadsMetadataAndKeepsEveryFieldThatCameIn) {
+  const absl::StatusOr<ObjectRef> object = Object::FromJson(json::parse(R"({
+    "apiVersion": "v1", "kind": "Pod", "unknown": {"x": [1, 2]},
+    "metadata": {"name": "p", "namespace": "n", "resourceVersion": "17", "labels": {"app": "a"},
+                 "creationTimestamp": "2023-09-01T00:00:05Z",
+                 "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u",
+                                      "controller": true}]}})"));
+  ASSERT_TRUE(object.ok()) << object.status();
+  const Object& o = **object;
+  EXPECT_EQ(o.Key(), "Pod/n/p");
+  EXPECT_EQ(o.meta.resource_version, 17);
+  EXPECT_EQ(o.meta.labels.at("app"), "a");
+  EXPECT_EQ(o.meta.creation_unix_seconds, 1693526405);
+  EXPECT_TRUE(o.meta.owner_references.at(0).controller);
+  EXPECT_EQ(o.body["unknown"]["x"][1], 2);
+}
+
+TEST(Object, NamesTheFieldThatIsWrong) {
+  EXPECT_THAT(ErrorOf("[]"), HasSubstr("expected a mapping"));
+  EXPECT_THAT(ErrorOf(R"({"kind": "Pod"})"), HasSubstr("apiVersion is missing"));
+  EXPECT_THAT(ErrorOf(R"({"apiVersion": "v1", "kind": "Pod"})"), HasSubstr("metadata is missing"));
+  EXPECT_THAT(ErrorOf(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {}})"), HasSubstr("metadata.name is missing"));
+  EXPECT_THAT(ErrorOf(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"a": 1}}})"),
+              HasSubstr("put it into quotes"));
+}
+
+TEST(Object, RefusesDepthThatWouldOverflowTheStack) {
+  json deep = 1;
+  for (int i = 0; i < 200; ++i) deep = json::array({std::move(deep)});
+  json body = {{"apiVersion", "v1"}, {"kind", "X"}, {"metadata", {{"name", "n"}}}, {"spec", std::move(deep)}};
+  EXPECT_FALSE(Object::FromJson(std::move(body)).ok());
+}
+
+TEST(Rfc3339, RoundTripsAndAppliesOffsets) {
+  for (int64_t t :
+       {int64_t{0}, int64_t{951782400}, int64_t{1693526400}, int64_t{253402300799}, int64_t{-62135596800}}) {
+    EXPECT_EQ(ParseRfc3339(FormatRfc3339(t)), t);
+  }
+  EXPECT_EQ(ParseRfc3339("2023-09-01T02:00:00.123+02:00"), 1693526400);
+  EXPECT_EQ(ParseRfc3339("2023-09-01"), std::nullopt);
+  EXPECT_EQ(ParseRfc3339("2023-13-01T00:00:00Z"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace wavetank::kube
