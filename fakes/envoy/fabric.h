@@ -21,6 +21,7 @@
 #include "core/base/time.h"
 #include "fakes/envoy/http.h"
 #include "fakes/envoy/network.h"
+#include "fakes/envoy/slab.h"
 
 namespace wavetank::envoysim {
 
@@ -173,13 +174,57 @@ class Fabric {
   const Counters& counters() const { return counters_; }
 
  private:
-  struct Connection;
-  struct Exchange;
+  struct Connection {
+    State state = State::kGone;
+    bool classified = false;           // OnFirstFlight was called
+    bool vanished[2] = {false, false};  // by End: its host is gone, packets to it are lost
+    uint8_t tries = 0;                 // of the SYN
+    ConnectionHandler* handler[2] = {nullptr, nullptr};  // by End; nullptr: closed
+    Path* path = nullptr;
+    ConnectionId next = kNoConnection;  // spliced, away from the client
+    ConnectionId prev = kNoConnection;
+    Time last_arrival[2]{};  // by receiving End: what is sent later does not arrive earlier
+    Origin origin;
+    SocketAddress dialled;
+    AcceptInfo info;
+    std::shared_ptr<const FirstFlight> flight;
+  };
+  struct Exchange {
+    ConnectionId connection = kNoConnection;  // where it was sent
+    ConnectionId terminal = kNoConnection;    // where it arrived
+    const RequestSpec* spec = nullptr;
+    ExchangeOwner* owner = nullptr;
+    uint64_t cookie = 0;
+    uint8_t tries = 0;
+    bool answered = false;
+    Reply reply;
+  };
+
+  void SendSyn(ConnectionId id, Duration lead);
+  void SynArrived(ConnectionId id, Duration round_trip);
+  void SynFailed(ConnectionId id, CloseKind kind, Duration after);
+  void DeliverFlight(ConnectionId id, Duration lead);
+  void SendTlsFlight(ConnectionId id, Duration lead, int tries);
+  void SendTlsAnswer(ConnectionId id, std::shared_ptr<const TlsOutcome> outcome, Duration lead, int tries);
+  void SendClose(ConnectionId id, End to, CloseKind kind, std::string detail, int tries);
+  void DeliverClose(ConnectionId id, End to, CloseKind kind, std::string_view detail);
+  void DeliverRequest(ExchangeId id, Duration lead);
+  void SendReply(ExchangeId id, Duration delay);
+  void DeliverReply(ExchangeId id, Duration lead);
+  // Adds one transit over `connection` towards `to` to *when; false if the segment is lost.
+  bool Cross(Connection& connection, End to, Time* when, bool* local);
+  Duration RetryDelay(int tries) const;
+  void GiveUp(ConnectionId id);
+  void Unsplice(Connection& connection);
+  void Free(ConnectionId id);
 
   Host& host_;
   Network& network_;
   const Options options_;
   Counters counters_;
+  uint64_t flows_ = 0;
+  Slab<Connection, ConnectionId> connections_;
+  Slab<Exchange, ExchangeId> exchanges_;
 };
 
 }  // namespace wavetank::envoysim

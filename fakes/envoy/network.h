@@ -54,6 +54,7 @@ struct Origin {
 // The end of an accepted connection, as the listener sees it.
 struct AcceptInfo {
   WorkloadId workload{};      // who opened it
+  WorkloadId acceptor{};      // whose listener it is
   SocketAddress source;       // after any source NAT
   SocketAddress destination;  // SO_ORIGINAL_DST: after NAT of services and load balancers, before the pod's redirect
 };

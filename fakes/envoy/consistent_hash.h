@@ -1,0 +1,24 @@
+// Ketama rings and Maglev tables, point for point as Envoy builds them, in integers.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "fakes/envoy/endpoint_table.h"
+
+namespace wavetank::envoysim {
+
+struct LbConfig;
+
+// (point, index into table.endpoints), sorted. About minimum_ring_size points; the lightest host has a whole number.
+// Envoy: source/extensions/load_balancing_policies/ring_hash/ring_hash_lb.cc
+std::vector<std::pair<uint64_t, uint32_t>> BuildHashRing(const EndpointTable& table, const std::vector<uint32_t>& hosts,
+                                                         const LbConfig& config);
+
+// maglev_table_size (a prime) entries, each an index into table.endpoints; empty without hosts.
+// Envoy: source/extensions/load_balancing_policies/maglev/maglev_lb.cc
+std::vector<uint32_t> BuildMaglevTable(const EndpointTable& table, const std::vector<uint32_t>& hosts,
+                                       const LbConfig& config);
+
+}  // namespace wavetank::envoysim

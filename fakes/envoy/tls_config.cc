@@ -1,0 +1,137 @@
+#include "fakes/envoy/tls_config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "envoy/config/core/v3/base.pb.h"
+#include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
+#include "fakes/envoy/extensions.h"
+#include "fakes/envoy/pem.h"
+#include "fmt/format.h"
+#include "xxhash.h"
+
+// Configuration in the field still uses what Envoy calls deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+namespace wavetank::envoysim {
+namespace {
+
+namespace tls = envoy::extensions::transport_sockets::tls::v3;
+
+uint64_t Fingerprint(const std::vector<std::string>& der) {
+  uint64_t h = 0;
+  for (const std::string& d : der) h = XXH64(d.data(), d.size(), h);
+  return h;
+}
+
+absl::Status AddSans(const tls::CertificateValidationContext& context, std::vector<SanMatch>* out) {
+  using Typed = tls::SubjectAltNameMatcher;
+  for (const auto& typed : context.match_typed_subject_alt_names()) {
+    absl::StatusOr<StringMatch> match = StringMatch::Make(typed.matcher());
+    if (!match.ok()) return match.status();
+    const SanType type = typed.san_type() == Typed::DNS   ? SanType::kDns
+                         : typed.san_type() == Typed::URI ? SanType::kUri
+                                                          : SanType::kAny;
+    out->push_back({type, *std::move(match)});
+  }
+  // Deprecated, without a type; what Istio 1.18 writes.
+  for (const auto& untyped : context.match_subject_alt_names()) {
+    absl::StatusOr<StringMatch> match = StringMatch::Make(untyped);
+    if (!match.ok()) return match.status();
+    out->push_back({SanType::kAny, *std::move(match)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AddValidation(const tls::CertificateValidationContext& context, TlsContext* out) {
+  if (context.has_trusted_ca()) {
+    const std::string& pem = context.trusted_ca().inline_string().empty() ? context.trusted_ca().inline_bytes()
+                                                                          : context.trusted_ca().inline_string();
+    auto bundle = std::make_shared<TrustBundle>();
+    bundle->der = CertificatesFromPem(pem);
+    if (bundle->der.empty() && context.trusted_ca().filename().empty()) {
+      return absl::InvalidArgumentError("Failed to load trusted CA certificates from <inline>");
+    }
+    bundle->fingerprint = Fingerprint(bundle->der);
+    out->trusted_ca = std::move(bundle);
+    out->validates = true;
+  }
+  return AddSans(context, &out->sans);
+}
+
+absl::Status AddCommon(const tls::CommonTlsContext& common, TlsContext* out) {
+  out->alpn.assign(common.alpn_protocols().begin(), common.alpn_protocols().end());
+  if (!common.tls_certificate_sds_secret_configs().empty()) {
+    out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
+  } else if (!common.tls_certificates().empty()) {
+    const auto& source = common.tls_certificates(0).certificate_chain();
+    auto chain = std::make_shared<CertificateChain>();
+    chain->der = CertificatesFromPem(source.inline_string().empty() ? source.inline_bytes() : source.inline_string());
+    if (chain->der.empty()) {
+      return absl::InvalidArgumentError("Failed to load certificate chain from <inline>");
+    }
+    chain->fingerprint = Fingerprint(chain->der);
+    out->certificate = std::move(chain);
+  }
+  switch (common.validation_context_type_case()) {
+    case tls::CommonTlsContext::kValidationContext: return AddValidation(common.validation_context(), out);
+    case tls::CommonTlsContext::kValidationContextSdsSecretConfig:
+      out->validation_secret = common.validation_context_sds_secret_config().name();
+      out->validates = true;
+      return absl::OkStatus();
+    case tls::CommonTlsContext::kCombinedValidationContext: {
+      const auto& combined = common.combined_validation_context();
+      out->validation_secret = combined.validation_context_sds_secret_config().name();
+      out->validates = true;
+      return AddValidation(combined.default_validation_context(), out);
+    }
+    default: return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
+                                                       bool downstream, ExtensionSet extensions) {
+  TransportSocket out;
+  const google::protobuf::Any& config = socket.typed_config();
+  if (const absl::Status known = CheckExtension(socket.name(), config, extensions); !known.ok()) return known;
+  if (config.Is<tls::UpstreamTlsContext>() && !downstream) {
+    tls::UpstreamTlsContext context;
+    if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse UpstreamTlsContext");
+    auto compiled = std::make_shared<TlsContext>();
+    compiled->sni = context.sni();
+    if (absl::Status s = AddCommon(context.common_tls_context(), compiled.get()); !s.ok()) return s;
+    out.tls = std::move(compiled);
+  } else if (config.Is<tls::DownstreamTlsContext>() && downstream) {
+    tls::DownstreamTlsContext context;
+    if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse DownstreamTlsContext");
+    auto compiled = std::make_shared<TlsContext>();
+    compiled->require_client_certificate = context.require_client_certificate().value();
+    if (absl::Status s = AddCommon(context.common_tls_context(), compiled.get()); !s.ok()) return s;
+    if (compiled->certificate == nullptr && compiled->certificate_secret.empty()) {
+      return absl::InvalidArgumentError("No TLS certificates found for server context");
+    }
+    out.tls = std::move(compiled);
+  } else if (!TypeName(config).ends_with("raw_buffer.v3.RawBuffer")) {
+    return absl::InvalidArgumentError(
+        fmt::format("Unable to unpack as {}: {}",
+                    downstream ? "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+                               : "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+                    config.type_url()));
+  }
+  return out;
+}
+
+bool SansMatch(const std::vector<SanMatch>& matches, const ChainVerdict& verdict) {
+  if (matches.empty()) return true;
+  const auto any = [](const SanMatch& m, const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return m.match.Matches(n); });
+  };
+  return std::any_of(matches.begin(), matches.end(), [&](const SanMatch& m) {
+    return (m.type != SanType::kDns && any(m, verdict.uri_sans)) ||
+           (m.type != SanType::kUri && any(m, verdict.dns_sans));
+  });
+}
+
+}  // namespace wavetank::envoysim

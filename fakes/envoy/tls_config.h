@@ -1,0 +1,51 @@
+// Transport sockets, compiled from UpstreamTlsContext and DownstreamTlsContext.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/envoy/matchers.h"
+#include "fakes/envoy/secret.h"
+
+namespace envoy::config::core::v3 {
+class TransportSocket;
+}
+
+namespace wavetank::envoysim {
+
+enum class SanType : uint8_t { kAny, kUri, kDns };
+
+struct SanMatch {
+  SanType type = SanType::kAny;
+  StringMatch match;
+};
+
+// One side's TLS settings. Certificates and roots are named (SDS) or inline; names are resolved by each Envoy.
+struct TlsContext {
+  std::string sni;                // upstream
+  std::vector<std::string> alpn;
+  bool require_client_certificate = false;  // downstream
+  std::string certificate_secret;  // empty: none by SDS
+  std::string validation_secret;
+  std::shared_ptr<const CertificateChain> certificate;  // inline
+  std::shared_ptr<const TrustBundle> trusted_ca;        // inline
+  bool validates = false;                               // there is a trusted CA, inline or by SDS
+  std::vector<SanMatch> sans;                           // any of them; empty: every name
+};
+
+struct TransportSocket {
+  std::shared_ptr<const TlsContext> tls;  // nullptr: raw_buffer
+};
+
+enum class ExtensionSet : uint8_t;
+
+// kInvalidArgument with Envoy's words if it would be refused.
+absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
+                                                       bool downstream, ExtensionSet extensions);
+
+// Whether one of `matches` accepts one of the names; true if there are none to satisfy.
+bool SansMatch(const std::vector<SanMatch>& matches, const ChainVerdict& verdict);
+
+}  // namespace wavetank::envoysim
