@@ -46,7 +46,7 @@ class DataPlane {
     bool trace_connections = true;
   };
 
-  DataPlane(Host& host, Network& network, ChainVerifier& verifier, const Options& options);
+  DataPlane(Host& host, Network& network, const Options& options);
   ~DataPlane();
 
   Fabric& fabric() { return *fabric_; }

@@ -6,9 +6,7 @@
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "fakes/envoy/extensions.h"
-#include "fakes/envoy/pem.h"
 #include "fmt/format.h"
-#include "xxhash.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -17,12 +15,6 @@ namespace wavetank::envoysim {
 namespace {
 
 namespace tls = envoy::extensions::transport_sockets::tls::v3;
-
-uint64_t Fingerprint(const std::vector<std::string>& der) {
-  uint64_t h = 0;
-  for (const std::string& d : der) h = XXH64(d.data(), d.size(), h);
-  return h;
-}
 
 absl::Status AddSans(const tls::CertificateValidationContext& context, std::vector<SanMatch>* out) {
   using Typed = tls::SubjectAltNameMatcher;
@@ -47,13 +39,9 @@ absl::Status AddValidation(const tls::CertificateValidationContext& context, Tls
   if (context.has_trusted_ca()) {
     const std::string& pem = context.trusted_ca().inline_string().empty() ? context.trusted_ca().inline_bytes()
                                                                           : context.trusted_ca().inline_string();
-    auto bundle = std::make_shared<TrustBundle>();
-    bundle->der = CertificatesFromPem(pem);
-    if (bundle->der.empty() && context.trusted_ca().filename().empty()) {
-      return absl::InvalidArgumentError("Failed to load trusted CA certificates from <inline>");
-    }
-    bundle->fingerprint = Fingerprint(bundle->der);
-    out->trusted_ca = std::move(bundle);
+    absl::StatusOr<x509::TrustBundleRef> bundle = x509::TrustBundle::FromPem(pem, "<inline>");
+    if (!bundle.ok()) return absl::InvalidArgumentError("Failed to load trusted CA certificates from <inline>");
+    out->trusted_ca = *std::move(bundle);
     out->validates = true;
   }
   return AddSans(context, &out->sans);
@@ -65,13 +53,10 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, TlsContext* out) {
     out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
   } else if (!common.tls_certificates().empty()) {
     const auto& source = common.tls_certificates(0).certificate_chain();
-    auto chain = std::make_shared<CertificateChain>();
-    chain->der = CertificatesFromPem(source.inline_string().empty() ? source.inline_bytes() : source.inline_string());
-    if (chain->der.empty()) {
-      return absl::InvalidArgumentError("Failed to load certificate chain from <inline>");
-    }
-    chain->fingerprint = Fingerprint(chain->der);
-    out->certificate = std::move(chain);
+    const std::string& pem = source.inline_string().empty() ? source.inline_bytes() : source.inline_string();
+    absl::StatusOr<std::vector<x509::CertificateRef>> chain = x509::ParseCertificates(pem, "<inline>");
+    if (!chain.ok()) return absl::InvalidArgumentError("Failed to load certificate chain from <inline>");
+    out->certificate = CertificateChain::Of(*std::move(chain));
   }
   switch (common.validation_context_type_case()) {
     case tls::CommonTlsContext::kValidationContext: return AddValidation(common.validation_context(), out);
@@ -123,14 +108,14 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
   return out;
 }
 
-bool SansMatch(const std::vector<SanMatch>& matches, const ChainVerdict& verdict) {
+bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames& names) {
   if (matches.empty()) return true;
-  const auto any = [](const SanMatch& m, const std::vector<std::string>& names) {
-    return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return m.match.Matches(n); });
+  const auto any = [](const SanMatch& m, const std::vector<std::string>& list) {
+    return std::any_of(list.begin(), list.end(), [&](const std::string& n) { return m.match.Matches(n); });
   };
   return std::any_of(matches.begin(), matches.end(), [&](const SanMatch& m) {
-    return (m.type != SanType::kDns && any(m, verdict.uri_sans)) ||
-           (m.type != SanType::kUri && any(m, verdict.dns_sans));
+    return (m.type != SanType::kDns && any(m, names.uris)) ||
+           (m.type != SanType::kUri && any(m, names.dns_names));
   });
 }
 

@@ -30,7 +30,7 @@ struct TlsContext {
   std::string certificate_secret;  // empty: none by SDS
   std::string validation_secret;
   std::shared_ptr<const CertificateChain> certificate;  // inline
-  std::shared_ptr<const TrustBundle> trusted_ca;        // inline
+  x509::TrustBundleRef trusted_ca;                      // inline
   bool validates = false;                               // there is a trusted CA, inline or by SDS
   std::vector<SanMatch> sans;                           // any of them; empty: every name
 };
@@ -46,6 +46,6 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
                                                        bool downstream, ExtensionSet extensions);
 
 // Whether one of `matches` accepts one of the names; true if there are none to satisfy.
-bool SansMatch(const std::vector<SanMatch>& matches, const ChainVerdict& verdict);
+bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames& names);
 
 }  // namespace wavetank::envoysim
