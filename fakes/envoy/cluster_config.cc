@@ -28,11 +28,16 @@ void Set(bool has, const Wrapper& value, T* out) {
 
 absl::StatusOr<DiscoveryType> TypeOf(const v3::Cluster& cluster) {
   switch (cluster.type()) {
-    case v3::Cluster::STATIC: return DiscoveryType::kStatic;
-    case v3::Cluster::STRICT_DNS: return DiscoveryType::kStrictDns;
-    case v3::Cluster::LOGICAL_DNS: return DiscoveryType::kLogicalDns;
-    case v3::Cluster::EDS: return DiscoveryType::kEds;
-    case v3::Cluster::ORIGINAL_DST: return DiscoveryType::kOriginalDst;
+    case v3::Cluster::STATIC:
+      return DiscoveryType::kStatic;
+    case v3::Cluster::STRICT_DNS:
+      return DiscoveryType::kStrictDns;
+    case v3::Cluster::LOGICAL_DNS:
+      return DiscoveryType::kLogicalDns;
+    case v3::Cluster::EDS:
+      return DiscoveryType::kEds;
+    case v3::Cluster::ORIGINAL_DST:
+      return DiscoveryType::kOriginalDst;
     default:
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterValidationError.Type: value must be one of the defined enum "
@@ -42,12 +47,24 @@ absl::StatusOr<DiscoveryType> TypeOf(const v3::Cluster& cluster) {
 
 absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
   switch (cluster.lb_policy()) {
-    case v3::Cluster::ROUND_ROBIN: lb->policy = LbPolicy::kRoundRobin; break;
-    case v3::Cluster::LEAST_REQUEST: lb->policy = LbPolicy::kLeastRequest; break;
-    case v3::Cluster::RANDOM: lb->policy = LbPolicy::kRandom; break;
-    case v3::Cluster::RING_HASH: lb->policy = LbPolicy::kRingHash; break;
-    case v3::Cluster::MAGLEV: lb->policy = LbPolicy::kMaglev; break;
-    case v3::Cluster::CLUSTER_PROVIDED: lb->policy = LbPolicy::kClusterProvided; break;
+    case v3::Cluster::ROUND_ROBIN:
+      lb->policy = LbPolicy::kRoundRobin;
+      break;
+    case v3::Cluster::LEAST_REQUEST:
+      lb->policy = LbPolicy::kLeastRequest;
+      break;
+    case v3::Cluster::RANDOM:
+      lb->policy = LbPolicy::kRandom;
+      break;
+    case v3::Cluster::RING_HASH:
+      lb->policy = LbPolicy::kRingHash;
+      break;
+    case v3::Cluster::MAGLEV:
+      lb->policy = LbPolicy::kMaglev;
+      break;
+    case v3::Cluster::CLUSTER_PROVIDED:
+      lb->policy = LbPolicy::kClusterProvided;
+      break;
     default:
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterValidationError.LbPolicy: value must be one of the defined enum "
@@ -68,8 +85,9 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
   if (common.has_healthy_panic_threshold()) {
     const double percent = common.healthy_panic_threshold().value();
     if (percent < 0 || percent > 100) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (PercentValidationError.Value: value must "
-                                        "be inside range [0, 100])");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (PercentValidationError.Value: value must "
+          "be inside range [0, 100])");
     }
     lb->panic_threshold_percent = static_cast<uint32_t>(percent + 0.5);
   }
@@ -79,9 +97,10 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
   const auto& least = cluster.least_request_lb_config();
   Set(least.has_choice_count(), least.choice_count(), &lb->choice_count);
   if (lb->choice_count < 2) {
-    return absl::InvalidArgumentError("Proto constraint validation failed "
-                                      "(Cluster_LeastRequestLbConfigValidationError.ChoiceCount: value must be greater "
-                                      "than or equal to 2)");
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed "
+        "(Cluster_LeastRequestLbConfigValidationError.ChoiceCount: value must be greater "
+        "than or equal to 2)");
   }
   const auto& ring = cluster.ring_hash_lb_config();
   Set(ring.has_minimum_ring_size(), ring.minimum_ring_size(), &lb->minimum_ring_size);
@@ -125,7 +144,8 @@ OutlierConfig OutlierOf(const v3::OutlierDetection& p) {
   if (p.has_interval()) o.interval = ToDuration(p.interval());
   if (p.has_base_ejection_time()) o.base_ejection_time = ToDuration(p.base_ejection_time());
   // Envoy: the maximum is at least the base. source/common/upstream/outlier_detection_impl.cc
-  o.max_ejection_time = std::max(p.has_max_ejection_time() ? ToDuration(p.max_ejection_time()) : 300s, o.base_ejection_time);
+  o.max_ejection_time =
+      std::max(p.has_max_ejection_time() ? ToDuration(p.max_ejection_time()) : 300s, o.base_ejection_time);
   Set(p.has_max_ejection_percent(), p.max_ejection_percent(), &o.max_ejection_percent);
   o.always_eject_one_host = p.always_eject_one_host().value();
   return o;
@@ -133,7 +153,8 @@ OutlierConfig OutlierOf(const v3::OutlierDetection& p) {
 
 absl::Status SetHttpOptions(const v3::Cluster& cluster, ClusterConfig* out) {
   if (cluster.has_http2_protocol_options()) out->protocol = UpstreamProtocol::kHttp2;
-  if (cluster.protocol_selection() == v3::Cluster::USE_DOWNSTREAM_PROTOCOL) out->protocol = UpstreamProtocol::kDownstream;
+  if (cluster.protocol_selection() == v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
+    out->protocol = UpstreamProtocol::kDownstream;
   Set(cluster.has_max_requests_per_connection(), cluster.max_requests_per_connection(),
       &out->max_requests_per_connection);
   auto common = cluster.common_http_protocol_options();
@@ -148,18 +169,23 @@ absl::Status SetHttpOptions(const v3::Cluster& cluster, ClusterConfig* out) {
     switch (options.upstream_protocol_options_case()) {
       case Options::kExplicitHttpConfig:
         out->protocol = options.explicit_http_config().has_http2_protocol_options() ? UpstreamProtocol::kHttp2
-                                                                                   : UpstreamProtocol::kHttp1;
+                                                                                    : UpstreamProtocol::kHttp1;
         if (options.explicit_http_config().http2_protocol_options().has_max_concurrent_streams()) {
           out->max_concurrent_streams =
               options.explicit_http_config().http2_protocol_options().max_concurrent_streams().value();
         }
         break;
-      case Options::kUseDownstreamProtocolConfig: out->protocol = UpstreamProtocol::kDownstream; break;
-      case Options::kAutoConfig: out->protocol = UpstreamProtocol::kAlpn; break;
+      case Options::kUseDownstreamProtocolConfig:
+        out->protocol = UpstreamProtocol::kDownstream;
+        break;
+      case Options::kAutoConfig:
+        out->protocol = UpstreamProtocol::kAlpn;
+        break;
       default:
-        return absl::InvalidArgumentError("Proto constraint validation failed "
-                                          "(HttpProtocolOptionsValidationError.UpstreamProtocolOptions: value is "
-                                          "required)");
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed "
+            "(HttpProtocolOptionsValidationError.UpstreamProtocolOptions: value is "
+            "required)");
     }
     if (options.has_common_http_protocol_options()) common = options.common_http_protocol_options();
   }
@@ -188,9 +214,10 @@ absl::Status SetSockets(const v3::Cluster& cluster, ExtensionSet extensions, Clu
     TransportSocketMatch m;
     m.name = match.name();
     if (m.name.empty()) {
-      return absl::InvalidArgumentError("Proto constraint validation failed "
-                                        "(Cluster_TransportSocketMatchValidationError.Name: value length must be at "
-                                        "least 1 characters)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed "
+          "(Cluster_TransportSocketMatchValidationError.Name: value length must be at "
+          "least 1 characters)");
     }
     for (const auto& [key, value] : match.match().fields()) m.criteria.emplace_back(key, value.string_value());
     std::sort(m.criteria.begin(), m.criteria.end());
@@ -232,7 +259,7 @@ absl::Status SetEndpoints(const v3::Cluster& cluster, ClusterConfig* out) {
   const bool names = out->type != DiscoveryType::kStatic;
   auto assignment = cluster.load_assignment();
   if (assignment.cluster_name().empty()) assignment.set_cluster_name(out->name);
-  absl::StatusOr<std::shared_ptr<const EndpointTable>> table = CompileEndpoints(assignment, names);
+  absl::StatusOr<std::shared_ptr<const EndpointTable>> table = CompileEndpoints(assignment, out->hash, names);
   if (!table.ok()) return table.status();
   out->load_assignment = *std::move(table);
   if (out->type == DiscoveryType::kLogicalDns && out->load_assignment->endpoints.size() != 1) {
@@ -251,8 +278,9 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cl
   out->name = out->service_name = cluster.name();
   out->alt_stat_name = cluster.alt_stat_name();
   if (out->name.empty()) {
-    return absl::InvalidArgumentError("Proto constraint validation failed (ClusterValidationError.Name: value length "
-                                      "must be at least 1 characters)");
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (ClusterValidationError.Name: value length "
+        "must be at least 1 characters)");
   }
   absl::StatusOr<DiscoveryType> type = TypeOf(cluster);
   if (!type.ok()) return type.status();
@@ -260,8 +288,9 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cl
   if (cluster.has_connect_timeout()) {
     out->connect_timeout = ToDuration(cluster.connect_timeout());
     if (out->connect_timeout <= Duration::zero()) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (ClusterValidationError.ConnectTimeout: "
-                                        "value must be greater than 0s)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.ConnectTimeout: "
+          "value must be greater than 0s)");
     }
   }
   if (absl::Status s = SetLb(cluster, out->type, &out->lb); !s.ok()) return s;
@@ -273,8 +302,9 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cl
   if (cluster.has_dns_refresh_rate()) {
     out->dns_refresh_rate = ToDuration(cluster.dns_refresh_rate());
     if (out->dns_refresh_rate <= 1ms) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (ClusterValidationError.DnsRefreshRate: "
-                                        "value must be greater than 1ms)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.DnsRefreshRate: "
+          "value must be greater than 1ms)");
     }
   }
   out->respect_dns_ttl = cluster.respect_dns_ttl();

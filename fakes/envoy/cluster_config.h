@@ -67,7 +67,7 @@ struct ClusterConfig {
   Duration dns_refresh_rate = 5s;
   bool respect_dns_ttl = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
-  uint32_t max_concurrent_streams = 1024;  // HTTP/2
+  uint32_t max_concurrent_streams = 1024;    // HTTP/2
   uint32_t max_requests_per_connection = 0;  // 0: no limit
   Duration idle_timeout = 1h;                // of pooled connections; 0: none
   std::string alt_stat_name;

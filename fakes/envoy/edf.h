@@ -1,4 +1,5 @@
-// Earliest-deadline-first scheduler: weighted round robin as Envoy does it. Envoy: source/common/upstream/edf_scheduler.h
+// Earliest-deadline-first scheduler: weighted round robin as Envoy does it. Envoy:
+// source/common/upstream/edf_scheduler.h
 //
 // Deadlines advance by 1/weight. Envoy computes in double; here they are integers in units of 1/kScale, which is a
 // multiple of every number up to 40, so that weights of practical size tie exactly as fractions do, on every compiler.

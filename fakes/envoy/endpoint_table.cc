@@ -13,9 +13,12 @@ EdsHealth HealthOf(envoy::config::core::v3::HealthStatus status) {
   switch (status) {
     case envoy::config::core::v3::UNHEALTHY:
     case envoy::config::core::v3::DRAINING:
-    case envoy::config::core::v3::TIMEOUT: return EdsHealth::kUnhealthy;
-    case envoy::config::core::v3::DEGRADED: return EdsHealth::kDegraded;
-    default: return EdsHealth::kHealthy;
+    case envoy::config::core::v3::TIMEOUT:
+      return EdsHealth::kUnhealthy;
+    case envoy::config::core::v3::DEGRADED:
+      return EdsHealth::kDegraded;
+    default:
+      return EdsHealth::kHealthy;
   }
 }
 
@@ -37,8 +40,9 @@ std::string LbLocality::Name() const {
 }
 
 absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
-    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, bool names_allowed) {
+    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, bool names_allowed) {
   auto table = std::make_shared<EndpointTable>();
+  table->hash = hash;
   table->cluster_name = assignment.cluster_name();
   if (table->cluster_name.empty()) {
     return absl::InvalidArgumentError(
@@ -119,8 +123,7 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
     }
   }
   if (weight_sum > UINT32_MAX) {
-    return absl::InvalidArgumentError(
-        fmt::format("The sum of weights of all endpoints exceeds {}", UINT32_MAX));
+    return absl::InvalidArgumentError(fmt::format("The sum of weights of all endpoints exceeds {}", UINT32_MAX));
   }
   return table;
 }

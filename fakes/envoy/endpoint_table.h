@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "fakes/envoy/address.h"
+#include "fakes/envoy/hash128.h"
 
 namespace envoy::config::endpoint::v3 {
 class ClusterLoadAssignment;
@@ -42,6 +43,7 @@ struct LbLocality {
 };
 
 struct EndpointTable {
+  Hash128 hash;
   std::string cluster_name;
   std::vector<LbLocality> localities;  // in the order of the assignment
   std::vector<LbEndpoint> endpoints;   // grouped by locality; each address once: the first copy wins
@@ -55,6 +57,6 @@ struct EndpointTable {
 // What makes Envoy refuse an assignment. `names_allowed`: addresses may be host names (STRICT_DNS, LOGICAL_DNS).
 // Envoy: source/common/upstream/eds.cc, source/common/upstream/upstream_impl.cc (updateDynamicHostList).
 absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
-    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, bool names_allowed);
+    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, bool names_allowed);
 
 }  // namespace wavetank::envoysim

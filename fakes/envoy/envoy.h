@@ -17,6 +17,7 @@
 #include "fakes/envoy/latency.h"
 #include "fakes/envoy/network.h"
 #include "fakes/envoy/secret.h"
+#include "fakes/envoy/xds_type.h"
 
 namespace envoy::config::core::v3 {
 class Node;
@@ -60,11 +61,6 @@ class DataPlane {
   std::unique_ptr<ConfigStore> configs_;
   std::unique_ptr<TlsSessions> tls_;
 };
-
-enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds };
-inline constexpr int kXdsTypes = 5;
-std::string_view XdsTypeUrl(XdsType type);
-std::string_view XdsTypeName(XdsType type);  // "CDS", ...
 
 // An Envoy's surroundings: its pod and agent. Implemented by the World, one object per pod.
 class EnvoyContext {

@@ -176,9 +176,9 @@ class Fabric {
  private:
   struct Connection {
     State state = State::kGone;
-    bool classified = false;           // OnFirstFlight was called
-    bool vanished[2] = {false, false};  // by End: its host is gone, packets to it are lost
-    uint8_t tries = 0;                 // of the SYN
+    bool classified = false;                             // OnFirstFlight was called
+    bool vanished[2] = {false, false};                   // by End: its host is gone, packets to it are lost
+    uint8_t tries = 0;                                   // of the SYN
     ConnectionHandler* handler[2] = {nullptr, nullptr};  // by End; nullptr: closed
     Path* path = nullptr;
     ConnectionId next = kNoConnection;  // spliced, away from the client

@@ -20,8 +20,9 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
     out.abort_per_million = PartsPerMillion(fault.abort().percentage());
     out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
     if (fault.abort().has_http_status() && (out.abort_status < 200 || out.abort_status >= 600)) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (FaultAbortValidationError.HttpStatus: "
-                                        "value must be inside range [200, 600))");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (FaultAbortValidationError.HttpStatus: "
+          "value must be inside range [200, 600))");
     }
   }
   if (fault.has_delay()) {

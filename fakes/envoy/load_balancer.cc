@@ -74,7 +74,8 @@ void LoadBalancer::PrepareLocalities(const Priority& priority, EdsHealth health,
     if (source.hosts.empty() || table_->localities[i].weight == 0) continue;
     // Weight times min(1, overprovisioning * available share), as a fraction of 100 * total.
     const uint64_t full = uint64_t{100} * total[i];
-    const uint64_t available = std::min<uint64_t>(full, uint64_t{table_->overprovisioning_factor} * source.hosts.size());
+    const uint64_t available =
+        std::min<uint64_t>(full, uint64_t{table_->overprovisioning_factor} * source.hosts.size());
     out->chooser.Add({available * table_->localities[i].weight, full}, i);
   }
 }
@@ -88,9 +89,14 @@ void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std:
     Priority& p = priorities_[table_->endpoints[i].priority];
     p.all.hosts.push_back(i);
     switch (Health(i)) {
-      case EdsHealth::kHealthy: p.healthy.hosts.push_back(i); break;
-      case EdsHealth::kDegraded: p.degraded.hosts.push_back(i); break;
-      case EdsHealth::kUnhealthy: break;
+      case EdsHealth::kHealthy:
+        p.healthy.hosts.push_back(i);
+        break;
+      case EdsHealth::kDegraded:
+        p.degraded.hosts.push_back(i);
+        break;
+      case EdsHealth::kUnhealthy:
+        break;
     }
   }
   const bool hashing = config_.policy == LbPolicy::kRingHash || config_.policy == LbPolicy::kMaglev;
@@ -224,9 +230,10 @@ int32_t LoadBalancer::PickOnce(const Context& context, uint32_t attempt) {
         uint64_t total = 0;
         for (uint32_t host : p.all.hosts) total += table_->endpoints[host].locality == i;
         const uint64_t full = 100 * total;
-        return {std::min<uint64_t>(full, uint64_t{table_->overprovisioning_factor} * localities.sources[i].hosts.size()) *
-                    table_->localities[i].weight,
-                full};
+        return {
+            std::min<uint64_t>(full, uint64_t{table_->overprovisioning_factor} * localities.sources[i].hosts.size()) *
+                table_->localities[i].weight,
+            full};
       });
       return PickFrom(&localities.sources[locality]);
     }
@@ -250,8 +257,10 @@ int32_t LoadBalancer::PickFrom(Source* source) {
       }
       return static_cast<int32_t>(best);
     }
-    case LbPolicy::kRandom: return static_cast<int32_t>(source->hosts[random_.Below(n)]);
-    default: return static_cast<int32_t>(source->hosts[source->next++ % n]);
+    case LbPolicy::kRandom:
+      return static_cast<int32_t>(source->hosts[random_.Below(n)]);
+    default:
+      return static_cast<int32_t>(source->hosts[source->next++ % n]);
   }
 }
 

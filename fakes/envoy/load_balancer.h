@@ -21,8 +21,8 @@ struct LbConfig {
   uint32_t panic_threshold_percent = 50;
   bool locality_weighted = false;
   bool fail_traffic_on_panic = false;
-  uint32_t choice_count = 2;                 // LEAST_REQUEST
-  uint64_t minimum_ring_size = 1024;         // RING_HASH
+  uint32_t choice_count = 2;          // LEAST_REQUEST
+  uint64_t minimum_ring_size = 1024;  // RING_HASH
   uint64_t maximum_ring_size = 8 * 1024 * 1024;
   uint64_t maglev_table_size = 65537;
   bool use_hostname_for_hashing = false;

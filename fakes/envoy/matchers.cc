@@ -1,8 +1,8 @@
 #include "fakes/envoy/matchers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cctype>
+#include <charconv>
 
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/type/matcher/v3/string.pb.h"
@@ -47,12 +47,18 @@ absl::StatusOr<StringMatch> StringMatch::Make(const envoy::type::matcher::v3::St
   using Proto = envoy::type::matcher::v3::StringMatcher;
   const bool fold = matcher.ignore_case();
   switch (matcher.match_pattern_case()) {
-    case Proto::kExact: return Make(Kind::kExact, matcher.exact(), fold);
-    case Proto::kPrefix: return Make(Kind::kPrefix, matcher.prefix(), fold);
-    case Proto::kSuffix: return Make(Kind::kSuffix, matcher.suffix(), fold);
-    case Proto::kContains: return Make(Kind::kContains, matcher.contains(), fold);
-    case Proto::kSafeRegex: return MakeRegex(matcher.safe_regex().regex());
-    default: return absl::InvalidArgumentError("StringMatcherValidationError.MatchPattern: value is required");
+    case Proto::kExact:
+      return Make(Kind::kExact, matcher.exact(), fold);
+    case Proto::kPrefix:
+      return Make(Kind::kPrefix, matcher.prefix(), fold);
+    case Proto::kSuffix:
+      return Make(Kind::kSuffix, matcher.suffix(), fold);
+    case Proto::kContains:
+      return Make(Kind::kContains, matcher.contains(), fold);
+    case Proto::kSafeRegex:
+      return MakeRegex(matcher.safe_regex().regex());
+    default:
+      return absl::InvalidArgumentError("StringMatcherValidationError.MatchPattern: value is required");
   }
 }
 
@@ -60,12 +66,18 @@ bool StringMatch::Matches(std::string_view value) const {
   std::string folded;
   if (ignore_case_) value = folded = Lower(value);
   switch (kind_) {
-    case Kind::kAny: return true;
-    case Kind::kExact: return value == text_;
-    case Kind::kPrefix: return value.starts_with(text_);
-    case Kind::kSuffix: return value.ends_with(text_);
-    case Kind::kContains: return value.find(text_) != std::string_view::npos;
-    case Kind::kRegex: return re2::RE2::FullMatch(re2::StringPiece(value.data(), value.size()), *regex_);
+    case Kind::kAny:
+      return true;
+    case Kind::kExact:
+      return value == text_;
+    case Kind::kPrefix:
+      return value.starts_with(text_);
+    case Kind::kSuffix:
+      return value.ends_with(text_);
+    case Kind::kContains:
+      return value.find(text_) != std::string_view::npos;
+    case Kind::kRegex:
+      return re2::RE2::FullMatch(re2::StringPiece(value.data(), value.size()), *regex_);
   }
   return false;
 }
@@ -81,9 +93,15 @@ absl::StatusOr<HeaderMatch> HeaderMatch::Make(const envoy::config::route::v3::He
   }
   m.kind_ = Kind::kString;
   switch (matcher.header_match_specifier_case()) {
-    case Proto::kExactMatch: m.string_ = StringMatch::Make(StringMatch::Kind::kExact, matcher.exact_match()); break;
-    case Proto::kPrefixMatch: m.string_ = StringMatch::Make(StringMatch::Kind::kPrefix, matcher.prefix_match()); break;
-    case Proto::kSuffixMatch: m.string_ = StringMatch::Make(StringMatch::Kind::kSuffix, matcher.suffix_match()); break;
+    case Proto::kExactMatch:
+      m.string_ = StringMatch::Make(StringMatch::Kind::kExact, matcher.exact_match());
+      break;
+    case Proto::kPrefixMatch:
+      m.string_ = StringMatch::Make(StringMatch::Kind::kPrefix, matcher.prefix_match());
+      break;
+    case Proto::kSuffixMatch:
+      m.string_ = StringMatch::Make(StringMatch::Kind::kSuffix, matcher.suffix_match());
+      break;
     case Proto::kContainsMatch:
       m.string_ = StringMatch::Make(StringMatch::Kind::kContains, matcher.contains_match());
       break;
@@ -108,7 +126,8 @@ absl::StatusOr<HeaderMatch> HeaderMatch::Make(const envoy::config::route::v3::He
       m.kind_ = Kind::kPresent;
       m.present_ = matcher.present_match();
       break;
-    default: m.kind_ = Kind::kPresent;
+    default:
+      m.kind_ = Kind::kPresent;
   }
   return m;
 }

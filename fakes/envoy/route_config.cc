@@ -117,10 +117,13 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
       out->path = *std::move(regex);
       break;
     }
-    case v3::RouteMatch::kConnectMatcher: out->path_kind = RouteEntry::PathKind::kConnect; break;
+    case v3::RouteMatch::kConnectMatcher:
+      out->path_kind = RouteEntry::PathKind::kConnect;
+      break;
     default:
-      return absl::InvalidArgumentError("Proto constraint validation failed (RouteMatchValidationError.PathSpecifier: "
-                                        "value is required)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RouteMatchValidationError.PathSpecifier: "
+          "value is required)");
   }
   for (const auto& header : match.headers()) {
     absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
@@ -132,7 +135,8 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
     if (!m.ok()) return m.status();
     out->queries.push_back(*std::move(m));
   }
-  if (match.has_runtime_fraction()) out->runtime_per_million = PartsPerMillion(match.runtime_fraction().default_value());
+  if (match.has_runtime_fraction())
+    out->runtime_per_million = PartsPerMillion(match.runtime_fraction().default_value());
   return absl::OkStatus();
 }
 
@@ -157,12 +161,14 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
       }
       break;
     default:
-      return absl::InvalidArgumentError("Proto constraint validation failed "
-                                        "(RouteActionValidationError.ClusterSpecifier: value is required)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed "
+          "(RouteActionValidationError.ClusterSpecifier: value is required)");
   }
   if (out->action == RouteEntry::Action::kCluster && out->cluster.empty()) {
-    return absl::InvalidArgumentError("Proto constraint validation failed (RouteActionValidationError.Cluster: value "
-                                      "length must be at least 1 characters)");
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (RouteActionValidationError.Cluster: value "
+        "length must be at least 1 characters)");
   }
   if (action.cluster_not_found_response_code() == v3::RouteAction::NOT_FOUND) out->not_found_code = 404;
   if (action.cluster_not_found_response_code() == v3::RouteAction::INTERNAL_SERVER_ERROR) out->not_found_code = 500;
@@ -176,11 +182,20 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
     HashPolicy h;
     h.terminal = hash.terminal();
     switch (hash.policy_specifier_case()) {
-      case v3::RouteAction::HashPolicy::kHeader: h = {HashPolicy::Kind::kHeader, Lower(hash.header().header_name()), h.terminal}; break;
-      case v3::RouteAction::HashPolicy::kCookie: h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal}; break;
-      case v3::RouteAction::HashPolicy::kConnectionProperties: h.kind = HashPolicy::Kind::kSourceIp; break;
-      case v3::RouteAction::HashPolicy::kQueryParameter: h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal}; break;
-      default: continue;
+      case v3::RouteAction::HashPolicy::kHeader:
+        h = {HashPolicy::Kind::kHeader, Lower(hash.header().header_name()), h.terminal};
+        break;
+      case v3::RouteAction::HashPolicy::kCookie:
+        h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal};
+        break;
+      case v3::RouteAction::HashPolicy::kConnectionProperties:
+        h.kind = HashPolicy::Kind::kSourceIp;
+        break;
+      case v3::RouteAction::HashPolicy::kQueryParameter:
+        h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal};
+        break;
+      default:
+        continue;
     }
     out->hashes.push_back(std::move(h));
   }
@@ -194,11 +209,16 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
 
 uint16_t RedirectCode(v3::RedirectAction::RedirectResponseCode code) {
   switch (code) {
-    case v3::RedirectAction::FOUND: return 302;
-    case v3::RedirectAction::SEE_OTHER: return 303;
-    case v3::RedirectAction::TEMPORARY_REDIRECT: return 307;
-    case v3::RedirectAction::PERMANENT_REDIRECT: return 308;
-    default: return 301;
+    case v3::RedirectAction::FOUND:
+      return 302;
+    case v3::RedirectAction::SEE_OTHER:
+      return 303;
+    case v3::RedirectAction::TEMPORARY_REDIRECT:
+      return 307;
+    case v3::RedirectAction::PERMANENT_REDIRECT:
+      return 308;
+    default:
+      return 301;
   }
 }
 
@@ -214,19 +234,23 @@ absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, Route
       out->direct_code = static_cast<uint16_t>(route.direct_response().status());
       out->direct_body = route.direct_response().body().inline_string();
       if (out->direct_code < 200 || out->direct_code >= 600) {
-        return absl::InvalidArgumentError("Proto constraint validation failed "
-                                          "(DirectResponseActionValidationError.Status: value must be inside range "
-                                          "[200, 600))");
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed "
+            "(DirectResponseActionValidationError.Status: value must be inside range "
+            "[200, 600))");
       }
       break;
     case v3::Route::kRedirect:
       out->action = RouteEntry::Action::kRedirect;
       out->redirect_code = RedirectCode(route.redirect().response_code());
       break;
-    case v3::Route::kNonForwardingAction: out->action = RouteEntry::Action::kNonForwarding; break;
+    case v3::Route::kNonForwardingAction:
+      out->action = RouteEntry::Action::kNonForwarding;
+      break;
     default:
-      return absl::InvalidArgumentError("Proto constraint validation failed (RouteValidationError.Action: value is "
-                                        "required)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RouteValidationError.Action: value is "
+          "required)");
   }
   for (const auto& [name, any] : route.typed_per_filter_config()) {
     envoy::extensions::filters::http::fault::v3::HTTPFault fault;
@@ -284,18 +308,20 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const v3::RouteC
     VirtualHost& host = table->hosts.emplace_back();
     host.name = proto.name();
     if (host.name.empty()) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (RouteConfigurationValidationError."
-                                        "VirtualHosts[i]: embedded message failed validation | caused by "
-                                        "VirtualHostValidationError.Name: value length must be at least 1 characters)");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RouteConfigurationValidationError."
+          "VirtualHosts[i]: embedded message failed validation | caused by "
+          "VirtualHostValidationError.Name: value length must be at least 1 characters)");
     }
     if (!names.insert(host.name).second) {
       return absl::InvalidArgumentError(fmt::format(
           "Only a single virtual host with a given name is permitted: {} in route {}", host.name, table->name));
     }
     if (proto.domains().empty()) {
-      return absl::InvalidArgumentError("Proto constraint validation failed (RouteConfigurationValidationError."
-                                        "VirtualHosts[i]: embedded message failed validation | caused by "
-                                        "VirtualHostValidationError.Domains: value must contain at least 1 item(s))");
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RouteConfigurationValidationError."
+          "VirtualHosts[i]: embedded message failed validation | caused by "
+          "VirtualHostValidationError.Domains: value must contain at least 1 item(s))");
     }
     for (const std::string& domain : proto.domains()) {
       if (absl::Status s = AddDomain(domain, index, table.get()); !s.ok()) return s;
@@ -350,9 +376,9 @@ const RouteEntry* RouteTable::FindRoute(const VirtualHost& host, const RequestSp
   const std::string_view whole(spec.path);
   const size_t question = std::min(whole.find_first_of("?#"), whole.size());
   const std::string_view path = whole.substr(0, question);
-  const std::string_view query =
-      question < whole.size() && whole[question] == '?' ? whole.substr(question + 1, whole.find('#', question) - question - 1)
-                                                        : std::string_view();
+  const std::string_view query = question < whole.size() && whole[question] == '?'
+                                     ? whole.substr(question + 1, whole.find('#', question) - question - 1)
+                                     : std::string_view();
   for (const RouteEntry& route : host.routes) {
     switch (route.path_kind) {
       case RouteEntry::PathKind::kConnect:
@@ -374,7 +400,8 @@ const RouteEntry* RouteTable::FindRoute(const VirtualHost& host, const RequestSp
                      [&](const HeaderMatch& m) { return m.Matches(FindHeader(spec, m.name())); })) {
       continue;
     }
-    if (!std::all_of(route.queries.begin(), route.queries.end(), [&](const QueryMatch& m) { return m.Matches(query); })) {
+    if (!std::all_of(route.queries.begin(), route.queries.end(),
+                     [&](const QueryMatch& m) { return m.Matches(query); })) {
       continue;
     }
     return &route;

@@ -118,10 +118,10 @@ struct RouteTable {
   bool ignore_port = false;
   bool validate_clusters = false;
   std::vector<VirtualHost> hosts;
-  StringMap<uint32_t> exact;                                   // domain -> hosts
-  std::vector<std::pair<std::string, uint32_t>> suffixes;      // "*.foo.com" as ".foo.com", longest first
-  std::vector<std::pair<std::string, uint32_t>> prefixes;      // "foo.*" as "foo.", longest first
-  std::optional<uint32_t> any;                                 // "*"
+  StringMap<uint32_t> exact;                               // domain -> hosts
+  std::vector<std::pair<std::string, uint32_t>> suffixes;  // "*.foo.com" as ".foo.com", longest first
+  std::vector<std::pair<std::string, uint32_t>> prefixes;  // "foo.*" as "foo.", longest first
+  std::optional<uint32_t> any;                             // "*"
 
   // Envoy's order: exact, longest suffix wildcard, longest prefix wildcard, "*". nullptr: none.
   // Envoy: source/common/router/config_impl.cc, RouteMatcher::findVirtualHost

@@ -28,15 +28,17 @@ constexpr Alert kAlerts[] = {
 constexpr int kSslLibrary = 16 << 24;
 
 std::string ReceivedAlert(std::string_view name) {
-  const Alert* alert = std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
+  const Alert* alert =
+      std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
   if (alert == std::end(kAlerts)) alert = &kAlerts[4];
   return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:{}:TLS_error_end", kSslLibrary + 1000 + alert->number,
                      alert->reason);
 }
 
 std::string VerifyFailed(std::string_view why) {
-  return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify cert failed: {}:TLS_error_end",
-                     kSslLibrary + 125, why);
+  return fmt::format(
+      "TLS_error:|{}:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify cert failed: {}:TLS_error_end",
+      kSslLibrary + 125, why);
 }
 
 std::string Names(const x509::SubjectAltNames& sans) {
@@ -53,8 +55,8 @@ struct PeerCheck {
   bool ok = true;
   bool verified = false;
   bool no_certificate = false;
-  bool san = false;    // the chain is good, its names are not
-  std::string words;   // Envoy's own
+  bool san = false;                           // the chain is good, its names are not
+  std::string words;                          // Envoy's own
   std::string alert = "certificate_unknown";  // what the peer is told
 };
 
@@ -123,7 +125,8 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
       out.client.local = true;
       out.client.san_mismatch = check.san;
       out.client.error = VerifyFailed(check.words);
-      out.client_counter = check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
+      out.client_counter =
+          check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
       out.server_counter = "connection_error";  // it sees the alert
       return out;
     }
@@ -136,7 +139,8 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
     // connection all the same: shared/ENVOY.md section 2.
     out.client.error = ReceivedAlert(check.alert);
     out.client_counter = "connection_error";
-    out.server_counter = check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
+    out.server_counter =
+        check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
     return out;
   }
   out.client_verified = check.verified;

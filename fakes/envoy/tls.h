@@ -33,7 +33,7 @@ class TlsServer : public TlsParty {};
 // What the server made of the client, beside what the client is told.
 struct HandshakeResult {
   TlsOutcome client;
-  bool server_ok = false;       // the server has a session (even if the client then refuses it)
+  bool server_ok = false;  // the server has a session (even if the client then refuses it)
   // The server's counter, as in listener.ADDRESS.ssl.*: "fail_verify_no_cert", "fail_verify_error",
   // "fail_verify_san", "connection_error"; empty if ok.
   std::string_view server_counter;

@@ -59,7 +59,8 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, TlsContext* out) {
     out->certificate = CertificateChain::Of(*std::move(chain));
   }
   switch (common.validation_context_type_case()) {
-    case tls::CommonTlsContext::kValidationContext: return AddValidation(common.validation_context(), out);
+    case tls::CommonTlsContext::kValidationContext:
+      return AddValidation(common.validation_context(), out);
     case tls::CommonTlsContext::kValidationContextSdsSecretConfig:
       out->validation_secret = common.validation_context_sds_secret_config().name();
       out->validates = true;
@@ -70,7 +71,8 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, TlsContext* out) {
       out->validates = true;
       return AddValidation(combined.default_validation_context(), out);
     }
-    default: return absl::OkStatus();
+    default:
+      return absl::OkStatus();
   }
 }
 
@@ -99,11 +101,11 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     }
     out.tls = std::move(compiled);
   } else if (!TypeName(config).ends_with("raw_buffer.v3.RawBuffer")) {
-    return absl::InvalidArgumentError(
-        fmt::format("Unable to unpack as {}: {}",
-                    downstream ? "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
-                               : "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
-                    config.type_url()));
+    return absl::InvalidArgumentError(fmt::format("Unable to unpack as {}: {}",
+                                                  downstream
+                                                      ? "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
+                                                      : "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
+                                                  config.type_url()));
   }
   return out;
 }
@@ -114,8 +116,7 @@ bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames
     return std::any_of(list.begin(), list.end(), [&](const std::string& n) { return m.match.Matches(n); });
   };
   return std::any_of(matches.begin(), matches.end(), [&](const SanMatch& m) {
-    return (m.type != SanType::kDns && any(m, names.uris)) ||
-           (m.type != SanType::kUri && any(m, names.dns_names));
+    return (m.type != SanType::kDns && any(m, names.uris)) || (m.type != SanType::kUri && any(m, names.dns_names));
   });
 }
 

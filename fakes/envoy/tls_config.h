@@ -24,10 +24,10 @@ struct SanMatch {
 
 // One side's TLS settings. Certificates and roots are named (SDS) or inline; names are resolved by each Envoy.
 struct TlsContext {
-  std::string sni;                // upstream
+  std::string sni;  // upstream
   std::vector<std::string> alpn;
   bool require_client_certificate = false;  // downstream
-  std::string certificate_secret;  // empty: none by SDS
+  std::string certificate_secret;           // empty: none by SDS
   std::string validation_secret;
   std::shared_ptr<const CertificateChain> certificate;  // inline
   x509::TrustBundleRef trusted_ca;                      // inline

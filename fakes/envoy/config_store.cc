@@ -1,0 +1,200 @@
+#include "fakes/envoy/config_store.h"
+
+#include <algorithm>
+
+#include "envoy/config/cluster/v3/cluster.pb.h"
+#include "envoy/config/endpoint/v3/endpoint.pb.h"
+#include "envoy/config/listener/v3/listener.pb.h"
+#include "envoy/config/route/v3/route.pb.h"
+#include "google/protobuf/any.pb.h"
+#include "xxhash.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+Hash128 HashOf(const ActiveCluster& c) {
+  const uint64_t words[4] = {c.config->hash.high, c.config->hash.low,
+                             c.endpoints == nullptr ? 0 : c.endpoints->hash.high,
+                             c.endpoints == nullptr ? 0 : c.endpoints->hash.low};
+  return HashBytes(std::string_view(reinterpret_cast<const char*>(words), sizeof(words)));
+}
+template <typename T>
+Hash128 HashOf(const T& item) {
+  return item.hash;
+}
+
+// Drops what nobody uses any more. Only weak references are examined, so that no result depends on when it happens.
+template <typename Map>
+void SweepExpired(Map* map) {
+  for (auto it = map->begin(); it != map->end();) {
+    auto here = it++;
+    if (here->second.expired()) map->erase(here);
+  }
+}
+
+}  // namespace
+
+Hash128 HashBytes(std::string_view bytes, uint64_t seed) {
+  const XXH128_hash_t h = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+  return {h.high64, h.low64};
+}
+
+template <typename T, typename Decode>
+const Decoded<T>& ConfigStore::Get(Cache<T>* cache, const google::protobuf::Any& resource, Decode decode) {
+  const Hash128 hash = HashBytes(resource.value());
+  auto it = cache->map.find(hash);
+  if (it != cache->map.end()) return *it->second;
+  if (cache->map.size() >= cache->sweep_at) {
+    for (auto i = cache->map.begin(); i != cache->map.end();) {
+      auto here = i++;
+      if (here->second->value == nullptr || here->second->value.use_count() == 1) cache->map.erase(here);
+    }
+    cache->sweep_at = std::max<size_t>(1024, 2 * cache->map.size());
+  }
+  auto decoded = std::make_unique<Decoded<T>>();
+  decode(hash, decoded.get());
+  return *cache->map.emplace(hash, std::move(decoded)).first->second;
+}
+
+namespace {
+
+// Parses the Any as `Proto` and compiles it.
+template <typename Proto, typename T, typename Name, typename Compile>
+void DecodeAs(const google::protobuf::Any& resource, Decoded<T>* out, Name name, Compile compile) {
+  Proto proto;
+  if (!proto.ParseFromString(resource.value())) {
+    out->status = absl::InvalidArgumentError("Unable to unpack resource");
+    return;
+  }
+  out->name = name(proto);
+  absl::StatusOr<std::shared_ptr<const T>> value = compile(proto);
+  if (value.ok()) {
+    out->value = *std::move(value);
+  } else {
+    out->status = value.status();
+  }
+}
+
+}  // namespace
+
+const Decoded<ClusterConfig>& ConfigStore::Cluster(const google::protobuf::Any& resource) {
+  using Proto = envoy::config::cluster::v3::Cluster;
+  return Get(&clusters_, resource, [&](const Hash128& hash, Decoded<ClusterConfig>* out) {
+    DecodeAs<Proto>(
+        resource, out, [](const Proto& p) { return p.name(); },
+        [&](const Proto& p) { return CompileCluster(p, hash, extensions_); });
+  });
+}
+
+const Decoded<EndpointTable>& ConfigStore::Endpoints(const google::protobuf::Any& resource) {
+  using Proto = envoy::config::endpoint::v3::ClusterLoadAssignment;
+  return Get(&endpoints_, resource, [&](const Hash128& hash, Decoded<EndpointTable>* out) {
+    DecodeAs<Proto>(
+        resource, out, [](const Proto& p) { return p.cluster_name(); },
+        [&](const Proto& p) { return CompileEndpoints(p, hash, /*names_allowed=*/false); });
+  });
+}
+
+const Decoded<ListenerConfig>& ConfigStore::Listener(const google::protobuf::Any& resource) {
+  using Proto = envoy::config::listener::v3::Listener;
+  return Get(&listeners_, resource, [&](const Hash128& hash, Decoded<ListenerConfig>* out) {
+    DecodeAs<Proto>(
+        resource, out, [](const Proto& p) { return p.name(); },
+        [&](const Proto& p) { return CompileListener(p, hash, extensions_); });
+  });
+}
+
+const Decoded<RouteTable>& ConfigStore::Routes(const google::protobuf::Any& resource) {
+  using Proto = envoy::config::route::v3::RouteConfiguration;
+  return Get(&routes_, resource, [&](const Hash128& hash, Decoded<RouteTable>* out) {
+    DecodeAs<Proto>(
+        resource, out, [](const Proto& p) { return p.name(); },
+        [&](const Proto& p) { return CompileRoutes(p, hash, extensions_); });
+  });
+}
+
+template <>
+ConfigStore::Sets<ClusterConfig>& ConfigStore::SetsOf() {
+  return cluster_sets_;
+}
+template <>
+ConfigStore::Sets<EndpointTable>& ConfigStore::SetsOf() {
+  return endpoint_sets_;
+}
+template <>
+ConfigStore::Sets<ListenerConfig>& ConfigStore::SetsOf() {
+  return listener_sets_;
+}
+template <>
+ConfigStore::Sets<RouteTable>& ConfigStore::SetsOf() {
+  return route_sets_;
+}
+template <>
+ConfigStore::Sets<ActiveCluster>& ConfigStore::SetsOf() {
+  return active_sets_;
+}
+
+template <typename T>
+std::shared_ptr<const NamedSet<T>> ConfigStore::Intern(std::vector<std::shared_ptr<const T>> items) {
+  std::vector<Hash128> hashes;
+  hashes.reserve(items.size());
+  for (const auto& item : items) hashes.push_back(HashOf(*item));
+  const Hash128 key =
+      HashBytes(std::string_view(reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)));
+  Sets<T>& sets = SetsOf<T>();
+  std::weak_ptr<const NamedSet<T>>& slot = sets[key];
+  if (std::shared_ptr<const NamedSet<T>> known = slot.lock()) return known;
+  auto made = std::make_shared<const NamedSet<T>>(std::move(items));
+  slot = made;
+  if (sets.size() >= sweep_sets_at_) {
+    SweepExpired(&sets);
+    sweep_sets_at_ = std::max<size_t>(1024, 2 * sets.size());
+  }
+  return made;
+}
+
+template std::shared_ptr<const NamedSet<ClusterConfig>> ConfigStore::Intern(
+    std::vector<std::shared_ptr<const ClusterConfig>>);
+template std::shared_ptr<const NamedSet<EndpointTable>> ConfigStore::Intern(
+    std::vector<std::shared_ptr<const EndpointTable>>);
+template std::shared_ptr<const NamedSet<ListenerConfig>> ConfigStore::Intern(
+    std::vector<std::shared_ptr<const ListenerConfig>>);
+template std::shared_ptr<const NamedSet<RouteTable>> ConfigStore::Intern(
+    std::vector<std::shared_ptr<const RouteTable>>);
+template std::shared_ptr<const NamedSet<ActiveCluster>> ConfigStore::Intern(
+    std::vector<std::shared_ptr<const ActiveCluster>>);
+
+std::shared_ptr<const ActiveCluster> ConfigStore::Pair(std::shared_ptr<const ClusterConfig> config,
+                                                       std::shared_ptr<const EndpointTable> endpoints) {
+  if (pairs_.size() >= 4096 && pairs_.size() % 4096 == 0) SweepExpired(&pairs_);
+  std::weak_ptr<const ActiveCluster>& slot = pairs_[{config.get(), endpoints.get()}];
+  // Pointers identify content here, as both come out of this store; an expired slot may be of others at the same place.
+  if (std::shared_ptr<const ActiveCluster> known = slot.lock()) return known;
+  auto made = std::make_shared<const ActiveCluster>(ActiveCluster{std::move(config), std::move(endpoints)});
+  slot = made;
+  return made;
+}
+
+std::shared_ptr<const std::vector<std::string>> ConfigStore::InternNames(std::vector<std::string> names) {
+  std::string all;
+  for (const std::string& n : names) all.append(n).push_back('\0');
+  if (names_.size() >= 4096 && names_.size() % 4096 == 0) SweepExpired(&names_);
+  std::weak_ptr<const std::vector<std::string>>& slot = names_[HashBytes(all)];
+  if (std::shared_ptr<const std::vector<std::string>> known = slot.lock()) return known;
+  auto made = std::make_shared<const std::vector<std::string>>(std::move(names));
+  slot = made;
+  return made;
+}
+
+std::string_view ConfigStore::Keep(std::string_view text) { return *kept_.emplace(text).first; }
+
+size_t ConfigStore::resources() const {
+  return clusters_.map.size() + endpoints_.map.size() + listeners_.map.size() + routes_.map.size();
+}
+
+size_t ConfigStore::sets() const {
+  return cluster_sets_.size() + endpoint_sets_.size() + listener_sets_.size() + route_sets_.size() +
+         active_sets_.size();
+}
+
+}  // namespace wavetank::envoysim

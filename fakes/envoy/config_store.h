@@ -1,0 +1,129 @@
+// Decoded configuration, shared by all Envoys of a world. Each distinct resource is parsed and compiled once, each
+// distinct set of resources is kept once: ten thousand proxies with one view hold one copy of it, and a proxy costs a
+// few pointers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_set.h"
+#include "absl/status/status.h"
+#include "fakes/envoy/cluster_config.h"
+#include "fakes/envoy/endpoint_table.h"
+#include "fakes/envoy/hash128.h"
+#include "fakes/envoy/listener_config.h"
+#include "fakes/envoy/route_config.h"
+
+namespace google::protobuf {
+class Any;
+}
+
+namespace wavetank::envoysim {
+
+inline const std::string& NameOf(const ClusterConfig& c) { return c.name; }
+inline const std::string& NameOf(const EndpointTable& e) { return e.cluster_name; }
+inline const std::string& NameOf(const ListenerConfig& l) { return l.name; }
+inline const std::string& NameOf(const RouteTable& r) { return r.name; }
+
+// What became of one resource. `name` is known even if it could not be compiled, as long as it could be parsed.
+template <typename T>
+struct Decoded {
+  std::string name;
+  std::shared_ptr<const T> value;  // nullptr: see status
+  absl::Status status;
+};
+
+// An immutable set of resources, sorted by name.
+template <typename T>
+class NamedSet {
+ public:
+  using Item = std::shared_ptr<const T>;
+  explicit NamedSet(std::vector<Item> items) : items_(std::move(items)) {}
+
+  const std::vector<Item>& items() const { return items_; }
+  // O(log n); nullptr if absent.
+  const Item* Find(std::string_view name) const {
+    size_t low = 0, high = items_.size();
+    while (low < high) {
+      const size_t mid = (low + high) / 2;
+      const int order = std::string_view(NameOf(*items_[mid])).compare(name);
+      if (order == 0) return &items_[mid];
+      (order < 0 ? low : high) = order < 0 ? mid + 1 : mid;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::vector<Item> items_;
+};
+
+// A cluster in use: its configuration and, for EDS, the endpoints it was given (nullptr: never any).
+struct ActiveCluster {
+  std::shared_ptr<const ClusterConfig> config;
+  std::shared_ptr<const EndpointTable> endpoints;
+};
+inline const std::string& NameOf(const ActiveCluster& c) { return c.config->name; }
+
+class ConfigStore {
+ public:
+  explicit ConfigStore(ExtensionSet extensions) : extensions_(extensions) {}
+  ConfigStore(const ConfigStore&) = delete;
+  ConfigStore& operator=(const ConfigStore&) = delete;
+
+  // The references stay valid until the next call.
+  const Decoded<ClusterConfig>& Cluster(const google::protobuf::Any& resource);
+  const Decoded<EndpointTable>& Endpoints(const google::protobuf::Any& resource);
+  const Decoded<ListenerConfig>& Listener(const google::protobuf::Any& resource);
+  const Decoded<RouteTable>& Routes(const google::protobuf::Any& resource);
+
+  // One shared set per content. `items` must be sorted by name, without duplicates.
+  template <typename T>
+  std::shared_ptr<const NamedSet<T>> Intern(std::vector<std::shared_ptr<const T>> items);
+  // One shared pair per content.
+  std::shared_ptr<const ActiveCluster> Pair(std::shared_ptr<const ClusterConfig> config,
+                                            std::shared_ptr<const EndpointTable> endpoints);
+  // Sorted names, shared.
+  std::shared_ptr<const std::vector<std::string>> InternNames(std::vector<std::string> names);
+
+  // A string that lives as long as the store.
+  std::string_view Keep(std::string_view text);
+
+  size_t resources() const;  // distinct ones held
+  size_t sets() const;
+
+ private:
+  template <typename T>
+  struct Cache {
+    absl::flat_hash_map<Hash128, std::unique_ptr<Decoded<T>>> map;
+    size_t sweep_at = 1024;
+  };
+  template <typename T>
+  using Sets = absl::flat_hash_map<Hash128, std::weak_ptr<const NamedSet<T>>>;
+
+  template <typename T, typename Decode>
+  const Decoded<T>& Get(Cache<T>* cache, const google::protobuf::Any& resource, Decode decode);
+  template <typename T>
+  Sets<T>& SetsOf();
+
+  const ExtensionSet extensions_;
+  Cache<ClusterConfig> clusters_;
+  Cache<EndpointTable> endpoints_;
+  Cache<ListenerConfig> listeners_;
+  Cache<RouteTable> routes_;
+  Sets<ClusterConfig> cluster_sets_;
+  Sets<EndpointTable> endpoint_sets_;
+  Sets<ListenerConfig> listener_sets_;
+  Sets<RouteTable> route_sets_;
+  Sets<ActiveCluster> active_sets_;
+  absl::flat_hash_map<std::pair<const void*, const void*>, std::weak_ptr<const ActiveCluster>> pairs_;
+  absl::flat_hash_map<Hash128, std::weak_ptr<const std::vector<std::string>>> names_;
+  absl::node_hash_set<std::string> kept_;
+  size_t sweep_sets_at_ = 1024;
+};
+
+}  // namespace wavetank::envoysim
