@@ -115,7 +115,7 @@ class Certificate {
   Fingerprint fingerprint() const { return fingerprint_; }
 
   const std::string& serial() const { return serial_; }  // lower-case hex, no leading zeros
-  // One line each, e.g. "O=cluster.local" ; empty for an empty name.
+  // One line each, e.g. "O=Wavetank, CN=Root CA"; empty for an empty name.
   const std::string& subject() const { return subject_; }
   const std::string& issuer() const { return issuer_; }
   const SubjectAltNames& sans() const { return sans_; }
@@ -131,6 +131,9 @@ class Certificate {
   friend class TrustBundle;
   friend struct VerifierAccess;
   Certificate();
+  // Self-signed if there is no issuer.
+  static absl::StatusOr<CertificateRef> Sign(const CertificateSpec& spec, std::string_view public_key,
+                                             const Certificate* issuer, const KeyPair& key);
 
   std::string der_, serial_, subject_, issuer_, public_key_, subject_der_, issuer_der_, subject_key_id_;
   SubjectAltNames sans_;
