@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <array>
+
+#include "fakes/kube/api_server.h"
+#include "fakes/kube/base64.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+void Default(json& in, const char* key, json value) {
+  const auto it = in.find(key);
+  if (it == in.end() || it->is_null()) in[key] = std::move(value);
+}
+
+json& ObjectAt(json& in, const char* key) {
+  json& at = in[key];
+  if (!at.is_object()) at = json::object();
+  return at;
+}
+
+void DefaultService(json& body, const Allocators& allocators) {
+  json& spec = ObjectAt(body, "spec");
+  Default(spec, "type", "ClusterIP");
+  Default(spec, "sessionAffinity", "None");
+  const std::string type = spec["type"].is_string() ? spec["type"].get<std::string>() : "";
+  if (type == "ExternalName") return;
+  Default(spec, "internalTrafficPolicy", "Cluster");
+  const bool exposed = type == "NodePort" || type == "LoadBalancer";
+  if (exposed) Default(spec, "externalTrafficPolicy", "Cluster");
+  if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
+  if (!spec.contains("clusterIP") || spec["clusterIP"].is_null() || spec["clusterIP"] == "") {
+    spec["clusterIP"] = allocators.cluster_ip();
+  }
+  Default(spec, "clusterIPs", json::array({spec["clusterIP"]}));
+  Default(spec, "ipFamilies", json::array({"IPv4"}));
+  Default(spec, "ipFamilyPolicy", "SingleStack");
+  if (!spec.contains("ports") || !spec["ports"].is_array()) return;
+  for (json& port : spec["ports"]) {
+    if (!port.is_object()) continue;
+    Default(port, "protocol", "TCP");
+    if (port.contains("port")) Default(port, "targetPort", port["port"]);
+    if (exposed && (!port.contains("nodePort") || port["nodePort"] == 0)) port["nodePort"] = allocators.node_port();
+  }
+}
+
+void DefaultPodSpec(json& spec) {
+  Default(spec, "restartPolicy", "Always");
+  Default(spec, "dnsPolicy", "ClusterFirst");
+  Default(spec, "serviceAccountName", "default");
+  Default(spec, "terminationGracePeriodSeconds", 30);
+  if (!spec.contains("containers") || !spec["containers"].is_array()) return;
+  for (json& container : spec["containers"]) {
+    if (!container.is_object() || !container.contains("ports") || !container["ports"].is_array()) continue;
+    for (json& port : container["ports"]) {
+      if (port.is_object()) Default(port, "protocol", "TCP");
+    }
+  }
+}
+
+void DefaultDeployment(json& body) {
+  json& spec = ObjectAt(body, "spec");
+  Default(spec, "replicas", 1);
+  Default(spec, "progressDeadlineSeconds", 600);
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "strategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") {
+    json& rolling = ObjectAt(strategy, "rollingUpdate");
+    Default(rolling, "maxSurge", "25%");
+    Default(rolling, "maxUnavailable", "25%");
+  }
+  DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec"));
+}
+
+void DefaultSecret(json& body) {
+  Default(body, "type", "Opaque");
+  const auto plain = body.find("stringData");
+  if (plain == body.end() || !plain->is_object()) return;
+  json& data = ObjectAt(body, "data");
+  for (const auto& [key, value] : plain->items()) {
+    if (value.is_string()) data[key] = Base64Encode(value.get_ref<const std::string&>());
+  }
+  body.erase("stringData");
+}
+
+}  // namespace
+
+bool ClusterScoped(std::string_view kind) {
+  static constexpr std::array<std::string_view, 14> kKinds = {"APIService",
+                                                              "ClusterRole",
+                                                              "ClusterRoleBinding",
+                                                              "CustomResourceDefinition",
+                                                              "GatewayClass",
+                                                              "IngressClass",
+                                                              "MutatingWebhookConfiguration",
+                                                              "Namespace",
+                                                              "Node",
+                                                              "PersistentVolume",
+                                                              "PriorityClass",
+                                                              "StorageClass",
+                                                              "ValidatingWebhookConfiguration",
+                                                              "VolumeAttachment"};
+  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
+}
+
+void SetDefaults(json& body, const Allocators& allocators) {
+  const std::string kind = body.value("kind", "");
+  json& metadata = ObjectAt(body, "metadata");
+  if (kind == "Namespace") {
+    // The immutable label that selectors of webhooks rely on.
+    ObjectAt(metadata, "labels")["kubernetes.io/metadata.name"] = metadata.value("name", "");
+    Default(ObjectAt(body, "status"), "phase", "Active");
+  } else if (kind == "Service") {
+    DefaultService(body, allocators);
+  } else if (kind == "Deployment") {
+    DefaultDeployment(body);
+  } else if (kind == "Pod") {
+    DefaultPodSpec(ObjectAt(body, "spec"));
+    Default(ObjectAt(body, "status"), "phase", "Pending");
+  } else if (kind == "Secret") {
+    DefaultSecret(body);
+  }
+}
+
+}  // namespace wavetank::fakekube
