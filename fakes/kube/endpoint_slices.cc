@@ -1,0 +1,215 @@
+#include "fakes/kube/endpoint_slices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/base/random.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+// Kubernetes' default maximum per slice.
+constexpr size_t kMaxEndpointsPerSlice = 100;
+
+struct PodState {
+  std::string ip;
+  bool ready = false, running = false;
+};
+
+PodState StateOf(const kube::Object& pod) {
+  PodState state;
+  const auto status = pod.body.find("status");
+  if (status == pod.body.end() || !status->is_object()) return state;
+  state.ip = status->value("podIP", "");
+  state.running = status->value("phase", "") == "Running";
+  if (const auto conditions = status->find("conditions"); conditions != status->end()) {
+    for (const json& condition : *conditions) {
+      if (condition.value("type", "") == "Ready") state.ready = condition.value("status", "") == "True";
+    }
+  }
+  return state;
+}
+
+// The pod's port number behind a Service port: a number, or the name of a container's port. 0 if there is none.
+int TargetPort(const json& port, const kube::Object& pod) {
+  const auto target = port.find("targetPort");
+  if (target == port.end() || target->is_null()) return port.value("port", 0);
+  if (target->is_number_integer()) return target->get<int>();
+  if (!target->is_string()) return 0;
+  const std::string name = target->get<std::string>();
+  if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos && name.size() < 6)
+    return std::stoi(name);
+  const json spec = pod.body.value("spec", json::object());
+  for (const json& container : spec.value("containers", json::array())) {
+    if (!container.is_object() || !container.contains("ports")) continue;
+    for (const json& candidate : container["ports"]) {
+      if (candidate.value("name", "") == name && candidate.value("protocol", "TCP") == port.value("protocol", "TCP")) {
+        return candidate.value("containerPort", 0);
+      }
+    }
+  }
+  return 0;
+}
+
+std::string SliceSuffix(const NamespacedName& service, size_t index) {
+  return fmt::format("{:05x}", HashName(service.ns + "/" + service.name, index) & 0xfffff);
+}
+
+}  // namespace
+
+EndpointSliceController::EndpointSliceController(ApiServer& api, const ClusterOptions& options)
+    : api_(api), options_(options), pending_(api.host()) {
+  api_.Observe("Service", [this](const Change& change) { OnService(change); });
+  api_.Observe("Pod", [this](const Change& change) { OnPod(change); });
+}
+
+void EndpointSliceController::OnService(const Change& change) {
+  const NamespacedName name{change.object->meta.ns, change.object->meta.name};
+  const json spec = change.object->body.value("spec", json::object());
+  const auto selector = spec.find("selector");
+  const bool selects =
+      selector != spec.end() && selector->is_object() && !selector->empty() && spec.value("type", "") != "ExternalName";
+  if (change.type == kube::WatchEventType::kDeleted || !selects) {
+    // Slices are owned by the Service and go with it.
+    services_.erase(name);
+    return;
+  }
+  absl::StatusOr<LabelSelector> parsed = LabelSelector::FromJson(*selector);
+  if (!parsed.ok()) return;
+  services_[name].selector = *std::move(parsed);
+  Queue(name);
+}
+
+void EndpointSliceController::OnPod(const Change& change) {
+  // What slices say of a pod: whether it is there, its address, labels and conditions.
+  if (change.previous != nullptr && change.type == kube::WatchEventType::kModified) {
+    const PodState before = StateOf(*change.previous), now = StateOf(*change.object);
+    const bool same = before.ip == now.ip && before.ready == now.ready && before.running == now.running &&
+                      change.previous->meta.labels == change.object->meta.labels &&
+                      change.previous->meta.deleting == change.object->meta.deleting;
+    if (same) return;
+  }
+  const std::string& ns = change.object->meta.ns;
+  for (auto it = services_.lower_bound({ns, ""}); it != services_.end() && it->first.ns == ns; ++it) {
+    const LabelSelector& selector = it->second.selector;
+    if (selector.Matches(change.object->meta.labels) ||
+        (change.previous != nullptr && selector.Matches(change.previous->meta.labels))) {
+      Queue(it->first);
+    }
+  }
+}
+
+void EndpointSliceController::Queue(const NamespacedName& service) {
+  const auto it = services_.find(service);
+  if (it == services_.end() || it->second.queued) return;
+  it->second.queued = true;
+  pending_.After(options_.endpoint_slice, [this, service] {
+    if (const auto again = services_.find(service); again != services_.end()) {
+      again->second.queued = false;
+      Sync(service);
+    }
+  });
+}
+
+void EndpointSliceController::Sync(const NamespacedName& name) {
+  const ObjectRef service = api_.Get("Service", name);
+  if (service == nullptr) return;
+  const json& spec = service->body.at("spec");
+  const bool publish_not_ready = spec.value("publishNotReadyAddresses", false);
+  const LabelSelector& selector = services_.at(name).selector;
+
+  // Pods whose ports resolve to the same numbers share slices.
+  std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text
+  json ready_addresses = json::array(), not_ready_addresses = json::array();
+  for (const ObjectRef& pod : api_.List("Pod", name.ns)) {
+    if (!selector.Matches(pod->meta.labels)) continue;
+    const PodState state = StateOf(*pod);
+    if (state.ip.empty()) continue;
+    json ports = json::array();
+    for (const json& port : spec.value("ports", json::array())) {
+      const int number = TargetPort(port, *pod);
+      if (number == 0) continue;
+      json entry = {{"name", port.value("name", "")}, {"port", number}, {"protocol", port.value("protocol", "TCP")}};
+      if (port.contains("appProtocol")) entry["appProtocol"] = port["appProtocol"];
+      ports.push_back(std::move(entry));
+    }
+    const bool terminating = pod->meta.deleting;
+    const bool serving = state.ready || publish_not_ready;
+    const std::string node = pod->body["spec"].value("nodeName", "");
+    json endpoint = {
+        {"addresses", json::array({state.ip})},
+        {"conditions", {{"ready", serving && !terminating}, {"serving", serving}, {"terminating", terminating}}},
+        {"targetRef", {{"kind", "Pod"}, {"name", pod->meta.name}, {"namespace", name.ns}, {"uid", pod->meta.uid}}},
+        {"nodeName", node}};
+    for (const NodeOptions& known : options_.nodes) {
+      if (known.name == node && !known.zone.empty()) endpoint["zone"] = known.zone;
+    }
+    (serving && !terminating ? ready_addresses : not_ready_addresses)
+        .push_back({{"ip", state.ip}, {"nodeName", node}, {"targetRef", endpoint["targetRef"]}});
+    auto& group = groups[ports.dump()];
+    group.first = std::move(ports);
+    group.second.push_back(std::move(endpoint));
+  }
+  if (groups.empty()) {
+    // A Service without pods keeps one empty slice.
+    groups[""].first = json::array();
+  }
+
+  size_t index = 0;
+  const json owner = json::array({{{"apiVersion", "v1"},
+                                   {"kind", "Service"},
+                                   {"name", name.name},
+                                   {"uid", service->meta.uid},
+                                   {"controller", true},
+                                   {"blockOwnerDeletion", true}}});
+  std::map<std::string, bool> wanted;
+  for (auto& [key, group] : groups) {
+    for (size_t start = 0; start == 0 || start < group.second.size(); start += kMaxEndpointsPerSlice) {
+      const size_t end = std::min(start + kMaxEndpointsPerSlice, group.second.size());
+      json endpoints = json::array();
+      for (size_t i = start; i < end; ++i) endpoints.push_back(std::move(group.second[i]));
+      const std::string slice = name.name + "-" + SliceSuffix(name, index++);
+      wanted[slice] = true;
+      api_.Apply({{"apiVersion", "discovery.k8s.io/v1"},
+                  {"kind", "EndpointSlice"},
+                  {"metadata",
+                   {{"name", slice},
+                    {"namespace", name.ns},
+                    {"labels",
+                     {{"kubernetes.io/service-name", name.name},
+                      {"endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"}}},
+                    {"ownerReferences", owner}}},
+                  {"addressType", "IPv4"},
+                  {"ports", group.first},
+                  {"endpoints", std::move(endpoints)}})
+          .IgnoreError();
+    }
+  }
+  for (const ObjectRef& slice : api_.List("EndpointSlice", name.ns)) {
+    const auto of = slice->meta.labels.find("kubernetes.io/service-name");
+    if (of == slice->meta.labels.end() || of->second != name.name || wanted.count(slice->meta.name) != 0) continue;
+    const auto by = slice->meta.labels.find("endpointslice.kubernetes.io/managed-by");
+    if (by != slice->meta.labels.end() && by->second == "endpointslice-controller.k8s.io") {
+      api_.Delete("EndpointSlice", {name.ns, slice->meta.name}).IgnoreError();
+    }
+  }
+
+  json subsets = json::array();
+  if (!ready_addresses.empty() || !not_ready_addresses.empty()) {
+    json subset = {{"ports", groups.begin()->second.first}};
+    if (!ready_addresses.empty()) subset["addresses"] = std::move(ready_addresses);
+    if (!not_ready_addresses.empty()) subset["notReadyAddresses"] = std::move(not_ready_addresses);
+    subsets.push_back(std::move(subset));
+  }
+  api_.Apply({{"apiVersion", "v1"},
+              {"kind", "Endpoints"},
+              {"metadata", {{"name", name.name}, {"namespace", name.ns}, {"ownerReferences", owner}}},
+              {"subsets", std::move(subsets)}})
+      .IgnoreError();
+}
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,35 @@
+// EndpointSlices and Endpoints of Services with a selector, computed from Pods.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "fakes/kube/cluster.h"
+#include "fakes/kube/pending.h"
+#include "fakes/kube/selector.h"
+
+namespace wavetank::fakekube {
+
+class EndpointSliceController {
+ public:
+  EndpointSliceController(ApiServer& api, const ClusterOptions& options);
+  bool Settled() const { return pending_.idle(); }
+
+ private:
+  struct Selected {
+    LabelSelector selector;
+    bool queued = false;
+  };
+
+  void OnService(const Change& change);
+  void OnPod(const Change& change);
+  void Queue(const NamespacedName& service);
+  void Sync(const NamespacedName& service);
+
+  ApiServer& api_;
+  const ClusterOptions& options_;
+  PendingWork pending_;
+  std::map<NamespacedName, Selected> services_;  // with a selector only, so that a pod is matched within its namespace
+};
+
+}  // namespace wavetank::fakekube

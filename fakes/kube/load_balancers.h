@@ -1,0 +1,30 @@
+// The cloud: addresses of Services of type LoadBalancer.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "fakes/kube/cluster.h"
+#include "fakes/kube/pending.h"
+
+namespace wavetank::fakekube {
+
+class LoadBalancerController {
+ public:
+  LoadBalancerController(ApiServer& api, const ClusterOptions& options);
+  bool Settled() const { return pending_.idle(); }
+  absl::Status Set(const NamespacedName& service, std::string_view address);
+
+ private:
+  void Assign(const NamespacedName& service, const std::string& address);
+  std::string Next();
+
+  ApiServer& api_;
+  const ClusterOptions& options_;
+  PendingWork pending_;
+  uint64_t given_ = 0;
+  std::set<NamespacedName> withheld_;  // the cloud was told to give nothing
+};
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,26 @@
+// Manifests: multi-document YAML or JSON, as kubectl reads them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::fakekube {
+
+struct Manifest {
+  nlohmann::json object;
+  std::string file;
+  int line = 0;  // where the document begins
+};
+
+// Documents of `text` in order; empty ones are skipped, `kind: List` is unrolled. Scalars resolve as Kubernetes' YAML
+// library does (YAML 1.1 booleans; quoted text stays text). Every object has apiVersion, kind and a name. Errors name
+// file, line, column and remedy.
+absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text);
+
+// A file, or the .yaml, .yml and .json files of a folder in order of their names.
+absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path);
+
+}  // namespace wavetank::fakekube

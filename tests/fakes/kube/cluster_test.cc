@@ -1,0 +1,317 @@
+#include "fakes/kube/cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "core/base/status.h"
+#include "fakes/kube/client.h"
+#include "fakes/kube/manifest.h"
+#include "fakes/kube/selector.h"
+#include "sim/kernel.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr char kWeb[] = R"(
+apiVersion: v1
+kind: Namespace
+metadata: {name: sample}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: sample}
+spec:
+  type: LoadBalancer
+  selector: {app: web}
+  ports: [{name: http, port: 80, targetPort: serve}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: sample}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web, version: v1}}
+    spec:
+      containers:
+        - {name: web, image: x, ports: [{name: serve, containerPort: 8080}]}
+)";
+
+class ClusterTest : public ::testing::Test {
+ protected:
+  ClusterTest() {
+    options_.name = "cluster1";
+    options_.nodes = {{"node1", "r1", "z1", ""}, {"node2", "r1", "z2", ""}};
+    cluster_ = std::make_unique<Cluster>(host_, options_, nullptr, nullptr);
+  }
+
+  void ApplyText(const std::string& text) {
+    absl::StatusOr<std::vector<Manifest>> manifests = ParseManifests("test.yaml", text);
+    ASSERT_TRUE(manifests.ok()) << manifests.status();
+    for (const Manifest& m : *manifests) {
+      const absl::StatusOr<ObjectRef> applied = cluster_->api().Apply(m.object);
+      ASSERT_TRUE(applied.ok()) << applied.status();
+    }
+  }
+
+  void Settle() {
+    for (int i = 0; i < 1000 && !cluster_->Settled(); ++i) kernel_.RunUntil(kernel_.Now() + 100ms);
+    ASSERT_TRUE(cluster_->Settled());
+  }
+
+  std::vector<std::string> ReadyAddresses(const std::string& service) {
+    std::vector<std::string> out;
+    for (const ObjectRef& slice : cluster_->api().List("EndpointSlice", "sample")) {
+      if (slice->meta.labels.at("kubernetes.io/service-name") != service) continue;
+      for (const json& endpoint : slice->body["endpoints"]) {
+        if (endpoint["conditions"]["ready"] == true) out.push_back(endpoint["addresses"][0]);
+      }
+    }
+    return out;
+  }
+
+  sim::Kernel kernel_{1};
+  Host& host_ = kernel_.NewHost("cluster1", 0, nullptr);
+  ClusterOptions options_;
+  std::unique_ptr<Cluster> cluster_;
+};
+
+TEST_F(ClusterTest, ADeploymentBecomesReadyPodsBehindItsService) {
+  ApplyText(kWeb);
+  EXPECT_EQ(cluster_->api().List("Pod", "sample").size(), 0u);
+  Settle();
+  const std::vector<ObjectRef> pods = cluster_->api().List("Pod", "sample");
+  ASSERT_EQ(pods.size(), 2u);
+  EXPECT_EQ(pods[0]->meta.labels.at("version"), "v1");
+  EXPECT_NE(pods[0]->body["spec"]["nodeName"], pods[1]->body["spec"]["nodeName"]);
+  EXPECT_EQ(ReadyAddresses("web").size(), 2u);
+  const std::vector<ObjectRef> slices = cluster_->api().List("EndpointSlice", "sample");
+  ASSERT_EQ(slices.size(), 1u);
+  EXPECT_EQ(slices[0]->body["ports"][0]["port"], 8080);
+  EXPECT_EQ(slices[0]->body["ports"][0]["name"], "http");
+  EXPECT_EQ(cluster_->api().Get("Deployment", {"sample", "web"})->body["status"]["readyReplicas"], 2);
+}
+
+TEST_F(ClusterTest, ScalingToNoneEmptiesTheSliceAndBackFillsIt) {
+  ApplyText(kWeb);
+  Settle();
+  ASSERT_TRUE(cluster_->api().Patch("Deployment", {"sample", "web"}, {{"spec", {{"replicas", 0}}}}).ok());
+  Settle();
+  EXPECT_EQ(cluster_->api().List("Pod", "sample").size(), 0u);
+  EXPECT_TRUE(ReadyAddresses("web").empty());
+  ASSERT_TRUE(cluster_->api().Patch("Deployment", {"sample", "web"}, {{"spec", {{"replicas", 3}}}}).ok());
+  Settle();
+  EXPECT_EQ(ReadyAddresses("web").size(), 3u);
+}
+
+TEST_F(ClusterTest, ARollingChangeNeverLeavesFewerReadyPodsThanItMay) {
+  ApplyText(kWeb);
+  Settle();
+  size_t least = 100;
+  cluster_->api().Observe("EndpointSlice",
+                          [&](const Change&) { least = std::min(least, ReadyAddresses("web").size()); });
+  ASSERT_TRUE(cluster_->api()
+                  .Patch("Deployment", {"sample", "web"},
+                         {{"spec", {{"template", {{"metadata", {{"labels", {{"version", "v2"}}}}}}}}}})
+                  .ok());
+  Settle();
+  for (const ObjectRef& pod : cluster_->api().List("Pod", "sample")) EXPECT_EQ(pod->meta.labels.at("version"), "v2");
+  EXPECT_EQ(ReadyAddresses("web").size(), 2u);
+  EXPECT_GE(least, 2u);  // maxUnavailable 25 % of 2 is none
+}
+
+TEST_F(ClusterTest, ALoadBalancerGetsAnAddressLosesItAndGetsAnother) {
+  ApplyText(kWeb);
+  const auto address = [&] {
+    const json status = cluster_->api().Get("Service", {"sample", "web"})->body.value("status", json::object());
+    const json ingress = status.value("loadBalancer", json::object()).value("ingress", json::array());
+    return ingress.empty() ? std::string("none") : ingress[0].value("ip", "");
+  };
+  EXPECT_EQ(address(), "none");
+  Settle();
+  EXPECT_EQ(address(), "172.30.1.1");
+  ASSERT_TRUE(cluster_->SetLoadBalancerAddress({"sample", "web"}, "none").ok());
+  Settle();
+  EXPECT_EQ(address(), "none");
+  ASSERT_TRUE(cluster_->SetLoadBalancerAddress({"sample", "web"}, "new").ok());
+  EXPECT_EQ(address(), "172.30.1.2");
+  EXPECT_FALSE(cluster_->SetLoadBalancerAddress({"sample", "nothing"}, "new").ok());
+}
+
+TEST_F(ClusterTest, DeletingADeploymentTakesItsReplicaSetsAndPodsWithIt) {
+  ApplyText(kWeb);
+  Settle();
+  ASSERT_TRUE(cluster_->api().Delete("Deployment", {"sample", "web"}).ok());
+  Settle();
+  EXPECT_TRUE(cluster_->api().List("ReplicaSet", "sample").empty());
+  EXPECT_TRUE(cluster_->api().List("Pod", "sample").empty());
+}
+
+TEST_F(ClusterTest, ATerminatingPodIsListedAsServingButNotReady) {
+  ApplyText(kWeb);
+  Settle();
+  const ObjectRef pod = cluster_->api().List("Pod", "sample")[0];
+  ASSERT_TRUE(cluster_->api().Delete("Pod", {"sample", pod->meta.name}).ok());
+  kernel_.RunUntil(kernel_.Now() + options_.endpoint_slice);
+  bool seen = false;
+  for (const ObjectRef& slice : cluster_->api().List("EndpointSlice", "sample")) {
+    for (const json& endpoint : slice->body["endpoints"]) {
+      if (endpoint["targetRef"]["name"] != pod->meta.name) continue;
+      seen = true;
+      EXPECT_EQ(endpoint["conditions"], (json{{"ready", false}, {"serving", true}, {"terminating", true}}));
+    }
+  }
+  EXPECT_TRUE(seen);
+}
+
+TEST_F(ClusterTest, AStaleResourceVersionIsAConflictAndAnEqualWriteIsNone) {
+  ApplyText(kWeb);
+  json service = cluster_->api().Get("Service", {"sample", "web"})->body;
+  const int64_t before = cluster_->api().resource_version();
+  EXPECT_TRUE(cluster_->api().Update(service).ok());
+  EXPECT_EQ(cluster_->api().resource_version(), before);
+  service["metadata"]["labels"]["x"] = "y";
+  json stale = service;
+  EXPECT_TRUE(cluster_->api().Update(service).ok());
+  stale["metadata"]["labels"]["x"] = "z";
+  EXPECT_TRUE(absl::IsAborted(cluster_->api().Update(stale).status()));
+}
+
+TEST_F(ClusterTest, ReapplyingAManifestKeepsWhatTheServerAllocated) {
+  ApplyText(kWeb);
+  Settle();
+  const ObjectRef before = cluster_->api().Get("Service", {"sample", "web"});
+  ApplyText(kWeb);
+  EXPECT_EQ(cluster_->api().Get("Service", {"sample", "web"}), before);
+}
+
+TEST_F(ClusterTest, AnObjectOfAMissingNamespaceIsRefusedWithARemedy) {
+  const absl::StatusOr<ObjectRef> refused = cluster_->api().Create(
+      {{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "s"}, {"namespace", "nowhere"}}}});
+  EXPECT_TRUE(absl::IsNotFound(refused.status()));
+  EXPECT_THAT(std::string(Message(refused.status())), HasSubstr("create it first"));
+}
+
+TEST_F(ClusterTest, AWatcherSeesAnObjectLeaveItsSelectionAsDeleted) {
+  std::unique_ptr<kube::Client> client = MakeClient(cluster_->api(), host_, "watcher", 1, {});
+  std::string seen;
+  std::unique_ptr<kube::Watch> watch =
+      client->StartWatch(kube::kinds::kSecret, {"", "mark=yes", ""}, cluster_->api().resource_version(),
+                         {[&](const kube::WatchEvent& e) {
+                            if (e.type == kube::WatchEventType::kAdded) seen += "+";
+                            if (e.type == kube::WatchEventType::kModified) seen += "~";
+                            if (e.type == kube::WatchEventType::kDeleted) seen += "-";
+                          },
+                          [](const absl::Status&) {}});
+  const auto apply = [&](const char* mark, const char* data) {
+    ASSERT_TRUE(cluster_->api()
+                    .Apply({{"apiVersion", "v1"},
+                            {"kind", "Secret"},
+                            {"metadata", {{"name", "s"}, {"namespace", "default"}, {"labels", {{"mark", mark}}}}},
+                            {"stringData", {{"k", data}}}})
+                    .ok());
+  };
+  apply("no", "1");
+  apply("yes", "1");
+  apply("yes", "2");
+  apply("no", "2");
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  EXPECT_EQ(seen, "+~-");
+}
+
+TEST_F(ClusterTest, AWatchFromForgottenHistoryEndsWith410) {
+  const int64_t old = cluster_->api().resource_version();
+  ApplyText(kWeb);
+  cluster_->api().ForgetHistory();
+  std::unique_ptr<kube::Client> client = MakeClient(cluster_->api(), host_, "watcher", 1, {});
+  absl::Status end;
+  std::unique_ptr<kube::Watch> watch = client->StartWatch(
+      kube::kinds::kService, {}, old, {[](const kube::WatchEvent&) {}, [&](const absl::Status& s) { end = s; }});
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  EXPECT_TRUE(absl::IsOutOfRange(end)) << end;
+}
+
+TEST_F(ClusterTest, AnUnreachableServerAnswersUnavailable) {
+  cluster_->api().faults().unreachable = true;
+  std::unique_ptr<kube::Client> client = MakeClient(cluster_->api(), host_, "client", 1, {});
+  absl::Status status;
+  client->List(kube::kinds::kService, {}, [&](absl::StatusOr<kube::ObjectList> list) { status = list.status(); });
+  kernel_.RunUntil(kernel_.Now() + 1min);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+}
+
+TEST(Manifests, ErrorsNameFileLineAndRemedy) {
+  EXPECT_THAT(std::string(Message(ParseManifests("m.yaml", "a: [1\nb: 2").status())), HasSubstr("m.yaml:2:"));
+  EXPECT_THAT(std::string(Message(ParseManifests("m.yaml", "apiVersion: v1\nmetadata: {name: x}").status())),
+              HasSubstr("m.yaml:1: no Kubernetes object: object: kind is missing"));
+  EXPECT_FALSE(LoadManifests("/no/such/file.yaml").ok());
+}
+
+TEST(Manifests, ScalarsResolveAsKubernetesReadsThem) {
+  const auto manifests = ParseManifests("m.yaml",
+                                        "apiVersion: v1\nkind: X\nmetadata: {name: n}\na: yes\nb: \"yes\"\nc: 0644\nd: "
+                                        "1.5\ne: 12\nf: ~\ng: v1\nh: '12'\n");
+  ASSERT_TRUE(manifests.ok()) << manifests.status();
+  const json& o = (*manifests)[0].object;
+  EXPECT_EQ(o["a"], true);
+  EXPECT_EQ(o["b"], "yes");
+  EXPECT_EQ(o["c"], 420);
+  EXPECT_EQ(o["d"], 1.5);
+  EXPECT_EQ(o["e"], 12);
+  EXPECT_TRUE(o["f"].is_null());
+  EXPECT_EQ(o["g"], "v1");
+  EXPECT_EQ(o["h"], "12");
+}
+
+TEST(Manifests, ListsAreUnrolled) {
+  const auto manifests = ParseManifests("m.yaml",
+                                        "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: A, metadata: "
+                                        "{name: a}}\n- {apiVersion: v1, kind: B, metadata: {name: b}}\n");
+  ASSERT_TRUE(manifests.ok());
+  EXPECT_EQ(manifests->size(), 2u);
+}
+
+TEST(Manifests, AnAliasBombIsRefused) {
+  std::string text = "apiVersion: v1\nkind: X\nmetadata: {name: n}\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    text += fmt::format("a{}: &a{} [", i, i);
+    for (int j = 0; j < 10; ++j) text += fmt::format("{}*a{}", j == 0 ? "" : ", ", i - 1);
+    text += "]\n";
+  }
+  EXPECT_THAT(std::string(Message(ParseManifests("m.yaml", text).status())), HasSubstr("aliases"));
+}
+
+// The manifests that Istio's users apply; there when the project's shared folder is.
+TEST(Manifests, IstiosOwnManifestsAreAcceptedUnchanged) {
+  const std::filesystem::path folder = std::filesystem::path(WAVETANK_SOURCE_DIR).parent_path() / "shared" / "real";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no shared/real here";
+  const auto manifests = LoadManifests(folder.string());
+  ASSERT_TRUE(manifests.ok()) << manifests.status();
+  EXPECT_GT(manifests->size(), 20u);
+}
+
+TEST(LabelSelector, ReadsTheWholeGrammar) {
+  const auto matches = [](const char* text, kube::Labels labels) {
+    const absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(text);
+    EXPECT_TRUE(selector.ok()) << selector.status();
+    return selector->Matches(labels);
+  };
+  EXPECT_TRUE(matches("a=1,b in (2, 3),!c,d", {{"a", "1"}, {"b", "3"}, {"d", ""}}));
+  EXPECT_FALSE(matches("a!=1", {{"a", "1"}}));
+  EXPECT_TRUE(matches("a!=1", {}));
+  EXPECT_TRUE(matches("a notin (1,2)", {{"a", "3"}}));
+  EXPECT_TRUE(matches("", {{"x", "y"}}));
+  EXPECT_FALSE(LabelSelector::Parse("a in 1").ok());
+  EXPECT_FALSE(LabelSelector::Parse("=x").ok());
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube
