@@ -1,0 +1,78 @@
+// A cache of one kind of object, kept current by list and watch: client-go's reflector and shared informer.
+//
+// Faults that it survives: a list or watch that fails or breaks (tried again with client-go's backoff), a watch whose
+// version is gone (410: listed anew, and the differences delivered). Between break and recovery the cache is stale and
+// says nothing of it, as in client-go.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "core/base/host.h"
+#include "core/base/random.h"
+#include "core/kube/client.h"
+
+namespace wavetank::kube {
+
+class Informer {
+ public:
+  // Called in the order in which the API server sent things, the cache already showing the new state.
+  struct Handler {
+    absl::AnyInvocable<void(const ObjectRef& object)> on_add;
+    absl::AnyInvocable<void(const ObjectRef& old, const ObjectRef& current)> on_update;
+    absl::AnyInvocable<void(const ObjectRef& last)> on_delete;
+  };
+
+  // `host` and `client` must outlive it. `backoff` draws the jitter of retries.
+  Informer(Host& host, Client& client, const ResourceKind& kind, ListOptions options, RandomStream backoff);
+  ~Informer();
+  Informer(const Informer&) = delete;
+  Informer& operator=(const Informer&) = delete;
+
+  // What is in the cache already is delivered to the handler at once. Empty functions are allowed.
+  void AddHandler(Handler handler);
+  // Runs once, when the first list has been delivered; at once if it has.
+  void OnSynced(Callback done);
+
+  void Start();
+  // No callback runs afterwards; the cache stays readable.
+  void Stop();
+
+  bool synced() const { return synced_; }
+  ObjectRef Get(std::string_view ns, std::string_view name) const;
+  // In key order; an empty namespace is all of them.
+  std::vector<ObjectRef> List(std::string_view ns = {}) const;
+  const std::map<NamespacedName, ObjectRef>& objects() const { return objects_; }
+
+ private:
+  void ListNow();
+  void WatchNow();
+  void Retry(bool list);
+  void RetryAfter(Duration delay, bool list);
+  void Replace(const ObjectList& list);
+  void Deliver(const WatchEvent& event);
+  void Put(const ObjectRef& object);
+  void Remove(const NamespacedName& key, const ObjectRef& last);
+
+  Host& host_;
+  Client& client_;
+  ResourceKind kind_;
+  ListOptions options_;
+  RandomStream backoff_;
+
+  std::map<NamespacedName, ObjectRef> objects_;
+  std::vector<std::unique_ptr<Handler>> handlers_;
+  std::vector<Callback> on_synced_;
+  std::unique_ptr<Watch> watch_;
+  std::shared_ptr<char> alive_;  // null while stopped; callbacks of an earlier life see that it is gone
+  int64_t resource_version_ = 0;
+  bool synced_ = false;
+  TimerId retry_ = kNoTimer;
+  Duration next_backoff_;
+  Time last_attempt_{}, watch_started_{};
+};
+
+}  // namespace wavetank::kube

@@ -1,0 +1,48 @@
+#include "core/kube/secret.h"
+
+#include "absl/strings/escaping.h"
+#include "fmt/format.h"
+
+namespace wavetank::kube {
+
+absl::StatusOr<SecretData> ReadSecretData(const Object& secret) {
+  SecretData out;
+  for (const char* field : {"data", "stringData"}) {
+    const auto section = secret.body.find(field);
+    if (section == secret.body.end() || section->is_null()) continue;
+    if (!section->is_object()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}: .{} must be a mapping of names to values", secret.Key(), field));
+    }
+    for (const auto& [key, value] : section->items()) {
+      if (value.is_null()) {
+        out[key].clear();
+        continue;
+      }
+      const auto* text = value.get_ptr<const std::string*>();
+      if (text == nullptr) {
+        return absl::InvalidArgumentError(fmt::format("{}: .{}.{} must be a string", secret.Key(), field, key));
+      }
+      if (field[0] == 's') {
+        out[key] = *text;
+      } else if (!absl::Base64Unescape(*text, &out[key])) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}: .data.{} is not base64; encode it, or put it under stringData", secret.Key(), key));
+      }
+    }
+  }
+  return out;
+}
+
+ObjectRef MakeSecret(std::string_view ns, std::string_view name, const SecretData& data, const Labels& labels,
+                     const Labels& annotations, std::string_view type) {
+  nlohmann::json body = {
+      {"apiVersion", "v1"}, {"kind", "Secret"}, {"metadata", {{"name", name}, {"namespace", ns}}}, {"type", type}};
+  if (!labels.empty()) body["metadata"]["labels"] = labels;
+  if (!annotations.empty()) body["metadata"]["annotations"] = annotations;
+  for (const auto& [key, value] : data) body["data"][key] = absl::Base64Escape(value);
+  auto object = Object::FromJson(std::move(body));
+  return object.ok() ? *std::move(object) : nullptr;
+}
+
+}  // namespace wavetank::kube

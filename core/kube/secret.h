@@ -1,0 +1,22 @@
+// The data of a Secret.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "core/kube/object.h"
+
+namespace wavetank::kube {
+
+using SecretData = std::map<std::string, std::string, std::less<>>;
+
+// `data` decoded, with `stringData` over it as the API server merges them. InvalidArgument names the entry that is no
+// base64 or no string, and never shows a value.
+absl::StatusOr<SecretData> ReadSecretData(const Object& secret);
+
+// A Secret of type `type` ("Opaque", "kubernetes.io/tls", ...). Entries are kept as base64 in `data`.
+ObjectRef MakeSecret(std::string_view ns, std::string_view name, const SecretData& data, const Labels& labels = {},
+                     const Labels& annotations = {}, std::string_view type = "Opaque");
+
+}  // namespace wavetank::kube
