@@ -1,0 +1,207 @@
+#include "core/kube/types.h"
+
+#include <charconv>
+
+#include "absl/strings/escaping.h"
+
+namespace wavetank::kube {
+namespace {
+
+using nlohmann::json;
+
+const json& At(const json& in, const char* key) {
+  static const json* const kNull = new json();
+  if (!in.is_object()) return *kNull;
+  const auto it = in.find(key);
+  return it == in.end() ? *kNull : *it;
+}
+
+std::string Text(const json& in, const char* key, std::string_view fallback = {}) {
+  const json& value = At(in, key);
+  return value.is_string() ? value.get<std::string>() : std::string(fallback);
+}
+
+int Integer(const json& in, const char* key) {
+  const json& value = At(in, key);
+  return value.is_number_integer() ? value.get<int>() : 0;
+}
+
+bool Flag(const json& in, const char* key) {
+  const json& value = At(in, key);
+  return value.is_boolean() && value.get<bool>();
+}
+
+std::optional<bool> OptionalFlag(const json& in, const char* key) {
+  const json& value = At(in, key);
+  return value.is_boolean() ? std::optional<bool>(value.get<bool>()) : std::nullopt;
+}
+
+std::vector<std::string> Texts(const json& in, const char* key) {
+  std::vector<std::string> out;
+  const json& value = At(in, key);
+  if (!value.is_array()) return out;
+  for (const json& item : value) {
+    if (item.is_string()) out.push_back(item.get<std::string>());
+  }
+  return out;
+}
+
+Labels Map(const json& value) {
+  Labels out;
+  if (!value.is_object()) return out;
+  for (const auto& [name, text] : value.items()) {
+    if (text.is_string()) out.emplace(name, text.get<std::string>());
+  }
+  return out;
+}
+
+}  // namespace
+
+Service ParseService(const Object& object) {
+  Service out;
+  const json& spec = At(object.body, "spec");
+  out.type = Text(spec, "type", "ClusterIP");
+  out.cluster_ip = Text(spec, "clusterIP");
+  out.cluster_ips = Texts(spec, "clusterIPs");
+  out.external_name = Text(spec, "externalName");
+  out.external_ips = Texts(spec, "externalIPs");
+  out.internal_traffic_policy = Text(spec, "internalTrafficPolicy");
+  out.publish_not_ready = Flag(spec, "publishNotReadyAddresses");
+  out.has_selector = At(spec, "selector").is_object();
+  out.selector = Map(At(spec, "selector"));
+  for (const json& p : At(spec, "ports")) {
+    ServicePort port;
+    port.name = Text(p, "name");
+    port.protocol = Text(p, "protocol", "TCP");
+    port.app_protocol = Text(p, "appProtocol");
+    port.port = Integer(p, "port");
+    port.node_port = Integer(p, "nodePort");
+    const json& target = At(p, "targetPort");
+    if (target.is_number_integer()) port.target_port = target.get<int>();
+    if (target.is_string()) port.target_port_name = target.get<std::string>();
+    out.ports.push_back(std::move(port));
+  }
+  for (const json& ingress : At(At(At(object.body, "status"), "loadBalancer"), "ingress")) {
+    out.ingress.push_back({Text(ingress, "ip"), Text(ingress, "hostname")});
+  }
+  return out;
+}
+
+Pod ParsePod(const Object& object) {
+  Pod out;
+  const json& spec = At(object.body, "spec");
+  const json& status = At(object.body, "status");
+  out.ip = Text(status, "podIP");
+  out.phase = Text(status, "phase");
+  out.node_name = Text(spec, "nodeName");
+  out.service_account = Text(spec, "serviceAccountName");
+  out.hostname = Text(spec, "hostname");
+  out.subdomain = Text(spec, "subdomain");
+  out.host_network = Flag(spec, "hostNetwork");
+  out.generate_name = Text(At(object.body, "metadata"), "generateName");
+  for (const json& condition : At(status, "conditions")) {
+    if (Text(condition, "type") == "Ready") out.ready = Text(condition, "status") == "True";
+  }
+  for (const json& container : At(spec, "containers")) {
+    for (const json& port : At(container, "ports")) {
+      out.ports.push_back({Text(port, "name"), Text(port, "protocol", "TCP"), Integer(port, "containerPort")});
+    }
+  }
+  return out;
+}
+
+std::string WorkloadNameOf(const Object& pod, const Pod& typed) {
+  if (typed.generate_name.empty()) return pod.meta.name;
+  const OwnerReference* controller = nullptr;
+  for (const OwnerReference& owner : pod.meta.owner_references) {
+    if (owner.controller) controller = &owner;
+    if (owner.controller) break;
+  }
+  if (controller == nullptr) return pod.meta.name;
+  std::string name = controller->name;
+  const auto drop_suffix = [&](const std::string& suffix) {
+    if (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
+      name.resize(name.size() - suffix.size());
+      return true;
+    }
+    return false;
+  };
+  if (controller->kind == "ReplicaSet") {
+    const auto hash = pod.meta.labels.find("pod-template-hash");
+    if (hash != pod.meta.labels.end() && !hash->second.empty()) drop_suffix("-" + hash->second);
+  } else if (controller->kind == "ReplicationController") {
+    const auto config = pod.meta.labels.find("deploymentconfig");
+    if (config != pod.meta.labels.end() && !config->second.empty()) name = config->second;
+  } else if (controller->kind == "Job") {
+    // A CronJob's Job ends in its time: "-" and 8 to 10 digits.
+    const size_t dash = name.rfind('-');
+    if (dash != std::string::npos) {
+      const std::string digits = name.substr(dash + 1);
+      if (digits.size() >= 8 && digits.size() <= 10 && digits.find_first_not_of("0123456789") == std::string::npos) {
+        name.resize(dash);
+      }
+    }
+  }
+  return name;
+}
+
+EndpointSlice ParseEndpointSlice(const Object& object) {
+  EndpointSlice out;
+  out.address_type = Text(object.body, "addressType");
+  for (const json& p : At(object.body, "ports")) {
+    EndpointSlice::Port port;
+    const json& name = At(p, "name");
+    if (name.is_string()) port.name = name.get<std::string>();
+    const json& number = At(p, "port");
+    if (number.is_number_integer()) port.port = number.get<int>();
+    out.ports.push_back(std::move(port));
+  }
+  for (const json& e : At(object.body, "endpoints")) {
+    EndpointSlice::Endpoint endpoint;
+    endpoint.addresses = Texts(e, "addresses");
+    const json& conditions = At(e, "conditions");
+    endpoint.ready = OptionalFlag(conditions, "ready");
+    endpoint.serving = OptionalFlag(conditions, "serving");
+    endpoint.terminating = OptionalFlag(conditions, "terminating");
+    const json& target = At(e, "targetRef");
+    endpoint.has_target = target.is_object();
+    endpoint.target_kind = Text(target, "kind");
+    endpoint.target_name = Text(target, "name");
+    endpoint.target_namespace = Text(target, "namespace");
+    out.endpoints.push_back(std::move(endpoint));
+  }
+  return out;
+}
+
+Node ParseNode(const Object& object) {
+  Node out;
+  for (const json& address : At(At(object.body, "status"), "addresses")) {
+    if (Text(address, "type") == "ExternalIP" && !Text(address, "address").empty()) {
+      out.external_ip = Text(address, "address");
+      break;
+    }
+  }
+  return out;
+}
+
+std::map<std::string, std::string> SecretData(const Object& object) {
+  std::map<std::string, std::string> out;
+  const json& data = At(object.body, "data");
+  if (data.is_object()) {
+    for (const auto& [key, value] : data.items()) {
+      std::string decoded;
+      if (value.is_string() && absl::Base64Unescape(value.get_ref<const std::string&>(), &decoded)) out[key] = decoded;
+    }
+  }
+  // An API server folds stringData into data; a file that stands for one may not have done so.
+  for (const auto& [key, value] : Map(At(object.body, "stringData"))) out[key] = value;
+  return out;
+}
+
+std::map<std::string, std::string> ConfigMapData(const Object& object) {
+  std::map<std::string, std::string> out;
+  for (auto& [key, value] : Map(At(object.body, "data"))) out[key] = value;
+  return out;
+}
+
+}  // namespace wavetank::kube

@@ -1,0 +1,75 @@
+// Typed views of the Kubernetes objects that istiod reads. Read once per version of an object; what is missing or of
+// the wrong type reads as absent, as Go's decoder would have refused it long before.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/kube/object.h"
+
+namespace wavetank::kube {
+
+struct ServicePort {
+  std::string name, protocol = "TCP", app_protocol;
+  int port = 0, node_port = 0;
+  int target_port = 0;  // 0: named or not given
+  std::string target_port_name;
+};
+
+struct Service {
+  std::string type, cluster_ip, external_name, internal_traffic_policy;
+  std::vector<std::string> cluster_ips, external_ips;
+  std::vector<ServicePort> ports;
+  Labels selector;
+  bool has_selector = false;
+  struct Ingress {
+    std::string ip, hostname;
+  };
+  std::vector<Ingress> ingress;
+  bool publish_not_ready = false;
+};
+Service ParseService(const Object& object);
+
+struct ContainerPort {
+  std::string name, protocol = "TCP";
+  int container_port = 0;
+};
+
+struct Pod {
+  std::string ip, node_name, service_account, phase, hostname, subdomain, generate_name;
+  std::vector<ContainerPort> ports;  // of all containers, in order
+  bool ready = false, host_network = false;
+};
+Pod ParsePod(const Object& object);
+// Name of the Deployment, Job, ... behind a pod (istiod: pkg/kube/util.go, GetDeployMetaFromPod).
+std::string WorkloadNameOf(const Object& pod, const Pod& typed);
+
+struct EndpointSlice {
+  struct Port {
+    std::optional<std::string> name;
+    std::optional<int> port;
+  };
+  struct Endpoint {
+    std::vector<std::string> addresses;
+    std::optional<bool> ready, serving, terminating;
+    std::string target_kind, target_name, target_namespace;
+    bool has_target = false;
+  };
+  std::string address_type;
+  std::vector<Port> ports;
+  std::vector<Endpoint> endpoints;
+};
+EndpointSlice ParseEndpointSlice(const Object& object);
+
+struct Node {
+  std::string external_ip;
+};
+Node ParseNode(const Object& object);
+
+// Decoded data of a Secret or ConfigMap, by key.
+std::map<std::string, std::string> SecretData(const Object& object);
+std::map<std::string, std::string> ConfigMapData(const Object& object);
+
+}  // namespace wavetank::kube
