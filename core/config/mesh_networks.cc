@@ -1,0 +1,74 @@
+#include "core/config/mesh_networks.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include "core/base/cidr.h"
+
+namespace wavetank::config {
+namespace {
+
+std::string Text(const YAML::Node& node, const char* camel, const char* snake) {
+  const YAML::Node a = node[camel], b = node[snake];
+  if (a && a.IsScalar()) return a.Scalar();
+  if (b && b.IsScalar()) return b.Scalar();
+  return {};
+}
+
+absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
+  MeshNetworks out;
+  const auto bad = [](const std::string& network, std::string_view what) {
+    return absl::InvalidArgumentError(fmt::format("meshNetworks: network '{}': {}", network, what));
+  };
+  const YAML::Node networks = root.IsMap() ? root["networks"] : YAML::Node();
+  if (!networks || networks.IsNull()) return out;
+  if (!networks.IsMap()) return absl::InvalidArgumentError("meshNetworks: networks: expected a mapping");
+  for (const auto& entry : networks) {
+    const std::string name = entry.first.Scalar();
+    MeshNetworks::Network network;
+    if (entry.second.IsMap()) {
+      for (const YAML::Node& e : entry.second["endpoints"]) {
+        if (!e.IsMap()) return bad(name, "an endpoint is no mapping");
+        MeshNetworks::Endpoint endpoint{Text(e, "fromCidr", "from_cidr"), Text(e, "fromRegistry", "from_registry")};
+        if (endpoint.from_cidr.empty() == endpoint.from_registry.empty()) {
+          return bad(name, "an endpoint needs fromCidr or fromRegistry");
+        }
+        if (!endpoint.from_cidr.empty() && !ParseCidr(endpoint.from_cidr)) {
+          return bad(name, fmt::format("'{}' is no CIDR; write 10.0.0.0/8", endpoint.from_cidr));
+        }
+        network.endpoints.push_back(std::move(endpoint));
+      }
+      for (const YAML::Node& g : entry.second["gateways"]) {
+        if (!g.IsMap()) return bad(name, "a gateway is no mapping");
+        MeshNetworks::Gateway gateway;
+        gateway.address = Text(g, "address", "address");
+        gateway.registry_service_name = Text(g, "registryServiceName", "registry_service_name");
+        gateway.locality = Text(g, "locality", "locality");
+        const std::string port = Text(g, "port", "port");
+        if (!port.empty() && port.size() < 6 && port.find_first_not_of("0123456789") == std::string::npos) {
+          gateway.port = static_cast<uint32_t>(std::stoul(port));
+        }
+        if (gateway.port == 0 || gateway.port > 65535) return bad(name, "a gateway needs a port from 1 to 65535");
+        if (gateway.address.empty() == gateway.registry_service_name.empty()) {
+          return bad(name, "a gateway needs address or registryServiceName");
+        }
+        network.gateways.push_back(std::move(gateway));
+      }
+    }
+    out.networks.emplace(name, std::move(network));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<MeshNetworks> ParseMeshNetworks(std::string_view yaml) {
+  try {
+    return Read(YAML::Load(std::string(yaml)));
+  } catch (const YAML::Exception& e) {
+    return absl::InvalidArgumentError(
+        fmt::format("meshNetworks:{}:{}: not valid YAML: {}", e.mark.line + 1, e.mark.column + 1, e.msg));
+  }
+}
+
+}  // namespace wavetank::config

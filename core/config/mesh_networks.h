@@ -1,0 +1,34 @@
+// The meshNetworks part of the mesh ConfigMap (istio.io/api mesh/v1alpha1 MeshNetworks).
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace wavetank::config {
+
+struct MeshNetworks {
+  struct Endpoint {
+    std::string from_cidr, from_registry;  // one of them
+  };
+  struct Gateway {
+    std::string address, registry_service_name;  // one of them
+    uint32_t port = 0;
+    std::string locality;
+  };
+  struct Network {
+    std::vector<Endpoint> endpoints;
+    std::vector<Gateway> gateways;
+  };
+  std::map<std::string, Network> networks;
+};
+
+// YAML as in key meshNetworks of the ConfigMap. One part that is invalid (a CIDR that is none, a gateway without
+// port) makes the whole invalid, as in istiod: pkg/config/validation, ValidateMeshNetworks.
+absl::StatusOr<MeshNetworks> ParseMeshNetworks(std::string_view yaml);
+
+}  // namespace wavetank::config

@@ -1,0 +1,80 @@
+#include "core/model/endpoint_index.h"
+
+#include <algorithm>
+
+namespace wavetank::pilot {
+
+bool operator<(const ShardKey& a, const ShardKey& b) {
+  const std::string_view left = ProviderName(a.provider), right = ProviderName(b.provider);
+  return left != right ? left < right : a.cluster < b.cluster;
+}
+
+EndpointIndex::PushType EndpointIndex::UpdateServiceEndpoints(const ShardKey& shard, std::string_view hostname,
+                                                              std::string_view ns, EndpointList endpoints) {
+  if (endpoints.empty()) {
+    // The service's entry stays: else a pod that flaps between 0 and 1 endpoints would cause a full push each time.
+    DeleteServiceShard(shard, hostname, ns, true);
+    return PushType::kIncremental;
+  }
+  std::unique_ptr<EndpointShards>& entry = by_host_[std::string(hostname)][std::string(ns)];
+  PushType push = PushType::kIncremental;
+  if (entry == nullptr) {
+    entry = std::make_unique<EndpointShards>();
+    push = PushType::kFull;
+  }
+  entry->version = ++version_;
+  entry->shards[shard] = std::make_shared<const EndpointList>(std::move(endpoints));
+  std::set<std::string, std::less<>> accounts;
+  for (const auto& [key, list] : entry->shards) {
+    const std::string* last = nullptr;
+    for (const IstioEndpoint& endpoint : *list) {
+      const std::string& account = endpoint.p().service_account;
+      if (account.empty() || (last != nullptr && *last == account)) continue;
+      last = &account;
+      accounts.insert(account);
+    }
+  }
+  if (accounts != entry->service_accounts) {
+    entry->service_accounts = std::move(accounts);
+    push = PushType::kFull;
+  }
+  return push;
+}
+
+const EndpointShards* EndpointIndex::Find(std::string_view hostname, std::string_view ns) const {
+  const auto by_ns = by_host_.find(absl::string_view(hostname.data(), hostname.size()));
+  if (by_ns == by_host_.end()) return nullptr;
+  const auto it = by_ns->second.find(absl::string_view(ns.data(), ns.size()));
+  return it == by_ns->second.end() ? nullptr : it->second.get();
+}
+
+void EndpointIndex::DeleteServiceShard(const ShardKey& shard, std::string_view hostname, std::string_view ns,
+                                       bool preserve_keys) {
+  const auto by_ns = by_host_.find(absl::string_view(hostname.data(), hostname.size()));
+  if (by_ns == by_host_.end()) return;
+  const auto it = by_ns->second.find(absl::string_view(ns.data(), ns.size()));
+  if (it == by_ns->second.end()) return;
+  if (it->second->shards.erase(shard) != 0) it->second->version = ++version_;
+  if (preserve_keys || !it->second->shards.empty()) return;
+  by_ns->second.erase(it);
+  if (by_ns->second.empty()) by_host_.erase(by_ns);
+}
+
+void EndpointIndex::DeleteShard(const ShardKey& shard) {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& [host, by_ns] : by_host_) {
+    for (const auto& [ns, entry] : by_ns) all.emplace_back(host, ns);
+  }
+  for (const auto& [host, ns] : all) DeleteServiceShard(shard, host, ns, false);
+}
+
+std::vector<std::pair<std::string, const EndpointShards*>> EndpointIndex::Sorted() const {
+  std::vector<std::pair<std::string, const EndpointShards*>> out;
+  for (const auto& [host, by_ns] : by_host_) {
+    for (const auto& [ns, entry] : by_ns) out.emplace_back(ns + "/" + host, entry.get());
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,71 @@
+#include "core/model/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace wavetank::pilot {
+
+std::string_view ProviderName(Provider p) {
+  switch (p) {
+    case Provider::kKubernetes:
+      return "Kubernetes";
+    case Provider::kExternal:
+      return "External";
+    case Provider::kMock:
+      return "Mock";
+  }
+  return "";
+}
+
+const Port* Service::FindPort(int number) const {
+  const auto it = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.port == number; });
+  return it == ports.end() ? nullptr : &*it;
+}
+
+const Port* Service::FindPort(std::string_view name) const {
+  const auto it = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.name == name; });
+  return it == ports.end() ? nullptr : &*it;
+}
+
+std::string BuildSubsetKey(TrafficDirection direction, std::string_view subset, std::string_view hostname, int port) {
+  return fmt::format("{}|{}|{}|{}", direction == TrafficDirection::kInbound ? "inbound" : "outbound", port, subset,
+                     hostname);
+}
+
+std::string BuildInboundSubsetKey(int port) { return fmt::format("inbound|{}||", port); }
+
+std::string BuildDnsSrvSubsetKey(TrafficDirection direction, std::string_view subset, std::string_view hostname,
+                                 int port) {
+  return fmt::format("{}_.{}_.{}_.{}", direction == TrafficDirection::kInbound ? "inbound" : "outbound", port, subset,
+                     hostname);
+}
+
+std::optional<SubsetKey> ParseSubsetKey(std::string_view key) {
+  // istiod: pilot/pkg/model/service.go, ParseSubsetKey; "_." separates in SNI form, "|" in cluster names.
+  for (std::string_view separator : {std::string_view("|"), std::string_view("_.")}) {
+    SubsetKey out;
+    const size_t a = key.find(separator);
+    if (a == std::string_view::npos) continue;
+    const size_t b = key.find(separator, a + separator.size());
+    if (b == std::string_view::npos) continue;
+    const size_t c = key.find(separator, b + separator.size());
+    if (c == std::string_view::npos) continue;
+    const std::string_view direction = key.substr(0, a);
+    if (direction == "inbound") {
+      out.direction = TrafficDirection::kInbound;
+    } else if (direction != "outbound") {
+      continue;
+    }
+    const std::string_view port = key.substr(a + separator.size(), b - a - separator.size());
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), out.port);
+    if (error != std::errc() || end != port.data() + port.size()) continue;
+    out.subset = key.substr(b + separator.size(), c - b - separator.size());
+    out.hostname = key.substr(c + separator.size());
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wavetank::pilot
