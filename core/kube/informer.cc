@@ -5,143 +5,173 @@
 
 namespace wavetank::kube {
 namespace {
+// client-go: tools/cache/reflector.go, NewReflector's backoffManager. Doubles, and starts over after kReset of peace.
+constexpr Duration kFirstBackoff = 800ms, kMaxBackoff = 30s, kReset = 2min;
+// client-go calls a watch that ends within a second "very short" and takes it for a failure.
+constexpr Duration kShortWatch = 1s;
 
-// client-go's reflector back-off: 800 ms doubling to 30 s (without its jitter, which draws from no named stream).
-constexpr Duration kFirstBackoff = 800ms;
-constexpr Duration kMaxBackoff = 30s;
-
+NamespacedName KeyOf(const Object& object) { return {object.meta.ns, object.meta.name}; }
 }  // namespace
 
-Informer::Informer(Client& client, Host& host, const ResourceKind& kind, ListOptions options)
-    : client_(client),
-      host_(host),
+Informer::Informer(Host& host, Client& client, const ResourceKind& kind, ListOptions options, RandomStream backoff)
+    : host_(host),
+      client_(client),
       kind_(kind),
       options_(std::move(options)),
-      self_(std::make_shared<Informer*>(this)) {}
+      backoff_(backoff),
+      next_backoff_(kFirstBackoff) {}
+
+Informer::Informer(Client& client, Host& host, const ResourceKind& kind, ListOptions options)
+    : Informer(host, client, kind, std::move(options), RandomStream(0, kind.resource)) {}
 
 Informer::~Informer() { Stop(); }
 
-void Informer::Start() { Relist(); }
+void Informer::AddHandler(Handler handler) {
+  handlers_.push_back(std::make_unique<Handler>(std::move(handler)));
+  Handler& added = *handlers_.back();
+  if (!added.on_add) return;
+  for (const auto& [key, object] : std::map(objects_)) added.on_add(object);
+}
+
+void Informer::OnSynced(Callback done) {
+  if (synced_) {
+    done();
+  } else {
+    on_synced_.push_back(std::move(done));
+  }
+}
+
+void Informer::Start() {
+  if (alive_ != nullptr) return;
+  alive_ = std::make_shared<char>();
+  ListNow();
+}
 
 void Informer::Stop() {
-  stopped_ = true;
+  alive_.reset();
   watch_.reset();
-  *self_ = nullptr;
+  host_.Cancel(std::exchange(retry_, kNoTimer));
 }
 
-void Informer::WhenSynced(std::function<void()> fn) {
-  if (synced_) return fn();
-  when_synced_.push_back(std::move(fn));
-}
-
-ObjectRef Informer::Get(const NamespacedName& name) const {
-  const auto it = objects_.find(name);
+ObjectRef Informer::Get(std::string_view ns, std::string_view name) const {
+  const auto it = objects_.find(NamespacedName{std::string(ns), std::string(name)});
   return it == objects_.end() ? nullptr : it->second;
 }
 
-std::vector<ObjectRef> Informer::List(const std::string& ns) const {
+std::vector<ObjectRef> Informer::List(std::string_view ns) const {
   std::vector<ObjectRef> out;
-  for (auto it = objects_.lower_bound({ns, ""}); it != objects_.end() && it->first.ns == ns; ++it) {
+  for (auto it = ns.empty() ? objects_.begin() : objects_.lower_bound({std::string(ns), ""}); it != objects_.end();
+       ++it) {
+    if (!ns.empty() && it->first.ns != ns) break;
     out.push_back(it->second);
   }
   return out;
 }
 
-void Informer::Relist() {
-  watch_.reset();
-  client_.List(kind_, options_, [self = self_](absl::StatusOr<ObjectList> list) {
-    if (*self != nullptr) (*self)->OnList(std::move(list));
+void Informer::ListNow() {
+  client_.List(kind_, options_, [this, alive = std::weak_ptr(alive_)](absl::StatusOr<ObjectList> list) {
+    if (alive.expired()) return;
+    if (!list.ok()) return Retry(true);
+    Replace(*list);
+    if (!alive.expired()) WatchNow();
   });
 }
 
-void Informer::OnList(absl::StatusOr<ObjectList> list) {
-  if (!list.ok()) return RetryLater(true);
-  failures_ = 0;
-  resource_version_ = list->resource_version;
-  // What is no longer there went while nobody watched.
-  std::map<NamespacedName, ObjectRef> present;
-  for (const ObjectRef& object : list->items) present[{object->meta.ns, object->meta.name}] = object;
-  std::vector<std::pair<NamespacedName, ObjectRef>> gone;
-  for (const auto& [name, object] : objects_) {
-    if (present.count(name) == 0) gone.emplace_back(name, object);
-  }
-  const std::shared_ptr<Informer*> self = self_;
-  for (const auto& [name, object] : gone) {
-    Remove(name, object);
-    if (*self == nullptr) return;
-  }
-  for (const ObjectRef& object : list->items) {
-    Put(object);
-    if (*self == nullptr) return;
-  }
-  StartWatch();
-  if (synced_) return;
-  synced_ = true;
-  std::vector<std::function<void()>> when = std::move(when_synced_);
-  for (auto& fn : when) fn();
-}
-
-void Informer::StartWatch() {
+void Informer::WatchNow() {
+  const std::weak_ptr<char> alive = alive_;
   WatchCallbacks callbacks;
-  callbacks.on_event = [self = self_](const WatchEvent& event) {
-    if (*self != nullptr) (*self)->OnEvent(event);
+  callbacks.on_event = [this, alive](const WatchEvent& event) {
+    if (!alive.expired()) Deliver(event);
   };
-  callbacks.on_end = [self = self_](const absl::Status& status) {
-    if (*self != nullptr) (*self)->OnEnd(status);
+  callbacks.on_end = [this, alive](absl::Status status) {
+    if (alive.expired()) return;
+    const bool list = status.code() == absl::StatusCode::kOutOfRange;
+    // A watch that was running and broke is resumed at once; one that could not even start waits.
+    if (!list && host_.Now() - watch_started_ >= kShortWatch) return RetryAfter(Duration::zero(), false);
+    Retry(list);
   };
+  watch_started_ = host_.Now();
   watch_ = client_.StartWatch(kind_, options_, resource_version_, std::move(callbacks));
 }
 
-void Informer::OnEvent(const WatchEvent& event) {
-  failures_ = 0;
+void Informer::Retry(bool list) {
+  const Time now = host_.Now();
+  if (now - last_attempt_ > kReset) next_backoff_ = kFirstBackoff;
+  last_attempt_ = now;
+  const Duration base = next_backoff_;
+  next_backoff_ = std::min(kMaxBackoff, next_backoff_ * 2);
+  RetryAfter(base + Duration(static_cast<int64_t>(backoff_.Below(static_cast<uint64_t>(base.count())))), list);
+}
+
+void Informer::RetryAfter(Duration delay, bool list) {
+  host_.Cancel(retry_);
+  // The callback that reports the end may stand inside the watch: it is released later, not here.
+  retry_ = host_.RunAfter(delay, [this, list, alive = std::weak_ptr(alive_)] {
+    if (alive.expired()) return;
+    retry_ = kNoTimer;
+    watch_.reset();
+    if (list) {
+      ListNow();
+    } else {
+      WatchNow();
+    }
+  });
+}
+
+void Informer::Replace(const ObjectList& list) {
+  const std::weak_ptr<char> alive = alive_;
+  resource_version_ = list.resource_version;
+  std::map<NamespacedName, ObjectRef> gone = objects_;
+  for (const ObjectRef& object : list.items) gone.erase(KeyOf(*object));
+  for (const ObjectRef& object : list.items) {
+    Put(object);
+    if (alive.expired()) return;
+  }
+  for (const auto& [key, last] : gone) {
+    Remove(key, last);
+    if (alive.expired()) return;
+  }
+  if (synced_) return;
+  synced_ = true;
+  for (Callback& done : std::exchange(on_synced_, {})) {
+    done();
+    if (alive.expired()) return;
+  }
+}
+
+void Informer::Deliver(const WatchEvent& event) {
+  if (event.object == nullptr) return;
   resource_version_ = std::max(resource_version_, event.object->meta.resource_version);
   switch (event.type) {
     case WatchEventType::kAdded:
     case WatchEventType::kModified:
       return Put(event.object);
     case WatchEventType::kDeleted:
-      return Remove({event.object->meta.ns, event.object->meta.name}, event.object);
+      return Remove(KeyOf(*event.object), event.object);
     case WatchEventType::kBookmark:
       return;
   }
 }
 
-void Informer::OnEnd(const absl::Status& status) {
-  // 410 Gone: what happened since is unknown, list again at once. Anything else: resume, not too fast.
-  if (absl::IsOutOfRange(status)) return Relist();
-  RetryLater(false);
-}
-
-void Informer::RetryLater(bool relist) {
-  const Duration delay = std::min<Duration>(kMaxBackoff, kFirstBackoff * (int64_t{1} << std::min(failures_++, 10)));
-  host_.RunAfter(delay, [self = self_, relist] {
-    if (*self == nullptr) return;
-    if (relist || !(*self)->synced_) {
-      (*self)->Relist();
-    } else {
-      (*self)->StartWatch();
-    }
-  });
-}
-
 void Informer::Put(const ObjectRef& object) {
-  ObjectRef& slot = objects_[{object->meta.ns, object->meta.name}];
+  const std::weak_ptr<char> alive = alive_;
+  ObjectRef& slot = objects_[KeyOf(*object)];
   const ObjectRef old = std::exchange(slot, object);
-  const std::shared_ptr<Informer*> self = self_;
-  for (size_t i = 0; i < handlers_.size() && *self != nullptr; ++i) {
+  if (old != nullptr && old->meta.resource_version == object->meta.resource_version) return;
+  for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
     if (old == nullptr) {
-      if (handlers_[i].on_add) handlers_[i].on_add(object);
-    } else if (old->meta.resource_version != object->meta.resource_version) {
-      if (handlers_[i].on_update) handlers_[i].on_update(old, object);
+      if (handlers_[i]->on_add) handlers_[i]->on_add(object);
+    } else if (handlers_[i]->on_update) {
+      handlers_[i]->on_update(old, object);
     }
   }
 }
 
-void Informer::Remove(const NamespacedName& name, const ObjectRef& last) {
-  if (objects_.erase(name) == 0) return;
-  const std::shared_ptr<Informer*> self = self_;
-  for (size_t i = 0; i < handlers_.size() && *self != nullptr; ++i) {
-    if (handlers_[i].on_delete) handlers_[i].on_delete(last);
+void Informer::Remove(const NamespacedName& key, const ObjectRef& last) {
+  const std::weak_ptr<char> alive = alive_;
+  if (objects_.erase(key) == 0) return;
+  for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
+    if (handlers_[i]->on_delete) handlers_[i]->on_delete(last);
   }
 }
 

@@ -1,76 +1,86 @@
-// A cache of all objects of one kind at one API server, kept up to date by list and watch, with handlers that hear of
-// every change: client-go's shared informer.
+// A cache of one kind of object, kept current by list and watch: client-go's reflector and shared informer.
 //
-// Survives whatever the server does: a watch that breaks is resumed where it was, history that is gone (410) is listed
-// again and the difference delivered, refusals are retried with growing back-off. Handlers run on the host's thread,
-// after the cache has changed.
+// Faults that it survives: a list or watch that fails or breaks (tried again with client-go's backoff), a watch whose
+// version is gone (410: listed anew, and the differences delivered). Between break and recovery the cache is stale and
+// says nothing of it, as in client-go.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
-#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "core/base/host.h"
 #include "core/base/random.h"
 #include "core/kube/client.h"
-#include "core/kube/object.h"
 
 namespace wavetank::kube {
 
 class Informer {
  public:
+  // Called in the order in which the API server sent things, the cache already showing the new state.
   struct Handler {
-    std::function<void(const ObjectRef& object)> on_add;
-    std::function<void(const ObjectRef& old, const ObjectRef& now)> on_update;
-    std::function<void(const ObjectRef& last)> on_delete;
+    absl::AnyInvocable<void(const ObjectRef& object)> on_add;
+    absl::AnyInvocable<void(const ObjectRef& old, const ObjectRef& current)> on_update;
+    absl::AnyInvocable<void(const ObjectRef& last)> on_delete;
   };
 
-  // `client` and `host` must outlive it.
+  // `host` and `client` must outlive it. `backoff` draws the jitter of retries.
+  Informer(Host& host, Client& client, const ResourceKind& kind, ListOptions options, RandomStream backoff);
+  // For who has no seed at hand: the jitter then follows from the kind alone, in every world alike.
   Informer(Client& client, Host& host, const ResourceKind& kind, ListOptions options = {});
-  ~Informer();  // as Stop()
+  ~Informer();
+  Informer(const Informer&) = delete;
+  Informer& operator=(const Informer&) = delete;
 
-  void AddHandler(Handler handler) { handlers_.push_back(std::move(handler)); }
+  // What is in the cache already is delivered to the handler at once. Empty functions are allowed.
+  void AddHandler(Handler handler);
+  // Runs once, when the first list has been delivered; at once if it has.
+  void OnSynced(Callback done);
+  void WhenSynced(Callback done) { OnSynced(std::move(done)); }
+
   void Start();
-  // No handler runs afterwards; the cache stays as it is.
+  // No callback runs afterwards; the cache stays readable.
   void Stop();
-  bool stopped() const { return stopped_; }
+  bool stopped() const { return alive_ == nullptr; }
 
   // The first list has been delivered.
   bool HasSynced() const { return synced_; }
-  // Runs once, when HasSynced becomes true (at once if it is).
-  void WhenSynced(std::function<void()> fn);
-
-  ObjectRef Get(const NamespacedName& name) const;
-  // In key order.
+  bool synced() const { return synced_; }
+  ObjectRef Get(std::string_view ns, std::string_view name) const;
+  ObjectRef Get(const NamespacedName& name) const { return Get(name.ns, name.name); }
+  // In key order; an empty namespace is all of them.
+  std::vector<ObjectRef> List(std::string_view ns = {}) const;
   const std::map<NamespacedName, ObjectRef>& objects() const { return objects_; }
-  // Those of one namespace.
-  std::vector<ObjectRef> List(const std::string& ns) const;
 
  private:
-  void Relist();
-  void OnList(absl::StatusOr<ObjectList> list);
-  void StartWatch();
-  void OnEvent(const WatchEvent& event);
-  void OnEnd(const absl::Status& status);
-  void RetryLater(bool relist);
+  void ListNow();
+  void WatchNow();
+  void Retry(bool list);
+  void RetryAfter(Duration delay, bool list);
+  void Replace(const ObjectList& list);
+  void Deliver(const WatchEvent& event);
   void Put(const ObjectRef& object);
-  void Remove(const NamespacedName& name, const ObjectRef& last);
+  void Remove(const NamespacedName& key, const ObjectRef& last);
 
-  Client& client_;
   Host& host_;
-  const ResourceKind kind_;
-  const ListOptions options_;
-  std::vector<Handler> handlers_;
-  std::vector<std::function<void()>> when_synced_;
+  Client& client_;
+  ResourceKind kind_;
+  ListOptions options_;
+  RandomStream backoff_;
+
   std::map<NamespacedName, ObjectRef> objects_;
+  std::vector<std::unique_ptr<Handler>> handlers_;
+  std::vector<Callback> on_synced_;
   std::unique_ptr<Watch> watch_;
+  std::shared_ptr<char> alive_;  // null while stopped; callbacks of an earlier life see that it is gone
   int64_t resource_version_ = 0;
-  int failures_ = 0;
   bool synced_ = false;
-  bool stopped_ = false;
-  std::shared_ptr<Informer*> self_;  // null once it is gone: callbacks on their way find out
+  TimerId retry_ = kNoTimer;
+  Duration next_backoff_;
+  Time last_attempt_{}, watch_started_{};
 };
 
 }  // namespace wavetank::kube
