@@ -9,11 +9,7 @@ absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text)
 }  // namespace
 
 absl::StatusOr<KeyCertBundleRef> KeyCertBundle::Create(KeyCertPem pem, Time now, std::string_view what) {
-  return Create(std::move(pem), now, what, Names());
-}
-
-absl::StatusOr<KeyCertBundleRef> KeyCertBundle::Create(KeyCertPem pem, Time now, std::string_view what,
-                                                       const Names& names) {
+  const KeyCertNames& names = pem.names;
   const auto entry = [&](std::string_view name) { return fmt::format("{}, key {},", what, name); };
   const std::pair<std::string_view, const std::string*> required[] = {
       {names.certificate, &pem.certificate}, {names.key, &pem.key}, {names.roots, &pem.roots}};

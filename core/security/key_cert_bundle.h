@@ -15,12 +15,17 @@ namespace wavetank::security {
 class KeyCertBundle;
 using KeyCertBundleRef = std::shared_ptr<const KeyCertBundle>;
 
-// The PEM texts, under the names that they have in a Secret.
+// The names that the texts have in their Secret; messages use them.
+struct KeyCertNames {
+  std::string_view certificate = "ca-cert.pem", key = "ca-key.pem", chain = "cert-chain.pem", roots = "root-cert.pem";
+};
+
 struct KeyCertPem {
   std::string certificate;  // ca-cert.pem or tls.crt
   std::string key;          // ca-key.pem or tls.key
   std::string chain;        // cert-chain.pem; may be empty
   std::string roots;        // root-cert.pem or ca.crt
+  KeyCertNames names = {};
 };
 
 // Immutable; a rotation makes a new one.
@@ -29,11 +34,7 @@ class KeyCertBundle {
   // Checks all of it: every text is what it should be, the certificate is a CA's, is valid at `now`, chains to the
   // roots and belongs to the key. InvalidArgument is one message that names `what` ("Secret istio-system/cacerts"), the
   // key within it and the remedy.
-  struct Names {
-    std::string_view certificate = "ca-cert.pem", key = "ca-key.pem", chain = "cert-chain.pem", roots = "root-cert.pem";
-  };
   static absl::StatusOr<KeyCertBundleRef> Create(KeyCertPem pem, Time now, std::string_view what);
-  static absl::StatusOr<KeyCertBundleRef> Create(KeyCertPem pem, Time now, std::string_view what, const Names& names);
 
   const x509::Certificate& certificate() const { return *certificate_; }
   const x509::KeyPair& key() const { return *key_; }

@@ -1,5 +1,5 @@
 // SHA-256/384 and HMAC over OpenSSL's low-level functions (its one-shot SHA256() of version 3.0 costs a provider
-// look-up per call). Private to core/x509.
+// look-up per call).
 #pragma once
 
 #include <initializer_list>

@@ -1,0 +1,83 @@
+#include "core/kube/service_account_token.h"
+
+#include <algorithm>
+
+#include "absl/strings/escaping.h"
+#include "core/x509/hash.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::kube {
+namespace {
+
+absl::Status Refused(std::string_view why) { return absl::UnauthenticatedError(std::string(why)); }
+
+std::string Base64Url(std::string_view bytes) {
+  return absl::WebSafeBase64Escape(absl::string_view(bytes.data(), bytes.size()));
+}
+
+// Seconds since the world began; JWTs count whole seconds.
+int64_t Seconds(Time t) { return std::chrono::floor<std::chrono::seconds>(t.time_since_epoch()).count(); }
+
+constexpr char kKubernetesAudience[] = "https://kubernetes.default.svc.cluster.local";
+
+}  // namespace
+
+TokenAuthority::TokenAuthority(uint64_t seed, std::string_view cluster)
+    : issuer_("https://kubernetes.default.svc.cluster.local"),
+      key_(x509::Hmac(x509::HashKind::kSha256, "wavetank service account tokens",
+                      {std::to_string(seed), "/", cluster})) {}
+
+std::string TokenAuthority::Issue(const TokenClaims& claims) const {
+  nlohmann::json bound = {{"namespace", claims.ns}, {"serviceaccount", {{"name", claims.service_account}}}};
+  if (!claims.pod_name.empty()) bound["pod"] = {{"name", claims.pod_name}, {"uid", claims.pod_uid}};
+  nlohmann::json payload = {
+      {"iss", issuer_},
+      {"sub", fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)},
+      {"aud", claims.audiences.empty() ? std::vector<std::string>{kKubernetesAudience} : claims.audiences},
+      {"iat", kWorldEpochUnixSeconds + Seconds(claims.issued)},
+      {"kubernetes.io", std::move(bound)}};
+  if (claims.expires != claims.issued) payload["exp"] = kWorldEpochUnixSeconds + Seconds(claims.expires);
+  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(payload.dump());
+  return text + "." + Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
+}
+
+absl::StatusOr<TokenClaims> TokenAuthority::Verify(std::string_view token, const std::vector<std::string>& audiences,
+                                                   Time now) const {
+  const size_t first = token.find('.'), last = token.rfind('.');
+  if (first == std::string_view::npos || first == last || token.size() > 65536) {
+    return Refused("the token is no JSON web token");
+  }
+  if (Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {token.substr(0, last)})) != token.substr(last + 1)) {
+    return Refused("the token was not issued by this cluster");
+  }
+  std::string text;
+  const std::string_view middle = token.substr(first + 1, last - first - 1);
+  absl::WebSafeBase64Unescape(absl::string_view(middle.data(), middle.size()), &text);
+  // Signed by this very class, so its form is known.
+  const nlohmann::json payload = nlohmann::json::parse(text, nullptr, false);
+  if (payload.is_discarded()) return Refused("the token's payload cannot be read");
+  TokenClaims out;
+  const nlohmann::json& bound = payload.at("kubernetes.io");
+  out.ns = bound.at("namespace");
+  out.service_account = bound.at("serviceaccount").at("name");
+  if (bound.contains("pod")) {
+    out.pod_name = bound.at("pod").at("name");
+    out.pod_uid = bound.at("pod").at("uid");
+  }
+  out.audiences = payload.at("aud").get<std::vector<std::string>>();
+  const auto time = [](int64_t unix) { return Time(std::chrono::seconds(unix - kWorldEpochUnixSeconds)); };
+  out.issued = out.expires = time(payload.at("iat"));
+  if (payload.contains("exp")) {
+    out.expires = time(payload.at("exp"));
+    if (now >= out.expires) return Refused("the token has expired");
+  }
+  const std::vector<std::string> wanted = audiences.empty() ? std::vector<std::string>{kKubernetesAudience} : audiences;
+  const bool fits = std::any_of(wanted.begin(), wanted.end(), [&](const std::string& audience) {
+    return std::find(out.audiences.begin(), out.audiences.end(), audience) != out.audiences.end();
+  });
+  if (!fits) return Refused("the token is for another audience");
+  return out;
+}
+
+}  // namespace wavetank::kube
