@@ -1,0 +1,38 @@
+// Endpoints of one workload: what they have in common is worked out once, and shared per port
+// (istiod: pilot/pkg/serviceregistry/kube/controller/endpoint_builder.go).
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/kube/types.h"
+#include "core/model/endpoint.h"
+#include "core/model/proxy.h"
+
+namespace wavetank::pilot {
+
+class KubeController;
+
+class EndpointBuilder {
+ public:
+  // Of an address without a pod.
+  EndpointBuilder(const KubeController& controller, std::string_view trust_domain);
+  EndpointBuilder(const KubeController& controller, std::string_view trust_domain, const kube::Object& object,
+                  const kube::Pod& pod, const std::string& locality);
+  // Of a proxy whose pod is not known yet.
+  EndpointBuilder(const KubeController& controller, std::string_view trust_domain, const Proxy& proxy);
+
+  IstioEndpoint Build(const std::string& address, uint32_t port, const std::string& service_port_name,
+                      HealthStatus health);
+
+ private:
+  NetworkId NetworkOf(std::string_view ip) const;
+  void Augment(const std::string& locality, const std::string& node, const NetworkId& network);
+
+  const KubeController& controller_;
+  NetworkId metadata_network_;
+  EndpointProfile common_;
+  std::shared_ptr<const EndpointProfile> last_;  // shared by ports and addresses as long as nothing differs
+};
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,67 @@
+// Kubernetes Services as services of the mesh, and small rules that both registries share
+// (istiod: pilot/pkg/serviceregistry/kube/conversion.go).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kube/types.h"
+#include "core/model/endpoint.h"
+#include "core/model/proxy.h"
+#include "core/registry/workload_instance.h"
+
+namespace wavetank::pilot {
+
+inline constexpr std::string_view kNetworkLabel = "topology.istio.io/network";
+inline constexpr std::string_view kClusterLabel = "topology.istio.io/cluster";
+inline constexpr std::string_view kSubzoneLabel = "topology.istio.io/subzone";
+inline constexpr std::string_view kRegionLabel = "topology.kubernetes.io/region";
+inline constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
+inline constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
+inline constexpr std::string_view kGatewayPortLabel = "networking.istio.io/gatewayPort";
+inline constexpr std::string_view kLocalityLabel = "istio-locality";
+inline constexpr std::string_view kTlsModeLabel = "security.istio.io/tlsMode";
+inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
+inline constexpr std::string_view kMcsServiceNameLabel = "multicluster.kubernetes.io/service-name";
+inline constexpr std::string_view kNodeSelectorAnnotation = "traffic.istio.io/nodeSelector";
+inline constexpr uint32_t kDefaultNetworkGatewayPort = 15443;
+
+std::string ServiceHostname(std::string_view name, std::string_view ns, std::string_view domain_suffix);
+std::string SpiffeId(std::string_view trust_domain, std::string_view ns, std::string_view service_account);
+
+// By appProtocol, else by the port's name up to the first "-" (istiod: pkg/config/kube/conversion.go, ConvertProtocol).
+Protocol ConvertProtocol(int port, std::string_view name, std::string_view protocol, std::string_view app_protocol);
+
+std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const kube::Service& typed,
+                                            std::string_view domain_suffix, const ClusterId& cluster,
+                                            std::string_view trust_domain);
+std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, const kube::Object& object,
+                                                   const ServiceRef& service);
+
+// True if every label of `selector` is among `labels`; an empty selector selects nothing.
+bool SelectorMatches(const Labels& selector, const Labels& labels);
+
+// The annotation's JSON mapping of node labels; empty if it cannot be read.
+Labels ParseNodeSelector(const std::string& json);
+std::optional<int> ParseWholeNumber(std::string_view text);
+// "region.zone.subzone" or with slashes, as slashes.
+std::string LocalityFromLabel(std::string_view label);
+
+// Where a Service port leads on a workload that is no pod.
+struct TargetPort {
+  int number = 0;  // 0: not given
+  std::string name;
+  bool explicit_name = false;
+};
+TargetPort FindTargetPort(const Port& port, const kube::Service& service);
+std::optional<IstioEndpoint> EndpointOfWorkload(const WorkloadInstance& workload, const Port& port,
+                                                const TargetPort& target);
+// The WorkloadEntry that a proxy runs on, by address, then name, then namespace.
+const WorkloadInstance* WorkloadForProxy(const std::map<kube::NamespacedName, WorkloadInstance>& workloads,
+                                         const Proxy& proxy);
+
+}  // namespace wavetank::pilot
