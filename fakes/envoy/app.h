@@ -33,18 +33,21 @@ class Application {
 // One listening port of an application. Destroying it refuses new connections and resets the old ones.
 class AppServer final : public Acceptor {
  public:
+  struct State;  // internal
+
   AppServer(Fabric& fabric, Host& host, Application& application);
   ~AppServer() override;
   ConnectionHandler* Accept(ConnectionId connection, const AcceptInfo& info) override;
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 
 // A client process. Requests with keep_alive share idle connections per destination, as an HTTP client library does.
 class AppClient {
  public:
+  struct State;  // internal
+
   struct Options {
     bool keep_alive = true;
     Duration timeout{};  // client's own patience; 0: none
@@ -64,7 +67,6 @@ class AppClient {
   std::unique_ptr<Session> OpenSession(const SocketAddress& destination, FirstFlight::Kind kind);
 
  private:
-  struct State;
   std::unique_ptr<State> state_;
 };
 

@@ -175,6 +175,23 @@ std::shared_ptr<const ActiveCluster> ConfigStore::Pair(std::shared_ptr<const Clu
   return made;
 }
 
+std::shared_ptr<const ConfigStore::ListenerIndex> ConfigStore::ByAddress(
+    const std::shared_ptr<const NamedSet<ListenerConfig>>& set) {
+  std::vector<Hash128> hashes;
+  for (const auto& item : set->items()) hashes.push_back(item->hash);
+  if (listener_indexes_.size() >= 1024 && listener_indexes_.size() % 1024 == 0) SweepExpired(&listener_indexes_);
+  std::weak_ptr<const ListenerIndex>& slot = listener_indexes_[HashBytes(
+      std::string_view(reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)))];
+  if (std::shared_ptr<const ListenerIndex> known = slot.lock()) return known;
+  auto made = std::make_shared<ListenerIndex>();
+  for (const auto& item : set->items()) {
+    made->emplace(item->address, item);
+    for (const SocketAddress& a : item->additional) made->emplace(a, item);
+  }
+  slot = made;
+  return made;
+}
+
 std::shared_ptr<const std::vector<std::string>> ConfigStore::InternNames(std::vector<std::string> names) {
   std::string all;
   for (const std::string& n : names) all.append(n).push_back('\0');

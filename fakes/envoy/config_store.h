@@ -87,6 +87,9 @@ class ConfigStore {
   // One shared pair per content.
   std::shared_ptr<const ActiveCluster> Pair(std::shared_ptr<const ClusterConfig> config,
                                             std::shared_ptr<const EndpointTable> endpoints);
+  using ListenerIndex = absl::flat_hash_map<SocketAddress, std::shared_ptr<const ListenerConfig>>;
+  // The listeners of a set by the addresses they listen on, shared.
+  std::shared_ptr<const ListenerIndex> ByAddress(const std::shared_ptr<const NamedSet<ListenerConfig>>& set);
   // Sorted names, shared.
   std::shared_ptr<const std::vector<std::string>> InternNames(std::vector<std::string> names);
 
@@ -122,6 +125,7 @@ class ConfigStore {
   Sets<ActiveCluster> active_sets_;
   absl::flat_hash_map<std::pair<const void*, const void*>, std::weak_ptr<const ActiveCluster>> pairs_;
   absl::flat_hash_map<Hash128, std::weak_ptr<const std::vector<std::string>>> names_;
+  absl::flat_hash_map<Hash128, std::weak_ptr<const ListenerIndex>> listener_indexes_;
   absl::node_hash_set<std::string> kept_;
   size_t sweep_sets_at_ = 1024;
 };

@@ -26,6 +26,7 @@ class Node;
 namespace wavetank::envoysim {
 
 class ConfigStore;
+class Router;
 class TlsSessions;
 
 // Which extensions the binary has.
@@ -53,6 +54,7 @@ class DataPlane {
   Fabric& fabric() { return *fabric_; }
   ConfigStore& configs() { return *configs_; }
   TlsSessions& tls() { return *tls_; }
+  Router& router() { return *router_; }
   const Options& options() const { return options_; }
 
  private:
@@ -60,6 +62,7 @@ class DataPlane {
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<ConfigStore> configs_;
   std::unique_ptr<TlsSessions> tls_;
+  std::unique_ptr<Router> router_;
 };
 
 // An Envoy's surroundings: its pod and agent. Implemented by the World, one object per pod.
@@ -96,6 +99,8 @@ struct EnvoyOptions {
   IpAddress ip;  // the pod's
   AdsTransport::Protocol protocol = AdsTransport::Protocol::kSotw;
   bool has_ads = true;
+  // Connections of listeners and chains that went away are closed after this (istio-proxy: --drain-time-s 45).
+  Duration drain_time = 45s;
   // Of the bootstrap's own CDS and LDS config sources. Istio writes 0s: wait for good.
   Duration initial_fetch_timeout{};
   std::shared_ptr<const StaticBootstrap> bootstrap;
@@ -115,6 +120,8 @@ struct EndpointStatus {
 
 class Envoy {
  public:
+  class Impl;  // internal to this folder
+
   Envoy(DataPlane& plane, EnvoyContext& context, const EnvoyOptions& options);
   ~Envoy();  // a crash: connections are reset
   Envoy(const Envoy&) = delete;
@@ -158,7 +165,6 @@ class Envoy {
   uint64_t counter(std::string_view name) const;
 
  private:
-  class Impl;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -26,7 +26,8 @@ Duration Fabric::RetryDelay(int tries) const {
 
 bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
   if (connection.path->local()) {
-    *when += connection.path->LocalLatency();
+    // Both directions are charged on the way there, so that an answer is complete when it arrives.
+    if (to == End::kServer) *when += 2 * connection.path->LocalLatency();
     return true;
   }
   *local = false;
@@ -230,11 +231,9 @@ void Fabric::Close(ConnectionId connection, End end, CloseKind kind, std::string
   c->handler[Index(end)] = nullptr;
   Unsplice(*c);
   const End other = Other(end);
-  if (c->handler[Index(other)] == nullptr || (c->state == State::kConnecting && end == End::kServer)) {
-    if (c->handler[Index(other)] == nullptr) {
-      Free(connection);
-      return;
-    }
+  if (c->handler[Index(other)] == nullptr) {
+    Free(connection);
+    return;
   }
   SendClose(connection, other, kind, std::string(detail), 0);
 }
@@ -414,6 +413,7 @@ void Fabric::SendReply(ExchangeId id, Duration delay) {
   if (local) {
     DeliverReply(id, when - host_.Now());
   } else {
+    x->reply.record = nullptr;
     host_.RunAfter(when - host_.Now(), [this, id] { DeliverReply(id, Duration::zero()); });
   }
 }

@@ -73,6 +73,8 @@ struct Reply {
   NameId server = kNoName;
   std::string_view details;  // static or owned by configuration that outlives the exchange
   std::string_view body;
+  // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
+  const RequestRecord* record = nullptr;
 };
 
 // One end of a connection. Handlers of server ends belong to the connection from Accept() until OnClose().

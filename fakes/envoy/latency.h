@@ -21,8 +21,8 @@ struct StageLatencies {
   LatencyRange apply_lds{1200us, 3600us};
   LatencyRange apply_rds{500us, 1500us};
   LatencyRange apply_sds{500us, 1500us};
-  // Added for every resource that is new or has changed.
-  Duration per_changed_resource{20us};
+  // Added per KiB of resources in the response.
+  Duration per_kib{10us};
 
   // Process start: exec to first ADS request (ENVOY.md 3.1: 42-151 ms, typically 70).
   LatencyRange start{42ms, 98ms};

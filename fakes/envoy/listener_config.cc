@@ -137,6 +137,9 @@ absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet exten
       const int protocol = static_cast<int>(o.upstream_protocol());
       if (protocol < 0 || protocol > 2) continue;
       compiled.offers[protocol].assign(o.alpn_override().begin(), o.alpn_override().end());
+      std::string all;
+      for (const std::string& offer : compiled.offers[protocol]) all.append(offer).push_back('\0');
+      compiled.ids[protocol] = HashBytes(all).low;
     }
     out->alpn = std::move(compiled);
   } else if (type.ends_with("fault.v3.HTTPFault")) {
@@ -228,6 +231,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
 
 absl::StatusOr<FilterChain> CompileChain(const v3::FilterChain& proto, ExtensionSet extensions) {
   FilterChain out;
+  out.hash = HashBytes(proto.SerializeAsString());
   out.name = proto.name();
   if (proto.has_transport_socket()) {
     absl::StatusOr<TransportSocket> socket =

@@ -31,6 +31,7 @@ namespace wavetank::envoysim {
 // The istio.alpn HTTP filter: which ALPN to offer upstream, by the request's protocol (indexed by HttpProtocol).
 struct AlpnFilter {
   std::array<std::vector<std::string>, 3> offers;
+  std::array<uint64_t, 3> ids{};  // equal lists have equal ids
 };
 
 // Network or HTTP RBAC, as far as identities and destinations go.
@@ -71,6 +72,7 @@ struct TcpProxy {
 };
 
 struct FilterChain {
+  Hash128 hash;  // of everything but the match: a connection stays with an equal chain of a changed listener
   std::string name;
   TransportSocket socket;
   bool sni_cluster = false;

@@ -1,0 +1,86 @@
+// A connection that a listener of an Envoy accepted: listener filters, filter chain, then an HTTP connection manager or
+// a tcp_proxy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fakes/envoy/cluster_runtime.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/fabric.h"
+#include "fakes/envoy/listener_config.h"
+
+namespace wavetank::envoysim {
+
+class TcpUpstream;
+
+class DownstreamConnection final : public ConnectionHandler {
+ public:
+  // Registers itself with the Envoy; deletes itself when the connection is gone.
+  DownstreamConnection(Envoy::Impl& envoy, ConnectionId id, std::shared_ptr<const ListenerConfig> listener);
+
+  ConnectionId id() const { return id_; }
+  Envoy::Impl& envoy() { return envoy_; }
+  const ListenerConfig& listener() const { return *listener_; }
+  bool uses(const std::shared_ptr<const ListenerConfig>& l) const { return listener_ == l; }
+  const FilterChain* chain() const { return chain_; }
+  const SocketAddress& original_destination() const;
+  const IpAddress& source_ip() const;
+  std::string_view peer_identity() const { return client_identity_; }
+
+  void AddStream(StreamId stream) { streams_.push_back(stream); }
+  // The stream was answered. A draining connection closes after its last one.
+  void RemoveStream(StreamId stream);
+  // The listener or chain is gone, or the Envoy drains: close when idle, in any case after the drain time.
+  void BeginDrain();
+  void Abort(Envoy::StopKind kind);
+  // Ends the connection from this side and deletes this.
+  void CloseNow(CloseKind kind);
+
+  DownstreamConnection* next = nullptr;
+  DownstreamConnection* prev = nullptr;
+
+ private:
+  friend class TcpUpstream;
+  ~DownstreamConnection() override;
+
+  void OnConnected(ConnectionId) override {}
+  void OnTls(ConnectionId, const TlsOutcome&) override {}
+  void OnFirstFlight(ConnectionId connection, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override;
+  void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) override;
+  void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
+  void Describe(Hop* hop) const override;
+
+  void Classify(const FirstFlight& flight, Duration lead, bool timed_out);
+  bool ChooseChain(const FirstFlight& flight, bool inspect);
+  bool HandshakeOk(const FirstFlight& flight, Duration lead);
+  bool Authorized();
+  void StartTcpProxy(Duration lead);
+  void TcpConnect(Duration lead);
+  void TcpUpstreamReady();
+  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure);
+  std::string StatPrefix() const;  // "listener.0.0.0.0_15006."
+
+  Envoy::Impl& envoy_;
+  const ConnectionId id_;
+  std::shared_ptr<const ListenerConfig> listener_;
+  const FilterChain* chain_ = nullptr;
+  std::shared_ptr<const FirstFlight> flight_;
+  std::string client_identity_, server_identity_, alpn_;
+  bool tls_ = false;
+  bool client_verified_ = false;
+  bool server_verified_ = false;
+  bool draining_ = false;
+  std::vector<StreamId> streams_;
+  TimerId timer_ = kNoTimer;
+  // tcp_proxy
+  std::string tcp_cluster_;
+  TcpUpstream* upstream_ = nullptr;
+  uint32_t connect_attempts_ = 0;
+  std::vector<ExchangeId> held_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,245 @@
+// The inside of an Envoy: what its parts share. Internal to this folder.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/random.h"
+#include "fakes/envoy/ads_client.h"
+#include "fakes/envoy/cluster_runtime.h"
+#include "fakes/envoy/config_store.h"
+#include "fakes/envoy/downstream.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/router.h"
+#include "fakes/envoy/string_map.h"
+
+namespace wavetank::envoysim {
+
+class Envoy::Impl final : public AdsClient::Handler {
+ public:
+  Impl(DataPlane& plane, EnvoyContext& context, const EnvoyOptions& options);
+  ~Impl() override;
+
+  void Start();
+  void Stop(StopKind kind);
+  void Drain();
+
+  // --- for the data plane
+
+  DataPlane& plane() { return plane_; }
+  Host& host() { return host_; }
+  Fabric& fabric() { return plane_.fabric(); }
+  const EnvoyOptions& options() const { return options_; }
+  NameId trace_name() const { return trace_name_; }
+  bool running() const { return running_; }
+  bool live() const { return live_; }
+  bool draining() const { return draining_; }
+  bool connected() const { return ads_ != nullptr && ads_->connected(); }
+  // Grows with every change of clusters, listeners or routes in use; what was remembered before is void.
+  uint32_t epoch() const { return epoch_; }
+  // Grows with every change of a secret.
+  uint32_t secrets_epoch() const { return secrets_epoch_; }
+
+  // An active cluster, made ready for traffic; nullptr: unknown or still warming for the first time. O(1) after first
+  // use.
+  ClusterRuntime* Cluster(std::string_view name);
+  std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
+  // The listener in force for a redirected or direct connection; nullptr: none.
+  std::shared_ptr<const ListenerConfig> FindListener(uint16_t bound_port, const SocketAddress& destination) const;
+  TlsParty Party(const std::shared_ptr<const TlsContext>& context) const;
+
+  RandomStream NewStream(std::string_view purpose) const;
+  RandomStream& random() { return random_; }
+  uint64_t& Counter(std::string_view name);
+  uint64_t counter(std::string_view name) const;
+
+  void Attach(DownstreamConnection* connection);
+  void Detach(DownstreamConnection* connection);
+
+  RouteCache& route_cache() { return route_cache_; }
+
+  Acceptor& outbound() { return outbound_; }
+  Acceptor& inbound() { return inbound_; }
+  Acceptor& direct() { return direct_; }
+
+  std::string_view accepted_version(XdsType type) const {
+    return ads_ == nullptr ? std::string_view() : ads_->version(type);
+  }
+  std::vector<EndpointStatus> Endpoints();
+  std::vector<std::string> ClusterNames() const;
+  std::vector<std::string> ListenerNames() const;
+  std::vector<std::string> RouteNames() const;
+
+ private:
+  class ListenSocket final : public Acceptor {
+   public:
+    ListenSocket(Impl& envoy, uint16_t port) : envoy_(envoy), port_(port) {}
+    ConnectionHandler* Accept(ConnectionId connection, const AcceptInfo& info) override;
+
+   private:
+    Impl& envoy_;
+    const uint16_t port_;  // 0: the destination's own
+  };
+
+  struct SecretState {
+    std::string name;
+    Secret secret;
+    bool ready = false;
+  };
+  // A response on its way through the main thread.
+  struct Queued {
+    XdsType type;
+    std::shared_ptr<const DiscoveryResponse> sotw;
+    std::shared_ptr<const DeltaDiscoveryResponse> delta;
+  };
+  struct WarmingCluster {
+    std::shared_ptr<const ClusterConfig> config;
+    bool needs_endpoints = false;
+    TimerId timeout = kNoTimer;
+  };
+  struct WarmingListener {
+    std::shared_ptr<const ListenerConfig> config;
+    bool rds_given_up = false;
+    TimerId timeout = kNoTimer;
+  };
+  // The addresses behind a DNS cluster's names.
+  struct DnsState {
+    std::shared_ptr<const ClusterConfig> config;
+    std::vector<std::vector<IpAddress>> answers;  // by endpoint of the configuration
+    uint32_t outstanding = 0;
+    bool answered = false;  // every name once, if only with an error
+    Duration ttl{};
+    Time resolved{};
+    TimerId timer = kNoTimer;
+  };
+  // A response that is accepted, but not in force before everything in it is warm.
+  struct Pending {
+    bool set = false;
+    int64_t resources = 0;
+    std::string version, nonce;
+  };
+  // Guards callbacks that may outlive this object or this life.
+  struct Life {
+    Impl* envoy;
+  };
+  template <typename T>
+  struct Changes {
+    std::vector<std::shared_ptr<const T>> upserts;  // new or different
+    std::vector<std::string> removals;
+    std::string errors;  // "NAME: WHY", one a line
+    std::shared_ptr<const NamedSet<T>> next;
+  };
+
+  // --- xDS (xds_apply.cc)
+  void FillNode(envoy::config::core::v3::Node* node) override { context_.FillNode(node); }
+  void OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) override;
+  void OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) override;
+  void OnConnected() override;
+  void OnDisconnected(const absl::Status& status) override;
+  void Enqueue(Queued queued);
+  void ProcessNext();
+  void Process(const Queued& queued);
+  // What a response changes in `current`. SotW CDS and LDS name everything there is; the others only add. `wanted`,
+  // if given, says which names were asked for.
+  template <typename T, typename DecodeFn>
+  Changes<T> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
+                  const ResourceNames& wanted, DecodeFn decode);
+  std::string ApplyClusters(const Queued& queued);
+  std::string ApplyEndpoints(const Queued& queued);
+  std::string ApplyListeners(const Queued& queued);
+  std::string ApplyRoutes(const Queued& queued);
+  void Conclude(const Queued& queued, const std::string& errors);
+  void InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce);
+
+  // --- clusters
+  void WarmCluster(const std::shared_ptr<const ClusterConfig>& config);
+  bool ClusterReady(const WarmingCluster& warming) const;
+  void PromoteClusters();
+  // nullptr removes.
+  void SetActive(std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> changes);
+  void RetireRuntime(const std::string& name);
+  std::shared_ptr<const ActiveCluster> Activate(const std::shared_ptr<const ClusterConfig>& config);
+  ResourceNames EdsNames() const;
+  void ClustersMayBeWarm();
+  void ResolveDns(const std::shared_ptr<const ClusterConfig>& config);
+  void DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer);
+  std::shared_ptr<const EndpointTable> DnsTable(const DnsState& state);
+  DnsState* FindDns(std::string_view cluster) const;
+  void RefreshDns(DnsState* state);
+
+  // --- listeners
+  void WarmListener(const std::shared_ptr<const ListenerConfig>& config);
+  bool ListenerReady(const WarmingListener& warming) const;
+  void PromoteListeners();
+  ResourceNames RdsNames() const;
+  void CheckLive();
+  void DrainStale();
+
+  // --- secrets
+  void NeedSecrets(const std::vector<std::string>& names);
+  bool SecretsReady(const std::vector<std::string>& names) const;
+  const SecretState* FindSecret(std::string_view name) const;
+  void OnSecret(const std::string& name, absl::StatusOr<Secret> secret);
+
+  Duration Draw(const LatencyRange& range);
+  void Trace(TraceKind kind, XdsType type, int64_t a = 0, int64_t b = 0, std::string_view detail = {});
+  void LoadBootstrap();
+
+  DataPlane& plane_;
+  EnvoyContext& context_;
+  Host& host_;
+  const EnvoyOptions options_;
+  NameId trace_name_;
+  RandomStream random_;
+  ListenSocket outbound_, inbound_, direct_;
+  std::shared_ptr<Life> life_;
+
+  bool running_ = false;
+  bool started_ads_ = false;
+  bool live_ = false;
+  bool draining_ = false;
+  bool lds_subscribed_ = false;
+  bool lds_received_ = false;
+  bool cds_received_ = false;
+  bool service_names_differ_ = false;  // some cluster's assignment has another name than the cluster
+  uint32_t epoch_ = 1;
+  uint32_t secrets_epoch_ = 1;
+  uint32_t lives_ = 0;
+
+  std::unique_ptr<AdsClient> ads_;
+  std::vector<Queued> queue_;
+  bool processing_ = false;
+  TimerId main_thread_timer_ = kNoTimer;
+  TimerId start_timer_ = kNoTimer;
+  TimerId init_timer_ = kNoTimer;
+
+  // What the control plane said last.
+  std::shared_ptr<const NamedSet<ClusterConfig>> clusters_;
+  std::shared_ptr<const NamedSet<EndpointTable>> endpoints_;
+  std::shared_ptr<const NamedSet<ListenerConfig>> listeners_;
+  std::shared_ptr<const NamedSet<RouteTable>> routes_;
+  // What is in use.
+  std::shared_ptr<const NamedSet<ActiveCluster>> active_;
+  std::shared_ptr<const NamedSet<ListenerConfig>> listening_;
+  std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
+  // What is neither yet; empty almost always.
+  std::vector<WarmingCluster> warming_clusters_;
+  std::vector<WarmingListener> warming_listeners_;
+  Pending pending_cds_, pending_lds_;
+  std::vector<SecretState> secrets_;
+  std::vector<std::unique_ptr<DnsState>> dns_;
+  std::vector<std::shared_ptr<const ClusterConfig>> static_clusters_;
+
+  StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
+  std::vector<std::unique_ptr<ClusterRuntime>> retired_;
+  RouteCache route_cache_;
+  DownstreamConnection* connections_ = nullptr;  // list
+  std::unique_ptr<StringMap<uint64_t>> counters_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,542 @@
+#include "fakes/envoy/router.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fakes/envoy/envoy_impl.h"
+#include "fakes/envoy/rbac_config.h"
+#include "fmt/format.h"
+#include "xxhash.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+const std::vector<std::string> kNoAlpn;
+
+ResponseFlags FlagOf(ResetReason reason) {
+  switch (reason) {
+    case ResetReason::kLocalConnectionFailure:
+    case ResetReason::kRemoteConnectionFailure:
+    case ResetReason::kConnectionTimeout:
+      return kUpstreamConnectionFailure;
+    case ResetReason::kConnectionTermination:
+      return kUpstreamConnectionTermination;
+    case ResetReason::kOverflow:
+      return kUpstreamOverflow;
+    case ResetReason::kRemoteReset:
+    case ResetReason::kRemoteRefusedStream:
+      return kUpstreamRemoteReset;
+    case ResetReason::kLocalReset:
+      return kLocalReset;
+    case ResetReason::kProtocolError:
+      return kUpstreamProtocolError;
+    case ResetReason::kNone:
+      break;
+  }
+  return kNoFlags;
+}
+
+std::string Underscored(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text;
+}
+
+uint64_t Hash(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
+
+// Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
+// once there is a hash.
+std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec, const IpAddress& source) {
+  std::optional<uint64_t> sum;
+  for (const HashPolicy& policy : route.hashes) {
+    std::optional<uint64_t> one;
+    switch (policy.kind) {
+      case HashPolicy::Kind::kHeader:
+        if (const auto value = FindHeader(spec, policy.name)) one = Hash(*value);
+        break;
+      case HashPolicy::Kind::kCookie:
+        if (const auto cookies = FindHeader(spec, "cookie")) {
+          std::string_view rest = *cookies;
+          while (!rest.empty() && !one.has_value()) {
+            const size_t end = std::min(rest.find(';'), rest.size());
+            std::string_view pair = rest.substr(0, end);
+            while (pair.starts_with(' ')) pair.remove_prefix(1);
+            const size_t equals = pair.find('=');
+            if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
+              one = Hash(pair.substr(equals + 1));
+            }
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+          }
+        }
+        break;
+      case HashPolicy::Kind::kSourceIp:
+        one = Hash(source.ToString());
+        break;
+      case HashPolicy::Kind::kQuery: {
+        const size_t question = spec.path.find('?');
+        if (question == std::string::npos) break;
+        std::string_view rest = std::string_view(spec.path).substr(question + 1);
+        while (!rest.empty() && !one.has_value()) {
+          const size_t end = std::min(rest.find('&'), rest.size());
+          const std::string_view pair = rest.substr(0, end);
+          const size_t equals = pair.find('=');
+          if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
+            one = Hash(pair.substr(equals + 1));
+          }
+          rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+        break;
+      }
+    }
+    if (one.has_value()) sum = sum.has_value() ? ((*sum << 1) | (*sum >> 63)) ^ *one : *one;
+    if (policy.terminal && sum.has_value()) break;
+  }
+  return sum;
+}
+
+}  // namespace
+
+const RouteDecision& Router::Decide(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec) {
+  RouteCache& cache = envoy.route_cache();
+  if (cache.slots == nullptr) cache.slots = std::make_unique<std::vector<RouteDecision>>(RouteCache::kSlots);
+  const uint64_t key = Mix64(spec.id() ^ reinterpret_cast<uintptr_t>(&manager));
+  RouteDecision& d = (*cache.slots)[key % RouteCache::kSlots];
+  if (d.epoch == envoy.epoch() && d.spec == spec.id() && d.manager == &manager) return d;
+  d = RouteDecision{};
+  d.spec = spec.id();
+  d.manager = &manager;
+  d.table = manager.routes != nullptr ? manager.routes : envoy.Routes(manager.rds_name);
+  bool random = false;
+  if (d.table != nullptr) {
+    d.host = d.table->FindHost(spec.authority);
+    if (d.host != nullptr) {
+      random = std::any_of(d.host->routes.begin(), d.host->routes.end(),
+                           [](const RouteEntry& r) { return r.runtime_per_million < 1'000'000; });
+      d.route = d.table->FindRoute(*d.host, spec, random ? envoy.random().Next() : 0);
+    }
+  }
+  if (d.route != nullptr && d.route->action == RouteEntry::Action::kCluster)
+    d.cluster = envoy.Cluster(d.route->cluster);
+  // After Cluster(), which may change the epoch. 0 never matches: a random choice is made anew each time, and so is one
+  // for a cluster that is not there yet.
+  d.epoch = random ? 0 : envoy.epoch();
+  return d;
+}
+
+void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead) {
+  Envoy::Impl& envoy = downstream.envoy();
+  const HttpConnectionManager& manager = *downstream.chain()->http;
+  const StreamId id = streams_.Allocate();
+  Stream& s = *streams_.Get(id);
+  s.envoy = &envoy;
+  s.downstream = &downstream;
+  s.exchange = exchange;
+  s.spec = &spec;
+  s.manager = &manager;
+  s.start = envoy.host().Now();
+  downstream.AddStream(id);
+  lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
+  const RouteDecision& decision = Decide(envoy, manager, spec);
+  s.table = decision.table;
+  s.host = decision.host;
+  s.route = decision.route;
+  s.cluster = decision.cluster;
+  for (const RbacConfig& rbac : manager.rbac) {
+    const RbacSubject subject{downstream.peer_identity(), downstream.source_ip(),
+                              downstream.original_destination().port, spec.path, spec.method};
+    if (const std::optional<std::string_view> policy = Denied(rbac, subject)) {
+      Local(id, 403, kNoFlags, plane_.configs().Keep(fmt::format("rbac_access_denied_matched_policy[{}]", *policy)),
+            "RBAC: access denied", lead);
+      return;
+    }
+  }
+  if (s.route == nullptr) {
+    Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
+    return;
+  }
+  const FaultConfig* fault = nullptr;
+  if (manager.has_fault_filter) fault = s.route->fault.has_value() ? &*s.route->fault : &*manager.fault;
+  if (fault != nullptr && (fault->delay_per_million > 0 || fault->abort_per_million > 0) &&
+      std::all_of(fault->headers.begin(), fault->headers.end(),
+                  [&](const HeaderMatch& m) { return m.Matches(FindHeader(spec, m.name())); }) &&
+      (fault->upstream_cluster.empty() || fault->upstream_cluster == s.route->cluster)) {
+    const bool abort = fault->abort_per_million > 0 && envoy.random().Chance(fault->abort_per_million);
+    const uint16_t status = fault->abort_status;
+    const auto go_on = [this, id, abort, status](Duration ahead) {
+      if (abort) {
+        Local(id, status, kFaultInjected, "fault_filter_abort", "fault filter abort", ahead);
+      } else {
+        Continue(id, ahead);
+      }
+    };
+    if (fault->delay_per_million > 0 && envoy.random().Chance(fault->delay_per_million)) {
+      s.flags |= kDelayInjected;
+      s.backoff = envoy.host().RunAfter(lead + fault->delay, [this, id, go_on] {
+        if (Stream* stream = streams_.Get(id)) {
+          stream->backoff = kNoTimer;
+          go_on(Duration::zero());
+        }
+      });
+      return;
+    }
+    if (abort) {
+      go_on(lead);
+      return;
+    }
+  }
+  Continue(id, lead);
+}
+
+void Router::Continue(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  Envoy::Impl& envoy = *s.envoy;
+  const RouteEntry& route = *s.route;
+  switch (route.action) {
+    case RouteEntry::Action::kDirect:
+      Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead);
+      return;
+    case RouteEntry::Action::kRedirect:
+      Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead);
+      return;
+    case RouteEntry::Action::kNonForwarding:
+      Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
+      return;
+    case RouteEntry::Action::kCluster:
+      break;
+    case RouteEntry::Action::kHeader: {
+      const std::optional<std::string_view> name = FindHeader(*s.spec, route.cluster);
+      s.cluster = name.has_value() ? envoy.Cluster(*name) : nullptr;
+      break;
+    }
+    case RouteEntry::Action::kWeighted: {
+      uint64_t point = envoy.random().Below(route.total_weight);
+      for (const WeightedCluster& c : route.clusters) {
+        if (point < c.weight) {
+          s.cluster = envoy.Cluster(c.name);
+          break;
+        }
+        point -= c.weight;
+      }
+      break;
+    }
+  }
+  if (s.cluster == nullptr) {
+    Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
+    return;
+  }
+  const LbPolicy policy = s.cluster->config().lb.policy;
+  if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) {
+    s.hash = HashOf(route, *s.spec, s.downstream->source_ip());
+  }
+  if (route.timeout > Duration::zero()) {
+    s.timeout = envoy.host().RunAfter(lead + route.timeout, [this, id] { OnTimeout(id); });
+  }
+  if (route.retry.has_value()) s.retries_left = route.retry->retries;
+  if (!route.mirrors.empty()) Mirror(s);
+  Try(id, lead);
+}
+
+// A copy of the request goes to another cluster; its answer is nobody's business.
+void Router::Mirror(const Stream& original) {
+  Envoy::Impl& envoy = *original.envoy;
+  for (const MirrorPolicy& mirror : original.route->mirrors) {
+    if (mirror.per_million < 1'000'000 && !envoy.random().Chance(mirror.per_million)) continue;
+    ClusterRuntime* cluster = envoy.Cluster(mirror.cluster);
+    if (cluster == nullptr) continue;
+    const StreamId id = streams_.Allocate();
+    Stream& s = *streams_.Get(id);
+    s.envoy = &envoy;
+    s.spec = original.spec;
+    s.manager = original.manager;
+    s.table = original.table;
+    s.host = original.host;
+    s.route = original.route;
+    s.cluster = cluster;
+    s.start = envoy.host().Now();
+    envoy.host().Post([this, id] {
+      if (streams_.Get(id) != nullptr) Try(id, Duration::zero());
+    });
+  }
+}
+
+void Router::Try(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  ++s.attempts;
+  const bool retry = s.attempts > 1;
+  const uint32_t reselections = retry && s.route->retry.has_value() && s.route->retry->avoid_previous_hosts
+                                    ? s.route->retry->host_selection_attempts
+                                    : 0;
+  static const SocketAddress kNowhere;
+  HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections,
+                                          s.downstream != nullptr ? s.downstream->original_destination() : kNowhere);
+  if (host == nullptr) {
+    s.cluster->Count(ClusterStat::kCxNoneHealthy);
+    Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
+    return;
+  }
+  s.upstream_host = host;
+  HttpProtocol protocol = HttpProtocol::kHttp11;
+  switch (s.cluster->config().protocol) {
+    case UpstreamProtocol::kHttp1:
+      break;
+    case UpstreamProtocol::kHttp2:
+      protocol = HttpProtocol::kHttp2;
+      break;
+    case UpstreamProtocol::kDownstream:
+    case UpstreamProtocol::kAlpn:
+      if (s.spec->protocol == HttpProtocol::kHttp2) protocol = HttpProtocol::kHttp2;
+      break;
+  }
+  const std::vector<std::string>* alpn = &kNoAlpn;
+  uint64_t alpn_id = 0;
+  if (s.manager->alpn.has_value()) {
+    alpn = &s.manager->alpn->offers[static_cast<size_t>(protocol)];
+    if (!alpn->empty()) alpn_id = s.manager->alpn->ids[static_cast<size_t>(protocol)];
+  }
+  if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
+    s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+  }
+  HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id);
+  s.pool = &pool;
+  pool.NewStream(id, lead);
+}
+
+void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  s.pool = nullptr;
+  s.upstream = connection;
+  s.upstream_connection = connection->id();
+  s.cluster->BeginRequest(*s.upstream_host);
+  s.counted = true;
+  s.cluster->Count(ClusterStat::kRqTotal);
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id));
+  plane_.fabric().Dispatch(s.upstream_exchange, lead);
+}
+
+void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->pool = nullptr;
+  if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
+  Failed(id, reason, failure, lead);
+}
+
+void Router::OnUpstreamReset(StreamId id, ResetReason reason) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->upstream = nullptr;  // the pool has removed it
+  plane_.fabric().Abandon(s->upstream_exchange);
+  s->upstream_exchange = kNoExchange;
+  s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+  Failed(id, reason, {}, Duration::zero());
+}
+
+void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
+  const StreamId id = static_cast<StreamId>(cookie);
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->upstream_exchange = kNoExchange;
+  s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode, reply.code);
+  const bool retriable = Retriable(*s, reply);
+  EndTry(*s, id, /*reset=*/false);
+  if (retriable && MaybeRetry(id, lead)) return;
+  if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  Finish(id, reply, "via_upstream", lead);
+}
+
+void Router::EndTry(Stream& s, StreamId id, bool reset) {
+  s.envoy->host().Cancel(s.per_try);
+  s.per_try = kNoTimer;
+  if (s.pool != nullptr) s.pool->CancelPending(id);
+  s.pool = nullptr;
+  if (s.upstream_exchange != kNoExchange) plane_.fabric().Abandon(s.upstream_exchange);
+  s.upstream_exchange = kNoExchange;
+  if (s.counted) s.cluster->EndRequest(*s.upstream_host);
+  s.counted = false;
+  if (UpstreamConnection* upstream = std::exchange(s.upstream, nullptr)) {
+    reset ? upstream->Reset(id) : upstream->Done(id);
+  }
+}
+
+bool Router::Retriable(const Stream& s, const Reply& reply) const {
+  if (!s.route->retry.has_value()) return false;
+  const RetryPolicy& p = *s.route->retry;
+  if (reply.grpc_status != 0xffff) {
+    constexpr std::pair<uint16_t, RetryOn> kGrpc[] = {{1, kRetryGrpcCancelled},
+                                                      {4, kRetryGrpcDeadlineExceeded},
+                                                      {8, kRetryGrpcResourceExhausted},
+                                                      {13, kRetryGrpcInternal},
+                                                      {14, kRetryGrpcUnavailable}};
+    for (const auto& [status, bit] : kGrpc) {
+      if (reply.grpc_status == status && (p.on & bit) != 0) return true;
+    }
+  }
+  if ((p.on & kRetry5xx) != 0 && reply.code >= 500) return true;
+  if ((p.on & kRetryGatewayError) != 0 && reply.code >= 502 && reply.code <= 504) return true;
+  if ((p.on & kRetryRetriable4xx) != 0 && reply.code == 409) return true;
+  return (p.on & kRetryRetriableStatusCodes) != 0 &&
+         std::find(p.status_codes.begin(), p.status_codes.end(), reply.code) != p.status_codes.end();
+}
+
+bool Router::Retriable(const Stream& s, ResetReason reason) const {
+  if (!s.route->retry.has_value() || reason == ResetReason::kOverflow) return false;
+  const uint32_t on = s.route->retry->on;
+  if ((on & (kRetry5xx | kRetryGatewayError | kRetryReset)) != 0) return true;
+  switch (reason) {
+    case ResetReason::kRemoteRefusedStream:
+      return (on & kRetryRefusedStream) != 0;
+    case ResetReason::kLocalConnectionFailure:
+    case ResetReason::kRemoteConnectionFailure:
+    case ResetReason::kConnectionTimeout:
+      return (on & (kRetryConnectFailure | kRetryResetBeforeRequest)) != 0;
+    default:
+      return false;
+  }
+}
+
+bool Router::MaybeRetry(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  if (s.retrying) --s.cluster->retries;
+  s.retrying = false;
+  if (s.retries_left == 0) {
+    s.flags |= kUpstreamRetryLimitExceeded;
+    s.cluster->Count(ClusterStat::kRqRetryLimitExceeded);
+    return false;
+  }
+  --s.retries_left;
+  if (s.cluster->retries >= s.cluster->config().circuit_breakers.max_retries) {
+    s.flags |= kUpstreamOverflow;
+    s.cluster->Count(ClusterStat::kRqRetryOverflow);
+    return false;
+  }
+  ++s.cluster->retries;
+  s.retrying = true;
+  s.cluster->Count(ClusterStat::kRqRetry);
+  const RetryPolicy& policy = *s.route->retry;
+  if (policy.avoid_previous_hosts) s.tried.push_back(s.upstream_host->id);
+  // Full jitter: uniform in [0, base * 2^(n-1)), capped. Envoy: source/common/common/backoff_strategy.cc
+  const Duration limit =
+      std::min(policy.max_interval, policy.base_interval * (int64_t{1} << std::min(s.attempts - 1, 20u)));
+  const Duration wait{static_cast<int64_t>(s.envoy->random().Below(static_cast<uint64_t>(limit.count())))};
+  s.backoff = s.envoy->host().RunAfter(lead + wait, [this, id] {
+    Stream* stream = streams_.Get(id);
+    if (stream == nullptr) return;
+    stream->backoff = kNoTimer;
+    Try(id, Duration::zero());
+  });
+  return true;
+}
+
+void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
+  const bool retriable = Retriable(s, reason);
+  EndTry(s, id, /*reset=*/true);
+  if (retriable && MaybeRetry(id, lead)) return;
+  const std::string name(ResetReasonName(reason));
+  std::string details = "upstream_reset_before_response_started{" + Underscored(name);
+  if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
+  details += "}";
+  const std::string body = fmt::format("upstream connect error or disconnect/reset before headers. {}reset reason: {}",
+                                       s.attempts > 1 ? "retried and the latest " : "", name);
+  Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead);
+}
+
+void Router::OnTimeout(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->timeout = kNoTimer;
+  s->cluster->Count(ClusterStat::kRqTimeout);
+  if (s->upstream_host != nullptr && s->upstream != nullptr) {
+    s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
+  }
+  EndTry(*s, id, /*reset=*/true);
+  Local(id, 504, kUpstreamRequestTimeout, "response_timeout", "upstream request timeout", Duration::zero());
+}
+
+void Router::OnPerTryTimeout(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->per_try = kNoTimer;
+  s->cluster->Count(ClusterStat::kRqPerTryTimeout);
+  s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
+  EndTry(*s, id, /*reset=*/true);
+  // A timed-out try counts as a local reset, which 5xx, gateway-error and reset retry.
+  if (Retriable(*s, ResetReason::kLocalReset) && MaybeRetry(id, Duration::zero())) return;
+  Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
+}
+
+void Router::AbortDownstream(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->envoy->host().Cancel(s->timeout);
+  s->envoy->host().Cancel(s->backoff);
+  EndTry(*s, id, /*reset=*/true);
+  if (s->retrying) --s->cluster->retries;
+  streams_.Free(id);
+}
+
+void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
+                   Duration lead) {
+  Stream& s = *streams_.Get(id);
+  s.flags |= flags;
+  Reply reply;
+  reply.code = code;
+  reply.body = body;
+  reply.from_proxy = true;
+  Finish(id, reply, details, lead);
+}
+
+void Router::Finish(StreamId id, const Reply& upstream, std::string_view details, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  Envoy::Impl& envoy = *s.envoy;
+  if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
+  if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
+  if (s.retrying) --s.cluster->retries;
+  if (s.downstream == nullptr) {  // mirrored
+    streams_.Free(id);
+    return;
+  }
+  const bool passed_on = details == "via_upstream";
+  RequestRecord record;
+  record.code = upstream.code;
+  record.flags = s.flags;
+  record.details = details;
+  record.transport_failure = s.transport_failure;
+  record.body = upstream.body;
+  record.listener = s.downstream->listener().name;
+  record.filter_chain = s.downstream->chain()->name;
+  if (s.host != nullptr) record.virtual_host = s.host->name;
+  if (s.route != nullptr) record.route = s.route->name;
+  if (s.cluster != nullptr) record.cluster = s.cluster->config().name;
+  if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
+  record.attempts = s.attempts;
+  record.server = upstream.server;
+  if (passed_on && upstream.from_proxy) {
+    record.server_flags = upstream.flags;
+    record.server_details = upstream.details;
+  }
+  record.latency = envoy.host().Now() + lead - s.start;
+  record.upstream_connection = s.upstream_connection;
+  if (plane_.options().trace_requests && !s.downstream->listener().inbound) {
+    char text[256];
+    const auto end = fmt::format_to_n(text, sizeof(text), "{}|{}|{}|{}|{}", ResponseFlagsToString(s.flags), details,
+                                      s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "",
+                                      record.cluster, s.attempts);
+    envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), upstream.code,
+                       record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
+  }
+  Reply reply = upstream;
+  reply.record = &record;
+  if (!passed_on) {
+    reply.flags = s.flags;
+    reply.details = details;
+    reply.from_proxy = true;
+  }
+  DownstreamConnection* downstream = s.downstream;
+  const ExchangeId exchange = s.exchange;
+  streams_.Free(id);
+  plane_.fabric().Answer(exchange, reply, lead);
+  downstream->RemoveStream(id);
+}
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,110 @@
+// The HTTP router: from a request on a downstream connection to an answer, over route, cluster, host, pool, retries and
+// timeouts. One Router serves all Envoys of a world; a stream knows whose it is.
+// Envoy: source/common/router/router.cc, retry_state_impl.cc; figures in shared/ENVOY.md 3.5.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/host.h"
+#include "fakes/envoy/cluster_runtime.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/fabric.h"
+#include "fakes/envoy/listener_config.h"
+#include "fakes/envoy/slab.h"
+
+namespace wavetank::envoysim {
+
+class DownstreamConnection;
+
+// Routing decisions that hold for an epoch of the Envoy's configuration: the same request through the same connection
+// manager needs no matching again.
+struct RouteDecision {
+  uint32_t epoch = 0;
+  uint64_t spec = 0;
+  const HttpConnectionManager* manager = nullptr;
+  std::shared_ptr<const RouteTable> table;
+  const VirtualHost* host = nullptr;
+  const RouteEntry* route = nullptr;
+  ClusterRuntime* cluster = nullptr;  // of a route with one cluster
+};
+struct RouteCache {
+  static constexpr size_t kSlots = 8;
+  std::unique_ptr<std::vector<RouteDecision>> slots;
+};
+
+class Router final : public ExchangeOwner {
+ public:
+  explicit Router(DataPlane& plane) : plane_(plane) {}
+
+  // A request arrived at a connection manager. Ends in Fabric::Answer of `exchange`, or not at all if the downstream
+  // connection closes.
+  void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
+  // The downstream connection is gone.
+  void AbortDownstream(StreamId stream);
+
+  // From pools.
+  void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead);
+  void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead);
+  void OnUpstreamReset(StreamId stream, ResetReason reason);
+
+  size_t streams() const { return streams_.in_use(); }
+
+ private:
+  struct Stream {
+    Envoy::Impl* envoy = nullptr;
+    DownstreamConnection* downstream = nullptr;  // nullptr: a mirrored request
+    ExchangeId exchange = kNoExchange;
+    const RequestSpec* spec = nullptr;
+    const HttpConnectionManager* manager = nullptr;
+    std::shared_ptr<const RouteTable> table;
+    const VirtualHost* host = nullptr;
+    const RouteEntry* route = nullptr;
+    ClusterRuntime* cluster = nullptr;
+    HostRuntime* upstream_host = nullptr;
+    HttpPool* pool = nullptr;  // waiting in it
+    UpstreamConnection* upstream = nullptr;
+    ExchangeId upstream_exchange = kNoExchange;
+    std::optional<uint64_t> hash;
+    std::vector<uint32_t> tried;  // HostRuntime::id, if the retry policy avoids previous hosts
+    uint32_t attempts = 0;
+    uint32_t retries_left = 0;
+    bool retrying = false;  // holds a retry slot of the circuit breaker
+    bool counted = false;   // in the host's active requests
+    ResponseFlags flags = kNoFlags;
+    Time start{};
+    ConnectionId upstream_connection = kNoConnection;
+    std::string_view transport_failure;
+    TimerId timeout = kNoTimer;
+    TimerId per_try = kNoTimer;
+    TimerId backoff = kNoTimer;
+  };
+
+  void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
+
+  const RouteDecision& Decide(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
+  void Continue(StreamId id, Duration lead);
+  void Try(StreamId id, Duration lead);
+  void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
+  bool MaybeRetry(StreamId id, Duration lead);
+  void OnTimeout(StreamId id);
+  void OnPerTryTimeout(StreamId id);
+  // Takes the stream off its try: pool, connection, counters.
+  void EndTry(Stream& stream, StreamId id, bool reset);
+  void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
+             Duration lead);
+  void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
+  void Mirror(const Stream& stream);
+  bool Retriable(const Stream& stream, const Reply& reply) const;
+  bool Retriable(const Stream& stream, ResetReason reason) const;
+
+  DataPlane& plane_;
+  Slab<Stream, StreamId> streams_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,775 @@
+// What an Envoy does with the resources it is sent: diffing, warming, putting into force.
+// Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc, listener_manager_impl.cc; the order of things
+// as measured in shared/ENVOY.md 3.7.
+#include <algorithm>
+#include <utility>
+
+#include "envoy/service/discovery/v3/discovery.pb.h"
+#include "fakes/envoy/envoy_impl.h"
+#include "fmt/format.h"
+#include "google/protobuf/any.pb.h"
+
+namespace wavetank::envoysim {
+
+void Envoy::Impl::Trace(TraceKind kind, XdsType type, int64_t a, int64_t b, std::string_view detail) {
+  host_.Emit({kind, trace_name_, host_.Intern(XdsTypeName(type)), a, b, detail});
+}
+
+void Envoy::Impl::OnConnected() { host_.Emit({TraceKind::kXdsConnected, trace_name_}); }
+
+void Envoy::Impl::OnDisconnected(const absl::Status& status) {
+  // What was received but not yet worked off is worked off all the same; only its acknowledgement has nowhere to go.
+  host_.Emit({TraceKind::kXdsDisconnected, trace_name_, kNoName, 0, 0,
+              std::string_view(status.message().data(), status.message().size())});
+}
+
+// --- the main thread
+
+void Envoy::Impl::OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) {
+  Trace(TraceKind::kXdsReceived, type, response->resources_size());
+  Enqueue({type, std::move(response), nullptr});
+}
+
+void Envoy::Impl::OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) {
+  Trace(TraceKind::kXdsReceived, type, response->resources_size());
+  Enqueue({type, nullptr, std::move(response)});
+}
+
+void Envoy::Impl::Enqueue(Queued queued) {
+  queue_.push_back(std::move(queued));
+  if (!processing_) ProcessNext();
+}
+
+void Envoy::Impl::ProcessNext() {
+  processing_ = !queue_.empty();
+  if (!processing_) {
+    queue_.shrink_to_fit();
+    return;
+  }
+  const Queued& next = queue_.front();
+  const StageLatencies& l = plane_.options().latencies;
+  const LatencyRange* range = nullptr;
+  switch (next.type) {
+    case XdsType::kCds:
+      range = &l.apply_cds;
+      break;
+    case XdsType::kEds:
+      range = &l.apply_eds;
+      break;
+    case XdsType::kLds:
+      range = &l.apply_lds;
+      break;
+    case XdsType::kRds:
+      range = &l.apply_rds;
+      break;
+    case XdsType::kSds:
+      range = &l.apply_sds;
+      break;
+  }
+  size_t bytes = 0;
+  if (next.sotw != nullptr) {
+    for (const auto& r : next.sotw->resources()) bytes += r.value().size();
+  } else {
+    for (const auto& r : next.delta->resources()) bytes += r.resource().value().size();
+  }
+  const Duration cost = Draw(*range) + l.per_kib * static_cast<int64_t>(bytes / 1024);
+  main_thread_timer_ = host_.RunAfter(cost, [this] {
+    main_thread_timer_ = kNoTimer;
+    const Queued queued = std::move(queue_.front());
+    queue_.erase(queue_.begin());
+    Process(queued);
+    ProcessNext();
+  });
+}
+
+void Envoy::Impl::Process(const Queued& queued) {
+  std::string errors;
+  switch (queued.type) {
+    case XdsType::kCds:
+      errors = ApplyClusters(queued);
+      break;
+    case XdsType::kEds:
+      errors = ApplyEndpoints(queued);
+      break;
+    case XdsType::kLds:
+      errors = ApplyListeners(queued);
+      break;
+    case XdsType::kRds:
+      errors = ApplyRoutes(queued);
+      break;
+    case XdsType::kSds:
+      break;  // by the agent, not over ADS
+  }
+  Conclude(queued, errors);
+  if (queued.type == XdsType::kCds) ClustersMayBeWarm();
+  if (queued.type == XdsType::kLds) CheckLive();
+}
+
+void Envoy::Impl::Conclude(const Queued& queued, const std::string& errors) {
+  const bool sotw = queued.sotw != nullptr;
+  const std::string& version = sotw ? queued.sotw->version_info() : queued.delta->system_version_info();
+  const std::string& nonce = sotw ? queued.sotw->nonce() : queued.delta->nonce();
+  const int64_t resources = sotw ? queued.sotw->resources_size() : queued.delta->resources_size();
+  if (!errors.empty()) {
+    Trace(TraceKind::kXdsNack, queued.type, resources, 0, errors);
+    ads_->Reject(queued.type, nonce, errors);
+    context_.OnRejected(queued.type, version, errors);
+    return;
+  }
+  ads_->Accept(queued.type, version, nonce);
+  if (queued.type == XdsType::kCds && !warming_clusters_.empty()) {
+    pending_cds_ = {true, resources, version, nonce};
+  } else if (queued.type == XdsType::kLds && !warming_listeners_.empty()) {
+    pending_lds_ = {true, resources, version, nonce};
+  } else {
+    InForce(queued.type, resources, version, nonce);
+  }
+}
+
+void Envoy::Impl::InForce(XdsType type, int64_t resources, std::string_view version, std::string_view nonce) {
+  Trace(TraceKind::kXdsApplied, type, resources);
+  context_.OnApplied(type, version, nonce);
+}
+
+// --- diffing
+
+template <typename T, typename DecodeFn>
+Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
+                                          bool whole, const ResourceNames& wanted, DecodeFn decode) {
+  Changes<T> out;
+  const bool sotw = queued.sotw != nullptr;
+  const int n = sotw ? queued.sotw->resources_size() : queued.delta->resources_size();
+  std::vector<std::pair<std::string_view, std::shared_ptr<const T>>> given;  // nullptr: keep what is there
+  std::vector<std::string> failed_names;                                     // backs the views of refused resources
+  failed_names.reserve(static_cast<size_t>(n));
+  given.reserve(static_cast<size_t>(n));
+  const auto complain = [&](std::string_view name, std::string_view why) {
+    if (!out.errors.empty()) out.errors += "\n";
+    out.errors += fmt::format("{}: {}", name, why);
+  };
+  for (int i = 0; i < n; ++i) {
+    const google::protobuf::Any& any = sotw ? queued.sotw->resources(i) : queued.delta->resources(i).resource();
+    const Decoded<T>& decoded = decode(any);
+    if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) continue;
+    if (decoded.value == nullptr) {
+      complain(decoded.name, std::string_view(decoded.status.message().data(), decoded.status.message().size()));
+      failed_names.push_back(decoded.name);
+      given.emplace_back(failed_names.back(), nullptr);
+      continue;
+    }
+    given.emplace_back(NameOf(*decoded.value), decoded.value);
+  }
+  std::stable_sort(given.begin(), given.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 1; i < given.size(); ++i) {
+    if (given[i].first == given[i - 1].first) complain(given[i].first, "duplicate resource name");
+  }
+  const auto removed = [&](std::string_view name) {
+    if (sotw) return whole;
+    const auto& list = queued.delta->removed_resources();
+    return std::find(list.begin(), list.end(), name) != list.end();
+  };
+  if (!sotw && ads_ != nullptr) {
+    StringMap<std::string>& versions = ads_->resource_versions(queued.type);
+    for (const auto& r : queued.delta->resources()) {
+      // A refused resource keeps the version that is in force.
+      const bool refused = std::find(failed_names.begin(), failed_names.end(), r.name()) != failed_names.end();
+      if (!refused) versions[r.name()] = r.version();
+    }
+    for (const std::string& name : queued.delta->removed_resources()) versions.erase(name);
+  }
+  std::vector<std::shared_ptr<const T>> next;
+  next.reserve(current->items().size() + given.size());
+  size_t g = 0;
+  const auto take_given = [&](const std::shared_ptr<const T>* old) {
+    // The last copy of a name counts.
+    while (g + 1 < given.size() && given[g + 1].first == given[g].first) ++g;
+    const std::shared_ptr<const T>& value = given[g++].second;
+    if (value == nullptr) {
+      if (old != nullptr) next.push_back(*old);
+      return;
+    }
+    if (old == nullptr || (*old)->hash != value->hash) {
+      out.upserts.push_back(value);
+      next.push_back(value);
+    } else {
+      next.push_back(*old);
+    }
+  };
+  for (const std::shared_ptr<const T>& old : current->items()) {
+    const std::string_view name = NameOf(*old);
+    while (g < given.size() && given[g].first < name) take_given(nullptr);
+    if (g < given.size() && given[g].first == name) {
+      take_given(&old);
+    } else if (removed(name)) {
+      out.removals.emplace_back(name);
+    } else {
+      next.push_back(old);
+    }
+  }
+  while (g < given.size()) take_given(nullptr);
+  out.next = out.upserts.empty() && out.removals.empty() ? current : plane_.configs().Intern<T>(std::move(next));
+  return out;
+}
+
+// --- clusters
+
+std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
+  ConfigStore& store = plane_.configs();
+  Changes<ClusterConfig> changes = Diff<ClusterConfig>(
+      queued, clusters_, /*whole=*/true, nullptr,
+      [&](const google::protobuf::Any& any) -> const Decoded<ClusterConfig>& { return store.Cluster(any); });
+  host_.Cancel(init_timer_);
+  init_timer_ = kNoTimer;
+  cds_received_ = true;
+  if (changes.next != clusters_) {
+    clusters_ = changes.next;
+    service_names_differ_ = std::any_of(clusters_->items().begin(), clusters_->items().end(),
+                                        [](const auto& c) { return c->service_name != c->name; });
+    std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> gone;
+    for (std::string& name : changes.removals) {
+      for (auto w = warming_clusters_.begin(); w != warming_clusters_.end(); ++w) {
+        if (w->config->name != name) continue;
+        host_.Cancel(w->timeout);
+        warming_clusters_.erase(w);
+        break;
+      }
+      gone.emplace_back(std::move(name), nullptr);
+    }
+    bool eds_again = false;
+    for (const auto& config : changes.upserts) {
+      eds_again |= config->type == DiscoveryType::kEds;
+      WarmCluster(config);
+    }
+    if (!gone.empty()) SetActive(std::move(gone));
+    PromoteClusters();
+    const ResourceNames names = EdsNames();
+    // Endpoints of clusters that are gone are forgotten.
+    std::vector<std::shared_ptr<const EndpointTable>> kept;
+    for (const auto& e : endpoints_->items()) {
+      if (std::binary_search(names->begin(), names->end(), e->cluster_name)) kept.push_back(e);
+    }
+    if (kept.size() != endpoints_->items().size()) endpoints_ = store.Intern<EndpointTable>(std::move(kept));
+    if (!warming_clusters_.empty()) ads_->Hold(XdsType::kCds);
+    ads_->Subscribe(XdsType::kEds, names, eds_again);
+  }
+  if (changes.errors.empty()) return {};
+  std::string message = "Error adding/updating cluster(s) ";
+  for (char c : changes.errors) c == '\n' ? message += ", " : message += c;
+  return message;
+}
+
+void Envoy::Impl::WarmCluster(const std::shared_ptr<const ClusterConfig>& config) {
+  for (WarmingCluster& w : warming_clusters_) {
+    if (w.config->name != config->name) continue;
+    host_.Cancel(w.timeout);
+    w = warming_clusters_.back();
+    warming_clusters_.pop_back();
+    break;
+  }
+  NeedSecrets(config->secrets);
+  WarmingCluster warming{config};
+  if (config->type == DiscoveryType::kEds) {
+    warming.needs_endpoints = true;
+    if (config->initial_fetch_timeout > Duration::zero()) {
+      warming.timeout = host_.RunAfter(config->initial_fetch_timeout, [this, name = config->name] {
+        for (WarmingCluster& w : warming_clusters_) {
+          if (w.config->name == name) w.needs_endpoints = false, w.timeout = kNoTimer;
+        }
+        PromoteClusters();  // with the endpoints known before, or none
+        ClustersMayBeWarm();
+      });
+    }
+  } else if (config->type == DiscoveryType::kStrictDns || config->type == DiscoveryType::kLogicalDns) {
+    ResolveDns(config);
+  }
+  warming_clusters_.push_back(std::move(warming));
+}
+
+bool Envoy::Impl::ClusterReady(const WarmingCluster& warming) const {
+  if (warming.needs_endpoints || !SecretsReady(warming.config->secrets)) return false;
+  const DnsState* dns = FindDns(warming.config->name);
+  return dns == nullptr || dns->answered;
+}
+
+std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr<const ClusterConfig>& config) {
+  std::shared_ptr<const EndpointTable> endpoints = config->load_assignment;
+  if (config->type == DiscoveryType::kEds) {
+    const auto* found = endpoints_->Find(config->service_name);
+    endpoints = found == nullptr ? nullptr : *found;
+  } else if (const DnsState* dns = FindDns(config->name)) {
+    endpoints = DnsTable(*dns);
+  }
+  return plane_.configs().Pair(config, std::move(endpoints));
+}
+
+void Envoy::Impl::PromoteClusters() {
+  std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> ready;
+  for (size_t i = 0; i < warming_clusters_.size();) {
+    WarmingCluster& w = warming_clusters_[i];
+    if (!ClusterReady(w)) {
+      ++i;
+      continue;
+    }
+    host_.Cancel(w.timeout);
+    ready.emplace_back(w.config->name, Activate(w.config));
+    w = std::move(warming_clusters_.back());
+    warming_clusters_.pop_back();
+  }
+  if (warming_clusters_.empty()) warming_clusters_.shrink_to_fit();
+  if (!ready.empty()) SetActive(std::move(ready));
+}
+
+void Envoy::Impl::SetActive(std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> changes) {
+  std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::shared_ptr<const ActiveCluster>> next;
+  next.reserve(active_->items().size() + changes.size());
+  size_t c = 0;
+  bool changed = false;
+  const auto take = [&] {
+    changed = true;
+    if (changes[c].second != nullptr) next.push_back(changes[c].second);
+    ++c;
+  };
+  for (const auto& old : active_->items()) {
+    while (c < changes.size() && changes[c].first < old->config->name) take();
+    if (c < changes.size() && changes[c].first == old->config->name) {
+      if (changes[c].second == old) {
+        next.push_back(old);
+        ++c;
+      } else {
+        take();
+      }
+    } else {
+      next.push_back(old);
+    }
+  }
+  while (c < changes.size()) take();
+  if (!changed) return;
+  active_ = plane_.configs().Intern<ActiveCluster>(std::move(next));
+  ++epoch_;
+  for (const auto& [name, active] : changes) {
+    const auto it = runtimes_.find(name);
+    if (it == runtimes_.end()) continue;
+    if (active != nullptr && active->config->hash == it->second->config().hash) {
+      it->second->Update(active);
+    } else {
+      RetireRuntime(name);
+    }
+  }
+  retired_.erase(std::remove_if(retired_.begin(), retired_.end(), [](const auto& r) { return r->idle(); }),
+                 retired_.end());
+}
+
+// A removed or changed cluster: what runs on it runs out; a successor starts from nothing, its counters excepted.
+void Envoy::Impl::RetireRuntime(const std::string& name) {
+  const auto it = runtimes_.find(name);
+  std::unique_ptr<ClusterRuntime> runtime = std::move(it->second);
+  runtimes_.erase(it);
+  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+    const auto stat = static_cast<ClusterStat>(i);
+    if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
+    Counter(fmt::format("cluster.{}.{}", name, ClusterStatName(stat))) += runtime->stats()[i];
+  }
+  runtime->Retire();
+  retired_.push_back(std::move(runtime));
+  for (size_t i = 0; i < dns_.size(); ++i) {
+    if (dns_[i]->config->name == name && active_->Find(name) == nullptr) {
+      host_.Cancel(dns_[i]->timer);
+      dns_.erase(dns_.begin() + static_cast<std::ptrdiff_t>(i));
+      break;
+    }
+  }
+}
+
+ResourceNames Envoy::Impl::EdsNames() const {
+  std::vector<std::string> names;
+  const auto add = [&](const std::shared_ptr<const ClusterConfig>& c) {
+    if (c->type == DiscoveryType::kEds) names.push_back(c->service_name);
+  };
+  for (const auto& c : clusters_->items()) add(c);
+  for (const auto& c : static_clusters_) add(c);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return plane_.configs().InternNames(std::move(names));
+}
+
+// While any cluster warms, CDS is paused and its acknowledgement waits; the listeners come after the clusters.
+void Envoy::Impl::ClustersMayBeWarm() {
+  if (!running_ || ads_ == nullptr || !warming_clusters_.empty()) return;
+  ads_->Release(XdsType::kCds);
+  if (pending_cds_.set) {
+    const Pending done = std::exchange(pending_cds_, Pending{});
+    InForce(XdsType::kCds, done.resources, done.version, done.nonce);
+  }
+  if (lds_subscribed_ || !cds_received_) return;
+  lds_subscribed_ = true;
+  ads_->Subscribe(XdsType::kLds, nullptr);
+  if (options_.initial_fetch_timeout > Duration::zero()) {
+    init_timer_ = host_.RunAfter(options_.initial_fetch_timeout, [this] {
+      init_timer_ = kNoTimer;
+      lds_received_ = true;
+      CheckLive();
+    });
+  }
+}
+
+std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
+  ConfigStore& store = plane_.configs();
+  const ResourceNames wanted = EdsNames();
+  // A table may equal the one that is known and still be what a changed cluster waits for.
+  const auto in_response = [&](const std::string& name) {
+    if (queued.sotw != nullptr) {
+      return std::any_of(queued.sotw->resources().begin(), queued.sotw->resources().end(), [&](const auto& any) {
+        const auto& decoded = store.Endpoints(any);
+        return decoded.value != nullptr && decoded.name == name;
+      });
+    }
+    return std::any_of(queued.delta->resources().begin(), queued.delta->resources().end(), [&](const auto& r) {
+      const auto& decoded = store.Endpoints(r.resource());
+      return decoded.value != nullptr && decoded.name == name;
+    });
+  };
+  // Endpoints outlive their absence from a response and even their removal: only an empty table empties a cluster.
+  Queued without_removals = queued;
+  if (queued.delta != nullptr && !queued.delta->removed_resources().empty()) {
+    auto copy = std::make_shared<DeltaDiscoveryResponse>(*queued.delta);
+    copy->clear_removed_resources();
+    without_removals.delta = std::move(copy);
+  }
+  Changes<EndpointTable> changes = Diff<EndpointTable>(
+      without_removals, endpoints_, /*whole=*/false, wanted,
+      [&](const google::protobuf::Any& any) -> const Decoded<EndpointTable>& { return store.Endpoints(any); });
+  endpoints_ = changes.next;
+  if (!warming_clusters_.empty()) {
+    for (WarmingCluster& w : warming_clusters_) {
+      if (w.needs_endpoints && in_response(w.config->service_name)) w.needs_endpoints = false;
+    }
+  }
+  std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> updates;
+  for (const auto& table : changes.upserts) {
+    const auto update = [&](const std::shared_ptr<const ActiveCluster>& active) {
+      if (active->config->type != DiscoveryType::kEds || active->config->service_name != table->cluster_name) return;
+      updates.emplace_back(active->config->name, store.Pair(active->config, table));
+    };
+    if (service_names_differ_) {
+      for (const auto& active : active_->items()) update(active);
+    } else if (const auto* active = active_->Find(table->cluster_name)) {
+      update(*active);
+    }
+  }
+  if (!updates.empty()) SetActive(std::move(updates));
+  PromoteClusters();
+  ClustersMayBeWarm();
+  return changes.errors;
+}
+
+// --- DNS
+
+Envoy::Impl::DnsState* Envoy::Impl::FindDns(std::string_view cluster) const {
+  for (const auto& d : dns_) {
+    if (d->config->name == cluster) return d.get();
+  }
+  return nullptr;
+}
+
+void Envoy::Impl::ResolveDns(const std::shared_ptr<const ClusterConfig>& config) {
+  DnsState* state = FindDns(config->name);
+  if (state == nullptr) state = dns_.emplace_back(std::make_unique<DnsState>()).get();
+  host_.Cancel(state->timer);
+  state->timer = kNoTimer;
+  state->config = config;
+  state->answered = false;
+  const std::vector<LbEndpoint>& endpoints = config->load_assignment->endpoints;
+  state->answers.assign(endpoints.size(), {});
+  state->outstanding = static_cast<uint32_t>(endpoints.size()) + 1;
+  state->ttl = config->dns_refresh_rate;
+  const std::string name = config->name;
+  for (size_t i = 0; i < endpoints.size(); ++i) {
+    if (!endpoints[i].address.ip.empty()) {
+      DnsAnswered(name, i, DnsAnswer{{endpoints[i].address.ip}, config->dns_refresh_rate});
+      continue;
+    }
+    const std::weak_ptr<Life> life = life_;
+    context_.dns().Resolve(endpoints[i].hostname,
+                           [life, name, i, hash = config->hash](absl::StatusOr<DnsAnswer> answer) {
+                             const std::shared_ptr<Life> alive = life.lock();
+                             if (alive == nullptr) return;
+                             const DnsState* asked = alive->envoy->FindDns(name);
+                             if (asked != nullptr && asked->config->hash == hash)
+                               alive->envoy->DnsAnswered(name, i, answer);
+                           });
+  }
+  DnsAnswered(name, endpoints.size(), DnsAnswer{});  // the one for having asked them all
+}
+
+void Envoy::Impl::DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer) {
+  DnsState* state = FindDns(cluster);
+  if (state == nullptr || state->outstanding == 0) return;
+  if (endpoint < state->answers.size() && answer.ok()) {
+    state->answers[endpoint] = answer->addresses;
+    if (state->config->respect_dns_ttl && answer->ttl > Duration::zero()) state->ttl = answer->ttl;
+  }
+  if (--state->outstanding > 0) return;
+  state->answered = true;
+  state->resolved = host_.Now();
+  if (const auto* active = active_->Find(cluster)) {
+    if ((*active)->config->hash == state->config->hash) SetActive({{cluster, Activate(state->config)}});
+  }
+  PromoteClusters();
+  ClustersMayBeWarm();
+  // Only clusters with traffic ask again by themselves; the others do when traffic comes.
+  if (runtimes_.contains(cluster)) RefreshDns(FindDns(cluster));
+}
+
+void Envoy::Impl::RefreshDns(DnsState* state) {
+  if (state == nullptr || state->timer != kNoTimer || !state->answered) return;
+  const Duration due = std::max<Duration>(state->resolved + state->ttl - host_.Now(), Duration::zero());
+  state->timer = host_.RunAfter(due, [this, name = state->config->name] {
+    DnsState* due_state = FindDns(name);
+    if (due_state == nullptr) return;
+    due_state->timer = kNoTimer;
+    // Old addresses stay until new ones are known.
+    const std::vector<std::vector<IpAddress>> before = due_state->answers;
+    ResolveDns(due_state->config);
+    if (DnsState* now = FindDns(name)) {
+      for (size_t i = 0; i < before.size() && i < now->answers.size(); ++i) {
+        if (now->answers[i].empty()) now->answers[i] = before[i];
+      }
+    }
+  });
+}
+
+std::shared_ptr<const EndpointTable> Envoy::Impl::DnsTable(const DnsState& state) {
+  const EndpointTable& names = *state.config->load_assignment;
+  auto table = std::make_shared<EndpointTable>(names);
+  table->endpoints.clear();
+  std::string content;
+  for (size_t i = 0; i < names.endpoints.size(); ++i) {
+    for (const IpAddress& ip : state.answers[i]) {
+      LbEndpoint e = names.endpoints[i];
+      e.address.ip = ip;
+      if (e.hostname.empty()) e.hostname = ip.ToString();
+      content += fmt::format("{}/{} ", i, ip.ToString());
+      const bool known = std::any_of(table->endpoints.begin(), table->endpoints.end(),
+                                     [&](const LbEndpoint& other) { return other.address == e.address; });
+      if (!known) table->endpoints.push_back(std::move(e));
+      // One logical host, whatever the number of addresses.
+      if (state.config->type == DiscoveryType::kLogicalDns) break;
+    }
+  }
+  table->hash = HashBytes(content, state.config->hash.low);
+  return table;
+}
+
+// --- listeners
+
+std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
+  ConfigStore& store = plane_.configs();
+  Changes<ListenerConfig> changes = Diff<ListenerConfig>(
+      queued, listeners_, /*whole=*/true, nullptr,
+      [&](const google::protobuf::Any& any) -> const Decoded<ListenerConfig>& { return store.Listener(any); });
+  host_.Cancel(init_timer_);
+  init_timer_ = kNoTimer;
+  lds_received_ = true;
+  if (changes.next != listeners_) {
+    listeners_ = changes.next;
+    if (!changes.removals.empty()) {
+      std::vector<std::shared_ptr<const ListenerConfig>> next;
+      for (const auto& l : listening_->items()) {
+        if (std::find(changes.removals.begin(), changes.removals.end(), l->name) == changes.removals.end()) {
+          next.push_back(l);
+        }
+      }
+      listening_ = store.Intern<ListenerConfig>(std::move(next));
+      by_address_ = store.ByAddress(listening_);
+      ++epoch_;
+      for (size_t i = 0; i < warming_listeners_.size();) {
+        WarmingListener& w = warming_listeners_[i];
+        if (std::find(changes.removals.begin(), changes.removals.end(), w.config->name) == changes.removals.end()) {
+          ++i;
+          continue;
+        }
+        host_.Cancel(w.timeout);
+        w = std::move(warming_listeners_.back());
+        warming_listeners_.pop_back();
+      }
+    }
+    for (const auto& config : changes.upserts) WarmListener(config);
+    const ResourceNames names = RdsNames();
+    std::vector<std::shared_ptr<const RouteTable>> kept;
+    for (const auto& r : routes_->items()) {
+      if (std::binary_search(names->begin(), names->end(), r->name)) kept.push_back(r);
+    }
+    if (kept.size() != routes_->items().size()) routes_ = store.Intern<RouteTable>(std::move(kept));
+    PromoteListeners();
+    ads_->Subscribe(XdsType::kRds, names);
+    DrainStale();
+  }
+  if (changes.errors.empty()) return {};
+  return fmt::format("Error adding/updating listener(s) {}\n", changes.errors);
+}
+
+void Envoy::Impl::WarmListener(const std::shared_ptr<const ListenerConfig>& config) {
+  for (size_t i = 0; i < warming_listeners_.size(); ++i) {
+    if (warming_listeners_[i].config->name != config->name) continue;
+    host_.Cancel(warming_listeners_[i].timeout);
+    warming_listeners_[i] = std::move(warming_listeners_.back());
+    warming_listeners_.pop_back();
+    break;
+  }
+  NeedSecrets(config->secrets);
+  WarmingListener warming{config};
+  const bool has_routes = std::all_of(config->route_names.begin(), config->route_names.end(),
+                                      [&](const std::string& n) { return routes_->Find(n) != nullptr; });
+  if (!has_routes && config->rds_initial_fetch_timeout > Duration::zero()) {
+    warming.timeout = host_.RunAfter(config->rds_initial_fetch_timeout, [this, name = config->name] {
+      for (WarmingListener& w : warming_listeners_) {
+        if (w.config->name == name) w.rds_given_up = true, w.timeout = kNoTimer;
+      }
+      PromoteListeners();
+      CheckLive();
+    });
+  }
+  warming_listeners_.push_back(std::move(warming));
+}
+
+bool Envoy::Impl::ListenerReady(const WarmingListener& warming) const {
+  if (!SecretsReady(warming.config->secrets)) return false;
+  return warming.rds_given_up || std::all_of(warming.config->route_names.begin(), warming.config->route_names.end(),
+                                             [&](const std::string& n) { return routes_->Find(n) != nullptr; });
+}
+
+void Envoy::Impl::PromoteListeners() {
+  std::vector<std::shared_ptr<const ListenerConfig>> ready;
+  for (size_t i = 0; i < warming_listeners_.size();) {
+    WarmingListener& w = warming_listeners_[i];
+    if (!ListenerReady(w)) {
+      ++i;
+      continue;
+    }
+    host_.Cancel(w.timeout);
+    ready.push_back(std::move(w.config));
+    w = std::move(warming_listeners_.back());
+    warming_listeners_.pop_back();
+  }
+  if (warming_listeners_.empty()) warming_listeners_.shrink_to_fit();
+  if (ready.empty()) return;
+  std::sort(ready.begin(), ready.end(), [](const auto& a, const auto& b) { return a->name < b->name; });
+  std::vector<std::shared_ptr<const ListenerConfig>> next;
+  size_t r = 0;
+  for (const auto& old : listening_->items()) {
+    while (r < ready.size() && ready[r]->name < old->name) next.push_back(ready[r++]);
+    if (r < ready.size() && ready[r]->name == old->name) {
+      next.push_back(ready[r++]);
+    } else {
+      next.push_back(old);
+    }
+  }
+  while (r < ready.size()) next.push_back(ready[r++]);
+  listening_ = plane_.configs().Intern<ListenerConfig>(std::move(next));
+  by_address_ = plane_.configs().ByAddress(listening_);
+  ++epoch_;
+  DrainStale();
+  if (warming_listeners_.empty() && pending_lds_.set) {
+    const Pending done = std::exchange(pending_lds_, Pending{});
+    InForce(XdsType::kLds, done.resources, done.version, done.nonce);
+  }
+}
+
+// Connections of listeners that are gone, or whose filter chain changed, drain; an equal chain of the new version
+// keeps its own. Envoy: source/common/listener_manager/listener_impl.h, in-place filter chain update
+void Envoy::Impl::DrainStale() {
+  for (DownstreamConnection* c = connections_; c != nullptr; c = c->next) {
+    const auto* now = listening_->Find(c->listener().name);
+    if (now != nullptr && (c->uses(*now) || c->chain() == nullptr)) continue;
+    const bool kept = now != nullptr && std::any_of((*now)->chains.begin(), (*now)->chains.end(),
+                                                    [&](const FilterChain& f) { return f.hash == c->chain()->hash; });
+    if (!kept) c->BeginDrain();
+  }
+}
+
+ResourceNames Envoy::Impl::RdsNames() const {
+  std::vector<std::string> names;
+  const auto add = [&](const ListenerConfig& l) {
+    names.insert(names.end(), l.route_names.begin(), l.route_names.end());
+  };
+  for (const auto& l : listening_->items()) add(*l);
+  for (const WarmingListener& w : warming_listeners_) add(*w.config);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return plane_.configs().InternNames(std::move(names));
+}
+
+std::string Envoy::Impl::ApplyRoutes(const Queued& queued) {
+  ConfigStore& store = plane_.configs();
+  const ResourceNames wanted = RdsNames();
+  Changes<RouteTable> changes = Diff<RouteTable>(
+      queued, routes_, /*whole=*/false, wanted,
+      [&](const google::protobuf::Any& any) -> const Decoded<RouteTable>& { return store.Routes(any); });
+  if (changes.next != routes_) {
+    routes_ = changes.next;
+    ++epoch_;
+    PromoteListeners();
+    CheckLive();
+  }
+  return changes.errors;
+}
+
+// The workers start, and with them the listeners accept, when everything of the first LDS is warm.
+void Envoy::Impl::CheckLive() {
+  if (live_ || !running_ || !lds_received_ || !warming_listeners_.empty()) return;
+  if (!options_.has_ads && !warming_clusters_.empty()) return;
+  live_ = true;
+  context_.OnLive();
+}
+
+// --- secrets
+
+const Envoy::Impl::SecretState* Envoy::Impl::FindSecret(std::string_view name) const {
+  if (name.empty()) return nullptr;
+  for (const SecretState& s : secrets_) {
+    if (s.name == name) return &s;
+  }
+  return nullptr;
+}
+
+void Envoy::Impl::NeedSecrets(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (FindSecret(name) != nullptr) continue;
+    secrets_.push_back({name, {}, false});
+    const std::weak_ptr<Life> life = life_;
+    context_.secrets().Subscribe(name, [life, name](absl::StatusOr<Secret> secret) {
+      const std::shared_ptr<Life> alive = life.lock();
+      if (alive == nullptr || !secret.ok()) return;  // the last good one stays
+      Impl* self = alive->envoy;
+      self->host_.RunAfter(self->Draw(self->plane_.options().latencies.apply_sds),
+                           [life, name, value = *std::move(secret)]() mutable {
+                             const std::shared_ptr<Life> still = life.lock();
+                             if (still != nullptr) still->envoy->OnSecret(name, std::move(value));
+                           });
+    });
+  }
+}
+
+bool Envoy::Impl::SecretsReady(const std::vector<std::string>& names) const {
+  return std::all_of(names.begin(), names.end(), [&](const std::string& n) {
+    const SecretState* s = FindSecret(n);
+    return s != nullptr && s->ready;
+  });
+}
+
+void Envoy::Impl::OnSecret(const std::string& name, absl::StatusOr<Secret> secret) {
+  for (SecretState& s : secrets_) {
+    if (s.name != name) continue;
+    s.secret = *std::move(secret);
+    s.ready = true;
+  }
+  ++secrets_epoch_;
+  Trace(TraceKind::kXdsApplied, XdsType::kSds, 1);
+  PromoteClusters();
+  ClustersMayBeWarm();
+  PromoteListeners();
+  CheckLive();
+}
+
+}  // namespace wavetank::envoysim
