@@ -3,6 +3,21 @@
 # The descriptors come from the PyPI wheel xds-protos (version and hash pinned in core/proto/requirements.txt), fetched
 # once into the build folder. Neither .proto files nor generated code are part of the repository.
 
+# A second build folder (sanitizers, another optimisation level) may take the library of the first: generated code is
+# the same, uninstrumented and warning-free in all of them, and by far the longest part of a build.
+set(WAVETANK_PROTOS_FROM "" CACHE PATH "Build folder whose wavetank_envoy_protos is used instead of building it anew")
+if(WAVETANK_PROTOS_FROM)
+  set(proto_library ${WAVETANK_PROTOS_FROM}/libwavetank_envoy_protos.a)
+  if(NOT EXISTS ${proto_library})
+    message(FATAL_ERROR "WAVETANK_PROTOS_FROM: ${proto_library} is missing; build target wavetank_envoy_protos there first")
+  endif()
+  add_library(wavetank_envoy_protos STATIC IMPORTED GLOBAL)
+  set_target_properties(wavetank_envoy_protos PROPERTIES IMPORTED_LOCATION ${proto_library})
+  target_include_directories(wavetank_envoy_protos SYSTEM INTERFACE ${WAVETANK_PROTOS_FROM}/proto/gen)
+  target_link_libraries(wavetank_envoy_protos INTERFACE protobuf::libprotobuf)
+  return()
+endif()
+
 set(proto_source ${PROJECT_SOURCE_DIR}/core/proto)
 set(proto_build ${PROJECT_BINARY_DIR}/proto)
 set(proto_gen ${proto_build}/gen)
