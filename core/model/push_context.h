@@ -11,17 +11,14 @@
 #include "core/config/gateway.h"
 #include "core/config/mesh_config.h"
 #include "core/config/peer_authentication.h"
+#include "core/model/authentication.h"
 #include "core/model/environment.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
 
 namespace wavetank::pilot {
 
-class AuthenticationPolicies;  // core/model/authentication.h
-class MergedGateway;           // core/model/gateway.h
-
-// istiod: MutualTLSMode.
-enum class MutualTlsMode : uint8_t { kUnknown, kDisable, kPermissive, kStrict };
+class MergedGateway;  // core/model/gateway.h
 
 class PushContext {
  public:
