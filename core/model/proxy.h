@@ -27,7 +27,11 @@ enum class NodeType : uint8_t { kSidecarProxy, kRouter };
 struct ProxyLocality {
   std::string region, zone, sub_zone;
   bool empty() const { return region.empty() && zone.empty() && sub_zone.empty(); }
-  std::string Label() const;  // "region/zone/subzone" (istiod: util.LocalityToString)
+  // "region/zone/subzone", cut where a part is missing (istiod: util.LocalityToString).
+  std::string Label() const {
+    if (zone.empty()) return region;
+    return sub_zone.empty() ? region + "/" + zone : region + "/" + zone + "/" + sub_zone;
+  }
   friend bool operator==(const ProxyLocality&, const ProxyLocality&) = default;
 };
 
