@@ -63,6 +63,12 @@ constexpr TriggerReasons Reason(TriggerReason r) { return static_cast<TriggerRea
 // Sorted Istio names: "endpoint", "service", ...
 std::vector<std::string_view> ReasonNames(TriggerReasons reasons);
 
+// What a client's request changes of its subscription (istiod: ResourceDelta).
+struct ResourceDelta {
+  std::set<std::string> subscribed, unsubscribed;
+  bool empty() const { return subscribed.empty() && unsubscribed.empty(); }
+};
+
 struct PushRequest {
   bool full = false;
   // Empty means everything, not nothing.
@@ -72,6 +78,11 @@ struct PushRequest {
   TriggerReasons reasons = 0;
   int events = 1;  // merged events, the "<n> for ..." of istiod's log
   CauseId cause = kNoCause;
+  ResourceDelta delta;  // of the client's request that this answers
+
+  bool IsRequest() const { return reasons == Reason(TriggerReason::kProxyRequest); }
+  bool IsProxyUpdate() const { return (reasons & Reason(TriggerReason::kProxy)) != 0; }
+  bool HasConfigsOfKind(ConfigKind kind) const;
 
   // What the caller holds afterwards covers both. `newer` wins for push. A request without keys wipes the keys of the
   // other. istiod: PushRequest.CopyMerge.

@@ -23,7 +23,10 @@ struct GeneratedResources {
   bool send = true;  // false: the type is not concerned and no response is sent at all
   std::vector<Resource> resources;
   std::vector<std::string> removed;  // delta only
-  bool incremental = false;          // delta: `resources` is a partial set
+  // Delta: `resources` and `removed` are the change itself. Without it the server derives what was removed from the
+  // names on record, as for state of the world. istiod: usedDelta.
+  bool used_delta = false;
+  bool incremental = false;  // for the log: only some of the subscribed resources were looked at
   // For the cost model and the trace.
   int64_t endpoints = 0;
   int64_t cached = 0;

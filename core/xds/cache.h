@@ -1,0 +1,65 @@
+// Generated resources by what they depend on (istiod: pilot/pkg/model/xds_cache.go, typed_xds_cache.go).
+//
+// An entry is good until one of the configurations that it depends on is updated; a full push without keys clears
+// everything. Stale writers are impossible here: the core runs on one thread, but a proxy that still holds an old push
+// context may generate from it, hence the token rule.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "core/base/time.h"
+#include "core/model/push_request.h"
+#include "core/xds/generator.h"
+
+namespace wavetank::pilot {
+
+class XdsCache {
+ public:
+  enum class Type : uint8_t { kCds, kEds, kRds, kSds };
+  static constexpr int kTypes = 4;
+
+  explicit XdsCache(bool enabled = true) : enabled_(enabled) {}
+
+  // `key` holds everything the resource was made from but the configurations named as dependencies. The pointer is
+  // valid until the next change of the cache.
+  const Resource* Get(Type type, std::string_view key) const;
+
+  // `start`: of the push request that the resource was generated for; an entry generated for a push that began before
+  // the last clearing is dropped (istiod: CacheToken).
+  void Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource);
+
+  // A PeerAuthentication among the keys clears all of EDS.
+  void Clear(const std::set<ConfigKey>& configs, Time now);
+  void ClearAll(Time now);
+
+  bool enabled() const { return enabled_; }
+  size_t size() const;
+  uint64_t hits() const { return hits_; }
+  uint64_t misses() const { return misses_; }
+
+ private:
+  struct Entry {
+    Resource resource;
+    std::vector<ConfigKey> dependencies;
+  };
+  struct Table {
+    absl::flat_hash_map<std::string, Entry> entries;
+    absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> by_config;
+    Time token{};
+  };
+  static std::string IndexKey(const ConfigKey& key);
+  static void Clear(Table& table, const std::set<ConfigKey>& configs, Time now);
+  static void ClearAll(Table& table, Time now);
+
+  bool enabled_;
+  Table tables_[kTypes];
+  mutable uint64_t hits_ = 0, misses_ = 0;
+};
+
+}  // namespace wavetank::pilot
