@@ -1,0 +1,126 @@
+// Writes protobuf's wire format straight into a string, for resources that are built too often to be built twice (once
+// as message objects, once as bytes). Field numbers come from the generated classes (Route::kMatchFieldNumber).
+//
+// What has been written is one valid encoding, the same bytes for the same calls. Appending an already encoded message
+// to another of the same type merges them, as the format promises: constant parts are encoded once and reused.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace wavetank::pilot::wire {
+
+class Writer {
+ public:
+  explicit Writer(std::string* out) : out_(out) {}
+
+  // Scalars; a proto3 scalar outside an optional or a oneof is to be left out by the caller when it has its default.
+  void Varint(int field, uint64_t value) {
+    Tag(field, 0);
+    RawVarint(value);
+  }
+  void Bool(int field, bool value) { Varint(field, value ? 1 : 0); }
+  void Double(int field, double value) {
+    Tag(field, 1);
+    char raw[sizeof value];
+    std::memcpy(raw, &value, sizeof value);  // little-endian hosts only, as the rest of the project
+    out_->append(raw, sizeof raw);
+  }
+  // Strings, bytes and messages that are encoded already.
+  void Bytes(int field, std::string_view value) {
+    Tag(field, 2);
+    RawVarint(value.size());
+    out_->append(value);
+  }
+  void NonEmpty(int field, std::string_view value) {
+    if (!value.empty()) Bytes(field, value);
+  }
+  template <typename Strings>
+  void Repeated(int field, const Strings& values) {
+    for (const auto& value : values) Bytes(field, value);
+  }
+  // A message field whose fields `body` writes, with this same writer. Costs one move of the body when that is longer
+  // than 127 bytes.
+  template <typename Body>
+  void Message(int field, Body&& body) {
+    Tag(field, 2);
+    const size_t length_at = out_->size();
+    out_->push_back('\0');
+    body();
+    CloseMessage(length_at);
+  }
+
+  // The wrappers of google/protobuf/wrappers.proto: one field, number 1; left out inside when it has its default.
+  void UInt32Value(int field, uint32_t value) {
+    Message(field, [&] {
+      if (value != 0) Varint(1, value);
+    });
+  }
+  void BoolValue(int field, bool value) {
+    Message(field, [&] {
+      if (value) Varint(1, 1);
+    });
+  }
+  // google.protobuf.Duration.
+  void Duration(int field, int64_t nanoseconds) {
+    Message(field, [&] {
+      const int64_t seconds = nanoseconds / 1'000'000'000;
+      const int64_t rest = nanoseconds % 1'000'000'000;
+      if (seconds != 0) Varint(1, static_cast<uint64_t>(seconds));
+      if (rest != 0) Varint(2, static_cast<uint64_t>(rest));
+    });
+  }
+  // google.protobuf.Any.
+  void Any(int field, std::string_view type_url, std::string_view value) {
+    Message(field, [&] {
+      Bytes(1, type_url);
+      NonEmpty(2, value);
+    });
+  }
+
+  // Fields of the current message, encoded before.
+  void Append(std::string_view encoded) { out_->append(encoded); }
+
+ private:
+  void Tag(int field, int type) { RawVarint(static_cast<uint64_t>(field) << 3 | static_cast<uint64_t>(type)); }
+  void RawVarint(uint64_t value) {
+    char raw[10];
+    size_t n = 0;
+    while (value >= 0x80) {
+      raw[n++] = static_cast<char>(value | 0x80);
+      value >>= 7;
+    }
+    raw[n++] = static_cast<char>(value);
+    out_->append(raw, n);
+  }
+  void CloseMessage(size_t length_at) {
+    uint64_t length = out_->size() - length_at - 1;
+    if (length < 0x80) {
+      (*out_)[length_at] = static_cast<char>(length);
+      return;
+    }
+    char raw[10];
+    size_t n = 0;
+    while (length >= 0x80) {
+      raw[n++] = static_cast<char>(length | 0x80);
+      length >>= 7;
+    }
+    raw[n++] = static_cast<char>(length);
+    out_->replace(length_at, 1, raw, n);
+  }
+
+  std::string* out_;
+};
+
+// Encodes what `body` writes.
+template <typename Body>
+std::string Encode(Body&& body) {
+  std::string out;
+  Writer writer(&out);
+  body(writer);
+  return out;
+}
+
+}  // namespace wavetank::pilot::wire
