@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-#include "absl/strings/escaping.h"
 
 namespace wavetank::kube {
 namespace {
@@ -181,20 +180,6 @@ Node ParseNode(const Object& object) {
       break;
     }
   }
-  return out;
-}
-
-std::map<std::string, std::string> SecretData(const Object& object) {
-  std::map<std::string, std::string> out;
-  const json& data = At(object.body, "data");
-  if (data.is_object()) {
-    for (const auto& [key, value] : data.items()) {
-      std::string decoded;
-      if (value.is_string() && absl::Base64Unescape(value.get_ref<const std::string&>(), &decoded)) out[key] = decoded;
-    }
-  }
-  // An API server folds stringData into data; a file that stands for one may not have done so.
-  for (const auto& [key, value] : Map(At(object.body, "stringData"))) out[key] = value;
   return out;
 }
 

@@ -68,8 +68,7 @@ struct Node {
 };
 Node ParseNode(const Object& object);
 
-// Decoded data of a Secret or ConfigMap, by key.
-std::map<std::string, std::string> SecretData(const Object& object);
+// Data of a ConfigMap, by key. (Of a Secret: core/kube/secret.h.)
 std::map<std::string, std::string> ConfigMapData(const Object& object);
 
 }  // namespace wavetank::kube

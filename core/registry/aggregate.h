@@ -1,0 +1,31 @@
+// All registries as one (istiod: pilot/pkg/serviceregistry/aggregate/controller.go).
+#pragma once
+
+#include <vector>
+
+#include "core/model/environment.h"
+#include "core/registry/registry.h"
+
+namespace wavetank::pilot {
+
+class Aggregate final : public ServiceDiscovery {
+ public:
+  // Registries are asked in order of addition; the config cluster's comes first.
+  void Add(Registry& registry) { registries_.push_back(&registry); }
+  void Remove(const Registry& registry);
+  const std::vector<Registry*>& registries() const { return registries_; }
+  bool HasSynced() const;
+  std::vector<NetworkGateway> Gateways() const;
+
+  // One service per host name: the first registry's definition with the VIPs of all clusters. O(services x registries).
+  std::vector<ServiceRef> Services() const override;
+  ServiceRef GetService(std::string_view hostname) const override;
+  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override;
+  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy& proxy) const override;
+  std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const override;
+
+ private:
+  std::vector<Registry*> registries_;
+};
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,143 @@
+#include "core/registry/network_manager.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/base/cidr.h"
+#include "core/config/mesh_networks.h"
+
+namespace wavetank::pilot {
+namespace {
+
+// istiod: MinGatewayTTL and the retry of names that do not resolve.
+constexpr Duration kMinGatewayTtl = 30s;
+
+class View final : public NetworkGateways {
+ public:
+  View(std::vector<NetworkGateway> gateways, bool multi_network) : all_(std::move(gateways)), multi_(multi_network) {
+    // istiod sorts by address, then port; what is equal in both is ordered here by cluster, for want of an order there.
+    std::sort(all_.begin(), all_.end(), [](const NetworkGateway& a, const NetworkGateway& b) {
+      return std::tie(a.addr, a.port, a.network, a.cluster) < std::tie(b.addr, b.port, b.network, b.cluster);
+    });
+    for (const NetworkGateway& gateway : all_) {
+      by_network_[gateway.network].push_back(gateway);
+      by_network_and_cluster_[{gateway.network, gateway.cluster}].push_back(gateway);
+    }
+    for (const auto& [network, group] : by_network_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
+    for (const auto& [key, group] : by_network_and_cluster_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
+  }
+
+  bool IsMultiNetworkEnabled() const override { return multi_; }
+  uint32_t LbWeightScaleFactor() const override { return lcm_; }
+  const std::vector<NetworkGateway>& All() const override { return all_; }
+  const std::vector<NetworkGateway>& ForNetwork(const NetworkId& network) const override {
+    const auto it = by_network_.find(network);
+    return it == by_network_.end() ? none_ : it->second;
+  }
+  const std::vector<NetworkGateway>& ForNetworkAndCluster(const NetworkId& network,
+                                                          const ClusterId& cluster) const override {
+    const auto it = by_network_and_cluster_.find({network, cluster});
+    return it == by_network_and_cluster_.end() ? none_ : it->second;
+  }
+
+ private:
+  std::vector<NetworkGateway> all_, none_;
+  bool multi_;
+  uint32_t lcm_ = 1;
+  std::map<NetworkId, std::vector<NetworkGateway>> by_network_;
+  std::map<std::pair<NetworkId, ClusterId>, std::vector<NetworkGateway>> by_network_and_cluster_;
+};
+
+}  // namespace
+
+std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network) {
+  return std::make_shared<View>(std::move(gateways), multi_network);
+}
+
+NetworkManager::NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver* resolver, GatewaySource registries,
+                               NetworksSource networks)
+    : host_(host),
+      updater_(updater),
+      resolver_(resolver),
+      registries_(std::move(registries)),
+      networks_(std::move(networks)),
+      view_(MakeNetworkGateways({}, false)),
+      trace_name_(host.Intern("network manager")) {}
+
+NetworkManager::~NetworkManager() {
+  for (const auto& [hostname, name] : names_) host_.Cancel(name.refresh);
+}
+
+void NetworkManager::Reload() {
+  std::set<NetworkGateway> gateways;
+  if (const auto networks = networks_()) {
+    for (const auto& [network, spec] : networks->networks) {
+      for (const auto& gateway : spec.gateways) {
+        if (!gateway.address.empty()) gateways.insert({NetworkId(network), ClusterId(), gateway.address, gateway.port});
+      }
+    }
+  }
+  for (NetworkGateway& gateway : registries_()) gateways.insert(std::move(gateway));
+  // Before names are resolved: a gateway whose name does not resolve still says that there are several networks.
+  const bool multi_network = !gateways.empty();
+
+  std::set<NetworkGateway> resolved;
+  std::set<std::string> names;
+  for (const NetworkGateway& gateway : gateways) {
+    if (IsIpAddress(gateway.addr)) {
+      resolved.insert(gateway);
+      continue;
+    }
+    names.insert(gateway.addr);
+    for (const std::string& address : ResolveCached(gateway.addr)) {
+      NetworkGateway copy = gateway;
+      copy.addr = address;
+      resolved.insert(std::move(copy));
+    }
+  }
+  // Names that nobody uses any more are no longer looked after.
+  for (auto it = names_.begin(); it != names_.end();) {
+    if (names.count(it->first) != 0) {
+      ++it;
+      continue;
+    }
+    host_.Cancel(it->second.refresh);
+    it = names_.erase(it);
+  }
+
+  const std::vector<NetworkGateway>& before = view_->All();
+  const bool changed = std::set<NetworkGateway>(before.begin(), before.end()) != resolved;
+  if (!changed && multi_network == view_->IsMultiNetworkEnabled()) return;
+  view_ = MakeNetworkGateways({resolved.begin(), resolved.end()}, multi_network);
+  if (!changed) return;
+  host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, static_cast<int64_t>(resolved.size()), 0, {}});
+  updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+}
+
+const std::vector<std::string>& NetworkManager::ResolveCached(const std::string& hostname) {
+  const auto [it, fresh] = names_.try_emplace(hostname);
+  if (fresh && resolver_ != nullptr) {
+    GatewayResolver::Answer answer = resolver_->Resolve(hostname);
+    it->second.addresses = std::move(answer.addresses);
+    ScheduleRefresh(hostname, std::max(answer.ttl, kMinGatewayTtl));
+  }
+  return it->second.addresses;
+}
+
+void NetworkManager::ScheduleRefresh(const std::string& hostname, Duration after) {
+  names_[hostname].refresh = host_.RunAfter(after, [this, hostname] {
+    const auto it = names_.find(hostname);
+    if (it == names_.end()) return;
+    it->second.refresh = kNoTimer;
+    GatewayResolver::Answer answer = resolver_->Resolve(hostname);
+    const bool changed = answer.addresses != it->second.addresses;
+    it->second.addresses = std::move(answer.addresses);
+    ScheduleRefresh(hostname, std::max(answer.ttl, kMinGatewayTtl));
+    if (changed) Reload();
+  });
+}
+
+}  // namespace wavetank::pilot

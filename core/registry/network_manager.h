@@ -1,0 +1,69 @@
+// Gathers the gateways of all networks, resolves those that have host names, and says when they change
+// (istiod: pilot/pkg/model/network.go, NetworkManager and networkGatewayNameCache).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/host.h"
+#include "core/model/network_manager.h"
+#include "core/model/xds_updater.h"
+
+namespace wavetank::config {
+struct MeshNetworks;
+}
+
+namespace wavetank::pilot {
+
+// Answers of DNS to istiod itself.
+class GatewayResolver {
+ public:
+  virtual ~GatewayResolver() = default;
+  struct Answer {
+    std::vector<std::string> addresses;  // empty: NXDOMAIN or no answer
+    Duration ttl{};
+  };
+  virtual Answer Resolve(const std::string& hostname) = 0;
+};
+
+class NetworkManager {
+ public:
+  using GatewaySource = std::function<std::vector<NetworkGateway>()>;  // of all registries
+  using NetworksSource = std::function<std::shared_ptr<const config::MeshNetworks>()>;
+
+  // `resolver` may be null: names are never resolved.
+  NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver* resolver, GatewaySource registries,
+                 NetworksSource networks);
+  ~NetworkManager();
+
+  // The registries or meshNetworks may have changed: recomputes and pushes if gateways did.
+  void Reload();
+  // The view that push contexts share; a new object after each change.
+  std::shared_ptr<const NetworkGateways> Gateways() const { return view_; }
+
+ private:
+  struct Name {
+    std::vector<std::string> addresses;
+    TimerId refresh = kNoTimer;
+  };
+
+  const std::vector<std::string>& ResolveCached(const std::string& hostname);
+  void ScheduleRefresh(const std::string& hostname, Duration after);
+
+  Host& host_;
+  XdsUpdater& updater_;
+  GatewayResolver* resolver_;
+  GatewaySource registries_;
+  NetworksSource networks_;
+  std::map<std::string, Name> names_;
+  std::shared_ptr<const NetworkGateways> view_;
+  NameId trace_name_;
+};
+
+// A view of given gateways; what Reload() makes. Public for tests and benchmarks.
+std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network);
+
+}  // namespace wavetank::pilot
