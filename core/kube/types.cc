@@ -2,7 +2,6 @@
 
 #include <charconv>
 
-
 namespace wavetank::kube {
 namespace {
 
