@@ -1,0 +1,81 @@
+// All registries of one istiod: the config cluster's, one per remote Secret, and ServiceEntries; with the network
+// manager and the aggregate over them (istiod: pilot/pkg/serviceregistry/kube/controller/multicluster.go).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/host.h"
+#include "core/registry/aggregate.h"
+#include "core/registry/kube_controller.h"
+#include "core/registry/network_manager.h"
+#include "core/registry/secret_controller.h"
+
+namespace wavetank::pilot {
+
+class Registries final : public ClusterHandler {
+ public:
+  struct Options {
+    ClusterId config_cluster;
+    std::string domain_suffix = "cluster.local";
+    std::string system_namespace = "istio-system";
+    Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
+    std::function<std::string()> trust_domain;
+    NetworkManager::NetworksSource networks;
+    GatewayResolver* resolver = nullptr;
+    const Profile* profile = nullptr;
+  };
+
+  // All references must outlive it.
+  Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
+             Options options);
+  ~Registries() override;
+
+  void Start();
+  // Config cluster and all clusters of the Secrets that were there at the start.
+  bool HasSynced() const;
+  // No event waits in any queue.
+  bool Idle() const;
+
+  Aggregate& aggregate() { return aggregate_; }
+  const Aggregate& aggregate() const { return aggregate_; }
+  NetworkManager& networks() { return *networks_; }
+  const SecretController& secrets() const { return *secrets_; }
+  KubeController* Find(const ClusterId& cluster);
+
+  // meshNetworks has changed: every registry and the network manager look again.
+  void OnMeshNetworksChanged();
+
+  // A registry was made: whoever selects pods adds its handlers here, before it starts.
+  std::function<void(KubeController&, bool config_cluster)> on_controller;
+  // A registry is about to go.
+  std::function<void(const ClusterId&)> on_cluster_deleted;
+  // As KubeController::on_service, of any cluster.
+  std::function<void(const ClusterId&, const ServiceRef& old, const ServiceRef& now, Event)> on_service;
+  std::function<void()> on_synced;  // whenever a cluster has synced
+
+  // ClusterHandler
+  void ClusterAdded(const ClusterId& id, kube::Client& client) override;
+  void ClusterUpdated(const ClusterId& id, kube::Client& client) override;
+  void ClusterDeleted(const ClusterId& id) override;
+  void ClusterStopped(const ClusterId& id) override;
+  bool ClusterSynced(const ClusterId& id) const override;
+
+ private:
+  KubeController& AddController(const ClusterId& id, kube::Client& client, bool config_cluster);
+  void RemoveController(const ClusterId& id);
+
+  kube::Client& config_client_;
+  Host& host_;
+  XdsUpdater& updater_;
+  const Options options_;
+  Aggregate aggregate_;
+  std::unique_ptr<NetworkManager> networks_;
+  std::map<ClusterId, std::unique_ptr<KubeController>> controllers_;
+  std::unique_ptr<SecretController> secrets_;
+};
+
+}  // namespace wavetank::pilot
