@@ -62,6 +62,8 @@ void KubeController::Register(kube::Informer& informer, Handler handler) {
 }
 
 void KubeController::Start() {
+  if (started_ || stopped_) return;
+  started_ = true;
   kube::Informer* const all[] = {&namespaces_, &services_, &slices_, &nodes_, &pods_};
   for (kube::Informer* informer : all) {
     informer->WhenSynced([this] { OnInformersSynced(); });

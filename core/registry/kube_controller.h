@@ -46,7 +46,7 @@ class KubeController final : public Registry {
                  std::function<std::shared_ptr<const config::MeshNetworks>()> networks);
   ~KubeController() override;
 
-  void Start();
+  void Start();  // once; later calls do nothing
   // Informers stop and queued events are dropped; what is known stays known.
   void Stop();
   bool stopped() const { return stopped_; }
@@ -157,7 +157,7 @@ class KubeController final : public Registry {
     Task task;
   };
   std::deque<Item> queue_;
-  bool running_ = false, working_ = false, synced_ = false, timed_out_ = false, stopped_ = false;
+  bool started_ = false, running_ = false, working_ = false, synced_ = false, timed_out_ = false, stopped_ = false;
   size_t initial_items_ = 0;  // still to do until synced
 
   std::map<std::string, ServiceRef, std::less<>> services_map_;

@@ -79,8 +79,12 @@ void Registries::RemoveController(const ClusterId& id) {
 }
 
 void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
-  host_.Spend({WorkKind::kSecretSync, 1}, [] {});
-  AddController(id, client, false).Start();
+  AddController(id, client, false);
+  // Making the client and its informers takes istiod a while before the first request leaves.
+  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id] {
+    if (alive.expired()) return;
+    if (KubeController* controller = Find(id)) controller->Start();
+  });
 }
 
 void Registries::ClusterUpdated(const ClusterId& id, kube::Client& client) {

@@ -76,6 +76,7 @@ class Registries final : public ClusterHandler {
   std::unique_ptr<NetworkManager> networks_;
   std::map<ClusterId, std::unique_ptr<KubeController>> controllers_;
   std::unique_ptr<SecretController> secrets_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is
 };
 
 }  // namespace wavetank::pilot
