@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include "core/base/cidr.h"
+#include "core/base/ip.h"
 
 namespace wavetank::config {
 namespace {
@@ -33,7 +33,7 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
         if (endpoint.from_cidr.empty() == endpoint.from_registry.empty()) {
           return bad(name, "an endpoint needs fromCidr or fromRegistry");
         }
-        if (!endpoint.from_cidr.empty() && !ParseCidr(endpoint.from_cidr)) {
+        if (!endpoint.from_cidr.empty() && !IpPrefix::Parse(endpoint.from_cidr).ok()) {
           return bad(name, fmt::format("'{}' is no CIDR; write 10.0.0.0/8", endpoint.from_cidr));
         }
         network.endpoints.push_back(std::move(endpoint));

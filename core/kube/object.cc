@@ -64,14 +64,14 @@ class Reader {
   int64_t Integer(const json& in, const char* path, const char* key) {
     const auto it = in.find(key);
     if (it == in.end() || it->is_null()) return 0;
-    if (it->is_number_integer()) return it->get<int64_t>();
+    if (it->is_number_unsigned() && it->get<uint64_t>() <= INT64_MAX) return it->get<int64_t>();
     int64_t value = 0;
     if (it->is_string()) {
       const std::string& text = it->get_ref<const std::string&>();
       const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-      if (error == std::errc() && end == text.data() + text.size()) return value;
+      if (error == std::errc() && end == text.data() + text.size() && value >= 0) return value;
     }
-    Fail(path, key, "is no whole number");
+    Fail(path, key, "is no whole number from 0 to 2^63 - 1");
     return 0;
   }
 

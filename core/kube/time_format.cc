@@ -13,6 +13,9 @@ constexpr int64_t DaysFromCivil(int64_t year, int64_t month, int64_t day) {
   const int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
   return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
 }
+constexpr int64_t DaysInMonth(int64_t year, int64_t month) {
+  return month == 12 ? 31 : DaysFromCivil(year, month + 1, 1) - DaysFromCivil(year, month, 1);
+}
 static_assert(DaysFromCivil(1970, 1, 1) == 0);
 static_assert(DaysFromCivil(2000, 3, 1) == 11017);
 
@@ -76,8 +79,8 @@ std::optional<int64_t> ParseRfc3339(std::string_view text) {
   } else {
     c.Skip('Z');
   }
-  if (!c.ok || !c.text.empty() || year < 1 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 ||
-      minute > 59 || second > 60) {
+  if (!c.ok || !c.text.empty() || year < 1 || month < 1 || month > 12 || day < 1 || day > DaysInMonth(year, month) ||
+      hour > 23 || minute > 59 || second > 60) {
     return std::nullopt;
   }
   return DaysFromCivil(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;

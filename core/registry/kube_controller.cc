@@ -285,12 +285,11 @@ NetworkId KubeController::NetworkOf(std::string_view ip, const Labels& labels) c
 NetworkId KubeController::NetworkFromMeshNetworks(std::string_view ip) const {
   if (!network_from_mesh_config_.empty()) return network_from_mesh_config_;
   if (cidr_networks_.empty()) return {};
-  const std::optional<IpBytes> address = ParseIp(ip);
-  if (!address) return {};
-  for (const CidrNetwork& candidate : cidr_networks_) {
-    if (candidate.cidr.Contains(*address)) return candidate.network;
-  }
-  return {};
+  const absl::StatusOr<IpAddress> address = IpAddress::Parse(ip);
+  if (!address.ok()) return {};
+  // Of nested ranges istiod takes the widest: its trie lists them from the root.
+  const NetworkId* network = cidr_networks_.FindWidest(*address);
+  return network == nullptr ? NetworkId() : *network;
 }
 
 void KubeController::ReloadMeshNetworks() {
@@ -304,8 +303,8 @@ void KubeController::ReloadMeshNetworks() {
     bool from_registry = false;
     for (const auto& endpoint : network.endpoints) {
       if (!endpoint.from_cidr.empty()) {
-        if (const std::optional<Cidr> cidr = ParseCidr(endpoint.from_cidr)) {
-          cidr_networks_.push_back({*cidr, NetworkId(name)});
+        if (const absl::StatusOr<IpPrefix> cidr = IpPrefix::Parse(endpoint.from_cidr); cidr.ok()) {
+          cidr_networks_.Insert(*cidr, NetworkId(name));
         }
       }
       if (endpoint.from_registry == options_.cluster.str() && !endpoint.from_registry.empty()) from_registry = true;
@@ -318,9 +317,6 @@ void KubeController::ReloadMeshNetworks() {
           {NetworkId(name), options_.cluster, "", gateway.port});
     }
   }
-  // Of nested ranges istiod takes the widest: its trie lists them from the root.
-  std::stable_sort(cidr_networks_.begin(), cidr_networks_.end(),
-                   [](const CidrNetwork& a, const CidrNetwork& b) { return a.cidr.length < b.cidr.length; });
 }
 
 void KubeController::OnMeshNetworksChanged() {

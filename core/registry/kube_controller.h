@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cidr.h"
+#include "core/base/cidr_trie.h"
 #include "core/base/host.h"
 #include "core/kube/informer.h"
 #include "core/kube/types.h"
@@ -172,11 +172,7 @@ class KubeController final : public Registry {
 
   NetworkId network_;                   // label of the system namespace
   NetworkId network_from_mesh_config_;  // fromRegistry
-  struct CidrNetwork {
-    Cidr cidr;
-    NetworkId network;
-  };
-  std::vector<CidrNetwork> cidr_networks_;  // widest first
+  CidrTrie<NetworkId> cidr_networks_;
   std::map<std::string, std::vector<NetworkGateway>, std::less<>> registry_service_gateways_;
   std::map<std::string, std::set<NetworkGateway>, std::less<>> gateways_by_service_;
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "core/base/cidr.h"
+#include "core/base/ip.h"
 #include "core/config/mesh_networks.h"
 
 namespace wavetank::pilot {

@@ -50,6 +50,30 @@ TEST(Object, RefusesDepthThatWouldOverflowTheStack) {
   EXPECT_FALSE(Object::FromJson(std::move(body)).ok());
 }
 
+TEST(Object, RefusesNumbersThatDoNotFit) {
+  for (const char* version :
+       {"18446744073709551615", "-1", "1.5", "\"9223372036854775808\"", "\"-3\"", "true", "\"\""}) {
+    const std::string text = std::string(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", )") +
+                             R"("resourceVersion": )" + version + "}}";
+    EXPECT_THAT(ErrorOf(text.c_str()), HasSubstr("metadata.resourceVersion is no whole number")) << version;
+  }
+}
+
+TEST(Object, ClusterScopedKeysHaveNoNamespace) {
+  const absl::StatusOr<ObjectRef> object =
+      Object::FromJson(json::parse(R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})"));
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ((*object)->Key(), "Node/n");
+  EXPECT_EQ(kinds::kEndpointSlice.ApiVersion(), "discovery.k8s.io/v1");
+  EXPECT_EQ(kinds::kNode.ApiVersion(), "v1");
+}
+
+TEST(Rfc3339, RefusesDaysThatTheMonthDoesNotHave) {
+  EXPECT_NE(ParseRfc3339("2024-02-29T00:00:00Z"), std::nullopt);
+  EXPECT_EQ(ParseRfc3339("2023-02-29T00:00:00Z"), std::nullopt);
+  EXPECT_EQ(ParseRfc3339("2023-04-31T00:00:00Z"), std::nullopt);
+}
+
 TEST(Rfc3339, RoundTripsAndAppliesOffsets) {
   for (int64_t t :
        {int64_t{0}, int64_t{951782400}, int64_t{1693526400}, int64_t{253402300799}, int64_t{-62135596800}}) {

@@ -1,4 +1,4 @@
-#include "fakes/envoy/address.h"
+#include "core/base/ip.h"
 
 #include <arpa/inet.h>
 
@@ -8,7 +8,7 @@
 
 #include "fmt/format.h"
 
-namespace wavetank::envoysim {
+namespace wavetank {
 
 absl::StatusOr<IpAddress> IpAddress::Parse(std::string_view text) {
   std::array<char, INET6_ADDRSTRLEN + 1> buffer{};
@@ -85,6 +85,17 @@ absl::StatusOr<IpPrefix> IpPrefix::Make(std::string_view address, uint32_t lengt
   return IpPrefix{Mask(*ip, length + 128 - width), static_cast<uint8_t>(length)};
 }
 
+absl::StatusOr<IpPrefix> IpPrefix::Parse(std::string_view text) {
+  const size_t slash = text.find('/');
+  uint32_t length = 0;
+  const std::string_view digits = slash == std::string_view::npos ? std::string_view() : text.substr(slash + 1);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+  if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
+    return absl::InvalidArgumentError(fmt::format("expected ADDRESS/LENGTH such as 10.0.0.0/8, got {}", text));
+  }
+  return Make(text.substr(0, slash), length);
+}
+
 bool IpPrefix::Contains(const IpAddress& a) const {
   if (ip.is_v4() != a.is_v4()) return false;
   return Mask(a, length + (a.is_v4() ? 96u : 0u)) == ip;
@@ -92,4 +103,4 @@ bool IpPrefix::Contains(const IpAddress& a) const {
 
 std::string IpPrefix::ToString() const { return fmt::format("{}/{}", ip.ToString(), static_cast<int>(length)); }
 
-}  // namespace wavetank::envoysim
+}  // namespace wavetank
