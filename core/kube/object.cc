@@ -64,7 +64,11 @@ class Reader {
   int64_t Integer(const json& in, const char* path, const char* key) {
     const auto it = in.find(key);
     if (it == in.end() || it->is_null()) return 0;
-    if (it->is_number_unsigned() && it->get<uint64_t>() <= INT64_MAX) return it->get<int64_t>();
+    // Parsed numbers are unsigned when they can be; those that code has set may be signed.
+    if (it->is_number_unsigned() ? it->get<uint64_t>() <= INT64_MAX
+                                 : it->is_number_integer() && it->get<int64_t>() >= 0) {
+      return it->get<int64_t>();
+    }
     int64_t value = 0;
     if (it->is_string()) {
       const std::string& text = it->get_ref<const std::string&>();

@@ -59,6 +59,16 @@ TEST(Object, RefusesNumbersThatDoNotFit) {
   }
 }
 
+TEST(Object, TakesNumbersThatCodeHasSet) {
+  json body = json::parse(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})");
+  body["metadata"]["generation"] = int64_t{7};
+  body["metadata"]["resourceVersion"] = uint64_t{9};
+  const absl::StatusOr<ObjectRef> object = Object::FromJson(std::move(body));
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ((*object)->meta.generation, 7);
+  EXPECT_EQ((*object)->meta.resource_version, 9);
+}
+
 TEST(Object, ClusterScopedKeysHaveNoNamespace) {
   const absl::StatusOr<ObjectRef> object =
       Object::FromJson(json::parse(R"({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})"));
