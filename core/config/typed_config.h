@@ -73,7 +73,7 @@ struct PortSpec {
 
 // networking.ServerTLSSettings; enum values are those of the API.
 struct ServerTlsSettings {
-  enum class Mode : uint8_t { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual, kOptionalMutual };
+  enum class Mode : uint8_t { kPassthrough, kSimple, kMutual, kAutoPassthrough, kIstioMutual };
   enum class Version : uint8_t { kAuto, kTls10, kTls11, kTls12, kTls13 };
   bool https_redirect = false;
   Mode mode = Mode::kPassthrough;

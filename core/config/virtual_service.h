@@ -49,12 +49,7 @@ struct RouteDestination {
 };
 
 struct HttpRewrite {
-  struct RegexRewrite {
-    std::string match, rewrite;
-    friend bool operator==(const RegexRewrite&, const RegexRewrite&) = default;
-  };
   std::string uri, authority;
-  std::optional<RegexRewrite> uri_regex_rewrite;
   friend bool operator==(const HttpRewrite&, const HttpRewrite&) = default;
 };
 
@@ -114,12 +109,6 @@ struct Delegate {
   friend bool operator==(const Delegate&, const Delegate&) = default;
 };
 
-struct HttpMirrorPolicy {
-  Destination destination;
-  std::optional<double> percentage;
-  friend bool operator==(const HttpMirrorPolicy&, const HttpMirrorPolicy&) = default;
-};
-
 struct HttpRoute {
   std::string name;
   std::vector<HttpMatchRequest> match;
@@ -134,7 +123,6 @@ struct HttpRoute {
   std::optional<Destination> mirror;
   std::optional<uint32_t> mirror_percent;   // deprecated
   std::optional<double> mirror_percentage;  // value of Percent
-  std::vector<HttpMirrorPolicy> mirrors;
   std::optional<CorsPolicy> cors_policy;
   std::optional<Headers> headers;
   friend bool operator==(const HttpRoute&, const HttpRoute&) = default;

@@ -1,0 +1,32 @@
+// The messages that several kinds share, as ProtoJson reads them.
+#pragma once
+
+#include "core/config/destination_rule.h"
+#include "core/config/gateway.h"
+#include "core/config/peer_authentication.h"
+#include "core/config/proto_json.h"
+#include "core/config/service_entry.h"
+#include "core/config/sidecar.h"
+#include "core/config/typed_config.h"
+#include "core/config/virtual_service.h"
+#include "core/config/workload_entry.h"
+
+namespace wavetank::config {
+
+void ReadMessage(ProtoJson& in, StringMatch& out);
+void ReadMessage(ProtoJson& in, Destination& out);
+void ReadMessage(ProtoJson& in, PortSpec& out);
+void ReadMessage(ProtoJson& in, ServerTlsSettings& out);
+void ReadMessage(ProtoJson& in, LocalityLbSetting& out);
+void ReadMessage(ProtoJson& in, TcpKeepalive& out);
+void ReadMessage(ProtoJson& in, HttpRetry& out);
+void ReadMessage(ProtoJson& in, WorkloadEntry& out);
+
+void ReadMessage(ProtoJson& in, DestinationRule& out);
+void ReadMessage(ProtoJson& in, Gateway& out);
+void ReadMessage(ProtoJson& in, PeerAuthentication& out);
+void ReadMessage(ProtoJson& in, ServiceEntry& out);
+void ReadMessage(ProtoJson& in, Sidecar& out);
+void ReadMessage(ProtoJson& in, VirtualService& out);
+
+}  // namespace wavetank::config

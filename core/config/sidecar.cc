@@ -1,0 +1,51 @@
+#include "core/config/sidecar.h"
+
+#include "core/config/read_message.h"
+
+namespace wavetank::config {
+
+namespace {
+struct Selector {
+  Labels labels;
+};
+void ReadMessage(ProtoJson& in, Selector& out) { in.Field("labels", out.labels); }
+
+void ReadCaptureMode(ProtoJson& in, CaptureMode& out) {
+  in.Enum("captureMode", out,
+          {{"DEFAULT", CaptureMode::kDefault}, {"IPTABLES", CaptureMode::kIptables}, {"NONE", CaptureMode::kNone}});
+}
+}  // namespace
+
+void ReadMessage(ProtoJson& in, SidecarIngressListener& out) {
+  in.Field("port", out.port);
+  in.Field("bind", out.bind);
+  ReadCaptureMode(in, out.capture_mode);
+  in.Field("defaultEndpoint", out.default_endpoint);
+  in.Field("tls", out.tls);
+}
+
+void ReadMessage(ProtoJson& in, SidecarEgressListener& out) {
+  in.Field("port", out.port);
+  in.Field("bind", out.bind);
+  ReadCaptureMode(in, out.capture_mode);
+  in.Field("hosts", out.hosts);
+}
+
+void ReadMessage(ProtoJson& in, OutboundTrafficPolicy& out) {
+  using Mode = OutboundTrafficPolicy::Mode;
+  in.Enum("mode", out.mode, {{"REGISTRY_ONLY", Mode::kRegistryOnly}, {"ALLOW_ANY", Mode::kAllowAny}});
+  in.Field("egressProxy", out.egress_proxy);
+}
+
+void ReadMessage(ProtoJson& in, Sidecar& out) {
+  if (in.Has("workloadSelector")) {
+    Selector selector;
+    in.Field("workloadSelector", selector);
+    out.workload_selector = std::move(selector.labels);
+  }
+  in.Field("ingress", out.ingress);
+  in.Field("egress", out.egress);
+  in.Field("outboundTrafficPolicy", out.outbound_traffic_policy);
+}
+
+}  // namespace wavetank::config

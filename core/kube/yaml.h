@@ -1,0 +1,26 @@
+// YAML 1.1 as Kubernetes' tools read it (sigs.k8s.io/yaml): a tree of JSON values.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace YAML {
+class Node;
+}
+
+namespace wavetank::kube {
+
+// Hostile input: InvalidArgument "<file>:<line>:<column>: what; remedy" for trees deeper than 100 or larger than two
+// million values after aliases are expanded, and for keys that are no text.
+absl::StatusOr<nlohmann::json> YamlToJson(const YAML::Node& node, const std::string& file);
+
+// yaml-cpp recurses on its own: what nests absurdly must be refused before it is parsed.
+absl::Status CheckYamlNesting(std::string_view text, const std::string& file);
+
+// One document; an empty one is null.
+absl::StatusOr<nlohmann::json> ParseYaml(std::string_view text, const std::string& file);
+
+}  // namespace wavetank::kube
