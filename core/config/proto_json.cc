@@ -68,7 +68,10 @@ std::optional<Duration> ParseGoDuration(std::string_view text) {
 
 ProtoJson::ProtoJson(const nlohmann::json& value, std::string path, absl::Status& status)
     : value_(value), path_(std::move(path)), status_(status) {
-  if (!value_.is_object()) return FailAt(path_, "expected a mapping");
+  if (!value_.is_object()) {
+    FailAt(path_, "expected a mapping");
+    return;
+  }
   for (const auto& [key, item] : value_.items()) has_snake_ = has_snake_ || key.find('_') != std::string::npos;
 }
 
