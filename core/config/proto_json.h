@@ -90,7 +90,7 @@ class ProtoJson {
     for (const auto& [key, item] : value.items()) Value(item, path + "." + key, out[key]);
   }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   void Value(const nlohmann::json& value, const std::string& path, T& out) {
     ProtoJson fields(value, path, status_);
     if (status_.ok()) ReadMessage(fields, out);
