@@ -14,6 +14,9 @@ using nlohmann::json;
 
 // Kubernetes' default maximum per slice.
 constexpr size_t kMaxEndpointsPerSlice = 100;
+constexpr const char* kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
+// Of Endpoints that somebody wrote for a Service without selector.
+constexpr const char* kMirroring = "endpointslicemirroring-controller.k8s.io";
 
 struct PodState {
   std::string ip;
@@ -65,6 +68,9 @@ EndpointSliceController::EndpointSliceController(ApiServer& api, const ClusterOp
     : api_(api), options_(options), pending_(api.host()) {
   api_.Observe("Service", [this](const Change& change) { OnService(change); });
   api_.Observe("Pod", [this](const Change& change) { OnPod(change); });
+  api_.Observe("Endpoints", [this](const Change& change) {
+    QueueMirror({change.object->meta.ns, change.object->meta.name});
+  });
 }
 
 void EndpointSliceController::OnService(const Change& change) {
@@ -76,6 +82,7 @@ void EndpointSliceController::OnService(const Change& change) {
   if (change.type == kube::WatchEventType::kDeleted || !selects) {
     // Slices are owned by the Service and go with it.
     services_.erase(name);
+    if (change.type != kube::WatchEventType::kDeleted) QueueMirror(name);
     return;
   }
   absl::StatusOr<LabelSelector> parsed = LabelSelector::FromJson(*selector);
@@ -113,6 +120,54 @@ void EndpointSliceController::Queue(const NamespacedName& service) {
       Sync(service);
     }
   });
+}
+
+void EndpointSliceController::QueueMirror(const NamespacedName& name) {
+  if (services_.count(name) != 0 || !mirrors_.insert(name).second) return;
+  pending_.After(options_.endpoint_slice, [this, name] {
+    mirrors_.erase(name);
+    if (services_.count(name) == 0) Mirror(name);
+  });
+}
+
+void EndpointSliceController::Mirror(const NamespacedName& name) {
+  const ObjectRef service = api_.Get("Service", name), endpoints = api_.Get("Endpoints", name);
+  std::map<std::string, bool> wanted;
+  if (service != nullptr && endpoints != nullptr) {
+    for (const json& subset : endpoints->body.value("subsets", json::array())) {
+      json list = json::array();
+      for (const auto& [key, ready] : {std::pair{"addresses", true}, std::pair{"notReadyAddresses", false}}) {
+        for (const json& address : subset.value(key, json::array())) {
+          list.push_back({{"addresses", json::array({address.value("ip", "")})}, {"conditions", {{"ready", ready}}}});
+        }
+      }
+      const std::string slice = name.name + "-" + SliceSuffix(name, wanted.size());
+      wanted[slice] = true;
+      api_.Apply({{"apiVersion", "discovery.k8s.io/v1"},
+                  {"kind", "EndpointSlice"},
+                  {"metadata",
+                   {{"name", slice},
+                    {"namespace", name.ns},
+                    {"labels", {{"kubernetes.io/service-name", name.name}, {kManagedByLabel, kMirroring}}},
+                    {"ownerReferences", json::array({{{"apiVersion", "v1"},
+                                                      {"kind", "Endpoints"},
+                                                      {"name", name.name},
+                                                      {"uid", endpoints->meta.uid},
+                                                      {"controller", true}}})}}},
+                  {"addressType", "IPv4"},
+                  {"ports", subset.value("ports", json::array())},
+                  {"endpoints", std::move(list)}})
+          .IgnoreError();
+    }
+  }
+  for (const ObjectRef& slice : api_.List("EndpointSlice", name.ns)) {
+    const auto of = slice->meta.labels.find("kubernetes.io/service-name");
+    if (of == slice->meta.labels.end() || of->second != name.name || wanted.count(slice->meta.name) != 0) continue;
+    const auto by = slice->meta.labels.find(kManagedByLabel);
+    if (by != slice->meta.labels.end() && by->second == kMirroring) {
+      api_.Delete("EndpointSlice", {name.ns, slice->meta.name}).IgnoreError();
+    }
+  }
 }
 
 void EndpointSliceController::Sync(const NamespacedName& name) {

@@ -1,7 +1,8 @@
-// EndpointSlices and Endpoints of Services with a selector, computed from Pods.
+// EndpointSlices and Endpoints of Services with a selector, computed from Pods; slices of Endpoints written by hand.
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 
 #include "fakes/kube/cluster.h"
@@ -25,11 +26,15 @@ class EndpointSliceController {
   void OnPod(const Change& change);
   void Queue(const NamespacedName& service);
   void Sync(const NamespacedName& service);
+  // Endpoints without a selector behind them become slices as they stand.
+  void QueueMirror(const NamespacedName& service);
+  void Mirror(const NamespacedName& service);
 
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
   std::map<NamespacedName, Selected> services_;  // with a selector only, so that a pod is matched within its namespace
+  std::set<NamespacedName> mirrors_;             // waiting
 };
 
 }  // namespace wavetank::fakekube

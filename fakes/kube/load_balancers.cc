@@ -6,6 +6,15 @@ namespace wavetank::fakekube {
 
 using nlohmann::json;
 
+std::optional<std::string> AddressOfLoadBalancerName(std::string_view hostname) {
+  if (hostname.substr(0, 3) != "lb-" || hostname.size() < 8 || hostname.substr(hostname.size() - 8) != ".example") {
+    return std::nullopt;
+  }
+  std::string address(hostname.substr(3, hostname.find('.') - 3));
+  for (char& c : address) c = c == '-' ? '.' : c;
+  return address;
+}
+
 LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOptions& options)
     : api_(api), options_(options), pending_(api.host()) {
   api_.Observe("Service", [this](const Change& change) {

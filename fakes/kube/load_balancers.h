@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -9,6 +10,9 @@
 #include "fakes/kube/pending.h"
 
 namespace wavetank::fakekube {
+
+// The address behind a load balancer's host name, by which the cloud made it up; nullopt for names of others.
+std::optional<std::string> AddressOfLoadBalancerName(std::string_view hostname);
 
 class LoadBalancerController {
  public:
