@@ -1,0 +1,100 @@
+// One istiod: everything that pilot-discovery starts, composed (istiod: pilot/pkg/bootstrap/server.go, NewServer).
+//
+// Order of life: the CA is made or loaded, the config cluster's informers, the remote clusters of the Secrets that are
+// there and the config store sync, then the discovery server takes connections: Ready(). Destroying it is the process's
+// death: streams end without a word, timers and informers stop.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "core/base/host.h"
+#include "core/kube/client.h"
+#include "core/kube/service_account_token.h"
+#include "core/model/ids.h"
+#include "core/profile/profile.h"
+#include "core/security/authenticator.h"
+#include "core/security/ca_server.h"
+#include "core/security/istiod_ca.h"
+#include "core/xds/stream.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::pilot {
+
+class DiscoveryServer;
+class GatewayResolver;
+class PushObserver;
+class Registries;
+
+struct IstiodOptions {
+  std::string name = "istiod";  // the pod's; names it in the trace
+  ClusterId cluster_id;
+  std::string system_namespace = "istio-system";
+  std::string revision;  // empty: the default revision
+  std::string domain_suffix = "cluster.local";
+  uint64_t seed = 0;
+  Profile profile;
+  bool external = false;                  // EXTERNAL_ISTIOD: serves remote clusters that name it
+  std::string mesh_config;                // YAML, when there is no ConfigMap `istio`
+  Duration debounce_after = 100ms;        // PILOT_DEBOUNCE_AFTER
+  Duration debounce_max = 10s;            // PILOT_DEBOUNCE_MAX
+  int push_throttle = 100;                // PILOT_PUSH_THROTTLE
+  int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
+  Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
+  Duration cacerts_mount_delay = 30s;     // IstiodCaOptions::mount_delay
+};
+
+// What istiod asks of the world around it. All must outlive it.
+struct IstiodSurroundings {
+  Host* host = nullptr;
+  kube::Client* config_cluster = nullptr;
+  kube::ClientFactory* remote_clusters = nullptr;
+  GatewayResolver* resolver = nullptr;  // may be null: host names of gateways stay unresolved
+  // TokenReview of a cluster that istiod may ask: its own, or one of its remote Secrets. Null for others. Istiod itself
+  // asks only for clusters that it knows.
+  std::function<kube::TokenReviewer*(std::string_view cluster)> token_reviewer;
+  PushObserver* observer = nullptr;  // may be null
+};
+
+class Istiod {
+ public:
+  Istiod(IstiodSurroundings surroundings, IstiodOptions options);
+  ~Istiod();
+  Istiod(const Istiod&) = delete;
+  Istiod& operator=(const Istiod&) = delete;
+
+  // Calls back once, later: OK when ready, or why it cannot start (a cacerts Secret that is none).
+  void Start(absl::AnyInvocable<void(absl::Status)> done);
+  bool Ready() const;
+  // Nothing is queued, debounced, pushed or under way: what will come next needs a new event (or an hour).
+  bool Idle() const;
+
+  // Port 15012, ADS. `peer` is authenticated first; a refusal closes the stream. `stream` must outlive the connection.
+  std::unique_ptr<AdsConnection> OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream);
+  // Port 15012, IstioCertificateService.
+  void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
+                         security::CaServer::Done done);
+  // Port 15017. `path`: "/inject", "/inject/cluster/cluster2/net/network2". `review` is an AdmissionReview; so is the
+  // answer.
+  void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
+
+  // For TLS on 15012 and 15017; null until the CA is there.
+  const security::ServingCertificate* serving_certificate() const;
+  const std::string& ca_bundle_pem() const;
+
+  DiscoveryServer& discovery();
+  Registries& registries();
+  const Registries& registries() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace wavetank::pilot
