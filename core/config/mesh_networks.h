@@ -14,17 +14,21 @@ namespace wavetank::config {
 struct MeshNetworks {
   struct Endpoint {
     std::string from_cidr, from_registry;  // one of them
+    friend bool operator==(const Endpoint&, const Endpoint&) = default;
   };
   struct Gateway {
     std::string address, registry_service_name;  // one of them
     uint32_t port = 0;
     std::string locality;
+    friend bool operator==(const Gateway&, const Gateway&) = default;
   };
   struct Network {
     std::vector<Endpoint> endpoints;
     std::vector<Gateway> gateways;
+    friend bool operator==(const Network&, const Network&) = default;
   };
   std::map<std::string, Network> networks;
+  friend bool operator==(const MeshNetworks&, const MeshNetworks&) = default;
 };
 
 // YAML as in key meshNetworks of the ConfigMap. One part that is invalid (a CIDR that is none, a gateway without

@@ -1,5 +1,5 @@
 // All Istio configuration that one istiod sees, parsed and in istiod's order
-// (istiod: pilot/pkg/model/config.go, ConfigStoreController; pilot/pkg/config/kube/crdclient).
+// (istiod: pilot/pkg/model/config.go, ConfigStoreController).
 #pragma once
 
 #include <functional>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,19 +35,26 @@ absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object);
 
 enum class ConfigEvent : uint8_t { kAdd, kUpdate, kDelete };
 
-// Called after the store has changed. `old` is null for kAdd; for kDelete `now` is the last state.
+// Called after the store has changed. `old` is null for kAdd; for kDelete `now` is the last state and `old` null.
 using ConfigHandler = std::function<void(ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now)>;
 
 class ConfigStore {
  public:
-  // Adds or replaces; handlers of the kind hear of it. An update that changes neither spec, labels nor annotations
-  // (istiod: needsPush of crdclient's update filter) still replaces, and still calls the handlers, as in 1.18.
+  // Adds or replaces, and tells the handlers of the kind, also when nothing but metadata or nothing at all differs: who
+  // pushes decides with NeedsPush.
   void Put(AnyConfigRef config);
   void Delete(Kind kind, std::string_view name, std::string_view ns);
 
+  // The two halves of the above, for who queues its events between its cache and its handlers, as crdclient does.
+  // The returned pointer inside is null when there was nothing.
+  AnyConfigRef Replace(AnyConfigRef config);
+  AnyConfigRef Erase(Kind kind, std::string_view name, std::string_view ns);
+  void Notify(ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now) const;
+
+  // Handlers live as long as the store, and are called in the order of their addition.
   void AddHandler(Kind kind, ConfigHandler handler);
 
-  // By creation time, then name, then namespace (istiod: sortConfigByCreationTime). Stable until the next change.
+  // By creation time, then "name.namespace" (istiod: sortConfigByCreationTime). Stable until the next change.
   const std::vector<DestinationRuleRef>& DestinationRules() const { return destination_rules_.Sorted(); }
   const std::vector<GatewayRef>& Gateways() const { return gateways_.Sorted(); }
   const std::vector<PeerAuthenticationRef>& PeerAuthentications() const { return peer_authentications_.Sorted(); }
@@ -68,6 +76,13 @@ class ConfigStore {
     mutable std::vector<TypedConfigRef<Spec>> sorted_;
     mutable bool dirty_ = false;
   };
+  Table<DestinationRule>& TableOf(const DestinationRuleRef&) { return destination_rules_; }
+  Table<Gateway>& TableOf(const GatewayRef&) { return gateways_; }
+  Table<PeerAuthentication>& TableOf(const PeerAuthenticationRef&) { return peer_authentications_; }
+  Table<ServiceEntry>& TableOf(const ServiceEntryRef&) { return service_entries_; }
+  Table<Sidecar>& TableOf(const SidecarRef&) { return sidecars_; }
+  Table<VirtualService>& TableOf(const VirtualServiceRef&) { return virtual_services_; }
+  Table<WorkloadEntry>& TableOf(const WorkloadEntryRef&) { return workload_entries_; }
 
   Table<DestinationRule> destination_rules_;
   Table<Gateway> gateways_;
@@ -78,5 +93,9 @@ class ConfigStore {
   Table<WorkloadEntry> workload_entries_;
   std::vector<ConfigHandler> handlers_[kKinds];
 };
+
+// An update is worth a push when its spec differs, or when a label or annotation of either version speaks of istio.io.
+// istiod: pilot/pkg/bootstrap, needsPush.
+bool NeedsPush(const AnyConfigRef& old, const AnyConfigRef& now);
 
 }  // namespace wavetank::config

@@ -52,6 +52,14 @@ inline constexpr ResourceKind kWorkloadEntry{"networking.istio.io", "v1alpha3", 
 inline constexpr ResourceKind kSidecar{"networking.istio.io", "v1alpha3", "Sidecar", "sidecars"};
 inline constexpr ResourceKind kPeerAuthentication{"security.istio.io", "v1beta1", "PeerAuthentication",
                                                   "peerauthentications"};
+inline constexpr ResourceKind kRequestAuthentication{"security.istio.io", "v1beta1", "RequestAuthentication",
+                                                     "requestauthentications"};
+inline constexpr ResourceKind kAuthorizationPolicy{"security.istio.io", "v1beta1", "AuthorizationPolicy",
+                                                   "authorizationpolicies"};
+inline constexpr ResourceKind kEnvoyFilter{"networking.istio.io", "v1alpha3", "EnvoyFilter", "envoyfilters"};
+inline constexpr ResourceKind kProxyConfig{"networking.istio.io", "v1beta1", "ProxyConfig", "proxyconfigs"};
+inline constexpr ResourceKind kTelemetry{"telemetry.istio.io", "v1alpha1", "Telemetry", "telemetries"};
+inline constexpr ResourceKind kWasmPlugin{"extensions.istio.io", "v1alpha1", "WasmPlugin", "wasmplugins"};
 }  // namespace kinds
 
 struct OwnerReference {

@@ -27,6 +27,8 @@ enum class ConfigKind : uint8_t {
   kAuthorizationPolicy,
   kEnvoyFilter,
   kTelemetry,
+  kProxyConfig,
+  kWasmPlugin,
   kSecret,
   kAddress,
   kService,
