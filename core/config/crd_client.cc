@@ -39,12 +39,13 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
       Push(ConfigKindOf(meta.kind), meta.name, meta.ns);
     });
   }
-  for (const auto& [resource, kind] : {std::pair(&kube::kinds::kRequestAuthentication, ConfigKind::kRequestAuthentication),
-                                       std::pair(&kube::kinds::kAuthorizationPolicy, ConfigKind::kAuthorizationPolicy),
-                                       std::pair(&kube::kinds::kEnvoyFilter, ConfigKind::kEnvoyFilter),
-                                       std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
-                                       std::pair(&kube::kinds::kTelemetry, ConfigKind::kTelemetry),
-                                       std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {
+  for (const auto& [resource, kind] :
+       {std::pair(&kube::kinds::kRequestAuthentication, ConfigKind::kRequestAuthentication),
+        std::pair(&kube::kinds::kAuthorizationPolicy, ConfigKind::kAuthorizationPolicy),
+        std::pair(&kube::kinds::kEnvoyFilter, ConfigKind::kEnvoyFilter),
+        std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
+        std::pair(&kube::kinds::kTelemetry, ConfigKind::kTelemetry),
+        std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {
     raw_.push_back(std::make_unique<RawKind>(RawKind{kind, {}}));
     Watch(*resource, -1, raw_.back().get());
   }
@@ -61,10 +62,9 @@ void CrdClient::Watch(const kube::ResourceKind& resource, int typed, RawKind* ra
     }
   };
   auto informer = std::make_unique<kube::Informer>(client_, host_, resource);
-  informer->AddHandler(
-      {.on_add = [on](const kube::ObjectRef& object) { on(object, false); },
-       .on_update = [on](const kube::ObjectRef&, const kube::ObjectRef& object) { on(object, false); },
-       .on_delete = [on](const kube::ObjectRef& object) { on(object, true); }});
+  informer->AddHandler({.on_add = [on](const kube::ObjectRef& object) { on(object, false); },
+                        .on_update = [on](const kube::ObjectRef&, const kube::ObjectRef& object) { on(object, false); },
+                        .on_delete = [on](const kube::ObjectRef& object) { on(object, true); }});
   informers_.push_back(std::move(informer));
 }
 

@@ -100,10 +100,9 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
   if (in.Has("outboundTrafficPolicy")) {
     OutboundTrafficPolicy policy;
     ProtoJson fields(*in.Find("outboundTrafficPolicy"), in.PathOf("outboundTrafficPolicy"), in.status());
-    fields.Enum(
-        "mode", policy.mode,
-        {{"REGISTRY_ONLY", OutboundTrafficPolicy::Mode::kRegistryOnly},
-         {"ALLOW_ANY", OutboundTrafficPolicy::Mode::kAllowAny}});
+    fields.Enum("mode", policy.mode,
+                {{"REGISTRY_ONLY", OutboundTrafficPolicy::Mode::kRegistryOnly},
+                 {"ALLOW_ANY", OutboundTrafficPolicy::Mode::kAllowAny}});
     out.outbound_traffic_policy = policy.mode;
   }
   in.Field("localityLbSetting", out.locality_lb_setting);
