@@ -28,6 +28,10 @@ std::string_view ConfigKindName(ConfigKind kind) {
       return "EnvoyFilter";
     case ConfigKind::kTelemetry:
       return "Telemetry";
+    case ConfigKind::kProxyConfig:
+      return "ProxyConfig";
+    case ConfigKind::kWasmPlugin:
+      return "WasmPlugin";
     case ConfigKind::kSecret:
       return "Secret";
     case ConfigKind::kAddress:
