@@ -77,4 +77,14 @@ std::vector<std::pair<std::string, const EndpointShards*>> EndpointIndex::Sorted
   return out;
 }
 
+size_t EndpointIndex::EndpointCount() const {
+  size_t count = 0;
+  for (const auto& [host, by_ns] : by_host_) {
+    for (const auto& [ns, entry] : by_ns) {
+      for (const auto& [shard, list] : entry->shards) count += list->size();
+    }
+  }
+  return count;
+}
+
 }  // namespace wavetank::pilot

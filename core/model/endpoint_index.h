@@ -54,6 +54,8 @@ class EndpointIndex {
   // By namespace, then host: for printing and digests. O(n log n).
   std::vector<std::pair<std::string, const EndpointShards*>> Sorted() const;  // key "<ns>/<host>"
 
+  size_t EndpointCount() const;  // of all services; O(services)
+
  private:
   absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<EndpointShards>>> by_host_;
   uint64_t version_ = 0;

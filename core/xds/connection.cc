@@ -1,0 +1,427 @@
+#include "core/xds/connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/security/authenticator.h"
+#include "core/xds/discovery_server.h"
+#include "core/xds/proxy_state.h"
+
+namespace wavetank::pilot {
+namespace {
+
+// By the protocol, or by istiod's own convention for its own types: no names means everything.
+bool IsWildcardType(XdsType type) { return type == XdsType::kCds || type == XdsType::kLds || type == XdsType::kNds; }
+
+std::vector<std::string> SortedUnique(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::set<std::string> Difference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::set<std::string> out;
+  std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(out, out.end()));
+  return out;
+}
+
+// What a delta request leaves subscribed. istiod: deltaWatchedResources.
+std::vector<std::string> DeltaNames(const std::vector<std::string>& before, const DeltaDiscoveryRequest& request) {
+  std::set<std::string> names(before.begin(), before.end());
+  names.insert(request.resource_names_subscribe.begin(), request.resource_names_subscribe.end());
+  for (const auto& [name, version] : request.initial_resource_versions) names.insert(name);
+  for (const std::string& name : request.resource_names_unsubscribe) names.erase(name);
+  names.erase("*");
+  return {names.begin(), names.end()};
+}
+
+Work GenerationWork(XdsType type, const GeneratedResources& generated, int64_t bytes) {
+  const auto resources = static_cast<int64_t>(generated.resources.size());
+  Work work{.kind = WorkKind::kGenerateRds, .units = resources, .extra = bytes};
+  switch (type) {
+    case XdsType::kCds:
+      work.kind = WorkKind::kGenerateCds;
+      break;
+    case XdsType::kEds:
+      work.kind = WorkKind::kGenerateEds;
+      work.extra = generated.endpoints;
+      break;
+    case XdsType::kLds:
+    case XdsType::kEcds:
+      work.kind = WorkKind::kGenerateLds;
+      break;
+    case XdsType::kSds:
+      work = {.kind = WorkKind::kGenerateSds, .units = resources};
+      break;
+    case XdsType::kRds:
+    case XdsType::kNds:
+      break;
+  }
+  work.cached = generated.cached > 0 && generated.cached * 2 >= resources;
+  return work;
+}
+
+int64_t Bytes(const std::vector<Resource>& resources) {
+  int64_t bytes = 0;
+  for (const Resource& resource : resources) bytes += static_cast<int64_t>(resource.bytes->size());
+  return bytes;
+}
+
+int64_t NameCount(const Connection::Request& request) {
+  if (const auto* sotw = std::get_if<DiscoveryRequest>(&request)) {
+    return static_cast<int64_t>(sotw->resource_names.size());
+  }
+  const auto& delta = std::get<DeltaDiscoveryRequest>(request);
+  return static_cast<int64_t>(delta.resource_names_subscribe.size() + delta.resource_names_unsubscribe.size());
+}
+
+}  // namespace
+
+Connection::Connection(DiscoveryServer& server, uint64_t number, Peer peer, AdsStream& stream)
+    : server_(&server), number_(number), peer_(std::move(peer)), stream_(stream), connected_at_(server.host().Now()) {}
+
+void Connection::Open() {
+  if (closed()) return;
+  if (server_->options().xds_auth && peer_.authenticated && peer_.identities.empty()) {
+    return Close(absl::UnauthenticatedError("authentication failure"));
+  }
+  open_ = true;
+  Next();
+}
+
+void Connection::Receive(Request request) {
+  if (closed()) return;
+  incoming_.push_back({std::move(request), server_->host().cause()});
+  Next();
+}
+
+void Connection::Push(PushRequestRef request) {
+  event_ = std::move(request);
+  if (closed()) return FinishPush();
+  Next();
+}
+
+void Connection::Close(const absl::Status& status) {
+  if (closed()) return;
+  const std::shared_ptr<Connection> self = shared_from_this();
+  stream_.Close(status);
+  HangUp();
+}
+
+void Connection::HangUp() {
+  if (closed()) return;
+  closed_ = true;
+  incoming_.clear();
+  server_->OnClosed(shared_from_this());
+  if (event_ != nullptr && !pushing_) FinishPush();
+}
+
+template <class Fn>
+void Connection::Work(const wavetank::Work& work, Fn fn) {
+  server_->host().Spend(work, [self = shared_from_this(), fn = std::move(fn)]() mutable {
+    if (self->server_ == nullptr) return;
+    if (self->closed_) {
+      if (self->pushing_) self->FinishPush();
+      return;
+    }
+    fn();
+  });
+}
+
+void Connection::Next() {
+  if (closed() || !open_ || busy_) return;
+  if (!incoming_.empty()) {
+    busy_ = true;
+    Incoming incoming = std::move(incoming_.front());
+    incoming_.pop_front();
+    const ScopedCause cause(server_->host(), incoming.cause);
+    Work({WorkKind::kReceiveRequest, NameCount(incoming.request)},
+         [this, request = std::move(incoming.request)]() mutable {
+           const bool delta = std::holds_alternative<DeltaDiscoveryRequest>(request);
+           const auto handle = [this](const Request& r) { std::visit([this](const auto& q) { Handle(q); }, r); };
+           if (!first_) {
+             if (delta != delta_) return Close(absl::InvalidArgumentError("a stream cannot change its protocol"));
+             return handle(request);
+           }
+           first_ = false;
+           delta_ = delta;
+           const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node.get(); }, request));
+           if (!status.ok()) return Close(status);
+           Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
+             initialized_ = true;
+             server_->OnInitialized(*this);
+             handle(request);
+           });
+         });
+  } else if (event_ != nullptr && initialized_) {
+    busy_ = true;
+    HandlePush();
+  }
+}
+
+void Connection::Idle() {
+  busy_ = false;
+  Next();
+}
+
+// istiod: initConnection.
+absl::Status Connection::Initialize(const Node* node) {
+  if (node == nullptr || node->id.empty()) return absl::InvalidArgumentError("missing node information");
+  absl::StatusOr<Proxy> proxy = ParseServiceNode(node->id, node->metadata);
+  if (!proxy.ok()) return proxy.status();
+  proxy_ = *std::move(proxy);
+  node_locality_ = node->locality;
+  last_push_ = server_->push_context();
+  if (peer_.authenticated && server_->options().xds_auth) {
+    const auto identity =
+        security::CheckConnectionIdentity(peer_.identities, proxy_.config_namespace, proxy_.metadata.service_account);
+    if (!identity.ok()) {
+      return absl::PermissionDeniedError(fmt::format("authorization failed: {}", Message(identity.status())));
+    }
+    proxy_.verified_identity = identity->ToString();
+  }
+  id_ = server_->NewConnectionId(proxy_.id);
+  trace_name_ = server_->ProxyTraceName(proxy_);
+  // Registered before its state is computed, so that no push context gets lost in between.
+  server_->OnConnected(shared_from_this());
+  ComputeProxyState(proxy_, *last_push_, nullptr, node_locality_);
+  return absl::OkStatus();
+}
+
+bool Connection::Rejected(XdsType type, const std::string& nonce, const std::optional<ErrorDetail>& error) {
+  if (!error) return false;
+  Trace(TraceKind::kXdsNack, type, error->code, 0, error->message);
+  if (const auto it = proxy_.watched_resources.find(type); it != proxy_.watched_resources.end()) {
+    it->second.nonce_nacked = nonce;
+  }
+  return true;
+}
+
+// A client that asks for clusters will warm them, and then needs an answer to its next request for endpoints even if
+// that looks like an ACK. istiod: warmingDependencies; envoy#13009.
+void Connection::ForceDependents(XdsType type) {
+  if (type != XdsType::kCds) return;
+  const auto it = proxy_.watched_resources.find(XdsType::kEds);
+  if (it != proxy_.watched_resources.end()) it->second.always_respond = true;
+}
+
+bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* delta) {
+  if (Rejected(request.type, request.response_nonce, request.error_detail)) return false;
+  if (request.resource_names.empty() && !IsWildcardType(request.type)) {
+    proxy_.watched_resources.erase(request.type);
+    return false;
+  }
+  std::vector<std::string> names = SortedUnique(request.resource_names);
+  const auto it = proxy_.watched_resources.find(request.type);
+  if (request.response_nonce.empty() || it == proxy_.watched_resources.end()) {
+    WatchedResource& watched = proxy_.watched_resources[request.type];
+    watched = {.type = request.type, .wildcard = names.empty(), .resource_names = std::move(names)};
+    ForceDependents(request.type);
+    return true;
+  }
+  WatchedResource& watched = it->second;
+  if (request.response_nonce != watched.nonce_sent) return false;  // stale
+  Trace(TraceKind::kXdsAck, request.type);
+  watched.nonce_acked = request.response_nonce;
+  const bool always_respond = std::exchange(watched.always_respond, false);
+  delta->subscribed = Difference(names, watched.resource_names);
+  delta->unsubscribed = Difference(watched.resource_names, names);
+  watched.resource_names = std::move(names);
+  return !delta->empty() || always_respond;
+}
+
+bool Connection::ShouldRespondDelta(const DeltaDiscoveryRequest& request) {
+  if (Rejected(request.type, request.response_nonce, request.error_detail)) return false;
+  const auto it = proxy_.watched_resources.find(request.type);
+  if (it == proxy_.watched_resources.end()) {
+    WatchedResource& watched = proxy_.watched_resources[request.type];
+    watched = {
+        .type = request.type,
+        .wildcard = request.resource_names_subscribe.empty() ||
+                    std::ranges::find(request.resource_names_subscribe, "*") != request.resource_names_subscribe.end(),
+        .resource_names = DeltaNames({}, request)};
+    ForceDependents(request.type);
+    return true;
+  }
+  WatchedResource& watched = it->second;
+  if (!request.response_nonce.empty()) {
+    if (request.response_nonce != watched.nonce_sent) return false;  // stale
+    Trace(TraceKind::kXdsAck, request.type);
+  }
+  std::vector<std::string> names = DeltaNames(watched.resource_names, request);
+  watched.nonce_acked = request.response_nonce;
+  const bool always_respond = std::exchange(watched.always_respond, false);
+  const bool changed = names != watched.resource_names;
+  watched.resource_names = std::move(names);
+  return changed || always_respond;
+}
+
+void Connection::Handle(const DiscoveryRequest& request) {
+  ResourceDelta delta;
+  if (!ShouldRespond(request, &delta)) return Idle();
+  Answer(request.type, std::move(delta));
+}
+
+void Connection::Handle(const DeltaDiscoveryRequest& request) {
+  if (!ShouldRespondDelta(request)) return Idle();
+  ResourceDelta delta;
+  delta.subscribed.insert(request.resource_names_subscribe.begin(), request.resource_names_subscribe.end());
+  for (const auto& [name, version] : request.initial_resource_versions) delta.subscribed.insert(name);
+  delta.unsubscribed.insert(request.resource_names_unsubscribe.begin(), request.resource_names_unsubscribe.end());
+  delta.subscribed.erase("*");
+  delta.unsubscribed.erase("*");
+  Answer(request.type, std::move(delta));
+}
+
+void Connection::Answer(XdsType type, ResourceDelta delta) {
+  auto request = std::make_shared<PushRequest>();
+  request->full = true;
+  request->push = last_push_;
+  request->reasons = Reason(TriggerReason::kProxyRequest);
+  request->cause = server_->host().cause();
+  // Not now: what is made from an old push context must not enter the cache as if it were new.
+  request->start = last_push_time_;
+  request->delta = std::move(delta);
+  // Pushes that did not touch the Sidecar scope left it at an older push context.
+  if (proxy_.sidecar_scope != nullptr && proxy_.sidecar_scope->version != last_push_->version()) {
+    ComputeProxyState(proxy_, *last_push_, request.get(), node_locality_);
+  }
+  PushXds(type, request, [this] { Idle(); });
+}
+
+void Connection::HandlePush() {
+  pushing_ = true;
+  const ScopedCause cause(server_->host(), event_->cause);
+  if (!event_->full) return PushAfterState();
+  ComputeProxyState(proxy_, *event_->push, event_.get(), node_locality_);
+  last_push_ = event_->push;
+  last_push_time_ = event_->start;
+  Work({WorkKind::kProxyState}, [this] { PushAfterState(); });
+}
+
+void Connection::PushAfterState() {
+  const bool skipped = !ProxyNeedsPush(proxy_, *event_);
+  server_->observer().OnPushEvent(proxy_, *event_, skipped);
+  if (skipped) {
+    server_->host().Emit({TraceKind::kPushSkipped, trace_name_, kNoName, 0, 0, {}});
+    // Not from inside the queue's own call.
+    return server_->host().Post([self = shared_from_this()] {
+      if (self->server_ != nullptr) self->FinishPush();
+    });
+  }
+  types_.clear();
+  for (const auto& [type, watched] : proxy_.watched_resources) types_.push_back(type);  // in push order
+  PushTypes(0);
+}
+
+void Connection::PushTypes(size_t index) {
+  if (index == types_.size()) {
+    server_->host().Emit({TraceKind::kPushDone, trace_name_, kNoName, 0, 0, {}});
+    return server_->host().Post([self = shared_from_this()] {
+      if (self->server_ != nullptr) self->FinishPush();
+    });
+  }
+  PushXds(types_[index], event_, [this, index] { PushTypes(index + 1); });
+}
+
+void Connection::FinishPush() {
+  event_ = nullptr;
+  pushing_ = false;
+  busy_ = false;
+  if (server_ == nullptr) return;
+  const std::shared_ptr<Connection> self = shared_from_this();
+  server_->OnPushDone(self);
+  Next();
+}
+
+void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback done) {
+  const auto it = proxy_.watched_resources.find(type);
+  Generator* const generator = server_->FindGenerator(type);
+  if (it == proxy_.watched_resources.end() || generator == nullptr) return done();
+  const WatchedResource* watched = &it->second;
+  WatchedResource filtered;
+  if (!request->delta.empty()) {
+    // A client that wants more gets what it did not have yet.
+    filtered.type = type;
+    filtered.resource_names.assign(request->delta.subscribed.begin(), request->delta.subscribed.end());
+    watched = &filtered;
+  }
+  GeneratedResources generated =
+      delta_ ? generator->GenerateDeltas(proxy_, *watched, *request) : generator->Generate(proxy_, *watched, *request);
+  if (!generated.send) return done();
+
+  std::vector<std::string> removed;
+  if (delta_) {
+    std::vector<std::string> names;
+    for (const Resource& resource : generated.resources) names.push_back(resource.name);
+    names = SortedUnique(std::move(names));
+    if (generated.used_delta) {
+      removed = SortedUnique(generated.removed);
+    } else if (request->full) {
+      const std::set<std::string> gone = Difference(watched->resource_names, names);
+      removed.assign(gone.begin(), gone.end());
+    }
+    // What the client holds, as far as istiod remembers it: the last push alone, even one of few resources, and never
+    // an answer to a request. So it forgets to remove things.
+    if (!request->IsRequest() && IsWildcardType(type)) it->second.resource_names = std::move(names);
+  }
+  const int64_t bytes = Bytes(generated.resources);
+  const wavetank::Work work = GenerationWork(type, generated, bytes);
+  Work(work, [this, type, request, bytes, generated = std::move(generated), removed = std::move(removed),
+              done = std::move(done)]() mutable {
+    Work({WorkKind::kSendResponse, bytes}, [this, type, request, generated = std::move(generated),
+                                            removed = std::move(removed), done = std::move(done)]() mutable {
+      if (delta_) {
+        SendDelta(type, request, std::move(generated), std::move(removed), request->push->version());
+      } else {
+        Send(type, request, std::move(generated), request->push->version());
+      }
+      done();
+    });
+  });
+}
+
+WatchedResource& Connection::Sent(XdsType type, const std::string& nonce, const std::string& version) {
+  WatchedResource& watched = proxy_.watched_resources[type];
+  watched.type = type;
+  watched.nonce_sent = nonce;
+  watched.version_sent = version;
+  return watched;
+}
+
+void Connection::Send(XdsType type, const PushRequestRef& request, GeneratedResources generated, std::string version) {
+  auto response = std::make_shared<DiscoveryResponse>();
+  response->type = type;
+  response->nonce = server_->NewNonce();
+  response->bytes = Bytes(generated.resources);
+  response->resources = std::move(generated.resources);
+  response->version_info = std::move(version);
+  const WatchedResource& watched = Sent(type, response->nonce, response->version_info);
+  Trace(TraceKind::kXdsSent, type, static_cast<int64_t>(response->resources.size()), response->bytes);
+  server_->observer().OnResponse(proxy_, *request, watched, *response);
+  stream_.Send(std::move(response));
+}
+
+void Connection::SendDelta(XdsType type, const PushRequestRef& request, GeneratedResources generated,
+                           std::vector<std::string> removed, std::string version) {
+  auto response = std::make_shared<DeltaDiscoveryResponse>();
+  response->type = type;
+  response->nonce = server_->NewNonce();
+  response->bytes = Bytes(generated.resources);
+  response->resources = std::move(generated.resources);
+  response->removed_resources = std::move(removed);
+  response->system_version_info = std::move(version);
+  const WatchedResource& watched = Sent(type, response->nonce, response->system_version_info);
+  Trace(TraceKind::kXdsSent, type, static_cast<int64_t>(response->resources.size()), response->bytes);
+  server_->observer().OnDeltaResponse(proxy_, *request, watched, *response);
+  stream_.SendDelta(std::move(response));
+}
+
+void Connection::Trace(TraceKind kind, XdsType type, int64_t a, int64_t b, std::string_view detail) {
+  server_->host().Emit({kind, trace_name_, server_->TypeTraceName(type), a, b, detail});
+}
+
+}  // namespace wavetank::pilot

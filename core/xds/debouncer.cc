@@ -1,0 +1,54 @@
+#include "core/xds/debouncer.h"
+
+#include <utility>
+
+namespace wavetank::pilot {
+
+void Debouncer::Add(PushRequest request) {
+  ++inbound_;
+  if (request.reasons == 0) request.reasons = Reason(TriggerReason::kUnknown);
+  if (!options_.debounce_eds && !request.full) return Start(std::move(request), 1, false);
+  last_ = host_.Now();
+  if (events_ == 0) {
+    SetTimer(options_.after);
+    start_ = last_;
+  }
+  ++events_;
+  if (pending_) {
+    pending_->Merge(std::move(request), host_);
+  } else {
+    pending_ = std::move(request);
+  }
+}
+
+void Debouncer::SetTimer(Duration delay) {
+  host_.Cancel(timer_);
+  timer_ = host_.RunAfter(delay, [this] {
+    timer_ = kNoTimer;
+    if (free_) MaybePush();
+  });
+}
+
+void Debouncer::MaybePush() {
+  const Duration since_first = host_.Now() - start_, quiet = host_.Now() - last_;
+  if (since_first < options_.max && quiet < options_.after) return SetTimer(options_.after - quiet);
+  if (!pending_) return;
+  free_ = false;
+  PushRequest request = *std::move(pending_);
+  pending_.reset();
+  Start(std::move(request), std::exchange(events_, 0), true);
+}
+
+void Debouncer::Start(PushRequest request, int events, bool debounced) {
+  request.events = events;
+  const ScopedCause cause(host_, request.cause);
+  push_(std::move(request), [this, events, debounced, alive = std::weak_ptr<char>(alive_)] {
+    if (alive.expired()) return;
+    committed_ += static_cast<uint64_t>(events);
+    if (!debounced) return;
+    free_ = true;
+    MaybePush();
+  });
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,271 @@
+#include "core/xds/discovery_server.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/base/random.h"
+#include "core/config/mesh_config.h"
+#include "core/kube/time_format.h"
+
+namespace wavetank::pilot {
+
+// The client's end of a stream.
+class DiscoveryServer::Handle final : public AdsConnection {
+ public:
+  explicit Handle(ConnectionRef connection) : connection_(std::move(connection)) {}
+  ~Handle() override { connection_->HangUp(); }
+  void OnRequest(DiscoveryRequest request) override { connection_->Receive(std::move(request)); }
+  void OnDeltaRequest(DeltaDiscoveryRequest request) override { connection_->Receive(std::move(request)); }
+
+ private:
+  ConnectionRef connection_;
+};
+
+DiscoveryServer::DiscoveryServer(Host& host, EnvironmentSource environment, Options options)
+    : host_(host),
+      environment_(std::move(environment)),
+      options_(std::move(options)),
+      trace_name_(host.Intern(options_.name)),
+      cache_(options_.cache),
+      debouncer_(host, options_.debounce,
+                 [this](PushRequest request, Callback done) { Push(std::move(request), std::move(done)); }),
+      queue_(host),
+      limiter_(options_.requests_per_second),
+      nonce_prefix_(fmt::format("{:016x}", HashName(options_.name))) {
+  for (int i = 0; i < kXdsTypes; ++i) {
+    type_names_[static_cast<size_t>(i)] = host.Intern(ShortTypeName(static_cast<XdsType>(i)));
+  }
+}
+
+DiscoveryServer::~DiscoveryServer() {
+  for (const auto& [number, connection] : streams_) connection->Detach();
+}
+
+void DiscoveryServer::Shutdown(const absl::Status& status) {
+  shut_down_ = true;
+  const std::map<uint64_t, ConnectionRef> streams = streams_;
+  for (const auto& [number, connection] : streams) connection->Close(status);
+}
+
+std::unique_ptr<AdsConnection> DiscoveryServer::Connect(Peer peer, AdsStream& stream) {
+  const uint64_t number = next_stream_++;
+  const NameId address = host_.Intern(peer.address);
+  auto connection = std::make_shared<Connection>(*this, number, std::move(peer), stream);
+  streams_.emplace(number, connection);
+  const auto later = [&](Duration delay, auto fn) {
+    host_.RunAfter(delay, [connection, fn = std::move(fn), alive = std::weak_ptr<char>(alive_)] {
+      if (!alive.expired()) fn(*connection);
+    });
+  };
+  if (!ready_ || shut_down_) {
+    later(Duration::zero(),
+          [](Connection& c) { c.Close(absl::UnavailableError("server is not ready to serve discovery information")); });
+  } else if (const auto wait = limiter_.Reserve(host_.Now(), options_.request_patience)) {
+    later(*wait, [](Connection& c) { c.Open(); });
+  } else {
+    host_.Emit({TraceKind::kXdsRejected, trace_name_, address, 0, 0, {}});
+    later(Duration::zero(), [](Connection& c) {
+      c.Close(
+          absl::ResourceExhaustedError("request rate limit exceeded: rate: Wait(n=1) would exceed context deadline"));
+    });
+  }
+  return std::make_unique<Handle>(std::move(connection));
+}
+
+// Events.
+
+void DiscoveryServer::ClearCacheOf(std::string_view hostname, std::string_view ns) {
+  cache_.Clear({{ConfigKind::kServiceEntry, std::string(hostname), std::string(ns)}}, host_.Now());
+}
+
+EndpointIndex::PushType DiscoveryServer::UpdateEndpoints(const ShardKey& shard, std::string_view hostname,
+                                                         std::string_view ns, EndpointList endpoints) {
+  const auto push = endpoints_.UpdateServiceEndpoints(shard, hostname, ns, std::move(endpoints));
+  // Already now: a request that is answered before the push sees the new endpoints.
+  ClearCacheOf(hostname, ns);
+  return push;
+}
+
+void DiscoveryServer::EdsUpdate(const ShardKey& shard, std::string_view hostname, std::string_view ns,
+                                EndpointList endpoints) {
+  const auto push = UpdateEndpoints(shard, hostname, ns, std::move(endpoints));
+  if (push == EndpointIndex::PushType::kNone) return;
+  PushRequest request;
+  request.full = push == EndpointIndex::PushType::kFull;
+  request.configs_updated.insert({ConfigKind::kServiceEntry, std::string(hostname), std::string(ns)});
+  request.reasons = Reason(TriggerReason::kEndpoint);
+  ConfigUpdate(std::move(request));
+}
+
+void DiscoveryServer::EdsCacheUpdate(const ShardKey& shard, std::string_view hostname, std::string_view ns,
+                                     EndpointList endpoints) {
+  UpdateEndpoints(shard, hostname, ns, std::move(endpoints));
+}
+
+void DiscoveryServer::SvcUpdate(const ShardKey& shard, std::string_view hostname, std::string_view ns, Event event) {
+  if (event != Event::kDelete) return;
+  endpoints_.DeleteServiceShard(shard, hostname, ns, false);
+  ClearCacheOf(hostname, ns);
+}
+
+void DiscoveryServer::RemoveShard(const ShardKey& shard) {
+  endpoints_.DeleteShard(shard);
+  cache_.ClearAll(host_.Now());
+}
+
+void DiscoveryServer::ConfigUpdate(PushRequest request) {
+  if (request.HasConfigsOfKind(ConfigKind::kAddress)) cache_.ClearAll(host_.Now());
+  request.cause = host_.MergeCauses(request.cause, host_.cause());
+  NameId key = kNoName;
+  if (!request.configs_updated.empty()) {
+    const ConfigKey& first = *request.configs_updated.begin();
+    key = host_.Intern(fmt::format("{}/{}/{}", ConfigKindName(first.kind), first.ns, first.name));
+  }
+  host_.Emit({TraceKind::kConfigUpdate, trace_name_, key, request.full ? 1 : 0, 0, {}});
+  debouncer_.Add(std::move(request));
+}
+
+void DiscoveryServer::ProxyUpdate(const ClusterId& cluster, std::string_view ip) {
+  for (const auto& [number, connection] : clients_) {
+    const Proxy& proxy = connection->proxy();
+    if (!connection->initialized() || proxy.cluster() != cluster || proxy.ip_addresses.front() != ip) continue;
+    auto request = std::make_shared<PushRequest>();
+    request->full = true;
+    request->push = push_context();
+    request->start = host_.Now();
+    request->reasons = Reason(TriggerReason::kProxy);
+    request->cause = host_.cause();
+    Enqueue(connection, request);
+    break;
+  }
+  SendPushes();
+}
+
+// Pushes.
+
+Environment DiscoveryServer::CurrentEnvironment() {
+  Environment environment = environment_();
+  environment.endpoints = &endpoints_;
+  return environment;
+}
+
+const PushContextRef& DiscoveryServer::push_context() {
+  if (push_context_ == nullptr) {
+    PushRequest everything;
+    everything.full = true;
+    push_context_ = PushContext::Create(CurrentEnvironment(), nullptr, everything, "");
+  }
+  return push_context_;
+}
+
+void DiscoveryServer::DropCache(const PushRequest& request) {
+  if (request.configs_updated.empty()) {
+    cache_.ClearAll(host_.Now());
+  } else {
+    cache_.Clear(request.configs_updated, host_.Now());
+  }
+}
+
+void DiscoveryServer::Push(PushRequest request, Callback done) {
+  observer().OnPush(request);
+  host_.Emit({TraceKind::kDebounced, trace_name_, kNoName, request.events, request.full ? 1 : 0, {}});
+  if (!request.full) {
+    request.push = push_context();
+    DropCache(request);
+    return StartPush(std::move(request), std::move(done));
+  }
+  const uint64_t number = ++pushes_;
+  const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(host_.Now().time_since_epoch()).count();
+  const PushContextRef made =
+      PushContext::Create(CurrentEnvironment(), push_context_.get(), request,
+                          fmt::format("{}/{}", kube::FormatRfc3339(kWorldEpochUnixSeconds + seconds), number));
+  const Work work{WorkKind::kPushContextInit, static_cast<int64_t>(made->GetAllServices().size()),
+                  static_cast<int64_t>(endpoints_.EndpointCount())};
+  host_.Spend(work, [this, number, made, request = std::move(request), done = std::move(done),
+                     alive = std::weak_ptr<char>(alive_)]() mutable {
+    if (alive.expired()) return;
+    push_context_ = made;
+    DropCache(request);
+    host_.Emit({TraceKind::kPushContextReady, trace_name_, kNoName, static_cast<int64_t>(number), 0, {}});
+    request.push = made;
+    StartPush(std::move(request), std::move(done));
+  });
+}
+
+void DiscoveryServer::StartPush(PushRequest request, Callback done) {
+  host_.Spend(
+      {WorkKind::kPushStart, static_cast<int64_t>(clients_.size())},
+      [this, request = std::move(request), done = std::move(done), alive = std::weak_ptr<char>(alive_)]() mutable {
+        if (alive.expired()) return;
+        request.start = host_.Now();
+        const auto shared = std::make_shared<const PushRequest>(std::move(request));
+        for (const auto& [number, connection] : clients_) Enqueue(connection, shared);
+        done();
+        SendPushes();
+      });
+}
+
+void DiscoveryServer::Enqueue(const ConnectionRef& connection, const PushRequestRef& request) {
+  host_.Emit({TraceKind::kPushQueued, connection->trace_name(), kNoName, 0, 0, {}});
+  queue_.Enqueue(connection, request);
+}
+
+void DiscoveryServer::SendPushes() {
+  if (sending_) return;
+  sending_ = true;
+  while (in_flight_ < options_.push_throttle && !queue_.empty()) {
+    auto [connection, request] = queue_.Dequeue();
+    ++in_flight_;
+    const ScopedCause cause(host_, request->cause);
+    host_.Emit({TraceKind::kPushDequeued,
+                connection->trace_name(),
+                kNoName,
+                (host_.Now() - connection->slot.queued).count(),
+                0,
+                {}});
+    connection->Push(std::move(request));
+  }
+  sending_ = false;
+}
+
+void DiscoveryServer::OnPushDone(const ConnectionRef& connection) {
+  --in_flight_;
+  queue_.MarkDone(connection);
+  SendPushes();
+}
+
+// Connections.
+
+std::string DiscoveryServer::NewConnectionId(std::string_view proxy_id) {
+  return fmt::format("{}-{}", proxy_id, next_connection_++);
+}
+
+std::string DiscoveryServer::NewNonce() { return fmt::format("{}-{}", nonce_prefix_, next_nonce_++); }
+
+NameId DiscoveryServer::ProxyTraceName(const Proxy& proxy) {
+  if (options_.proxy_name) return host_.Intern(options_.proxy_name(proxy));
+  return host_.Intern(fmt::format("{}@{}", proxy.id, proxy.cluster().str()));
+}
+
+void DiscoveryServer::OnConnected(const ConnectionRef& connection) {
+  clients_.emplace(connection->number(), connection);
+}
+
+void DiscoveryServer::OnInitialized(const Connection& connection) {
+  host_.Emit({TraceKind::kXdsConnected, connection.trace_name(), trace_name_, 0, 0, connection.id()});
+}
+
+void DiscoveryServer::OnClosed(const ConnectionRef& connection) {
+  streams_.erase(connection->number());
+  if (clients_.erase(connection->number()) == 0) return;
+  host_.Emit({TraceKind::kXdsDisconnected, connection->trace_name(), trace_name_, 0, 0, connection->id()});
+}
+
+std::vector<const Connection*> DiscoveryServer::Clients() const {
+  std::vector<const Connection*> out;
+  for (const auto& [number, connection] : clients_) out.push_back(connection.get());
+  return out;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,108 @@
+#include "core/xds/proxy_state.h"
+
+#include <string_view>
+
+namespace wavetank::pilot {
+namespace {
+
+ProxyLocality ParseLocality(std::string_view label) {
+  ProxyLocality out;
+  for (std::string* part : {&out.region, &out.zone, &out.sub_zone}) {
+    const size_t slash = label.find('/');
+    *part = label.substr(0, slash);
+    if (slash == std::string_view::npos) break;
+    label.remove_prefix(slash + 1);
+  }
+  return out;
+}
+
+// istiod: setTopologyLabels.
+void SetTopology(Proxy& proxy, const ProxyLocality& node_locality) {
+  static constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
+  std::string_view label;
+  if (!proxy.service_instances.empty()) {
+    // All instances have the proxy's address, so any of them will do.
+    label = proxy.service_instances.front().endpoint.p().locality.label;
+  } else if (const auto it = proxy.labels.find("istio-locality"); it != proxy.labels.end()) {
+    label = it->second;
+  }
+  proxy.locality = label.empty() ? node_locality : ParseLocality(label);
+
+  std::string node = proxy.metadata.node_name;
+  if (node.empty()) {
+    if (const auto it = proxy.labels.find(kHostnameLabel); it != proxy.labels.end()) node = it->second;
+  }
+  // Through its text, since that is cut at the first part that is missing.
+  const ProxyLocality locality = ParseLocality(proxy.locality.Label());
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) proxy.labels.insert_or_assign(std::string(name), value);
+  };
+  add("topology.kubernetes.io/region", locality.region);
+  add("topology.kubernetes.io/zone", locality.zone);
+  add("topology.istio.io/subzone", locality.sub_zone);
+  add("topology.istio.io/cluster", proxy.metadata.cluster_id.str());
+  add(kHostnameLabel, node);
+  add("topology.istio.io/network", proxy.metadata.network.str());
+}
+
+bool DependsOn(const Proxy& proxy, const ConfigKey& key) {
+  if (proxy.IsRouter()) {
+    if (key.kind == ConfigKind::kSidecar) return false;
+    if (key.kind != ConfigKind::kServiceEntry) return true;
+    // A gateway sees all services that are exported to it; one that it sees neither now nor before is none of its.
+    const auto sees = [&](const SidecarScope* scope) {
+      return scope != nullptr && scope->GetService(key.name) != nullptr;
+    };
+    return sees(proxy.sidecar_scope.get()) || sees(proxy.prev_sidecar_scope.get());
+  }
+  if (key.kind == ConfigKind::kGateway) return false;
+  const auto depends = [&](const SidecarScope* scope) { return scope != nullptr && scope->DependsOnConfig(key); };
+  return depends(proxy.sidecar_scope.get()) || depends(proxy.prev_sidecar_scope.get());
+}
+
+}  // namespace
+
+void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest* request,
+                       const ProxyLocality& node_locality) {
+  const ServiceDiscovery& discovery = *push.env().discovery;
+  SetServiceInstances(proxy, discovery);
+  if (request == nullptr || request->IsProxyUpdate()) {
+    SetWorkloadLabels(proxy, discovery);
+    SetTopology(proxy, node_locality);
+  }
+  bool sidecar = request == nullptr || request->configs_updated.empty();
+  bool gateway = sidecar;
+  if (request != nullptr) {
+    for (const ConfigKey& key : request->configs_updated) {
+      switch (key.kind) {
+        case ConfigKind::kServiceEntry:
+        case ConfigKind::kDestinationRule:
+        case ConfigKind::kVirtualService:
+        case ConfigKind::kSidecar:
+          sidecar = true;
+          break;
+        case ConfigKind::kGateway:
+          gateway = true;
+          break;
+        default:
+          break;
+      }
+    }
+  }
+  if (sidecar) SetSidecarScope(proxy, push);
+  if (gateway && proxy.IsRouter()) SetGatewaysForProxy(proxy, push);
+  proxy.last_push_version = push.version();
+}
+
+bool ProxyNeedsPush(const Proxy& proxy, const PushRequest& request) {
+  if (request.configs_updated.empty()) return true;
+  for (const ConfigKey& key : request.configs_updated) {
+    if (DependsOn(proxy, key)) return true;
+  }
+  // Its own service, which its Sidecar may not import.
+  if (proxy.service_instances.empty()) return false;
+  const Service& own = *proxy.service_instances.front().service;
+  return request.configs_updated.contains({ConfigKind::kServiceEntry, own.hostname, own.attributes.ns});
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,81 @@
+// Connections that wait for a push, each once: what comes for one that already waits, or that is being pushed to, is
+// merged (istiod: pilot/pkg/xds/pushqueue.go).
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "core/base/host.h"
+#include "core/model/push_request.h"
+
+namespace wavetank::pilot {
+
+// Shared by all connections that got the same request; merging makes a copy.
+using PushRequestRef = std::shared_ptr<const PushRequest>;
+
+// What the queue keeps with a connection.
+struct PushQueueSlot {
+  PushRequestRef pending;     // waits in the queue
+  bool processing = false;    // was dequeued and is not done
+  PushRequestRef while_busy;  // came meanwhile
+  Time queued{};
+};
+
+template <class Client>  // has member `slot` of type PushQueueSlot
+class PushQueue {
+ public:
+  explicit PushQueue(Host& host) : host_(host) {}
+
+  void Enqueue(const std::shared_ptr<Client>& client, const PushRequestRef& request) {
+    PushQueueSlot& slot = client->slot;
+    if (slot.processing) {
+      slot.while_busy = Merged(slot.while_busy, request);
+    } else if (slot.pending != nullptr) {
+      slot.pending = Merged(slot.pending, request);
+    } else {
+      Append(client, request);
+    }
+  }
+
+  bool empty() const { return queue_.empty(); }
+  size_t size() const { return queue_.size(); }
+
+  struct Item {
+    std::shared_ptr<Client> client;
+    PushRequestRef request;
+  };
+  // The queue must not be empty. MarkDone is owed for the client.
+  Item Dequeue() {
+    Item item{std::move(queue_.front()), nullptr};
+    queue_.pop_front();
+    item.request = std::move(item.client->slot.pending);
+    item.client->slot.pending = nullptr;
+    item.client->slot.processing = true;
+    return item;
+  }
+
+  void MarkDone(const std::shared_ptr<Client>& client) {
+    client->slot.processing = false;
+    if (client->slot.while_busy != nullptr) Append(client, std::move(client->slot.while_busy));
+    client->slot.while_busy = nullptr;
+  }
+
+ private:
+  void Append(const std::shared_ptr<Client>& client, PushRequestRef request) {
+    client->slot.pending = std::move(request);
+    client->slot.queued = host_.Now();
+    queue_.push_back(client);
+  }
+  PushRequestRef Merged(const PushRequestRef& older, const PushRequestRef& newer) {
+    if (older == nullptr) return newer;
+    auto merged = std::make_shared<PushRequest>(*older);
+    merged->Merge(*newer, host_);
+    merged->push = newer->push;
+    return merged;
+  }
+
+  Host& host_;
+  std::deque<std::shared_ptr<Client>> queue_;
+};
+
+}  // namespace wavetank::pilot
