@@ -80,6 +80,11 @@ class Writer {
     });
   }
 
+  // Opens a message field whose encoded length is known: the caller appends exactly that much.
+  void Header(int field, size_t length) {
+    Tag(field, 2);
+    RawVarint(length);
+  }
   // Fields of the current message, encoded before.
   void Append(std::string_view encoded) { out_->append(encoded); }
 
