@@ -128,8 +128,8 @@ std::string LoadAssignment::Encode(std::string_view cluster_name) const {
 std::string EncodeEndpointMetadata(const EndpointMetadata& m) {
   const std::string_view name =
       FirstLabel(m.labels, {"service.istio.io/canonical-name", "app.kubernetes.io/name", "app"}, m.workload_name);
-  std::string_view revision = FirstLabel(
-      m.labels, {"service.istio.io/canonical-revision", "app.kubernetes.io/version", "version"}, "latest");
+  std::string_view revision =
+      FirstLabel(m.labels, {"service.istio.io/canonical-revision", "app.kubernetes.io/version", "version"}, "latest");
   if (revision == "latest") revision = {};
   std::string workload;
   for (std::string_view part : {m.workload_name, m.ns, name, revision}) workload.append(part).push_back(';');

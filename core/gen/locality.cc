@@ -14,8 +14,7 @@ void CloseGaps(std::vector<LocalityLbEndpoints>& localities) {
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
   for (LocalityLbEndpoints& group : localities) {
-    group.priority =
-        static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), group.priority) - used.begin());
+    group.priority = static_cast<uint32_t>(std::lower_bound(used.begin(), used.end(), group.priority) - used.begin());
   }
 }
 

@@ -19,8 +19,9 @@ struct Locality {
   friend auto operator<=>(const Locality&, const Locality&) = default;
 };
 
-// istiod: HealthStatus; the numbers are those of the golden files' shards.json minus their zero.
-enum class HealthStatus : uint8_t { kHealthy, kUnhealthy, kDraining };
+// istiod: HealthStatus, with Envoy's numbers. Endpoints of ServiceEntries and WorkloadEntries are kUnknown, which Envoy
+// takes for healthy; those of Kubernetes Services are not.
+enum class HealthStatus : uint8_t { kUnknown, kHealthy, kUnhealthy, kDraining };
 
 inline constexpr std::string_view kDisabledTlsMode = "disabled";
 inline constexpr std::string_view kMutualTlsMode = "istio";
@@ -44,7 +45,7 @@ struct IstioEndpoint {
   std::string address;  // IP, host name of a DNS ServiceEntry endpoint, or "unix://path"
   uint32_t endpoint_port = 0;
   uint32_t lb_weight = 0;  // 0: not set
-  HealthStatus health = HealthStatus::kHealthy;
+  HealthStatus health = HealthStatus::kUnknown;
   std::shared_ptr<const EndpointProfile> profile;
 
   const EndpointProfile& p() const { return *profile; }

@@ -1,0 +1,410 @@
+#include "core/gen/load_assignment_builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/gen/locality.h"
+#include "core/gen/mtls_checker.h"
+#include "core/model/endpoint_index.h"
+#include "core/model/environment.h"
+#include "core/model/proxy.h"
+#include "core/model/push_context.h"
+#include "core/profile/profile.h"
+
+namespace wavetank::pilot {
+namespace {
+
+constexpr std::string_view kPersistentSessionLabel = "istio.io/persistent-session";
+constexpr std::string_view kDrainingLabel = "istio.io/draining";
+constexpr std::string_view kNodeNameLabel = "kubernetes.io/hostname";
+constexpr std::string_view kUnixPrefix = "unix://";
+
+bool HasLabel(const Labels& labels, std::string_view name) {
+  const auto it = labels.find(name);
+  return it != labels.end() && !it->second.empty();
+}
+
+// istiod: scaleEndpointLBWeight; never beyond uint32.
+uint32_t ScaleWeight(uint32_t weight, uint32_t factor) {
+  if (weight == 0) return factor;
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  return weight < kMax / factor ? weight * factor : kMax;
+}
+
+// What names an endpoint for the mTLS filter: two endpoints of one address count as one there.
+using HostKey = std::pair<std::string_view, uint32_t>;
+HostKey HostOf(std::string_view address, uint32_t port) {
+  if (port == 0 && address.starts_with(kUnixPrefix)) address.remove_prefix(kUnixPrefix.size());
+  return {address, port};
+}
+
+struct ByAddress {
+  bool operator()(const NetworkGateway* a, const NetworkGateway* b) const {
+    return std::tie(a->addr, a->port, a->network, a->cluster) < std::tie(b->addr, b->port, b->network, b->cluster);
+  }
+};
+// A gateway's share of the weight of what is behind it; sums wrap.
+using GatewayWeights = std::map<const NetworkGateway*, uint32_t, ByAddress>;
+
+}  // namespace
+
+std::string_view NodeNameOf(const Proxy& proxy) {
+  if (!proxy.metadata.node_name.empty()) return proxy.metadata.node_name;
+  const auto it = proxy.labels.find(kNodeNameLabel);
+  return it == proxy.labels.end() ? std::string_view() : std::string_view(it->second);
+}
+
+LoadAssignmentBuilder::LoadAssignmentBuilder(std::string_view cluster_name, const Proxy& proxy, const PushContext& push)
+    : cluster_name_(cluster_name),
+      proxy_(proxy),
+      push_(push),
+      sni_dnat_(cluster_name.starts_with("outbound_.") || cluster_name.starts_with("inbound_.")) {
+  if (const auto key = ParseSubsetKey(cluster_name)) {
+    subset_ = key->subset;
+    hostname_ = key->hostname;
+    port_ = key->port;
+  }
+  service_ = push.ServiceForHostname(proxy, hostname_);
+  if (service_ == nullptr) return;
+  cluster_local_ = push.IsClusterLocal(*service_);
+  if (proxy.sidecar_scope != nullptr) {
+    rule_ref_ = proxy.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy, service_->hostname);
+  }
+  if (rule_ref_ != nullptr && rule_ref_->rule != nullptr) rule_ = &rule_ref_->rule->spec;
+  const EffectivePolicy policy = PolicyFor(rule_, subset_, port_);
+  const auto& mesh = push.mesh().locality_lb_setting;
+  outlier_detection_ = policy.outlier_detection != nullptr;
+  locality_lb_ = EffectiveLocalityLb(mesh ? &*mesh : nullptr, LocalityLbOf(policy.load_balancer));
+}
+
+void LoadAssignmentBuilder::AppendKey(std::string& key) const {
+  const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
+  add(cluster_name_);
+  add(proxy_.metadata.network.str());
+  add(proxy_.metadata.cluster_id.str());
+  key.push_back(proxy_.IsRouter() ? 'r' : 's');
+  key.push_back(cluster_local_ ? 'l' : 'm');
+  add(proxy_.locality.region);
+  add(proxy_.locality.zone);
+  add(proxy_.locality.sub_zone);
+  if (UsesFailoverPriority(locality_lb_, outlier_detection_)) {
+    for (const std::string& entry : locality_lb_->failover_priority) {
+      const auto it = proxy_.labels.find(entry.substr(0, entry.find('=')));
+      add(it == proxy_.labels.end() ? std::string_view() : std::string_view(it->second));
+    }
+    key.push_back(proxy_.labels.empty() ? '0' : '1');
+  }
+  if (service_ != nullptr && service_->attributes.node_local) add(NodeNameOf(proxy_));
+  add(push_.authn().version());
+  if (rule_ref_ != nullptr) {
+    for (const ConfigKey& from : rule_ref_->from) {
+      key.append(from.name).push_back('/');
+      add(from.ns);
+    }
+  }
+  if (service_ != nullptr) add(service_->attributes.ns);
+  if (!proxy_.metadata.requested_network_view.empty()) {
+    std::set<std::string_view> networks(proxy_.metadata.requested_network_view.begin(),
+                                        proxy_.metadata.requested_network_view.end());
+    for (std::string_view network : networks) add(network);
+  }
+}
+
+std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
+  std::vector<ConfigKey> out;
+  if (rule_ref_ != nullptr) out = rule_ref_->from;
+  if (service_ != nullptr) out.push_back({ConfigKind::kServiceEntry, service_->hostname, service_->attributes.ns});
+  return out;
+}
+
+// One assignment in the making.
+class LoadAssignmentBuilder::Grouping {
+ public:
+  Grouping(const LoadAssignmentBuilder& builder, const Port& port)
+      : b_(builder),
+        port_name_(port.name),
+        mtls_(builder.push_, builder.port_, builder.rule_),
+        networks_(builder.push_.networks()),
+        split_horizon_(networks_.IsMultiNetworkEnabled()),
+        scale_(split_horizon_ ? networks_.LbWeightScaleFactor() : 1),
+        keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)) {
+    const config::Subset* subset = b_.subset_.empty() ? nullptr : FindSubset(b_.rule_, b_.subset_);
+    if (subset != nullptr) subset_labels_ = &subset->labels;
+  }
+
+  LoadAssignment Run(const EndpointShards& shards, int64_t* looked_at) {
+    std::vector<const EndpointList*> lists;
+    for (const auto& [key, list] : shards.shards) {
+      const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
+      if (same_cluster_only && key.cluster != b_.proxy_.metadata.cluster_id) continue;
+      if (list != nullptr && !list->empty()) lists.push_back(list.get());
+    }
+    // Twice over the endpoints: first to learn the groups and whether some but not all lack mTLS, then to fill them.
+    for (const EndpointList* list : lists) {
+      for (const IstioEndpoint& e : *list) {
+        if (const Decision* d = Decide(e)) {
+          ++groups_[d->group].expected;
+          (d->mtls_disabled ? some_disabled_ : some_enabled_) = true;
+        }
+      }
+      if (looked_at != nullptr) *looked_at += static_cast<int64_t>(list->size());
+    }
+    by_address_ = some_disabled_ && (some_enabled_ || b_.sni_dnat_);
+    if (by_address_) CollectDisabled(lists);
+    for (Group& group : groups_) group.result.endpoints.reserve(group.expected);
+    for (const EndpointList* list : lists) {
+      for (const IstioEndpoint& e : *list) {
+        if (Decision* d = Decide(e)) Add(e, *d);
+      }
+    }
+    return Finish();
+  }
+
+ private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+  // What endpoints of one profile and port have in common.
+  struct Decision {
+    bool accepted = false;
+    bool draining = false;  // by label
+    bool mtls_disabled = false;
+    bool visible = true;
+    uint32_t group = 0;
+    uint32_t shape = kNone;        // with tlsMode, if it has one
+    uint32_t plain_shape = kNone;  // without
+    uint32_t remote = kNone;       // index into remotes_; kNone: reached directly
+  };
+  struct Group {
+    LocalityLbEndpoints result;
+    size_t expected = 0;
+  };
+  // Weight behind the gateways of one network (and cluster), as seen from one locality.
+  struct Remote {
+    uint32_t group;
+    const std::vector<NetworkGateway>* gateways;
+    uint32_t weight_per_gateway = 0;
+  };
+
+  // Null if the endpoint is not of this cluster.
+  Decision* Decide(const IstioEndpoint& e) {
+    const EndpointProfile* profile = e.profile.get();
+    if (profile != last_profile_ || e.endpoint_port != last_port_ || last_ == kNone) {
+      const auto [it, fresh] = index_.try_emplace({profile, e.endpoint_port}, static_cast<uint32_t>(decisions_.size()));
+      if (fresh) decisions_.push_back(Make(*profile, e.endpoint_port, e.health));
+      last_profile_ = profile;
+      last_port_ = e.endpoint_port;
+      last_ = it->second;
+    }
+    Decision& d = decisions_[last_];
+    if (!d.accepted) return nullptr;
+    if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return nullptr;
+    if (d.group == kNone) Place(*profile, d);
+    return &d;
+  }
+
+  Decision Make(const EndpointProfile& p, uint32_t port, HealthStatus) {
+    Decision d;
+    d.group = kNone;
+    if (b_.service_->attributes.node_local && p.node_name != NodeNameOf(b_.proxy_)) return d;
+    // istiod: DiscoverableFromSameCluster.
+    if (p.discoverable_in_same_cluster_only && !b_.proxy_.InCluster(p.locality.cluster)) return d;
+    if (p.service_port_name != port_name_) return d;
+    if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return d;
+    d.accepted = true;
+    d.draining = HasLabel(p.labels, kDrainingLabel);
+    d.mtls_disabled = mtls_.IsDisabled(p, port);
+    return d;
+  }
+
+  // An endpoint of the profile is used for the first time.
+  void Place(const EndpointProfile& p, Decision& d) {
+    const auto [it, fresh] = group_index_.try_emplace(p.locality.label, static_cast<uint32_t>(groups_.size()));
+    if (fresh) {
+      groups_.emplace_back();
+      groups_.back().result.locality = it->first;
+    }
+    d.group = it->second;
+    if (!split_horizon_) return;
+    d.visible = b_.proxy_.IsVisible(p.network);
+    if (b_.proxy_.InNetwork(p.network)) return;
+    // Those of the endpoint's own cluster if there are any. istiod: selectNetworkGateways.
+    const std::vector<NetworkGateway>* gateways = &networks_.ForNetworkAndCluster(p.network, p.locality.cluster);
+    if (gateways->empty()) gateways = &networks_.ForNetwork(p.network);
+    if (gateways->empty()) return;  // reached directly, for want of a gateway
+    for (size_t i = 0; i < remotes_.size(); ++i) {
+      if (remotes_[i].group == d.group && remotes_[i].gateways == gateways) d.remote = static_cast<uint32_t>(i);
+    }
+    if (d.remote == kNone) {
+      d.remote = static_cast<uint32_t>(remotes_.size());
+      remotes_.push_back({d.group, gateways});
+    }
+  }
+
+  void CollectDisabled(const std::vector<const EndpointList*>& lists) {
+    for (const EndpointList* list : lists) {
+      for (const IstioEndpoint& e : *list) {
+        if (const Decision* d = Decide(e); d != nullptr && d->mtls_disabled) {
+          disabled_.insert(HostOf(e.address, e.endpoint_port));
+        }
+      }
+    }
+  }
+
+  void Add(const IstioEndpoint& e, Decision& d) {
+    // A label is taken from an endpoint only if it, or one of its address before it, lacks mTLS; the filters below look
+    // at all of that address.
+    bool label_off = d.mtls_disabled, filter_off = d.mtls_disabled;
+    if (by_address_) {
+      const HostKey host = HostOf(e.address, e.endpoint_port);
+      if (d.mtls_disabled) {
+        disabled_so_far_.insert(host);
+      } else {
+        label_off = disabled_so_far_.count(host) != 0;
+        filter_off = disabled_.count(host) != 0;
+      }
+    }
+    if (!d.visible) return;
+    uint32_t weight = e.lb_weight == 0 ? 1 : e.lb_weight;
+    if (split_horizon_) weight = ScaleWeight(weight, scale_);
+    if (d.remote != kNone) {
+      // Gateways route by SNI, hence nothing without mTLS gets through them.
+      if (filter_off) return;
+      Remote& remote = remotes_[d.remote];
+      remote.weight_per_gateway += weight / static_cast<uint32_t>(remote.gateways->size());
+      remote_used_ = true;
+      if (used_.size() <= d.remote) used_.resize(remotes_.size());
+      used_[d.remote] = true;
+      return;
+    }
+    // istiod: EndpointsWithMTLSFilter. An AUTO_PASSTHROUGH gateway forwards mTLS only.
+    if (b_.sni_dnat_ && filter_off) return;
+    uint32_t& shape = label_off ? d.plain_shape : d.shape;
+    if (shape == kNone) shape = MakeShape(e.p(), label_off);
+    const uint8_t health = static_cast<uint8_t>(d.draining ? HealthStatus::kDraining : e.health);
+    groups_[d.group].result.endpoints.push_back({&e.address, e.endpoint_port, weight, shape, health});
+  }
+
+  uint32_t MakeShape(const EndpointProfile& p, bool without_tls) {
+    out_.shapes.push_back({EncodeEndpointMetadata({without_tls ? std::string_view() : std::string_view(p.tls_mode),
+                                                   p.workload_name, p.ns, p.locality.cluster.str(), &p.labels}),
+                           &p.labels});
+    return static_cast<uint32_t>(out_.shapes.size() - 1);
+  }
+
+  // A gateway stands for workloads that istiod does not name: of the metadata only the proxy's cluster is there.
+  uint32_t MakeGatewayShape(const NetworkGateway& gateway) {
+    static const Labels kNoLabels;
+    if (gateway_metadata_.empty()) {
+      gateway_metadata_ =
+          EncodeEndpointMetadata({kMutualTlsMode, {}, {}, b_.proxy_.metadata.cluster_id.str(), &kNoLabels});
+    }
+    const bool by_labels = UsesFailoverPriority(b_.locality_lb_, b_.outlier_detection_);
+    if (!by_labels && gateway_shape_ != kNone) return gateway_shape_;
+    const Labels* labels = &kNoLabels;
+    if (by_labels) {
+      Labels& own = out_.owned_labels.emplace_back();
+      if (!gateway.cluster.empty()) own["topology.istio.io/cluster"] = gateway.cluster.str();
+      if (!gateway.network.empty()) own["topology.istio.io/network"] = gateway.network.str();
+      labels = &own;
+    }
+    out_.shapes.push_back({gateway_metadata_, labels});
+    gateway_shape_ = static_cast<uint32_t>(out_.shapes.size() - 1);
+    return gateway_shape_;
+  }
+
+  void AddGateways(const GatewayWeights& weights, LocalityLbEndpoints& group) {
+    for (const auto& [gateway, weight] : weights) {
+      if (b_.sni_dnat_ && by_address_ && disabled_.count(HostOf(gateway->addr, gateway->port)) != 0) continue;
+      group.endpoints.push_back(
+          {&gateway->addr, gateway->port, std::max<uint32_t>(weight, 1), MakeGatewayShape(*gateway), 0});
+    }
+  }
+
+  LoadAssignment Finish() {
+    std::vector<uint32_t> order;  // localities by name
+    order.reserve(groups_.size());
+    for (const auto& [label, i] : group_index_) order.push_back(i);
+    std::vector<GatewayWeights> weights(remote_used_ ? groups_.size() : 0);
+    if (remote_used_) {
+      used_.resize(remotes_.size());
+      for (size_t i = 0; i < remotes_.size(); ++i) {
+        if (!used_[i]) continue;
+        for (const NetworkGateway& g : *remotes_[i].gateways) {
+          weights[remotes_[i].group][&g] += remotes_[i].weight_per_gateway;
+        }
+      }
+      // istio#56355: Envoy uses the first copy of an address only, so a gateway's whole weight goes there.
+      if (b_.push_.profile().gateway_once_per_cla) MergeIntoFirst(order, weights);
+    }
+    for (uint32_t i : order) {
+      LocalityLbEndpoints& group = groups_[i].result;
+      if (remote_used_) AddGateways(weights[i], group);
+      if (!group.endpoints.empty()) group.weight = group.SumOfWeights();
+      out_.localities.push_back(std::move(group));
+    }
+    if (b_.locality_lb_ != nullptr) {
+      ApplyLocalityLb(*b_.locality_lb_, b_.outlier_detection_, PartsOf(b_.proxy_.locality), b_.proxy_.labels, true,
+                      out_);
+    }
+    return std::move(out_);
+  }
+
+  static void MergeIntoFirst(const std::vector<uint32_t>& order, std::vector<GatewayWeights>& weights) {
+    GatewayWeights total;
+    for (const GatewayWeights& group : weights) {
+      for (const auto& [gateway, weight] : group) total[gateway] += weight;
+    }
+    for (uint32_t i : order) {
+      GatewayWeights first;
+      for (const auto& [gateway, weight] : weights[i]) {
+        if (const auto it = total.find(gateway); it != total.end()) first.insert(total.extract(it));
+      }
+      weights[i] = std::move(first);
+    }
+  }
+
+  const LoadAssignmentBuilder& b_;
+  std::string_view port_name_;
+  MtlsChecker mtls_;
+  const NetworkGateways& networks_;
+  bool split_horizon_;
+  uint32_t scale_;
+  bool keeps_draining_;
+  const Labels* subset_labels_ = nullptr;
+
+  std::vector<Decision> decisions_;
+  absl::flat_hash_map<std::pair<const EndpointProfile*, uint32_t>, uint32_t> index_;
+  const EndpointProfile* last_profile_ = nullptr;
+  uint32_t last_port_ = 0, last_ = kNone;
+
+  std::vector<Group> groups_;
+  std::map<std::string_view, uint32_t> group_index_;
+  std::vector<Remote> remotes_;
+  std::vector<bool> used_;  // remotes_ with an endpoint behind them
+  bool remote_used_ = false;
+
+  bool some_disabled_ = false, some_enabled_ = false, by_address_ = false;
+  std::set<HostKey> disabled_, disabled_so_far_;
+
+  std::string gateway_metadata_;
+  uint32_t gateway_shape_ = kNone;
+  LoadAssignment out_;
+};
+
+LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at) const {
+  if (service_ == nullptr) return {};
+  // The proxy still asks for what was an EDS cluster when it subscribed.
+  if (service_->resolution == Resolution::kDnsLb || service_->resolution == Resolution::kDnsRoundRobinLb) return {};
+  const Port* port = service_->FindPort(port_);
+  if (port == nullptr) return {};
+  const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
+  if (shards == nullptr) return {};
+  return Grouping(*this, *port).Run(*shards, looked_at);
+}
+
+}  // namespace wavetank::pilot
