@@ -1,5 +1,5 @@
-// What pilot-agent makes of the pod that it runs in: Envoy's node, whom to ask, as whom (istiod: pkg/bootstrap/config.go,
-// pkg/istio-agent/agent.go, pilot/cmd/pilot-agent).
+// What pilot-agent makes of the pod that it runs in: Envoy's node, whom to ask, as whom (istiod:
+// pkg/bootstrap/config.go, pkg/istio-agent/agent.go, pilot/cmd/pilot-agent).
 #pragma once
 
 #include <cstdint>

@@ -116,8 +116,7 @@ absl::StatusOr<DeltaDiscoveryRequest> FromProto(const discovery::DeltaDiscoveryR
   DeltaDiscoveryRequest out;
   out.type = *type;
   out.resource_names_subscribe.assign(in.resource_names_subscribe().begin(), in.resource_names_subscribe().end());
-  out.resource_names_unsubscribe.assign(in.resource_names_unsubscribe().begin(),
-                                        in.resource_names_unsubscribe().end());
+  out.resource_names_unsubscribe.assign(in.resource_names_unsubscribe().begin(), in.resource_names_unsubscribe().end());
   for (const auto& [name, version] : in.initial_resource_versions()) out.initial_resource_versions[name] = version;
   out.response_nonce = in.response_nonce();
   if (in.has_node()) out.node = ReadNode(in.node());
