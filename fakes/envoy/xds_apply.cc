@@ -595,13 +595,13 @@ std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
       }
     }
     for (const auto& config : changes.upserts) WarmListener(config);
+    PromoteListeners();
     const ResourceNames names = RdsNames();
     std::vector<std::shared_ptr<const RouteTable>> kept;
     for (const auto& r : routes_->items()) {
       if (std::binary_search(names->begin(), names->end(), r->name)) kept.push_back(r);
     }
     if (kept.size() != routes_->items().size()) routes_ = store.Intern<RouteTable>(std::move(kept));
-    PromoteListeners();
     ads_->Subscribe(XdsType::kRds, names);
     DrainStale();
   }
