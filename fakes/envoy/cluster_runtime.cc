@@ -202,6 +202,11 @@ void HttpPool::Remove(UpstreamConnection* connection) {
   cluster_.ConnectionClosed(host_);
 }
 
+void HttpPool::ConnectPending() {
+  const size_t streams = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
+  if (!pending_.empty() && connecting_ * streams < pending_.size()) Connect(Duration::zero());
+}
+
 void HttpPool::Drain() {
   std::vector<UpstreamConnection*> idle;
   for (const auto& c : connections_) {
@@ -283,7 +288,9 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
   }
   const std::vector<StreamId> streams = std::move(streams_);
   Router& router = pool_.cluster().envoy().plane().router();
-  pool_.Remove(this);
+  HttpPool& pool = pool_;
+  pool.Remove(this);
+  pool.ConnectPending();
   for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
 }
 
@@ -295,7 +302,9 @@ void UpstreamConnection::Reset(StreamId stream) {
     return;
   }
   pool_.cluster().envoy().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
-  pool_.Remove(this);
+  HttpPool& pool = pool_;
+  pool.Remove(this);
+  pool.ConnectPending();
 }
 
 void UpstreamConnection::Release(StreamId stream) {
@@ -304,7 +313,9 @@ void UpstreamConnection::Release(StreamId stream) {
   if (draining_) {
     if (!streams_.empty()) return;
     pool_.cluster().envoy().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
-    pool_.Remove(this);
+    HttpPool& pool = pool_;
+    pool.Remove(this);
+    pool.ConnectPending();
     return;
   }
   if (!pool_.pending_.empty()) {
@@ -327,6 +338,7 @@ ClusterRuntime::ClusterRuntime(Envoy::Impl& envoy, std::shared_ptr<const ActiveC
   if (config().type != DiscoveryType::kOriginalDst) {
     lb_.emplace(config().lb, envoy_.NewStream(fmt::format("lb/{}", config().name)));
     SetTable(active_->endpoints);
+    updated_once_ = false;  // the hosts that a cluster begins with are no update
   }
 }
 

@@ -126,6 +126,8 @@ class HttpPool {
   void OnClosed(UpstreamConnection* connection);
   void Serve(UpstreamConnection* connection, StreamId stream, Duration lead);
   void Remove(UpstreamConnection* connection);
+  // Streams that wait although a connection went away get another one. Envoy: ConnPoolImplBase::onConnectionEvent
+  void ConnectPending();
   std::shared_ptr<const FirstFlight> Flight();
 
   ClusterRuntime& cluster_;

@@ -410,15 +410,21 @@ Lab::Result Lab::Convert(const RequestRecord& record) {
 
 Lab::Result Lab::Ask(Proxy& from, std::string_view destination, const RequestSpec& spec, bool keep_alive,
                      Duration limit) {
+  const std::shared_ptr<Result> result = Begin(from, destination, spec, keep_alive);
+  const Time end = kernel.Now() + limit;
+  while (!result->done && kernel.Now() < end && kernel.Step()) {
+  }
+  return *result;
+}
+
+std::shared_ptr<Lab::Result> Lab::Begin(Proxy& from, std::string_view destination, const RequestSpec& spec,
+                                        bool keep_alive) {
   auto result = std::make_shared<Result>();
   AppClient::Options options;
   options.keep_alive = keep_alive;
   from.client->Send(Address(destination), spec, options,
                     [this, result](const RequestRecord& record) { *result = Convert(record); });
-  const Time end = kernel.Now() + limit;
-  while (!result->done && kernel.Now() < end && kernel.Step()) {
-  }
-  return *result;
+  return result;
 }
 
 std::vector<Lab::Result> Lab::AskMany(Proxy& from, std::string_view destination, const RequestSpec& spec, int n,
@@ -464,11 +470,11 @@ std::string RouterFilter() {
     "@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}})";
 }
 
-std::string Hcm(std::string_view prefix, const std::string& routes) {
+std::string Hcm(std::string_view prefix, const std::string& routes, std::string_view filters = "") {
   return fmt::format(R"({{"name": "envoy.filters.network.http_connection_manager", "typed_config": {{
     "@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
-    "stat_prefix": "{}", {}, "http_filters": [{}]}}}})",
-                     prefix, routes, RouterFilter());
+    "stat_prefix": "{}", {}, "http_filters": [{}{}]}}}})",
+                     prefix, routes, filters, RouterFilter());
 }
 
 std::string Tcp(std::string_view prefix, std::string_view cluster) {
@@ -548,6 +554,17 @@ std::string HttpListenerTo(std::string_view name, std::string_view address, std:
                fmt::format(R"({{"name": "{}", "address": {}, "bind_to_port": false, "traffic_direction": "OUTBOUND",
                  "filter_chains": [{{"name": "http", "filters": [{}]}}]}})",
                            name, SocketJson(address), Hcm("h", routes)));
+}
+
+std::string HttpListenerWith(std::string_view name, std::string_view address, std::string_view virtual_hosts,
+                             std::string_view filters) {
+  return Bytes(
+      "Listener",
+      fmt::format(R"({{"name": "{}", "address": {}, "bind_to_port": false, "traffic_direction": "OUTBOUND",
+                 "filter_chains": [{{"name": "http", "filters": [{}]}}]}})",
+                  name, SocketJson(address),
+                  Hcm("h", fmt::format(R"("route_config": {{"name": "inline", "virtual_hosts": {}}})", virtual_hosts),
+                      filters)));
 }
 
 std::string TcpListenerTo(std::string_view name, std::string_view address, std::string_view cluster) {

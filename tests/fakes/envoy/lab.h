@@ -234,6 +234,9 @@ class Lab {
   };
   Result Ask(Proxy& from, std::string_view destination, const RequestSpec& spec, bool keep_alive = true,
              Duration limit = 60s);
+  // Sends it and returns at once; run the lab to see it done.
+  std::shared_ptr<Result> Begin(Proxy& from, std::string_view destination, const RequestSpec& spec,
+                                bool keep_alive = true);
   std::vector<Result> AskMany(Proxy& from, std::string_view destination, const RequestSpec& spec, int n,
                               bool keep_alive = true);
   Result Convert(const RequestRecord& record);
@@ -283,6 +286,9 @@ std::string HttpListener(std::string_view name, std::string_view address, std::s
 // HCM with inline routes: everything to `cluster`. `retry`: Istio's default retries.
 std::string HttpListenerTo(std::string_view name, std::string_view address, std::string_view cluster, bool retry,
                            std::string_view route_extra = "");
+// The same with these virtual hosts (JSON list) and HTTP filters before the router (JSON, comma at the end).
+std::string HttpListenerWith(std::string_view name, std::string_view address, std::string_view virtual_hosts,
+                             std::string_view filters = "");
 std::string TcpListenerTo(std::string_view name, std::string_view address, std::string_view cluster);
 std::string VirtualOutbound();
 std::string RoutesTo(std::string_view name, std::string_view domain, std::string_view cluster, bool retry = true);

@@ -333,8 +333,9 @@ TEST(HashingTest, ARemovedHostMovesOnlyItsOwnKeys) {
       }
     }
     EXPECT_GT(moved, 500);
-    // A ring moves none of the others; Maglev moves a few per cent.
-    EXPECT_LE(elsewhere, policy == LbPolicy::kRingHash ? 0 : 400);
+    // Maglev moves a few per cent of the others. So does a ring: it keeps its size (minimum_ring_size), hence the hosts
+    // that stay get points that they had not.
+    EXPECT_LE(elsewhere, 3000 * 15 / 100);
   }
 }
 
