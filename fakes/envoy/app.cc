@@ -200,6 +200,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
 
   void OnReply(uint64_t /*cookie*/, const Reply& reply, Duration lead) override {
     exchange_ = kNoExchange;
+    if (reply.close) keep_alive_ = false;
     RequestRecord record;
     if (reply.record != nullptr) {
       record = *reply.record;

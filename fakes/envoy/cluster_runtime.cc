@@ -294,6 +294,13 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
   for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
 }
 
+void UpstreamConnection::Drain() {
+  draining_ = true;
+  if (!listed_) return;
+  pool_.ready_.erase(std::find(pool_.ready_.begin(), pool_.ready_.end(), this));
+  listed_ = false;
+}
+
 void UpstreamConnection::Done(StreamId stream) { Release(stream); }
 
 void UpstreamConnection::Reset(StreamId stream) {

@@ -149,6 +149,8 @@ class UpstreamConnection final : public ConnectionHandler {
   explicit UpstreamConnection(HttpPool& pool) : pool_(pool) {}
 
   ConnectionId id() const { return id_; }
+  // No further request on it; it closes when the present ones are done.
+  void Drain();
   // The request was answered.
   void Done(StreamId stream);
   // The router gives the request up; HTTP/1.1 can only close.

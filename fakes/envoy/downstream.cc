@@ -340,10 +340,12 @@ void DownstreamConnection::Abort(Envoy::StopKind kind) {
 void DownstreamConnection::RemoveStream(StreamId stream) {
   const auto it = std::find(streams_.begin(), streams_.end(), stream);
   if (it != streams_.end()) streams_.erase(it);
-  if (draining_ && streams_.empty() && chain_ != nullptr && chain_->http.has_value()) {
+  if (closing() && streams_.empty() && chain_ != nullptr && chain_->http.has_value()) {
     CloseNow(CloseKind::kFin);  // "connection: close" went with the answer
   }
 }
+
+bool DownstreamConnection::closing() const { return draining_ || envoy_.draining(); }
 
 void DownstreamConnection::BeginDrain() {
   if (draining_) return;

@@ -35,7 +35,10 @@ class DownstreamConnection final : public ConnectionHandler {
   // The stream was answered. A draining connection closes after its last one.
   void RemoveStream(StreamId stream);
   // The listener or chain is gone, or the Envoy drains: close when idle, in any case after the drain time.
+  // Its listener or chain went away: as `envoy.draining()`, and after the drain time it is closed whatever it does.
   void BeginDrain();
+  // Answers tell the client to use this connection no more.
+  bool closing() const;
   void Abort(Envoy::StopKind kind);
   // Ends the connection from this side and deletes this.
   void CloseNow(CloseKind kind);

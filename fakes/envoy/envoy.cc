@@ -138,7 +138,6 @@ void Envoy::Impl::Stop(StopKind kind) {
 void Envoy::Impl::Drain() {
   if (!running_ || draining_) return;
   draining_ = true;
-  for (DownstreamConnection* c = connections_; c != nullptr; c = c->next) c->BeginDrain();
 }
 
 void Envoy::Impl::LoadBootstrap() {

@@ -69,6 +69,7 @@ struct Reply {
   uint16_t code = 200;  // 0: connection torn down instead of an answer
   ResponseFlags flags = kNoFlags;
   bool from_proxy = false;        // a local reply of the far sidecar
+  bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
   uint16_t grpc_status = 0xffff;  // 0xffff: none given
   NameId server = kNoName;
   std::string_view details;  // static or owned by configuration that outlives the exchange

@@ -337,6 +337,7 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   s->upstream_exchange = kNoExchange;
   s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode, reply.code);
   const bool retriable = Retriable(*s, reply);
+  if (reply.close && s->upstream != nullptr) s->upstream->Drain();
   EndTry(*s, id, /*reset=*/false);
   if (retriable && MaybeRetry(id, lead)) return;
   if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
@@ -527,6 +528,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   }
   Reply reply = upstream;
   reply.record = &record;
+  reply.close = s.downstream->closing();
   if (!passed_on) {
     reply.flags = s.flags;
     reply.details = details;

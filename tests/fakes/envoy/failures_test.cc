@@ -231,9 +231,8 @@ constexpr std::string_view kOutlier = R"("outlier_detection": {"consecutive_5xx"
   "base_ejection_time": "3s", "max_ejection_percent": 100})";
 
 std::string WithMergeWindow(std::string_view outlier, std::string_view window) {
-  return std::string(outlier) +
-         R"(, "common_lb_config": {"healthy_panic_threshold": {}, "update_merge_window": ")" + std::string(window) +
-         "\"}";
+  return std::string(outlier) + R"(, "common_lb_config": {"healthy_panic_threshold": {}, "update_merge_window": ")" +
+         std::string(window) + "\"}";
 }
 
 class OutlierTest : public ::testing::Test {
@@ -467,8 +466,8 @@ TEST(CircuitBreakerTest, RetriesBeyondTheLimitAreNotMade) {
 
 TEST(TimeoutTest, RouteTimeoutAnswersGatewayTimeout) {
   Plain p("", false, R"("max_stream_duration": {})", 1);
-  p.client.ads->world[XdsType::kLds]["l"] = HttpListenerWith(
-      "l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
+  p.client.ads->world[XdsType::kLds]["l"] =
+      HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
         {"match": {"prefix": "/"}, "route": {"cluster": "c", "timeout": "2s"}}]}])");
   p.apps[0]->delay = 5s;
   p.Start();
@@ -539,9 +538,9 @@ TEST(RouteTest, VirtualHostsMatchByExactThenSuffixThenPrefixThenAny) {
            R"("], "routes": [{"match": {"prefix": "/"}, "direct_response": {"status": 200}}]})";
   };
   p.client.ads->world[XdsType::kLds]["l"] =
-      HttpListenerWith("l", kFront, "[" + host("any", "*") + "," + host("short", "*.com") + "," +
-                                        host("long", "*.foo.com") + "," + host("prefix", "www.*") + "," +
-                                        host("exact", "www.foo.com") + "]");
+      HttpListenerWith("l", kFront,
+                       "[" + host("any", "*") + "," + host("short", "*.com") + "," + host("long", "*.foo.com") + "," +
+                           host("prefix", "www.*") + "," + host("exact", "www.foo.com") + "]");
   p.Start();
   const auto asked = [&](const char* authority) {
     RequestSpec spec;
@@ -559,8 +558,8 @@ TEST(RouteTest, VirtualHostsMatchByExactThenSuffixThenPrefixThenAny) {
 
 TEST(RouteTest, TheFirstMatchingRouteWins) {
   Plain p;
-  p.client.ads->world[XdsType::kLds]["l"] = HttpListenerWith(
-      "l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
+  p.client.ads->world[XdsType::kLds]["l"] =
+      HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
         {"name": "header", "match": {"prefix": "/", "headers": [{"name": "who", "string_match": {"exact": "me"}}]},
          "direct_response": {"status": 200}},
         {"name": "exact", "match": {"path": "/a"}, "direct_response": {"status": 200}},
@@ -607,7 +606,8 @@ TEST(RouteTest, FaultsAreInjectedAndFlagged) {
     "abort": {"http_status": 418, "percentage": {"numerator": 30}}}},)";
   p.client.ads->world[XdsType::kLds]["l"] =
       HttpListenerWith("l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [
-        {"match": {"prefix": "/"}, "route": {"cluster": "c"}}]}])", filter);
+        {"match": {"prefix": "/"}, "route": {"cluster": "c"}}]}])",
+                       filter);
   p.Start();
   int aborted = 0;
   for (int i = 0; i < 400; ++i) {
@@ -705,6 +705,7 @@ TEST(LifeTest, ARestartedEnvoyBeginsAnew) {
   p.Start();
   EXPECT_EQ(p.Ask().record.code, 200);
   p.client.envoy->Stop(Envoy::StopKind::kKill);
+  p.lab.RunFor(1ms);
   EXPECT_EQ(p.Ask().details, "connection refused");
   p.client.ads->log.clear();
   p.client.envoy->Start();

@@ -140,7 +140,8 @@ TEST(MeshTlsTest, WrongServerNameFailsAtTheClientOncePerTry) {
   const Lab::Result r = mesh.Ask();
   EXPECT_EQ(r.record.code, 503);
   EXPECT_EQ(r.flags, "URX,UF");
-  EXPECT_THAT(r.details, HasSubstr("CERTIFICATE_VERIFY_FAILED:verify_cert_failed:_SAN_matcher,_certificate_SANs_are_["));
+  EXPECT_THAT(r.details,
+              HasSubstr("CERTIFICATE_VERIFY_FAILED:verify_cert_failed:_SAN_matcher,_certificate_SANs_are_["));
   EXPECT_EQ(mesh.ClientCounter("ssl.fail_verify_san"), 3u);
   EXPECT_EQ(mesh.ClientCounter("ssl.connection_error"), 0u);
   mesh.lab.RunFor(10ms);
@@ -282,8 +283,7 @@ TEST(GatewayTest, WithoutIstiosAlpnFindsNoFilterChain) {
 
 TEST(GatewayTest, NoPodBehindItResetsTheConnection) {
   Mesh mesh;
-  mesh.gateway->ads->world[XdsType::kEds][std::string(kHelloSni)] =
-      Assignment(kHelloSni, std::vector<EndpointSpec>{});
+  mesh.gateway->ads->world[XdsType::kEds][std::string(kHelloSni)] = Assignment(kHelloSni, std::vector<EndpointSpec>{});
   mesh.Start();
   int retried = 0;
   for (int i = 0; i < 20; ++i) {
@@ -330,7 +330,8 @@ TEST(EndpointRemovalTest, EmptyAssignmentAnswersNoHealthyUpstream) {
 class TcpTest : public ::testing::Test {
  protected:
   TcpTest() {
-    mesh.sleep->ads->world[XdsType::kLds]["0.0.0.0_5000"] = TcpListenerTo("0.0.0.0_5000", "0.0.0.0:5000", kHelloCluster);
+    mesh.sleep->ads->world[XdsType::kLds]["0.0.0.0_5000"] =
+        TcpListenerTo("0.0.0.0_5000", "0.0.0.0:5000", kHelloCluster);
     mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
         EdsCluster(kHelloCluster, SocketMatches(kHelloSni, kHelloId));
     mesh.Start();
