@@ -6,11 +6,12 @@
 
 namespace wavetank::config {
 
-MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name)
+MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name, MeshConfigRef fallback)
     : host_(host),
       informer_(client, host, kube::kinds::kConfigMap,
                 {.ns = ns, .label_selector = {}, .field_selector = fmt::format("metadata.name={}", name)}),
-      mesh_(DefaultMeshConfig()) {
+      fallback_(fallback != nullptr ? std::move(fallback) : DefaultMeshConfig()),
+      mesh_(fallback_) {
   const auto mine = [name](const kube::ObjectRef& object) { return object->meta.name == name; };
   informer_.AddHandler({.on_add =
                             [this, mine](const kube::ObjectRef& object) {
@@ -22,7 +23,7 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
                             },
                         .on_delete =
                             [this, mine](const kube::ObjectRef& object) {
-                              if (mine(object)) SetMesh(DefaultMeshConfig());
+                              if (mine(object)) SetMesh(fallback_);
                             }});
 }
 
@@ -53,7 +54,6 @@ void MeshWatcher::Read(const kube::Object& config_map) {
 }
 
 void MeshWatcher::SetMesh(MeshConfigRef mesh) {
-  if (*mesh == *mesh_) return;
   mesh_ = std::move(mesh);
   host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "mesh"});
   for (size_t i = mesh_handlers_.size(); i-- > 0;) mesh_handlers_[i]();

@@ -22,7 +22,9 @@ class MeshWatcher {
   using Handler = std::function<void()>;
 
   // `client` and `host` must outlive it. The ConfigMap's name is "istio", or "istio-<revision>" of a revision.
-  MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name = "istio");
+  // `fallback` is the mesh config without a ConfigMap; null: istiod's defaults.
+  MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name = "istio",
+              MeshConfigRef fallback = nullptr);
 
   void Start();
   // The ConfigMap was looked for and, if it is there, read.
@@ -33,7 +35,9 @@ class MeshWatcher {
   // Null until a ConfigMap names any.
   const std::shared_ptr<const MeshNetworks>& networks() const { return networks_; }
 
-  // Called when the value has changed; the new one is in place. Mesh handlers run last added first, as istiod's do,
+  // Called with the new value in place. Networks handlers only hear of another value; mesh handlers of every write to
+  // the ConfigMap: 1.18.2 compares protobuf messages by reflection, and one that was printed never equals a fresh one
+  // (istiod: pkg/config/mesh/watcher.go, handleMeshConfigInternal). Mesh handlers run last added first, as istiod's do,
   // networks handlers in order.
   void AddMeshHandler(Handler handler) { mesh_handlers_.push_back(std::move(handler)); }
   void AddNetworksHandler(Handler handler) { networks_handlers_.push_back(std::move(handler)); }
@@ -48,6 +52,7 @@ class MeshWatcher {
 
   Host& host_;
   kube::Informer informer_;
+  const MeshConfigRef fallback_;
   MeshConfigRef mesh_;
   std::shared_ptr<const MeshNetworks> networks_;
   std::vector<Handler> mesh_handlers_, networks_handlers_;

@@ -15,7 +15,8 @@ namespace k = kube::kinds;
 
 KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& updater, Options options,
                                std::function<std::shared_ptr<const config::MeshNetworks>()> networks)
-    : host_(host),
+    : client_(client),
+      host_(host),
       updater_(updater),
       options_(std::move(options)),
       shard_{options_.cluster, Provider::kKubernetes},

@@ -50,6 +50,7 @@ class KubeController final : public Registry {
   // Informers stop and queued events are dropped; what is known stays known.
   void Stop();
   bool stopped() const { return stopped_; }
+  kube::Client& client() const { return client_; }
 
   // Registry
   Provider provider() const override { return Provider::kKubernetes; }
@@ -141,6 +142,7 @@ class KubeController final : public Registry {
   std::vector<ServiceInstance> InstancesFromSlices(const Proxy& proxy) const;
   std::vector<ServiceInstance> InstancesFromWorkload(const WorkloadInstance& workload) const;
 
+  kube::Client& client_;
   Host& host_;
   XdsUpdater& updater_;
   const Options options_;

@@ -17,6 +17,7 @@ Registries::~Registries() = default;
 
 void Registries::Start() {
   AddController(options_.config_cluster, config_client_, true).Start();
+  if (on_cluster_started) on_cluster_started(options_.config_cluster, config_client_, true);
   networks_->Reload();
   secrets_->Start();
 }
@@ -81,9 +82,13 @@ void Registries::RemoveController(const ClusterId& id) {
 void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
   AddController(id, client, false);
   // Making the client and its informers takes istiod a while before the first request leaves.
-  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id] {
+  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
     if (alive.expired()) return;
-    if (KubeController* controller = Find(id)) controller->Start();
+    KubeController* const controller = Find(id);
+    // Meanwhile the cluster may have gone, or come back with another client.
+    if (controller == nullptr || &controller->client() != &client || controller->stopped()) return;
+    controller->Start();
+    if (on_cluster_started) on_cluster_started(id, client, false);
   });
 }
 
@@ -99,6 +104,7 @@ void Registries::ClusterDeleted(const ClusterId& id) {
 
 void Registries::ClusterStopped(const ClusterId& id) {
   if (KubeController* controller = Find(id)) controller->Stop();
+  if (on_cluster_stopped) on_cluster_stopped(id);
 }
 
 bool Registries::ClusterSynced(const ClusterId& id) const {

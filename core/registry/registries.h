@@ -51,6 +51,10 @@ class Registries final : public ClusterHandler {
 
   // A registry was made: whoever selects pods adds its handlers here, before it starts.
   std::function<void(KubeController&, bool config_cluster)> on_controller;
+  // A registry starts: who else reads this cluster may start too.
+  std::function<void(const ClusterId&, kube::Client&, bool config_cluster)> on_cluster_started;
+  // The registry's informers stop though it stays.
+  std::function<void(const ClusterId&)> on_cluster_stopped;
   // A registry is about to go.
   std::function<void(const ClusterId&)> on_cluster_deleted;
   // As KubeController::on_service, of any cluster.

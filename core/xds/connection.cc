@@ -80,11 +80,32 @@ int64_t NameCount(const Connection::Request& request) {
 
 }  // namespace
 
-Connection::Connection(DiscoveryServer& server, uint64_t number, Peer peer, AdsStream& stream)
-    : server_(&server), number_(number), peer_(std::move(peer)), stream_(stream), connected_at_(server.host().Now()) {}
+Connection::Connection(DiscoveryServer& server, uint64_t number, Peer peer, AuthenticatePeer authenticate,
+                       AdsStream& stream)
+    : server_(&server),
+      number_(number),
+      peer_(std::move(peer)),
+      authenticate_(std::move(authenticate)),
+      stream_(stream),
+      connected_at_(server.host().Now()) {}
 
 void Connection::Open() {
   if (closed()) return;
+  if (!authenticate_ || !server_->options().xds_auth) return Authenticated();
+  authenticate_([self = shared_from_this()](absl::StatusOr<std::vector<std::string>> identities) {
+    if (self->closed()) return;
+    self->peer_.authenticated = true;
+    self->peer_.identities.clear();
+    if (identities.ok()) self->peer_.identities = *std::move(identities);
+    // The answer may come at once, from inside a call of the transport.
+    self->server_->host().Post([self] {
+      if (!self->closed()) self->Authenticated();
+    });
+  });
+}
+
+void Connection::Authenticated() {
+  authenticate_ = nullptr;
   if (server_->options().xds_auth && peer_.authenticated && peer_.identities.empty()) {
     return Close(absl::UnauthenticatedError("authentication failure"));
   }

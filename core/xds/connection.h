@@ -21,7 +21,7 @@ class DiscoveryServer;
 class Connection final : public std::enable_shared_from_this<Connection> {
  public:
   // `server` and `stream` must outlive it or be told of its end.
-  Connection(DiscoveryServer& server, uint64_t number, Peer peer, AdsStream& stream);
+  Connection(DiscoveryServer& server, uint64_t number, Peer peer, AuthenticatePeer authenticate, AdsStream& stream);
 
   // The stream has passed the rate limit: what came in meanwhile is handled now.
   void Open();
@@ -58,6 +58,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   template <class Fn>
   void Work(const wavetank::Work& work, Fn fn);
 
+  void Authenticated();
   absl::Status Initialize(const Node* node);
   void Handle(const DiscoveryRequest& request);
   void Handle(const DeltaDiscoveryRequest& request);
@@ -81,7 +82,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
 
   DiscoveryServer* server_;
   const uint64_t number_;
-  const Peer peer_;
+  Peer peer_;
+  AuthenticatePeer authenticate_;
   AdsStream& stream_;
   std::string id_;
   NameId trace_name_ = kNoName;

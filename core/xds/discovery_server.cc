@@ -48,10 +48,10 @@ void DiscoveryServer::Shutdown(const absl::Status& status) {
   for (const auto& [number, connection] : streams) connection->Close(status);
 }
 
-std::unique_ptr<AdsConnection> DiscoveryServer::Connect(Peer peer, AdsStream& stream) {
+std::unique_ptr<AdsConnection> DiscoveryServer::Connect(Peer peer, AdsStream& stream, AuthenticatePeer authenticate) {
   const uint64_t number = next_stream_++;
   const NameId address = host_.Intern(peer.address);
-  auto connection = std::make_shared<Connection>(*this, number, std::move(peer), stream);
+  auto connection = std::make_shared<Connection>(*this, number, std::move(peer), std::move(authenticate), stream);
   streams_.emplace(number, connection);
   const auto later = [&](Duration delay, auto fn) {
     host_.RunAfter(delay, [connection, fn = std::move(fn), alive = std::weak_ptr<char>(alive_)] {

@@ -62,7 +62,8 @@ class DiscoveryServer final : public XdsUpdater {
 
   // A new stream; messages may be sent on it at once. Destroying the handle is the client's hanging up; it may outlive
   // the server. `stream` must live until then, or until it was closed.
-  std::unique_ptr<AdsConnection> Connect(Peer peer, AdsStream& stream);
+  // With `authenticate` the peer's identities come from there.
+  std::unique_ptr<AdsConnection> Connect(Peer peer, AdsStream& stream, AuthenticatePeer authenticate = nullptr);
 
   // XdsUpdater
   void EdsUpdate(const ShardKey& shard, std::string_view hostname, std::string_view ns,

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/xds/messages.h"
 
 namespace wavetank::pilot {
@@ -17,6 +19,10 @@ struct Peer {
   bool authenticated = false;           // false: plaintext, or XDS_AUTH off
   std::vector<std::string> identities;  // SPIFFE identities of an authenticated peer
 };
+
+// Finds out who the peer is, once, when the stream has passed the rate limit. Unauthenticated ends the stream.
+using AuthenticatePeer =
+    absl::AnyInvocable<void(absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>> identities)> done)>;
 
 // The transport's half. The server calls it, never from inside a call of the transport. After Close() the server
 // calls nothing more; the transport need not call OnClose().
