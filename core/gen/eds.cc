@@ -21,6 +21,8 @@ bool NeverMatters(ConfigKind kind) {
     case ConfigKind::kRequestAuthentication:
     case ConfigKind::kSecret:
     case ConfigKind::kTelemetry:
+    case ConfigKind::kProxyConfig:
+    case ConfigKind::kWasmPlugin:
       return true;
     default:
       return false;

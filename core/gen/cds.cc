@@ -1,0 +1,266 @@
+#include "core/gen/cds.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/gen/any.h"
+#include "core/gen/cluster_builder.h"
+#include "core/gen/common_tls.h"
+#include "core/model/gateway.h"
+#include "core/model/push_context.h"
+#include "core/xds/cache.h"
+
+namespace wavetank::pilot {
+namespace {
+
+// Kinds of configuration that no cluster depends on. istiod: skippedCdsConfigs.
+bool NeverMatters(ConfigKind kind) {
+  switch (kind) {
+    case ConfigKind::kGateway:
+    case ConfigKind::kWorkloadEntry:
+    case ConfigKind::kAuthorizationPolicy:
+    case ConfigKind::kRequestAuthentication:
+    case ConfigKind::kSecret:
+    case ConfigKind::kTelemetry:
+    case ConfigKind::kProxyConfig:
+    case ConfigKind::kWasmPlugin:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool NeedsPush(const PushRequest& request) {
+  if (!request.full) return false;
+  if (request.configs_updated.empty()) return true;
+  for (const ConfigKey& key : request.configs_updated) {
+    if (!NeverMatters(key.kind)) return true;
+  }
+  return false;
+}
+
+bool OnlyServices(const PushRequest& request) {
+  if (request.configs_updated.empty()) return false;
+  for (const ConfigKey& key : request.configs_updated) {
+    if (key.kind != ConfigKind::kServiceEntry) return false;
+  }
+  return true;
+}
+
+Resource ToResource(const envoy_cluster::Cluster& cluster) {
+  return {cluster.name(), std::make_shared<const std::string>(Serialize(cluster))};
+}
+
+// Clusters of one proxy for one request.
+class Generation {
+ public:
+  Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache)
+      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {}
+
+  GeneratedResources Run(const std::vector<ServiceRef>& services) {
+    for (const ServiceRef& service : services) AddOutbound(*service);
+    Add(builder_.BlackHole());
+    if (proxy_.IsRouter()) {
+      if (proxy_.merged_gateway != nullptr && proxy_.merged_gateway->contains_auto_passthrough_gateways) AddSniDnat();
+    } else {
+      Add(builder_.Passthrough());
+      Add(builder_.Inbound());
+      Add(builder_.InboundPassthrough());
+    }
+    if (HasCredentialSocket(proxy_)) Add(builder_.ExternalSds());
+    return std::move(out_);
+  }
+
+ private:
+  // Services whose definitions conflict can claim one name: the first has it.
+  void Add(Resource resource) {
+    if (names_.insert(resource.name).second) out_.resources.push_back(std::move(resource));
+  }
+  void Add(const envoy_cluster::Cluster& cluster) { Add(ToResource(cluster)); }
+  void Add(const std::vector<envoy_cluster::Cluster>& clusters) {
+    for (const auto& cluster : clusters) Add(cluster);
+  }
+
+  ConsolidatedDestRuleRef RuleFor(const Service& service) const {
+    if (proxy_.sidecar_scope == nullptr) return nullptr;
+    return proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
+  }
+
+  void AddOutbound(const Service& service) {
+    const ConsolidatedDestRuleRef rule = RuleFor(service);
+    for (const Port& port : service.ports) {
+      if (port.protocol == Protocol::kUdp) continue;
+      if (cache_ == nullptr || !cache_->enabled()) {
+        Add(builder_.Outbound(service, port, rule.get()));
+        continue;
+      }
+      const std::string key = CacheKey(service, port, rule.get());
+      if (AddCached(service, port, rule.get(), key)) continue;
+      for (const auto& cluster : builder_.Outbound(service, port, rule.get())) {
+        const Resource resource = ToResource(cluster);
+        cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
+                    resource);
+        Add(resource);
+      }
+    }
+  }
+
+  // All or nothing: a port's cluster and those of its subsets are built together.
+  bool AddCached(const Service& service, const Port& port, const ConsolidatedDestRule* rule, const std::string& key) {
+    cached_.clear();
+    const auto get = [&](std::string_view subset) {
+      const std::string name = BuildSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, port.port);
+      const Resource* known = cache_->Get(XdsCache::Type::kCds, name + key);
+      if (known != nullptr) cached_.push_back(*known);
+      return known != nullptr;
+    };
+    if (!get("")) return false;
+    if (rule != nullptr && rule->rule != nullptr) {
+      for (const config::Subset& subset : rule->rule->spec.subsets) {
+        if (!get(subset.name)) return false;
+      }
+    }
+    out_.cached += static_cast<int64_t>(cached_.size());
+    for (Resource& resource : cached_) Add(std::move(resource));
+    return true;
+  }
+
+  // What a cluster depends on besides its name and the configurations below. istiod: cluster_cache.go.
+  std::string CacheKey(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const {
+    std::string key = "~";
+    const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
+    const NodeMetadata& metadata = proxy_.metadata;
+    const bool sidecar = !proxy_.IsRouter();
+    add(metadata.istio_version);
+    add(proxy_.locality.region);
+    add(proxy_.locality.zone);
+    add(proxy_.locality.sub_zone);
+    add(metadata.cluster_id.str());
+    key.push_back(sidecar ? 's' : 'r');
+    key.push_back(IsHttp2(port.protocol) ? '2' : '1');
+    key.push_back(sidecar && IsUnsupported(port.protocol) ? 'u' : 'k');
+    key.push_back(builder_.supports_ipv4() ? '4' : '6');
+    for (const std::string& network : metadata.requested_network_view) add(network);
+    key.push_back('~');
+    add(metadata.tls_client_cert_chain);
+    add(metadata.tls_client_key);
+    add(metadata.tls_client_root_cert);
+    add(service.attributes.ns);
+    if (rule != nullptr) {
+      for (const ConfigKey& from : rule->from) {
+        key.append(from.name).push_back('/');
+        add(from.ns);
+      }
+    }
+    key.push_back('~');
+    add(push_.authn().version());
+    for (const std::string& account : push_.ServiceAccounts(service.hostname, service.attributes.ns, port.port)) {
+      add(account);
+    }
+    return key;
+  }
+
+  static std::vector<ConfigKey> DependentConfigs(const Service& service, const ConsolidatedDestRule* rule) {
+    std::vector<ConfigKey> out;
+    if (rule != nullptr) out = rule->from;
+    out.push_back({ConfigKind::kServiceEntry, service.hostname, service.attributes.ns});
+    return out;
+  }
+
+  void AddSniDnat() {
+    if (proxy_.sidecar_scope == nullptr) return;
+    for (const ServiceRef& service : proxy_.sidecar_scope->services()) {
+      if (service->mesh_external) continue;
+      const ConsolidatedDestRuleRef rule = RuleFor(*service);
+      for (const Port& port : service->ports) {
+        if (port.protocol != Protocol::kUdp) Add(builder_.SniDnat(*service, port, rule.get()));
+      }
+    }
+  }
+
+  const Proxy& proxy_;
+  const PushRequest& request_;
+  const PushContext& push_;
+  XdsCache* cache_;
+  ClusterBuilder builder_;
+  GeneratedResources out_;
+  absl::flat_hash_set<std::string> names_;
+  std::vector<Resource> cached_;
+};
+
+class CdsGenerator final : public Generator {
+ public:
+  explicit CdsGenerator(const CdsOptions& options) : cache_(options.cache) {}
+
+  GeneratedResources Generate(const Proxy& proxy, const WatchedResource&, const PushRequest& request) override {
+    if (!NeedsPush(request)) return NothingToSend();
+    return Everything(proxy, request);
+  }
+
+  GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
+                                    const PushRequest& request) override {
+    if (!NeedsPush(request)) return NothingToSend();
+    if (!OnlyServices(request)) return Everything(proxy, request);
+
+    // Names on record by host; of the clusters of one port (its subsets) the last. istiod forgets the others when a
+    // port goes (1.18: BuildDeltaClusters' servicePorts), and so do we.
+    struct OnRecord {
+      std::vector<std::string_view> clusters;
+      std::map<int, std::string_view> by_port;
+    };
+    std::map<std::string_view, OnRecord> on_record;
+    for (const std::string& name : watched.resource_names) {
+      const SubsetKey key = ParseSubsetKey(name).value_or(SubsetKey{});
+      OnRecord& host = on_record[key.hostname];
+      host.clusters.push_back(name);
+      host.by_port[key.port] = name;
+    }
+    std::vector<ServiceRef> services;
+    std::vector<std::string> removed;
+    for (const ConfigKey& key : request.configs_updated) {
+      const auto known = on_record.find(key.name);
+      const ServiceRef service = request.push->ServiceForHostname(proxy, key.name);
+      if (service == nullptr) {
+        if (known == on_record.end()) continue;
+        removed.insert(removed.end(), known->second.clusters.begin(), known->second.clusters.end());
+        continue;
+      }
+      services.push_back(service);
+      if (known == on_record.end()) continue;
+      for (const auto& [port, cluster] : known->second.by_port) {
+        if (service->FindPort(port) == nullptr) removed.emplace_back(cluster);
+      }
+    }
+    GeneratedResources out = Generation(proxy, request, cache_).Run(services);
+    out.removed = std::move(removed);
+    out.used_delta = true;
+    return out;
+  }
+
+ private:
+  static GeneratedResources NothingToSend() {
+    GeneratedResources out;
+    out.send = false;
+    return out;
+  }
+
+  GeneratedResources Everything(const Proxy& proxy, const PushRequest& request) {
+    static const std::vector<ServiceRef> kNone;
+    const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
+    return Generation(proxy, request, cache_).Run(services);
+  }
+
+  XdsCache* cache_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generator> MakeCdsGenerator(const CdsOptions& options) {
+  return std::make_unique<CdsGenerator>(options);
+}
+
+}  // namespace wavetank::pilot

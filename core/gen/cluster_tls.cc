@@ -1,0 +1,180 @@
+#include "core/gen/cluster_tls.h"
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/gen/any.h"
+#include "core/gen/common_tls.h"
+#include "core/model/endpoint.h"
+#include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using Mode = config::ClientTlsSettings::Mode;
+using envoy_tls::TlsParameters;
+using envoy_tls::UpstreamTlsContext;
+using TransportSocket = ::envoy::config::core::v3::TransportSocket;
+
+// Settings in force. `sans` may be null.
+struct Settings {
+  Mode mode = Mode::kDisable;
+  std::string_view certificate, key, root, credential, sni;
+  const std::vector<std::string>* sans = nullptr;
+  bool auto_detected = false;  // nobody asked for it: endpoints without a sidecar still get plain text
+};
+
+Settings FromRule(const config::ClientTlsSettings& tls) {
+  return {tls.mode,
+          tls.client_certificate,
+          tls.private_key,
+          tls.ca_certificates,
+          tls.credential_name,
+          tls.sni,
+          &tls.subject_alt_names,
+          false};
+}
+
+Settings FromProxyFiles(const NodeMetadata& m, const std::vector<std::string>* sans, std::string_view sni) {
+  return {Mode::kMutual, m.tls_client_cert_chain, m.tls_client_key, m.tls_client_root_cert, {}, sni, sans, false};
+}
+
+// istiod: buildAutoMtlsSettings.
+std::optional<Settings> Resolve(const Proxy& proxy, const config::MeshConfig& mesh,
+                                const config::ClientTlsSettings* tls, const TlsInputs& in) {
+  const NodeMetadata& metadata = proxy.metadata;
+  const bool proxy_files = !metadata.tls_client_cert_chain.empty();
+  if (tls != nullptr) {
+    if (tls->mode == Mode::kDisable || tls->mode == Mode::kSimple) return FromRule(*tls);
+    if (proxy_files) return FromProxyFiles(metadata, &tls->subject_alt_names, tls->sni);
+    if (tls->mode != Mode::kIstioMutual) return FromRule(*tls);
+    Settings out;
+    out.mode = Mode::kIstioMutual;
+    out.sni = tls->sni.empty() ? std::string_view(in.default_sni) : std::string_view(tls->sni);
+    out.sans = tls->subject_alt_names.empty() ? in.service_accounts : &tls->subject_alt_names;
+    return out;
+  }
+  if (in.mesh_external || !mesh.enable_auto_mtls || in.service_mode == MutualTlsMode::kUnknown ||
+      in.service_mode == MutualTlsMode::kDisable) {
+    return std::nullopt;
+  }
+  Settings out;
+  if (proxy_files) {
+    out = FromProxyFiles(metadata, in.service_accounts, in.default_sni);
+  } else {
+    out.mode = Mode::kIstioMutual;
+    out.sni = in.default_sni;
+    out.sans = in.service_accounts;
+  }
+  out.auto_detected = true;
+  return out;
+}
+
+void AddSans(const std::vector<std::string>* sans, envoy_tls::CommonTlsContext& common) {
+  auto* context = common.mutable_combined_validation_context()->mutable_default_validation_context();
+  if (sans != nullptr && !sans->empty()) AddExactMatchers(*sans, SubjectAltNameMatchers(*context));
+}
+
+void SetIstioMutual(const Settings& tls, bool http2, const std::string& cluster_name, UpstreamTlsContext& out) {
+  auto* common = out.mutable_common_tls_context();
+  *common->add_tls_certificate_sds_secret_configs() = AgentSecret(kSdsDefaultResource);
+  AddSans(tls.sans, *common);
+  *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
+      AgentSecret(kSdsRootResource);
+  if (tls.sni.empty()) out.set_sni(cluster_name);
+  // "istio-peer-exchange" says that both sides may exchange their metadata.
+  if (http2) {
+    SetAlpn(*common, kAlpnInMeshH2WithMxc);
+  } else {
+    SetAlpn(*common, kAlpnInMeshWithMxc);
+  }
+}
+
+// SIMPLE and MUTUAL. False: the rule names no certificate to present.
+bool SetFromRule(const Settings& tls, const TlsInputs& in, const Proxy& proxy, const config::MeshConfig& mesh,
+                 bool http2, UpstreamTlsContext& out) {
+  auto* common = out.mutable_common_tls_context();
+  const bool own_sans = tls.sans != nullptr && !tls.sans->empty();
+  const std::vector<std::string>* sans = in.external_registry && !own_sans ? in.service_accounts : tls.sans;
+  if (!tls.credential.empty()) {
+    const bool socket = HasCredentialSocket(proxy);
+    if (tls.mode == Mode::kMutual) {
+      *common->add_tls_certificate_sds_secret_configs() = CredentialSecret(tls.credential, socket);
+    }
+    AddSans(sans, *common);
+    *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
+        CredentialSecret(absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket);
+  } else {
+    if (tls.mode == Mode::kMutual) {
+      if (tls.certificate.empty() || tls.key.empty()) return false;
+      // Files in the proxy's own pod; its agent serves them, since Envoy alone would not see them change.
+      *common->add_tls_certificate_sds_secret_configs() =
+          AgentSecret(absl::StrCat("file-cert:", std::string(tls.certificate), "~", std::string(tls.key)));
+    }
+    if (tls.root.empty()) {
+      common->mutable_validation_context();  // whoever answers
+    } else {
+      AddSans(sans, *common);
+      *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
+          AgentSecret(absl::StrCat("file-root:", std::string(tls.root)));
+    }
+  }
+  for (const std::string& curve : mesh.tls_defaults.ecdh_curves) common->mutable_tls_params()->add_ecdh_curves(curve);
+  if (http2) SetAlpn(*common, kAlpnH2Only);
+  return true;
+}
+
+const TransportSocket& RawBuffer() {
+  static const TransportSocket* const kSocket = [] {
+    auto* socket = new TransportSocket;
+    socket->set_name(std::string(kRawBufferTransportSocket));
+    *socket->mutable_typed_config() = PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
+    return socket;
+  }();
+  return *kSocket;
+}
+
+// TLS for endpoints that say they take it, plain text for the others.
+void SplitByTlsMode(TransportSocket tls, envoy_cluster::Cluster& cluster) {
+  auto* with = cluster.add_transport_socket_matches();
+  with->set_name(absl::StrCat("tlsMode-", std::string(kMutualTlsMode)));
+  (*with->mutable_match()->mutable_fields())["tlsMode"].set_string_value(std::string(kMutualTlsMode));
+  *with->mutable_transport_socket() = std::move(tls);
+  auto* without = cluster.add_transport_socket_matches();
+  without->set_name("tlsMode-disabled");
+  without->mutable_match();
+  *without->mutable_transport_socket() = RawBuffer();
+}
+
+}  // namespace
+
+void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const config::ClientTlsSettings* rule_tls,
+                      const TlsInputs& in, ClusterDraft& draft) {
+  const std::optional<Settings> tls = Resolve(proxy, mesh, rule_tls, in);
+  if (!tls || tls->mode == Mode::kDisable) return;
+  // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
+  if (!tls->credential.empty() && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
+
+  UpstreamTlsContext context;
+  auto* params = context.mutable_common_tls_context()->mutable_tls_params();
+  params->set_tls_minimum_protocol_version(TlsParameters::TLSv1_2);
+  params->set_tls_maximum_protocol_version(TlsParameters::TLSv1_3);
+  context.set_sni(std::string(tls->sni));
+  if (tls->mode == Mode::kIstioMutual) {
+    SetIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), context);
+  } else if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), context)) {
+    return;
+  }
+  TransportSocket socket;
+  socket.set_name(std::string(kTlsTransportSocket));
+  *socket.mutable_typed_config() = PackAny(context);
+  // An original destination has no metadata to choose by.
+  if (tls->auto_detected && tls->mode == Mode::kIstioMutual && !draft.IsOriginalDst()) {
+    SplitByTlsMode(std::move(socket), draft.cluster);
+  } else {
+    *draft.cluster.mutable_transport_socket() = std::move(socket);
+  }
+}
+
+}  // namespace wavetank::pilot
