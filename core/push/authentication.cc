@@ -1,0 +1,110 @@
+#include "core/model/authentication.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wavetank::pilot {
+namespace {
+
+using Mode = config::PeerAuthentication::Mode;
+
+bool ForAllWorkloads(const config::PeerAuthentication& policy) { return !policy.selector || policy.selector->empty(); }
+
+MutualTlsMode Convert(Mode mode) {
+  switch (mode) {
+    case Mode::kDisable:
+      return MutualTlsMode::kDisable;
+    case Mode::kPermissive:
+      return MutualTlsMode::kPermissive;
+    case Mode::kStrict:
+      return MutualTlsMode::kStrict;
+    case Mode::kUnset:
+      break;
+  }
+  return MutualTlsMode::kUnknown;
+}
+
+bool SubsetOf(const Labels& selector, const Labels& labels) {
+  return std::all_of(selector.begin(), selector.end(), [&](const auto& entry) {
+    const auto it = labels.find(entry.first);
+    return it != labels.end() && it->second == entry.second;
+  });
+}
+
+}  // namespace
+
+AuthenticationPolicies::AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& sorted,
+                                               std::string root_namespace)
+    : root_namespace_(std::move(root_namespace)) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  std::map<std::string, Mode, std::less<>> found;
+  std::map<std::string, bool, std::less<>> seen;
+  for (const config::PeerAuthenticationRef& policy : sorted) {
+    for (const char c : fmt::format("{}.{};", policy->meta.uid, policy->meta.resource_version)) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
+    }
+    const std::string& ns = policy->meta.ns;
+    if (ForAllWorkloads(policy->spec)) {
+      // The oldest of a namespace holds, others are as if they were not there.
+      if (std::exchange(seen[ns], true)) continue;
+      const Mode mode = policy->spec.mtls.value_or(Mode::kUnset);
+      if (ns == root_namespace_) {
+        global_mode_ = mode == Mode::kUnset ? MutualTlsMode::kPermissive : Convert(mode);
+      } else {
+        found[ns] = mode;
+      }
+    }
+    by_namespace_[ns].push_back(policy);
+  }
+  version_ = fmt::format("{:016x}", hash);
+  const MutualTlsMode inherited =
+      global_mode_ == MutualTlsMode::kUnknown ? MutualTlsMode::kPermissive : global_mode_;
+  for (const auto& [ns, mode] : found) namespace_modes_[ns] = mode == Mode::kUnset ? inherited : Convert(mode);
+}
+
+MutualTlsMode AuthenticationPolicies::GetNamespaceMutualTlsMode(std::string_view ns) const {
+  const auto it = namespace_modes_.find(ns);
+  return it == namespace_modes_.end() ? global_mode_ : it->second;
+}
+
+std::vector<config::PeerAuthenticationRef> AuthenticationPolicies::GetPeerAuthenticationsForWorkload(
+    std::string_view ns, const Labels& labels) const {
+  std::vector<config::PeerAuthenticationRef> out;
+  const auto look = [&](std::string_view in) {
+    const auto it = by_namespace_.find(in);
+    if (it == by_namespace_.end()) return;
+    for (const config::PeerAuthenticationRef& policy : it->second) {
+      if (!policy->spec.selector || SubsetOf(*policy->spec.selector, labels)) out.push_back(policy);
+    }
+  };
+  look(ns);
+  if (ns != root_namespace_) look(root_namespace_);
+  return out;
+}
+
+MergedPeerAuthentication AuthenticationPolicies::ComposeForWorkload(std::string_view ns, const Labels& labels) const {
+  const config::PeerAuthentication *mesh = nullptr, *of_namespace = nullptr, *workload = nullptr;
+  for (const config::PeerAuthenticationRef& policy : GetPeerAuthenticationsForWorkload(ns, labels)) {
+    const bool root = policy->meta.ns == root_namespace_;
+    const config::PeerAuthentication** slot = nullptr;
+    if (ForAllWorkloads(policy->spec)) {
+      slot = root ? &mesh : &of_namespace;
+    } else if (!root) {
+      slot = &workload;  // a selector in the root namespace means nothing
+    }
+    if (slot != nullptr && *slot == nullptr) *slot = &policy->spec;  // the oldest one
+  }
+  MergedPeerAuthentication out;
+  for (const config::PeerAuthentication* level : {mesh, of_namespace, workload}) {
+    if (level != nullptr && level->mtls.value_or(Mode::kUnset) != Mode::kUnset) out.mode = Convert(*level->mtls);
+  }
+  if (workload != nullptr) {
+    for (const auto& [port, mode] : workload->port_level_mtls) {
+      out.per_port[port] = mode == Mode::kUnset ? out.mode : Convert(mode);
+    }
+  }
+  return out;
+}
+
+}  // namespace wavetank::pilot

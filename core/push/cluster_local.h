@@ -1,0 +1,21 @@
+// Hosts that are served within their own cluster only (istiod: pilot/pkg/model/cluster_local.go).
+#pragma once
+
+#include <string_view>
+
+#include "core/config/mesh_config.h"
+#include "core/push/host_match.h"
+
+namespace wavetank::pilot {
+
+// kube-system, the API server's Service and istiod are cluster-local unless serviceSettings say otherwise.
+class ClusterLocalHosts {
+ public:
+  ClusterLocalHosts(const config::MeshConfig& mesh, std::string_view domain_suffix);
+  bool Contains(std::string_view hostname) const { return hosts_.MostSpecific(hostname) != nullptr; }
+
+ private:
+  HostTable<bool> hosts_;
+};
+
+}  // namespace wavetank::pilot

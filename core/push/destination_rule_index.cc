@@ -1,0 +1,120 @@
+#include "core/push/destination_rule_index.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace wavetank::pilot {
+namespace {
+
+ConsolidatedDestRuleRef Alone(const config::DestinationRuleRef& rule, const ExportTo& export_to) {
+  auto out = std::make_shared<ConsolidatedDestRule>();
+  out->export_to = export_to;
+  out->rule = rule;
+  out->from = {{ConfigKind::kDestinationRule, rule->meta.name, rule->meta.ns}};
+  return out;
+}
+
+// Subsets that the older rule does not name are added; the first traffic policy stays.
+ConsolidatedDestRuleRef MergeInto(const ConsolidatedDestRule& older, const config::DestinationRuleRef& rule) {
+  auto out = std::make_shared<ConsolidatedDestRule>(older);
+  out->from.push_back({ConfigKind::kDestinationRule, rule->meta.name, rule->meta.ns});
+  auto merged = std::make_shared<config::TypedConfig<config::DestinationRule>>(*older.rule);
+  std::set<std::string_view> names;
+  for (const config::Subset& subset : older.rule->spec.subsets) names.insert(subset.name);
+  for (const config::Subset& subset : rule->spec.subsets) {
+    if (!names.contains(subset.name)) merged->spec.subsets.push_back(subset);
+  }
+  if (!merged->spec.traffic_policy) merged->spec.traffic_policy = rule->spec.traffic_policy;
+  out->rule = std::move(merged);
+  return out;
+}
+
+}  // namespace
+
+void DestinationRuleIndex::Consolidated::Merge(const config::DestinationRuleRef& rule, const std::string& host,
+                                               const ExportTo& export_to) {
+  const bool known = hosts.contains(host);
+  Host& entry = hosts[host];
+  if (!known) {
+    entry.rules = {Alone(rule, export_to)};
+    entry.export_to = export_to;
+    return;
+  }
+  const auto& selector = rule->spec.workload_selector;
+  bool add = true;
+  for (ConsolidatedDestRuleRef& existing : entry.rules) {
+    const auto& other = existing->rule->spec.workload_selector;
+    const bool same = selector.value_or(Labels{}) == other.value_or(Labels{});
+    if (selector && other && !same) continue;
+    if ((!selector && !other) || (selector && same)) add = false;
+    // A rule with and one without selector are merged as well, and the newer one stands for itself besides.
+    existing = MergeInto(*existing, rule);
+    if (entry.export_to.empty() && !export_to.empty()) entry.export_to = export_to;
+  }
+  if (add) entry.rules.push_back(Alone(rule, export_to));
+}
+
+DestinationRuleIndex::DestinationRuleIndex(const std::vector<config::DestinationRuleRef>& sorted,
+                                           const ExportToDefaults& defaults, std::string root_namespace,
+                                           std::string_view domain_suffix)
+    : root_namespace_(std::move(root_namespace)) {
+  for (const config::DestinationRuleRef& given : sorted) {
+    const std::string& ns = given->meta.ns;
+    const std::string host = ResolveShortnameToFqdn(given->spec.host, ns, domain_suffix);
+    config::DestinationRuleRef rule = given;
+    if (host != given->spec.host) {
+      auto resolved = std::make_shared<config::TypedConfig<config::DestinationRule>>(*given);
+      resolved->spec.host = host;
+      rule = std::move(resolved);
+    }
+    // A rule for chosen workloads holds in its own namespace only.
+    ExportTo export_to;
+    if (given->spec.workload_selector) {
+      export_to.is_private = true;
+    } else {
+      export_to = ParseExportTo(given->spec.export_to);
+    }
+    const bool own = export_to.namespaces.contains(ns);
+    if (export_to.empty() || export_to.is_public || export_to.is_private || own) {
+      namespace_local_[ns].Merge(rule, host, export_to);
+    }
+    const size_t targets = export_to.namespaces.size() + export_to.is_public + export_to.is_private + export_to.is_none;
+    const bool private_only =
+        targets == 0 ? defaults.destination_rule.is_private : targets == 1 && (export_to.is_private || own);
+    if (!private_only) {
+      exported_by_namespace_[ns].Merge(rule, host, export_to);
+    } else if (ns == root_namespace_) {
+      root_namespace_local_.Merge(rule, host, export_to);
+    }
+  }
+}
+
+const DestinationRuleIndex::Rules* DestinationRuleIndex::Exported(std::string_view owner, std::string_view hostname,
+                                                                  std::string_view client_ns) const {
+  const auto it = exported_by_namespace_.find(owner);
+  if (it == exported_by_namespace_.end()) return nullptr;
+  const Consolidated::Host* host = it->second.hosts.MostSpecific(hostname);
+  if (host == nullptr) return nullptr;
+  const ExportTo& to = host->export_to;
+  return to.empty() || to.is_public || to.namespaces.contains(client_ns) ? &host->rules : nullptr;
+}
+
+const DestinationRuleIndex::Rules* DestinationRuleIndex::Find(std::string_view client_ns, std::string_view hostname,
+                                                              std::string_view service_ns) const {
+  const Consolidated* local = nullptr;
+  if (client_ns == root_namespace_) {
+    local = &root_namespace_local_;
+  } else if (const auto it = namespace_local_.find(client_ns); it != namespace_local_.end()) {
+    local = &it->second;
+  }
+  if (local != nullptr) {
+    if (const Consolidated::Host* host = local->hosts.MostSpecific(hostname)) return &host->rules;
+  }
+  if (!service_ns.empty()) {
+    if (const Rules* rules = Exported(service_ns, hostname, client_ns)) return rules;
+  }
+  return Exported(root_namespace_, hostname, client_ns);
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,45 @@
+// DestinationRules by the namespaces that they hold in, those of one host and namespace merged into one
+// (istiod: pilot/pkg/model/push_context.go, setDestinationRules; destination_rule.go, mergeDestinationRule).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/sidecar_scope.h"
+#include "core/push/export_to.h"
+#include "core/push/host_match.h"
+
+namespace wavetank::pilot {
+
+class DestinationRuleIndex {
+ public:
+  using Rules = std::vector<ConsolidatedDestRuleRef>;
+
+  // `sorted`: by creation time.
+  DestinationRuleIndex(const std::vector<config::DestinationRuleRef>& sorted, const ExportToDefaults& defaults,
+                       std::string root_namespace, std::string_view domain_suffix);
+
+  // What holds for clients of `client_ns` and a host of namespace `service_ns`: rules of the client's namespace (for
+  // clients in the root namespace only its private ones), else those that the service's namespace exports, else those
+  // that the root namespace exports. Null if there are none.
+  const Rules* Find(std::string_view client_ns, std::string_view hostname, std::string_view service_ns) const;
+
+ private:
+  struct Consolidated {
+    struct Host {
+      Rules rules;
+      ExportTo export_to;
+    };
+    HostTable<Host> hosts;
+    void Merge(const config::DestinationRuleRef& rule, const std::string& host, const ExportTo& export_to);
+  };
+  const Rules* Exported(std::string_view owner, std::string_view hostname, std::string_view client_ns) const;
+
+  std::string root_namespace_;
+  std::map<std::string, Consolidated, std::less<>> namespace_local_, exported_by_namespace_;
+  Consolidated root_namespace_local_;
+};
+
+}  // namespace wavetank::pilot

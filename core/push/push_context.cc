@@ -1,0 +1,285 @@
+#include "core/model/push_context.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/config/store.h"
+#include "core/model/gateway.h"
+#include "core/profile/profile.h"
+#include "core/push/cluster_local.h"
+#include "core/push/destination_rule_index.h"
+#include "core/push/export_to.h"
+#include "core/push/service_index.h"
+#include "core/push/sidecar_scope_builder.h"
+#include "core/push/virtual_service_index.h"
+
+namespace wavetank::pilot {
+namespace {
+
+// Scopes by the Sidecars they come from. Made when a proxy first needs one: they depend on nothing but the indexes that
+// this one is shared along with.
+struct SidecarIndex {
+  struct Entry {
+    config::SidecarRef sidecar;
+    SidecarScopeRef scope;
+  };
+  std::map<std::string, std::vector<Entry>, std::less<>> by_namespace;  // those with a selector first
+  config::SidecarRef mesh_root;                                        // of the root namespace, without selector
+  std::map<std::string, SidecarScopeRef, std::less<>> defaults, mesh_root_scopes;
+};
+
+std::string_view NamespaceOf(std::string_view identity) {
+  const size_t at = identity.find("/ns/");
+  if (!identity.starts_with("spiffe://") || at == std::string_view::npos) return {};
+  const std::string_view rest = identity.substr(at + 4);
+  return rest.substr(0, rest.find('/'));
+}
+
+class NoGateways final : public NetworkGateways {
+ public:
+  bool IsMultiNetworkEnabled() const override { return false; }
+  uint32_t LbWeightScaleFactor() const override { return 1; }
+  const std::vector<NetworkGateway>& All() const override { return none_; }
+  const std::vector<NetworkGateway>& ForNetwork(const NetworkId&) const override { return none_; }
+  const std::vector<NetworkGateway>& ForNetworkAndCluster(const NetworkId&, const ClusterId&) const override {
+    return none_;
+  }
+
+ private:
+  std::vector<NetworkGateway> none_;
+};
+
+}  // namespace
+
+struct PushContext::Impl {
+  std::string version;
+  Environment env;
+  Profile profile;
+  ExportToDefaults defaults;
+  std::shared_ptr<const ClusterLocalHosts> cluster_local;
+  std::shared_ptr<const ServiceIndex> services;
+  std::shared_ptr<const VirtualServiceIndex> virtual_services;
+  std::shared_ptr<const DestinationRuleIndex> destination_rules;
+  std::shared_ptr<const AuthenticationPolicies> authn;
+  std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
+  std::shared_ptr<SidecarIndex> sidecars;
+
+  SidecarScopeBuilder Builder() const {
+    return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, version};
+  }
+};
+
+PushContext::PushContext() : impl_(std::make_unique<Impl>()) {}
+PushContext::~PushContext() = default;
+
+std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, const PushContext* old,
+                                                       const PushRequest& request, std::string version) {
+  std::shared_ptr<PushContext> out(new PushContext());
+  Impl& now = *out->impl_;
+  now.version = std::move(version);
+  now.env = env;
+  if (now.env.mesh == nullptr) now.env.mesh = config::DefaultMeshConfig();
+  if (now.env.gateways == nullptr) now.env.gateways = std::make_shared<const NoGateways>();
+  if (env.profile != nullptr) now.profile = *env.profile;
+  const config::MeshConfig& mesh = *now.env.mesh;
+  now.defaults = ExportToDefaults::Of(mesh);
+  static const config::ConfigStore* const no_configs = new config::ConfigStore();
+  const config::ConfigStore& configs = env.configs == nullptr ? *no_configs : *env.configs;
+
+  const Impl* before = old == nullptr || request.configs_updated.empty() ? nullptr : old->impl_.get();
+  const auto changed = [&](ConfigKind kind) { return before == nullptr || request.HasConfigsOfKind(kind); };
+  const bool services = changed(ConfigKind::kServiceEntry), virtual_services = changed(ConfigKind::kVirtualService),
+             destination_rules = changed(ConfigKind::kDestinationRule), sidecars = changed(ConfigKind::kSidecar);
+
+  now.services = services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases)
+                          : before->services;
+  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(
+                                                configs.VirtualServices(), now.defaults, env.domain_suffix)
+                                          : before->virtual_services;
+  now.destination_rules = destination_rules
+                              ? std::make_shared<const DestinationRuleIndex>(configs.DestinationRules(), now.defaults,
+                                                                             mesh.root_namespace, env.domain_suffix)
+                              : before->destination_rules;
+  now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
+                  ? std::make_shared<const AuthenticationPolicies>(configs.PeerAuthentications(), mesh.root_namespace)
+                  : before->authn;
+  now.gateways = changed(ConfigKind::kGateway)
+                     ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
+                     : before->gateways;
+  now.cluster_local = before != nullptr && before->env.mesh == now.env.mesh
+                          ? before->cluster_local
+                          : std::make_shared<const ClusterLocalHosts>(mesh, env.domain_suffix);
+
+  if (services || virtual_services || destination_rules || sidecars) {
+    now.sidecars = std::make_shared<SidecarIndex>();
+    for (const bool with_selector : {true, false}) {
+      for (const config::SidecarRef& sidecar : configs.Sidecars()) {
+        if (sidecar->spec.workload_selector.has_value() != with_selector) continue;
+        now.sidecars->by_namespace[sidecar->meta.ns].push_back({sidecar, nullptr});
+        if (!with_selector && now.sidecars->mesh_root == nullptr && sidecar->meta.ns == mesh.root_namespace) {
+          now.sidecars->mesh_root = sidecar;
+        }
+      }
+    }
+  } else {
+    now.sidecars = before->sidecars;
+  }
+  return out;
+}
+
+const std::string& PushContext::version() const { return impl_->version; }
+const config::MeshConfig& PushContext::mesh() const { return *impl_->env.mesh; }
+const Environment& PushContext::env() const { return impl_->env; }
+const NetworkGateways& PushContext::networks() const { return *impl_->env.gateways; }
+const Profile& PushContext::profile() const { return impl_->profile; }
+const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn; }
+
+std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
+  return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();
+}
+
+std::vector<ServiceRef> PushContext::ServicesExportedTo(std::string_view ns) const {
+  return impl_->services->ExportedTo(ns);
+}
+
+const std::vector<ServiceRef>& PushContext::GetAllServices() const { return impl_->services->All(); }
+
+ServiceRef PushContext::ServiceForHostname(const Proxy& proxy, std::string_view hostname) const {
+  if (proxy.sidecar_scope != nullptr) return proxy.sidecar_scope->GetService(hostname);
+  const auto* by_namespace = impl_->services->ByNamespace(hostname);
+  return by_namespace == nullptr ? nullptr : by_namespace->begin()->second;
+}
+
+bool PushContext::IsServiceVisible(const Service& service, std::string_view ns) const {
+  return pilot::IsServiceVisible(service, ns, impl_->defaults);
+}
+
+bool PushContext::IsClusterLocal(const Service& service) const {
+  return impl_->cluster_local->Contains(service.hostname);
+}
+
+std::vector<ServiceInstance> PushContext::ServiceInstancesByPort(const Service& service, int port,
+                                                                 const Labels& labels) const {
+  const std::vector<ServiceInstance>& all = impl_->services->Instances(service, port);
+  if (labels.empty()) return all;
+  std::vector<ServiceInstance> out;
+  for (const ServiceInstance& instance : all) {
+    const Labels& own = instance.endpoint.p().labels;
+    if (std::includes(own.begin(), own.end(), labels.begin(), labels.end())) out.push_back(instance);
+  }
+  return out;
+}
+
+const std::vector<std::string>& PushContext::ServiceAccounts(std::string_view hostname, std::string_view ns,
+                                                             int port) const {
+  return impl_->services->ServiceAccounts(hostname, ns, port);
+}
+
+std::vector<config::VirtualServiceRef> PushContext::VirtualServicesForGateway(std::string_view proxy_namespace,
+                                                                              std::string_view gateway) const {
+  return impl_->virtual_services->ForGateway(proxy_namespace, gateway);
+}
+
+std::vector<ConsolidatedDestRuleRef> PushContext::DestinationRules(std::string_view proxy_namespace,
+                                                                   const Service& service) const {
+  const DestinationRuleIndex::Rules* rules =
+      impl_->destination_rules->Find(proxy_namespace, service.hostname, service.attributes.ns);
+  return rules == nullptr ? std::vector<ConsolidatedDestRuleRef>() : *rules;
+}
+
+SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& workload_labels) const {
+  SidecarIndex& index = *impl_->sidecars;
+  const std::string& ns = proxy.config_namespace;
+  if (!proxy.IsRouter()) {
+    if (const auto it = index.by_namespace.find(ns); it != index.by_namespace.end()) {
+      for (SidecarIndex::Entry& entry : it->second) {
+        const auto& selector = entry.sidecar->spec.workload_selector;
+        if (selector && !std::includes(workload_labels.begin(), workload_labels.end(), selector->begin(),
+                                       selector->end())) {
+          continue;
+        }
+        if (entry.scope == nullptr) entry.scope = impl_->Builder().Convert(entry.sidecar, ns);
+        return entry.scope;
+      }
+    }
+    if (index.mesh_root != nullptr) {
+      SidecarScopeRef& scope = index.mesh_root_scopes[ns];
+      if (scope == nullptr) scope = impl_->Builder().Convert(index.mesh_root, ns);
+      return scope;
+    }
+  }
+  // Routers have no use for Sidecars.
+  SidecarScopeRef& scope = index.defaults[ns];
+  if (scope == nullptr) scope = impl_->Builder().Default(ns);
+  return scope;
+}
+
+std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& proxy) const {
+  std::vector<config::GatewayRef> selected;
+  for (const config::GatewayRef& gateway : *impl_->gateways) {
+    const Labels& selector = gateway->spec.selector;
+    if (std::includes(proxy.labels.begin(), proxy.labels.end(), selector.begin(), selector.end())) {
+      selected.push_back(gateway);
+    }
+  }
+  if (selected.empty()) return nullptr;
+  return pilot::MergeGateways(selected, proxy.service_instances, NamespaceOf(proxy.verified_identity));
+}
+
+MutualTlsMode PushContext::InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
+                                                const Port& port) const {
+  if (service.mesh_external) return MutualTlsMode::kUnknown;
+  const bool passthrough = policy != nullptr && policy->load_balancer &&
+                           policy->load_balancer->simple == config::LoadBalancerSettings::Simple::kPassthrough;
+  // Traffic to the original destination: mTLS only if every instance can.
+  if (service.Passthrough() || passthrough) {
+    const std::vector<ServiceInstance>& instances = impl_->services->Instances(service, port.port);
+    if (instances.empty() || std::any_of(instances.begin(), instances.end(), [](const ServiceInstance& i) {
+          return i.endpoint.p().tls_mode == kDisabledTlsMode;
+        })) {
+      return MutualTlsMode::kDisable;
+    }
+  }
+  const MutualTlsMode mode = authn().GetNamespaceMutualTlsMode(service.attributes.ns);
+  return mode == MutualTlsMode::kUnknown ? MutualTlsMode::kPermissive : mode;
+}
+
+void SetSidecarScope(Proxy& proxy, const PushContext& push) {
+  SidecarScopeRef scope = push.GetSidecarScope(proxy, proxy.IsRouter() ? Labels{} : proxy.labels);
+  proxy.prev_sidecar_scope = std::exchange(proxy.sidecar_scope, std::move(scope));
+}
+
+void SetGatewaysForProxy(Proxy& proxy, const PushContext& push) {
+  if (!proxy.IsRouter()) return;
+  proxy.prev_merged_gateway = std::exchange(proxy.merged_gateway, push.MergeGateways(proxy));
+}
+
+void SetServiceInstances(Proxy& proxy, const ServiceDiscovery& discovery) {
+  std::vector<ServiceInstance> instances = discovery.GetProxyServiceInstances(proxy);
+  std::stable_sort(instances.begin(), instances.end(), [](const ServiceInstance& a, const ServiceInstance& b) {
+    if (a.service->creation_unix_seconds != b.service->creation_unix_seconds) {
+      return a.service->creation_unix_seconds < b.service->creation_unix_seconds;
+    }
+    return a.service->hostname < b.service->hostname;
+  });
+  proxy.service_instances = std::move(instances);
+}
+
+void SetWorkloadLabels(Proxy& proxy, const ServiceDiscovery& discovery) {
+  proxy.labels = proxy.metadata.labels;
+  // istiod's own tests let pods play virtual machines.
+  if (proxy.metadata.labels.contains("istio.io/test-vm")) return;
+  std::optional<Labels> known = discovery.GetProxyWorkloadLabels(proxy);
+  if (!known) return;
+  proxy.labels = *std::move(known);
+  // Labels that the user gave the proxy itself (ISTIO_METAJSON_LABELS) stand beside the workload's.
+  if (!proxy.metadata.raw.is_object()) return;
+  const auto fixed = proxy.metadata.raw.find("STATIC_LABELS");
+  if (fixed == proxy.metadata.raw.end() || !fixed->is_object()) return;
+  for (const auto& [name, value] : fixed->items()) {
+    if (value.is_string()) proxy.labels.try_emplace(name, value.get<std::string>());
+  }
+}
+
+}  // namespace wavetank::pilot

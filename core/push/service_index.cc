@@ -1,0 +1,152 @@
+#include "core/push/service_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/push/host_match.h"
+
+namespace wavetank::pilot {
+namespace {
+
+std::string KeyOf(std::string_view hostname, std::string_view ns) { return fmt::format("{}/{}", ns, hostname); }
+
+// istiod: pkg/spiffe, ExpandWithTrustDomains. What is no identity of a service account stays alone.
+std::vector<std::string> ExpandWithTrustDomains(const std::set<std::string>& identities,
+                                                const std::vector<std::string>& aliases) {
+  std::set<std::string> out = identities;
+  constexpr std::string_view kPrefix = "spiffe://";
+  for (const std::string& identity : identities) {
+    if (aliases.empty() || !identity.starts_with(kPrefix)) continue;
+    const std::string_view rest = std::string_view(identity).substr(kPrefix.size());
+    const size_t slash = rest.find('/');
+    if (slash == std::string_view::npos) continue;
+    const std::string_view path = rest.substr(slash);
+    if (!path.starts_with("/ns/")) continue;
+    const size_t sa = path.find("/sa/", 4);
+    if (sa == std::string_view::npos || path.substr(4, sa - 4).find('/') != std::string_view::npos ||
+        path.substr(sa + 4).find('/') != std::string_view::npos) {
+      continue;
+    }
+    for (const std::string& alias : aliases) out.insert(fmt::format("{}{}{}", kPrefix, alias, path));
+  }
+  return {out.begin(), out.end()};
+}
+
+}  // namespace
+
+ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defaults,
+                           const std::vector<std::string>& trust_aliases)
+    : discovery_(env.discovery) {
+  if (discovery_ == nullptr) return;
+  std::vector<ServiceRef> services = discovery_->Services();
+  // istiod: SortServicesByCreationTime.
+  std::stable_sort(services.begin(), services.end(), [](const ServiceRef& a, const ServiceRef& b) {
+    if (a->creation_unix_seconds != b->creation_unix_seconds) return a->creation_unix_seconds < b->creation_unix_seconds;
+    return a->attributes.name + "." + a->attributes.ns < b->attributes.name + "." + b->attributes.ns;
+  });
+  for (const ServiceRef& service : services) {
+    const std::string& ns = service->attributes.ns;
+    const ExportTo& given = service->attributes.export_to;
+    by_hostname_[service->hostname][ns] = service;
+
+    const std::string key = KeyOf(service->hostname, ns);
+    std::set<std::string> accounts(service->service_accounts.begin(), service->service_accounts.end());
+    if (const EndpointShards* shards = env.endpoints == nullptr ? nullptr : env.endpoints->Find(service->hostname, ns)) {
+      accounts.insert(shards->service_accounts.begin(), shards->service_accounts.end());
+    }
+    Accounts& entry = accounts_[key];
+    entry.accounts = ExpandWithTrustDomains(accounts, trust_aliases);
+    entry.ports.clear();
+    for (const Port& port : service->ports) {
+      if (port.protocol != Protocol::kUdp) entry.ports.push_back(port.port);
+      // istiod takes the instances of every port here. Those of a service that the client balances are read only when
+      // a DestinationRule makes it a pass-through one; they are taken at that time.
+      if (service->resolution != Resolution::kClientSideLb) {
+        instances_[key][port.port] = discovery_->InstancesByPort(*service, port.port);
+      }
+    }
+
+    if (given.empty()) {
+      if (defaults.service.is_private) {
+        private_by_namespace_[ns].push_back(service);
+      } else if (defaults.service.is_public) {
+        public_.push_back(service);
+      }
+    } else if (given.is_public) {
+      public_.push_back(service);
+    } else if (!given.is_none) {
+      if (given.is_private) private_by_namespace_[ns].push_back(service);
+      for (const std::string& to : given.namespaces) {
+        (to == ns ? private_by_namespace_[ns] : exported_to_namespace_[to]).push_back(service);
+      }
+    }
+  }
+  for (const auto& [ns, list] : private_by_namespace_) all_.insert(all_.end(), list.begin(), list.end());
+  all_.insert(all_.end(), public_.begin(), public_.end());
+}
+
+std::vector<ServiceRef> ServiceIndex::ExportedTo(std::string_view ns) const {
+  std::vector<ServiceRef> out;
+  if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) out = it->second;
+  if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) {
+    out.insert(out.end(), it->second.begin(), it->second.end());
+  }
+  out.insert(out.end(), public_.begin(), public_.end());
+  return out;
+}
+
+std::shared_ptr<const ServiceView> ServiceIndex::MakeView(std::vector<ServiceRef> services) {
+  auto view = std::make_shared<ServiceView>();
+  view->services = std::move(services);
+  for (const ServiceRef& service : view->services) {
+    ServiceRef& existing = view->by_hostname[service->hostname];
+    // A Kubernetes Service takes precedence over a ServiceEntry of the same host; else the first wins.
+    if (existing != nullptr && !(existing->attributes.registry != Provider::kKubernetes &&
+                                 service->attributes.registry == Provider::kKubernetes)) {
+      continue;
+    }
+    existing = service;
+    view->accepted.push_back(service);
+    view->dependencies.insert(ConfigHash(ConfigKind::kServiceEntry, service->hostname, service->attributes.ns));
+  }
+  return view;
+}
+
+std::shared_ptr<const ServiceView> ServiceIndex::DefaultView(std::string_view ns) const {
+  if (!private_by_namespace_.contains(ns) && !exported_to_namespace_.contains(ns)) {
+    if (public_view_ == nullptr) public_view_ = MakeView(public_);
+    return public_view_;
+  }
+  std::shared_ptr<const ServiceView>& view = views_[std::string(ns)];
+  if (view == nullptr) view = MakeView(ExportedTo(ns));
+  return view;
+}
+
+const std::map<std::string, ServiceRef, std::less<>>* ServiceIndex::ByNamespace(std::string_view hostname) const {
+  const auto it = by_hostname_.find(MapKey(hostname));
+  return it == by_hostname_.end() ? nullptr : &it->second;
+}
+
+const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& service, int port) const {
+  static const std::vector<ServiceInstance>* const none = new std::vector<ServiceInstance>();
+  const auto by_namespace = by_hostname_.find(service.hostname);
+  if (by_namespace == by_hostname_.end()) return *none;
+  const auto known = by_namespace->second.find(service.attributes.ns);
+  if (known == by_namespace->second.end() || known->second->FindPort(port) == nullptr) return *none;
+  Instances_& by_port = instances_[KeyOf(service.hostname, service.attributes.ns)];
+  if (const auto it = by_port.find(port); it != by_port.end()) return it->second;
+  return by_port[port] = discovery_->InstancesByPort(*known->second, port);
+}
+
+const std::vector<std::string>& ServiceIndex::ServiceAccounts(std::string_view hostname, std::string_view ns,
+                                                              int port) const {
+  static const std::vector<std::string>* const none = new std::vector<std::string>();
+  const auto it = accounts_.find(KeyOf(hostname, ns));
+  if (it == accounts_.end()) return *none;
+  const std::vector<int>& ports = it->second.ports;
+  return std::find(ports.begin(), ports.end(), port) == ports.end() ? *none : it->second.accounts;
+}
+
+}  // namespace wavetank::pilot

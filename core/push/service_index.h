@@ -1,0 +1,53 @@
+// The services of a push context, by who may see them (istiod: pilot/pkg/model/push_context.go, initServiceRegistry).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/model/environment.h"
+#include "core/model/sidecar_scope.h"
+#include "core/push/export_to.h"
+
+namespace wavetank::pilot {
+
+class ServiceIndex {
+ public:
+  // O(services x ports), and the instances of services that are not load-balanced by the client.
+  ServiceIndex(const Environment& env, const ExportToDefaults& defaults, const std::vector<std::string>& trust_aliases);
+
+  // Private ones of the namespace, those exported to it, public ones; each by creation time, then "name.namespace".
+  std::vector<ServiceRef> ExportedTo(std::string_view ns) const;
+  // The same as a default scope's view: made once per namespace that sees more than public services.
+  std::shared_ptr<const ServiceView> DefaultView(std::string_view ns) const;
+  // Private ones by namespace, then public ones.
+  const std::vector<ServiceRef>& All() const { return all_; }
+  // By namespace; null if nobody has the host.
+  const std::map<std::string, ServiceRef, std::less<>>* ByNamespace(std::string_view hostname) const;
+
+  const std::vector<ServiceInstance>& Instances(const Service& service, int port) const;
+  const std::vector<std::string>& ServiceAccounts(std::string_view hostname, std::string_view ns, int port) const;
+
+ private:
+  struct Accounts {
+    std::vector<std::string> accounts;  // sorted
+    std::vector<int> ports;             // all but UDP ones
+  };
+  using Instances_ = std::map<int, std::vector<ServiceInstance>>;
+  static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
+
+  const ServiceDiscovery* discovery_;
+  std::vector<ServiceRef> public_, all_;
+  std::map<std::string, std::vector<ServiceRef>, std::less<>> private_by_namespace_, exported_to_namespace_;
+  absl::flat_hash_map<std::string, std::map<std::string, ServiceRef, std::less<>>> by_hostname_;
+  absl::flat_hash_map<std::string, Accounts> accounts_;  // "ns/host"
+  mutable absl::flat_hash_map<std::string, Instances_> instances_;
+  mutable std::shared_ptr<const ServiceView> public_view_;
+  mutable std::map<std::string, std::shared_ptr<const ServiceView>, std::less<>> views_;
+};
+
+}  // namespace wavetank::pilot

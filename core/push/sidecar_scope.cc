@@ -1,0 +1,289 @@
+#include "core/model/sidecar_scope.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "core/model/proxy.h"
+#include "core/push/host_match.h"
+#include "core/push/sidecar_scope_builder.h"
+
+namespace wavetank::pilot {
+
+uint64_t ConfigHash(ConfigKind kind, std::string_view name, std::string_view ns) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  const auto add = [&](unsigned char c) { hash = (hash ^ c) * 1099511628211u; };
+  add(static_cast<unsigned char>(kind));
+  for (const char c : name) add(static_cast<unsigned char>(c));
+  add(0);
+  for (const char c : ns) add(static_cast<unsigned char>(c));
+  return hash;
+}
+
+bool SidecarScope::HasIngressListener() const { return sidecar != nullptr && !sidecar->spec.ingress.empty(); }
+
+const std::vector<ServiceRef>& SidecarScope::services() const { return view_->services; }
+
+ServiceRef SidecarScope::GetService(std::string_view hostname) const {
+  const auto it = view_->by_hostname.find(MapKey(hostname));
+  return it == view_->by_hostname.end() ? nullptr : it->second;
+}
+
+const EgressListener* SidecarScope::GetEgressListenerForRds(int port, std::string_view bind) const {
+  for (const EgressListener& e : egress_listeners) {
+    if (e.listener == nullptr || !e.listener->port) return &e;
+    if (static_cast<int>(e.listener->port->number) != port) continue;
+    if (port != 0 || e.listener->bind == bind) return &e;
+  }
+  return nullptr;
+}
+
+ConsolidatedDestRuleRef SidecarScope::DestinationRule(TrafficDirection direction, const Proxy& proxy,
+                                                      std::string_view hostname) const {
+  const auto it = destination_rules_.find(MapKey(hostname));
+  if (it == destination_rules_.end()) return nullptr;
+  ConsolidatedDestRuleRef catch_all;
+  for (const ConsolidatedDestRuleRef& rule : it->second) {
+    const auto& selector = rule->rule->spec.workload_selector;
+    if (!selector) {
+      catch_all = rule;
+    } else if (ns == rule->rule->meta.ns && direction == TrafficDirection::kOutbound &&
+               std::includes(proxy.labels.begin(), proxy.labels.end(), selector->begin(), selector->end())) {
+      return rule;
+    }
+  }
+  return catch_all;
+}
+
+bool SidecarScope::DependsOnConfig(const ConfigKey& key) const {
+  switch (key.kind) {
+    // Those of the root and of the own namespace hold for every proxy.
+    case ConfigKind::kEnvoyFilter:
+    case ConfigKind::kAuthorizationPolicy:
+    case ConfigKind::kRequestAuthentication:
+    case ConfigKind::kWasmPlugin:
+      return key.ns == root_namespace || key.ns == ns;
+    case ConfigKind::kServiceEntry:
+    case ConfigKind::kVirtualService:
+    case ConfigKind::kDestinationRule:
+    case ConfigKind::kSidecar: {
+      const uint64_t hash = ConfigHash(key.kind, key.name, key.ns);
+      return view_->dependencies.contains(hash) || dependencies_.contains(hash);
+    }
+    default:
+      return true;
+  }
+}
+
+bool IsServiceVisible(const Service& service, std::string_view ns, const ExportToDefaults& defaults) {
+  const ExportTo& to = service.attributes.export_to;
+  if (to.empty()) {
+    if (defaults.service.is_private) return service.attributes.ns == ns;
+    return defaults.service.is_public;
+  }
+  return to.is_public || (to.is_private && service.attributes.ns == ns) || to.namespaces.contains(ns);
+}
+
+namespace {
+
+// The service with the listener's port alone; null if it has no such port.
+ServiceRef WithListenerPort(const ServiceRef& service, const EgressListener& listener) {
+  const Port* port = service->FindPort(static_cast<int>(listener.listener->port->number));
+  if (port == nullptr) return nullptr;
+  auto out = std::make_shared<Service>(*service);
+  out->ports = {*port};
+  return out;
+}
+
+// The service with the ports that routes name; null if it has none of them.
+ServiceRef WithRoutedPorts(const ServiceRef& service, const std::set<int>& ports) {
+  if (ports.empty() || ports.contains(0)) return service;
+  std::vector<Port> found;
+  for (const Port& port : service->ports) {
+    if (ports.contains(port.port)) found.push_back(port);
+  }
+  if (found.size() == service->ports.size()) return service;
+  if (found.empty()) return nullptr;
+  auto out = std::make_shared<Service>(*service);
+  out->ports = std::move(found);
+  return out;
+}
+
+using HostsByNamespace = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+// "namespace/dnsName" with "." for the proxies' own namespace; others are ignored.
+HostsByNamespace ParseHosts(const std::vector<std::string>& hosts, const std::string& ns) {
+  HostsByNamespace out;
+  for (const std::string& host : hosts) {
+    const size_t slash = host.find('/');
+    if (slash == std::string::npos) continue;
+    const std::string where = host.substr(0, slash);
+    out[where == "." ? ns : where].push_back(host.substr(slash + 1));
+  }
+  return out;
+}
+
+ServiceRef Matching(const std::vector<std::string>& imported, const ServiceRef& service,
+                    const EgressListener& listener) {
+  const bool match = std::any_of(imported.begin(), imported.end(), [&](const std::string& host) {
+    return HostSubsetOf(service->hostname, host);
+  });
+  if (!match) return nullptr;
+  return listener.match_port ? WithListenerPort(service, listener) : service;
+}
+
+// istiod: selectServices. Of several services with one host name that of the proxies' namespace stays, else the first
+// one's namespace decides.
+std::vector<ServiceRef> SelectServices(const std::vector<ServiceRef>& services, const HostsByNamespace& hosts,
+                                       const EgressListener& listener, const std::string& config_namespace) {
+  std::vector<ServiceRef> imported;
+  const auto anywhere = hosts.find("*");
+  for (const ServiceRef& service : services) {
+    ServiceRef match;
+    if (const auto it = hosts.find(service->attributes.ns); it != hosts.end()) {
+      match = Matching(it->second, service, listener);
+    }
+    if (match == nullptr && anywhere != hosts.end()) match = Matching(anywhere->second, service, listener);
+    if (match != nullptr) imported.push_back(std::move(match));
+  }
+  absl::flat_hash_map<std::string, std::string> valid;
+  for (const ServiceRef& service : imported) {
+    const auto [it, added] = valid.try_emplace(service->hostname, service->attributes.ns);
+    if (!added && service->attributes.ns == config_namespace) it->second = config_namespace;
+  }
+  std::erase_if(imported, [&](const ServiceRef& s) { return valid[s->hostname] != s->attributes.ns; });
+  return imported;
+}
+
+}  // namespace
+
+std::shared_ptr<SidecarScope> SidecarScopeBuilder::New(const std::string& ns) const {
+  auto scope = std::make_shared<SidecarScope>();
+  scope->ns = ns;
+  scope->version = version_;
+  scope->root_namespace = mesh_.root_namespace;
+  scope->outbound_traffic_policy.mode = mesh_.outbound_traffic_policy;
+  return scope;
+}
+
+void SidecarScopeBuilder::AddDestinationRules(SidecarScope& scope, const std::vector<ServiceRef>& services) const {
+  for (const ServiceRef& service : services) {
+    const DestinationRuleIndex::Rules* rules =
+        destination_rules_.Find(scope.ns, service->hostname, service->attributes.ns);
+    if (rules != nullptr) scope.destination_rules_[service->hostname] = *rules;
+  }
+  for (const auto& [host, rules] : scope.destination_rules_) {
+    for (const ConsolidatedDestRuleRef& rule : rules) {
+      for (const ConfigKey& key : rule->from) scope.dependencies_.insert(ConfigHash(key.kind, key.name, key.ns));
+    }
+  }
+}
+
+void SidecarScopeBuilder::AddVirtualServiceDependencies(SidecarScope& scope, const EgressListener& listener) const {
+  for (const config::VirtualServiceRef& vs : listener.virtual_services) {
+    scope.dependencies_.insert(ConfigHash(ConfigKind::kVirtualService, vs->meta.name, vs->meta.ns));
+    for (const ConfigKey& key : virtual_services_.DelegatesOf(vs->meta)) {
+      scope.dependencies_.insert(ConfigHash(key.kind, key.name, key.ns));
+    }
+  }
+}
+
+SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
+  std::shared_ptr<SidecarScope> scope = New(ns);
+  scope->name = "default-sidecar";
+  scope->view_ = services_.DefaultView(ns);
+  EgressListener& listener = scope->egress_listeners.emplace_back();
+  listener.services = std::shared_ptr<const std::vector<ServiceRef>>(scope->view_, &scope->view_->services);
+  listener.virtual_services = virtual_services_.ForGateway(ns, kMeshGateway);
+  AddDestinationRules(*scope, scope->view_->accepted);
+  AddVirtualServiceDependencies(*scope, listener);
+  return scope;
+}
+
+EgressListener SidecarScopeBuilder::Listener(const config::SidecarEgressListener* listener,
+                                             const std::vector<std::string>& hosts, const std::string& ns) const {
+  EgressListener out;
+  out.listener = listener;
+  // A listener with a port imports services that have this port, unless it is an HTTP proxy.
+  out.match_port = listener != nullptr && listener->port && listener->port->number != 0 &&
+                   ParseProtocol(listener->port->protocol) != Protocol::kHttpProxy;
+  const HostsByNamespace by_namespace = ParseHosts(hosts, ns);
+  out.virtual_services = virtual_services_.Select(ns, by_namespace);
+  out.services = SelectServices(services_.ExportedTo(ns), by_namespace, out, ns);
+  return out;
+}
+
+// The services of all egress listeners and of their VirtualServices' destinations, each host name once: the first
+// namespace wins, and ports of the same service seen at other listeners are added to it.
+class SidecarScopeBuilder::Import {
+ public:
+  void Add(const ServiceRef& service) {
+    if (service == nullptr) return;
+    const auto [it, added] = index_.try_emplace(service->hostname, view->services.size());
+    if (added) {
+      view->services.push_back(service);
+      view->dependencies.insert(ConfigHash(ConfigKind::kServiceEntry, service->hostname, service->attributes.ns));
+      return;
+    }
+    ServiceRef& found = view->services[it->second];
+    if (found->attributes.ns != service->attributes.ns) return;
+    std::vector<Port> missing;
+    for (const Port& port : service->ports) {
+      if (found->FindPort(port.port) == nullptr) missing.push_back(port);
+    }
+    if (missing.empty()) return;
+    auto merged = std::make_shared<Service>(*found);
+    merged->ports.insert(merged->ports.end(), missing.begin(), missing.end());
+    found = std::move(merged);
+  }
+
+  std::shared_ptr<ServiceView> view = std::make_shared<ServiceView>();
+
+ private:
+  absl::flat_hash_map<std::string, size_t> index_;
+};
+
+SidecarScopeRef SidecarScopeBuilder::Convert(const config::SidecarRef& sidecar, const std::string& ns) const {
+  if (sidecar == nullptr) return Default(ns);
+  std::shared_ptr<SidecarScope> scope = New(ns);
+  scope->name = sidecar->meta.name;
+  scope->sidecar = sidecar;
+  scope->dependencies_.insert(ConfigHash(ConfigKind::kSidecar, sidecar->meta.name, sidecar->meta.ns));
+  if (sidecar->spec.egress.empty()) {
+    scope->egress_listeners.push_back(Listener(nullptr, {"*/*"}, ns));
+  }
+  for (const config::SidecarEgressListener& egress : sidecar->spec.egress) {
+    scope->egress_listeners.push_back(Listener(&egress, egress.hosts, ns));
+  }
+
+  Import import;
+  for (const EgressListener& listener : scope->egress_listeners) {
+    for (const ServiceRef& service : listener.services) import.Add(service);
+    AddVirtualServiceDependencies(*scope, listener);
+    // Where routes lead is imported too, even if no host of the listener names it.
+    for (const config::VirtualServiceRef& vs : listener.virtual_services) {
+      for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec)) {
+        const auto* by_namespace = services_.ByNamespace(host);
+        if (by_namespace == nullptr) continue;
+        ServiceRef service;
+        if (const auto own = by_namespace->find(ns); own != by_namespace->end()) {
+          service = own->second;
+        } else {
+          for (const auto& [where, candidate] : *by_namespace) {
+            if (!IsServiceVisible(*candidate, ns, defaults_)) continue;
+            service = candidate;
+            break;
+          }
+        }
+        if (service == nullptr) continue;
+        import.Add(listener.match_port ? WithListenerPort(service, listener) : WithRoutedPorts(service, ports));
+      }
+    }
+  }
+  for (const ServiceRef& service : import.view->services) import.view->by_hostname[service->hostname] = service;
+  scope->view_ = std::move(import.view);
+  AddDestinationRules(*scope, scope->view_->services);
+  if (sidecar->spec.outbound_traffic_policy) scope->outbound_traffic_policy = *sidecar->spec.outbound_traffic_policy;
+  return scope;
+}
+
+}  // namespace wavetank::pilot

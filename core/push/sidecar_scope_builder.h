@@ -1,0 +1,57 @@
+// Makes the scopes of proxies (istiod: pilot/pkg/model/sidecar.go, DefaultSidecarScopeForNamespace,
+// ConvertToSidecarScope).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/mesh_config.h"
+#include "core/model/sidecar_scope.h"
+#include "core/push/destination_rule_index.h"
+#include "core/push/export_to.h"
+#include "core/push/service_index.h"
+#include "core/push/virtual_service_index.h"
+
+namespace wavetank::pilot {
+
+// References must outlive the builder; scopes hold what they need themselves.
+class SidecarScopeBuilder {
+ public:
+  SidecarScopeBuilder(const ServiceIndex& services, const VirtualServiceIndex& virtual_services,
+                      const DestinationRuleIndex& destination_rules, const ExportToDefaults& defaults,
+                      const config::MeshConfig& mesh, std::string version)
+      : services_(services),
+        virtual_services_(virtual_services),
+        destination_rules_(destination_rules),
+        defaults_(defaults),
+        mesh_(mesh),
+        version_(std::move(version)) {}
+
+  // Everything that the namespace may see.
+  SidecarScopeRef Default(const std::string& ns) const;
+  // What the Sidecar imports for proxies of `ns`, which is not the Sidecar's own namespace when it is the mesh's.
+  SidecarScopeRef Convert(const config::SidecarRef& sidecar, const std::string& ns) const;
+
+ private:
+  class Import;
+  EgressListener Listener(const config::SidecarEgressListener* listener, const std::vector<std::string>& hosts,
+                          const std::string& ns) const;
+  std::shared_ptr<SidecarScope> New(const std::string& ns) const;
+  // Rules of the services, later ones of a host name over earlier ones, and their keys as dependencies.
+  void AddDestinationRules(SidecarScope& scope, const std::vector<ServiceRef>& services) const;
+  void AddVirtualServiceDependencies(SidecarScope& scope, const EgressListener& listener) const;
+
+  const ServiceIndex& services_;
+  const VirtualServiceIndex& virtual_services_;
+  const DestinationRuleIndex& destination_rules_;
+  const ExportToDefaults& defaults_;
+  const config::MeshConfig& mesh_;
+  const std::string version_;
+};
+
+// istiod: PushContext.IsServiceVisible.
+bool IsServiceVisible(const Service& service, std::string_view ns, const ExportToDefaults& defaults);
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,147 @@
+#include "core/push/virtual_service_index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/push/delegates.h"
+#include "core/push/host_match.h"
+
+namespace wavetank::pilot {
+
+std::string ResolveGatewayName(std::string_view name, std::string_view ns) {
+  if (const size_t slash = name.find('/'); slash != std::string_view::npos) {
+    return name.substr(0, slash) == "." ? fmt::format("{}{}", ns, name.substr(slash)) : std::string(name);
+  }
+  const size_t dot = name.find('.');
+  if (dot == std::string_view::npos) return fmt::format("{}/{}", ns, name);
+  // A host name, as old configurations have it: the namespace is its second label.
+  const std::string_view rest = name.substr(dot + 1);
+  return fmt::format("{}/{}", rest.substr(0, rest.find('.')), name.substr(0, dot));
+}
+
+void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix) {
+  const auto host = [&](std::string& name) { name = ResolveShortnameToFqdn(name, ns, domain_suffix); };
+  const auto gateways = [&](std::vector<std::string>& names) {
+    for (std::string& name : names) {
+      if (name != kMeshGateway) name = ResolveGatewayName(name, ns);
+    }
+  };
+  const auto routes = [&](auto& all) {
+    for (auto& route : all) {
+      for (auto& match : route.match) gateways(match.gateways);
+      for (auto& weighted : route.route) {
+        if (weighted.has_destination) host(weighted.destination.host);
+      }
+    }
+  };
+  for (std::string& name : spec.hosts) host(name);
+  gateways(spec.gateways);
+  routes(spec.http);
+  routes(spec.tcp);
+  routes(spec.tls);
+  for (config::HttpRoute& route : spec.http) {
+    if (route.mirror) host(route.mirror->host);
+  }
+}
+
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec) {
+  std::map<std::string, std::set<int>> out;
+  const auto add = [&](const config::Destination& to) { out[to.host].insert(static_cast<int>(to.port)); };
+  const auto routes = [&](const auto& all) {
+    for (const auto& route : all) {
+      for (const auto& weighted : route.route) {
+        if (weighted.has_destination) add(weighted.destination);
+      }
+    }
+  };
+  routes(spec.http);
+  routes(spec.tcp);
+  routes(spec.tls);
+  for (const config::HttpRoute& route : spec.http) {
+    if (route.mirror) add(*route.mirror);
+  }
+  return out;
+}
+
+VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults,
+                                         std::string_view domain_suffix) {
+  List resolved;
+  resolved.reserve(sorted.size());
+  for (const config::VirtualServiceRef& vs : sorted) {
+    auto copy = std::make_shared<config::TypedConfig<config::VirtualService>>(*vs);
+    ResolveShortnames(copy->spec, vs->meta.ns, domain_suffix);
+    resolved.push_back(std::move(copy));
+  }
+  MergedVirtualServices merged = MergeDelegates(resolved, defaults.virtual_service);
+  delegates_ = std::move(merged.delegates);
+  for (const config::VirtualServiceRef& vs : merged.list) Add(vs, defaults);
+}
+
+void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults) {
+  const auto bind = [&](ByGateway& index) {
+    if (vs->spec.gateways.empty()) index[std::string(kMeshGateway)].push_back(vs);
+    for (const std::string& gateway : vs->spec.gateways) index[gateway].push_back(vs);
+  };
+  const std::string& ns = vs->meta.ns;
+  if (vs->spec.export_to.empty()) {
+    if (defaults.virtual_service.is_private) {
+      bind(private_by_namespace_[ns]);
+    } else if (defaults.virtual_service.is_public) {
+      bind(public_by_gateway_);
+    }
+    return;
+  }
+  const ExportTo to = ParseExportTo(vs->spec.export_to);
+  if (to.is_public) {
+    bind(public_by_gateway_);
+  } else if (!to.is_none) {
+    if (to.is_private) bind(private_by_namespace_[ns]);
+    for (const std::string& target : to.namespaces) {
+      bind(target == ns ? private_by_namespace_[ns] : exported_to_namespace_[target]);
+    }
+  }
+}
+
+VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, std::string_view gateway) const {
+  List out;
+  const auto take = [&](const ByGateway& index) {
+    const auto it = index.find(gateway);
+    if (it != index.end()) out.insert(out.end(), it->second.begin(), it->second.end());
+  };
+  if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second);
+  if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) take(it->second);
+  take(public_by_gateway_);
+  return out;
+}
+
+VirtualServiceIndex::List VirtualServiceIndex::Select(
+    std::string_view ns, const std::map<std::string, std::vector<std::string>, std::less<>>& hosts) const {
+  List out;
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const config::VirtualServiceRef& vs : ForGateway(ns, kMeshGateway)) {
+    const std::pair<std::string, std::string> key(vs->meta.ns, vs->meta.name);
+    for (const std::string_view where : {std::string_view(vs->meta.ns), std::string_view("*")}) {
+      const auto imported = hosts.find(where);
+      if (imported == hosts.end() || seen.contains(key)) continue;
+      const bool match =
+          std::any_of(imported->second.begin(), imported->second.end(), [&](const std::string& wanted) {
+            return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(),
+                               [&](const std::string& host) { return HostMatches(host, wanted); });
+          });
+      if (!match) continue;
+      out.push_back(vs);
+      seen.insert(key);
+    }
+  }
+  return out;
+}
+
+const std::vector<ConfigKey>& VirtualServiceIndex::DelegatesOf(const config::ConfigMeta& root) const {
+  static const std::vector<ConfigKey>* const none = new std::vector<ConfigKey>();
+  const auto it = delegates_.find({root.ns, root.name});
+  return it == delegates_.end() ? *none : it->second;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,55 @@
+// VirtualServices by gateway and by the namespaces that see them; host names and gateways fully qualified, delegates
+// merged into their roots (istiod: pilot/pkg/model/push_context.go, initVirtualServices; virtualservice.go).
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/model/sidecar_scope.h"
+#include "core/push/export_to.h"
+
+namespace wavetank::pilot {
+
+inline constexpr std::string_view kMeshGateway = "mesh";
+
+class VirtualServiceIndex {
+ public:
+  using List = std::vector<config::VirtualServiceRef>;
+
+  // `sorted`: by creation time.
+  VirtualServiceIndex(const List& sorted, const ExportToDefaults& defaults, std::string_view domain_suffix);
+
+  // Bound to the gateway ("namespace/name" or "mesh") and visible in the namespace: private ones of the namespace,
+  // those exported to it, public ones.
+  List ForGateway(std::string_view ns, std::string_view gateway) const;
+
+  // Of the mesh's, those with a host that one of the imported hosts matches. `hosts`: by namespace of the
+  // VirtualService, "*" for any. istiod: SelectVirtualServices.
+  List Select(std::string_view ns, const std::map<std::string, std::vector<std::string>, std::less<>>& hosts) const;
+
+  // Delegates that the VirtualService names, also missing ones.
+  const std::vector<ConfigKey>& DelegatesOf(const config::ConfigMeta& root) const;
+
+ private:
+  using ByGateway = std::map<std::string, List, std::less<>>;
+  void Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults);
+
+  std::map<std::string, ByGateway, std::less<>> private_by_namespace_, exported_to_namespace_;
+  ByGateway public_by_gateway_;
+  std::map<std::pair<std::string, std::string>, std::vector<ConfigKey>> delegates_;  // by namespace, name of the root
+};
+
+// Hosts that the routes send to, with the ports they name; 0 among them: no port was named.
+// istiod: virtualServiceDestinations.
+std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec);
+
+// Short names of hosts, destinations and gateways in full. istiod: resolveVirtualServiceShortnames.
+void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix);
+// "name", "name.ns.svc.x", "./name" and "ns/name" as "ns/name". istiod: resolveGatewayName.
+std::string ResolveGatewayName(std::string_view name, std::string_view ns);
+
+}  // namespace wavetank::pilot
