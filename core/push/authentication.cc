@@ -58,8 +58,7 @@ AuthenticationPolicies::AuthenticationPolicies(const std::vector<config::PeerAut
     by_namespace_[ns].push_back(policy);
   }
   version_ = fmt::format("{:016x}", hash);
-  const MutualTlsMode inherited =
-      global_mode_ == MutualTlsMode::kUnknown ? MutualTlsMode::kPermissive : global_mode_;
+  const MutualTlsMode inherited = global_mode_ == MutualTlsMode::kUnknown ? MutualTlsMode::kPermissive : global_mode_;
   for (const auto& [ns, mode] : found) namespace_modes_[ns] = mode == Mode::kUnset ? inherited : Convert(mode);
 }
 

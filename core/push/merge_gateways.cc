@@ -52,7 +52,8 @@ std::vector<std::string> SniHosts(const Server& server) {
 // Service asks not to translate. istiod: resolvePorts.
 uint32_t ResolvePort(uint32_t number, const std::vector<ServiceInstance>& instances) {
   for (const ServiceInstance& instance : instances) {
-    if (instance.service->attributes.labels.contains("experimental.istio.io/disable-gateway-port-translation")) continue;
+    if (instance.service->attributes.labels.contains("experimental.istio.io/disable-gateway-port-translation"))
+      continue;
     if (instance.service_port.port == static_cast<int>(number)) return instance.endpoint.endpoint_port;
   }
   return number;
@@ -138,8 +139,8 @@ std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::Gat
                                                    const std::vector<ServiceInstance>& instances,
                                                    std::string_view verified_namespace) {
   auto out = std::make_shared<MergedGateway>();
-  std::set<uint32_t> ports;                       // that some server has
-  std::map<uint32_t, ServerPort> plain_text;      // of ports whose first server has no TLS
+  std::set<uint32_t> ports;                   // that some server has
+  std::map<uint32_t, ServerPort> plain_text;  // of ports whose first server has no TLS
   TlsHosts tls_hosts;
 
   const auto serve = [&](const ServerPort& port, const GatewayServer* server) {

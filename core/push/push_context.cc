@@ -25,7 +25,7 @@ struct SidecarIndex {
     SidecarScopeRef scope;
   };
   std::map<std::string, std::vector<Entry>, std::less<>> by_namespace;  // those with a selector first
-  config::SidecarRef mesh_root;                                        // of the root namespace, without selector
+  config::SidecarRef mesh_root;                                         // of the root namespace, without selector
   std::map<std::string, SidecarScopeRef, std::less<>> defaults, mesh_root_scopes;
 };
 
@@ -92,10 +92,10 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   const bool services = changed(ConfigKind::kServiceEntry), virtual_services = changed(ConfigKind::kVirtualService),
              destination_rules = changed(ConfigKind::kDestinationRule), sidecars = changed(ConfigKind::kSidecar);
 
-  now.services = services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases)
-                          : before->services;
-  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(
-                                                configs.VirtualServices(), now.defaults, env.domain_suffix)
+  now.services =
+      services ? std::make_shared<const ServiceIndex>(env, now.defaults, mesh.trust_domain_aliases) : before->services;
+  now.virtual_services = virtual_services ? std::make_shared<const VirtualServiceIndex>(configs.VirtualServices(),
+                                                                                        now.defaults, env.domain_suffix)
                                           : before->virtual_services;
   now.destination_rules = destination_rules
                               ? std::make_shared<const DestinationRuleIndex>(configs.DestinationRules(), now.defaults,
@@ -195,8 +195,8 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
     if (const auto it = index.by_namespace.find(ns); it != index.by_namespace.end()) {
       for (SidecarIndex::Entry& entry : it->second) {
         const auto& selector = entry.sidecar->spec.workload_selector;
-        if (selector && !std::includes(workload_labels.begin(), workload_labels.end(), selector->begin(),
-                                       selector->end())) {
+        if (selector &&
+            !std::includes(workload_labels.begin(), workload_labels.end(), selector->begin(), selector->end())) {
           continue;
         }
         if (entry.scope == nullptr) entry.scope = impl_->Builder().Convert(entry.sidecar, ns);

@@ -43,7 +43,8 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
   std::vector<ServiceRef> services = discovery_->Services();
   // istiod: SortServicesByCreationTime.
   std::stable_sort(services.begin(), services.end(), [](const ServiceRef& a, const ServiceRef& b) {
-    if (a->creation_unix_seconds != b->creation_unix_seconds) return a->creation_unix_seconds < b->creation_unix_seconds;
+    if (a->creation_unix_seconds != b->creation_unix_seconds)
+      return a->creation_unix_seconds < b->creation_unix_seconds;
     return a->attributes.name + "." + a->attributes.ns < b->attributes.name + "." + b->attributes.ns;
   });
   for (const ServiceRef& service : services) {
@@ -53,7 +54,8 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
 
     const std::string key = KeyOf(service->hostname, ns);
     std::set<std::string> accounts(service->service_accounts.begin(), service->service_accounts.end());
-    if (const EndpointShards* shards = env.endpoints == nullptr ? nullptr : env.endpoints->Find(service->hostname, ns)) {
+    if (const EndpointShards* shards =
+            env.endpoints == nullptr ? nullptr : env.endpoints->Find(service->hostname, ns)) {
       accounts.insert(shards->service_accounts.begin(), shards->service_accounts.end());
     }
     Accounts& entry = accounts_[key];

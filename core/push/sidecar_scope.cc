@@ -124,9 +124,8 @@ HostsByNamespace ParseHosts(const std::vector<std::string>& hosts, const std::st
 
 ServiceRef Matching(const std::vector<std::string>& imported, const ServiceRef& service,
                     const EgressListener& listener) {
-  const bool match = std::any_of(imported.begin(), imported.end(), [&](const std::string& host) {
-    return HostSubsetOf(service->hostname, host);
-  });
+  const bool match = std::any_of(imported.begin(), imported.end(),
+                                 [&](const std::string& host) { return HostSubsetOf(service->hostname, host); });
   if (!match) return nullptr;
   return listener.match_port ? WithListenerPort(service, listener) : service;
 }

@@ -125,11 +125,10 @@ VirtualServiceIndex::List VirtualServiceIndex::Select(
     for (const std::string_view where : {std::string_view(vs->meta.ns), std::string_view("*")}) {
       const auto imported = hosts.find(where);
       if (imported == hosts.end() || seen.contains(key)) continue;
-      const bool match =
-          std::any_of(imported->second.begin(), imported->second.end(), [&](const std::string& wanted) {
-            return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(),
-                               [&](const std::string& host) { return HostMatches(host, wanted); });
-          });
+      const bool match = std::any_of(imported->second.begin(), imported->second.end(), [&](const std::string& wanted) {
+        return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(),
+                           [&](const std::string& host) { return HostMatches(host, wanted); });
+      });
       if (!match) continue;
       out.push_back(vs);
       seen.insert(key);
