@@ -1,0 +1,159 @@
+#include "core/gen/listener_types.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/cidr.h"
+#include "core/gen/listener_filters.h"
+#include "core/gen/wire.h"
+#include "envoy/config/listener/v3/listener.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace core_v3 = ::envoy::config::core::v3;
+using ListenerPb = ::envoy::config::listener::v3::Listener;
+using FilterChainPb = ::envoy::config::listener::v3::FilterChain;
+using MatchPb = ::envoy::config::listener::v3::FilterChainMatch;
+
+// The network part of the range, zero beyond its length.
+std::optional<IpBytes> Masked(const CidrRange& range) {
+  const std::optional<Cidr> cidr = ParseCidr(absl::StrCat(range.address_prefix, "/", range.prefix_len));
+  if (!cidr) return std::nullopt;
+  return cidr->network;
+}
+
+void WriteMatch(wire::Writer& w, const FilterChainMatch& match) {
+  for (const CidrRange& range : match.prefix_ranges) {
+    w.Message(MatchPb::kPrefixRangesFieldNumber, [&] {
+      w.NonEmpty(core_v3::CidrRange::kAddressPrefixFieldNumber, range.address_prefix);
+      w.UInt32Value(core_v3::CidrRange::kPrefixLenFieldNumber, range.prefix_len);
+    });
+  }
+  if (match.destination_port) w.UInt32Value(MatchPb::kDestinationPortFieldNumber, *match.destination_port);
+  w.NonEmpty(MatchPb::kTransportProtocolFieldNumber, match.transport_protocol);
+  w.Repeated(MatchPb::kApplicationProtocolsFieldNumber, match.application_protocols);
+  w.Repeated(MatchPb::kServerNamesFieldNumber, match.server_names);
+}
+
+void WriteFilterChain(wire::Writer& w, const FilterChain& chain) {
+  if (chain.match) w.Message(FilterChainPb::kFilterChainMatchFieldNumber, [&] { WriteMatch(w, *chain.match); });
+  w.Append(chain.filters);
+  w.NonEmpty(FilterChainPb::kMetadataFieldNumber, chain.metadata);
+  w.NonEmpty(FilterChainPb::kTransportSocketFieldNumber, chain.transport_socket);
+  w.NonEmpty(FilterChainPb::kNameFieldNumber, chain.name);
+}
+
+void WriteAddress(wire::Writer& w, const Listener& listener) {
+  if (listener.port == 0) {
+    std::string_view path = listener.address;
+    if (path.substr(0, kUnixAddressPrefix.size()) == kUnixAddressPrefix) path.remove_prefix(kUnixAddressPrefix.size());
+    w.Message(core_v3::Address::kPipeFieldNumber, [&] { w.NonEmpty(core_v3::Pipe::kPathFieldNumber, path); });
+    return;
+  }
+  w.Message(core_v3::Address::kSocketAddressFieldNumber, [&] {
+    w.Bytes(core_v3::SocketAddress::kAddressFieldNumber, listener.address);
+    w.Varint(core_v3::SocketAddress::kPortValueFieldNumber, listener.port);
+  });
+}
+
+}  // namespace
+
+ListenerProtocol ToListenerProtocol(Protocol protocol) {
+  if (IsHttp(protocol)) return ListenerProtocol::kHttp;
+  if (IsTcp(protocol)) return ListenerProtocol::kTcp;
+  return protocol == Protocol::kUdp ? ListenerProtocol::kUnknown : ListenerProtocol::kAuto;
+}
+
+const AlpnList& PlaintextHttpAlpns() {
+  static const auto& list = *new AlpnList{"http/1.1", "h2c"};
+  return list;
+}
+const AlpnList& MutualTlsHttpAlpns() {
+  static const auto& list = *new AlpnList{"istio-http/1.0", "istio-http/1.1", "istio-h2"};
+  return list;
+}
+const AlpnList& MutualTlsTcpAlpns() {
+  static const auto& list = *new AlpnList{"istio-peer-exchange", "istio"};
+  return list;
+}
+const AlpnList& AllMutualTlsAlpns() {
+  static const auto& list =
+      *new AlpnList{"istio", "istio-peer-exchange", "istio-http/1.0", "istio-http/1.1", "istio-h2"};
+  return list;
+}
+
+std::optional<CidrRange> ParseCidrRange(std::string_view text) {
+  const size_t slash = text.find('/');
+  const std::string_view address = text.substr(0, slash);
+  const std::optional<IpBytes> ip = ParseIp(address);
+  if (!ip) return std::nullopt;
+  const uint32_t bits = ip->v4 ? 32 : 128;
+  uint32_t length = bits;
+  if (slash != std::string_view::npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    if (!absl::SimpleAtoi(absl::string_view(digits.data(), digits.size()), &length) || length > bits) {
+      return std::nullopt;
+    }
+  }
+  if (ip->v4) return CidrRange{std::string(address), length};
+  char canonical[INET6_ADDRSTRLEN];
+  return CidrRange{inet_ntop(AF_INET6, ip->bytes.data(), canonical, sizeof canonical), length};
+}
+
+bool SameMatch(const FilterChainMatch& a, const FilterChainMatch& b) {
+  const auto same_range = [](const CidrRange& x, const CidrRange& y) {
+    const auto mx = Masked(x), my = Masked(y);
+    return mx && my && mx->bytes == my->bytes;
+  };
+  return a.transport_protocol == b.transport_protocol && a.application_protocols == b.application_protocols &&
+         a.destination_port.value_or(0) == b.destination_port.value_or(0) &&
+         std::equal(a.prefix_ranges.begin(), a.prefix_ranges.end(), b.prefix_ranges.begin(), b.prefix_ranges.end(),
+                    same_range) &&
+         a.server_names == b.server_names;
+}
+
+std::string ListenerName(std::string_view bind, uint32_t port) {
+  std::string name(bind);
+  absl::StrAppend(&name, "_", port);
+  return name;
+}
+
+std::string EncodeListener(const Listener& listener) {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(ListenerPb::kNameFieldNumber, listener.name);
+    w.Message(ListenerPb::kAddressFieldNumber, [&] { WriteAddress(w, listener); });
+    for (const FilterChain& chain : listener.filter_chains) {
+      w.Message(ListenerPb::kFilterChainsFieldNumber, [&] { WriteFilterChain(w, chain); });
+    }
+    if (listener.use_original_dst) w.BoolValue(ListenerPb::kUseOriginalDstFieldNumber, *listener.use_original_dst);
+    w.Append(listener.listener_filters);
+    if (listener.tls_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, TlsInspector());
+    if (listener.http_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, HttpInspector());
+    if (listener.transparent) w.BoolValue(ListenerPb::kTransparentFieldNumber, *listener.transparent);
+    if (listener.listener_filters_timeout) {
+      w.Duration(ListenerPb::kListenerFiltersTimeoutFieldNumber, listener.listener_filters_timeout->count());
+    }
+    w.Varint(ListenerPb::kTrafficDirectionFieldNumber,
+             listener.outbound ? core_v3::TrafficDirection::OUTBOUND : core_v3::TrafficDirection::INBOUND);
+    if (listener.continue_on_listener_filters_timeout) {
+      w.Bool(ListenerPb::kContinueOnListenerFiltersTimeoutFieldNumber, true);
+    }
+    if (listener.exact_balance) {
+      w.Message(ListenerPb::kConnectionBalanceConfigFieldNumber, [&] {
+        w.Message(ListenerPb::ConnectionBalanceConfig::kExactBalanceFieldNumber, [] {});
+      });
+    }
+    w.Append(listener.access_log);
+    if (listener.default_filter_chain) {
+      w.Message(ListenerPb::kDefaultFilterChainFieldNumber,
+                [&] { WriteFilterChain(w, *listener.default_filter_chain); });
+    }
+    if (listener.bind_to_port) w.BoolValue(ListenerPb::kBindToPortFieldNumber, *listener.bind_to_port);
+  });
+}
+
+}  // namespace wavetank::pilot
