@@ -2,8 +2,8 @@
 
 #include "core/gen/any.h"
 #include "core/gen/wire.h"
-#include "core/proto/istio/alpn.pb.h"
-#include "core/proto/istio/metadata_exchange.pb.h"
+#include "istio/alpn.pb.h"
+#include "istio/metadata_exchange.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"

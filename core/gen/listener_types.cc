@@ -1,12 +1,10 @@
 #include "core/gen/listener_types.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "core/base/cidr.h"
+#include "core/base/ip.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/wire.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -20,11 +18,7 @@ using FilterChainPb = ::envoy::config::listener::v3::FilterChain;
 using MatchPb = ::envoy::config::listener::v3::FilterChainMatch;
 
 // The network part of the range, zero beyond its length.
-std::optional<IpBytes> Masked(const CidrRange& range) {
-  const std::optional<Cidr> cidr = ParseCidr(absl::StrCat(range.address_prefix, "/", range.prefix_len));
-  if (!cidr) return std::nullopt;
-  return cidr->network;
-}
+absl::StatusOr<IpPrefix> Masked(const CidrRange& range) { return IpPrefix::Make(range.address_prefix, range.prefix_len); }
 
 void WriteMatch(wire::Writer& w, const FilterChainMatch& match) {
   for (const CidrRange& range : match.prefix_ranges) {
@@ -88,10 +82,9 @@ const AlpnList& AllMutualTlsAlpns() {
 
 std::optional<CidrRange> ParseCidrRange(std::string_view text) {
   const size_t slash = text.find('/');
-  const std::string_view address = text.substr(0, slash);
-  const std::optional<IpBytes> ip = ParseIp(address);
-  if (!ip) return std::nullopt;
-  const uint32_t bits = ip->v4 ? 32 : 128;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.substr(0, slash));
+  if (!ip.ok()) return std::nullopt;
+  const uint32_t bits = ip->is_v4() ? 32 : 128;
   uint32_t length = bits;
   if (slash != std::string_view::npos) {
     const std::string_view digits = text.substr(slash + 1);
@@ -99,15 +92,13 @@ std::optional<CidrRange> ParseCidrRange(std::string_view text) {
       return std::nullopt;
     }
   }
-  if (ip->v4) return CidrRange{std::string(address), length};
-  char canonical[INET6_ADDRSTRLEN];
-  return CidrRange{inet_ntop(AF_INET6, ip->bytes.data(), canonical, sizeof canonical), length};
+  return CidrRange{ip->ToString(), length};
 }
 
 bool SameMatch(const FilterChainMatch& a, const FilterChainMatch& b) {
   const auto same_range = [](const CidrRange& x, const CidrRange& y) {
     const auto mx = Masked(x), my = Masked(y);
-    return mx && my && mx->bytes == my->bytes;
+    return mx.ok() && my.ok() && mx->ip == my->ip;
   };
   return a.transport_protocol == b.transport_protocol && a.application_protocols == b.application_protocols &&
          a.destination_port.value_or(0) == b.destination_port.value_or(0) &&

@@ -1,0 +1,188 @@
+#include "core/gen/default_routes.h"
+
+#include <array>
+#include <charconv>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "core/gen/any.h"
+#include "core/gen/wire.h"
+#include "envoy/config/route/v3/route.pb.h"
+#include "envoy/config/route/v3/route_components.pb.h"
+#include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace route_v3 = ::envoy::config::route::v3;
+using RoutePb = route_v3::Route;
+using ActionPb = route_v3::RouteAction;
+using RetryPb = route_v3::RetryPolicy;
+using HostPb = route_v3::VirtualHost;
+using ConfigPb = route_v3::RouteConfiguration;
+
+void WritePrefixMatch(wire::Writer& w) {
+  w.Message(RoutePb::kMatchFieldNumber, [&] { w.Bytes(route_v3::RouteMatch::kPrefixFieldNumber, "/"); });
+}
+
+void WriteDecorator(wire::Writer& w, std::string_view hostname, int port) {
+  w.Message(RoutePb::kDecoratorFieldNumber, [&] {
+    w.Bytes(route_v3::Decorator::kOperationFieldNumber, absl::StrCat(DomainName(hostname, port), "/*"));
+  });
+}
+
+// Status codes that Go's net/http has words for.
+bool IsHttpStatus(int code) {
+  static constexpr std::array kRanges = {std::pair{100, 103}, std::pair{200, 208}, std::pair{226, 226},
+                                         std::pair{300, 305}, std::pair{307, 308}, std::pair{400, 418},
+                                         std::pair{421, 426}, std::pair{428, 429}, std::pair{431, 431},
+                                         std::pair{451, 451}, std::pair{500, 508}, std::pair{510, 511}};
+  for (const auto& [first, last] : kRanges) {
+    if (code >= first && code <= last) return true;
+  }
+  return false;
+}
+
+void SetRetryOn(std::string_view retry_on, RetryPb& out) {
+  std::string conditions;
+  out.clear_retriable_status_codes();
+  for (const absl::string_view raw : absl::StrSplit(absl::string_view(retry_on.data(), retry_on.size()), ',')) {
+    const absl::string_view part = absl::StripAsciiWhitespace(raw);
+    if (part.empty()) continue;
+    int code = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), code);
+    if (error == std::errc() && end == part.data() + part.size() && IsHttpStatus(code)) {
+      out.add_retriable_status_codes(static_cast<uint32_t>(code));
+    } else {
+      absl::StrAppend(&conditions, conditions.empty() ? "" : ",", part);
+    }
+  }
+  if (out.retriable_status_codes_size() > 0 && conditions.find("retriable-status-codes") == std::string::npos) {
+    absl::StrAppend(&conditions, ",retriable-status-codes");
+  }
+  out.set_retry_on(conditions);
+}
+
+RetryPb DefaultRetryPolicy() {
+  RetryPb out;
+  out.mutable_num_retries()->set_value(2);
+  out.set_retry_on("connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes");
+  out.add_retriable_status_codes(503);
+  auto* previous_hosts = out.add_retry_host_predicate();
+  previous_hosts->set_name("envoy.retry_host_predicates.previous_hosts");
+  *previous_hosts->mutable_typed_config() =
+      PackAny(envoy::extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate());
+  out.set_host_selection_retry_max_attempts(5);
+  return out;
+}
+
+}  // namespace
+
+std::string DomainName(std::string_view host, int port) {
+  const bool v6 = host.find(':') != std::string_view::npos;
+  std::string out;
+  out.reserve(host.size() + 8);
+  if (v6) out.push_back('[');
+  out.append(host);
+  if (v6) out.push_back(']');
+  absl::StrAppend(&out, ":", port);
+  return out;
+}
+
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
+  static const auto& defaults = *new std::string(Serialize(DefaultRetryPolicy()));
+  if (!policy) return defaults;
+  if (policy->attempts <= 0) return {};
+  RetryPb out = DefaultRetryPolicy();
+  out.mutable_num_retries()->set_value(static_cast<uint32_t>(policy->attempts));
+  if (!policy->retry_on.empty()) SetRetryOn(policy->retry_on, out);
+  if (policy->per_try_timeout) {
+    const int64_t nanoseconds = policy->per_try_timeout->count();
+    out.mutable_per_try_timeout()->set_seconds(nanoseconds / 1'000'000'000);
+    out.mutable_per_try_timeout()->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
+  }
+  if (policy->retry_remote_localities.value_or(false)) {
+    auto* priority = out.mutable_retry_priority();
+    priority->set_name("envoy.retry_priorities.previous_priorities");
+    // PreviousPrioritiesConfig{update_frequency: 2}; its descriptor is not among the generated ones.
+    priority->mutable_typed_config()->set_type_url(
+        "type.googleapis.com/envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig");
+    priority->mutable_typed_config()->set_value(wire::Encode([](wire::Writer& w) { w.Varint(1, 2); }));
+  }
+  return Serialize(out);
+}
+
+std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port) {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(ConfigPb::kNameFieldNumber, cluster);
+    w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] {
+      w.Bytes(HostPb::kNameFieldNumber, absl::StrCat("inbound|http|", service_port));
+      w.Bytes(HostPb::kDomainsFieldNumber, "*");
+      w.Message(HostPb::kRoutesFieldNumber, [&] {
+        w.Bytes(RoutePb::kNameFieldNumber, "default");
+        WritePrefixMatch(w);
+        WriteDecorator(w, hostname, service_port);
+        w.Message(RoutePb::kRouteFieldNumber, [&] {
+          using StreamPb = ActionPb::MaxStreamDuration;
+          w.Bytes(ActionPb::kClusterFieldNumber, cluster);
+          w.Duration(ActionPb::kTimeoutFieldNumber, 0);
+          w.Message(ActionPb::kMaxStreamDurationFieldNumber, [&] {
+            w.Duration(StreamPb::kMaxStreamDurationFieldNumber, 0);
+            w.Duration(StreamPb::kGrpcTimeoutHeaderMaxFieldNumber, 0);
+          });
+        });
+      });
+    });
+    w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
+  });
+}
+
+std::string DefaultOutboundRoute(std::string_view cluster, std::string_view hostname, int port,
+                                 const std::optional<config::HttpRetry>& retries, std::string_view hash_policy) {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(RoutePb::kNameFieldNumber, "default");
+    WritePrefixMatch(w);
+    WriteDecorator(w, hostname, port);
+    w.Message(RoutePb::kRouteFieldNumber, [&] {
+      w.Bytes(ActionPb::kClusterFieldNumber, cluster);
+      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(retries));
+      w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash_policy);
+      w.Duration(ActionPb::kTimeoutFieldNumber, 0);
+      w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
+    });
+  });
+}
+
+std::string PassthroughVirtualHost(std::string_view cluster) {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(HostPb::kNameFieldNumber, "allow_any");
+    w.Bytes(HostPb::kDomainsFieldNumber, "*");
+    w.Message(HostPb::kRoutesFieldNumber, [&] {
+      w.Bytes(RoutePb::kNameFieldNumber, "allow_any");
+      WritePrefixMatch(w);
+      w.Message(RoutePb::kRouteFieldNumber, [&] {
+        w.Bytes(ActionPb::kClusterFieldNumber, cluster);
+        w.Duration(ActionPb::kTimeoutFieldNumber, 0);
+        w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
+      });
+    });
+    w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
+  });
+}
+
+std::string BlackHoleVirtualHost() {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(HostPb::kNameFieldNumber, "block_all");
+    w.Bytes(HostPb::kDomainsFieldNumber, "*");
+    w.Message(HostPb::kRoutesFieldNumber, [&] {
+      w.Bytes(RoutePb::kNameFieldNumber, "block_all");
+      WritePrefixMatch(w);
+      w.Message(RoutePb::kDirectResponseFieldNumber,
+                [&] { w.Varint(route_v3::DirectResponseAction::kStatusFieldNumber, 502); });
+    });
+    w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
+  });
+}
+
+}  // namespace wavetank::pilot

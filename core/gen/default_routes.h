@@ -1,0 +1,31 @@
+// Routes that follow from services alone, encoded directly: meshes have many of them
+// (istiod: route.go, BuildDefaultHTTPInboundRoute, BuildDefaultHTTPOutboundRoute; httproute.go).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/config/virtual_service.h"
+
+namespace wavetank::pilot {
+
+// "host:port", brackets around IPv6 (Go's net.JoinHostPort).
+std::string DomainName(std::string_view host, int port);
+
+// The RouteConfiguration inside an inbound HTTP connection manager, encoded: everything to `cluster`, no timeouts.
+std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port);
+
+// The Route of a service port that no VirtualService rules over. `hash_policy`: encoded RouteAction.HashPolicy or
+// empty. `retries`: the mesh's default policy.
+std::string DefaultOutboundRoute(std::string_view cluster, std::string_view hostname, int port,
+                                 const std::optional<config::HttpRetry>& retries, std::string_view hash_policy);
+
+// What hosts that nobody knows get: through ("allow_any", to `cluster`), or a 502 ("block_all").
+std::string PassthroughVirtualHost(std::string_view cluster);
+std::string BlackHoleVirtualHost();
+
+// Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. istiod: route/retry/retry.go.
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy);
+
+}  // namespace wavetank::pilot

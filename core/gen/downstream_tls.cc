@@ -1,0 +1,168 @@
+#include "core/gen/downstream_tls.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "absl/strings/str_cat.h"
+#include "core/gen/any.h"
+#include "core/gen/common_tls.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using Settings = config::ServerTlsSettings;
+using MeshTls = config::MeshConfig::TlsSettings;
+using DownstreamPb = envoy_tls::DownstreamTlsContext;
+
+// istiod: authn_utils.SupportedCiphers.
+constexpr std::array kMeshCiphers = {
+    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",   "AES256-GCM-SHA384",           "AES128-GCM-SHA256",
+};
+
+// istiod: pkg/config/security, ValidCipherSuites: what Envoy's BoringSSL would not refuse.
+constexpr std::array<std::string_view, 15> kKnownCiphers = {
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES128-SHA",
+    "ECDHE-RSA-AES128-SHA",
+    "ECDHE-ECDSA-AES256-SHA",
+    "ECDHE-RSA-AES256-SHA",
+    "AES128-GCM-SHA256",
+    "AES256-GCM-SHA384",
+    "AES128-SHA",
+    "AES256-SHA",
+    "DES-CBC3-SHA",
+};
+
+bool IsKnownCipher(std::string_view cipher) {
+  if (cipher.empty() || cipher == "ALL" || !std::isalnum(static_cast<unsigned char>(cipher[0]))) return true;
+  return std::find(kKnownCiphers.begin(), kKnownCiphers.end(), cipher) != kKnownCiphers.end();
+}
+
+std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
+  std::vector<std::string> out;
+  for (const std::string& cipher : ciphers) {
+    if (IsKnownCipher(cipher) && std::find(out.begin(), out.end(), cipher) == out.end()) out.push_back(cipher);
+  }
+  return out;
+}
+
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(Settings::Version version) {
+  return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
+}
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(MeshTls::Version version) {
+  switch (version) {
+    case MeshTls::Version::kTls12:
+      return envoy_tls::TlsParameters::TLSv1_2;
+    case MeshTls::Version::kTls13:
+      return envoy_tls::TlsParameters::TLSv1_3;
+    case MeshTls::Version::kAuto:
+      break;
+  }
+  return envoy_tls::TlsParameters::TLS_AUTO;
+}
+
+CertificateFiles FilesOf(const NodeMetadata& metadata) {
+  return {metadata.tls_server_cert_chain, metadata.tls_server_key, metadata.tls_server_root_cert};
+}
+
+std::vector<std::string> TrustDomains(const config::MeshConfig& mesh) {
+  std::vector<std::string> out{mesh.trust_domain};
+  for (const std::string& alias : mesh.trust_domain_aliases) {
+    if (std::find(out.begin(), out.end(), alias) == out.end()) out.push_back(alias);
+  }
+  return out;
+}
+
+std::string EncodeSocket(const DownstreamPb& context) {
+  envoy::config::core::v3::TransportSocket socket;
+  socket.set_name(std::string(kTlsTransportSocket));
+  *socket.mutable_typed_config() = PackAny(context);
+  return Serialize(socket);
+}
+
+// A certificate of the router's operator, fetched from istiod. istiod: ApplyCredentialSDSToServerCommonTLSContext.
+void ApplyCredential(const Settings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
+  *out.add_tls_certificate_sds_secret_configs() = CredentialSecret(settings.credential_name, socket);
+  if (settings.mode == Settings::Mode::kMutual) {
+    auto* combined = out.mutable_combined_validation_context();
+    auto* validation = combined->mutable_default_validation_context();
+    AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*validation));
+    for (const std::string& spki : settings.verify_certificate_spki) validation->add_verify_certificate_spki(spki);
+    for (const std::string& hash : settings.verify_certificate_hash) validation->add_verify_certificate_hash(hash);
+    *combined->mutable_validation_context_sds_secret_config() =
+        CredentialSecret(absl::StrCat(settings.credential_name, std::string(kSdsCaSuffix)), socket);
+  } else if (!settings.subject_alt_names.empty()) {
+    AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*out.mutable_validation_context()));
+  }
+}
+
+void ApplyParameters(const Settings& settings, const MeshTls& defaults, envoy_tls::CommonTlsContext& out) {
+  for (const std::string& curve : defaults.ecdh_curves) out.mutable_tls_params()->add_ecdh_curves(curve);
+  if (defaults.min_protocol_version != MeshTls::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(defaults.min_protocol_version));
+  }
+  if (settings.min_protocol_version != Settings::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(settings.min_protocol_version));
+  }
+  for (const std::string& cipher : KnownCiphers(settings.cipher_suites)) {
+    out.mutable_tls_params()->add_cipher_suites(cipher);
+  }
+  if (settings.max_protocol_version != Settings::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_maximum_protocol_version(ToProtocol(settings.max_protocol_version));
+  }
+}
+
+}  // namespace
+
+std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
+  DownstreamPb context;
+  context.mutable_require_client_certificate()->set_value(true);
+  envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
+  if (http) {
+    SetAlpn(common, kAlpnHttp);
+  } else {
+    SetAlpn(common, kAlpnDownstreamWithMxc);
+  }
+  auto* parameters = common.mutable_tls_params();
+  for (const char* cipher : kMeshCiphers) parameters->add_cipher_suites(cipher);
+  parameters->set_tls_minimum_protocol_version(mesh.mesh_mtls.min_protocol_version == MeshTls::Version::kTls13
+                                                   ? envoy_tls::TlsParameters::TLSv1_3
+                                                   : envoy_tls::TlsParameters::TLSv1_2);
+  parameters->set_tls_maximum_protocol_version(envoy_tls::TlsParameters::TLSv1_3);
+  ApplyWorkloadCertificate(common, FilesOf(proxy.metadata), {}, TrustDomains(mesh), true);
+  return EncodeSocket(context);
+}
+
+std::string ServerTlsSocket(const Settings& settings, const Proxy& proxy, const config::MeshConfig& mesh, bool tcp) {
+  const bool istio_mutual = settings.mode == Settings::Mode::kIstioMutual;
+  const bool validate = istio_mutual || settings.mode == Settings::Mode::kMutual;
+  DownstreamPb context;
+  context.mutable_require_client_certificate()->set_value(validate);
+  envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
+  if (istio_mutual && tcp) {
+    SetAlpn(common, kAlpnDownstreamWithMxc);
+  } else {
+    SetAlpn(common, kAlpnHttp);
+  }
+  if (istio_mutual) {
+    ApplyWorkloadCertificate(common, FilesOf(proxy.metadata), settings.subject_alt_names, {}, validate);
+  } else if (!settings.credential_name.empty()) {
+    ApplyCredential(settings, HasCredentialSocket(proxy), common);
+  } else {
+    const CertificateFiles files{settings.server_certificate, settings.private_key, settings.ca_certificates};
+    ApplyWorkloadCertificate(common, files, settings.subject_alt_names, {}, validate);
+  }
+  if (settings.mode == Settings::Mode::kSimple || settings.mode == Settings::Mode::kMutual) {
+    ApplyParameters(settings, mesh.tls_defaults, common);
+  }
+  return EncodeSocket(context);
+}
+
+}  // namespace wavetank::pilot

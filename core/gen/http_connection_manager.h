@@ -1,0 +1,44 @@
+// HTTP connection managers. What is the same for all of a proxy's is encoded once per class of listener and reused;
+// a filter then costs a few copies (istiod: listener_builder.go, buildHTTPConnectionManager).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "core/gen/listener_types.h"
+#include "core/model/proxy.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+
+struct HttpOptions {
+  ListenerClass listener_class = ListenerClass::kSidecarOutbound;
+  Protocol protocol = Protocol::kHttp;
+  std::string stat_prefix;   // empty: the listener's, "outbound_<name>"
+  std::string rds;           // name of the route configuration, or
+  std::string route_config;  // an encoded RouteConfiguration
+  bool absolute_urls = false;  // the HTTP proxy port's
+};
+
+class HttpConnectionManagers {
+ public:
+  // Both must outlive the object.
+  HttpConnectionManagers(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
+
+  // An encoded FilterChain.filters field.
+  std::string Filter(const HttpOptions& options, std::string_view default_stat_prefix);
+
+ private:
+  using Kind = std::tuple<ListenerClass, bool, bool, bool>;  // gRPC-Web, HTTP/2, absolute URLs
+  std::string Common(const Kind& kind) const;
+  std::string HttpFilters(const Kind& kind) const;
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  std::map<Kind, std::string> common_;
+};
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,119 @@
+#include "core/gen/listener_builder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/gen/access_log.h"
+#include "core/gen/any.h"
+#include "core/gen/proxy_view.h"
+#include "core/gen/wire.h"
+#include "core/model/push_context.h"
+#include "core/profile/profile.h"
+#include "envoy/config/core/v3/base.pb.h"
+#include "envoy/config/listener/v3/listener.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using ListenerPb = ::envoy::config::listener::v3::Listener;
+
+std::string ListenerAccessLogField(const config::MeshConfig& mesh) {
+  return wire::Encode(
+      [&](wire::Writer& w) { w.NonEmpty(ListenerPb::kAccessLogFieldNumber, ListenerFileAccessLog(mesh)); });
+}
+
+std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
+  FilterChainMatch match = options.match ? std::move(*options.match) : FilterChainMatch();
+  auto& names = options.sni_hosts;
+  if (!names.empty() && std::find(names.begin(), names.end(), "*") == names.end()) {
+    std::stable_sort(names.begin(), names.end());
+    match.server_names = names;
+  }
+  std::stable_sort(options.destination_cidrs.begin(), options.destination_cidrs.end());
+  for (const std::string& text : options.destination_cidrs) {
+    std::optional<CidrRange> range = ParseCidrRange(text);
+    if (range && range->address_prefix != kUnspecifiedIp) match.prefix_ranges.push_back(std::move(*range));
+  }
+  if (!options.match && match.empty()) return std::nullopt;
+  return match;
+}
+
+std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const FilterStack& authentication,
+                      const std::string& listener_name) {
+  std::string out;
+  const auto append = [&](const FilterStack& filters) {
+    for (const std::string& filter : filters) out += filter;
+  };
+  if (options.http) {
+    append(authentication);
+    return out + scope.http.Filter(*options.http, absl::StrCat("outbound_", listener_name));
+  }
+  for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
+  append(authentication);
+  if (!options.network_filters.empty()) out += options.network_filters.back();
+  return out;
+}
+
+// "DestinationRule" as "destination-rule".
+std::string KebabCase(std::string_view kind) {
+  std::string out;
+  for (const char c : kind) {
+    const bool upper = c >= 'A' && c <= 'Z';
+    if (upper && !out.empty()) out.push_back('-');
+    out.push_back(upper ? static_cast<char>(c - 'A' + 'a') : c);
+  }
+  return out;
+}
+
+}  // namespace
+
+ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
+    : proxy(node),
+      push(context),
+      network_filters(node, context),
+      http(node, context),
+      istio_filters(!context.profile().upstream_envoy),
+      access_log(ListenerAccessLogField(context.mesh())),
+      wildcard(WildcardAddress(node)) {}
+
+Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
+  Listener out;
+  out.name = ListenerName(options.bind, options.port);
+  out.address = options.bind;
+  out.port = options.port;
+  if (!options.bind_to_port) out.bind_to_port = false;
+  out.http_inspector = options.need_http_inspector;
+  // Envoy would add a TLS inspector by itself for a match on ALPN; saying so keeps it ours.
+  out.tls_inspector = options.need_http_inspector && options.listener_class == ListenerClass::kSidecarOutbound;
+  for (FilterChainOptions& chain : options.chains) {
+    // Every TLS context that we terminate offers ALPN.
+    if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
+    FilterChain built;
+    built.filters = FiltersOf(scope, chain, options.authentication, out.name);
+    built.match = MatchOf(chain);
+    built.transport_socket = std::move(chain.transport_socket);
+    built.metadata = std::move(chain.metadata);
+    out.filter_chains.push_back(std::move(built));
+  }
+  out.exact_balance = MetadataFlag(scope.proxy, "OUTBOUND_LISTENER_EXACT_BALANCE");
+  if (!scope.proxy.IsRouter()) {
+    out.listener_filters_timeout = scope.push.mesh().protocol_detection_timeout;
+    out.continue_on_listener_filters_timeout = out.listener_filters_timeout.has_value();
+  }
+  out.access_log = scope.access_log;
+  return out;
+}
+
+std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
+  const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
+  envoy::config::core::v3::Metadata metadata;
+  auto& fields = *(*metadata.mutable_filter_metadata())["istio"].mutable_fields();
+  // istiod names the version that its code works with, which for the networking group is the older one.
+  const std::string_view version = kind.group == "networking.istio.io" ? "v1alpha3" : kind.version;
+  fields["config"].set_string_value(absl::StrCat("/apis/", std::string(kind.group), "/", std::string(version),
+                                                 "/namespaces/", meta.ns, "/",
+                                                 KebabCase(config::KindName(meta.kind)), "/", meta.name));
+  return Serialize(metadata);
+}
+
+}  // namespace wavetank::pilot

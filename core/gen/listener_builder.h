@@ -1,0 +1,54 @@
+// From filter chain options to a listener: matches, inspectors, filters (istiod: listener.go, buildListener and
+// MutableListener.build).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/gen/http_connection_manager.h"
+#include "core/gen/listener_types.h"
+#include "core/gen/network_filters.h"
+
+namespace wavetank::pilot {
+
+// What all listeners of one proxy are generated with.
+struct ListenerScope {
+  ListenerScope(const Proxy& node, const PushContext& context);
+
+  const Proxy& proxy;
+  const PushContext& push;
+  NetworkFilters network_filters;
+  HttpConnectionManagers http;
+  bool istio_filters;      // false: for a stock Envoy (profile upstream-envoy)
+  std::string access_log;  // encoded Listener.access_log field of every listener
+  std::string_view wildcard;
+};
+
+struct FilterChainOptions {
+  std::vector<std::string> sni_hosts;          // "*" among them: no match on names
+  std::vector<std::string> destination_cidrs;  // addresses or prefixes
+  std::optional<FilterChainMatch> match;
+  std::string transport_socket;  // encoded; empty: plain text
+  std::string metadata;          // encoded
+  FilterStack network_filters;   // without `http`; the last one terminates
+  std::optional<HttpOptions> http;
+};
+
+struct ListenerOptions {
+  std::string bind;
+  uint32_t port = 0;
+  bool bind_to_port = false;
+  bool need_http_inspector = false;
+  ListenerClass listener_class = ListenerClass::kSidecarOutbound;
+  std::vector<FilterChainOptions> chains;
+  FilterStack authentication;  // before the last filter of every chain
+};
+
+// An outbound or a gateway's listener.
+Listener BuildListener(ListenerScope& scope, ListenerOptions options);
+
+// "istio" filter metadata that names the configuration a resource was made from: Envoy's Metadata, encoded.
+std::string ConfigInfoMetadata(const config::ConfigMeta& meta);
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,63 @@
+// Network filters of listeners: TCP proxies to clusters, with what protocols and DestinationRules add to them
+// (istiod: pilot/pkg/networking/core/v1alpha3/networkfilter.go).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/destination_rule.h"
+#include "core/config/virtual_service.h"
+#include "core/model/proxy.h"
+#include "core/model/service.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+
+// Encoded FilterChain.filters fields, one each; the last terminates the chain.
+using FilterStack = std::vector<std::string>;
+
+// "outbound|80|v1|host": the cluster of a destination. A destination without a port goes to the service's only port,
+// else to `listener_port`. istiod: route.GetDestinationCluster.
+std::string DestinationCluster(const config::Destination& destination, const Service* service, int listener_port);
+
+// Where traffic to unknown destinations goes: on, to the scope's egress proxy, or nowhere.
+std::string OutboundCatchAllCluster(const Proxy& proxy);
+
+// A pattern such as "%SERVICE%_%SERVICE_PORT%" filled in (istiod: telemetry.BuildStatPrefix). `short_host`: what
+// %SERVICE% stands for.
+std::string StatPrefix(std::string_view pattern, std::string_view short_host, std::string_view fqdn,
+                       std::string_view subset, int port, std::string_view port_name);
+
+class NetworkFilters {
+ public:
+  // Both must outlive the object.
+  NetworkFilters(const Proxy& proxy, const PushContext& push);
+
+  // A plain TCP proxy: idle timeout and access log are the proxy's.
+  std::string TcpProxy(std::string_view stat_prefix, std::string_view cluster) const;
+  // One that logs nothing and keeps Envoy's idle timeout, for blackholes.
+  static std::string BareTcpProxy(std::string_view stat_prefix, std::string_view cluster);
+
+  // To the cluster of one service port, under the service's name or the mesh's outboundClusterStatName.
+  FilterStack ToService(const Service& service, std::string_view subset, const Port& cluster_port,
+                        const Port& listener_port, bool sni_dnat) const;
+  // To the destinations of a TCP or TLS route.
+  FilterStack ToRoute(const std::vector<config::RouteDestination>& routes, const Port& port,
+                      const config::ConfigMeta& rule) const;
+  // What a protocol wants in front of `tcp_proxy`.
+  static FilterStack ForProtocol(Protocol protocol, std::string tcp_proxy, std::string_view stat_prefix);
+
+ private:
+  struct Target;
+  std::string Encode(const Target& target) const;
+  FilterStack SingleDestination(std::string_view stat_prefix, std::string_view cluster, std::string_view subset,
+                                Protocol protocol, const config::DestinationRule* rule, bool tunnels) const;
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  std::string common_;  // encoded TcpProxy fields that all share
+};
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,58 @@
+#include "core/model/host_name.h"
+
+#include <algorithm>
+
+namespace wavetank::pilot {
+
+bool HostsMatch(std::string_view a, std::string_view b) {
+  if (IsWildcardHost(a) && IsWildcardHost(b)) {
+    return a.size() < b.size() ? b.substr(1).ends_with(a.substr(1)) : a.substr(1).ends_with(b.substr(1));
+  }
+  if (IsWildcardHost(a)) return b.ends_with(a.substr(1));
+  if (IsWildcardHost(b)) return a.ends_with(b.substr(1));
+  return a == b;
+}
+
+bool IsSubsetOf(std::string_view host, std::string_view other) {
+  if (IsWildcardHost(host)) {
+    return IsWildcardHost(other) && host.size() >= other.size() && host.substr(1).ends_with(other.substr(1));
+  }
+  return IsWildcardHost(other) ? host.ends_with(other.substr(1)) : host == other;
+}
+
+bool MoreSpecificHost(std::string_view a, std::string_view b) {
+  if (IsWildcardHost(a) != IsWildcardHost(b)) return IsWildcardHost(b);
+  return a.size() == b.size() ? a < b : a.size() > b.size();
+}
+
+std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& host) {
+    if (std::find(out.begin(), out.end(), host) == out.end()) out.push_back(host);
+  };
+  for (const std::string& x : a) {
+    for (const std::string& y : b) {
+      if (IsSubsetOf(x, y)) {
+        add(x);
+      } else if (IsSubsetOf(y, x)) {
+        add(y);
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<std::string> HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns) {
+  std::vector<std::string> out;
+  for (std::string_view host : hosts) {
+    if (const size_t slash = host.find('/'); slash != std::string_view::npos) {
+      const std::string_view of = host.substr(0, slash);
+      if (of != ns && of != "*") continue;
+      host = host.substr(slash + 1);
+    }
+    out.emplace_back(host);
+  }
+  return out;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,27 @@
+// Host names with a leading wildcard, "*.example.com" or "*" (istiod: pkg/config/host/name.go, names.go).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wavetank::pilot {
+
+inline bool IsWildcardHost(std::string_view host) { return !host.empty() && host.front() == '*'; }
+
+// Some host falls under both; a wildcard of either side counts.
+bool HostsMatch(std::string_view a, std::string_view b);
+
+// Every host under `host` falls under `other`.
+bool IsSubsetOf(std::string_view host, std::string_view other);
+
+// Sorts longest first, then by letters, wildcards last. A strict weak order.
+bool MoreSpecificHost(std::string_view a, std::string_view b);
+
+// What falls under both lists, each pair's narrower side; in the order of `a`, then `b`, without repetition.
+std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const std::vector<std::string>& b);
+
+// Those of `hosts` ("host", "ns/host", "*/host") that hold for `ns`, without their namespaces.
+std::vector<std::string> HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns);
+
+}  // namespace wavetank::pilot
