@@ -122,10 +122,10 @@ class GatewayListeners {
     for (const auto& rule : push_.VirtualServicesForGateway(proxy_.config_namespace, server.gateway_name)) {
       if (!ServesHostsOf(server.server, *rule)) continue;
       for (const config::TcpRoute& route : rule->spec.tcp) {
-        const bool matches = route.match.empty() ||
-                             std::any_of(route.match.begin(), route.match.end(), [&](const auto& match) {
-                               return MatchesServer(match, server.server, server.gateway_name);
-                             });
+        const bool matches =
+            route.match.empty() || std::any_of(route.match.begin(), route.match.end(), [&](const auto& match) {
+              return MatchesServer(match, server.server, server.gateway_name);
+            });
         if (!matches) continue;
         FilterStack out;
         if (scope_.istio_filters && server.server.tls && server.server.tls->mode == Mode::kIstioMutual) {

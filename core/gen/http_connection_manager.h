@@ -17,9 +17,9 @@ class PushContext;
 struct HttpOptions {
   ListenerClass listener_class = ListenerClass::kSidecarOutbound;
   Protocol protocol = Protocol::kHttp;
-  std::string stat_prefix;   // empty: the listener's, "outbound_<name>"
-  std::string rds;           // name of the route configuration, or
-  std::string route_config;  // an encoded RouteConfiguration
+  std::string stat_prefix;     // empty: the listener's, "outbound_<name>"
+  std::string rds;             // name of the route configuration, or
+  std::string route_config;    // an encoded RouteConfiguration
   bool absolute_urls = false;  // the HTTP proxy port's
 };
 

@@ -111,8 +111,8 @@ std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
   // istiod names the version that its code works with, which for the networking group is the older one.
   const std::string_view version = kind.group == "networking.istio.io" ? "v1alpha3" : kind.version;
   fields["config"].set_string_value(absl::StrCat("/apis/", std::string(kind.group), "/", std::string(version),
-                                                 "/namespaces/", meta.ns, "/",
-                                                 KebabCase(config::KindName(meta.kind)), "/", meta.name));
+                                                 "/namespaces/", meta.ns, "/", KebabCase(config::KindName(meta.kind)),
+                                                 "/", meta.name));
   return Serialize(metadata);
 }
 

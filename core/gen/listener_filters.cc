@@ -2,8 +2,6 @@
 
 #include "core/gen/any.h"
 #include "core/gen/wire.h"
-#include "istio/alpn.pb.h"
-#include "istio/metadata_exchange.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
@@ -15,6 +13,8 @@
 #include "envoy/extensions/filters/listener/original_dst/v3/original_dst.pb.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "istio/alpn.pb.h"
+#include "istio/metadata_exchange.pb.h"
 #include "udpa/type/v1/typed_struct.pb.h"
 
 namespace wavetank::pilot {

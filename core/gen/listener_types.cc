@@ -18,7 +18,9 @@ using FilterChainPb = ::envoy::config::listener::v3::FilterChain;
 using MatchPb = ::envoy::config::listener::v3::FilterChainMatch;
 
 // The network part of the range, zero beyond its length.
-absl::StatusOr<IpPrefix> Masked(const CidrRange& range) { return IpPrefix::Make(range.address_prefix, range.prefix_len); }
+absl::StatusOr<IpPrefix> Masked(const CidrRange& range) {
+  return IpPrefix::Make(range.address_prefix, range.prefix_len);
+}
 
 void WriteMatch(wire::Writer& w, const FilterChainMatch& match) {
   for (const CidrRange& range : match.prefix_ranges) {
@@ -134,9 +136,8 @@ std::string EncodeListener(const Listener& listener) {
       w.Bool(ListenerPb::kContinueOnListenerFiltersTimeoutFieldNumber, true);
     }
     if (listener.exact_balance) {
-      w.Message(ListenerPb::kConnectionBalanceConfigFieldNumber, [&] {
-        w.Message(ListenerPb::ConnectionBalanceConfig::kExactBalanceFieldNumber, [] {});
-      });
+      w.Message(ListenerPb::kConnectionBalanceConfigFieldNumber,
+                [&] { w.Message(ListenerPb::ConnectionBalanceConfig::kExactBalanceFieldNumber, [] {}); });
     }
     w.Append(listener.access_log);
     if (listener.default_filter_chain) {

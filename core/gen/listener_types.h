@@ -31,9 +31,9 @@ inline constexpr std::string_view kEnvoyServerName = "istio-envoy";
 
 // ALPN protocols that filter chains match on. The strings are constants of the program.
 using AlpnList = std::vector<std::string_view>;
-const AlpnList& PlaintextHttpAlpns();   // what the HTTP inspector finds in plain text
-const AlpnList& MutualTlsHttpAlpns();   // what a sidecar offers for HTTP over mTLS
-const AlpnList& MutualTlsTcpAlpns();    // what a sidecar offers for anything else over mTLS
+const AlpnList& PlaintextHttpAlpns();  // what the HTTP inspector finds in plain text
+const AlpnList& MutualTlsHttpAlpns();  // what a sidecar offers for HTTP over mTLS
+const AlpnList& MutualTlsTcpAlpns();   // what a sidecar offers for anything else over mTLS
 const AlpnList& AllMutualTlsAlpns();
 
 struct CidrRange {

@@ -143,7 +143,8 @@ std::string NetworkFilters::Encode(const Target& target) const {
     const config::TunnelSettings* tunnel = target.tunnels ? Tunnel(*target.rule, target.subset) : nullptr;
     if (tunnel == nullptr) return;
     w.Message(TcpProxyPb::kTunnelingConfigFieldNumber, [&] {
-      w.Bytes(TcpProxyPb::TunnelingConfig::kHostnameFieldNumber, JoinHostPort(tunnel->target_host, tunnel->target_port));
+      w.Bytes(TcpProxyPb::TunnelingConfig::kHostnameFieldNumber,
+              JoinHostPort(tunnel->target_host, tunnel->target_port));
       if (tunnel->protocol == "POST") w.Bool(TcpProxyPb::TunnelingConfig::kUsePostFieldNumber, true);
     });
   });
@@ -168,10 +169,10 @@ FilterStack NetworkFilters::ForProtocol(Protocol protocol, std::string tcp_proxy
   FilterStack out;
   // Redis and MySQL have filters too, off by default (PILOT_ENABLE_REDIS_FILTER, PILOT_ENABLE_MYSQL_FILTER).
   if (protocol == Protocol::kMongo) {
-    out.push_back(NetworkFilter(
-        "envoy.filters.network.mongo_proxy",
-        "type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy",
-        wire::Encode([&](wire::Writer& w) { w.Bytes(MongoPb::kStatPrefixFieldNumber, stat_prefix); })));
+    out.push_back(
+        NetworkFilter("envoy.filters.network.mongo_proxy",
+                      "type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy",
+                      wire::Encode([&](wire::Writer& w) { w.Bytes(MongoPb::kStatPrefixFieldNumber, stat_prefix); })));
   }
   out.push_back(std::move(tcp_proxy));
   return out;

@@ -45,8 +45,7 @@ bool IsServerFirst(Protocol protocol) { return protocol == Protocol::kMongo || p
 
 // Inspection would hang a protocol whose server speaks first, so these share no port with another protocol.
 bool MayMerge(Protocol incoming, Protocol existing, Conflict conflict) {
-  return conflict == Conflict::kNone || incoming == existing ||
-         (!IsServerFirst(incoming) && !IsServerFirst(existing));
+  return conflict == Conflict::kNone || incoming == existing || (!IsServerFirst(incoming) && !IsServerFirst(existing));
 }
 
 bool Conflicts(const std::optional<FilterChainMatch>& a, const std::optional<FilterChainMatch>& b) {
@@ -226,7 +225,8 @@ class OutboundListeners {
       options.chains.push_back(std::move(chain));
     } else {
       if (existing != nullptr) conflict = ConflictOf(kind, existing->protocol);
-      if (kind == ListenerProtocol::kAuto && existing != nullptr && conflict == Conflict::kNone) return;  // auto on auto
+      if (kind == ListenerProtocol::kAuto && existing != nullptr && conflict == Conflict::kNone)
+        return;  // auto on auto
       options.chains = OutboundTcpTlsFilterChains(scope_, service, cidr, options.bind, port, *at.rules);
       if (kind == ListenerProtocol::kAuto) {
         options.chains.push_back(HttpChain(options.bind, service, port, true));
