@@ -1,0 +1,112 @@
+#include "core/inject/webhook_configuration.h"
+
+#include "core/base/status.h"
+#include "core/kube/label_selector.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+
+json In(const char* key, const std::string& value) { return {{"key", key}, {"operator", "In"}, {"values", {value}}}; }
+json NotIn(const char* key, std::initializer_list<const char*> values) {
+  return {{"key", key}, {"operator", "NotIn"}, {"values", json(values)}};
+}
+json Absent(const char* key) { return {{"key", key}, {"operator", "DoesNotExist"}}; }
+
+constexpr char kRevision[] = "istio.io/rev", kInjection[] = "istio-injection", kInject[] = "sidecar.istio.io/inject";
+
+std::string Text(const json& object, const char* field) {
+  const auto it = object.is_object() ? object.find(field) : object.end();
+  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+const json& Field(const json& object, const char* field) {
+  static const json kNull;
+  const auto it = object.is_object() ? object.find(field) : object.end();
+  return it != object.end() ? *it : kNull;
+}
+
+}  // namespace
+
+json MakeMutatingWebhookConfiguration(const WebhookInstallation& installation) {
+  const std::string revision = installation.revision.empty() ? "default" : installation.revision;
+  const std::string suffix = installation.revision.empty() ? "" : "-" + installation.revision;
+  json client = {{"service",
+                  {{"name", "istiod" + suffix},
+                   {"namespace", installation.ns},
+                   {"path", installation.injection_path},
+                   {"port", 443}}}};
+  if (!installation.injection_url.empty()) client = {{"url", installation.injection_url}};
+  json webhooks = json::array();
+  const auto add = [&](const char* prefix, std::initializer_list<json> in_namespace,
+                       std::initializer_list<json> in_pod) {
+    webhooks.push_back(
+        {{"name", std::string(prefix) + "sidecar-injector.istio.io"},
+         {"clientConfig", client},
+         {"sideEffects", "None"},
+         {"rules",
+          {{{"operations", {"CREATE"}}, {"apiGroups", {""}}, {"apiVersions", {"v1"}}, {"resources", {"pods"}}}}},
+         {"failurePolicy", "Fail"},
+         {"admissionReviewVersions", {"v1beta1", "v1"}},
+         {"namespaceSelector", {{"matchExpressions", json(in_namespace)}}},
+         {"objectSelector", {{"matchExpressions", json(in_pod)}}}});
+  };
+  add("rev.namespace.", {In(kRevision, revision), Absent(kInjection)}, {NotIn(kInject, {"false"})});
+  add("rev.object.", {Absent(kRevision), Absent(kInjection)}, {NotIn(kInject, {"false"}), In(kRevision, revision)});
+  if (installation.revision.empty()) {
+    add("namespace.", {In(kInjection, "enabled")}, {NotIn(kInject, {"false"})});
+    add("object.", {Absent(kInjection), Absent(kRevision)}, {In(kInject, "true"), Absent(kRevision)});
+    if (installation.enable_namespaces_by_default) {
+      add("auto.",
+          {Absent(kInjection), Absent(kRevision),
+           NotIn("kubernetes.io/metadata.name",
+                 {"kube-system", "kube-public", "kube-node-lease", "local-path-storage"})},
+          {Absent(kInject), Absent(kRevision)});
+    }
+  }
+  const std::string place = installation.ns == "istio-system" ? "" : "-" + installation.ns;
+  return {{"apiVersion", "admissionregistration.k8s.io/v1"},
+          {"kind", "MutatingWebhookConfiguration"},
+          {"metadata",
+           {{"name", "istio-sidecar-injector" + suffix + place},
+            {"labels", {{"istio.io/rev", revision}, {"app", "sidecar-injector"}}}}},
+          {"webhooks", webhooks}};
+}
+
+absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const json& configuration,
+                                                           const kube::Labels& namespace_labels,
+                                                           const kube::Labels& pod_labels) {
+  const json& webhooks = Field(configuration, "webhooks");
+  if (!webhooks.is_array()) return std::nullopt;
+  for (size_t i = 0; i < webhooks.size(); ++i) {
+    const json& webhook = webhooks[i];
+    bool selected = true;
+    for (const auto& [field, labels] :
+         {std::pair("namespaceSelector", &namespace_labels), std::pair("objectSelector", &pod_labels)}) {
+      const auto selector = kube::LabelSelector::FromJson(Field(webhook, field));
+      if (!selector.ok()) {
+        return absl::InvalidArgumentError(fmt::format("MutatingWebhookConfiguration/{}: webhooks[{}].{}: {}",
+                                                      Text(Field(configuration, "metadata"), "name"), i, field,
+                                                      Message(selector.status())));
+      }
+      selected = selected && selector->Matches(*labels);
+    }
+    if (!selected) continue;
+    const json& client = Field(webhook, "clientConfig");
+    const json& service = Field(client, "service");
+    WebhookTarget target;
+    target.webhook = Text(webhook, "name");
+    target.url = Text(client, "url");
+    target.service_namespace = Text(service, "namespace");
+    target.service_name = Text(service, "name");
+    target.path = Text(service, "path");
+    if (const json& port = Field(service, "port"); port.is_number_integer()) target.port = port.get<int>();
+    target.fail_if_absent = Text(webhook, "failurePolicy") != "Ignore";
+    return target;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wavetank::pilot

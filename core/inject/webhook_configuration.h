@@ -1,0 +1,41 @@
+// Which pods the API server sends to istiod's injection webhook, and by which path
+// (manifests/charts/istio-control/istio-discovery/templates/mutatingwebhook.yaml, as installed).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "core/kube/object.h"
+
+namespace wavetank::pilot {
+
+struct WebhookInstallation {
+  std::string ns = "istio-system";
+  std::string revision;                    // empty: the default revision
+  std::string injection_path = "/inject";  // "/inject/cluster/cluster2/net/network2" in a remote cluster
+  std::string injection_url;               // instead of a Service
+  bool enable_namespaces_by_default = false;
+};
+
+// The MutatingWebhookConfiguration of one revision, as an object for the API server.
+nlohmann::json MakeMutatingWebhookConfiguration(const WebhookInstallation& installation);
+
+// Where to send the admission review of a pod's creation.
+struct WebhookTarget {
+  std::string webhook;  // "namespace.sidecar-injector.istio.io"
+  std::string service_namespace, service_name, path;
+  int port = 443;
+  std::string url;             // instead of the Service
+  bool fail_if_absent = true;  // failurePolicy Fail
+};
+
+// The first webhook of a MutatingWebhookConfiguration that selects pods with these labels in a namespace with those;
+// nullopt if none does. InvalidArgument names what cannot be read.
+// `namespace_labels` must hold kubernetes.io/metadata.name, as every namespace of a real API server does.
+absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const nlohmann::json& configuration,
+                                                           const kube::Labels& namespace_labels,
+                                                           const kube::Labels& pod_labels);
+
+}  // namespace wavetank::pilot
