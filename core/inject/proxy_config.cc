@@ -1,6 +1,10 @@
 #include "core/inject/proxy_config.h"
 
-#include "core/base/yaml_json.h"
+#include <algorithm>
+
+#include "core/inject/json_access.h"
+#include "core/kube/label_selector.h"
+#include "core/kube/yaml.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -52,13 +56,58 @@ void OverlayProxyConfig(json& config, const json& overlay) {
 }
 
 absl::Status OverlayProxyConfigYaml(json& config, std::string_view yaml, std::string_view what) {
-  const absl::StatusOr<json> overlay = YamlToJson(yaml, what);
+  const absl::StatusOr<json> overlay = kube::ParseYaml(yaml, std::string(what));
   if (!overlay.ok()) return overlay.status();
   if (!overlay->is_object() && !overlay->is_null()) {
     return absl::InvalidArgumentError(fmt::format("{}: a ProxyConfig must be a mapping of names to values", what));
   }
   OverlayProxyConfig(config, *overlay);
   return absl::OkStatus();
+}
+
+json EffectiveProxyConfig(const json& mesh_default, const std::vector<kube::ObjectRef>& resources,
+                          std::string_view root_namespace, std::string_view ns, const kube::Labels& labels,
+                          const std::string* annotation) {
+  const auto spec_of = [](const kube::Object& resource) {
+    const json& spec = At(resource.body, "spec");
+    json out = json::object();
+    if (const json& concurrency = At(spec, "concurrency"); !concurrency.is_null()) out["concurrency"] = concurrency;
+    if (const json& env = At(spec, "environmentVariables"); env.is_object()) out["proxyMetadata"] = env;
+    if (const json& image = At(spec, "image"); !image.is_null()) out["image"] = image;
+    return out;
+  };
+  std::vector<kube::ObjectRef> oldest_first = resources;
+  std::sort(oldest_first.begin(), oldest_first.end(), [](const kube::ObjectRef& a, const kube::ObjectRef& b) {
+    const auto key = [](const kube::ObjectRef& o) {
+      return std::tie(o->meta.creation_unix_seconds, o->meta.name, o->meta.ns);
+    };
+    return key(a) < key(b);
+  });
+  const auto of_namespace = [&](std::string_view wanted) {
+    for (const kube::ObjectRef& r : oldest_first) {
+      if (r->meta.ns == wanted && At(At(r->body, "spec"), "selector").is_null()) return spec_of(*r);
+    }
+    return json::object();
+  };
+  const auto of_workload = [&] {
+    for (const kube::ObjectRef& r : oldest_first) {
+      const json& match = At(At(At(r->body, "spec"), "selector"), "matchLabels");
+      if (r->meta.ns != ns || !match.is_object() || match.empty()) continue;
+      const auto selector = kube::LabelSelector::FromJson({{"matchLabels", match}});
+      if (selector.ok() && selector->Matches(labels)) return spec_of(*r);
+    }
+    return json::object();
+  };
+  json out = DefaultProxyConfig();
+  OverlayProxyConfig(out, mesh_default);
+  OverlayProxyConfig(out, of_namespace(root_namespace));
+  if (ns != root_namespace) OverlayProxyConfig(out, of_namespace(ns));
+  if (annotation != nullptr) {
+    json copy = out;  // an annotation that cannot be read changes nothing here; validation refuses the pod later
+    if (OverlayProxyConfigYaml(copy, *annotation, kProxyConfigAnnotation).ok()) out = std::move(copy);
+  }
+  OverlayProxyConfig(out, of_workload());
+  return out;
 }
 
 json WithoutDefaults(const json& config) {

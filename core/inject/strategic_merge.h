@@ -6,6 +6,8 @@
 
 namespace wavetank::pilot {
 
+// In merged lists the patch's elements follow the patch's order, and an element that only the patch has never comes
+// before one that only the target has.
 void StrategicMerge(nlohmann::json& target, const nlohmann::json& patch);
 
 }  // namespace wavetank::pilot

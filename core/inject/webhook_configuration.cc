@@ -1,6 +1,7 @@
 #include "core/inject/webhook_configuration.h"
 
 #include "core/base/status.h"
+#include "core/inject/json_access.h"
 #include "core/kube/label_selector.h"
 #include "fmt/format.h"
 
@@ -16,17 +17,6 @@ json NotIn(const char* key, std::initializer_list<const char*> values) {
 json Absent(const char* key) { return {{"key", key}, {"operator", "DoesNotExist"}}; }
 
 constexpr char kRevision[] = "istio.io/rev", kInjection[] = "istio-injection", kInject[] = "sidecar.istio.io/inject";
-
-std::string Text(const json& object, const char* field) {
-  const auto it = object.is_object() ? object.find(field) : object.end();
-  return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-const json& Field(const json& object, const char* field) {
-  static const json kNull;
-  const auto it = object.is_object() ? object.find(field) : object.end();
-  return it != object.end() ? *it : kNull;
-}
 
 }  // namespace
 
@@ -78,31 +68,31 @@ json MakeMutatingWebhookConfiguration(const WebhookInstallation& installation) {
 absl::StatusOr<std::optional<WebhookTarget>> SelectWebhook(const json& configuration,
                                                            const kube::Labels& namespace_labels,
                                                            const kube::Labels& pod_labels) {
-  const json& webhooks = Field(configuration, "webhooks");
+  const json& webhooks = At(configuration, "webhooks");
   if (!webhooks.is_array()) return std::nullopt;
   for (size_t i = 0; i < webhooks.size(); ++i) {
     const json& webhook = webhooks[i];
     bool selected = true;
     for (const auto& [field, labels] :
          {std::pair("namespaceSelector", &namespace_labels), std::pair("objectSelector", &pod_labels)}) {
-      const auto selector = kube::LabelSelector::FromJson(Field(webhook, field));
+      const auto selector = kube::LabelSelector::FromJson(At(webhook, field));
       if (!selector.ok()) {
         return absl::InvalidArgumentError(fmt::format("MutatingWebhookConfiguration/{}: webhooks[{}].{}: {}",
-                                                      Text(Field(configuration, "metadata"), "name"), i, field,
+                                                      Text(At(configuration, "metadata"), "name"), i, field,
                                                       Message(selector.status())));
       }
       selected = selected && selector->Matches(*labels);
     }
     if (!selected) continue;
-    const json& client = Field(webhook, "clientConfig");
-    const json& service = Field(client, "service");
+    const json& client = At(webhook, "clientConfig");
+    const json& service = At(client, "service");
     WebhookTarget target;
     target.webhook = Text(webhook, "name");
     target.url = Text(client, "url");
     target.service_namespace = Text(service, "namespace");
     target.service_name = Text(service, "name");
     target.path = Text(service, "path");
-    if (const json& port = Field(service, "port"); port.is_number_integer()) target.port = port.get<int>();
+    if (const json& port = At(service, "port"); port.is_number_integer()) target.port = port.get<int>();
     target.fail_if_absent = Text(webhook, "failurePolicy") != "Ignore";
     return target;
   }

@@ -108,39 +108,47 @@ Pod ParsePod(const Object& object) {
   return out;
 }
 
-std::string WorkloadNameOf(const Object& pod, const Pod& typed) {
-  if (typed.generate_name.empty()) return pod.meta.name;
+WorkloadReference WorkloadOf(const Object& pod, const Pod& typed) {
+  WorkloadReference out;
+  out.name = pod.meta.name;
+  if (typed.generate_name.empty()) return out;
   const OwnerReference* controller = nullptr;
   for (const OwnerReference& owner : pod.meta.owner_references) {
     if (owner.controller) controller = &owner;
     if (owner.controller) break;
   }
-  if (controller == nullptr) return pod.meta.name;
-  std::string name = controller->name;
-  const auto drop_suffix = [&](const std::string& suffix) {
-    if (name.size() > suffix.size() && name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0) {
-      name.resize(name.size() - suffix.size());
-      return true;
-    }
-    return false;
+  if (controller == nullptr) return out;
+  if (!controller->name.empty()) out.name = controller->name;
+  out.kind = controller->kind;
+  out.api_version = controller->api_version;
+  const auto label = [&](const char* name) {
+    const auto it = pod.meta.labels.find(name);
+    return it == pod.meta.labels.end() ? std::string() : it->second;
   };
   if (controller->kind == "ReplicaSet") {
-    const auto hash = pod.meta.labels.find("pod-template-hash");
-    if (hash != pod.meta.labels.end() && !hash->second.empty()) drop_suffix("-" + hash->second);
+    const std::string hash = label("pod-template-hash");
+    if (!hash.empty() && out.name.ends_with(hash)) {
+      out.kind = "Deployment";
+      if (out.name.ends_with("-" + hash)) out.name.resize(out.name.size() - hash.size() - 1);
+    }
   } else if (controller->kind == "ReplicationController") {
-    const auto config = pod.meta.labels.find("deploymentconfig");
-    if (config != pod.meta.labels.end() && !config->second.empty()) name = config->second;
+    if (const std::string config = label("deploymentconfig"); !config.empty()) {
+      out.name = config;
+      out.kind = "DeploymentConfig";
+    }
   } else if (controller->kind == "Job") {
     // A CronJob's Job ends in its time: "-" and 8 to 10 digits.
-    const size_t dash = name.rfind('-');
+    const size_t dash = out.name.rfind('-');
     if (dash != std::string::npos) {
-      const std::string digits = name.substr(dash + 1);
+      const std::string digits = out.name.substr(dash + 1);
       if (digits.size() >= 8 && digits.size() <= 10 && digits.find_first_not_of("0123456789") == std::string::npos) {
-        name.resize(dash);
+        out.name.resize(dash);
+        out.kind = "CronJob";
+        out.api_version = "batch/v1beta1";
       }
     }
   }
-  return name;
+  return out;
 }
 
 EndpointSlice ParseEndpointSlice(const Object& object) {

@@ -43,8 +43,12 @@ struct Pod {
   bool ready = false, host_network = false;
 };
 Pod ParsePod(const Object& object);
-// Name of the Deployment, Job, ... behind a pod (istiod: pkg/kube/util.go, GetDeployMetaFromPod).
-std::string WorkloadNameOf(const Object& pod, const Pod& typed);
+// The Deployment, Job, ... behind a pod, or the pod itself (istiod: pkg/kube/util.go, GetDeployMetaFromPod).
+struct WorkloadReference {
+  std::string name, kind = "Pod", api_version = "v1";
+};
+WorkloadReference WorkloadOf(const Object& pod, const Pod& typed);
+inline std::string WorkloadNameOf(const Object& pod, const Pod& typed) { return WorkloadOf(pod, typed).name; }
 
 struct EndpointSlice {
   struct Port {

@@ -1,0 +1,46 @@
+// What tells the injector whom to inject and with what: ConfigMap istio-sidecar-injector (istiod:
+// pkg/kube/inject/{inject,watcher}.go).
+//
+// The templates `sidecar` and `gateway` are built in (injection_templates.h) with the meaning that 1.18.2's have; a
+// ConfigMap's own text for these two names is not interpreted. A template of another name works if it is plain YAML;
+// one that holds Go template actions is refused when a pod asks for it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/kube/label_selector.h"
+#include "core/kube/object.h"
+
+namespace wavetank::pilot {
+
+inline constexpr char kInjectorConfigMap[] = "istio-sidecar-injector";
+// "istio-sidecar-injector", or with the revision behind it.
+std::string InjectorConfigMapName(std::string_view revision);
+
+struct InjectionConfig {
+  enum class Policy : uint8_t { kEnabled, kDisabled, kIllegal };  // an illegal one injects nobody
+
+  Policy policy = Policy::kEnabled;
+  std::vector<std::string> default_templates = {"sidecar"};
+  std::map<std::string, std::vector<std::string>, std::less<>> aliases;
+  std::vector<kube::LabelSelector> never_inject, always_inject;
+  std::map<std::string, std::string> injected_annotations;
+  std::map<std::string, nlohmann::json, std::less<>> templates;      // plain ones, by name
+  std::map<std::string, std::string, std::less<>> unread_templates;  // name -> why it cannot be used
+  nlohmann::json values;  // the Helm values global, istio_cni, sidecarInjectorWebhook, revision
+
+  // What a default installation of 1.18.2 has, with the values that a multi-cluster installation sets.
+  static InjectionConfig Default(std::string_view cluster = {}, std::string_view network = {},
+                                 std::string_view mesh_id = {});
+  // Keys `config` and `values`; values that are not there are those of the default installation. InvalidArgument says
+  // what is missing or cannot be read: istiod then keeps what it has.
+  static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map);
+};
+
+// Whether the webhook, once asked, injects this pod; its metadata.namespace must be set. istiod: injectRequired.
+bool InjectionRequired(const InjectionConfig& config, const nlohmann::json& pod);
+
+}  // namespace wavetank::pilot

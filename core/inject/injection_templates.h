@@ -1,0 +1,26 @@
+// The parts of a pod that injection adds: what 1.18.2's templates `sidecar` and `gateway` say (manifests/charts/
+// istio-control/istio-discovery/files/{injection-template,gateway-injection-template}.yaml).
+#pragma once
+
+#include <string>
+
+#include "core/config/mesh_config.h"
+#include "core/kube/types.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::pilot {
+
+struct InjectionTemplateData {
+  const nlohmann::json& pod;  // without what an earlier injection added
+  const kube::WorkloadReference& workload;
+  const nlohmann::json& proxy_config;
+  const config::MeshConfig& mesh;
+  const nlohmann::json& values;
+  std::string revision;
+};
+
+// To be merged strategically into the pod.
+nlohmann::json SidecarTemplate(const InjectionTemplateData& data);
+nlohmann::json GatewayTemplate(const InjectionTemplateData& data);
+
+}  // namespace wavetank::pilot

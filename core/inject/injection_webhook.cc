@@ -1,0 +1,424 @@
+#include "core/inject/injection_webhook.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "core/base/status.h"
+#include "core/inject/annotation_validation.h"
+#include "core/inject/app_probe.h"
+#include "core/inject/injection_templates.h"
+#include "core/inject/json_access.h"
+#include "core/inject/proxy_config.h"
+#include "core/inject/strategic_merge.h"
+#include "core/kube/types.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+constexpr char kProxyContainer[] = "istio-proxy";
+constexpr char kStatusAnnotation[] = "sidecar.istio.io/status", kOverridesAnnotation[] = "proxy.istio.io/overrides",
+               kNetworkLabel[] = "topology.istio.io/network";
+constexpr const char* kContainerLists[] = {"containers", "initContainers"};
+
+json& Object(json& parent, const char* name) {
+  json& child = parent[name];
+  if (!child.is_object()) child = json::object();
+  return child;
+}
+
+// "prometheus.io/port" and "prometheus-io/port" are the same to Prometheus.
+std::string SanitizeLabelName(std::string text) {
+  for (char& c : text) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return text;
+}
+
+struct PrometheusAnnotations {
+  std::string scrape, path, port;
+  bool has_port = false;
+};
+
+PrometheusAnnotations ReadPrometheus(const json& annotations) {
+  PrometheusAnnotations out;
+  for (const auto& [name, value] : TextMap(annotations)) {
+    const std::string plain = SanitizeLabelName(name);
+    if (plain == "prometheus_io_scrape") out.scrape = value;
+    if (plain == "prometheus_io_path") out.path = value;
+    if (plain == "prometheus_io_port") {
+      out.port = value;
+      out.has_port = true;
+    }
+  }
+  return out;
+}
+
+void ClearPrometheus(json& annotations) {
+  for (const auto& [name, value] : TextMap(annotations)) {
+    const std::string plain = SanitizeLabelName(name);
+    if (plain == "prometheus_io_scrape" || plain == "prometheus_io_path" || plain == "prometheus_io_port") {
+      annotations.erase(name);
+    }
+  }
+}
+
+enum class Place : uint8_t { kFirst, kLast, kGone };
+
+void MoveContainer(json& spec, const char* list_name, std::string_view container, Place place) {
+  const auto list = spec.find(list_name);
+  if (list == spec.end() || !list->is_array()) return;
+  json match, rest = json::array();
+  for (json& item : *list) {
+    if (Text(item, "name") == container) {
+      match = std::move(item);
+    } else {
+      rest.push_back(std::move(item));
+    }
+  }
+  if (!match.is_null() && place == Place::kFirst) rest.insert(rest.begin(), std::move(match));
+  if (!match.is_null() && place == Place::kLast) rest.push_back(std::move(match));
+  *list = std::move(rest);
+}
+
+bool Names(const json& list, std::string_view name) {
+  return list.is_array() && std::find(list.begin(), list.end(), name) != list.end();
+}
+
+// The pod as it was before an earlier injection, for the template to look at.
+absl::StatusOr<json> StripPod(json pod, const std::string& status_port) {
+  json& annotations = Object(Object(pod, "metadata"), "annotations");
+  json& spec = Object(pod, "spec");
+  if (const std::string text = Text(annotations, kStatusAnnotation); !text.empty()) {
+    if (const json status = json::parse(text, nullptr, false); status.is_object()) {
+      for (const char* list : kContainerLists) {
+        const json& names = At(status, list);
+        if (!names.is_array()) continue;
+        for (const json& name : names) MoveContainer(spec, list, Print(name), Place::kGone);
+      }
+      if (ReadPrometheus(annotations).port == status_port) ClearPrometheus(annotations);
+      annotations.erase(kStatusAnnotation);
+    }
+  }
+  if (const std::string text = Text(annotations, kOverridesAnnotation); !text.empty()) {
+    const json overrides = json::parse(text, nullptr, false);
+    if (!overrides.is_object()) {
+      return absl::InvalidArgumentError(fmt::format("annotation {} is no JSON object", kOverridesAnnotation));
+    }
+    for (const char* list : kContainerLists) {
+      const json& items = At(overrides, list);
+      if (!items.is_array()) continue;
+      for (const json& item : items) {
+        if (FindNamed(At(spec, list), Text(item, "name")) == nullptr) spec[list].push_back(item);
+      }
+    }
+  }
+  return pod;
+}
+
+// A container that both the pod and the template have is a pod's own wish: it goes on top, but for image "auto".
+// What was wished is kept in an annotation, since a second injection could not tell it from the template's part.
+absl::Status ReapplyOverwritten(json& pod, const json& original, const json& injected) {
+  const json& annotations = At(At(original, "metadata"), "annotations");
+  const json existing = json::parse(Text(annotations, kOverridesAnnotation), nullptr, false);
+  const bool already_injected = At(annotations, kStatusAnnotation).is_string();
+  const json status = json::parse(Text(annotations, kStatusAnnotation), nullptr, false);
+  json overrides = json::object();
+  for (const char* list : kContainerLists) {
+    const json& added = At(At(injected, "spec"), list);
+    if (!added.is_array()) continue;
+    for (const json& container : added) {
+      const std::string name = Text(container, "name");
+      if (Names(At(status, list), name)) continue;
+      const json* wish = FindNamed(At(existing, list), name);
+      if (wish == nullptr) wish = FindNamed(At(At(original, "spec"), list), name);
+      if (wish == nullptr) continue;
+      json overlay = *wish;
+      if (Text(overlay, "image") == "auto") overlay.erase("image");
+      StrategicMerge(pod, {{"spec", {{list, json::array({overlay})}}}});
+      overrides[list].push_back(std::move(overlay));
+    }
+  }
+  if (!already_injected && !overrides.empty()) {
+    Object(Object(pod, "metadata"), "annotations")[kOverridesAnnotation] = overrides.dump();
+  }
+  return absl::OkStatus();
+}
+
+std::string InjectionStatus(const json& injected_spec, const std::string& revision) {
+  ordered_json out;
+  for (const char* field : {"initContainers", "containers", "volumes", "imagePullSecrets"}) {
+    out[field] = nullptr;
+    const json& list = At(injected_spec, field);
+    if (!list.is_array()) continue;
+    for (const json& item : list) out[field].push_back(Text(item, "name"));
+  }
+  out["revision"] = revision.empty() ? "default" : revision;
+  return out.dump();
+}
+
+void SetClusterEnv(json& spec, const std::map<std::string, std::string>& proxy_env) {
+  json* proxy = FindNamed(spec["containers"], kProxyContainer);
+  if (proxy == nullptr || proxy_env.empty()) return;
+  json env = json::array();
+  if (const json& old = At(*proxy, "env"); old.is_array()) {
+    for (const json& item : old) {
+      if (!proxy_env.contains(Text(item, "name"))) env.push_back(item);
+    }
+  }
+  for (const auto& [name, value] : proxy_env) env.push_back({{"name", name}, {"value", value}});
+  (*proxy)["env"] = std::move(env);
+}
+
+void MergePrometheus(json& pod, bool enabled_in_mesh, const std::string& status_port) {
+  json& annotations = Object(Object(pod, "metadata"), "annotations");
+  const PrometheusAnnotations have = ReadPrometheus(annotations);
+  if (!ParseBool(have.scrape, true)) return;
+  if (!ParseBool(Text(annotations, "prometheus.istio.io/merge-metrics"), enabled_in_mesh)) return;
+  if (have.has_port && have.port == status_port) return;  // somebody's own choice, or an earlier injection's
+  json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
+  if (proxy != nullptr && !(have.scrape.empty() && have.path.empty() && have.port.empty())) {
+    ordered_json scrape = {{"scrape", have.scrape}, {"path", have.path}, {"port", have.port}};
+    (*proxy)["env"].push_back({{"name", "ISTIO_PROMETHEUS_ANNOTATIONS"}, {"value", scrape.dump()}});
+  }
+  ClearPrometheus(annotations);
+  annotations["prometheus.io/port"] = status_port;
+  annotations["prometheus.io/path"] = "/stats/prometheus";
+  annotations["prometheus.io/scrape"] = "true";
+}
+
+void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
+  const json& annotations = At(At(pod, "metadata"), "annotations");
+  json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
+  if (proxy == nullptr) return;
+  if (!ParseBool(Text(annotations, "sidecar.istio.io/rewriteAppHTTPProbers"), enabled_in_values)) return;
+  if (json probers = DumpAppProbers(pod["spec"], status_port); !probers.is_null()) {
+    constexpr char kName[] = "ISTIO_KUBE_APP_PROBERS";
+    json& env = (*proxy)["env"];
+    if (!At(annotations, kStatusAnnotation).is_string()) {
+      env.push_back({{"name", kName}, {"value", probers.dump()}});
+    } else if (json* have = FindNamed(env, kName); have != nullptr) {
+      const json old = json::parse(Text(*have, "value"), nullptr, false);
+      if (old.is_object()) probers.update(old);
+      if (old.is_object()) (*have)["value"] = probers.dump();
+    }
+  }
+  int port = status_port;
+  if (const std::string text = Text(annotations, "status.sidecar.istio.io/port"); !text.empty()) {
+    port = std::atoi(text.c_str());
+  }
+  RewriteAppProbes(pod["spec"], port);
+}
+
+}  // namespace
+
+std::map<std::string, std::string> ParseInjectPath(std::string_view path) {
+  std::map<std::string, std::string> out;
+  if (path.ends_with('/')) path.remove_suffix(1);
+  const std::string whole(path);
+  const std::vector<std::string> parts = absl::StrSplit(whole, absl::MaxSplits('/', 2));
+  if (parts.size() < 3) return out;
+  const auto set = [&](const std::string& name, const std::string& value) {
+    const std::string variable = name == "cluster" ? "ISTIO_META_CLUSTER_ID"
+                                 : name == "net"   ? "ISTIO_META_NETWORK"
+                                                   : absl::AsciiStrToUpper(name);
+    if (!variable.empty()) out[variable] = value;
+  };
+  if (absl::StartsWith(parts[2], ":ENV:")) {  // the old form: ":ENV:name=value:ENV:name=value"
+    for (const std::string& pair : std::vector<std::string>(absl::StrSplit(parts[2], ":ENV:"))) {
+      const size_t equals = pair.find('=');
+      if (equals != std::string::npos && equals > 0) set(pair.substr(0, equals), pair.substr(equals + 1));
+    }
+    return out;
+  }
+  const std::vector<std::string> words = absl::StrSplit(parts[2], '/');
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    set(words[i], absl::StrReplaceAll(words[i + 1], {{"--slash--", "/"}}));
+  }
+  return out;
+}
+
+InjectionWebhook::InjectionWebhook(std::string revision) : revision_(std::move(revision)) {}
+
+absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view path) const {
+  const json& metadata = At(pod, "metadata");
+  const kube::Labels labels = TextMap(At(metadata, "labels")), annotations = TextMap(At(metadata, "annotations"));
+  if (absl::Status status = ValidateInjectionAnnotations(annotations); !status.ok()) return status;
+
+  // Cluster and network: Helm values, over them the request's path, over it the pod's label.
+  std::map<std::string, std::string> proxy_env = ParseInjectPath(path);
+  const json& global = At(config_.values, "global");
+  const auto fall_back = [&](const char* name, const std::string& value) {
+    std::string& slot = proxy_env[name];
+    if (slot.empty()) slot = value;
+    if (slot.empty()) proxy_env.erase(name);
+  };
+  fall_back("ISTIO_META_CLUSTER_ID", Print(AtPath(global, "multiCluster.clusterName")));
+  fall_back("ISTIO_META_NETWORK", Print(At(global, "network")));
+  if (const auto it = labels.find(kNetworkLabel); it != labels.end() && !it->second.empty()) {
+    proxy_env["ISTIO_META_NETWORK"] = it->second;
+  }
+
+  const auto annotation = annotations.find(kProxyConfigAnnotation);
+  const json& mesh_default = At(mesh_->raw, "defaultConfig");
+  const json proxy_config =
+      EffectiveProxyConfig(mesh_default, proxy_configs_, mesh_->root_namespace, Text(metadata, "namespace"), labels,
+                           annotation == annotations.end() ? nullptr : &annotation->second);
+  json mesh_proxy_config = DefaultProxyConfig();
+  OverlayProxyConfig(mesh_proxy_config, mesh_default);
+  const json& port = At(mesh_proxy_config, "statusPort");
+  const int status_port = port.is_number_integer() ? port.get<int>() : 15020;
+
+  const absl::StatusOr<json> stripped = StripPod(pod, std::to_string(status_port));
+  if (!stripped.ok()) return stripped.status();
+  json typed = *stripped;
+  typed["apiVersion"] = "v1";
+  typed["kind"] = "Pod";
+  json& typed_metadata = Object(typed, "metadata");
+  if (Text(typed_metadata, "name").empty()) typed_metadata["name"] = "";
+  const absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(typed);
+  kube::WorkloadReference workload;
+  if (object.ok()) {
+    workload = kube::WorkloadOf(**object, kube::ParsePod(**object));
+  } else if (!Text(typed_metadata, "name").empty()) {
+    return object.status();
+  }
+  const InjectionTemplateData data{*stripped, workload, proxy_config, *mesh_, config_.values, revision_};
+
+  std::vector<std::string> wanted = config_.default_templates;
+  if (const auto it = annotations.find("inject.istio.io/templates"); it != annotations.end()) {
+    wanted.clear();
+    for (const std::string& name : std::vector<std::string>(absl::StrSplit(it->second, ','))) {
+      wanted.emplace_back(absl::StripAsciiWhitespace(name));
+    }
+  }
+  json merged = pod, injected = json::object();
+  for (const std::string& name : wanted) {
+    const auto alias = config_.aliases.find(name);
+    for (const std::string& one : alias == config_.aliases.end() ? std::vector<std::string>{name} : alias->second) {
+      json overlay;
+      if (one == "sidecar") {
+        overlay = SidecarTemplate(data);
+      } else if (one == "gateway") {
+        overlay = GatewayTemplate(data);
+      } else if (const auto it = config_.templates.find(one); it != config_.templates.end()) {
+        overlay = it->second;
+      } else if (const auto unread = config_.unread_templates.find(one); unread != config_.unread_templates.end()) {
+        return absl::InvalidArgumentError(fmt::format("template \"{}\" cannot be used: {}", one, unread->second));
+      } else {
+        std::vector<std::string> known = {"gateway", "sidecar"};
+        for (const auto& [other, template_overlay] : config_.templates) known.push_back(other);
+        return absl::InvalidArgumentError(
+            fmt::format("requested template \"{}\" not found; have {}", one, absl::StrJoin(known, ", ")));
+      }
+      StrategicMerge(merged, overlay);
+      StrategicMerge(injected, overlay);
+    }
+  }
+  if (absl::Status status = ReapplyOverwritten(merged, pod, injected); !status.ok()) return status;
+
+  json& spec = Object(merged, "spec");
+  SetClusterEnv(spec, proxy_env);
+  MergePrometheus(merged, mesh_->enable_prometheus_merge, std::to_string(status_port));
+  RewriteProbes(merged, AtPath(config_.values, "sidecarInjectorWebhook.rewriteAppHTTPProbe") == true, status_port);
+
+  json& merged_metadata = Object(merged, "metadata");
+  if (const auto it = proxy_env.find("ISTIO_META_NETWORK"); it != proxy_env.end()) {
+    Object(merged_metadata, "labels")[kNetworkLabel] = it->second;
+  }
+  json& merged_annotations = Object(merged_metadata, "annotations");
+  merged_annotations[kStatusAnnotation] = InjectionStatus(At(injected, "spec"), revision_);
+  for (const auto& [name, value] : config_.injected_annotations) merged_annotations[name] = value;
+
+  // The proxy last, so that kubectl exec finds the application; first if applications wait for it.
+  json hold = mesh_proxy_config;
+  if (annotation != annotations.end()) {
+    if (absl::Status s = OverlayProxyConfigYaml(hold, annotation->second, kProxyConfigAnnotation); !s.ok()) return s;
+  }
+  const bool first = At(hold, "holdApplicationUntilProxyStarts") == true ||
+                     AtPath(global, "proxy.holdApplicationUntilProxyStarts") == true;
+  MoveContainer(spec, "containers", kProxyContainer, first ? Place::kFirst : Place::kLast);
+  MoveContainer(spec, "initContainers", "istio-validation", Place::kFirst);
+  MoveContainer(spec, "initContainers", "istio-init", Place::kLast);
+  MoveContainer(spec, "initContainers", "enable-core-dump", Place::kLast);
+  return merged;
+}
+
+json InjectionWebhook::Admit(const json& review, std::string_view path) const {
+  json answer = {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}};
+  if (const std::string version = Text(review, "apiVersion"); !version.empty()) answer["apiVersion"] = version;
+  json& response = answer["response"];
+  response = {{"uid", ""}, {"allowed", false}};
+  const auto refuse = [&](std::string_view why) {
+    response["status"] = {{"metadata", json::object()}, {"message", why}};
+    return answer;
+  };
+  const json& request = At(review, "request");
+  if (!request.is_object()) return refuse("the review holds no request");
+  response["uid"] = Text(request, "uid");
+  json pod = At(request, "object");
+  if (!pod.is_object()) return refuse("the request holds no object");
+  const json original = pod;
+  json& metadata = Object(pod, "metadata");
+  metadata.erase("managedFields");
+  if (Text(metadata, "namespace").empty()) metadata["namespace"] = Text(request, "namespace");
+
+  if (!InjectionRequired(config_, pod)) {
+    response["allowed"] = true;
+    return answer;
+  }
+  const absl::StatusOr<json> injected = Inject(pod, path);
+  if (!injected.ok()) return refuse(Message(injected.status()));
+  response["allowed"] = true;
+  response["patchType"] = "JSONPatch";
+  const std::string patch = json::diff(original, *injected).dump();
+  std::string encoded;
+  absl::Base64Escape(patch, &encoded);
+  response["patch"] = std::move(encoded);
+  return answer;
+}
+
+json MakeAdmissionReview(json pod, std::string_view uid) {
+  const json& metadata = At(pod, "metadata");
+  json request = {{"uid", uid},
+                  {"kind", {{"group", ""}, {"version", "v1"}, {"kind", "Pod"}}},
+                  {"resource", {{"group", ""}, {"version", "v1"}, {"resource", "pods"}}},
+                  {"name", Text(metadata, "name")},
+                  {"namespace", Text(metadata, "namespace")},
+                  {"operation", "CREATE"},
+                  {"dryRun", false}};
+  request["object"] = std::move(pod);
+  return {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}, {"request", std::move(request)}};
+}
+
+absl::StatusOr<json> ApplyAdmissionResponse(json pod, const json& review) {
+  const json& response = At(review, "response");
+  if (!At(response, "allowed").is_boolean()) return absl::InternalError("the webhook's answer says neither yes nor no");
+  if (response["allowed"] == false) {
+    const std::string why = Text(At(response, "status"), "message");
+    return absl::PermissionDeniedError(
+        fmt::format("admission webhook denied the request: {}", why.empty() ? "no reason given" : why));
+  }
+  const std::string encoded = Text(response, "patch");
+  if (encoded.empty()) return pod;
+  std::string patch_text;
+  if (!absl::Base64Unescape(encoded, &patch_text)) return absl::InternalError("the webhook's patch is no base64");
+  const json patch = json::parse(patch_text, nullptr, false);
+  if (patch.is_discarded()) return absl::InternalError("the webhook's patch is no JSON");
+  try {
+    return pod.patch(patch);
+  } catch (const json::exception& e) {
+    return absl::InternalError(fmt::format("the webhook's patch does not fit the pod: {}", e.what()));
+  }
+}
+
+}  // namespace wavetank::pilot

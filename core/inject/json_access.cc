@@ -1,0 +1,64 @@
+#include "core/inject/json_access.h"
+
+#include <algorithm>
+#include <array>
+
+namespace wavetank::pilot {
+
+using nlohmann::json;
+
+const json& At(const json& object, std::string_view name) {
+  static const json* const kNull = new json();
+  if (!object.is_object()) return *kNull;
+  const auto it = object.find(name);
+  return it == object.end() ? *kNull : *it;
+}
+
+const json& AtPath(const json& object, std::string_view dotted) {
+  const json* here = &object;
+  while (!dotted.empty()) {
+    const size_t dot = dotted.find('.');
+    here = &At(*here, dotted.substr(0, dot));
+    dotted = dot == std::string_view::npos ? std::string_view() : dotted.substr(dot + 1);
+  }
+  return *here;
+}
+
+std::string Text(const json& object, std::string_view name) {
+  const json& value = At(object, name);
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::string Print(const json& scalar) {
+  if (scalar.is_null()) return {};
+  return scalar.is_string() ? scalar.get<std::string>() : scalar.dump();
+}
+
+kube::Labels TextMap(const json& mapping) {
+  kube::Labels out;
+  if (!mapping.is_object()) return out;
+  for (const auto& [name, value] : mapping.items()) {
+    if (value.is_string()) out.emplace(name, value.get<std::string>());
+  }
+  return out;
+}
+
+const json* FindNamed(const json& list, std::string_view name) {
+  if (!list.is_array()) return nullptr;
+  const auto it = std::find_if(list.begin(), list.end(), [&](const json& item) { return Text(item, "name") == name; });
+  return it == list.end() ? nullptr : &*it;
+}
+
+json* FindNamed(json& list, std::string_view name) {
+  return const_cast<json*>(FindNamed(static_cast<const json&>(list), name));
+}
+
+bool ParseBool(std::string_view text, bool fallback) {
+  constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "true", "TRUE", "True"};
+  constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "false", "FALSE", "False"};
+  if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
+  if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
+  return fallback;
+}
+
+}  // namespace wavetank::pilot

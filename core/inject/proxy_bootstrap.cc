@@ -1,0 +1,432 @@
+#include "core/inject/proxy_bootstrap.h"
+
+#include <charconv>
+#include <map>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "core/config/proto_json.h"
+#include "core/inject/json_access.h"
+#include "core/inject/proxy_config.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+using Env = std::map<std::string, std::string, std::less<>>;
+
+absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
+
+std::vector<std::string> Split(const std::string& text, char by) { return absl::StrSplit(text, by); }
+
+std::string Lookup(const Env& env, std::string_view name, std::string_view fallback = {}) {
+  const auto it = env.find(name);
+  return it == env.end() ? std::string(fallback) : it->second;
+}
+
+// "$(NAME)" becomes the variable's value, "$$" a dollar; an unknown name stays as it is (Kubernetes: dependent
+// environment variables).
+std::string Expand(const std::string& text, const Env& env) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$' || i + 1 == text.size()) {
+      out.push_back(text[i]);
+    } else if (text[i + 1] == '$') {
+      out.push_back('$');
+      ++i;
+    } else if (const size_t close = text[i + 1] == '(' ? text.find(')', i) : std::string::npos;
+               close != std::string::npos && env.contains(text.substr(i + 2, close - i - 2))) {
+      out += Lookup(env, text.substr(i + 2, close - i - 2));
+      i = close;
+    } else {
+      out.push_back('$');
+    }
+  }
+  return out;
+}
+
+// Whole units of a Kubernetes quantity, rounded up: "2000m" and "2" are 2. nullopt for what is none.
+std::optional<int64_t> CeilQuantity(const json& quantity) {
+  if (quantity.is_number_integer()) return quantity.get<int64_t>();
+  const std::string text = Print(quantity);
+  int64_t whole = 0, thousandths = 0;
+  const char* const last = text.data() + text.size();
+  auto [end, error] = std::from_chars(text.data(), last, whole);
+  if (error != std::errc() || whole < 0 || whole > 1'000'000'000'000) return std::nullopt;
+  if (end != last && *end == '.') {
+    int64_t unit = 100;
+    for (++end; end != last && *end >= '0' && *end <= '9'; ++end, unit /= 10) thousandths += (*end - '0') * unit;
+  }
+  const std::string_view suffix(end, static_cast<size_t>(last - end));
+  if (suffix.empty()) return whole + (thousandths > 0 ? 1 : 0);
+  if (suffix == "m") return (whole + 999) / 1000;
+  constexpr std::pair<std::string_view, int64_t> kSuffixes[] = {{"k", 1000},      {"M", 1000000}, {"G", 1000000000},
+                                                                {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}};
+  for (const auto& [name, factor] : kSuffixes) {
+    if (suffix == name && whole < (int64_t{1} << 32)) return whole * factor + thousandths * factor / 1000;
+  }
+  return std::nullopt;
+}
+
+// What the downward API puts in place of a field path; nullopt for a path that it does not know.
+std::optional<std::string> FieldValue(const json& pod, const std::string& path, const std::string& ip) {
+  const json& metadata = At(pod, "metadata");
+  if (path == "status.podIP") return ip;
+  if (path == "spec.serviceAccountName") {
+    const std::string account = Text(At(pod, "spec"), "serviceAccountName");
+    return account.empty() ? "default" : account;
+  }
+  for (const char* map : {"labels", "annotations"}) {
+    const std::string prefix = fmt::format("metadata.{}['", map);
+    if (path.starts_with(prefix) && path.ends_with("']")) {
+      return Text(At(metadata, map), path.substr(prefix.size(), path.size() - prefix.size() - 2));
+    }
+  }
+  for (const char* known : {"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "status.hostIP"}) {
+    if (path == known) return Print(AtPath(pod, path));
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Env> ReadEnv(const json& pod, const json& container, const std::string& ip,
+                            const BootstrapOptions& options) {
+  Env env;
+  const json& list = At(container, "env");
+  if (!list.is_array()) return env;
+  for (const json& variable : list) {
+    const std::string name = Text(variable, "name");
+    const json& from = At(variable, "valueFrom");
+    if (!from.is_object()) {
+      env[name] = Expand(Print(At(variable, "value")), env);
+      continue;
+    }
+    if (const std::string path = Text(At(from, "fieldRef"), "fieldPath"); !path.empty()) {
+      const std::optional<std::string> value = FieldValue(pod, path, ip);
+      if (!value.has_value()) return Invalid(fmt::format("env {}: unknown field path {}", name, path));
+      env[name] = *value;
+    } else if (const std::string resource = Text(At(from, "resourceFieldRef"), "resource"); !resource.empty()) {
+      const size_t dot = resource.find('.');
+      const json& quantity = At(At(At(container, "resources"), resource.substr(0, dot)), resource.substr(dot + 1));
+      std::optional<int64_t> value;
+      if (!quantity.is_null()) {
+        value = CeilQuantity(quantity);
+        if (!value.has_value()) return Invalid(fmt::format("{} is no quantity: {}", resource, quantity.dump()));
+      } else if (resource == "limits.cpu" && options.node_cpus > 0) {
+        value = options.node_cpus;  // without a limit, what the node can give
+      }
+      if (value.has_value()) env[name] = std::to_string(*value);
+    }
+  }
+  return env;
+}
+
+absl::StatusOr<std::set<uint16_t>> Ports(const std::string& text, const char* flag) {
+  std::set<uint16_t> out;
+  for (const std::string& item : Split(text, ',')) {
+    const std::string port(absl::StripAsciiWhitespace(item));
+    if (port.empty()) continue;
+    uint16_t number = 0;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+    if (error != std::errc() || end != port.data() + port.size()) {
+      return Invalid(fmt::format("istio-iptables {}: \"{}\" is no port", flag, port));
+    }
+    out.insert(number);
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<IpPrefix>> Prefixes(const std::string& text, const char* flag) {
+  std::vector<IpPrefix> out;
+  for (const std::string& item : Split(text, ',')) {
+    const std::string prefix(absl::StripAsciiWhitespace(item));
+    if (prefix.empty()) continue;
+    const absl::StatusOr<IpPrefix> parsed = IpPrefix::Parse(prefix);
+    if (!parsed.ok()) return Invalid(fmt::format("istio-iptables {}: \"{}\" is no prefix", flag, prefix));
+    out.push_back(*parsed);
+  }
+  return out;
+}
+
+// The rules, from the arguments of istio-iptables in the init container (or of its validation under the CNI plugin).
+absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec) {
+  const json& containers = At(spec, "initContainers");
+  const json* init = FindNamed(containers, "istio-init");
+  if (init == nullptr) init = FindNamed(containers, "istio-validation");
+  if (init == nullptr) return std::nullopt;
+  std::map<std::string, std::string> flags;
+  const json& args = At(*init, "args");
+  for (size_t i = 0; args.is_array() && i + 1 < args.size(); ++i) {
+    const std::string flag = Print(args[i]);
+    if (flag.size() == 2 && flag[0] == '-') flags[flag] = Print(args[++i]);
+  }
+  Interception out;
+  if (const auto it = flags.find("-m"); it != flags.end() && !it->second.empty()) out.mode = it->second;
+  if (out.mode == "NONE") return std::nullopt;
+  for (const auto& [flag, port] : {std::pair("-p", &out.outbound_port), std::pair("-z", &out.inbound_port)}) {
+    if (!flags.contains(flag)) continue;
+    const auto ports = Ports(flags[flag], flag);
+    if (!ports.ok()) return ports.status();
+    if (ports->size() != 1) return Invalid(fmt::format("istio-iptables {}: one port is needed", flag));
+    *port = *ports->begin();
+  }
+  out.all_outbound_ips = flags["-i"] == "*";
+  out.all_inbound_ports = flags["-b"] == "*";
+  for (const auto& [flag, prefixes] :
+       {std::pair("-i", &out.outbound_ips), std::pair("-x", &out.excluded_outbound_ips)}) {
+    if (flags[flag] == "*") continue;
+    auto parsed = Prefixes(flags[flag], flag);
+    if (!parsed.ok()) return parsed.status();
+    *prefixes = *std::move(parsed);
+  }
+  for (const auto& [flag, ports] :
+       {std::pair("-b", &out.inbound_ports), std::pair("-d", &out.excluded_inbound_ports),
+        std::pair("-q", &out.outbound_ports), std::pair("-o", &out.excluded_outbound_ports)}) {
+    if (flags[flag] == "*") continue;
+    auto parsed = Ports(flags[flag], flag);
+    if (!parsed.ok()) return parsed.status();
+    *ports = *std::move(parsed);
+  }
+  return out;
+}
+
+// "1.18.2" of "docker.io/istio/proxyv2:1.18.2-distroless": what the image itself sets as ISTIO_META_ISTIO_VERSION.
+std::string VersionOfImage(const std::string& image, const std::string& fallback) {
+  const size_t colon = image.rfind(':');
+  if (colon == std::string::npos) return fallback;
+  std::string tag = image.substr(colon + 1);
+  for (std::string_view type : {"-distroless", "-debug"}) {
+    if (tag.ends_with(type)) tag.resize(tag.size() - type.size());
+  }
+  return !tag.empty() && tag[0] >= '0' && tag[0] <= '9' && tag.find('.') != std::string::npos ? tag : fallback;
+}
+
+// istiod: pkg/bootstrap/config.go, getServiceCluster.
+std::string NodeCluster(const ProxyBootstrap& b) {
+  const json& labels = At(b.metadata, "LABELS");
+  const std::string workload = Text(b.metadata, "WORKLOAD_NAME");
+  const auto or_default = [&](const std::string& name) {
+    if (!name.empty() && name != "istio-proxy") return name;
+    if (At(labels, "app").is_string()) return Text(labels, "app") + "." + b.ns;
+    if (!workload.empty()) return workload + "." + b.ns;
+    return "istio-proxy." + b.ns;
+  };
+  const std::string tracing = Text(b.proxy_config, "tracingServiceName");
+  if (!tracing.starts_with("CANONICAL_NAME_")) {
+    return or_default(tracing.empty() ? Text(b.proxy_config, "serviceCluster") : "istio-proxy");
+  }
+  std::string canonical;
+  for (const char* label : {"service.istio.io/canonical-name", "app.kubernetes.io/name", "app"}) {
+    if (canonical.empty()) canonical = Text(labels, label);
+  }
+  if (canonical.empty()) canonical = workload.empty() ? "istio-proxy" : workload;
+  return tracing == "CANONICAL_NAME_ONLY" ? or_default(canonical) : canonical + "." + b.ns;
+}
+
+// istiod: pkg/bootstrap/config.go, GetNodeMetaData and ConvertNodeToXDSNode.
+absl::Status FillMetadata(const json& pod, const json& container, const Env& env, const BootstrapOptions& options,
+                          ProxyBootstrap& out) {
+  json& meta = out.metadata;
+  meta = json::object();
+  meta["ISTIO_VERSION"] = VersionOfImage(Text(container, "image"), options.version);
+  constexpr std::string_view kMeta = "ISTIO_META_", kJson = "ISTIO_METAJSON_";
+  if (const json& proxy_metadata = At(out.proxy_config, "proxyMetadata"); proxy_metadata.is_object()) {
+    for (const auto& [name, value] : proxy_metadata.items()) {
+      if (name.starts_with(kMeta)) meta[name.substr(kMeta.size())] = Print(value);
+    }
+  }
+  for (const auto& [name, value] : env) {
+    if (name.starts_with(kMeta)) meta[name.substr(kMeta.size())] = value;
+  }
+  json labels = json::object();
+  for (const auto& [name, value] : env) {
+    if (!name.starts_with(kJson)) continue;
+    const json parsed = json::parse(value, nullptr, false);
+    if (!parsed.is_object()) continue;  // the agent warns and goes on
+    if (name == "ISTIO_METAJSON_LABELS") {
+      labels = parsed;
+      meta["STATIC_LABELS"] = parsed;
+    }
+    meta.update(parsed);
+  }
+  if (const std::string text = Text(meta, "POD_PORTS"); !text.empty()) {
+    const json ports = json::parse(text, nullptr, false);
+    if (!ports.is_array()) return Invalid("ISTIO_META_POD_PORTS is no JSON list");
+    if (ports.empty()) {
+      meta.erase("POD_PORTS");
+    } else {
+      meta["POD_PORTS"] = ports.dump();
+    }
+  }
+  const json& pod_metadata = At(pod, "metadata");
+  for (const auto& [name, value] : TextMap(At(pod_metadata, "labels"))) {
+    if (name != "pod-template-hash") labels[name] = value;
+  }
+  std::string locality = Text(labels, "istio-locality");
+  if (!locality.empty()) {
+    if (locality.find('/') == std::string::npos) {
+      for (char& c : locality) {
+        if (c == '.') c = '/';
+      }
+    }
+    labels["istio-locality"] = locality;
+    const std::vector<std::string> parts = Split(locality, '/');
+    out.region = parts[0];
+    if (parts.size() > 1) out.zone = parts[1];
+    if (parts.size() > 2) out.sub_zone = parts[2];
+  }
+  if (!labels.empty()) meta["LABELS"] = std::move(labels);
+  if (const kube::Labels annotations = TextMap(At(pod_metadata, "annotations")); !annotations.empty()) {
+    meta["ANNOTATIONS"] = annotations;
+  }
+  meta["INSTANCE_IPS"] = out.ip;
+  meta["NAME"] = out.pod;
+  meta["NAMESPACE"] = out.ns;
+  if (env.contains("SERVICE_ACCOUNT")) meta["SERVICE_ACCOUNT"] = out.service_account;
+  meta["ENVOY_STATUS_PORT"] = 15021;
+  meta["ENVOY_PROMETHEUS_PORT"] = 15090;
+  meta["PILOT_SAN"] = json::array({out.discovery_san});
+  meta["PROXY_CONFIG"] = out.proxy_config;
+  for (auto it = meta.begin(); it != meta.end();) {  // empty texts are absent to Go's omitempty
+    it = it->is_string() && it->get_ref<const std::string&>().empty() ? meta.erase(it) : std::next(it);
+  }
+  return absl::OkStatus();
+}
+
+void ReadVolumes(const json& spec, const json& container, ProxyBootstrap& out) {
+  const json& volumes = At(spec, "volumes");
+  const json& mounts = At(container, "volumeMounts");
+  const auto mounted = [&](std::string_view path) -> const json& {
+    static const json* const kNull = new json();
+    if (!mounts.is_array()) return *kNull;
+    for (const json& mount : mounts) {
+      if (Text(mount, "mountPath") != path) continue;
+      const json* volume = FindNamed(volumes, Text(mount, "name"));
+      if (volume != nullptr) return *volume;
+    }
+    return *kNull;
+  };
+  out.root_cert_config_map = Text(At(mounted("/var/run/secrets/istio"), "configMap"), "name");
+  if (const json& sources = At(At(mounted("/var/run/secrets/tokens"), "projected"), "sources"); sources.is_array()) {
+    for (const json& source : sources) {
+      const json& token = At(source, "serviceAccountToken");
+      if (Text(token, "path") != "istio-token") continue;
+      out.token_audience = Text(token, "audience");
+      const json& seconds = At(token, "expirationSeconds");
+      out.token_expiration_seconds = seconds.is_number_integer() ? seconds.get<int64_t>() : 3600;
+    }
+  }
+}
+
+void ReadReadiness(const json& container, ProxyBootstrap& out) {
+  const json& probe = At(container, "readinessProbe");
+  const json& port = AtPath(probe, "httpGet.port");
+  if (!port.is_number_integer()) return;
+  out.readiness_port = static_cast<uint16_t>(port.get<int64_t>());
+  const auto number = [&](const char* field, int64_t fallback) {
+    const json& value = At(probe, field);
+    return value.is_number_integer() ? value.get<int64_t>() : fallback;
+  };
+  out.readiness_initial_delay = number("initialDelaySeconds", 0) * Duration(1s);
+  out.readiness_period = number("periodSeconds", 10) * Duration(1s);
+  out.readiness_failure_threshold = static_cast<int>(number("failureThreshold", 3));
+}
+
+}  // namespace
+
+bool HasProxy(const json& pod) {
+  const json* container = FindNamed(At(At(pod, "spec"), "containers"), "istio-proxy");
+  if (container == nullptr) return false;
+  const json& args = At(*container, "args");
+  return args.is_array() && args.size() >= 2 && args[0] == "proxy";
+}
+
+absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const BootstrapOptions& options) {
+  const json& spec = At(pod, "spec");
+  const json* container = FindNamed(At(spec, "containers"), "istio-proxy");
+  if (container == nullptr || !HasProxy(pod)) return absl::NotFoundError("the pod has no istio-proxy container");
+  ProxyBootstrap out;
+  out.ip = options.pod_ip.empty() ? Text(At(pod, "status"), "podIP") : options.pod_ip;
+  if (out.ip.empty()) return absl::FailedPreconditionError("the pod has no address yet");
+
+  const absl::StatusOr<Env> read = ReadEnv(pod, *container, out.ip, options);
+  if (!read.ok()) return read.status();
+  const Env& env = *read;
+  out.pod = Lookup(env, "POD_NAME");
+  out.ns = Lookup(env, "POD_NAMESPACE");
+  out.service_account = *FieldValue(pod, "spec.serviceAccountName", out.ip);
+  out.trust_domain = Lookup(env, "TRUST_DOMAIN", "cluster.local");
+
+  std::vector<std::string> args;
+  for (const json& arg : (*container)["args"]) args.push_back(Expand(Print(arg), env));
+  if (args[1] != "sidecar" && args[1] != "router") return Invalid(fmt::format("Invalid proxy Type: {}", args[1]));
+  out.role = args[1] == "router" ? ProxyBootstrap::Role::kRouter : ProxyBootstrap::Role::kSidecar;
+  for (size_t i = 2; i < args.size(); ++i) {
+    if (args[i] == "--domain" && i + 1 < args.size()) out.domain = args[i + 1];
+    if (args[i].starts_with("--domain=")) out.domain = args[i].substr(9);
+  }
+  if (out.domain.empty()) out.domain = out.ns + ".svc.cluster.local";
+  out.node_id = fmt::format("{}~{}~{}.{}~{}", args[1], out.ip, out.pod, out.ns, out.domain);
+
+  // Defaults, PROXY_CONFIG, the pod's annotations: the later wins.
+  const kube::Labels annotations = TextMap(At(At(pod, "metadata"), "annotations"));
+  out.proxy_config = DefaultProxyConfig();
+  if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, Lookup(env, "PROXY_CONFIG"), "PROXY_CONFIG"); !s.ok()) {
+    return s;
+  }
+  if (const auto it = annotations.find(kProxyConfigAnnotation); it != annotations.end()) {
+    if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, it->second, kProxyConfigAnnotation); !s.ok()) return s;
+  }
+  if (const auto it = annotations.find("sidecar.istio.io/discoveryAddress"); it != annotations.end()) {
+    out.proxy_config["discoveryAddress"] = it->second;
+  }
+  if (const auto it = annotations.find("status.sidecar.istio.io/port"); it != annotations.end()) {
+    out.proxy_config["statusPort"] = std::atoi(it->second.c_str());
+  }
+  if (!out.proxy_config.contains("concurrency")) {
+    if (const int limit = std::atoi(Lookup(env, "ISTIO_CPU_LIMIT").c_str()); limit != 0) {
+      out.proxy_config["concurrency"] = limit;
+    }
+  }
+  const json& concurrency = At(out.proxy_config, "concurrency");
+  if (concurrency.is_number_integer()) out.concurrency = concurrency.get<int>();
+  const json& status_port = At(out.proxy_config, "statusPort");
+  if (status_port.is_number_integer()) out.status_port = static_cast<uint16_t>(status_port.get<int64_t>());
+  out.drain = config::ParseGoDuration(Text(out.proxy_config, "drainDuration")).value_or(out.drain);
+  out.termination_drain =
+      config::ParseGoDuration(Text(out.proxy_config, "terminationDrainDuration")).value_or(out.termination_drain);
+  out.hold_application_until_ready = At(out.proxy_config, "holdApplicationUntilProxyStarts") == true;
+
+  out.discovery_address = Text(out.proxy_config, "discoveryAddress");
+  out.discovery_san = Lookup(env, "ISTIOD_SAN", DiscoveryHost(out.discovery_address));
+  out.ca_address = Lookup(env, "CA_ADDR");
+  if (out.ca_address.empty()) {
+    out.ca_address = out.discovery_address;
+    out.ca_san = out.discovery_san;
+  } else {
+    out.ca_san = DiscoveryHost(out.ca_address);
+  }
+  if (const std::string ttl = Lookup(env, "SECRET_TTL"); !ttl.empty()) {
+    const std::optional<Duration> parsed = config::ParseGoDuration(ttl);
+    if (!parsed.has_value()) return Invalid(fmt::format("SECRET_TTL is no duration: {}", ttl));
+    out.secret_ttl = *parsed;
+  }
+  if (const std::string ratio = Lookup(env, "SECRET_GRACE_PERIOD_RATIO"); !ratio.empty()) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(ratio.data(), ratio.data() + ratio.size(), value);
+    if (error != std::errc() || end != ratio.data() + ratio.size() || value < 0 || value > 1) {
+      return Invalid(fmt::format("SECRET_GRACE_PERIOD_RATIO must be from 0 to 1: {}", ratio));
+    }
+    out.secret_rotation_grace_ppm = static_cast<int64_t>(value * 1e6 + 0.5);
+  }
+  ReadVolumes(spec, *container, out);
+  ReadReadiness(*container, out);
+  absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec);
+  if (!interception.ok()) return interception.status();
+  out.interception = *std::move(interception);
+  if (absl::Status s = FillMetadata(pod, *container, env, options, out); !s.ok()) return s;
+  out.node_cluster = NodeCluster(out);
+  return out;
+}
+
+}  // namespace wavetank::pilot

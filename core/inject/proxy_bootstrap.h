@@ -1,0 +1,80 @@
+// What pilot-agent learns from its pod at the start: who the proxy is, where istiod and the CA are, what is intercepted
+// (istiod: pilot/cmd/pilot-agent, pkg/bootstrap/config.go, tools/istio-iptables). The pod is all it needs, injected or
+// written by hand.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/ip.h"
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::pilot {
+
+// Which connections istio-iptables (or the CNI plugin) sends to the proxy. The proxy's own (user 1337) never are.
+struct Interception {
+  std::string mode = "REDIRECT";  // or TPROXY
+  uint16_t outbound_port = 15001, inbound_port = 15006;
+  bool all_outbound_ips = true, all_inbound_ports = true;
+  std::vector<IpPrefix> outbound_ips, excluded_outbound_ips;
+  std::set<uint16_t> outbound_ports, excluded_outbound_ports, inbound_ports, excluded_inbound_ports;
+
+  // A connection that the application opens. Loopback is never taken.
+  bool TakesOutbound(const SocketAddress& destination) const;
+  // A connection from outside to a port of the pod.
+  bool TakesInbound(uint16_t port) const;
+};
+
+struct ProxyBootstrap {
+  enum class Role : uint8_t { kSidecar, kRouter };
+
+  Role role = Role::kSidecar;
+  std::string pod, ns, ip, domain;  // "ns.svc.cluster.local"
+  std::string node_id;              // "sidecar~10.1.0.4~name.ns~ns.svc.cluster.local"
+  std::string node_cluster;         // "helloworld.sample"
+  nlohmann::json metadata;          // node.metadata, as in the first DiscoveryRequest
+  std::string region, zone, sub_zone;
+
+  std::string discovery_address;  // "istiod.istio-system.svc:15012"
+  std::string discovery_san;      // the name istiod's certificate must carry
+  std::string ca_address, ca_san;
+  std::string service_account, trust_domain;
+  // The projected token that the agent shows to istiod; empty audience: the service account's own token.
+  std::string token_audience;
+  int64_t token_expiration_seconds = 0;
+  std::string root_cert_config_map;  // "istio-ca-root-cert"; empty: Kubernetes' own root or a mounted one
+  Duration secret_ttl = 24h;
+  int64_t secret_rotation_grace_ppm = 500'000;
+
+  int concurrency = 0;  // worker threads; 0: one per core of the node
+  Duration drain = 45s, termination_drain = 5s;
+  bool hold_application_until_ready = false;
+
+  uint16_t status_port = 15020;
+  uint16_t readiness_port = 0;  // 0: there is no readiness probe
+  Duration readiness_initial_delay{}, readiness_period = 10s;
+  int readiness_failure_threshold = 3;
+
+  std::optional<Interception> interception;  // nullopt: nothing is intercepted (a gateway, or mode NONE)
+  nlohmann::json proxy_config;               // effective
+};
+
+struct BootstrapOptions {
+  int node_cpus = 0;       // cores of the node, for a proxy container without a CPU limit; 0: unknown
+  std::string pod_ip;      // instead of status.podIP
+  std::string version = "1.18.2";  // of a proxy whose image's tag is no version
+};
+
+// Whether the pod has a proxy that an agent runs.
+bool HasProxy(const nlohmann::json& pod);
+
+// NotFound: the pod has no container istio-proxy. FailedPrecondition: it has no address yet. InvalidArgument names what
+// cannot be read, which makes a real agent end with an error.
+absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const nlohmann::json& pod, const BootstrapOptions& options = {});
+
+}  // namespace wavetank::pilot
