@@ -16,28 +16,28 @@ using nlohmann::json;
 
 // The Helm values of 1.18.2 that the templates read (manifests/charts/istio-control/istio-discovery/values.yaml).
 json DefaultValues() {
-  json proxy = {{"autoInject", "enabled"},
-                {"clusterDomain", "cluster.local"},
-                {"componentLogLevel", "misc:error"},
-                {"enableCoreDump", false},
-                {"excludeIPRanges", ""},
-                {"excludeInboundPorts", ""},
-                {"excludeOutboundPorts", ""},
-                {"holdApplicationUntilProxyStarts", false},
-                {"image", "proxyv2"},
-                {"includeIPRanges", "*"},
-                {"includeInboundPorts", "*"},
-                {"includeOutboundPorts", ""},
-                {"logLevel", "warning"},
-                {"privileged", false},
-                {"readinessFailureThreshold", 30},
-                {"readinessInitialDelaySeconds", 1},
-                {"readinessPeriodSeconds", 2},
-                {"resources",
-                 {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}},
-                  {"limits", {{"cpu", "2000m"}, {"memory", "1024Mi"}}}}},
-                {"statusPort", 15020},
-                {"tracer", "zipkin"}};
+  json proxy = {
+      {"autoInject", "enabled"},
+      {"clusterDomain", "cluster.local"},
+      {"componentLogLevel", "misc:error"},
+      {"enableCoreDump", false},
+      {"excludeIPRanges", ""},
+      {"excludeInboundPorts", ""},
+      {"excludeOutboundPorts", ""},
+      {"holdApplicationUntilProxyStarts", false},
+      {"image", "proxyv2"},
+      {"includeIPRanges", "*"},
+      {"includeInboundPorts", "*"},
+      {"includeOutboundPorts", ""},
+      {"logLevel", "warning"},
+      {"privileged", false},
+      {"readinessFailureThreshold", 30},
+      {"readinessInitialDelaySeconds", 1},
+      {"readinessPeriodSeconds", 2},
+      {"resources",
+       {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}, {"limits", {{"cpu", "2000m"}, {"memory", "1024Mi"}}}}},
+      {"statusPort", 15020},
+      {"tracer", "zipkin"}};
   json global = {{"caAddress", ""},
                  {"caName", ""},
                  {"hub", "docker.io/istio"},
@@ -144,9 +144,7 @@ absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Objec
   InjectionConfig out = Default();
   out.values.merge_patch(*values);
   const std::string policy = Text(*config, "policy");
-  out.policy = policy == "enabled"    ? Policy::kEnabled
-               : policy == "disabled" ? Policy::kDisabled
-                                      : Policy::kIllegal;
+  out.policy = policy == "enabled" ? Policy::kEnabled : policy == "disabled" ? Policy::kDisabled : Policy::kIllegal;
   if (auto names = Names(At(*config, "defaultTemplates")); !names.empty()) out.default_templates = std::move(names);
   if (const json& aliases = At(*config, "aliases"); aliases.is_object()) {
     for (const auto& [alias, names] : aliases.items()) out.aliases[alias] = Names(names);
@@ -174,9 +172,8 @@ bool InjectionRequired(const InjectionConfig& config, const json& pod) {
   const kube::Labels labels = TextMap(At(metadata, "labels"));
   std::string wish = Text(At(metadata, "annotations"), "sidecar.istio.io/inject");
   if (const auto it = labels.find("sidecar.istio.io/inject"); it != labels.end()) wish = it->second;
-  std::transform(wish.begin(), wish.end(), wish.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  std::transform(wish.begin(), wish.end(), wish.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   if (!wish.empty()) return wish == "y" || wish == "yes" || wish == "true" || wish == "on";
 
   // Empty selectors select nobody here.

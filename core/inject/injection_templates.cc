@@ -19,8 +19,11 @@ using nlohmann::json;
 class Renderer {
  public:
   explicit Renderer(const InjectionTemplateData& data)
-      : data_(data), metadata_(At(data.pod, "metadata")), spec_(At(data.pod, "spec")),
-        annotations_(TextMap(At(metadata_, "annotations"))), labels_(TextMap(At(metadata_, "labels"))) {
+      : data_(data),
+        metadata_(At(data.pod, "metadata")),
+        spec_(At(data.pod, "spec")),
+        annotations_(TextMap(At(metadata_, "annotations"))),
+        labels_(TextMap(At(metadata_, "labels"))) {
     if (const json& containers = At(spec_, "containers"); containers.is_array()) {
       for (const json& c : containers) {
         if (const std::string name = Text(c, "name"); name != "istio-proxy") app_containers_.push_back(name);
@@ -39,7 +42,8 @@ class Renderer {
       metadata["labels"]["networking.istio.io/tunnel"] = tunnel != nullptr && !tunnel->empty() ? *tunnel : "http";
     }
     json& annotations = metadata["annotations"];
-    for (const char* name : {"kubectl.kubernetes.io/default-logs-container", "kubectl.kubernetes.io/default-container"}) {
+    for (const char* name :
+         {"kubectl.kubernetes.io/default-logs-container", "kubectl.kubernetes.io/default-container"}) {
       if (!app_containers_.empty() && !annotations_.contains(name)) annotations[name] = app_containers_.front();
     }
     if (Flag("istio_cni.enabled")) AddCniAnnotations(annotations);
@@ -95,10 +99,12 @@ class Renderer {
              first({"service.istio.io/canonical-revision", "app.kubernetes.io/version", "version"}, "latest")}};
   }
 
-  // "docker.io/istio/proxyv2:1.18.2", with the image type ("debug", "distroless") that annotation or ProxyConfig ask for.
+  // "docker.io/istio/proxyv2:1.18.2", with the image type ("debug", "distroless") that annotation or ProxyConfig ask
+  // for.
   std::string ProxyImage() const {
     std::string type = Text(At(data_.proxy_config, "image"), "imageType");
-    if (const auto it = annotations_.find("sidecar.istio.io/proxyImageType"); it != annotations_.end()) type = it->second;
+    if (const auto it = annotations_.find("sidecar.istio.io/proxyImageType"); it != annotations_.end())
+      type = it->second;
     std::string tag = Value("tag"), name = Value("proxy.image");
     if (name.empty()) name = "proxyv2";
     if (!type.empty()) {
@@ -209,7 +215,8 @@ class Renderer {
                 {"securityContext", std::move(security)}};
     if (const json& metadata = At(data_.proxy_config, "proxyMetadata"); metadata.is_object() && !metadata.empty()) {
       out["env"] = json::array();
-      for (const auto& [name, value] : metadata.items()) out["env"].push_back({{"name", name}, {"value", Print(value)}});
+      for (const auto& [name, value] : metadata.items())
+        out["env"].push_back({{"name", name}, {"value", Print(value)}});
     }
     AddPullPolicy(out);
     return out;
@@ -236,10 +243,9 @@ class Renderer {
   json Resources() const {
     json out = json::object();
     bool annotated = false;
-    for (const auto& [annotation, part, name] : {std::tuple("proxyCPU", "requests", "cpu"),
-                                                 std::tuple("proxyMemory", "requests", "memory"),
-                                                 std::tuple("proxyCPULimit", "limits", "cpu"),
-                                                 std::tuple("proxyMemoryLimit", "limits", "memory")}) {
+    for (const auto& [annotation, part, name] :
+         {std::tuple("proxyCPU", "requests", "cpu"), std::tuple("proxyMemory", "requests", "memory"),
+          std::tuple("proxyCPULimit", "limits", "cpu"), std::tuple("proxyMemoryLimit", "limits", "memory")}) {
       const auto it = annotations_.find(std::string("sidecar.istio.io/") + annotation);
       if (it == annotations_.end()) continue;
       annotated = true;
@@ -309,15 +315,14 @@ class Renderer {
     json add = json::array();
     if (tproxy) add.push_back("NET_ADMIN");
     if (bind) add.push_back("NET_BIND_SERVICE");
-    json out = {
-        {"allowPrivilegeEscalation", privileged},
-        {"capabilities", {{"drop", {"ALL"}}}},
-        {"privileged", privileged},
-        {"readOnlyRootFilesystem",
-         Annotation("sidecar.istio.io/enableCoreDump", Value("proxy.enableCoreDump")) != "true"},
-        {"runAsGroup", 1337},
-        {"runAsNonRoot", !(tproxy || bind)},
-        {"runAsUser", tproxy || bind ? 0 : 1337}};
+    json out = {{"allowPrivilegeEscalation", privileged},
+                {"capabilities", {{"drop", {"ALL"}}}},
+                {"privileged", privileged},
+                {"readOnlyRootFilesystem",
+                 Annotation("sidecar.istio.io/enableCoreDump", Value("proxy.enableCoreDump")) != "true"},
+                {"runAsGroup", 1337},
+                {"runAsNonRoot", !(tproxy || bind)},
+                {"runAsUser", tproxy || bind ? 0 : 1337}};
     if (!add.empty()) out["capabilities"]["add"] = std::move(add);
     return out;
   }
@@ -354,9 +359,10 @@ class Renderer {
     value("JWT_POLICY", Value("jwtPolicy"));
     value("PILOT_CERT_PROVIDER", Value("pilotCertProvider"));
     const std::string ca = Value("caAddress"), helm_revision = Print(At(data_.values, "revision"));
-    value("CA_ADDR", !ca.empty() ? ca
-                                 : fmt::format("istiod{}.{}.svc:15012", helm_revision.empty() ? "" : "-" + helm_revision,
-                                               Value("istioNamespace")));
+    value("CA_ADDR", !ca.empty()
+                         ? ca
+                         : fmt::format("istiod{}.{}.svc:15012", helm_revision.empty() ? "" : "-" + helm_revision,
+                                       Value("istioNamespace")));
     field("POD_NAME", "metadata.name");
     field("POD_NAMESPACE", "metadata.namespace");
     field("INSTANCE_IP", "status.podIP");
@@ -375,17 +381,17 @@ class Renderer {
     if (!data_.workload.name.empty()) {
       value("ISTIO_META_WORKLOAD_NAME", data_.workload.name);
       const std::string ns = Text(metadata_, "namespace");
-      value("ISTIO_META_OWNER", fmt::format("kubernetes://apis/{}/namespaces/{}/{}s/{}", data_.workload.api_version,
-                                            ns.empty() ? "default" : ns, absl::AsciiStrToLower(data_.workload.kind),
-                                            data_.workload.name));
+      value("ISTIO_META_OWNER",
+            fmt::format("kubernetes://apis/{}/namespaces/{}/{}s/{}", data_.workload.api_version,
+                        ns.empty() ? "default" : ns, absl::AsciiStrToLower(data_.workload.kind), data_.workload.name));
     }
     if (sidecar && annotations_.contains("sidecar.istio.io/bootstrapOverride")) {
       value("ISTIO_BOOTSTRAP_OVERRIDE", "/etc/istio/custom-bootstrap/custom_bootstrap.json");
     }
-    const std::string trust_domain =
-        data_.mesh.trust_domain.empty() ? Value("trustDomain") : data_.mesh.trust_domain;
+    const std::string trust_domain = data_.mesh.trust_domain.empty() ? Value("trustDomain") : data_.mesh.trust_domain;
     const std::string mesh_id = Value("meshID");
-    if (!mesh_id.empty() || !trust_domain.empty()) value("ISTIO_META_MESH_ID", mesh_id.empty() ? trust_domain : mesh_id);
+    if (!mesh_id.empty() || !trust_domain.empty())
+      value("ISTIO_META_MESH_ID", mesh_id.empty() ? trust_domain : mesh_id);
     if (!trust_domain.empty()) value("TRUST_DOMAIN", trust_domain);
     if (const json& metadata = At(data_.proxy_config, "proxyMetadata"); metadata.is_object()) {
       for (const auto& [name, text] : metadata.items()) value(name, Print(text));
@@ -434,13 +440,13 @@ class Renderer {
     }
     out.push_back({{"name", "istio-podinfo"}, {"downwardAPI", {{"items", std::move(items)}}}});
     if (Value("jwtPolicy") == "third-party-jwt") {
-      const json token = {
-          {"path", "istio-token"}, {"expirationSeconds", 43200}, {"audience", Value("sds.token.aud")}};
+      const json token = {{"path", "istio-token"}, {"expirationSeconds", 43200}, {"audience", Value("sds.token.aud")}};
       out.push_back(
           {{"name", "istio-token"}, {"projected", {{"sources", json::array({{{"serviceAccountToken", token}}})}}}});
     }
     const std::string provider = Value("pilotCertProvider");
-    if (provider == "istiod") out.push_back({{"name", "istiod-ca-cert"}, {"configMap", {{"name", "istio-ca-root-cert"}}}});
+    if (provider == "istiod")
+      out.push_back({{"name", "istiod-ca-cert"}, {"configMap", {{"name", "istio-ca-root-cert"}}}});
     if (provider == "kubernetes") {
       out.push_back({{"name", "kube-ca-cert"}, {"configMap", {{"name", "kube-root-ca.crt"}}}});
     }

@@ -61,7 +61,7 @@ std::optional<int64_t> CeilQuantity(const json& quantity) {
   const std::string_view suffix(end, static_cast<size_t>(last - end));
   if (suffix.empty()) return whole + (thousandths > 0 ? 1 : 0);
   if (suffix == "m") return (whole + 999) / 1000;
-  constexpr std::pair<std::string_view, int64_t> kSuffixes[] = {{"k", 1000},      {"M", 1000000}, {"G", 1000000000},
+  constexpr std::pair<std::string_view, int64_t> kSuffixes[] = {{"k", 1000},     {"M", 1000000},  {"G", 1000000000},
                                                                 {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}};
   for (const auto& [name, factor] : kSuffixes) {
     if (suffix == name && whole < (int64_t{1} << 32)) return whole * factor + thousandths * factor / 1000;
@@ -375,7 +375,8 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
     return s;
   }
   if (const auto it = annotations.find(kProxyConfigAnnotation); it != annotations.end()) {
-    if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, it->second, kProxyConfigAnnotation); !s.ok()) return s;
+    if (absl::Status s = OverlayProxyConfigYaml(out.proxy_config, it->second, kProxyConfigAnnotation); !s.ok())
+      return s;
   }
   if (const auto it = annotations.find("sidecar.istio.io/discoveryAddress"); it != annotations.end()) {
     out.proxy_config["discoveryAddress"] = it->second;

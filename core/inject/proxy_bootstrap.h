@@ -65,8 +65,8 @@ struct ProxyBootstrap {
 };
 
 struct BootstrapOptions {
-  int node_cpus = 0;       // cores of the node, for a proxy container without a CPU limit; 0: unknown
-  std::string pod_ip;      // instead of status.podIP
+  int node_cpus = 0;               // cores of the node, for a proxy container without a CPU limit; 0: unknown
+  std::string pod_ip;              // instead of status.podIP
   std::string version = "1.18.2";  // of a proxy whose image's tag is no version
 };
 

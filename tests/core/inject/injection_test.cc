@@ -206,7 +206,8 @@ TEST(InjectionPolicyTest, SelectorsOfTheConfigMapDecideWhereNobodyElseDoes) {
 policy: disabled
 alwaysInjectSelector: [{matchLabels: {app: echo}}, {}]
 neverInjectSelector: [{matchExpressions: [{key: batch, operator: Exists}]}]
-)", "{}"));
+)",
+                                                          "{}"));
   ASSERT_TRUE(config.ok()) << config.status();
   json pod = AppPod();
   EXPECT_TRUE(Required(pod, *config));
@@ -236,8 +237,9 @@ TEST(InjectionConfigTest, MissingKeysAndBrokenTextsAreNamed) {
   EXPECT_THAT(std::string(InjectionConfig::FromConfigMap(*ConfigMap("policy: [", "{}")).status().message()),
               HasSubstr("ConfigMap/istio-system/istio-sidecar-injector: config:1"));
   EXPECT_THAT(std::string(InjectionConfig::FromConfigMap(
-                  *ConfigMap("neverInjectSelector: [{matchExpressions: [{key: a, operator: Like}]}]", "{}"))
-                  .status().message()),
+                              *ConfigMap("neverInjectSelector: [{matchExpressions: [{key: a, operator: Like}]}]", "{}"))
+                              .status()
+                              .message()),
               HasSubstr("neverInjectSelector[0]"));
 }
 
@@ -247,14 +249,13 @@ TEST(SidecarInjectionTest, AddsTheProxyLastAndTheRulesInitContainer) {
   const json pod = Injected(Webhook(), AppPod());
   EXPECT_THAT(NamesOf(pod["spec"]["containers"]), ElementsAre("echo", "istio-proxy"));
   EXPECT_THAT(NamesOf(pod["spec"]["initContainers"]), ElementsAre("istio-init"));
-  EXPECT_EQ(pod["metadata"]["labels"],
-            json({{"app", "echo"},
-                  {"version", "v1"},
-                  {"pod-template-hash", "5d9f7"},
-                  {"security.istio.io/tlsMode", "istio"},
-                  {"service.istio.io/canonical-name", "echo"},
-                  {"service.istio.io/canonical-revision", "v1"},
-                  {"topology.istio.io/network", "netA"}}));
+  EXPECT_EQ(pod["metadata"]["labels"], json({{"app", "echo"},
+                                             {"version", "v1"},
+                                             {"pod-template-hash", "5d9f7"},
+                                             {"security.istio.io/tlsMode", "istio"},
+                                             {"service.istio.io/canonical-name", "echo"},
+                                             {"service.istio.io/canonical-revision", "v1"},
+                                             {"topology.istio.io/network", "netA"}}));
   const json& annotations = pod["metadata"]["annotations"];
   EXPECT_EQ(annotations["istio.io/rev"], "default");
   EXPECT_EQ(annotations["prometheus.io/port"], "15020");
@@ -268,7 +269,8 @@ TEST(SidecarInjectionTest, AddsTheProxyLastAndTheRulesInitContainer) {
   EXPECT_EQ(proxy["image"], "docker.io/istio/proxyv2:1.18.2");
   EXPECT_EQ(proxy["args"][1], "sidecar");
   EXPECT_EQ(proxy["securityContext"]["capabilities"]["drop"], json::array({"ALL"}));
-  EXPECT_EQ(proxy["ports"], json::array({{{"containerPort", 15090}, {"protocol", "TCP"}, {"name", "http-envoy-prom"}}}));
+  EXPECT_EQ(proxy["ports"],
+            json::array({{{"containerPort", 15090}, {"protocol", "TCP"}, {"name", "http-envoy-prom"}}}));
 }
 
 TEST(SidecarInjectionTest, EnvironmentSaysWhoTheProxyIs) {
@@ -280,7 +282,8 @@ TEST(SidecarInjectionTest, EnvironmentSaysWhoTheProxyIs) {
   EXPECT_EQ(EnvOf(pod, "ISTIO_META_WORKLOAD_NAME"), "echo-v1");
   EXPECT_EQ(EnvOf(pod, "ISTIO_META_OWNER"), "kubernetes://apis/apps/v1/namespaces/shop/deployments/echo-v1");
   EXPECT_EQ(EnvOf(pod, "ISTIO_META_APP_CONTAINERS"), "echo");
-  EXPECT_EQ(EnvOf(pod, "ISTIO_META_POD_PORTS"), "[\n    {\"name\":\"http\",\"containerPort\":5000,\"protocol\":\"TCP\"}\n]");
+  EXPECT_EQ(EnvOf(pod, "ISTIO_META_POD_PORTS"),
+            "[\n    {\"name\":\"http\",\"containerPort\":5000,\"protocol\":\"TCP\"}\n]");
   EXPECT_EQ(EnvOf(pod, "PROXY_CONFIG"), "{}\n");
 }
 
@@ -304,7 +307,8 @@ TEST(SidecarInjectionTest, WithoutAnyNetworkNoneIsNamed) {
 TEST(SidecarInjectionTest, ProbesGoToTheAgentWhichKnowsWhereTheyWentBefore) {
   const json pod = Injected(Webhook(), AppPod());
   const json& app = *FindNamed(pod["spec"]["containers"], "echo");
-  EXPECT_EQ(app["readinessProbe"]["httpGet"], json({{"path", "/app-health/echo/readyz"}, {"port", 15020}, {"scheme", "HTTP"}}));
+  EXPECT_EQ(app["readinessProbe"]["httpGet"],
+            json({{"path", "/app-health/echo/readyz"}, {"port", 15020}, {"scheme", "HTTP"}}));
   EXPECT_EQ(app["livenessProbe"]["httpGet"], json({{"path", "/app-health/echo/livez"}, {"port", 15020}}));
   EXPECT_FALSE(app["livenessProbe"].contains("tcpSocket"));
   const json probers = json::parse(EnvOf(pod, "ISTIO_KUBE_APP_PROBERS"));
@@ -383,7 +387,8 @@ TEST(SidecarInjectionTest, NonsenseIsRefusedNotObeyed) {
 }
 
 TEST(SidecarInjectionTest, ConfigMapsValuesAndExtraTemplatesApply) {
-  auto config = InjectionConfig::FromConfigMap(*ConfigMap(R"(
+  auto config = InjectionConfig::FromConfigMap(
+      *ConfigMap(R"(
 policy: enabled
 defaultTemplates: [sidecar, extra]
 injectedAnnotations: {team: mesh}
@@ -395,7 +400,8 @@ templates:
       - name: istio-proxy
         env: [{name: ADDED, value: "1"}]
   clever: "{{ if }}"
-)", R"({"global":{"hub":"example.test/istio","tag":"1.18.2-distroless","multiCluster":{"clusterName":"c9"},
+)",
+                 R"({"global":{"hub":"example.test/istio","tag":"1.18.2-distroless","multiCluster":{"clusterName":"c9"},
         "network":"n9","proxy":{"logLevel":"debug"}}})"));
   ASSERT_TRUE(config.ok()) << config.status();
   InjectionWebhook webhook;
@@ -423,10 +429,12 @@ TEST(SidecarInjectionTest, ProxyConfigResourcesOverrideByNearness) {
     return kube::ObjectRef(copy);
   };
   InjectionWebhook webhook = Webhook();
-  webhook.SetProxyConfigs({resource("istio-system", "all", {{"concurrency", 1}, {"environmentVariables", {{"A", "mesh"}, {"B", "mesh"}}}}, 1),
-                           resource("shop", "later", {{"environmentVariables", {{"B", "later"}}}}, 9),
-                           resource("shop", "first", {{"environmentVariables", {{"B", "shop"}, {"C", "shop"}}}}, 2),
-                           resource("shop", "echo", {{"selector", {{"matchLabels", {{"app", "echo"}}}}}, {"concurrency", 7}}, 3)});
+  webhook.SetProxyConfigs(
+      {resource("istio-system", "all", {{"concurrency", 1}, {"environmentVariables", {{"A", "mesh"}, {"B", "mesh"}}}},
+                1),
+       resource("shop", "later", {{"environmentVariables", {{"B", "later"}}}}, 9),
+       resource("shop", "first", {{"environmentVariables", {{"B", "shop"}, {"C", "shop"}}}}, 2),
+       resource("shop", "echo", {{"selector", {{"matchLabels", {{"app", "echo"}}}}}, {"concurrency", 7}}, 3)});
   const json pod = Injected(webhook, AppPod());
   EXPECT_EQ(EnvOf(pod, "A"), "mesh");
   EXPECT_EQ(EnvOf(pod, "B"), "shop") << "of two for a namespace the older counts";
