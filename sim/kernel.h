@@ -56,6 +56,7 @@ class Kernel {
   uint64_t dispatched() const { return dispatched_; }
 
   CauseTable& causes() { return causes_; }
+  const CauseTable& causes() const { return causes_; }
   NameTable& names() { return names_; }
   const NameTable& names() const { return names_; }
   CauseId cause() const { return cause_; }

@@ -15,6 +15,20 @@ void AppendText(std::string& out, std::string_view text) {
   out += text;
 }
 
+void Encode(std::string& out, Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
+            const std::vector<uint64_t>& inputs) {
+  out.clear();
+  Append64(out, static_cast<uint64_t>(time.time_since_epoch().count()));
+  Append64(out, static_cast<uint64_t>(record.kind));
+  Append64(out, static_cast<uint64_t>(record.a));
+  Append64(out, static_cast<uint64_t>(record.b));
+  AppendText(out, subject);
+  AppendText(out, object);
+  AppendText(out, record.detail);
+  Append64(out, inputs.size());
+  for (uint64_t input : inputs) Append64(out, input);
+}
+
 }  // namespace
 
 struct TraceDigest::State {
@@ -27,19 +41,17 @@ TraceDigest::~TraceDigest() = default;
 
 uint64_t TraceDigest::Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                           const std::vector<uint64_t>& inputs) {
-  buffer_.clear();
-  Append64(buffer_, static_cast<uint64_t>(time.time_since_epoch().count()));
-  Append64(buffer_, static_cast<uint64_t>(record.kind));
-  Append64(buffer_, static_cast<uint64_t>(record.a));
-  Append64(buffer_, static_cast<uint64_t>(record.b));
-  AppendText(buffer_, subject);
-  AppendText(buffer_, object);
-  AppendText(buffer_, record.detail);
-  Append64(buffer_, inputs.size());
-  for (uint64_t input : inputs) Append64(buffer_, input);
+  Encode(buffer_, time, record, subject, object, inputs);
   XXH3_128bits_update(state_->xxh, buffer_.data(), buffer_.size());
   ++records_;
   return XXH3_64bits(buffer_.data(), buffer_.size());
+}
+
+uint64_t TraceDigest::Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
+                           const std::vector<uint64_t>& inputs) {
+  std::string encoded;
+  Encode(encoded, time, record, subject, object, inputs);
+  return XXH3_64bits(encoded.data(), encoded.size());
 }
 
 std::string TraceDigest::Hex() const {

@@ -22,6 +22,10 @@ class TraceDigest {
   uint64_t Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                const std::vector<uint64_t>& inputs);
 
+  // The record's own hash, apart from any digest.
+  static uint64_t Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
+                       const std::vector<uint64_t>& inputs);
+
   std::string Hex() const;  // 32 lower-case digits; does not end the digest
   uint64_t records() const { return records_; }
 

@@ -1,0 +1,44 @@
+// Ties a kernel to an event log: every trace record is appended as it is emitted, checkpoints fall due by themselves.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "replay/event_log.h"
+#include "sim/kernel.h"
+
+namespace wavetank::replay {
+
+// The event with names and causes as text, as a log gives it back.
+LoggedEvent Logged(const sim::Kernel& kernel, const sim::TraceEvent& event);
+
+class Recorder {
+ public:
+  // `kernel` must outlive the recorder's use; it keeps an observer that does nothing once the recorder is gone.
+  // `state_digest`, if given, is asked at each checkpoint; it must not emit.
+  Recorder(sim::Kernel& kernel, std::unique_ptr<LogWriter> writer, std::function<std::string()> state_digest = nullptr);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+
+  // To be called before the input has any effect. Fills in the time.
+  absl::Status Input(uint64_t seq, std::string kind, nlohmann::json body);
+  // The first error of anything that was appended; a run may look now and then, and Finish() tells it anyway.
+  const absl::Status& status() const { return writer_->status(); }
+  // The log gets its name; nothing is recorded afterwards.
+  absl::Status Finish();
+
+  const LogWriter& writer() const { return *writer_; }
+
+ private:
+  void Observe(const sim::TraceEvent& event);
+
+  sim::Kernel& kernel_;
+  std::unique_ptr<LogWriter> writer_;
+  std::function<std::string()> state_digest_;
+  std::shared_ptr<Recorder*> self_;  // what the kernel's observer holds
+};
+
+}  // namespace wavetank::replay

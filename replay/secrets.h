@@ -1,0 +1,18 @@
+// What must never reach an event log: private keys and tokens.
+#pragma once
+
+#include <string_view>
+
+#include "nlohmann/json.hpp"
+
+namespace wavetank::replay {
+
+// True if `text` holds a PEM private key or what looks like a signed JWT, as it is or in base64 (twice at most: a
+// kubeconfig inside a Secret's data holds its certificates in base64 again). O(size).
+bool HoldsSecret(std::string_view text);
+
+// `value` with every string that holds a secret replaced by "redacted sha256:<digest>": still the same for the same
+// secret, so that a change of it remains a change.
+nlohmann::json Redacted(const nlohmann::json& value);
+
+}  // namespace wavetank::replay
