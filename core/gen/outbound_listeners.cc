@@ -93,7 +93,7 @@ class OutboundListeners {
   void AddEgressListener(const EgressListener& egress) {
     const config::SidecarEgressListener* sidecar = egress.listener;
     Placement at;
-    at.rules = &egress.virtual_services;
+    at.rules = &egress.virtual_services.list();
     at.bind_to_port = GetInterceptionMode(proxy_) == InterceptionMode::kNone ||
                       (sidecar != nullptr && (sidecar->capture_mode == config::CaptureMode::kNone ||
                                               sidecar->bind.starts_with(kUnixAddressPrefix)));
