@@ -113,9 +113,9 @@ route_v3::RouteMatch TranslateMatch(const config::HttpMatchRequest* match) {
 }
 
 bool IsCatchAll(const route_v3::RouteMatch& match) {
-  const bool any_path = match.has_safe_regex() ? match.safe_regex().regex() == "*"
-                                               : match.path_specifier_case() == route_v3::RouteMatch::kPrefix &&
-                                                     match.prefix() == "/";
+  const bool any_path = match.has_safe_regex()
+                            ? match.safe_regex().regex() == "*"
+                            : match.path_specifier_case() == route_v3::RouteMatch::kPrefix && match.prefix() == "/";
   return any_path && match.headers_size() == 0 && match.query_parameters_size() == 0;
 }
 
@@ -130,7 +130,8 @@ bool IsInternal(std::string_view header) { return header.starts_with(":") || IsA
 template <typename Message>
 std::string TranslateHeaders(const config::Headers& headers, Message& out) {
   std::string set_authority, add_authority, ignored;
-  const auto add = [](const std::map<std::string, std::string>& values, bool append, auto* list, std::string& authority) {
+  const auto add = [](const std::map<std::string, std::string>& values, bool append, auto* list,
+                      std::string& authority) {
     for (const auto& [key, value] : values) {
       if (IsAuthority(key)) authority = value;
       if (IsInternal(key)) continue;
@@ -223,9 +224,10 @@ void TranslateCors(const config::CorsPolicy& cors, route_v3::CorsPolicy& out) {
 // istiod: pkg/util/grpc, SupportedGRPCStatus: the codes in gRPC's order.
 uint32_t GrpcStatus(std::string_view name) {
   static constexpr std::string_view kNames[] = {
-      "OK",           "CANCELLED",          "UNKNOWN",             "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND",
-      "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-      "UNIMPLEMENTED", "INTERNAL",          "UNAVAILABLE",         "DATA_LOSS",        "UNAUTHENTICATED"};
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
   const auto* at = std::find(std::begin(kNames), std::end(kNames), name);
   return at == std::end(kNames) ? 0 : static_cast<uint32_t>(at - std::begin(kNames));
 }
