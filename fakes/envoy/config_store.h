@@ -58,6 +58,11 @@ class NamedSet {
     return nullptr;
   }
 
+  // What follows from the set alone, worked out once for all who share it: of clusters the names to ask EDS for, of
+  // listeners those to ask RDS for; sorted.
+  mutable std::shared_ptr<const std::vector<std::string>> wanted;
+  mutable bool service_names_differ = false;  // with `wanted`: some cluster's assignment has another name than it
+
  private:
   std::vector<Item> items_;
 };

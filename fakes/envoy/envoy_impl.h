@@ -131,6 +131,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   struct Changes {
     std::vector<std::shared_ptr<const T>> upserts;  // new or different
     std::vector<std::string> removals;
+    std::vector<std::string_view> given;  // names of all accepted resources, changed or not; backed by ConfigStore
     std::string errors;  // "NAME: WHY", one a line
     std::shared_ptr<const NamedSet<T>> next;
   };
@@ -164,7 +165,8 @@ class Envoy::Impl final : public AdsClient::Handler {
   void SetActive(std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> changes);
   void RetireRuntime(const std::string& name);
   std::shared_ptr<const ActiveCluster> Activate(const std::shared_ptr<const ClusterConfig>& config);
-  ResourceNames EdsNames() const;
+  const ResourceNames& EdsNames() const;
+  std::vector<WarmingCluster>::iterator FindWarming(std::string_view name);  // lower bound
   void ClustersMayBeWarm();
   void ResolveDns(const std::shared_ptr<const ClusterConfig>& config);
   void DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer);
@@ -206,7 +208,6 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool lds_subscribed_ = false;
   bool lds_received_ = false;
   bool cds_received_ = false;
-  bool service_names_differ_ = false;  // some cluster's assignment has another name than the cluster
   uint32_t epoch_ = 1;
   uint32_t secrets_epoch_ = 1;
   uint32_t lives_ = 0;
@@ -227,7 +228,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   std::shared_ptr<const NamedSet<ActiveCluster>> active_;
   std::shared_ptr<const NamedSet<ListenerConfig>> listening_;
   std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
-  // What is neither yet; empty almost always.
+  // What is neither yet; empty almost always. Clusters sorted by name.
   std::vector<WarmingCluster> warming_clusters_;
   std::vector<WarmingListener> warming_listeners_;
   Pending pending_cds_, pending_lds_;

@@ -177,6 +177,10 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
     }
     for (const std::string& name : queued.delta->removed_resources()) versions.erase(name);
   }
+  out.given.reserve(given.size());
+  for (const auto& [name, value] : given) {
+    if (value != nullptr) out.given.push_back(NameOf(*value));
+  }
   std::vector<std::shared_ptr<const T>> next;
   next.reserve(current->items().size() + given.size());
   size_t g = 0;
@@ -223,15 +227,12 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
   cds_received_ = true;
   if (changes.next != clusters_) {
     clusters_ = changes.next;
-    service_names_differ_ = std::any_of(clusters_->items().begin(), clusters_->items().end(),
-                                        [](const auto& c) { return c->service_name != c->name; });
     std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> gone;
     for (std::string& name : changes.removals) {
-      for (auto w = warming_clusters_.begin(); w != warming_clusters_.end(); ++w) {
-        if (w->config->name != name) continue;
+      const auto w = FindWarming(name);
+      if (w != warming_clusters_.end() && w->config->name == name) {
         host_.Cancel(w->timeout);
         warming_clusters_.erase(w);
-        break;
       }
       gone.emplace_back(std::move(name), nullptr);
     }
@@ -258,23 +259,20 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
   return message;
 }
 
+std::vector<Envoy::Impl::WarmingCluster>::iterator Envoy::Impl::FindWarming(std::string_view name) {
+  return std::lower_bound(warming_clusters_.begin(), warming_clusters_.end(), name,
+                          [](const WarmingCluster& w, std::string_view n) { return w.config->name < n; });
+}
+
 void Envoy::Impl::WarmCluster(const std::shared_ptr<const ClusterConfig>& config) {
-  for (WarmingCluster& w : warming_clusters_) {
-    if (w.config->name != config->name) continue;
-    host_.Cancel(w.timeout);
-    w = warming_clusters_.back();
-    warming_clusters_.pop_back();
-    break;
-  }
   NeedSecrets(config->secrets);
   WarmingCluster warming{config};
   if (config->type == DiscoveryType::kEds) {
     warming.needs_endpoints = true;
     if (config->initial_fetch_timeout > Duration::zero()) {
       warming.timeout = host_.RunAfter(config->initial_fetch_timeout, [this, name = config->name] {
-        for (WarmingCluster& w : warming_clusters_) {
-          if (w.config->name == name) w.needs_endpoints = false, w.timeout = kNoTimer;
-        }
+        const auto w = FindWarming(name);
+        if (w != warming_clusters_.end() && w->config->name == name) w->needs_endpoints = false, w->timeout = kNoTimer;
         PromoteClusters();  // with the endpoints known before, or none
         ClustersMayBeWarm();
       });
@@ -282,7 +280,13 @@ void Envoy::Impl::WarmCluster(const std::shared_ptr<const ClusterConfig>& config
   } else if (config->type == DiscoveryType::kStrictDns || config->type == DiscoveryType::kLogicalDns) {
     ResolveDns(config);
   }
-  warming_clusters_.push_back(std::move(warming));
+  const auto at = FindWarming(config->name);
+  if (at != warming_clusters_.end() && at->config->name == config->name) {
+    host_.Cancel(at->timeout);
+    *at = std::move(warming);
+  } else {
+    warming_clusters_.insert(at, std::move(warming));
+  }
 }
 
 bool Envoy::Impl::ClusterReady(const WarmingCluster& warming) const {
@@ -304,17 +308,13 @@ std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr
 
 void Envoy::Impl::PromoteClusters() {
   std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> ready;
-  for (size_t i = 0; i < warming_clusters_.size();) {
-    WarmingCluster& w = warming_clusters_[i];
-    if (!ClusterReady(w)) {
-      ++i;
-      continue;
-    }
+  const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {
+    if (!ClusterReady(w)) return false;
     host_.Cancel(w.timeout);
     ready.emplace_back(w.config->name, Activate(w.config));
-    w = std::move(warming_clusters_.back());
-    warming_clusters_.pop_back();
-  }
+    return true;
+  });
+  warming_clusters_.erase(still, warming_clusters_.end());
   if (warming_clusters_.empty()) warming_clusters_.shrink_to_fit();
   if (!ready.empty()) SetActive(std::move(ready));
 }
@@ -381,16 +381,26 @@ void Envoy::Impl::RetireRuntime(const std::string& name) {
   }
 }
 
-ResourceNames Envoy::Impl::EdsNames() const {
-  std::vector<std::string> names;
-  const auto add = [&](const std::shared_ptr<const ClusterConfig>& c) {
-    if (c->type == DiscoveryType::kEds) names.push_back(c->service_name);
-  };
-  for (const auto& c : clusters_->items()) add(c);
-  for (const auto& c : static_clusters_) add(c);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return plane_.configs().InternNames(std::move(names));
+namespace {
+
+void SortUnique(std::vector<std::string>* names) {
+  std::sort(names->begin(), names->end());
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+}
+
+}  // namespace
+
+const ResourceNames& Envoy::Impl::EdsNames() const {
+  if (clusters_->wanted == nullptr) {
+    std::vector<std::string> names;
+    for (const auto& c : clusters_->items()) {
+      if (c->type == DiscoveryType::kEds) names.push_back(c->service_name);
+      clusters_->service_names_differ |= c->service_name != c->name;
+    }
+    SortUnique(&names);
+    clusters_->wanted = plane_.configs().InternNames(std::move(names));
+  }
+  return clusters_->wanted;
 }
 
 // While any cluster warms, CDS is paused and its acknowledgement waits; the listeners come after the clusters.
@@ -416,19 +426,6 @@ void Envoy::Impl::ClustersMayBeWarm() {
 std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
   ConfigStore& store = plane_.configs();
   const ResourceNames wanted = EdsNames();
-  // A table may equal the one that is known and still be what a changed cluster waits for.
-  const auto in_response = [&](const std::string& name) {
-    if (queued.sotw != nullptr) {
-      return std::any_of(queued.sotw->resources().begin(), queued.sotw->resources().end(), [&](const auto& any) {
-        const auto& decoded = store.Endpoints(any);
-        return decoded.value != nullptr && decoded.name == name;
-      });
-    }
-    return std::any_of(queued.delta->resources().begin(), queued.delta->resources().end(), [&](const auto& r) {
-      const auto& decoded = store.Endpoints(r.resource());
-      return decoded.value != nullptr && decoded.name == name;
-    });
-  };
   // Endpoints outlive their absence from a response and even their removal: only an empty table empties a cluster.
   Queued without_removals = queued;
   if (queued.delta != nullptr && !queued.delta->removed_resources().empty()) {
@@ -440,10 +437,10 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       without_removals, endpoints_, /*whole=*/false, wanted,
       [&](const google::protobuf::Any& any) -> const Decoded<EndpointTable>& { return store.Endpoints(any); });
   endpoints_ = changes.next;
-  if (!warming_clusters_.empty()) {
-    for (WarmingCluster& w : warming_clusters_) {
-      if (w.needs_endpoints && in_response(w.config->service_name)) w.needs_endpoints = false;
-    }
+  for (WarmingCluster& w : warming_clusters_) {
+    // A table may equal the one that is known and still be what a changed cluster waits for.
+    w.needs_endpoints = w.needs_endpoints &&
+                        !std::binary_search(changes.given.begin(), changes.given.end(), w.config->service_name);
   }
   std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> updates;
   for (const auto& table : changes.upserts) {
@@ -451,7 +448,7 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       if (active->config->type != DiscoveryType::kEds || active->config->service_name != table->cluster_name) return;
       updates.emplace_back(active->config->name, store.Pair(active->config, table));
     };
-    if (service_names_differ_) {
+    if (clusters_->service_names_differ) {
       for (const auto& active : active_->items()) update(active);
     } else if (const auto* active = active_->Find(table->cluster_name)) {
       update(*active);
@@ -689,14 +686,22 @@ void Envoy::Impl::DrainStale() {
 }
 
 ResourceNames Envoy::Impl::RdsNames() const {
-  std::vector<std::string> names;
-  const auto add = [&](const ListenerConfig& l) {
-    names.insert(names.end(), l.route_names.begin(), l.route_names.end());
+  const auto of = [&](const NamedSet<ListenerConfig>& set) -> const ResourceNames& {
+    if (set.wanted == nullptr) {
+      std::vector<std::string> names;
+      for (const auto& l : set.items()) names.insert(names.end(), l->route_names.begin(), l->route_names.end());
+      SortUnique(&names);
+      set.wanted = plane_.configs().InternNames(std::move(names));
+    }
+    return set.wanted;
   };
-  for (const auto& l : listening_->items()) add(*l);
-  for (const WarmingListener& w : warming_listeners_) add(*w.config);
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
+  // What listens and what warms: together the set that is wanted and the one that is in force.
+  const ResourceNames& next = of(*listeners_);
+  const ResourceNames& now = of(*listening_);
+  if (next == now || now->empty()) return next;
+  std::vector<std::string> names = *next;
+  names.insert(names.end(), now->begin(), now->end());
+  SortUnique(&names);
   return plane_.configs().InternNames(std::move(names));
 }
 
