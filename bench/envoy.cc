@@ -62,7 +62,9 @@ class BenchPod final : public EnvoyContext {
   AdsTransport& ads() override { return ads_; }
   SecretProvider& secrets() override { return secrets_; }
   DnsResolver& dns() override { return dns_; }
-  void FillNode(envoy::config::core::v3::Node* node) override { node->set_id("sidecar~10.0.0.1~x.y~y.svc.cluster.local"); }
+  void FillNode(envoy::config::core::v3::Node* node) override {
+    node->set_id("sidecar~10.0.0.1~x.y~y.svc.cluster.local");
+  }
   BenchAds& transport() { return ads_; }
 
  private:
@@ -108,7 +110,9 @@ BenchAds::World MakeWorld(int services) {
                                  fmt::format("spiffe://cluster.local/ns/ns-{}/sa/svc-{}", i % 10, i)) +
                   R"(, "lb_policy": "LEAST_REQUEST", "common_lb_config": {"healthy_panic_threshold": {}})"));
     endpoints.push_back(Endpoints(i, 10));
-    if (i % 10 == 0) listeners.push_back(lab::TcpListenerTo(fmt::format("tcp-{}", i), fmt::format("10.96.{}.{}:3306", i / 250, i % 250), name));
+    if (i % 10 == 0)
+      listeners.push_back(
+          lab::TcpListenerTo(fmt::format("tcp-{}", i), fmt::format("10.96.{}.{}:3306", i / 250, i % 250), name));
     hosts += fmt::format(
         R"({}{{"name": "svc-{}", "domains": ["svc-{}.ns-{}.svc.cluster.local", "svc-{}.ns-{}"], "routes": [{{"name": "default",
           "match": {{"prefix": "/"}}, "route": {{"cluster": "{}", "timeout": "0s", "retry_policy": {}}}}}]}})",
@@ -140,7 +144,8 @@ struct Fleet {
       EnvoyOptions options;
       options.name = fmt::format("p{}", i);
       options.workload = WorkloadId{static_cast<uint32_t>(i + 1)};
-      options.ip = IpAddress::V4(10, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i));
+      options.ip =
+          IpAddress::V4(10, static_cast<uint8_t>(i >> 16), static_cast<uint8_t>(i >> 8), static_cast<uint8_t>(i));
       envoys.push_back(std::make_unique<Envoy>(plane, *pods.back(), options));
     }
   }
@@ -192,7 +197,12 @@ void BM_ColdStart(benchmark::State& state) {
   state.counters["B/envoy"] = per_envoy;
   state.counters["first_envoy_B"] = shared;
 }
-BENCHMARK(BM_ColdStart)->Args({1000, 100})->Args({1000, 1000})->Args({100000, 10})->Unit(benchmark::kMillisecond)->Iterations(2);
+BENCHMARK(BM_ColdStart)
+    ->Args({1000, 100})
+    ->Args({1000, 1000})
+    ->Args({100000, 10})
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(2);
 
 // One changed ClusterLoadAssignment reaches every Envoy.
 void BM_EdsPush(benchmark::State& state) {

@@ -132,7 +132,7 @@ class Envoy::Impl final : public AdsClient::Handler {
     std::vector<std::shared_ptr<const T>> upserts;  // new or different
     std::vector<std::string> removals;
     std::vector<std::string_view> given;  // names of all accepted resources, changed or not; backed by ConfigStore
-    std::string errors;  // "NAME: WHY", one a line
+    std::string errors;                   // "NAME: WHY", one a line
     std::shared_ptr<const NamedSet<T>> next;
   };
 

@@ -439,8 +439,8 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
   endpoints_ = changes.next;
   for (WarmingCluster& w : warming_clusters_) {
     // A table may equal the one that is known and still be what a changed cluster waits for.
-    w.needs_endpoints = w.needs_endpoints &&
-                        !std::binary_search(changes.given.begin(), changes.given.end(), w.config->service_name);
+    w.needs_endpoints =
+        w.needs_endpoints && !std::binary_search(changes.given.begin(), changes.given.end(), w.config->service_name);
   }
   std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> updates;
   for (const auto& table : changes.upserts) {
