@@ -40,6 +40,8 @@ class PushContext {
   std::vector<ServiceRef> ServicesExportedTo(std::string_view ns) const;
   const std::vector<ServiceRef>& GetAllServices() const;
   ServiceRef ServiceForHostname(const Proxy& proxy, std::string_view hostname) const;
+  // The namespace's service of that name, visible or not; null if it has none.
+  ServiceRef ServiceInNamespace(std::string_view hostname, std::string_view ns) const;
   bool IsServiceVisible(const Service& service, std::string_view ns) const;
   bool IsClusterLocal(const Service& service) const;
 
@@ -50,6 +52,8 @@ class PushContext {
 
   std::vector<config::VirtualServiceRef> VirtualServicesForGateway(std::string_view proxy_namespace,
                                                                    std::string_view gateway) const;
+  // Delegates that a root VirtualService names, also missing ones.
+  const std::vector<ConfigKey>& DelegatesOf(const config::ConfigMeta& root) const;
   // Consolidated rules for a host seen from a client and a service namespace, most specific first
   // (istiod: destinationRule()).
   std::vector<ConsolidatedDestRuleRef> DestinationRules(std::string_view proxy_namespace, const Service& service) const;

@@ -151,6 +151,17 @@ ServiceRef PushContext::ServiceForHostname(const Proxy& proxy, std::string_view 
   return by_namespace == nullptr ? nullptr : by_namespace->begin()->second;
 }
 
+ServiceRef PushContext::ServiceInNamespace(std::string_view hostname, std::string_view ns) const {
+  const auto* by_namespace = impl_->services->ByNamespace(hostname);
+  if (by_namespace == nullptr) return nullptr;
+  const auto it = by_namespace->find(ns);
+  return it == by_namespace->end() ? nullptr : it->second;
+}
+
+const std::vector<ConfigKey>& PushContext::DelegatesOf(const config::ConfigMeta& root) const {
+  return impl_->virtual_services->DelegatesOf(root);
+}
+
 bool PushContext::IsServiceVisible(const Service& service, std::string_view ns) const {
   return pilot::IsServiceVisible(service, ns, impl_->defaults);
 }

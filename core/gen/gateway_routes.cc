@@ -1,0 +1,148 @@
+#include "core/gen/gateway_routes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/gen/default_routes.h"
+#include "core/model/gateway.h"
+#include "core/model/host_name.h"
+#include "core/model/push_context.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using Rule = config::TypedConfig<config::VirtualService>;
+
+class GatewayRoutes {
+ public:
+  GatewayRoutes(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
+
+  std::vector<VirtualHost> Build(const std::vector<const GatewayServer*>& servers) {
+    for (const GatewayServer* server : servers) {
+      for (const config::VirtualServiceRef& rule :
+           push_.VirtualServicesForGateway(proxy_.config_namespace, server->gateway_name)) {
+        AddRule(*server, *rule);
+      }
+      if (server->server.tls && server->server.tls->https_redirect) Redirect(server->server);
+    }
+    if (hosts_.empty()) {
+      // A virtual host without routes: Envoy answers 404.
+      VirtualHost blackhole;
+      blackhole.name = DomainName("blackhole", static_cast<int>(servers[0]->server.port.number));
+      blackhole.domains = {"*"};
+      blackhole.include_attempt_count = false;
+      return {std::move(blackhole)};
+    }
+    std::vector<VirtualHost> out = Collapse();
+    for (VirtualHost& host : out) {
+      // Routes of several rules for one host: what catches all must not hide the others.
+      std::stable_partition(host.routes.begin(), host.routes.end(),
+                            [](const EncodedRouteRef& route) { return !route->catch_all; });
+    }
+    SortByName(out);
+    return out;
+  }
+
+ private:
+  struct MoreSpecific {
+    bool operator()(const std::string& a, const std::string& b) const { return MoreSpecificHost(a, b); }
+  };
+
+  void AddRule(const GatewayServer& server, const Rule& rule) {
+    const std::vector<std::string> hosts =
+        IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
+    if (hosts.empty()) return;
+    const std::vector<EncodedRouteRef>& routes = RoutesOf(server, rule);
+    if (routes.empty()) return;
+    for (const std::string& hostname : hosts) {
+      const auto [at, added] = hosts_.try_emplace(hostname);
+      VirtualHost& host = at->second;
+      if (added) Name(hostname, server.server, host);
+      host.routes.insert(host.routes.end(), routes.begin(), routes.end());
+      if (server.server.tls && server.server.tls->https_redirect) host.require_tls = true;
+    }
+  }
+
+  static void Name(const std::string& hostname, const config::Server& server, VirtualHost& out) {
+    out.name = DomainName(hostname, static_cast<int>(server.port.number));
+    out.domains = {hostname};
+  }
+
+  // One rule's routes are the same for all servers of a gateway: those of the first server's port.
+  const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
+    std::vector<EncodedRouteRef>& routes = routes_[{server.gateway_name, &rule}];
+    if (!routes.empty()) return routes;
+    std::map<std::string, ServiceRef, std::less<>> services;  // keeps what the scope hands out alive
+    const HttpRouteScope scope{proxy_,
+                               push_.mesh(),
+                               server.gateway_name,
+                               static_cast<int>(server.server.port.number),
+                               server.server.tls.has_value(),
+                               [&](std::string_view host) -> const Service* {
+                                 const auto it = services.find(host);
+                                 if (it != services.end()) return it->second.get();
+                                 return services.emplace(host, ServiceFor(host, rule.meta.ns)).first->second.get();
+                               }};
+    routes = BuildHttpRoutes(scope, rule);
+    return routes;
+  }
+
+  // The rule's own namespace first, as far as the router may see it.
+  ServiceRef ServiceFor(std::string_view host, const std::string& ns) const {
+    ServiceRef own = push_.ServiceInNamespace(host, ns);
+    if (own != nullptr && push_.IsServiceVisible(*own, proxy_.config_namespace)) return own;
+    return push_.ServiceForHostname(proxy_, host);
+  }
+
+  void Redirect(const config::Server& server) {
+    for (const std::string& hostname : server.hosts) {
+      const auto [at, added] = hosts_.try_emplace(hostname);
+      at->second.require_tls = true;
+      if (added) Name(hostname, server, at->second);
+    }
+  }
+
+  // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
+  std::vector<VirtualHost> Collapse() {
+    std::vector<VirtualHost> out;
+    std::map<std::vector<const EncodedRoute*>, size_t> known;
+    for (auto& [hostname, host] : hosts_) {
+      std::vector<const EncodedRoute*> key;
+      for (const EncodedRouteRef& route : host.routes) key.push_back(route.get());
+      const auto it = known.find(key);
+      if (it != known.end() && out[it->second].require_tls == host.require_tls) {
+        std::vector<std::string>& domains = out[it->second].domains;
+        domains.insert(domains.end(), host.domains.begin(), host.domains.end());
+        continue;
+      }
+      known[key] = out.size();
+      out.push_back(std::move(host));
+    }
+    return out;
+  }
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  std::map<std::pair<std::string, const Rule*>, std::vector<EncodedRouteRef>> routes_;
+  std::map<std::string, VirtualHost, MoreSpecific> hosts_;
+};
+
+}  // namespace
+
+RouteConfiguration BuildGatewayRoutes(const Proxy& proxy, const PushContext& push, const std::string& route_name) {
+  RouteConfiguration out;
+  out.name = route_name;
+  const MergedGateway* gateway = proxy.merged_gateway.get();
+  const auto servers =
+      gateway == nullptr ? decltype(gateway->servers_by_route_name.begin()){} : gateway->servers_by_route_name.find(route_name);
+  // A listener that drains may still ask for the routes of a Gateway that is gone.
+  if (gateway == nullptr || servers == gateway->servers_by_route_name.end()) {
+    out.empty = true;
+    return out;
+  }
+  out.virtual_hosts = GatewayRoutes(proxy, push).Build(servers->second);
+  return out;
+}
+
+}  // namespace wavetank::pilot

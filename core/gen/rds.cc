@@ -1,0 +1,69 @@
+#include "core/gen/rds.h"
+
+#include <algorithm>
+
+#include "core/gen/gateway_routes.h"
+#include "core/gen/sidecar_routes.h"
+#include "core/model/push_context.h"
+
+namespace wavetank::pilot {
+namespace {
+
+bool Concerns(ConfigKind kind) {
+  switch (kind) {
+    case ConfigKind::kWorkloadEntry:
+    case ConfigKind::kAuthorizationPolicy:
+    case ConfigKind::kRequestAuthentication:
+    case ConfigKind::kPeerAuthentication:
+    case ConfigKind::kSecret:
+    case ConfigKind::kTelemetry:
+    case ConfigKind::kWasmPlugin:
+    case ConfigKind::kProxyConfig:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool NeedsPush(const PushRequest& request) {
+  if (!request.full) return false;
+  return request.configs_updated.empty() ||
+         std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
+                     [](const ConfigKey& key) { return Concerns(key.kind); });
+}
+
+class RdsGenerator : public Generator {
+ public:
+  explicit RdsGenerator(const RdsOptions& options) : cache_(options.cache) {}
+
+  GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched,
+                              const PushRequest& request) override {
+    GeneratedResources out;
+    if (!NeedsPush(request)) {
+      out.send = false;
+      return out;
+    }
+    if (proxy.IsRouter()) {
+      for (const std::string& name : watched.resource_names) {
+        const RouteConfiguration routes = BuildGatewayRoutes(proxy, *request.push, name);
+        out.resources.push_back({name, std::make_shared<const std::string>(EncodeRouteConfiguration(routes))});
+      }
+      return out;
+    }
+    SidecarRoutes routes(proxy, *request.push, cache_, request.start);
+    for (const std::string& name : watched.resource_names) out.resources.push_back(routes.Build(name));
+    out.cached = routes.cache_hits();
+    return out;
+  }
+
+ private:
+  XdsCache* cache_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generator> MakeRdsGenerator(const RdsOptions& options) {
+  return std::make_unique<RdsGenerator>(options);
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,418 @@
+#include "core/gen/sidecar_routes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "core/gen/default_routes.h"
+#include "core/gen/listener_types.h"
+#include "core/gen/network_filters.h"
+#include "core/gen/proxy_view.h"
+#include "core/model/host_name.h"
+#include "core/model/push_context.h"
+#include "core/xds/cache.h"
+
+namespace wavetank::pilot {
+namespace {
+
+constexpr int kDefaultHttpPort = 80;
+
+bool CarriesHttp(const Port& port) { return IsHttp(port.protocol) || IsUnsupported(port.protocol); }
+
+// A service of the egress listener, with those of its ports that the route configuration is about.
+struct RoutedService {
+  const Service* service = nullptr;
+  const Port* only_port = nullptr;  // null: all of them
+};
+
+struct VirtualHostGroup {
+  int port = 0;
+  std::vector<const RoutedService*> services;
+  std::vector<std::string> rule_hosts;  // hosts of a VirtualService that no service has
+  std::vector<EncodedRouteRef> routes;
+};
+
+std::optional<int> ParsePort(std::string_view text) {
+  int port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return port;
+}
+
+// Its routes hold for some workloads only, so they cannot be shared. istiod: Cache.Cacheable.
+bool DependsOnSource(const config::VirtualService& rule) {
+  for (const config::HttpRoute& route : rule.http) {
+    for (const config::HttpMatchRequest& match : route.match) {
+      if (!match.source_labels.empty() || !match.source_namespace.empty()) return true;
+    }
+  }
+  return false;
+}
+
+template <typename Visit>
+void ForEachPort(const RoutedService& routed, Visit visit) {
+  if (routed.only_port != nullptr) {
+    visit(*routed.only_port);
+    return;
+  }
+  for (const Port& port : routed.service->ports) visit(port);
+}
+
+}  // namespace
+
+struct SidecarRoutes::Inputs {
+  std::string route_name;
+  int listen_port = 0;  // 0: the HTTP proxy's or a unix socket's
+  bool sniffed = false;
+  std::map<std::string_view, RoutedService> services;  // by host
+  const std::vector<config::VirtualServiceRef>* all_rules = nullptr;
+  std::vector<const config::TypedConfig<config::VirtualService>*> rules;  // those with a say in these services
+  std::vector<ConsolidatedDestRuleRef> hash_rules;                        // DestinationRules that routes hash by
+
+  // istiod: selectVirtualServices. On port 80 every rule counts, hosts without service included.
+  void SelectRules() {
+    for (const config::VirtualServiceRef& rule : *all_rules) {
+      const auto concerns = [&](const std::string& host) {
+        if (services.contains(host)) return true;
+        const bool any = IsWildcardHost(host);
+        return std::any_of(services.begin(), services.end(), [&](const auto& service) {
+          return (any || IsWildcardHost(service.first)) && HostsMatch(host, service.first);
+        });
+      };
+      if (listen_port == kDefaultHttpPort ||
+          std::any_of(rule->spec.hosts.begin(), rule->spec.hosts.end(), concerns)) {
+        rules.push_back(rule.get());
+      }
+    }
+  }
+
+  void CollectHashRules(const Proxy& proxy) {
+    for (const auto* rule : rules) {
+      for (auto& found : HashRulesOf(proxy, rule->spec)) hash_rules.push_back(std::move(found));
+    }
+    for (const auto& [host, routed] : services) {
+      ForEachPort(routed, [&, name = host](const Port& port) {
+        if (!CarriesHttp(port)) return;
+        if (auto hash = HashForService(proxy, name, port.port)) hash_rules.push_back(std::move(hash->rule));
+      });
+    }
+  }
+};
+
+namespace {
+
+// Builds the groups of virtual hosts, then the hosts with domains that nobody has yet.
+template <typename Inputs>
+class HostBuilder {
+ public:
+  HostBuilder(const Proxy& proxy, const PushContext& push, const Inputs& inputs)
+      : proxy_(proxy), push_(push), inputs_(inputs) {}
+
+  std::vector<VirtualHost> Build() {
+    for (const auto* rule : inputs_.rules) AddRule(*rule);
+    // Services that no rule took.
+    for (const auto& [host, routed] : inputs_.services) {
+      if (!ruled_.contains(routed.service->hostname)) AddService(routed);
+    }
+    for (const VirtualHostGroup& group : groups_) {
+      for (const RoutedService* routed : group.services) {
+        full_names_.insert(routed->service->hostname);
+        full_names_.insert(DomainName(routed->service->hostname, group.port));
+      }
+    }
+    std::map<int, std::vector<VirtualHost>> by_port;
+    for (const VirtualHostGroup& group : groups_) {
+      std::vector<VirtualHost>& out = by_port[group.port];
+      for (const std::string& host : group.rule_hosts) AddHost(host, nullptr, group, out);
+      for (const RoutedService* routed : group.services) AddHost(routed->service->hostname, routed, group, out);
+    }
+    if (inputs_.listen_port != 0) return std::move(by_port[inputs_.listen_port]);
+    return MergePorts(std::move(by_port));
+  }
+
+ private:
+  using Rule = config::TypedConfig<config::VirtualService>;
+
+  void AddRule(const Rule& rule) {
+    const HttpRouteScope scope{proxy_,
+                               push_.mesh(),
+                               "mesh",
+                               inputs_.listen_port,
+                               false,
+                               [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
+    std::vector<EncodedRouteRef> routes = BuildHttpRoutes(scope, rule);
+    if (routes.empty()) return;
+    std::vector<std::string> hosts;
+    std::vector<const RoutedService*> services;
+    SplitHosts(rule.spec, hosts, services);
+    std::map<int, std::vector<const RoutedService*>> by_port;
+    for (const RoutedService* routed : services) {
+      ForEachPort(*routed, [&](const Port& port) {
+        if (CarriesHttp(port)) by_port[port.port].push_back(routed);
+      });
+    }
+    // Hosts that are no service of ours are served where HTTP usually is.
+    if (by_port.empty() && inputs_.listen_port == kDefaultHttpPort) by_port[kDefaultHttpPort];
+    for (auto& [port, list] : by_port) {
+      for (const RoutedService* routed : list) ruled_.insert(routed->service->hostname);
+      groups_.push_back({port, std::move(list), hosts, routes});
+    }
+  }
+
+  // A destination's only port counts among the ports at hand. The service is cut down to the route's port then.
+  const Service* ServiceAt(std::string_view host) {
+    const auto it = inputs_.services.find(host);
+    if (it == inputs_.services.end()) return nullptr;
+    if (it->second.only_port == nullptr || it->second.service->ports.size() == 1) return it->second.service;
+    auto& trimmed = trimmed_[it->first];
+    if (trimmed == nullptr) {
+      trimmed = std::make_unique<Service>();
+      trimmed->hostname = it->second.service->hostname;
+      trimmed->ports = {*it->second.only_port};
+    }
+    return trimmed.get();
+  }
+
+  // istiod: separateVSHostsAndServices.
+  void SplitHosts(const config::VirtualService& rule, std::vector<std::string>& hosts,
+                  std::vector<const RoutedService*>& services) const {
+    for (const std::string& host : rule.hosts) {
+      if (IsWildcardHost(host)) continue;
+      const auto it = inputs_.services.find(host);
+      if (it == inputs_.services.end()) {
+        hosts.push_back(host);
+      } else {
+        services.push_back(&it->second);
+      }
+    }
+    for (const std::string& host : rule.hosts) {
+      if (!IsWildcardHost(host)) continue;
+      bool found = false;
+      for (const auto& [name, routed] : inputs_.services) {
+        if (!HostsMatch(name, host)) continue;
+        services.push_back(&routed);
+        found = true;
+      }
+      if (!found) hosts.push_back(host);
+    }
+  }
+
+  void AddService(const RoutedService& routed) {
+    const Service& service = *routed.service;
+    ForEachPort(routed, [&](const Port& port) {
+      if (!CarriesHttp(port)) return;
+      const std::string cluster = BuildSubsetKey(TrafficDirection::kOutbound, "", service.hostname, port.port);
+      const auto hash = HashForService(proxy_, service.hostname, port.port);
+      auto route = std::make_shared<EncodedRoute>();
+      route->bytes = DefaultOutboundRoute(cluster, service.hostname, port.port,
+                                          push_.mesh().default_http_retry_policy, hash ? hash->bytes : "");
+      route->catch_all = true;
+      groups_.push_back({port.port, {&routed}, {}, {std::move(route)}});
+    });
+  }
+
+  void AddHost(const std::string& hostname, const RoutedService* routed, const VirtualHostGroup& group,
+               std::vector<VirtualHost>& out) {
+    VirtualHost host;
+    host.name = DomainName(hostname, group.port);
+    if (!names_.insert(host.name).second) return;  // Envoy refuses two of one name
+    std::vector<std::string> short_names;
+    if (routed == nullptr) {
+      const bool v6 = hostname.find(':') != std::string::npos;
+      host.domains = {v6 ? absl::StrCat("[", hostname, "]") : hostname};
+    } else {
+      // With ports ignored in matching, no domain needs one; a route for all ports does need them.
+      const int port = inputs_.listen_port != 0 ? 0 : group.port;
+      short_names = AlternativeDomains(hostname, port, proxy_.dns_domain);
+      host.domains = DomainsOf(*routed->service, port, short_names);
+    }
+    std::erase_if(host.domains, [&](const std::string& domain) {
+      if (domains_.contains(domain)) return true;
+      // "foo.com.cluster.local" shortened must not hide a real "foo.com".
+      if (full_names_.contains(domain) &&
+          std::find(short_names.begin(), short_names.end(), domain) != short_names.end()) {
+        return true;
+      }
+      domains_.insert(domain);
+      return false;
+    });
+    if (host.domains.empty()) return;
+    host.routes = group.routes;
+    out.push_back(std::move(host));
+  }
+
+  // istiod: generateVirtualHostDomains.
+  std::vector<std::string> DomainsOf(const Service& service, int port,
+                                     const std::vector<std::string>& short_names) const {
+    std::vector<std::string> out;
+    const auto add = [&](const std::string& host) {
+      const bool v6 = host.find(':') != std::string::npos;
+      out.push_back(v6 ? absl::StrCat("[", host, "]") : host);
+      if (port != 0) out.push_back(DomainName(host, port));
+    };
+    add(service.hostname);
+    out.insert(out.end(), short_names.begin(), short_names.end());
+    // Pods of headless services have names below the service's.
+    if (service.resolution == Resolution::kPassthrough && service.attributes.registry == Provider::kKubernetes) {
+      const size_t own = out.size();
+      for (size_t i = 0; i < own; ++i) out.push_back(absl::StrCat("*.", out[i]));
+    }
+    const std::string& address = AddressForProxy(service, proxy_);
+    if (!address.empty() && address != kUnspecifiedIp) add(address);
+    return out;
+  }
+
+  // Without a port of its own, a route configuration tells ports apart by the Host header; only port 80 may be left
+  // out there. istiod: mergeAllVirtualHosts.
+  static std::vector<VirtualHost> MergePorts(std::map<int, std::vector<VirtualHost>> by_port) {
+    std::vector<VirtualHost> out;
+    for (auto& [port, hosts] : by_port) {
+      for (VirtualHost& host : hosts) {
+        if (port != kDefaultHttpPort) {
+          std::erase_if(host.domains,
+                        [](const std::string& domain) { return domain.find(':') == std::string::npos; });
+        }
+        if (!host.domains.empty()) out.push_back(std::move(host));
+      }
+    }
+    return out;
+  }
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  const Inputs& inputs_;
+  std::vector<VirtualHostGroup> groups_;
+  std::map<std::string_view, std::unique_ptr<Service>> trimmed_;
+  absl::flat_hash_set<std::string> ruled_, names_, domains_, full_names_;
+};
+
+}  // namespace
+
+SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start)
+    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start) {}
+SidecarRoutes::~SidecarRoutes() = default;
+
+std::vector<VirtualHost> SidecarRoutes::VirtualHosts(const Inputs& inputs) const {
+  return HostBuilder<Inputs>(proxy_, push_, inputs).Build();
+}
+
+// istiod: route/route_cache.go, Key. Separators keep lists apart.
+std::string SidecarRoutes::CacheKey(const Inputs& inputs) const {
+  const NodeMetadata& metadata = proxy_.metadata;
+  std::string key = absl::StrCat(inputs.route_name, "~", metadata.istio_version, "~", metadata.cluster_id.str(), "~",
+                                 proxy_.dns_domain, "~", metadata.dns_capture, metadata.dns_auto_allocate,
+                                 IsAllowAnyOutbound(proxy_), "~");
+  for (const auto& [host, routed] : inputs.services) {
+    key.append(host);
+    absl::StrAppend(&key, "/", routed.service->attributes.ns, "~");
+  }
+  key.push_back('\n');
+  for (const auto& rule : *inputs.all_rules) absl::StrAppend(&key, rule->meta.name, "/", rule->meta.ns, "~");
+  key.push_back('\n');
+  for (const auto& rule : *inputs.all_rules) {
+    for (const ConfigKey& delegate : push_.DelegatesOf(rule->meta)) {
+      absl::StrAppend(&key, delegate.name, "/", delegate.ns, "~");
+    }
+  }
+  key.push_back('\n');
+  for (const ConsolidatedDestRuleRef& rule : inputs.hash_rules) {
+    for (const ConfigKey& from : rule->from) absl::StrAppend(&key, from.name, "/", from.ns, "~");
+  }
+  return key;
+}
+
+std::vector<ConfigKey> SidecarRoutes::Dependencies(const Inputs& inputs) const {
+  std::vector<ConfigKey> out;
+  for (const auto& [host, routed] : inputs.services) {
+    out.push_back({ConfigKind::kServiceEntry, std::string(host), routed.service->attributes.ns});
+  }
+  for (const auto& rule : *inputs.all_rules) {
+    out.push_back({ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns});
+    const std::vector<ConfigKey>& delegates = push_.DelegatesOf(rule->meta);
+    out.insert(out.end(), delegates.begin(), delegates.end());
+  }
+  for (const ConsolidatedDestRuleRef& rule : inputs.hash_rules) {
+    out.insert(out.end(), rule->from.begin(), rule->from.end());
+  }
+  return out;
+}
+
+Resource SidecarRoutes::Build(const std::string& route_name) {
+  RouteConfiguration out;
+  out.name = route_name;
+  const auto encode = [&] {
+    return Resource{route_name, std::make_shared<const std::string>(EncodeRouteConfiguration(out))};
+  };
+  Inputs inputs;
+  inputs.route_name = route_name;
+  const bool unix_socket = route_name.starts_with(kUnixAddressPrefix);
+  if (!unix_socket && route_name != kRdsHttpProxy) {
+    const size_t colon = route_name.find(':');
+    inputs.sniffed = colon != std::string::npos;
+    const std::optional<int> port =
+        ParsePort(std::string_view(route_name).substr(inputs.sniffed ? colon + 1 : 0));
+    if (!port) {
+      out.empty = true;
+      return encode();
+    }
+    inputs.listen_port = *port;
+  }
+  const int wanted_port = inputs.listen_port;
+
+  std::string cache_key;
+  const auto shared = by_port_.find(wanted_port);
+  if (inputs.sniffed && shared != by_port_.end()) {
+    out.virtual_hosts = shared->second;
+  } else if (const EgressListener* egress =
+                 proxy_.sidecar_scope == nullptr
+                     ? nullptr
+                     : proxy_.sidecar_scope->GetEgressListenerForRds(inputs.listen_port, route_name)) {
+    const bool http_proxy = egress->listener != nullptr && egress->listener->port &&
+                            ParseProtocol(egress->listener->port->protocol) == Protocol::kHttpProxy;
+    if (http_proxy) inputs.listen_port = 0;
+    for (const ServiceRef& service : egress->services) {
+      const Port* port = inputs.listen_port == 0 ? nullptr : service->FindPort(inputs.listen_port);
+      if (inputs.listen_port == 0 || port != nullptr) inputs.services[service->hostname] = {service.get(), port};
+    }
+    inputs.all_rules = &egress->virtual_services.list();
+    inputs.SelectRules();
+    const bool cacheable = cache_ != nullptr && cache_->enabled() && inputs.listen_port > 0 &&
+                           std::none_of(inputs.all_rules->begin(), inputs.all_rules->end(),
+                                        [](const auto& rule) { return DependsOnSource(rule->spec); });
+    if (cacheable) {
+      inputs.CollectHashRules(proxy_);
+      cache_key = CacheKey(inputs);
+      if (const Resource* hit = cache_->Get(XdsCache::Type::kRds, cache_key)) {
+        ++cache_hits_;
+        return *hit;
+      }
+    }
+    out.virtual_hosts = VirtualHosts(inputs);
+    if (wanted_port > 0) by_port_[wanted_port] = out.virtual_hosts;
+  }
+  if (inputs.sniffed) {
+    // The listener stands at the service's own address: whatever the Host header says, it is for this service.
+    const std::string host = route_name.substr(0, route_name.find(':'));
+    std::erase_if(out.virtual_hosts, [&](const VirtualHost& candidate) {
+      return std::none_of(candidate.domains.begin(), candidate.domains.end(),
+                          [&](const std::string& domain) { return domain == route_name || domain == host; });
+    });
+    if (out.virtual_hosts.size() == 1) out.virtual_hosts[0].domains = {"*"};
+  }
+  SortByName(out.virtual_hosts);
+  if (!inputs.sniffed) {
+    out.last_virtual_host =
+        IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
+  }
+  Resource resource = encode();
+  if (!cache_key.empty()) {
+    cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs), resource);
+  }
+  return resource;
+}
+
+}  // namespace wavetank::pilot

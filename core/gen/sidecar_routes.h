@@ -1,0 +1,45 @@
+// A sidecar's outbound route configurations, by the port of their listener ("80"), by service and port where the
+// listener sniffs ("host:8080"), for the HTTP proxy port ("http_proxy") or a unix socket
+// (istiod: pilot/pkg/networking/core/v1alpha3/httproute.go, route.go BuildSidecarVirtualHostWrapper).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/gen/virtual_hosts.h"
+#include "core/xds/generator.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+class XdsCache;
+
+// For one proxy and one push. All arguments must outlive it; `cache` may be null.
+class SidecarRoutes {
+ public:
+  SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start);
+  ~SidecarRoutes();
+
+  // An empty configuration for a name that cannot be one.
+  Resource Build(const std::string& route_name);
+
+  int64_t cache_hits() const { return cache_hits_; }
+
+ private:
+  struct Inputs;
+  std::vector<VirtualHost> VirtualHosts(const Inputs& inputs) const;
+  std::string CacheKey(const Inputs& inputs) const;
+  std::vector<ConfigKey> Dependencies(const Inputs& inputs) const;
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  XdsCache* cache_;
+  Time push_start_;
+  // Sniffed ports share the virtual hosts of their port. istiod: vHostCache.
+  std::map<int, std::vector<VirtualHost>> by_port_;
+  int64_t cache_hits_ = 0;
+};
+
+}  // namespace wavetank::pilot

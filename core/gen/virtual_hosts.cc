@@ -1,0 +1,100 @@
+#include "core/gen/virtual_hosts.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/gen/default_routes.h"
+#include "core/gen/wire.h"
+#include "envoy/config/route/v3/route.pb.h"
+#include "envoy/config/route/v3/route_components.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using HostPb = ::envoy::config::route::v3::VirtualHost;
+using ConfigPb = ::envoy::config::route::v3::RouteConfiguration;
+
+constexpr uint32_t kMaxDirectResponseBytes = 1024 * 1024;  // as istiod's validation allows
+
+void WriteHost(wire::Writer& w, const VirtualHost& host) {
+  w.NonEmpty(HostPb::kNameFieldNumber, host.name);
+  w.Repeated(HostPb::kDomainsFieldNumber, host.domains);
+  for (const EncodedRouteRef& route : host.routes) w.Bytes(HostPb::kRoutesFieldNumber, route->bytes);
+  if (host.require_tls) w.Varint(HostPb::kRequireTlsFieldNumber, HostPb::ALL);
+  if (host.include_attempt_count) w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
+}
+
+void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
+  const bool v6 = host.find(':') != std::string_view::npos;
+  out.push_back(v6 ? absl::StrCat("[", std::string(host), "]") : std::string(host));
+  if (port != 0) out.push_back(DomainName(host, port));
+}
+
+std::vector<std::string> KubernetesDomains(std::string_view hostname, int port, std::string_view proxy_domain) {
+  std::vector<std::string> out;
+  const size_t svc = hostname.find(".svc.");
+  if (svc == std::string_view::npos || svc == 0) return out;
+  const size_t dot = hostname.find('.');
+  if (dot + 1 > svc) return out;
+  const std::string_view name = hostname.substr(0, dot), name_ns = hostname.substr(0, svc);
+  const std::string with_svc = absl::StrCat(std::string(name_ns), ".svc");
+  // Only a proxy of the same namespace may leave the namespace out.
+  if (hostname.substr(dot + 1, svc - dot - 1) == proxy_domain.substr(0, proxy_domain.find(".svc."))) {
+    AddDomain(name, port, out);
+    AddDomain(with_svc, port, out);
+    AddDomain(name_ns, port, out);
+  } else {
+    AddDomain(name_ns, port, out);
+    AddDomain(with_svc, port, out);
+  }
+  return out;
+}
+
+// Outside Kubernetes: by the labels that host and proxy domain share at the end.
+std::vector<std::string> SharedSuffixDomains(std::string_view hostname, int port, std::string_view proxy_domain) {
+  const std::vector<std::string> host = absl::StrSplit(absl::string_view(hostname.data(), hostname.size()), '.');
+  const std::vector<std::string> domain =
+      absl::StrSplit(absl::string_view(proxy_domain.data(), proxy_domain.size()), '.');
+  const auto end = std::mismatch(host.rbegin(), host.rend(), domain.rbegin(), domain.rend()).first;
+  const auto shared = static_cast<size_t>(end - host.rbegin());
+  std::vector<std::string> out;
+  if (shared == 0) return out;
+  const size_t own = host.size() - shared;
+  const std::string unique = absl::StrJoin(host.begin(), host.begin() + static_cast<ptrdiff_t>(own), ".");
+  AddDomain(unique, port, out);
+  if (own == 2) AddDomain(absl::StrCat(unique, ".", host[own]), port, out);
+  return out;
+}
+
+}  // namespace
+
+std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
+  return wire::Encode([&](wire::Writer& w) {
+    w.Bytes(ConfigPb::kNameFieldNumber, routes.name);
+    for (const VirtualHost& host : routes.virtual_hosts) {
+      w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); });
+    }
+    w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
+    w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
+    if (routes.empty) return;
+    w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);
+    if (routes.ignore_port) w.Bool(ConfigPb::kIgnorePortInHostMatchingFieldNumber, true);
+  });
+}
+
+void SortByName(std::vector<VirtualHost>& hosts) {
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; });
+}
+
+std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain) {
+  const size_t svc = proxy_domain.find(".svc.");
+  if (svc == std::string_view::npos) return SharedSuffixDomains(hostname, port, proxy_domain);
+  // Short forms of anything else might be some service's.
+  if (!hostname.ends_with(svc > 0 ? proxy_domain.substr(svc) : proxy_domain)) return {};
+  return KubernetesDomains(hostname, port, proxy_domain);
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,36 @@
+// Virtual hosts before they become bytes: domains can be compared and merged, routes are encoded already.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/gen/http_routes.h"
+
+namespace wavetank::pilot {
+
+struct VirtualHost {
+  std::string name;
+  std::vector<std::string> domains;
+  std::vector<EncodedRouteRef> routes;
+  bool require_tls = false;  // redirects plain HTTP
+  bool include_attempt_count = true;
+};
+
+struct RouteConfiguration {
+  std::string name;
+  std::vector<VirtualHost> virtual_hosts;
+  std::string last_virtual_host;  // encoded; after all others
+  bool ignore_port = true;        // in Host headers
+  bool empty = false;             // nothing but a name: for routes that nobody knows
+};
+
+std::string EncodeRouteConfiguration(const RouteConfiguration& routes);
+
+void SortByName(std::vector<VirtualHost>& hosts);
+
+// The names that a Kubernetes service of `hostname` goes by inside a proxy of DNS domain `proxy_domain`, beside the full
+// one: "reviews", "reviews.ns", "reviews.ns.svc". Port 0: without ":port" forms. istiod: GenerateAltVirtualHosts.
+std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain);
+
+}  // namespace wavetank::pilot
