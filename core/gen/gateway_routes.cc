@@ -134,8 +134,8 @@ RouteConfiguration BuildGatewayRoutes(const Proxy& proxy, const PushContext& pus
   RouteConfiguration out;
   out.name = route_name;
   const MergedGateway* gateway = proxy.merged_gateway.get();
-  const auto servers =
-      gateway == nullptr ? decltype(gateway->servers_by_route_name.begin()){} : gateway->servers_by_route_name.find(route_name);
+  const auto servers = gateway == nullptr ? decltype(gateway->servers_by_route_name.begin()){}
+                                          : gateway->servers_by_route_name.find(route_name);
   // A listener that drains may still ask for the routes of a Gateway that is gone.
   if (gateway == nullptr || servers == gateway->servers_by_route_name.end()) {
     out.empty = true;

@@ -111,10 +111,14 @@ bool ForEachField(std::string_view bytes, Field field) {
 
 bool DecodeEntry(std::string_view bytes, NameTable::Entry& out) {
   return ForEachField(bytes, [&](int number, std::string value) {
-    if (number == kIps) out.ips.push_back(std::move(value));
-    else if (number == kRegistry) out.registry = std::move(value);
-    else if (number == kShortName) out.short_name = std::move(value);
-    else if (number == kNamespace) out.ns = std::move(value);
+    if (number == kIps)
+      out.ips.push_back(std::move(value));
+    else if (number == kRegistry)
+      out.registry = std::move(value);
+    else if (number == kShortName)
+      out.short_name = std::move(value);
+    else if (number == kNamespace)
+      out.ns = std::move(value);
     return true;
   });
 }
@@ -142,9 +146,8 @@ bool Concerns(ConfigKind kind) {
 
 bool NeedsPush(const PushRequest& request) {
   if (!request.full) return (request.reasons & Reason(TriggerReason::kHeadlessEndpoint)) != 0;
-  return request.configs_updated.empty() ||
-         std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
-                     [](const ConfigKey& key) { return Concerns(key.kind); });
+  return request.configs_updated.empty() || std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
+                                                        [](const ConfigKey& key) { return Concerns(key.kind); });
 }
 
 class NdsGenerator : public Generator {

@@ -14,8 +14,8 @@ namespace wavetank::pilot {
 
 class PushContext;
 
-// istio.networking.nds.v1.NameTable. Kubernetes services have their short name and namespace, from which the agent makes
-// the other forms.
+// istio.networking.nds.v1.NameTable. Kubernetes services have their short name and namespace, from which the agent
+// makes the other forms.
 struct NameTable {
   struct Entry {
     std::vector<std::string> ips;

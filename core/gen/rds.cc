@@ -27,17 +27,15 @@ bool Concerns(ConfigKind kind) {
 
 bool NeedsPush(const PushRequest& request) {
   if (!request.full) return false;
-  return request.configs_updated.empty() ||
-         std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
-                     [](const ConfigKey& key) { return Concerns(key.kind); });
+  return request.configs_updated.empty() || std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
+                                                        [](const ConfigKey& key) { return Concerns(key.kind); });
 }
 
 class RdsGenerator : public Generator {
  public:
   explicit RdsGenerator(const RdsOptions& options) : cache_(options.cache) {}
 
-  GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched,
-                              const PushRequest& request) override {
+  GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
     if (!NeedsPush(request)) {
       out.send = false;

@@ -83,8 +83,7 @@ struct SidecarRoutes::Inputs {
           return (any || IsWildcardHost(service.first)) && HostsMatch(host, service.first);
         });
       };
-      if (listen_port == kDefaultHttpPort ||
-          std::any_of(rule->spec.hosts.begin(), rule->spec.hosts.end(), concerns)) {
+      if (listen_port == kDefaultHttpPort || std::any_of(rule->spec.hosts.begin(), rule->spec.hosts.end(), concerns)) {
         rules.push_back(rule.get());
       }
     }
@@ -138,12 +137,9 @@ class HostBuilder {
   using Rule = config::TypedConfig<config::VirtualService>;
 
   void AddRule(const Rule& rule) {
-    const HttpRouteScope scope{proxy_,
-                               push_.mesh(),
-                               "mesh",
-                               inputs_.listen_port,
-                               false,
-                               [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
+    const HttpRouteScope scope{proxy_, push_.mesh(),
+                               "mesh", inputs_.listen_port,
+                               false,  [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
     std::vector<EncodedRouteRef> routes = BuildHttpRoutes(scope, rule);
     if (routes.empty()) return;
     std::vector<std::string> hosts;
@@ -208,8 +204,8 @@ class HostBuilder {
       const std::string cluster = BuildSubsetKey(TrafficDirection::kOutbound, "", service.hostname, port.port);
       const auto hash = HashForService(proxy_, service.hostname, port.port);
       auto route = std::make_shared<EncodedRoute>();
-      route->bytes = DefaultOutboundRoute(cluster, service.hostname, port.port,
-                                          push_.mesh().default_http_retry_policy, hash ? hash->bytes : "");
+      route->bytes = DefaultOutboundRoute(cluster, service.hostname, port.port, push_.mesh().default_http_retry_policy,
+                                          hash ? hash->bytes : "");
       route->catch_all = true;
       groups_.push_back({port.port, {&routed}, {}, {std::move(route)}});
     });
@@ -273,8 +269,7 @@ class HostBuilder {
     for (auto& [port, hosts] : by_port) {
       for (VirtualHost& host : hosts) {
         if (port != kDefaultHttpPort) {
-          std::erase_if(host.domains,
-                        [](const std::string& domain) { return domain.find(':') == std::string::npos; });
+          std::erase_if(host.domains, [](const std::string& domain) { return domain.find(':') == std::string::npos; });
         }
         if (!host.domains.empty()) out.push_back(std::move(host));
       }
@@ -353,8 +348,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   if (!unix_socket && route_name != kRdsHttpProxy) {
     const size_t colon = route_name.find(':');
     inputs.sniffed = colon != std::string::npos;
-    const std::optional<int> port =
-        ParsePort(std::string_view(route_name).substr(inputs.sniffed ? colon + 1 : 0));
+    const std::optional<int> port = ParsePort(std::string_view(route_name).substr(inputs.sniffed ? colon + 1 : 0));
     if (!port) {
       out.empty = true;
       return encode();

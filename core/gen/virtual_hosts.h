@@ -29,8 +29,8 @@ std::string EncodeRouteConfiguration(const RouteConfiguration& routes);
 
 void SortByName(std::vector<VirtualHost>& hosts);
 
-// The names that a Kubernetes service of `hostname` goes by inside a proxy of DNS domain `proxy_domain`, beside the full
-// one: "reviews", "reviews.ns", "reviews.ns.svc". Port 0: without ":port" forms. istiod: GenerateAltVirtualHosts.
+// The names that a Kubernetes service of `hostname` goes by inside a proxy of DNS domain `proxy_domain`, beside the
+// full one: "reviews", "reviews.ns", "reviews.ns.svc". Port 0: without ":port" forms. istiod: GenerateAltVirtualHosts.
 std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain);
 
 }  // namespace wavetank::pilot
