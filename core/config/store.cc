@@ -104,6 +104,14 @@ const std::vector<TypedConfigRef<Spec>>& ConfigStore::Table<Spec>::Sorted() cons
   return sorted_;
 }
 
+template class ConfigStore::Table<DestinationRule>;
+template class ConfigStore::Table<Gateway>;
+template class ConfigStore::Table<PeerAuthentication>;
+template class ConfigStore::Table<ServiceEntry>;
+template class ConfigStore::Table<Sidecar>;
+template class ConfigStore::Table<VirtualService>;
+template class ConfigStore::Table<WorkloadEntry>;
+
 AnyConfigRef ConfigStore::Replace(AnyConfigRef config) {
   return std::visit([&](auto& ref) -> AnyConfigRef { return TableOf(ref).Put(std::move(ref)); }, config);
 }
