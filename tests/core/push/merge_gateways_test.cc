@@ -1,0 +1,140 @@
+#include "tests/core/push/mesh_fixture.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class MergeGatewaysTest : public MeshTest {
+ protected:
+  // "bind:port/protocol" of each listener with the Gateways' server names.
+  std::vector<std::string> Listeners(const MergedGateway& merged) {
+    std::vector<std::string> out;
+    for (const ServerPort& port : merged.server_ports) {
+      std::string text = port.bind + ":" + std::to_string(port.number) + "/" + port.protocol;
+      for (const GatewayServer* server : merged.merged_servers.at(port).servers) text += " " + server->server.name;
+      out.push_back(text);
+    }
+    return out;
+  }
+  std::shared_ptr<const MergedGateway> Merge() {
+    Proxy router = Router("istio-system", {{"istio", "gw"}});
+    router.verified_identity = "spiffe://td/ns/istio-system/sa/gw";
+    discovery.proxy_instances = instances;
+    SetServiceInstances(router, discovery);
+    SetGatewaysForProxy(router, *Push());
+    return router.merged_gateway;
+  }
+  void Gateway(std::string_view name, std::string_view servers, int second = 0) {
+    Put("Gateway", "istio-system", name, "selector: {istio: gw}\nservers:\n" + std::string(servers), second);
+  }
+  std::vector<ServiceInstance> instances;
+};
+
+TEST_F(MergeGatewaysTest, OnlyGatewaysWhoseSelectorMatchesCount) {
+  EXPECT_EQ(Merge(), nullptr);
+  Put("Gateway", "x", "other", "selector: {istio: other}\nservers: [{port: {number: 1, protocol: TCP}}]");
+  EXPECT_EQ(Merge(), nullptr);
+  Put("Gateway", "x", "any", "servers: [{name: any, port: {number: 2, protocol: TCP, name: t}, hosts: [\"*\"]}]");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":2/TCP any"));
+}
+
+TEST_F(MergeGatewaysTest, AutoPassthroughIsSeen) {
+  Gateway("cross-network",
+          "- {name: c, port: {number: 15443, name: tls, protocol: TLS}, tls: {mode: AUTO_PASSTHROUGH}, hosts: "
+          "[\"*.local\"]}");
+  const auto merged = Merge();
+  EXPECT_TRUE(merged->contains_auto_passthrough_gateways);
+  EXPECT_THAT(Listeners(*merged), ElementsAre(":15443/TLS c"));
+  const GatewayServer* server = merged->merged_servers.begin()->second.servers[0];
+  EXPECT_THAT(server->sni_hosts, ElementsAre("*.local"));
+  EXPECT_EQ(server->gateway_name, "istio-system/cross-network");
+  EXPECT_EQ(server->route_name, "");
+}
+
+TEST_F(MergeGatewaysTest, HttpServersOfOnePortShareARoute) {
+  Gateway("a", "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}");
+  Gateway("b",
+          "- {name: two, port: {number: 80, name: http2, protocol: HTTP2}, hosts: [b]}\n"
+          "- {name: three, port: {number: 80, name: tcp, protocol: TCP}, hosts: [c]}",
+          1);
+  const auto merged = Merge();
+  EXPECT_THAT(Listeners(*merged), ElementsAre(":80/HTTP one two"));
+  EXPECT_THAT(merged->servers_by_route_name.at("http.80"), SizeIs(2));
+  EXPECT_THAT(merged->port_map.at(80), ElementsAre(80));
+}
+
+TEST_F(MergeGatewaysTest, AnotherBindIsAnotherListener) {
+  Gateway("a",
+          "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}\n"
+          "- {name: two, bind: 1.1.1.1, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}");
+  const auto merged = Merge();
+  EXPECT_THAT(Listeners(*merged), ElementsAre(":80/HTTP one", "1.1.1.1:80/HTTP two"));
+  EXPECT_EQ(merged->merged_servers.at({80, "HTTP", "1.1.1.1"}).route_name, "http.80.1.1.1.1");
+}
+
+TEST_F(MergeGatewaysTest, TlsServersWithAHostThatIsTakenAreSkipped) {
+  Gateway("a",
+          "- {name: one, port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [a, b]}\n"
+          "- {name: two, port: {number: 443, name: y, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [b, c]}\n"
+          "- {name: three, port: {number: 443, name: z, protocol: TLS}, tls: {mode: PASSTHROUGH}, hosts: [c]}");
+  const auto merged = Merge();
+  EXPECT_THAT(Listeners(*merged), ElementsAre(":443/HTTPS one", ":443/TLS three"));
+  EXPECT_THAT(merged->servers_by_route_name, SizeIs(1));
+  EXPECT_EQ(merged->servers_by_route_name.begin()->first, "https.443.x.a.istio-system");
+}
+
+TEST_F(MergeGatewaysTest, HttpsServersOfOneNameAreNotMerged) {
+  Gateway("a",
+          "- {name: one, port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [a]}\n"
+          "- {name: two, port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: SIMPLE}, hosts: [b]}");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":443/HTTPS one"));
+}
+
+TEST_F(MergeGatewaysTest, PortsAreTheTargetPortsOfTheRoutersService) {
+  const auto service = AddService("gw", "istio-system", {80});
+  instances.push_back({service, service->ports[0], {}});
+  instances.back().endpoint.endpoint_port = 8080;
+  Gateway("a", "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":8080/HTTP one"));
+  EXPECT_THAT(Merge()->port_map.at(8080), ElementsAre(80));
+  service->attributes.labels["experimental.istio.io/disable-gateway-port-translation"] = "true";
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":80/HTTP one"));
+}
+
+TEST_F(MergeGatewaysTest, HostsLoseWhatTheyNeedNot) {
+  Gateway("a",
+          "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [./a, \"*/b\", x/c, d]}\n"
+          "- {name: two, port: {number: 81, name: http, protocol: HTTP}, hosts: [a, \"*/*\"]}\n"
+          "- {name: no-port, hosts: [a]}");
+  const auto merged = Merge();
+  EXPECT_THAT(merged->merged_servers.at({80, "HTTP", ""}).servers[0]->server.hosts,
+              ElementsAre("istio-system/a", "b", "x/c", "d"));
+  EXPECT_THAT(merged->merged_servers.at({81, "HTTP", ""}).servers[0]->server.hosts, ElementsAre("*"));
+}
+
+TEST_F(MergeGatewaysTest, CredentialsOfTheRoutersOwnNamespaceAreVerified) {
+  Gateway("a",
+          "- {port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: MUTUAL, credentialName: c}, hosts: [a]}\n"
+          "- {port: {number: 444, name: x, protocol: HTTPS}, tls: {mode: SIMPLE, credentialName: \"kubernetes://o/c\"}, "
+          "hosts: [a]}");
+  Put("Gateway", "other", "b",
+      "selector: {istio: gw}\nservers: [{port: {number: 445, name: x, protocol: HTTPS}, tls: {mode: SIMPLE, "
+      "credentialName: d}, hosts: [a]}]");
+  EXPECT_THAT(Merge()->verified_certificate_references, ElementsAre("kubernetes://c", "kubernetes://c-cacert"));
+}
+
+TEST(GatewayRouteNameTest, IsReadBack) {
+  const GatewayRouteName https = ParseGatewayRdsRouteName("https.443.name.gw.ns");
+  EXPECT_EQ(https.port_number, 443);
+  EXPECT_EQ(https.port_name, "name");
+  EXPECT_EQ(https.gateway_name, "gw");
+  EXPECT_EQ(https.gateway_namespace, "ns");
+  EXPECT_EQ(ParseGatewayRdsRouteName("http.8080.1.1.1.1").port_number, 8080);
+  EXPECT_EQ(ParseGatewayRdsRouteName("80").port_number, 0);
+}
+
+}  // namespace
+}  // namespace wavetank::pilot

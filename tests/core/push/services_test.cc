@@ -1,0 +1,109 @@
+#include "tests/core/push/mesh_fixture.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class ServicesTest : public MeshTest {};
+
+TEST_F(ServicesTest, ExportToDecidesWhoSeesAService) {
+  AddService("everyone", "a");
+  AddService("own", "a", {80}, Private());
+  AddService("friend", "a", {80}, To("b"));
+  AddService("hidden", "a", {80}, Nowhere());
+  const PushContextRef push = Push();
+  EXPECT_THAT(Names(push->ServicesExportedTo("a")), ElementsAre("own.a", "everyone.a"));
+  EXPECT_THAT(Names(push->ServicesExportedTo("b")), ElementsAre("friend.a", "everyone.a"));
+  EXPECT_THAT(Names(push->ServicesExportedTo("c")), ElementsAre("everyone.a"));
+  EXPECT_TRUE(push->IsServiceVisible(*discovery.services[2], "b"));
+  EXPECT_FALSE(push->IsServiceVisible(*discovery.services[2], "a"));
+  EXPECT_FALSE(push->IsServiceVisible(*discovery.services[3], "a"));
+}
+
+TEST_F(ServicesTest, OlderServicesComeFirstAndNamesDecideTies) {
+  AddService("z", "a", {80}, {}, 1);
+  AddService("b", "x", {80}, {}, 5);
+  AddService("b", "a", {80}, {}, 5);
+  AddService("a", "z", {80}, {}, 5);
+  EXPECT_THAT(Names(Push()->GetAllServices()), ElementsAre("z.a", "a.z", "b.a", "b.x"));
+}
+
+TEST_F(ServicesTest, MeshDefaultForExportToMayBePrivate) {
+  Mesh("defaultServiceExportTo: [\".\"]");
+  AddService("quiet", "a");
+  AddService("loud", "a", {80}, Public());
+  const PushContextRef push = Push();
+  EXPECT_THAT(Names(push->ServicesExportedTo("a")), ElementsAre("quiet.a", "loud.a"));
+  EXPECT_THAT(Names(push->ServicesExportedTo("b")), ElementsAre("loud.a"));
+}
+
+TEST_F(ServicesTest, AServiceEntryDoesNotHideTheKubernetesServiceOfItsHost) {
+  AddService("a", "ns")->attributes.registry = Provider::kExternal;
+  AddService("a", "ns", {81}, {}, 3);
+  Proxy proxy = Sidecar("ns");
+  SetSidecarScope(proxy, *Push());
+  EXPECT_THAT(Names(std::vector{proxy.sidecar_scope->GetService("a.ns.svc.cluster.local")}), ElementsAre("a.ns:81"));
+}
+
+TEST_F(ServicesTest, KubeSystemTheApiServerAndIstiodAreClusterLocal) {
+  const PushContextRef push = Push();
+  Service service;
+  for (const char* local : {"dns.kube-system.svc.cluster.local", "kubernetes.default.svc.cluster.local",
+                            "istiod.istio-system.svc.cluster.local"}) {
+    service.hostname = local;
+    EXPECT_TRUE(push->IsClusterLocal(service)) << local;
+  }
+  service.hostname = "a.ns.svc.cluster.local";
+  EXPECT_FALSE(push->IsClusterLocal(service));
+}
+
+TEST_F(ServicesTest, ServiceSettingsMakeHostsClusterLocalAndFreeDefaults) {
+  Mesh(R"(serviceSettings:
+- {settings: {clusterLocal: true}, hosts: ["*.ns.svc.cluster.local"]}
+- {settings: {clusterLocal: false}, hosts: ["*.kube-system.svc.cluster.local"]}
+)");
+  const PushContextRef push = Push();
+  Service service;
+  service.hostname = "a.ns.svc.cluster.local";
+  EXPECT_TRUE(push->IsClusterLocal(service));
+  service.hostname = "dns.kube-system.svc.cluster.local";
+  EXPECT_FALSE(push->IsClusterLocal(service));
+}
+
+TEST_F(ServicesTest, ServiceAccountsCarryTheAliasesOfTheTrustDomain) {
+  Mesh("trustDomainAliases: [old]");
+  const auto service = AddService("a", "ns", {80, 53});
+  service->ports[1].protocol = Protocol::kUdp;
+  service->service_accounts = {"dns.example"};
+  auto profile = std::make_shared<EndpointProfile>();
+  profile->service_account = "spiffe://td/ns/ns/sa/x";
+  IstioEndpoint endpoint;
+  endpoint.profile = profile;
+  endpoints.UpdateServiceEndpoints({ClusterId("c"), Provider::kKubernetes}, service->hostname, "ns", {endpoint});
+  const PushContextRef push = Push();
+  EXPECT_THAT(push->ServiceAccounts(service->hostname, "ns", 80),
+              ElementsAre("dns.example", "spiffe://old/ns/ns/sa/x", "spiffe://td/ns/ns/sa/x"));
+  EXPECT_THAT(push->ServiceAccounts(service->hostname, "ns", 53), IsEmpty()) << "UDP";
+  EXPECT_THAT(push->ServiceAccounts(service->hostname, "other", 80), IsEmpty());
+}
+
+TEST_F(ServicesTest, InstancesAreThoseOfTheTimeThatTheServicesWereRead) {
+  const auto headless = AddService("h", "ns");
+  headless->resolution = Resolution::kPassthrough;
+  auto profile = std::make_shared<EndpointProfile>();
+  profile->labels = {{"version", "v1"}};
+  ServiceInstance instance{headless, headless->ports[0], {}};
+  instance.endpoint.profile = profile;
+  discovery.instances[{headless->hostname, 80}] = {instance};
+  const PushContextRef push = Push();
+  discovery.instances.clear();
+  EXPECT_EQ(push->ServiceInstancesByPort(*headless, 80, {}).size(), 1u);
+  EXPECT_EQ(push->ServiceInstancesByPort(*headless, 80, {{"version", "v1"}}).size(), 1u);
+  EXPECT_EQ(push->ServiceInstancesByPort(*headless, 80, {{"version", "v2"}}).size(), 0u);
+  EXPECT_EQ(push->ServiceInstancesByPort(*headless, 81, {}).size(), 0u);
+}
+
+}  // namespace
+}  // namespace wavetank::pilot

@@ -1,0 +1,140 @@
+#include "tests/core/push/mesh_fixture.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+class SidecarScopeTest : public MeshTest {
+ protected:
+  SidecarScopeRef Scope(const std::string& ns, const Labels& labels = {}) {
+    Proxy proxy = Sidecar(ns, labels);
+    SetSidecarScope(proxy, *(push = Push()));
+    return proxy.sidecar_scope;
+  }
+  PushContextRef push;
+};
+
+TEST_F(SidecarScopeTest, WithoutSidecarEverythingVisibleIsSeen) {
+  AddService("a", "x");
+  AddService("b", "y");
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_EQ(scope->sidecar, nullptr);
+  EXPECT_THAT(Names(scope->services()), ElementsAre("a.x", "b.y"));
+  ASSERT_EQ(scope->egress_listeners.size(), 1u);
+  EXPECT_THAT(Names(scope->egress_listeners[0].services), ElementsAre("a.x", "b.y"));
+  EXPECT_EQ(scope->outbound_traffic_policy.mode, config::OutboundTrafficPolicy::Mode::kAllowAny);
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kServiceEntry, "b.y.svc.cluster.local", "y"}));
+  EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kServiceEntry, "c.y.svc.cluster.local", "y"}));
+  EXPECT_EQ(scope, push->GetSidecarScope(Sidecar("x", {{"any", "label"}}), {})) << "shared by the namespace";
+}
+
+TEST_F(SidecarScopeTest, EgressHostsImportByNamespaceAndName) {
+  AddService("a", "x");
+  AddService("b", "y");
+  AddService("c", "y");
+  AddService("c", "z");
+  Put("Sidecar", "x", "sc", "egress: [{hosts: [\"./*\", \"y/b.y.svc.cluster.local\", \"*/c.z.svc.cluster.local\"]}]");
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_THAT(Names(scope->services()), ElementsAre("a.x", "b.y", "c.z"));
+  EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kServiceEntry, "c.y.svc.cluster.local", "y"}));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kSidecar, "sc", "x"}));
+  EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kSidecar, "other", "x"}));
+}
+
+TEST_F(SidecarScopeTest, AListenerWithAPortImportsThatPortAlone) {
+  AddService("a", "x", {80, 443});
+  AddService("b", "x", {443});
+  Put("Sidecar", "x", "sc", R"(egress:
+- {port: {number: 80, protocol: HTTP}, hosts: ["*/*"]}
+- {port: {number: 9999, protocol: HTTP_PROXY}, hosts: ["*/b.x.svc.cluster.local"]})");
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_THAT(Names(scope->egress_listeners[0].services), ElementsAre("a.x"));
+  EXPECT_TRUE(scope->egress_listeners[0].match_port);
+  EXPECT_FALSE(scope->egress_listeners[1].match_port);
+  EXPECT_THAT(Names(scope->services()), ElementsAre("a.x", "b.x:443"));
+  EXPECT_EQ(scope->GetEgressListenerForRds(9999, ""), &scope->egress_listeners[1]);
+  EXPECT_EQ(scope->GetEgressListenerForRds(1, ""), nullptr);
+}
+
+TEST_F(SidecarScopeTest, PortsOfOneServiceAtSeveralListenersAddUp) {
+  AddService("a", "x", {80, 443, 8080});
+  Put("Sidecar", "x", "sc", R"(egress:
+- {port: {number: 443, protocol: HTTP}, hosts: ["*/*"]}
+- {port: {number: 80, protocol: HTTP}, hosts: ["*/*"]})");
+  EXPECT_THAT(Names(Scope("x")->services()), ElementsAre("a.x:443,80"));
+}
+
+TEST_F(SidecarScopeTest, OwnNamespacesServiceWinsAmongEqualHosts) {
+  AddService("a", "x")->hostname = "shared.example";
+  AddService("b", "y", {80}, {}, 9)->hostname = "shared.example";
+  Put("Sidecar", "y", "sc", "egress: [{hosts: [\"*/*\"]}]");
+  Put("Sidecar", "z", "sc", "egress: [{hosts: [\"*/*\"]}]");
+  EXPECT_THAT(Names(Scope("y")->services()), ElementsAre("b.y"));
+  EXPECT_THAT(Names(Scope("z")->services()), ElementsAre("a.x"));
+}
+
+TEST_F(SidecarScopeTest, DestinationsOfImportedVirtualServicesAreImported) {
+  AddService("front", "x");
+  AddService("back", "y", {80, 81});
+  AddService("hidden", "y", {80}, Private());
+  Put("VirtualService", "x", "vs", R"(hosts: [front]
+http: [{route: [{destination: {host: back.y.svc.cluster.local, port: {number: 81}}},
+                {destination: {host: hidden.y.svc.cluster.local}}]}])");
+  Put("Sidecar", "x", "sc", "egress: [{hosts: [\"./*\"]}]");
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_THAT(Names(scope->services()), ElementsAre("front.x", "back.y:81"));
+  EXPECT_THAT(ConfigNames(scope->egress_listeners[0].virtual_services), ElementsAre("x/vs"));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kVirtualService, "vs", "x"}));
+}
+
+TEST_F(SidecarScopeTest, SelectorsComeBeforeTheNamespacesSidecarAndThatBeforeTheMeshs) {
+  Put("Sidecar", "istio-system", "mesh", "egress: [{hosts: [\"./*\"]}]");
+  EXPECT_EQ(Scope("x")->name, "mesh");
+  EXPECT_EQ(Scope("x")->ns, "x") << "'.' is the proxy's namespace";
+  Put("Sidecar", "x", "all", "", 1);
+  Put("Sidecar", "x", "some", "workloadSelector: {labels: {app: a}}", 2);
+  EXPECT_EQ(Scope("x", {{"app", "a"}, {"v", "1"}})->name, "some");
+  EXPECT_EQ(Scope("x", {{"app", "b"}})->name, "all");
+  EXPECT_EQ(Scope("y")->name, "mesh");
+}
+
+TEST_F(SidecarScopeTest, RoutersSeeEverythingWhateverSidecarsSay) {
+  AddService("a", "y");
+  Put("Sidecar", "x", "sc", "egress: [{hosts: [\"./*\"]}]");
+  Proxy router = Router("x");
+  SetSidecarScope(router, *Push());
+  EXPECT_THAT(Names(router.sidecar_scope->services()), ElementsAre("a.y"));
+  EXPECT_EQ(router.prev_sidecar_scope, nullptr);
+  const SidecarScopeRef first = router.sidecar_scope;
+  SetSidecarScope(router, *Push());
+  EXPECT_EQ(router.prev_sidecar_scope, first);
+}
+
+TEST_F(SidecarScopeTest, PoliciesOfTheOwnAndTheRootNamespaceConcernAProxy) {
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kAuthorizationPolicy, "p", "x"}));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kEnvoyFilter, "p", "istio-system"}));
+  EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kEnvoyFilter, "p", "y"}));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kPeerAuthentication, "p", "y"})) << "anything else concerns all";
+}
+
+TEST_F(SidecarScopeTest, OutboundPolicyIsTheSidecarsElseTheMeshs) {
+  Mesh("outboundTrafficPolicy: {mode: REGISTRY_ONLY}");
+  EXPECT_EQ(Scope("x")->outbound_traffic_policy.mode, config::OutboundTrafficPolicy::Mode::kRegistryOnly);
+  Put("Sidecar", "x", "sc", "outboundTrafficPolicy: {mode: ALLOW_ANY}");
+  EXPECT_EQ(Scope("x")->outbound_traffic_policy.mode, config::OutboundTrafficPolicy::Mode::kAllowAny);
+}
+
+TEST_F(SidecarScopeTest, DependsOnTheDestinationRulesOfItsServices) {
+  AddService("a", "y");
+  Put("DestinationRule", "y", "dr", "host: a");
+  Put("DestinationRule", "y", "none", "host: nobody");
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kDestinationRule, "dr", "y"}));
+  EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kDestinationRule, "none", "y"}));
+}
+
+}  // namespace
+}  // namespace wavetank::pilot
