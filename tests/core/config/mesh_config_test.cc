@@ -46,7 +46,9 @@ TEST(MeshConfigTest, AFieldThatNothingReadsStillMakesADifference) {
 }
 
 TEST(MeshConfigTest, SaysWhatIsWrong) {
-  const auto wrong = [](std::string_view yaml) { return std::string(ApplyMeshConfigDefaults(yaml).status().message()); };
+  const auto wrong = [](std::string_view yaml) {
+    return std::string(ApplyMeshConfigDefaults(yaml).status().message());
+  };
   EXPECT_THAT(wrong("connectTimeout: soon"), HasSubstr("mesh.connectTimeout: expected a duration"));
   EXPECT_THAT(wrong("connectTimeout: 1us"), HasSubstr("at least 1ms"));
   EXPECT_THAT(wrong("proxyListenPort: 70000"), HasSubstr("mesh.proxyListenPort: expected a port"));

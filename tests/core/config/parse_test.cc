@@ -88,10 +88,9 @@ subsets:
 
 TEST(ParseConfigTest, RefusesUnknownEnumNamesAndBadDurations) {
   EXPECT_FALSE(TryParseYaml(ConfigYaml("DestinationRule", "ns", "dr", "trafficPolicy: {tls: {mode: MAYBE}}")).ok());
-  EXPECT_FALSE(
-      TryParseYaml(
-          ConfigYaml("DestinationRule", "ns", "dr", "trafficPolicy: {connectionPool: {tcp: {connectTimeout: soon}}}"))
-          .ok());
+  EXPECT_FALSE(TryParseYaml(ConfigYaml("DestinationRule", "ns", "dr",
+                                       "trafficPolicy: {connectionPool: {tcp: {connectTimeout: soon}}}"))
+                   .ok());
 }
 
 TEST(ParseConfigTest, RefusesOtherKinds) {

@@ -32,7 +32,9 @@ TEST(ConfigStoreTest, HandlersOfTheKindHearAddUpdateAndDelete) {
   ConfigStore store;
   std::vector<std::string> log;
   store.AddHandler(Kind::kDestinationRule, [&](ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now) {
-    log.push_back(std::string(event == ConfigEvent::kAdd ? "+" : event == ConfigEvent::kUpdate ? "~" : "-") +
+    log.push_back(std::string(event == ConfigEvent::kAdd      ? "+"
+                              : event == ConfigEvent::kUpdate ? "~"
+                                                              : "-") +
                   MetaOf(now).name + (old != nullptr ? "*" : ""));
   });
   store.Put(Rule("ns", "r"));

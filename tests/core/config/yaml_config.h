@@ -28,8 +28,8 @@ inline std::string ConfigYaml(std::string_view kind, std::string_view ns, std::s
                     (security ? "security.istio.io/v1beta1" : "networking.istio.io/v1alpha3") +
                     "\nkind: " + std::string(kind) + "\nmetadata:\n  name: " + std::string(name) +
                     "\n  namespace: " + std::string(ns) + "\n  uid: " + std::string(ns) + "-" + std::string(name) +
-                    "\n  resourceVersion: \"1\"\n  creationTimestamp: \"2023-09-01T00:00:" +
-                    (second < 10 ? "0" : "") + std::to_string(second) + "Z\"\nspec:";
+                    "\n  resourceVersion: \"1\"\n  creationTimestamp: \"2023-09-01T00:00:" + (second < 10 ? "0" : "") +
+                    std::to_string(second) + "Z\"\nspec:";
   if (spec.empty()) return out + " {}\n";
   out += "\n";
   for (size_t at = 0; at < spec.size();) {

@@ -24,10 +24,12 @@ TEST_F(DestinationRulesTest, RulesOfOneHostAreMergedWithTheOldestPolicy) {
   const auto service = AddService("a", "ns");
   Put("DestinationRule", "ns", "young", R"(host: a.ns.svc.cluster.local
 trafficPolicy: {loadBalancer: {simple: RANDOM}}
-subsets: [{name: v1, labels: {x: young}}, {name: v2}])", 2);
+subsets: [{name: v1, labels: {x: young}}, {name: v2}])",
+      2);
   Put("DestinationRule", "ns", "old", R"(host: a
 trafficPolicy: {loadBalancer: {simple: ROUND_ROBIN}}
-subsets: [{name: v1, labels: {x: old}}])", 1);
+subsets: [{name: v1, labels: {x: old}}])",
+      1);
   const auto rules = Push()->DestinationRules("client", *service);
   ASSERT_EQ(rules.size(), 1u);
   const config::DestinationRule& spec = rules[0]->rule->spec;

@@ -116,10 +116,11 @@ TEST_F(MergeGatewaysTest, HostsLoseWhatTheyNeedNot) {
 }
 
 TEST_F(MergeGatewaysTest, CredentialsOfTheRoutersOwnNamespaceAreVerified) {
-  Gateway("a",
-          "- {port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: MUTUAL, credentialName: c}, hosts: [a]}\n"
-          "- {port: {number: 444, name: x, protocol: HTTPS}, tls: {mode: SIMPLE, credentialName: \"kubernetes://o/c\"}, "
-          "hosts: [a]}");
+  Gateway(
+      "a",
+      "- {port: {number: 443, name: x, protocol: HTTPS}, tls: {mode: MUTUAL, credentialName: c}, hosts: [a]}\n"
+      "- {port: {number: 444, name: x, protocol: HTTPS}, tls: {mode: SIMPLE, credentialName: \"kubernetes://o/c\"}, "
+      "hosts: [a]}");
   Put("Gateway", "other", "b",
       "selector: {istio: gw}\nservers: [{port: {number: 445, name: x, protocol: HTTPS}, tls: {mode: SIMPLE, "
       "credentialName: d}, hosts: [a]}]");

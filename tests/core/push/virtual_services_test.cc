@@ -91,7 +91,8 @@ http:
 }
 
 TEST_F(VirtualServicesTest, ADelegateThatIsNotExportedOrMissingLeavesNothing) {
-  Put("VirtualService", "ns", "root", "hosts: [a]\nhttp: [{delegate: {name: d, namespace: team}}, {delegate: {name: e}}]");
+  Put("VirtualService", "ns", "root",
+      "hosts: [a]\nhttp: [{delegate: {name: d, namespace: team}}, {delegate: {name: e}}]");
   Put("VirtualService", "team", "d", "exportTo: [\".\"]\nhttp: [{route: [{destination: {host: b}}]}]");
   EXPECT_THAT(Push()->VirtualServicesForGateway("ns", "mesh")[0]->spec.http, IsEmpty());
   Put("VirtualService", "team", "d", "exportTo: [ns]\nhttp: [{route: [{destination: {host: b}}]}]");
