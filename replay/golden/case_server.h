@@ -1,0 +1,56 @@
+// The API servers of a golden case: objects as they were written, nothing defaulted, changes delivered at once (in
+// virtual time: at the same instant, after what is already due). golden/FORMAT.md states the rules.
+//
+// Fault model: none; always there, history never ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/host.h"
+#include "core/kube/client.h"
+#include "core/kube/object.h"
+
+namespace wavetank::golden {
+
+class CaseServer {
+ public:
+  explicit CaseServer(Host& host) : host_(host) {}
+
+  // Stamps uid, resourceVersion (1001 and up) and, on a Namespace, the label with its name.
+  absl::Status Apply(nlohmann::json body);
+  absl::Status Delete(const nlohmann::json& body);
+
+  std::unique_ptr<kube::Client> MakeClient();
+
+ private:
+  friend class CaseClient;
+  // Kind, then name: lists are in key order, as etcd's are.
+  using Key = std::tuple<std::string, kube::NamespacedName>;
+  struct Subscription;
+
+  void Notify(kube::WatchEventType type, const kube::ObjectRef& object, const kube::ObjectRef& previous);
+
+  Host& host_;
+  std::map<Key, kube::ObjectRef> objects_;
+  std::vector<std::weak_ptr<Subscription>> watches_;
+  int64_t resource_version_ = 1000;
+};
+
+// Leads from a kubeconfig to the server that its current context names: https://<ID>.api.test:6443.
+class CaseClientFactory final : public kube::ClientFactory {
+ public:
+  explicit CaseClientFactory(std::map<std::string, std::unique_ptr<CaseServer>>& servers) : servers_(servers) {}
+  absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& cluster_id,
+                                                        const std::string& kubeconfig) override;
+
+ private:
+  std::map<std::string, std::unique_ptr<CaseServer>>& servers_;
+};
+
+}  // namespace wavetank::golden
