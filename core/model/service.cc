@@ -68,4 +68,16 @@ std::optional<SubsetKey> ParseSubsetKey(std::string_view key) {
   return std::nullopt;
 }
 
+bool SameService(const Service& a, const Service& b) {
+  const ServiceAttributes &x = a.attributes, &y = b.attributes;
+  return a.hostname == b.hostname && a.ports == b.ports && a.service_accounts == b.service_accounts &&
+         a.cluster_vips == b.cluster_vips && a.default_address == b.default_address &&
+         a.auto_allocated_ipv4 == b.auto_allocated_ipv4 && a.mesh_external == b.mesh_external && x.name == y.name &&
+         x.ns == y.ns && x.registry == y.registry && x.labels == y.labels && x.label_selectors == y.label_selectors &&
+         x.export_to == y.export_to && x.cluster_external_addresses == y.cluster_external_addresses &&
+         x.cluster_external_ports.size() == y.cluster_external_ports.size() &&
+         x.kubernetes_service_type == y.kubernetes_service_type && x.external_name == y.external_name &&
+         x.node_local == y.node_local;
+}
+
 }  // namespace wavetank::pilot

@@ -79,6 +79,10 @@ struct Service {
   bool Passthrough() const { return resolution == Resolution::kPassthrough; }
 };
 
+// Nothing that a push would carry differs; resolution and creation time are not looked at, as in 1.18.2
+// (istiod: pilot/pkg/model/service.go, Service.Equals).
+bool SameService(const Service& a, const Service& b);
+
 using ServiceRef = std::shared_ptr<const Service>;
 
 inline constexpr std::string_view kUnspecifiedIp = "0.0.0.0";

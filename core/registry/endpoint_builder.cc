@@ -16,7 +16,7 @@ std::string TlsModeOf(const Labels& labels) {
 EndpointBuilder::EndpointBuilder(const KubeController& controller, std::string_view) : controller_(controller) {
   common_.locality.cluster = controller.cluster();
   common_.tls_mode = std::string(kDisabledTlsMode);
-  Augment("", "", NetworkOf(""));
+  AugmentLabels(common_.labels, controller.cluster(), "", "", NetworkOf(""));
 }
 
 EndpointBuilder::EndpointBuilder(const KubeController& controller, std::string_view trust_domain,
@@ -31,7 +31,7 @@ EndpointBuilder::EndpointBuilder(const KubeController& controller, std::string_v
   common_.sub_domain = pod.subdomain;
   if (!pod.subdomain.empty()) common_.host_name = pod.hostname.empty() ? object.meta.name : pod.hostname;
   common_.node_name = pod.node_name;
-  Augment(locality, pod.node_name, NetworkOf(pod.ip));
+  AugmentLabels(common_.labels, controller.cluster(), locality, pod.node_name, NetworkOf(pod.ip));
 }
 
 EndpointBuilder::EndpointBuilder(const KubeController& controller, std::string_view, const Proxy& proxy)
@@ -42,29 +42,12 @@ EndpointBuilder::EndpointBuilder(const KubeController& controller, std::string_v
   common_.locality = {locality, controller.cluster()};
   common_.tls_mode = TlsModeOf(proxy.labels);
   common_.node_name = proxy.metadata.node_name;
-  Augment(locality, proxy.metadata.node_name,
-          proxy.ip_addresses.empty() ? NetworkId() : NetworkOf(proxy.ip_addresses[0]));
+  AugmentLabels(common_.labels, controller.cluster(), locality, proxy.metadata.node_name,
+                proxy.ip_addresses.empty() ? NetworkId() : NetworkOf(proxy.ip_addresses[0]));
 }
 
 NetworkId EndpointBuilder::NetworkOf(std::string_view ip) const {
   return metadata_network_.empty() ? controller_.NetworkOf(ip, common_.labels) : metadata_network_;
-}
-
-// istiod: pilot/pkg/serviceregistry/util/label/label.go, AugmentLabels.
-void EndpointBuilder::Augment(const std::string& locality, const std::string& node, const NetworkId& network) {
-  const size_t first = locality.find('/');
-  const size_t second = first == std::string::npos ? first : locality.find('/', first + 1);
-  const auto set = [&](std::string_view label, const std::string& value) {
-    if (!value.empty()) common_.labels[std::string(label)] = value;
-  };
-  set(kRegionLabel, locality.substr(0, first));
-  if (first != std::string::npos) {
-    set(kZoneLabel, locality.substr(first + 1, second == std::string::npos ? second : second - first - 1));
-  }
-  if (second != std::string::npos) set(kSubzoneLabel, locality.substr(second + 1));
-  set(kClusterLabel, controller_.cluster().str());
-  set(kHostnameLabel, node);
-  set(kNetworkLabel, network.str());
 }
 
 IstioEndpoint EndpointBuilder::Build(const std::string& address, uint32_t port, const std::string& service_port_name,

@@ -27,7 +27,6 @@ class EndpointBuilder {
 
  private:
   NetworkId NetworkOf(std::string_view ip) const;
-  void Augment(const std::string& locality, const std::string& node, const NetworkId& network);
 
   const KubeController& controller_;
   NetworkId metadata_network_;

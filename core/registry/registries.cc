@@ -5,8 +5,14 @@
 namespace wavetank::pilot {
 
 Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
-                       Options options)
-    : config_client_(config_cluster), host_(host), updater_(updater), options_(std::move(options)) {
+                       config::ConfigStore& configs, Options options)
+    : config_client_(config_cluster),
+      host_(host),
+      updater_(updater),
+      options_(std::move(options)),
+      service_entries_(configs, updater,
+                       {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain}) {
+  aggregate_.Add(service_entries_);
   networks_ = std::make_unique<NetworkManager>(
       host_, updater_, options_.resolver, [this] { return aggregate_.Gateways(); }, options_.networks);
   secrets_ = std::make_unique<SecretController>(config_cluster, factory, host_, *this, options_.config_cluster,
@@ -28,6 +34,9 @@ bool Registries::Idle() const {
   if (!secrets_->Idle()) return false;
   for (const auto& [id, controller] : controllers_) {
     if (!controller->stopped() && !controller->QueueIdle()) return false;
+  }
+  for (const auto& [id, workloads] : remote_workloads_) {
+    if (!workloads->source.Idle()) return false;
   }
   return true;
 }
@@ -62,9 +71,35 @@ KubeController& Registries::AddController(const ClusterId& id, kube::Client& cli
   };
   KubeController& added = *controller;
   controllers_[id] = std::move(controller);
+  ConnectWorkloads(added, client, config_cluster);
   if (on_controller) on_controller(added, config_cluster);
   aggregate_.Add(added);
   return added;
+}
+
+// Pods may be selected by ServiceEntries; WorkloadEntries by Services of their own cluster, and those of remote clusters
+// by ServiceEntries too (istiod: Multicluster.initializeCluster).
+void Registries::ConnectWorkloads(KubeController& controller, kube::Client& client, bool config_cluster) {
+  controller.AddWorkloadHandler(
+      [this](const WorkloadInstance& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
+  const auto tell_services = [&controller](const WorkloadInstance& workload, Event event) {
+    controller.OnWorkloadInstance(workload, event);
+  };
+  if (config_cluster) return service_entries_.AddWorkloadHandler(tell_services);
+  ServiceEntryController::Options options;
+  options.cluster = controller.cluster();
+  options.workload_entries_only = true;
+  options.trust_domain = options_.trust_domain;
+  options.network = [&controller](std::string_view ip, const Labels& labels) {
+    return controller.NetworkOf(ip, labels);
+  };
+  auto workloads = std::make_unique<RemoteWorkloads>(client, host_, updater_, std::move(options));
+  workloads->controller.AddWorkloadHandler(tell_services);
+  workloads->controller.AddWorkloadHandler([this](const WorkloadInstance& workload, Event event) {
+    service_entries_.OnWorkloadInstance(workload, event);
+  });
+  aggregate_.Add(workloads->controller);
+  remote_workloads_[controller.cluster()] = std::move(workloads);
 }
 
 // The registry's shards and its place in the aggregate go. Its gateways stay in the network manager until something
@@ -75,6 +110,10 @@ void Registries::RemoveController(const ClusterId& id) {
   if (on_cluster_deleted) on_cluster_deleted(id);
   it->second->Stop();
   aggregate_.Remove(*it->second);
+  if (const auto workloads = remote_workloads_.find(id); workloads != remote_workloads_.end()) {
+    aggregate_.Remove(workloads->second->controller);
+    remote_workloads_.erase(workloads);
+  }
   updater_.RemoveShard({id, Provider::kKubernetes});
   controllers_.erase(it);
 }
@@ -88,6 +127,7 @@ void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
     // Meanwhile the cluster may have gone, or come back with another client.
     if (controller == nullptr || &controller->client() != &client || controller->stopped()) return;
     controller->Start();
+    if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Start();
     if (on_cluster_started) on_cluster_started(id, client, false);
   });
 }
@@ -104,6 +144,7 @@ void Registries::ClusterDeleted(const ClusterId& id) {
 
 void Registries::ClusterStopped(const ClusterId& id) {
   if (KubeController* controller = Find(id)) controller->Stop();
+  if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Stop();
   if (on_cluster_stopped) on_cluster_stopped(id);
 }
 

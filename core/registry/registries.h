@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/config/config_source.h"
 #include "core/registry/aggregate.h"
 #include "core/registry/kube_controller.h"
 #include "core/registry/network_manager.h"
 #include "core/registry/secret_controller.h"
+#include "core/registry/service_entry_controller.h"
 
 namespace wavetank::pilot {
 
@@ -29,9 +31,10 @@ class Registries final : public ClusterHandler {
     const Profile* profile = nullptr;
   };
 
-  // All references must outlive it.
+  // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,
+  // which somebody else feeds.
   Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
-             Options options);
+             config::ConfigStore& configs, Options options);
   ~Registries() override;
 
   void Start();
@@ -45,6 +48,7 @@ class Registries final : public ClusterHandler {
   NetworkManager& networks() { return *networks_; }
   const SecretController& secrets() const { return *secrets_; }
   KubeController* Find(const ClusterId& cluster);
+  ServiceEntryController& service_entries() { return service_entries_; }
 
   // meshNetworks has changed: every registry and the network manager look again.
   void OnMeshNetworksChanged();
@@ -69,7 +73,17 @@ class Registries final : public ClusterHandler {
   bool ClusterSynced(const ClusterId& id) const override;
 
  private:
+  // What is read from a remote cluster beside its Kubernetes registry.
+  struct RemoteWorkloads {
+    config::ConfigStore store;
+    config::ConfigSource source;
+    ServiceEntryController controller;
+    RemoteWorkloads(kube::Client& client, Host& host, XdsUpdater& updater, ServiceEntryController::Options options)
+        : source(client, host, store, {config::Kind::kWorkloadEntry}), controller(store, updater, std::move(options)) {}
+  };
+
   KubeController& AddController(const ClusterId& id, kube::Client& client, bool config_cluster);
+  void ConnectWorkloads(KubeController& controller, kube::Client& client, bool config_cluster);
   void RemoveController(const ClusterId& id);
 
   kube::Client& config_client_;
@@ -77,8 +91,10 @@ class Registries final : public ClusterHandler {
   XdsUpdater& updater_;
   const Options options_;
   Aggregate aggregate_;
+  ServiceEntryController service_entries_;
   std::unique_ptr<NetworkManager> networks_;
   std::map<ClusterId, std::unique_ptr<KubeController>> controllers_;
+  std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
   std::unique_ptr<SecretController> secrets_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is
 };

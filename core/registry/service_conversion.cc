@@ -100,17 +100,7 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
   attributes.external_name = external_name;
   attributes.node_local = typed.internal_traffic_policy == "Local";
   if (const std::string export_to = Annotation(object, "networking.istio.io/exportTo"); !export_to.empty()) {
-    for (const std::string& target : SplitCommas(export_to)) {
-      if (target == "*") {
-        attributes.export_to.is_public = true;
-      } else if (target == ".") {
-        attributes.export_to.is_private = true;
-      } else if (target == "~") {
-        attributes.export_to.is_none = true;
-      } else {
-        attributes.export_to.namespaces.insert(target);
-      }
-    }
+    attributes.export_to = ParseExportTo(SplitCommas(export_to));
   }
   std::vector<std::string> external;
   if (typed.type == "NodePort" && object.meta.annotations.count(kNodeSelectorAnnotation) != 0) {
@@ -148,6 +138,38 @@ std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, c
     out.push_back({service, port, std::move(endpoint)});
   }
   return out;
+}
+
+ExportTo ParseExportTo(const std::vector<std::string>& targets) {
+  ExportTo out;
+  for (const std::string& target : targets) {
+    if (target == "*") {
+      out.is_public = true;
+    } else if (target == ".") {
+      out.is_private = true;
+    } else if (target == "~") {
+      out.is_none = true;
+    } else {
+      out.namespaces.insert(target);
+    }
+  }
+  return out;
+}
+
+void AugmentLabels(Labels& labels, const ClusterId& cluster, std::string_view locality, std::string_view node,
+                   const NetworkId& network) {
+  const auto set = [&](std::string_view label, std::string_view value) {
+    if (!value.empty()) labels[std::string(label)] = value;
+  };
+  for (const std::string_view label : {kRegionLabel, kZoneLabel, kSubzoneLabel}) {
+    const size_t end = locality.find('/');
+    set(label, locality.substr(0, end));
+    if (end == std::string_view::npos) break;
+    locality.remove_prefix(end + 1);
+  }
+  set(kClusterLabel, cluster.str());
+  set(kHostnameLabel, node);
+  set(kNetworkLabel, network.str());
 }
 
 bool SelectorMatches(const Labels& selector, const Labels& labels) {
