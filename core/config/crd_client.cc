@@ -28,6 +28,10 @@ pilot::ConfigKind ConfigKindOf(Kind kind) {
 
 CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot::XdsUpdater& updater, Options options)
     : client_(client), host_(host), store_(store), updater_(updater), options_(std::move(options)) {
+  if (options_.workload_entries_only) {
+    Watch(ResourceKindOf(Kind::kWorkloadEntry), static_cast<int>(Kind::kWorkloadEntry), nullptr);
+    return;
+  }
   for (int k = 0; k < kKinds; ++k) {
     const Kind kind = static_cast<Kind>(k);
     Watch(ResourceKindOf(kind), k, nullptr);
@@ -73,6 +77,12 @@ void CrdClient::Start() {
     informer->OnSynced([this] { MaybeSynced(); });
     informer->Start();
   }
+}
+
+void CrdClient::Stop() {
+  alive_ = std::make_shared<char>();
+  for (const auto& informer : informers_) informer->Stop();
+  queue_.clear();
 }
 
 void CrdClient::MaybeSynced() {

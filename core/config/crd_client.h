@@ -22,6 +22,8 @@ class CrdClient {
  public:
   struct Options {
     std::string revision = "default";
+    // Of a remote cluster, where istiod reads nothing else and each WorkloadEntry's registry pushes by itself.
+    bool workload_entries_only = false;
   };
 
   // All references must outlive it. Handlers that ask for pushes are added to the store here: every kind but
@@ -30,6 +32,8 @@ class CrdClient {
   ~CrdClient();
 
   void Start();
+  // Informers stop, what waits is dropped; the store keeps what it has.
+  void Stop();
   // Everything that was there at the start is in the store and handlers have heard of it.
   bool HasSynced() const { return synced_; }
   // Runs once, when that is so; at once if it is.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/host.h"
-#include "core/config/config_source.h"
+#include "core/config/crd_client.h"
 #include "core/registry/aggregate.h"
 #include "core/registry/kube_controller.h"
 #include "core/registry/network_manager.h"
@@ -76,10 +76,11 @@ class Registries final : public ClusterHandler {
   // What is read from a remote cluster beside its Kubernetes registry.
   struct RemoteWorkloads {
     config::ConfigStore store;
-    config::ConfigSource source;
+    config::CrdClient source;
     ServiceEntryController controller;
     RemoteWorkloads(kube::Client& client, Host& host, XdsUpdater& updater, ServiceEntryController::Options options)
-        : source(client, host, store, {config::Kind::kWorkloadEntry}), controller(store, updater, std::move(options)) {}
+        : source(client, host, store, updater, {.workload_entries_only = true}),
+          controller(store, updater, std::move(options)) {}
   };
 
   KubeController& AddController(const ClusterId& id, kube::Client& client, bool config_cluster);

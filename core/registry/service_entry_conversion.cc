@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/base/cidr.h"
+#include "core/base/ip.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -31,9 +31,9 @@ Resolution ConvertResolution(config::ServiceEntry::Resolution resolution) {
 // An IP or prefix as listeners and routes take it: a prefix of one address is that address.
 std::string UsableAddress(const std::string& address) {
   if (IsIpAddress(address)) return address;
-  const std::optional<Cidr> cidr = ParseCidr(address);
-  if (!cidr) return {};
-  return cidr->length == 128 ? address.substr(0, address.find('/')) : address;
+  const absl::StatusOr<IpPrefix> prefix = IpPrefix::Parse(address);
+  if (!prefix.ok()) return {};
+  return prefix->length == (prefix->ip.is_v4() ? 32 : 128) ? prefix->ip.ToString() : address;
 }
 
 uint32_t FallbackPort(const config::PortSpec& port) { return port.target_port > 0 ? port.target_port : port.number; }
