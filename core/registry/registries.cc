@@ -10,8 +10,7 @@ Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factor
       host_(host),
       updater_(updater),
       options_(std::move(options)),
-      service_entries_(configs, updater,
-                       {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain}) {
+      service_entries_(configs, updater, {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain}) {
   aggregate_.Add(service_entries_);
   networks_ = std::make_unique<NetworkManager>(
       host_, updater_, options_.resolver, [this] { return aggregate_.Gateways(); }, options_.networks);
@@ -77,8 +76,8 @@ KubeController& Registries::AddController(const ClusterId& id, kube::Client& cli
   return added;
 }
 
-// Pods may be selected by ServiceEntries; WorkloadEntries by Services of their own cluster, and those of remote clusters
-// by ServiceEntries too (istiod: Multicluster.initializeCluster).
+// Pods may be selected by ServiceEntries; WorkloadEntries by Services of their own cluster, and those of remote
+// clusters by ServiceEntries too (istiod: Multicluster.initializeCluster).
 void Registries::ConnectWorkloads(KubeController& controller, kube::Client& client, bool config_cluster) {
   controller.AddWorkloadHandler(
       [this](const WorkloadInstance& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
@@ -95,9 +94,8 @@ void Registries::ConnectWorkloads(KubeController& controller, kube::Client& clie
   };
   auto workloads = std::make_unique<RemoteWorkloads>(client, host_, updater_, std::move(options));
   workloads->controller.AddWorkloadHandler(tell_services);
-  workloads->controller.AddWorkloadHandler([this](const WorkloadInstance& workload, Event event) {
-    service_entries_.OnWorkloadInstance(workload, event);
-  });
+  workloads->controller.AddWorkloadHandler(
+      [this](const WorkloadInstance& workload, Event event) { service_entries_.OnWorkloadInstance(workload, event); });
   aggregate_.Add(workloads->controller);
   remote_workloads_[controller.cluster()] = std::move(workloads);
 }

@@ -62,9 +62,7 @@ ServicesDiff Diff(const std::vector<ServiceRef>& old, const std::vector<ServiceR
   return out;
 }
 
-ConfigKey KeyOf(const Service& service) {
-  return {ConfigKind::kServiceEntry, service.hostname, service.attributes.ns};
-}
+ConfigKey KeyOf(const Service& service) { return {ConfigKind::kServiceEntry, service.hostname, service.attributes.ns}; }
 
 void AddKeys(const InstanceList& instances, std::set<HostKey>& keys) {
   for (const InstanceRef& instance : instances) keys.insert(HostKeyOf(*instance->service));
@@ -77,16 +75,16 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
       options_(std::move(options)),
       shard_{options_.cluster, Provider::kExternal},
       converter_{options_.cluster, options_.trust_domain, options_.network} {
-  store.AddHandler(config::Kind::kWorkloadEntry, [this](config::ConfigEvent event, const config::AnyConfigRef* old,
-                                                        const config::AnyConfigRef& now) {
-    OnWorkloadEntry(old == nullptr ? nullptr : &std::get<config::WorkloadEntryRef>(*old),
-                    std::get<config::WorkloadEntryRef>(now), ToEvent(event));
-  });
+  store.AddHandler(config::Kind::kWorkloadEntry,
+                   [this](config::ConfigEvent event, const config::AnyConfigRef* old, const config::AnyConfigRef& now) {
+                     OnWorkloadEntry(old == nullptr ? nullptr : &std::get<config::WorkloadEntryRef>(*old),
+                                     std::get<config::WorkloadEntryRef>(now), ToEvent(event));
+                   });
   if (options_.workload_entries_only) return;
-  store.AddHandler(config::Kind::kServiceEntry, [this](config::ConfigEvent event, const config::AnyConfigRef*,
-                                                       const config::AnyConfigRef& now) {
-    OnServiceEntry(std::get<config::ServiceEntryRef>(now), ToEvent(event));
-  });
+  store.AddHandler(config::Kind::kServiceEntry,
+                   [this](config::ConfigEvent event, const config::AnyConfigRef*, const config::AnyConfigRef& now) {
+                     OnServiceEntry(std::get<config::ServiceEntryRef>(now), ToEvent(event));
+                   });
 }
 
 // --- Services ---
@@ -179,7 +177,7 @@ InstancesBySource ServiceEntryController::BuildInstances(const config::TypedConf
     if (!SelectorMatches(*entry.spec.workload_selector, workload.endpoint.p().labels)) continue;
     if (workload.dns_service_entry_only && !IsDns(entry.spec)) continue;
     const auto kind = workload.kind == WorkloadInstance::Kind::kPod ? InstanceSource::Kind::kPod
-                                                                     : InstanceSource::Kind::kWorkloadEntry;
+                                                                    : InstanceSource::Kind::kWorkloadEntry;
     out[{kind, workload.name, workload.ns}] = InstancesOnWorkload(workload, services, entry.spec);
   }
   return out;
@@ -268,8 +266,7 @@ void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry
   keys.clear();
   for (const auto* list : {&diff.added, &diff.updated, &diff.unchanged}) {
     for (const ServiceRef& service : *list) {
-      const bool dns =
-          service->resolution == Resolution::kDnsLb || service->resolution == Resolution::kDnsRoundRobinLb;
+      const bool dns = service->resolution == Resolution::kDnsLb || service->resolution == Resolution::kDnsRoundRobinLb;
       if (!dns) keys.insert({service->hostname, entry->meta.ns});
     }
   }

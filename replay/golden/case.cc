@@ -165,14 +165,8 @@ std::string ProxySpec::NodeId() const {
 }
 
 json ProxySpec::NodeMetadata() const {
-  json out = {{"CLUSTER_ID", cluster},
-              {"NAMESPACE", ns},
-              {"ISTIO_VERSION", "1.18.2"},
-              {"MESH_ID", "mesh1"},
-              {"NAME", name},
-              {"INSTANCE_IPS", ip},
-              {"SERVICE_ACCOUNT", service_account},
-              {"NODE_NAME", node},
+  json out = {{"CLUSTER_ID", cluster}, {"NAMESPACE", ns},    {"ISTIO_VERSION", "1.18.2"},          {"MESH_ID", "mesh1"},
+              {"NAME", name},          {"INSTANCE_IPS", ip}, {"SERVICE_ACCOUNT", service_account}, {"NODE_NAME", node},
               {"LABELS", labels}};
   if (!network.empty()) out["NETWORK"] = network;
   for (const auto& [key, value] : metadata.items()) out[key] = value;

@@ -78,9 +78,8 @@ class CaseClient final : public kube::Client {
               absl::AnyInvocable<void(absl::Status)> done) override {
     json body = {{"apiVersion", kind.ApiVersion()}, {"kind", kind.kind}, {"metadata", {{"name", name.name}}}};
     if (!name.ns.empty()) body["metadata"]["namespace"] = name.ns;
-    server_.host_.Post([&server = server_, body = std::move(body), done = std::move(done)]() mutable {
-      done(server.Delete(body));
-    });
+    server_.host_.Post(
+        [&server = server_, body = std::move(body), done = std::move(done)]() mutable { done(server.Delete(body)); });
   }
 
  private:

@@ -91,8 +91,8 @@ class Comparison {
 
   void Add(const std::string& path, const json* expected, const json* actual) {
     if (out_.size() >= limit_) return;
-    out_.push_back(
-        {path, expected == nullptr ? std::string() : expected->dump(), actual == nullptr ? std::string() : actual->dump()});
+    out_.push_back({path, expected == nullptr ? std::string() : expected->dump(),
+                    actual == nullptr ? std::string() : actual->dump()});
   }
 
   const size_t limit_;

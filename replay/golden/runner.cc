@@ -1,0 +1,207 @@
+#include "replay/golden/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/status.h"
+#include "replay/golden/case.h"
+#include "replay/golden/case_istiod.h"
+#include "replay/golden/expectations.h"
+#include "replay/golden/views.h"
+
+namespace wavetank::golden {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds", "eds", "lds", "rds"};
+
+// As the recordings are written: sorted keys, one space of indent.
+std::string Pretty(const json& value) { return value.dump(1) + "\n"; }
+
+// What istiod holds now, asked for file by file.
+class Actual {
+ public:
+  explicit Actual(CaseIstiod& istiod) : istiod_(istiod) {}
+
+  absl::StatusOr<json> Of(const ExpectedFile& file) {
+    if (file.kind == "gateways") return GatewaysView(*istiod_.registries().networks().Gateways());
+    if (file.kind == "services") {
+      return ServicesView(istiod_.registries().aggregate(),
+                          [this](const pilot::Service& service) { return istiod_.IsClusterLocal(service); });
+    }
+    if (file.kind == "shards") return ShardsView(istiod_.endpoints());
+    return absl::UnimplementedError(fmt::format("{}: not generated yet", file.kind));
+  }
+
+ private:
+  CaseIstiod& istiod_;
+};
+
+FileResult CompareFile(const ExpectedFile& file, size_t step, const json& expected, const json& actual,
+                       const RunOptions& options) {
+  FileResult out;
+  out.step = step;
+  out.proxy = file.proxy;
+  out.kind = file.kind;
+  out.equal = expected == actual;
+  if (out.equal) return out;
+  out.differences = Compare(expected, actual, options.max_differences);
+  if (options.unified_diff) {
+    const std::string name =
+        fmt::format("{:02}/{}{}{}.json", step, file.proxy, file.proxy.empty() ? "" : "/", file.kind);
+    out.unified_diff = UnifiedDiff(Pretty(expected), Pretty(actual), "recorded " + name, "wavetank " + name);
+  }
+  return out;
+}
+
+std::string Shorten(std::string text) {
+  constexpr size_t kMost = 300;
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  return text + "...";
+}
+
+}  // namespace
+
+bool CaseResult::AllEqual() const {
+  return status.ok() && std::all_of(files.begin(), files.end(), [](const FileResult& f) { return f.equal; });
+}
+
+CaseResult RunCase(const std::string& directory, const RunOptions& options) {
+  CaseResult out;
+  out.name = directory;
+  absl::StatusOr<Case> loaded = LoadCase(directory);
+  if (!loaded.ok()) {
+    out.status = loaded.status();
+    return out;
+  }
+  const Case& spec = *loaded;
+  out.name = spec.name;
+  absl::StatusOr<Expectations> expected = Expectations::Load(directory, spec.steps.size());
+  if (!expected.ok()) {
+    out.status = expected.status();
+    return out;
+  }
+  IstiodSettings settings;
+  settings.profile = options.profile;
+  CaseIstiod istiod(spec, settings);
+  for (size_t step = 0; step <= spec.steps.size(); ++step) {
+    if (step > 0) {
+      if (absl::Status status = istiod.Step(step - 1); !status.ok()) {
+        out.status = absl::Status(status.code(), fmt::format("step {:02}: {}", step, Message(status)));
+        return out;
+      }
+    }
+    Actual actual(istiod);
+    for (const ExpectedFile& file : expected->ForStep(step)) {
+      if (!options.kinds.empty() && !options.kinds.contains(file.kind)) continue;
+      absl::StatusOr<std::string> text = ReadFile(file.path);
+      const json recorded = text.ok() ? json::parse(*text, nullptr, false) : json();
+      if (!text.ok() || recorded.is_discarded()) {
+        out.status = text.ok() ? absl::InvalidArgumentError(file.path + ": not valid JSON") : text.status();
+        return out;
+      }
+      absl::StatusOr<json> value = actual.Of(file);
+      if (!value.ok()) {
+        FileResult result{step, file.proxy, file.kind, false, {}, {}};
+        result.differences.push_back({"", "", std::string(Message(value.status()))});
+        out.files.push_back(std::move(result));
+        continue;
+      }
+      out.files.push_back(CompareFile(file, step, recorded, *value, options));
+    }
+  }
+  return out;
+}
+
+std::map<std::string, Tally> TallyByKind(const std::vector<CaseResult>& results) {
+  std::map<std::string, Tally> out;
+  for (const CaseResult& result : results) {
+    std::map<std::string, bool> all_equal;
+    for (const FileResult& file : result.files) {
+      Tally& tally = out[file.kind];
+      ++tally.compared;
+      tally.equal += file.equal;
+      const auto it = all_equal.try_emplace(file.kind, true).first;
+      it->second = it->second && file.equal;
+    }
+    for (const auto& [kind, equal] : all_equal) {
+      ++out[kind].cases;
+      out[kind].cases_equal += equal;
+    }
+  }
+  return out;
+}
+
+std::string TallyTable(const std::vector<CaseResult>& results) {
+  std::map<std::string, Tally> tallies = TallyByKind(results);
+  std::string out =
+      fmt::format("{:<10} {:>8} {:>8} {:>10}   {:>6} {:>6}\n", "KIND", "FILES", "EQUAL", "DIFFERENT", "CASES", "EQUAL");
+  const auto line = [&](const std::string& kind, const Tally& t) {
+    out += fmt::format("{:<10} {:>8} {:>8} {:>10}   {:>6} {:>6}\n", kind, t.compared, t.equal, t.compared - t.equal,
+                       t.cases, t.cases_equal);
+  };
+  for (const char* kind : kKinds) {
+    if (tallies.contains(kind)) line(kind, tallies[kind]);
+  }
+  for (const auto& [kind, tally] : tallies) {
+    if (std::find(std::begin(kKinds), std::end(kKinds), kind) == std::end(kKinds)) line(kind, tally);
+  }
+  Tally all;
+  for (const CaseResult& result : results) {
+    ++all.cases;
+    all.cases_equal += result.AllEqual();
+    for (const FileResult& file : result.files) {
+      ++all.compared;
+      all.equal += file.equal;
+    }
+  }
+  line("all", all);
+  return out;
+}
+
+std::string DifferencesText(const CaseResult& result) {
+  std::string out;
+  if (!result.status.ok()) out += fmt::format("{}: {}\n", result.name, Message(result.status));
+  for (const FileResult& file : result.files) {
+    if (file.equal) continue;
+    out += fmt::format("{} step {:02} {}{}{}\n", result.name, file.step, file.proxy, file.proxy.empty() ? "" : " ",
+                       file.kind);
+    for (const Difference& difference : file.differences) {
+      out += fmt::format("  {}\n    recorded {}\n    wavetank {}\n", difference.path,
+                         difference.expected.empty() ? "(absent)" : Shorten(difference.expected),
+                         difference.actual.empty() ? "(absent)" : Shorten(difference.actual));
+    }
+    out += file.unified_diff;
+  }
+  return out;
+}
+
+json ToJson(const std::vector<CaseResult>& results) {
+  json cases = json::array();
+  for (const CaseResult& result : results) {
+    json files = json::array();
+    for (const FileResult& file : result.files) {
+      json entry = {{"step", file.step}, {"kind", file.kind}, {"equal", file.equal}};
+      if (!file.proxy.empty()) entry["proxy"] = file.proxy;
+      for (const Difference& difference : file.differences) {
+        entry["differences"].push_back(
+            {{"path", difference.path}, {"recorded", difference.expected}, {"wavetank", difference.actual}});
+      }
+      files.push_back(std::move(entry));
+    }
+    json entry = {{"case", result.name}, {"equal", result.AllEqual()}, {"files", std::move(files)}};
+    if (!result.status.ok()) entry["error"] = Message(result.status);
+    cases.push_back(std::move(entry));
+  }
+  json kinds = json::object();
+  for (const auto& [kind, tally] : TallyByKind(results)) {
+    kinds[kind] = {{"compared", tally.compared}, {"equal", tally.equal}, {"different", tally.compared - tally.equal}};
+  }
+  return {{"cases", std::move(cases)}, {"kinds", std::move(kinds)}};
+}
+
+}  // namespace wavetank::golden

@@ -1,0 +1,19 @@
+// What istiod knows beside what proxies get: gateways, services and endpoint shards, as golden/FORMAT.md writes them.
+#pragma once
+
+#include <functional>
+
+#include "core/model/endpoint_index.h"
+#include "core/model/network_manager.h"
+#include "core/model/service.h"
+#include "core/registry/aggregate.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::golden {
+
+nlohmann::json GatewaysView(const pilot::NetworkGateways& gateways);
+nlohmann::json ServicesView(const pilot::Aggregate& registries,
+                            const std::function<bool(const pilot::Service&)>& is_cluster_local);
+nlohmann::json ShardsView(const pilot::EndpointIndex& index);
+
+}  // namespace wavetank::golden
