@@ -42,13 +42,11 @@ bool Registries::Idle() const {
 
 KubeController* Registries::Find(const ClusterId& cluster) {
   const auto it = controllers_.find(cluster);
-  return it == controllers_.end() ? nullptr : it->second.get();
+  return it == controllers_.end() ? nullptr : it->second;
 }
 
 void Registries::OnMeshNetworksChanged() {
-  for (const auto& [id, controller] : controllers_) {
-    if (!controller->stopped()) controller->OnMeshNetworksChanged();
-  }
+  for (const auto& controller : all_controllers_) controller->OnMeshNetworksChanged();
   networks_->Reload();
 }
 
@@ -69,7 +67,8 @@ KubeController& Registries::AddController(const ClusterId& id, kube::Client& cli
     if (on_service) on_service(id, old, now, event);
   };
   KubeController& added = *controller;
-  controllers_[id] = std::move(controller);
+  controllers_[id] = &added;
+  all_controllers_.push_back(std::move(controller));
   ConnectWorkloads(added, client, config_cluster);
   if (on_controller) on_controller(added, config_cluster);
   aggregate_.Add(added);
@@ -110,6 +109,7 @@ void Registries::RemoveController(const ClusterId& id) {
   aggregate_.Remove(*it->second);
   if (const auto workloads = remote_workloads_.find(id); workloads != remote_workloads_.end()) {
     aggregate_.Remove(workloads->second->controller);
+    workloads->second->source.Stop();
     remote_workloads_.erase(workloads);
   }
   updater_.RemoveShard({id, Provider::kKubernetes});

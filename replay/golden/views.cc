@@ -30,7 +30,10 @@ std::string_view ResolutionName(pilot::Resolution resolution) {
 
 json AddressesView(const pilot::AddressMap& addresses) {
   json out = json::object();
-  for (const auto& [cluster, list] : addresses) out[cluster.str()] = list;
+  for (auto [cluster, list] : addresses) {
+    std::sort(list.begin(), list.end());
+    out[cluster.str()] = std::move(list);
+  }
   return out;
 }
 
@@ -82,7 +85,7 @@ json EndpointView(const pilot::IstioEndpoint& endpoint) {
     if (!value.empty()) out[name] = value;
   };
   if (endpoint.endpoint_port != 0) out["port"] = endpoint.endpoint_port;
-  if (endpoint.lb_weight > 1) out["weight"] = endpoint.lb_weight;
+  if (endpoint.lb_weight != 0) out["weight"] = endpoint.lb_weight;
   if (static_cast<int>(endpoint.health) != 0) out["health"] = static_cast<int>(endpoint.health);
   if (!profile.labels.empty()) out["labels"] = profile.labels;
   text("port_name", profile.service_port_name);
