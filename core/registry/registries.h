@@ -94,8 +94,8 @@ class Registries final : public ClusterHandler {
   Aggregate aggregate_;
   ServiceEntryController service_entries_;
   std::unique_ptr<NetworkManager> networks_;
-  // Every registry ever made, in order. One whose cluster has gone still hears of new meshNetworks, as istiod never takes
-  // its handler back, and then puts the endpoints that it remembers into the index again.
+  // Every registry ever made, in order. One whose cluster has gone still hears of new meshNetworks, as istiod never
+  // takes its handler back, and then puts the endpoints that it remembers into the index again.
   std::vector<std::unique_ptr<KubeController>> all_controllers_;
   std::map<ClusterId, KubeController*> controllers_;
   std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
