@@ -1,0 +1,156 @@
+// Endpoint generation: the workloads of istiod's own benchmarks (golden/BENCH.md describes them and gives istiod's
+// figures). Uncached unless the name says otherwise; one resource is encoded per service, as it goes to the wire.
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "benchmark/benchmark.h"
+#include "core/gen/eds.h"
+#include "core/xds/cache.h"
+#include "tests/core/gen/gen_world.h"
+
+namespace {
+
+size_t allocations = 0;
+
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace wavetank::pilot {
+namespace {
+
+std::string Ip(const char* prefix, int n) {
+  return std::string(prefix) + "." + std::to_string(n / 65536) + "." + std::to_string(n / 256 % 256) + "." +
+         std::to_string(n % 256);
+}
+
+std::vector<std::string> ClusterNames(int services) {
+  std::vector<std::string> out;
+  for (int s = 0; s < services; ++s) out.push_back("outbound|80||" + GenWorld::Host("svc-" + std::to_string(s)));
+  return out;
+}
+
+void Measure(benchmark::State& state, const PushContextRef& push, const Proxy& proxy, int services, int64_t endpoints) {
+  WatchedResource watched;
+  watched.resource_names = ClusterNames(services);
+  const PushRequest request = GenWorld::Request(push);
+  const auto generator = MakeEdsGenerator({});
+  int64_t bytes = 0;
+  const size_t before = allocations;
+  for (auto _ : state) {
+    const GeneratedResources out = generator->Generate(proxy, watched, request);
+    for (const Resource& r : out.resources) bytes += static_cast<int64_t>(r.bytes->size());
+  }
+  const auto runs = static_cast<double>(state.iterations());
+  state.SetItemsProcessed(state.iterations() * endpoints);
+  state.SetBytesProcessed(bytes);
+  state.counters["allocs/endpoint"] = static_cast<double>(allocations - before) / runs / static_cast<double>(endpoints);
+}
+
+// BenchmarkEndpointGeneration E/S: endpoints on four networks, each with a gateway; the proxy has no network.
+void EndpointGeneration(benchmark::State& state) {
+  const int endpoints = static_cast<int>(state.range(0)), services = static_cast<int>(state.range(1));
+  GenWorld world;
+  for (int n = 0; n < 4; ++n)
+    world.gateways.push_back({NetworkId("network-" + std::to_string(n)), ClusterId(), Ip("35.0", n), 15443});
+  std::vector<std::shared_ptr<const EndpointProfile>> profiles;
+  for (int n = 0; n < 4; ++n) {
+    EndpointProfile p = GenWorld::Workload(std::to_string(n));
+    p.labels.clear();
+    p.tls_mode = kDisabledTlsMode;
+    p.network = NetworkId("network-" + std::to_string(n));
+    profiles.push_back(std::make_shared<const EndpointProfile>(p));
+  }
+  for (int s = 0; s < services; ++s) {
+    const std::string name = "svc-" + std::to_string(s);
+    world.AddService(name);
+    EndpointList list;
+    for (int e = 0; e < endpoints; ++e) {
+      list.push_back({Ip("111", e), 80, 0, HealthStatus::kUnknown, profiles[static_cast<size_t>(e % 4)]});
+    }
+    world.SetEndpoints("c1", name, std::move(list));
+  }
+  const PushContextRef push = world.Push();
+  Proxy proxy = GenWorld::Connect(*push, "c1");
+  proxy.metadata.network = NetworkId();
+  Measure(state, push, proxy, services, int64_t{endpoints} * services);
+}
+BENCHMARK(EndpointGeneration)->Args({1, 100})->Args({10, 10})->Args({100, 10})->Args({1000, 1});
+
+// Five clusters on five networks with three gateways each; `endpoints` spread over `services`.
+void FillFiveNetworks(GenWorld& world, int services, int endpoints_per_service) {
+  for (int c = 0; c < 5; ++c) {
+    for (int g = 1; g <= 3; ++g) {
+      world.AddGateway("cluster-" + std::to_string(c), "203.0." + std::to_string(c) + "." + std::to_string(g));
+    }
+  }
+  for (int s = 0; s < services; ++s) world.AddService("svc-" + std::to_string(s));
+  for (int c = 0; c < 5; ++c) {
+    const std::string cluster = "cluster-" + std::to_string(c);
+    std::shared_ptr<const EndpointProfile> versions[2];
+    for (int v = 0; v < 2; ++v) {
+      EndpointProfile p = GenWorld::Workload(cluster, "region-" + std::to_string(c) + "/zone-" + std::to_string(c));
+      p.labels = {{"app", "svc"},
+                  {"version", v == 0 ? "v1" : "v2"},
+                  {"security.istio.io/tlsMode", "istio"},
+                  {"topology.istio.io/cluster", cluster},
+                  {"topology.istio.io/network", p.network.str()}};
+      versions[v] = std::make_shared<const EndpointProfile>(std::move(p));
+    }
+    for (int s = 0; s < services; ++s) {
+      EndpointList list;
+      for (int e = 0; e < endpoints_per_service / 5; ++e) {
+        list.push_back({Ip("10", s * 1000 + e), 8080, 0, HealthStatus::kHealthy, versions[e % 2]});
+      }
+      world.SetEndpoints(cluster, "svc-" + std::to_string(s), std::move(list));
+    }
+  }
+}
+
+Proxy ConnectFrom(const PushContext& push, int c) {
+  Proxy proxy = GenWorld::Connect(push, "cluster-" + std::to_string(c));
+  proxy.locality = {"region-" + std::to_string(c), "zone-" + std::to_string(c), ""};
+  return proxy;
+}
+
+// BenchmarkSplitHorizonEDS: one assignment of N endpoints.
+void SplitHorizonEds(benchmark::State& state) {
+  const int endpoints = static_cast<int>(state.range(0));
+  GenWorld world;
+  FillFiveNetworks(world, 1, endpoints);
+  const PushContextRef push = world.Push();
+  Measure(state, push, ConnectFrom(*push, 0), 1, endpoints);
+}
+BENCHMARK(SplitHorizonEds)->Arg(1000)->Arg(10000)->Arg(100000)->Unit(benchmark::kMillisecond);
+
+// The generators' part of BenchmarkFullPush: 100 proxies, 100 services of 100 endpoints; the cache is cleared by the
+// push, so that the first proxy of each cluster fills it.
+void FullPush(benchmark::State& state) {
+  constexpr int kProxies = 100, kServices = 100, kEndpoints = 100;
+  GenWorld world;
+  FillFiveNetworks(world, kServices, kEndpoints);
+  const PushContextRef push = world.Push();
+  std::vector<Proxy> proxies;
+  for (int p = 0; p < kProxies; ++p) proxies.push_back(ConnectFrom(*push, p % 5));
+  WatchedResource watched;
+  watched.resource_names = ClusterNames(kServices);
+  const PushRequest request = GenWorld::Request(push);
+  for (auto _ : state) {
+    XdsCache cache(state.range(0) != 0);
+    const auto generator = MakeEdsGenerator({&cache});
+    for (const Proxy& proxy : proxies) benchmark::DoNotOptimize(generator->Generate(proxy, watched, request));
+  }
+}
+BENCHMARK(FullPush)->ArgName("cache")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace wavetank::pilot

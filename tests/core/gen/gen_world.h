@@ -1,0 +1,151 @@
+// A small mesh for generators' tests: services, endpoints, configuration and gateways as the test says, and a real push
+// context over them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/mesh_config.h"
+#include "core/config/store.h"
+#include "core/model/endpoint_index.h"
+#include "core/model/push_context.h"
+#include "core/profile/profile.h"
+#include "core/registry/network_manager.h"
+
+namespace wavetank::pilot {
+
+class FakeDiscovery final : public ServiceDiscovery {
+ public:
+  std::vector<ServiceRef> Services() const override { return services; }
+  ServiceRef GetService(std::string_view hostname) const override {
+    for (const ServiceRef& service : services) {
+      if (service->hostname == hostname) return service;
+    }
+    return nullptr;
+  }
+  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override {
+    std::vector<ServiceInstance> out;
+    for (const ServiceInstance& i : instances) {
+      if (i.service->hostname == service.hostname && i.service_port.port == port) out.push_back(i);
+    }
+    return out;
+  }
+  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return {}; }
+  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return std::nullopt; }
+
+  std::vector<ServiceRef> services;
+  std::vector<ServiceInstance> instances;
+};
+
+struct GenWorld {
+  config::ConfigStore configs;
+  EndpointIndex endpoints;
+  FakeDiscovery discovery;
+  config::MeshConfig mesh = *config::DefaultMeshConfig();
+  Profile profile;
+  std::vector<NetworkGateway> gateways;
+
+  static std::string Host(const std::string& name, const std::string& ns = "shop") {
+    return name + "." + ns + ".svc.cluster.local";
+  }
+
+  std::shared_ptr<Service> AddService(const std::string& name, const std::string& ns = "shop",
+                                      Port port = {"http", 80, Protocol::kHttp}) {
+    auto service = std::make_shared<Service>();
+    service->hostname = Host(name, ns);
+    service->ports = {std::move(port)};
+    service->default_address = "240.0.0.1";
+    service->attributes.name = name;
+    service->attributes.ns = ns;
+    discovery.services.push_back(service);
+    return service;
+  }
+
+  // A workload in `cluster`, on "network-<cluster>".
+  static EndpointProfile Workload(const std::string& cluster, const std::string& locality = "") {
+    EndpointProfile p;
+    p.labels = {{"app", "web"}};
+    p.service_port_name = "http";
+    p.service_account = "spiffe://cluster.local/ns/shop/sa/web";
+    p.network = NetworkId("network-" + cluster);
+    p.locality = {locality, ClusterId(cluster)};
+    p.tls_mode = kMutualTlsMode;
+    p.ns = "shop";
+    p.workload_name = "web";
+    return p;
+  }
+
+  static IstioEndpoint Endpoint(const std::string& address, EndpointProfile profile, uint32_t weight = 0) {
+    return {address, 8080, weight, HealthStatus::kHealthy, std::make_shared<const EndpointProfile>(std::move(profile))};
+  }
+
+  void SetEndpoints(const std::string& cluster, const std::string& name, EndpointList list,
+                    const std::string& ns = "shop") {
+    endpoints.UpdateServiceEndpoints({ClusterId(cluster), Provider::kKubernetes}, Host(name, ns), ns, std::move(list));
+  }
+
+  void AddGateway(const std::string& cluster, const std::string& address, uint32_t port = 15443) {
+    gateways.push_back({NetworkId("network-" + cluster), ClusterId(cluster), address, port});
+  }
+
+  void AddRule(const std::string& name, config::DestinationRule spec, const std::string& ns = "shop") {
+    auto rule = std::make_shared<config::TypedConfig<config::DestinationRule>>();
+    rule->meta.kind = config::Kind::kDestinationRule;
+    rule->meta.name = name;
+    rule->meta.ns = ns;
+    rule->spec = std::move(spec);
+    configs.Put(config::DestinationRuleRef(std::move(rule)));
+  }
+
+  void AddPeerAuthentication(config::PeerAuthentication spec, const std::string& ns = "shop") {
+    auto policy = std::make_shared<config::TypedConfig<config::PeerAuthentication>>();
+    policy->meta.kind = config::Kind::kPeerAuthentication;
+    policy->meta.name = "default";
+    policy->meta.ns = ns;
+    policy->spec = std::move(spec);
+    configs.Put(config::PeerAuthenticationRef(std::move(policy)));
+  }
+
+  PushContextRef Push() {
+    Environment env;
+    env.discovery = &discovery;
+    env.configs = &configs;
+    env.endpoints = &endpoints;
+    env.mesh = std::make_shared<const config::MeshConfig>(mesh);
+    env.gateways = MakeNetworkGateways(gateways, !gateways.empty());
+    env.profile = &profile;
+    env.cluster_id = ClusterId("c1");
+    PushRequest request;
+    request.full = true;
+    return PushContext::Create(env, nullptr, request, "1");
+  }
+
+  // On "network-<cluster>", with its scope and gateways of `push`.
+  static Proxy Connect(const PushContext& push, const std::string& cluster, NodeType type = NodeType::kSidecarProxy,
+                       Labels labels = {}) {
+    Proxy proxy;
+    proxy.type = type;
+    proxy.id = "client.shop";
+    proxy.ip_addresses = {"10.0.0.9"};
+    proxy.config_namespace = "shop";
+    proxy.metadata.ns = "shop";
+    proxy.metadata.cluster_id = ClusterId(cluster);
+    proxy.metadata.network = NetworkId("network-" + cluster);
+    proxy.labels = std::move(labels);
+    SetSidecarScope(proxy, push);
+    SetGatewaysForProxy(proxy, push);
+    return proxy;
+  }
+
+  static PushRequest Request(PushContextRef push) {
+    PushRequest request;
+    request.full = true;
+    request.push = std::move(push);
+    request.start = Time(1s);
+    return request;
+  }
+};
+
+}  // namespace wavetank::pilot
