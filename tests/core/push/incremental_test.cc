@@ -68,17 +68,18 @@ std::string Dump(const PushContext& push, const std::vector<ServiceRef>& service
 }
 
 std::string_view SpecOf(Kind kind, int variant) {
-  static constexpr std::string_view kRules[] = {
-      "host: s0\nsubsets: [{name: v1}]", "host: \"*.a.svc.cluster.local\"\nexportTo: [\".\"]",
-      "host: s1.b.svc.cluster.local\nsubsets: [{name: v2}]\nexportTo: [a]",
-      "host: s0\nworkloadSelector: {matchLabels: {app: x}}"};
+  static constexpr std::string_view kRules[] = {"host: s0\nsubsets: [{name: v1}]",
+                                                "host: \"*.a.svc.cluster.local\"\nexportTo: [\".\"]",
+                                                "host: s1.b.svc.cluster.local\nsubsets: [{name: v2}]\nexportTo: [a]",
+                                                "host: s0\nworkloadSelector: {matchLabels: {app: x}}"};
   static constexpr std::string_view kVirtual[] = {
       "hosts: [s0]\nhttp: [{route: [{destination: {host: s1.b.svc.cluster.local}}]}]",
       "hosts: [s1.a.svc.cluster.local]\nexportTo: [\".\"]\nhttp: [{delegate: {name: n1}}]",
       "http: [{route: [{destination: {host: s0}}]}]", "hosts: [\"*\"]\ngateways: [a/gw, mesh]\nexportTo: [b]"};
-  static constexpr std::string_view kSidecars[] = {"egress: [{hosts: [\"./*\"]}]",
-                                                   "workloadSelector: {labels: {app: x}}\negress: [{hosts: [\"*/s0.a.svc.cluster.local\"]}]",
-                                                   "", "egress: [{port: {number: 80, protocol: HTTP}, hosts: [\"*/*\"]}]"};
+  static constexpr std::string_view kSidecars[] = {
+      "egress: [{hosts: [\"./*\"]}]",
+      "workloadSelector: {labels: {app: x}}\negress: [{hosts: [\"*/s0.a.svc.cluster.local\"]}]", "",
+      "egress: [{port: {number: 80, protocol: HTTP}, hosts: [\"*/*\"]}]"};
   static constexpr std::string_view kGateways[] = {
       "selector: {app: x}\nservers: [{port: {number: 80, name: h, protocol: HTTP}, hosts: [a]}]",
       "selector: {app: y}\nservers: [{port: {number: 81, name: h, protocol: HTTP}, hosts: [a]}]",
@@ -104,8 +105,10 @@ class IncrementalTest : public MeshTest {
   // One random change; its key as the push request names it.
   ConfigKey Change(int& time) {
     static constexpr std::pair<Kind, ConfigKind> kKinds[] = {
-        {Kind::kDestinationRule, ConfigKind::kDestinationRule}, {Kind::kVirtualService, ConfigKind::kVirtualService},
-        {Kind::kSidecar, ConfigKind::kSidecar},                 {Kind::kGateway, ConfigKind::kGateway},
+        {Kind::kDestinationRule, ConfigKind::kDestinationRule},
+        {Kind::kVirtualService, ConfigKind::kVirtualService},
+        {Kind::kSidecar, ConfigKind::kSidecar},
+        {Kind::kGateway, ConfigKind::kGateway},
         {Kind::kPeerAuthentication, ConfigKind::kPeerAuthentication}};
     const std::string name = "n" + std::to_string(*rc::gen::inRange(0, 2));
     const std::string ns(kNamespaces[*rc::gen::inRange(0, 3)]);
@@ -116,7 +119,8 @@ class IncrementalTest : public MeshTest {
       });
       static const ExportTo kExports[] = {{}, Private(), To("b"), Nowhere()};
       if (variant < 4) {
-        AddService("s" + name.substr(1), ns, variant == 1 ? std::vector{80, 81} : std::vector{80}, kExports[variant], time++ % 9);
+        AddService("s" + name.substr(1), ns, variant == 1 ? std::vector{80, 81} : std::vector{80}, kExports[variant],
+                   time++ % 9);
       }
       return {ConfigKind::kServiceEntry, "s" + name.substr(1) + "." + ns + ".svc.cluster.local", ns};
     }
@@ -133,8 +137,8 @@ class IncrementalTest : public MeshTest {
 TEST_F(IncrementalTest, EqualsFromScratchAfterAnyChanges) {
   EXPECT_TRUE(rc::check([this] {
     discovery.services.clear();
-    for (const Kind kind : {Kind::kDestinationRule, Kind::kVirtualService, Kind::kSidecar, Kind::kGateway,
-                            Kind::kPeerAuthentication}) {
+    for (const Kind kind :
+         {Kind::kDestinationRule, Kind::kVirtualService, Kind::kSidecar, Kind::kGateway, Kind::kPeerAuthentication}) {
       for (const std::string_view ns : kNamespaces) {
         for (const char* name : {"n0", "n1"}) configs.Delete(kind, name, ns);
       }
