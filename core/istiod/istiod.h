@@ -25,6 +25,10 @@
 #include "core/xds/stream.h"
 #include "nlohmann/json.hpp"
 
+namespace wavetank::config {
+struct MeshConfig;
+}
+
 namespace wavetank::pilot {
 
 class DiscoveryServer;
@@ -48,6 +52,12 @@ struct IstiodOptions {
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
   Duration cacerts_mount_delay = 30s;     // IstiodCaOptions::mount_delay
+  bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
+  bool xds_auth = true;                   // XDS_AUTH
+  bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
+  // Of the injection values of a default installation, which hold as long as there is no ConfigMap
+  // `istio-sidecar-injector`.
+  std::string network, mesh_id;
 };
 
 // What istiod asks of the world around it. All must outlive it.
@@ -80,15 +90,18 @@ class Istiod {
   // Port 15012, IstioCertificateService.
   void CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
                          security::CaServer::Done done);
-  // Port 15017. `path`: "/inject", "/inject/cluster/cluster2/net/network2". `review` is an AdmissionReview; so is the
-  // answer.
+  // Port 15017; costs as much as the webhook does. `path`: "/inject", "/inject/cluster/cluster2/net/network2". `review`
+  // is an AdmissionReview; so is the answer.
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
 
   // For TLS on 15012 and 15017; null until the CA is there.
   const security::ServingCertificate* serving_certificate() const;
   const std::string& ca_bundle_pem() const;
 
+  // For debug views (core/istiod/debug.h). Only after Start.
+  const config::MeshConfig& mesh_config() const;
   DiscoveryServer& discovery();
+  const DiscoveryServer& discovery() const;
   Registries& registries();
   const Registries& registries() const;
 

@@ -46,6 +46,7 @@ class Registries final : public ClusterHandler {
   Aggregate& aggregate() { return aggregate_; }
   const Aggregate& aggregate() const { return aggregate_; }
   NetworkManager& networks() { return *networks_; }
+  const NetworkManager& networks() const { return *networks_; }
   const SecretController& secrets() const { return *secrets_; }
   KubeController* Find(const ClusterId& cluster);
   ServiceEntryController& service_entries() { return service_entries_; }

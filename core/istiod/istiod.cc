@@ -1,0 +1,440 @@
+#include "core/istiod/istiod.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/base/status.h"
+#include "core/config/crd_client.h"
+#include "core/config/mesh_watcher.h"
+#include "core/config/store.h"
+#include "core/gen/cds.h"
+#include "core/gen/eds.h"
+#include "core/gen/lds.h"
+#include "core/gen/name_table.h"
+#include "core/gen/rds.h"
+#include "core/inject/injection_webhook.h"
+#include "core/istiod/secret_watcher.h"
+#include "core/istiod/webhook_patcher.h"
+#include "core/registry/registries.h"
+#include "core/security/namespace_controller.h"
+#include "core/xds/discovery_server.h"
+
+namespace wavetank::pilot {
+namespace {
+
+// REVISION of a default installation.
+std::string RevisionOf(const IstiodOptions& options) { return options.revision.empty() ? "default" : options.revision; }
+
+// istiod: getMeshConfigMapName.
+std::string MeshConfigMapName(const IstiodOptions& options) {
+  return options.revision.empty() || options.revision == "default" ? "istio" : "istio-" + options.revision;
+}
+
+DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options) {
+  DiscoveryServer::Options out;
+  out.name = options.name;
+  out.debounce.after = options.debounce_after;
+  out.debounce.max = options.debounce_max;
+  out.push_throttle = options.push_throttle;
+  out.requests_per_second = options.requests_per_second;
+  out.xds_auth = options.xds_auth;
+  out.cache = options.xds_cache;
+  return out;
+}
+
+// "namespace/name" of a reviewed pod; generated names are given after admission.
+std::string PodName(const nlohmann::json& review) {
+  const auto text = [](const nlohmann::json& object, const char* key) {
+    const auto it = object.find(key);
+    return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
+  };
+  if (!review.is_object() || !review.contains("request") || !review["request"].is_object()) return "?";
+  const nlohmann::json& request = review["request"];
+  std::string name = text(request, "name");
+  if (request.contains("object") && request["object"].is_object() && request["object"].contains("metadata") &&
+      request["object"]["metadata"].is_object()) {
+    const nlohmann::json& metadata = request["object"]["metadata"];
+    if (name.empty()) name = text(metadata, "name");
+    if (name.empty()) name = text(metadata, "generateName");
+  }
+  return text(request, "namespace") + "/" + name;
+}
+
+security::IstiodCaOptions CaOptions(const IstiodOptions& options, const std::string& trust_domain) {
+  security::IstiodCaOptions out;
+  out.seed = options.seed;
+  out.cluster = options.cluster_id.str();
+  out.system_namespace = options.system_namespace;
+  out.trust_domain = trust_domain;
+  out.dns_names = security::IstiodDnsNames(options.system_namespace, options.revision, {});
+  out.mount_delay = options.cacerts_mount_delay;
+  return out;
+}
+
+}  // namespace
+
+namespace {
+
+// What a caller who is being authenticated may still need when istiod is gone: a TokenReview takes its time.
+struct SecurityServer {
+  std::unique_ptr<security::IstiodCa> ca;
+  security::AuthenticationManager authentication;
+  std::unique_ptr<security::CaServer> ca_server;
+  bool dead = false;
+};
+
+}  // namespace
+
+struct Istiod::Impl {
+  Impl(IstiodSurroundings s, IstiodOptions o)
+      : surroundings(std::move(s)),
+        options(std::move(o)),
+        host(*surroundings.host),
+        client(*surroundings.config_cluster),
+        webhook(RevisionOf(options)),
+        discovery(
+            host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options)) {
+    webhook.SetConfig(InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id));
+    discovery.SetObserver(surroundings.observer);
+    SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
+    SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
+    SetGenerator(XdsType::kLds, MakeLdsGenerator());
+    SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
+    SetGenerator(XdsType::kNds, MakeNdsGenerator());
+  }
+  ~Impl() {
+    server->dead = true;
+    if (server->ca != nullptr) server->ca->Stop();
+  }
+
+  // What follows one cluster beside its registry.
+  struct ClusterExtras {
+    std::unique_ptr<SecretWatcher> secrets;
+    std::unique_ptr<security::NamespaceController> namespaces;
+    std::unique_ptr<WebhookPatcher> webhooks;
+  };
+
+  void SetGenerator(XdsType type, std::unique_ptr<Generator> generator) {
+    discovery.SetGenerator(type, generator.get());
+    generators.push_back(std::move(generator));
+  }
+  void Start();
+  void StartCa();
+  void StartControllers();
+  void StartInjection();
+  void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
+  void AwaitSync(Duration delay);
+  bool CachesSynced() const;
+  void Fail(const absl::Status& status);
+
+  void OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster);
+  void ServeCluster(const ClusterId& id, kube::Client& cluster);
+  void OnService(const ServiceRef& old, const ServiceRef& now, Event event);
+  Environment CurrentEnvironment();
+  std::string TrustDomain() const { return mesh->mesh()->trust_domain; }
+  bool Idle() const;
+
+  template <class Fn>
+  auto Guard(Fn fn) {
+    return [fn = std::move(fn), guard = std::weak_ptr<char>(alive)](auto&&... args) mutable {
+      if (!guard.expired()) fn(std::forward<decltype(args)>(args)...);
+    };
+  }
+
+  const IstiodSurroundings surroundings;
+  const IstiodOptions options;
+  Host& host;
+  kube::Client& client;
+  absl::AnyInvocable<void(absl::Status)> on_started;
+
+  InjectionWebhook webhook;
+  config::ConfigStore configs;
+  std::vector<std::unique_ptr<Generator>> generators;
+  DiscoveryServer discovery;
+  std::unique_ptr<config::MeshWatcher> mesh;
+  std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
+  std::unique_ptr<config::CrdClient> crds;
+  std::unique_ptr<kube::Informer> injector_config;
+  std::unique_ptr<Registries> registries;
+  std::map<ClusterId, ClusterExtras> extras;
+  uint64_t expected_updates = 0;
+  bool caches_synced = false;
+  std::string no_bundle;
+  std::shared_ptr<char> alive = std::make_shared<char>();
+};
+
+// The order is that of NewServer and Server.Start (istiod: pilot/pkg/bootstrap/server.go): mesh config, CA, then all
+// controllers at once, then the wait for their caches and for the first push context.
+void Istiod::Impl::Start() {
+  config::MeshConfigRef fallback;
+  if (!options.mesh_config.empty()) {
+    absl::StatusOr<config::MeshConfigRef> parsed = config::ApplyMeshConfigDefaults(options.mesh_config);
+    if (!parsed.ok()) return Fail(parsed.status());
+    fallback = *std::move(parsed);
+  }
+  mesh = std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
+                                               std::move(fallback));
+  mesh->OnSynced(Guard([this] { StartCa(); }));
+  mesh->Start();
+}
+
+void Istiod::Impl::StartCa() {
+  if (!options.enable_ca) return StartControllers();
+  server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, TrustDomain()));
+  server->ca->Start(Guard([this](absl::Status status) {
+    if (!status.ok()) return Fail(status);
+    StartControllers();
+  }));
+}
+
+void Istiod::Impl::StartControllers() {
+  // What there is already is no change.
+  mesh->AddMeshHandler([this] {
+    PushRequest request;
+    request.full = true;
+    request.reasons = Reason(TriggerReason::kGlobal);
+    discovery.ConfigUpdate(std::move(request));
+  });
+
+  server->authentication.Add(std::make_unique<security::ClientCertAuthenticator>());
+  server->authentication.Add(std::make_unique<security::KubeJwtAuthenticator>(
+      options.cluster_id.str(), TrustDomain(),
+      [this, guard = std::weak_ptr<char>(alive)](std::string_view cluster) -> kube::TokenReviewer* {
+        if (guard.expired() || !surroundings.token_reviewer) return nullptr;
+        const ClusterId id{std::string(cluster)};
+        if (id != options.cluster_id && registries->Find(id) == nullptr) return nullptr;
+        return surroundings.token_reviewer(cluster);
+      }));
+  if (server->ca != nullptr) {
+    server->ca_server =
+        std::make_unique<security::CaServer>(host, options.name, *server->ca->ca(), server->authentication);
+    server->ca->AddBundleHandler([this] {
+      for (auto& [id, extra] : extras) {
+        if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
+        if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
+      }
+    });
+  }
+
+  crds = std::make_unique<config::CrdClient>(client, host, configs, discovery,
+                                             config::CrdClient::Options{.revision = RevisionOf(options)});
+  Registries::Options registry;
+  registry.config_cluster = options.cluster_id;
+  registry.domain_suffix = options.domain_suffix;
+  registry.system_namespace = options.system_namespace;
+  registry.remote_cluster_timeout = options.remote_cluster_timeout;
+  registry.trust_domain = [this] { return TrustDomain(); };
+  registry.networks = [this] { return mesh->networks(); };
+  registry.resolver = surroundings.resolver;
+  registry.profile = &options.profile;
+  registries = std::make_unique<Registries>(client, *surroundings.remote_clusters, host, discovery, configs,
+                                            std::move(registry));
+  registries->on_service = [this](const ClusterId&, const ServiceRef& old, const ServiceRef& now, Event event) {
+    OnService(old, now, event);
+  };
+  registries->on_cluster_started = [this](const ClusterId& id, kube::Client& cluster, bool config_cluster) {
+    OnClusterStarted(id, cluster, config_cluster);
+  };
+  registries->on_cluster_stopped = [this](const ClusterId& id) { extras.erase(id); };
+  registries->on_cluster_deleted = [this](const ClusterId& id) { extras.erase(id); };
+  mesh->AddNetworksHandler([this] { registries->OnMeshNetworksChanged(); });
+
+  StartInjection();
+  crds->Start();
+  registries->Start();
+  AwaitSync(1ms);
+}
+
+void Istiod::Impl::StartInjection() {
+  webhook.SetMeshConfig(mesh->mesh());
+  mesh->AddMeshHandler([this] { webhook.SetMeshConfig(mesh->mesh()); });
+  injector_config = std::make_unique<kube::Informer>(
+      client, host, kube::kinds::kConfigMap,
+      kube::ListOptions{.ns = options.system_namespace,
+                        .field_selector = "metadata.name=" + InjectorConfigMapName(options.revision)});
+  const auto on = [this](const kube::ObjectRef& object) {
+    if (object->meta.name != InjectorConfigMapName(options.revision)) return;
+    // What cannot be read leaves what was there.
+    if (absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object); read.ok()) {
+      webhook.SetConfig(*std::move(read));
+    }
+  };
+  injector_config->AddHandler({.on_add = on, .on_update = [on](const auto&, const auto& now) { on(now); }});
+  injector_config->Start();
+}
+
+void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {
+  host.Spend(
+      {WorkKind::kInjectPod},
+      Guard([this, path = std::move(path), review = std::move(review), done = std::move(done)]() mutable {
+        if (crds != nullptr) {
+          std::vector<kube::ObjectRef> proxy_configs;
+          for (const auto& [key, object] : crds->Raw(ConfigKind::kProxyConfig)) proxy_configs.push_back(object);
+          webhook.SetProxyConfigs(std::move(proxy_configs));
+        }
+        nlohmann::json answer = webhook.Admit(review, path);
+        const nlohmann::json response = answer.value("response", nlohmann::json::object());
+        const bool allowed = response.value("allowed", false);
+        const std::string_view result = !allowed ? "refused" : response.contains("patch") ? "injected" : "skipped";
+        host.Emit({TraceKind::kPodInjected, host.Intern(options.name), host.Intern(PodName(review)), 0, 0, result});
+        done(std::move(answer));
+      }));
+}
+
+// istiod polls, with growing pauses (pkg/kube/client.go, WaitForCacheSync). Once the caches are there, the push context
+// must have seen every event that led to them.
+void Istiod::Impl::AwaitSync(Duration delay) {
+  if (!caches_synced && CachesSynced()) {
+    caches_synced = true;
+    expected_updates = discovery.inbound_updates();
+    delay = 1ms;
+  }
+  if (caches_synced && discovery.committed_updates() >= expected_updates) {
+    discovery.SetReady();
+    if (on_started) std::exchange(on_started, nullptr)(absl::OkStatus());
+    return;
+  }
+  const Duration next = std::min<Duration>(delay * 2, 100ms);
+  host.RunAfter(next, Guard([this, next] { AwaitSync(next); }));
+}
+
+bool Istiod::Impl::CachesSynced() const {
+  return registries->HasSynced() && crds->HasSynced() &&
+         std::all_of(extras.begin(), extras.end(), [](const auto& e) { return e.second.secrets->HasSynced(); });
+}
+
+void Istiod::Impl::Fail(const absl::Status& status) {
+  host.Post(Guard([this, status] {
+    if (on_started) std::exchange(on_started, nullptr)(status);
+  }));
+}
+
+void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
+  ClusterExtras& extra = extras[id];
+  extra.secrets =
+      std::make_unique<SecretWatcher>(cluster, host, [this](const std::string& name, const std::string& ns) {
+        PushRequest request;
+        request.configs_updated.insert({ConfigKind::kSecret, name, ns});
+        request.reasons = Reason(TriggerReason::kSecret);
+        discovery.ConfigUpdate(std::move(request));
+      });
+  extra.secrets->Start();
+  if (server->ca == nullptr) return;
+  if (config_cluster) return ServeCluster(id, cluster);
+  if (!options.external) return;
+  // An external istiod serves those clusters that name it. Asked once, as in 1.18.2: an annotation that comes later has
+  // to wait for the cluster's Secret to change.
+  const kube::ListOptions only{.field_selector = "metadata.name=" + options.system_namespace};
+  cluster.List(kube::kinds::kNamespace, only, Guard([this, id, &cluster](absl::StatusOr<kube::ObjectList> found) {
+                 if (!found.ok() || !extras.contains(id)) return;
+                 const KubeController* const controller = registries->Find(id);
+                 if (controller == nullptr || &controller->client() != &cluster) return;
+                 for (const kube::ObjectRef& ns : found->items) {
+                   if (ns->meta.name == options.system_namespace &&
+                       security::ShouldLead(options.cluster_id.str(), id.str(), true, ns.get())) {
+                     ServeCluster(id, cluster);
+                   }
+                 }
+               }));
+}
+
+void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster) {
+  ClusterExtras& extra = extras[id];
+  extra.namespaces = std::make_unique<security::NamespaceController>(host, cluster, id.str(), options.seed,
+                                                                     [this] { return server->ca->ca_bundle_pem(); });
+  extra.namespaces->Start();
+  extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options),
+                                                    [this] { return server->ca->ca_bundle_pem(); });
+  extra.webhooks->Start();
+}
+
+// istiod: initRegistryEventHandlers.
+void Istiod::Impl::OnService(const ServiceRef& old, const ServiceRef& now, Event event) {
+  if (event == Event::kUpdate && old != nullptr && SameService(*old, *now)) return;
+  PushRequest request;
+  request.full = true;
+  request.configs_updated.insert({ConfigKind::kServiceEntry, now->hostname, now->attributes.ns});
+  request.reasons = Reason(TriggerReason::kService);
+  discovery.ConfigUpdate(std::move(request));
+}
+
+Environment Istiod::Impl::CurrentEnvironment() {
+  Environment environment;
+  environment.discovery = &registries->aggregate();
+  environment.configs = &configs;
+  environment.mesh = mesh->mesh();
+  environment.networks = mesh->networks();
+  environment.gateways = registries->networks().Gateways();
+  environment.profile = &options.profile;
+  environment.domain_suffix = options.domain_suffix;
+  environment.system_namespace = options.system_namespace;
+  environment.cluster_id = options.cluster_id;
+  return environment;
+}
+
+bool Istiod::Impl::Idle() const {
+  return discovery.ready() && discovery.Idle() && registries->Idle() && crds->Idle() &&
+         std::all_of(extras.begin(), extras.end(),
+                     [](const auto& e) { return e.second.webhooks == nullptr || e.second.webhooks->Idle(); });
+}
+
+Istiod::Istiod(IstiodSurroundings surroundings, IstiodOptions options)
+    : impl_(std::make_unique<Impl>(std::move(surroundings), std::move(options))) {}
+Istiod::~Istiod() = default;
+
+void Istiod::Start(absl::AnyInvocable<void(absl::Status)> done) {
+  impl_->on_started = std::move(done);
+  impl_->Start();
+}
+
+bool Istiod::Ready() const { return impl_->discovery.ready(); }
+bool Istiod::Idle() const { return impl_->Idle(); }
+
+std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream) {
+  AuthenticatePeer authenticate;
+  if (peer.tls) {
+    authenticate = [server = impl_->server, peer = std::move(peer)](auto done) mutable {
+      server->authentication.Authenticate(
+          std::move(peer), [server, done = std::move(done)](absl::StatusOr<security::Caller> caller) mutable {
+            if (!caller.ok()) return done(caller.status());
+            done(std::move(caller->identities));
+          });
+    };
+  }
+  return impl_->discovery.Connect({.address = std::move(address)}, stream, std::move(authenticate));
+}
+
+void Istiod::CreateCertificate(security::PeerCredentials peer, security::CertificateRequestMessage request,
+                               security::CaServer::Done done) {
+  const std::shared_ptr<SecurityServer>& server = impl_->server;
+  if (server->ca_server == nullptr) {
+    impl_->host.Post([done = std::move(done)]() mutable { done(absl::UnavailableError("istiod is not ready")); });
+    return;
+  }
+  // The answer of an istiod that died meanwhile never arrives.
+  server->ca_server->CreateCertificate(std::move(peer), std::move(request),
+                                       [server, done = std::move(done)](auto chain) mutable {
+                                         if (!server->dead) done(std::move(chain));
+                                       });
+}
+
+const security::ServingCertificate* Istiod::serving_certificate() const {
+  const auto& ca = impl_->server->ca;
+  return ca == nullptr || ca->ca() == nullptr ? nullptr : &ca->serving_certificate();
+}
+const std::string& Istiod::ca_bundle_pem() const {
+  return impl_->server->ca == nullptr ? impl_->no_bundle : impl_->server->ca->ca_bundle_pem();
+}
+
+void Istiod::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {
+  impl_->Admit(std::move(path), std::move(review), std::move(done));
+}
+
+const config::MeshConfig& Istiod::mesh_config() const { return *impl_->mesh->mesh(); }
+DiscoveryServer& Istiod::discovery() { return impl_->discovery; }
+const DiscoveryServer& Istiod::discovery() const { return impl_->discovery; }
+Registries& Istiod::registries() { return *impl_->registries; }
+const Registries& Istiod::registries() const { return *impl_->registries; }
+
+}  // namespace wavetank::pilot
