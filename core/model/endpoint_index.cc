@@ -62,15 +62,16 @@ void EndpointIndex::DeleteServiceShard(const ShardKey& shard, std::string_view h
 
 void EndpointIndex::DeleteShard(const ShardKey& shard) {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const auto& [host, by_ns] : by_host_) {
+  for (const auto& [host, by_ns] : by_host_) {  // order: sorted below
     for (const auto& [ns, entry] : by_ns) all.emplace_back(host, ns);
   }
+  std::sort(all.begin(), all.end());  // versions are given in this order
   for (const auto& [host, ns] : all) DeleteServiceShard(shard, host, ns, false);
 }
 
 std::vector<std::pair<std::string, const EndpointShards*>> EndpointIndex::Sorted() const {
   std::vector<std::pair<std::string, const EndpointShards*>> out;
-  for (const auto& [host, by_ns] : by_host_) {
+  for (const auto& [host, by_ns] : by_host_) {  // order: sorted below
     for (const auto& [ns, entry] : by_ns) out.emplace_back(ns + "/" + host, entry.get());
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -79,7 +80,7 @@ std::vector<std::pair<std::string, const EndpointShards*>> EndpointIndex::Sorted
 
 size_t EndpointIndex::EndpointCount() const {
   size_t count = 0;
-  for (const auto& [host, by_ns] : by_host_) {
+  for (const auto& [host, by_ns] : by_host_) {  // order: a sum
     for (const auto& [ns, entry] : by_ns) {
       for (const auto& [shard, list] : entry->shards) count += list->size();
     }

@@ -49,7 +49,7 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
     if (index == table.by_config.end()) continue;
     const absl::flat_hash_set<std::string> keys = std::move(index->second);
     table.by_config.erase(index);
-    for (const std::string& key : keys) {
+    for (const std::string& key : keys) {  // order: each is erased, whichever comes first
       const auto entry = table.entries.find(key);
       if (entry == table.entries.end()) continue;
       for (const ConfigKey& other : entry->second.dependencies) {

@@ -418,7 +418,7 @@ void ClusterRuntime::RebuildLb() {
 void ClusterRuntime::Retire() {
   retired_ = true;
   std::vector<HostRuntime*> hosts;
-  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());
+  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
   std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
   for (HostRuntime* host : hosts) {
     for (const auto& pool : host->pools) pool->Drain();
@@ -434,7 +434,7 @@ bool ClusterRuntime::idle() const {
 
 void ClusterRuntime::Abort(Envoy::StopKind kind) {
   std::vector<HostRuntime*> hosts;
-  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());
+  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
   for (const auto& host : leaving_) hosts.push_back(host.get());
   std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
   for (HostRuntime* host : hosts) {

@@ -1,0 +1,347 @@
+// The house's own laws (DESIGN.md), read off its sources: who may include whom, what must not be called where
+// determinism holds, and what no file may name.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+namespace wavetank {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct SourceFile {
+  std::string path;  // from the repository's root
+  std::vector<std::string> lines;
+};
+
+std::vector<std::string> ReadLines(const fs::path& path) {
+  std::ifstream in(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+// Sorted by path. Build folders and what git ignores lie outside of `folders`.
+std::vector<SourceFile> Sources(const std::vector<std::string>& folders, const std::set<std::string>& extensions) {
+  std::vector<SourceFile> files;
+  const fs::path root = WAVETANK_SOURCE_DIR;
+  for (const std::string& folder : folders) {
+    if (!fs::exists(root / folder)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      if (!entry.is_regular_file() || !extensions.contains(entry.path().extension().string())) continue;
+      files.push_back({fs::relative(entry.path(), root).string(), ReadLines(entry.path())});
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
+  return files;
+}
+
+const std::vector<SourceFile>& Cpp() {
+  static const std::vector<SourceFile> files =
+      Sources({"core", "fakes", "sim", "replay", "scenarios", "reports", "cli"}, {".h", ".cc"});
+  return files;
+}
+
+std::string At(const SourceFile& file, size_t line) { return file.path + ":" + std::to_string(line + 1); }
+
+// The text between quotes of an include line; "" for any other line.
+std::string Included(const std::string& line) {
+  static constexpr std::string_view kStart = "#include \"";
+  if (line.rfind(kStart, 0) != 0) return "";
+  const size_t end = line.find('"', kStart.size());
+  return end == std::string::npos ? "" : line.substr(kStart.size(), end - kStart.size());
+}
+
+bool Under(const std::string& path, const std::string& folder) { return path.rfind(folder + "/", 0) == 0; }
+
+// The line without its comment and without what stands in string literals.
+std::string Code(const std::string& line) {
+  std::string code;
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (!quoted && line.compare(i, 2, "//") == 0) break;
+    if (line[i] == '\\' && quoted) {
+      ++i;
+      continue;
+    }
+    if (line[i] == '"') quoted = !quoted;
+    if (!quoted || line[i] == '"') code += line[i];
+  }
+  return code;
+}
+
+bool WordChar(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// `pattern` where no identifier goes on to its left.
+bool Names(const std::string& code, const std::string& pattern) {
+  for (size_t at = code.find(pattern); at != std::string::npos; at = code.find(pattern, at + 1)) {
+    if (at == 0 || !WordChar(code[at - 1]) || !WordChar(pattern.front())) return true;
+  }
+  return false;
+}
+
+// What a folder may include beside itself, of the house's own folders. A folder that is not named here may be included
+// by none.
+const std::map<std::string, std::vector<std::string>>& MayInclude() {
+  static const std::map<std::string, std::vector<std::string>> rules = {
+      {"core/base", {}},
+      {"core", {}},
+      {"fakes/kube", {"core/base", "core/kube", "core/x509"}},
+      {"fakes/envoy", {"core/base", "core/x509"}},
+      {"sim", {"core", "fakes"}},
+      {"replay", {"core", "fakes", "sim"}},
+      {"scenarios", {"core", "fakes", "sim", "replay"}},
+      {"reports", {"core", "fakes", "sim", "replay", "scenarios"}},
+      {"cli", {"core", "fakes", "sim", "replay", "scenarios", "reports"}},
+  };
+  return rules;
+}
+
+TEST(Architecture, IncludesPointOneWay) {
+  const std::vector<std::string> house = {"core",    "fakes", "sim",   "replay", "scenarios",
+                                          "reports", "cli",   "tests", "bench"};
+  for (const SourceFile& file : Cpp()) {
+    std::string own;  // the longest rule that fits
+    for (const auto& [folder, allowed] : MayInclude()) {
+      if (Under(file.path, folder) && folder.size() > own.size()) own = folder;
+    }
+    ASSERT_FALSE(own.empty()) << file.path << ": no rule says what this folder may include";
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string header = Included(file.lines[i]);
+      if (std::none_of(house.begin(), house.end(), [&](const auto& folder) { return Under(header, folder); })) continue;
+      const std::vector<std::string>& allowed = MayInclude().at(own);
+      EXPECT_TRUE(Under(header, own) || std::any_of(allowed.begin(), allowed.end(),
+                                                    [&](const auto& folder) { return Under(header, folder); }))
+          << At(file, i) << ": " << own << "/ must not include " << header;
+    }
+  }
+}
+
+TEST(Architecture, EveryIncludedHeaderOfTheHouseExists) {
+  for (const SourceFile& file : Cpp()) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string header = Included(file.lines[i]);
+      if (header.find('/') == std::string::npos || !MayInclude().contains(header.substr(0, header.find('/')))) continue;
+      EXPECT_TRUE(fs::exists(fs::path(WAVETANK_SOURCE_DIR) / header)) << At(file, i) << ": " << header;
+    }
+  }
+}
+
+// fakes/kube is a Kubernetes, and would be one without Istio in the world.
+TEST(Architecture, TheFakeClusterKnowsNoIstio) {
+  for (const SourceFile& file : Cpp()) {
+    if (!Under(file.path, "fakes/kube")) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      std::string lower = file.lines[i].substr(0, file.lines[i].find("//"));
+      std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+      EXPECT_EQ(lower.find("istio"), std::string::npos) << At(file, i) << ": " << file.lines[i];
+    }
+  }
+}
+
+// Nothing that differs between two machines or two runs may be asked where the trace is made.
+TEST(Architecture, NoClockNoChanceNoSurroundingsWhereTheTraceIsMade) {
+  const std::vector<std::string> banned = {
+      "system_clock",  "steady_clock",  "high_resolution_clock",
+      "gettimeofday",  "clock_gettime", "std::time(",
+      "::time(",       "localtime",     "strftime",
+      "mktime",        "std::rand",     "srand(",
+      "drand48",       "random_device", "mt19937",
+      "std::shuffle",  "std::locale",   "setlocale",
+      "std::stod",     "strtod",        "getenv",
+      "std::thread",   "std::async",    "this_thread",
+      "std::mutex",    "getpid",        "gethostname",
+      "std::ifstream", "std::ofstream", "fopen(",
+      "std::hash<",    "absl::Hash",    "std::cout",
+      "std::cerr",     "printf(",       "RAND_bytes",
+      "absl::Now",     "absl::BitGen",  "absl::Uniform",
+      "RandomUUID",
+  };
+  // Where a file must be read, or a word looks like one of these.
+  const std::map<std::string, std::set<std::string>> allowed = {
+      {"fakes/kube/manifest.cc", {"std::ifstream"}},
+      {"fakes/envoy/string_map.h", {"std::hash<"}},  // of a table that is never iterated
+  };
+  for (const SourceFile& file : Cpp()) {
+    if (!Under(file.path, "core") && !Under(file.path, "fakes") && !Under(file.path, "sim")) continue;
+    const auto exceptions = allowed.find(file.path);
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string code = Code(file.lines[i]);
+      for (const std::string& word : banned) {
+        if (exceptions != allowed.end() && exceptions->second.contains(word)) continue;
+        EXPECT_FALSE(Names(code, word)) << At(file, i) << ": " << word << " in: " << file.lines[i];
+      }
+    }
+  }
+}
+
+TEST(Architecture, NoFloatingPointTimeInTheKernel) {
+  for (const SourceFile& file : Cpp()) {
+    if (!Under(file.path, "sim") && !Under(file.path, "core/base")) continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string code = Code(file.lines[i]);
+      if (code.find("ToMillis") != std::string::npos) continue;  // for people to read
+      EXPECT_FALSE(Names(code, "double ") || Names(code, "float "))
+          << At(file, i) << ": state that reaches the trace is counted in integers: " << file.lines[i];
+    }
+  }
+}
+
+// The name that a declaration of an unordered container gives, or "".
+std::string UnorderedName(const std::string& code) {
+  size_t at = std::string::npos;
+  for (const char* type : {"flat_hash_map<", "flat_hash_set<", "node_hash_map<", "node_hash_set<", "unordered_map<",
+                           "unordered_set<", "StringMap<"}) {
+    at = std::min(at, code.find(type));
+  }
+  if (at == std::string::npos) return "";
+  int depth = 0;
+  size_t i = code.find('<', at);
+  for (; i < code.size(); ++i) {
+    if (code[i] == '<') ++depth;
+    if (code[i] == '>' && --depth == 0) break;
+  }
+  if (i >= code.size()) return "";
+  for (++i; i < code.size() && (code[i] == ' ' || code[i] == '&'); ++i) {
+  }
+  size_t end = i;
+  while (end < code.size() && WordChar(code[end])) ++end;
+  // A function that returns one, a parameter, or a nested type: no variable of this file.
+  if (end == i || end >= code.size() || (code[end] != ';' && code[end] != ' ' && code[end] != '=' && code[end] != ','))
+    return "";
+  return code.substr(i, end - i);
+}
+
+// Iterating a hash table gives another order on another build. Where that cannot reach an output (a sum, a set that is
+// sorted afterwards) the line says why: `// order: ...`.
+TEST(Architecture, NoUnorderedContainerIsIteratedWithoutSayingWhy) {
+  std::map<std::string, std::set<std::string>> declared;  // by path without extension
+  const auto stem = [](const std::string& path) { return path.substr(0, path.rfind('.')); };
+  for (const SourceFile& file : Cpp()) {
+    for (const std::string& line : file.lines) {
+      if (const std::string name = UnorderedName(Code(line)); !name.empty()) declared[stem(file.path)].insert(name);
+    }
+  }
+  for (const SourceFile& file : Cpp()) {
+    if (!Under(file.path, "core") && !Under(file.path, "fakes") && !Under(file.path, "sim")) continue;
+    const std::set<std::string>& names = declared[stem(file.path)];
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string code = Code(file.lines[i]);
+      const size_t loop = code.find("for (");
+      const size_t colon = code.find(" : ", loop == std::string::npos ? 0 : loop);
+      if (loop == std::string::npos || colon == std::string::npos) continue;
+      size_t end = colon + 3;
+      std::string last;  // identifier of the range
+      for (; end < code.size() && code[end] != ')' && code[end] != ' '; ++end) {
+        last = WordChar(code[end]) ? last + code[end] : "";
+      }
+      if (end >= code.size() || code[end] != ')' || last.empty() || !names.contains(last)) continue;
+      const bool said = file.lines[i].find("// order:") != std::string::npos ||
+                        (i > 0 && file.lines[i - 1].find("// order:") != std::string::npos);
+      EXPECT_TRUE(said) << At(file, i) << ": iterates the unordered " << last
+                        << "; sort it, or say why its order cannot be seen (`// order: ...`)";
+    }
+  }
+}
+
+TEST(Architecture, NoFileNamesAMachineOrARegistry) {
+  // Spelled in parts, since this file is read too.
+  const std::vector<std::string> banned = {std::string("/ho") + "me/",
+                                           std::string("/wo") + "rk/",
+                                           std::string("/ro") + "ot/",
+                                           std::string("/Us") + "ers/",
+                                           std::string("deb.deb") + "ian.org",
+                                           std::string("py") + "pi.org",
+                                           std::string("files.python") + "hosted",
+                                           std::string("registry.np") + "mjs"};
+  std::vector<SourceFile> files =
+      Sources({"core", "fakes", "sim", "replay", "scenarios", "reports", "cli", "tests", "bench", "docs", "tools",
+               "cmake", ".ci"},
+              {".h", ".cc", ".md", ".txt", ".py", ".yaml", ".json", ".cmake", ".sh", ".js", ".css", ""});
+  for (const char* top :
+       {"CMakeLists.txt", "run", "test", "packages.txt", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
+    files.push_back({top, ReadLines(fs::path(WAVETANK_SOURCE_DIR) / top)});
+  }
+  for (const SourceFile& file : files) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      for (const std::string& word : banned) {
+        EXPECT_EQ(file.lines[i].find(word), std::string::npos) << At(file, i) << ": " << word;
+      }
+    }
+  }
+}
+
+TEST(Architecture, NoPrivateKeyIsPartOfTheRepository) {
+  const std::string begin = std::string("PRIVATE ") + "KEY-----";
+  for (const SourceFile& file : Sources({"scenarios", "docs", "tests"}, {".yaml", ".json", ".pem", ".md", ".key"})) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_EQ(file.lines[i].find(begin), std::string::npos) << At(file, i);
+    }
+  }
+}
+
+TEST(Architecture, EveryScenarioFolderHoldsAScenario) {
+  int found = 0;
+  for (const auto& entry : fs::directory_iterator(fs::path(WAVETANK_SOURCE_DIR) / "scenarios")) {
+    if (!entry.is_directory() || entry.path().filename() == "manifests") continue;
+    ++found;
+    EXPECT_TRUE(fs::exists(entry.path() / "scenario.yaml")) << entry.path().filename();
+  }
+  EXPECT_GE(found, 4);
+}
+
+TEST(Architecture, EveryTopFolderSaysWhatItIs) {
+  for (const char* folder : {"core", "fakes/kube", "fakes/envoy", "sim", "replay", "scenarios", "reports", "cli",
+                             "tests", "bench", "docs"}) {
+    const fs::path readme = fs::path(WAVETANK_SOURCE_DIR) / folder / "README.md";
+    const std::vector<std::string> lines = ReadLines(readme);
+    EXPECT_GE(lines.size(), 8u) << readme;
+    EXPECT_LE(lines.size(), 200u) << readme << " is a manual, not a README";
+  }
+}
+
+// Every file that a README or a page in docs/ links to is there.
+TEST(Architecture, NoDocumentPointsNowhere) {
+  std::vector<SourceFile> files =
+      Sources({"core", "fakes", "sim", "replay", "scenarios", "reports", "cli", "tests", "bench", "docs"}, {".md"});
+  for (const char* top : {"README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
+    files.push_back({top, ReadLines(fs::path(WAVETANK_SOURCE_DIR) / top)});
+  }
+  for (const SourceFile& file : files) {
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      for (size_t at = line.find("]("); at != std::string::npos; at = line.find("](", at + 1)) {
+        std::string target = line.substr(at + 2, line.find(')', at) - at - 2);
+        target = target.substr(0, target.find('#'));
+        if (target.empty() || target.find("://") != std::string::npos) continue;
+        EXPECT_TRUE(fs::exists(fs::path(WAVETANK_SOURCE_DIR) / fs::path(file.path).parent_path() / target))
+            << At(file, i) << ": " << target;
+      }
+    }
+  }
+}
+
+// Sources end in build lists by themselves; headers are protected, and say what they are before anything else.
+TEST(Architecture, HeadersOpenWithWhatTheyAre) {
+  for (const SourceFile& file : Cpp()) {
+    if (fs::path(file.path).extension() != ".h") continue;
+    ASSERT_FALSE(file.lines.empty()) << file.path;
+    EXPECT_EQ(file.lines[0].rfind("// ", 0), 0u) << file.path << ": a header opens with a sentence";
+    EXPECT_NE(std::find(file.lines.begin(), file.lines.end(), "#pragma once"), file.lines.end()) << file.path;
+  }
+}
+
+}  // namespace
+}  // namespace wavetank
