@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "core/kube/client.h"
+#include "core/registry/network_manager.h"
+#include "replay/golden/fetch.h"
 
 namespace wavetank::golden {
 
@@ -18,28 +20,6 @@ class CaseIstiod::Resolver final : public pilot::GatewayResolver {
 
  private:
   const Case& case_;
-};
-
-// The index alone, without pushes.
-class CaseIstiod::Updater final : public pilot::XdsUpdater {
- public:
-  void EdsUpdate(const pilot::ShardKey& shard, std::string_view hostname, std::string_view ns,
-                 pilot::EndpointList endpoints) override {
-    index.UpdateServiceEndpoints(shard, hostname, ns, std::move(endpoints));
-  }
-  void EdsCacheUpdate(const pilot::ShardKey& shard, std::string_view hostname, std::string_view ns,
-                      pilot::EndpointList endpoints) override {
-    index.UpdateServiceEndpoints(shard, hostname, ns, std::move(endpoints));
-  }
-  void SvcUpdate(const pilot::ShardKey& shard, std::string_view hostname, std::string_view ns,
-                 pilot::Event event) override {
-    if (event == pilot::Event::kDelete) index.DeleteServiceShard(shard, hostname, ns, false);
-  }
-  void ConfigUpdate(pilot::PushRequest) override {}
-  void ProxyUpdate(const pilot::ClusterId&, std::string_view) override {}
-  void RemoveShard(const pilot::ShardKey& shard) override { index.DeleteShard(shard); }
-
-  pilot::EndpointIndex index;
 };
 
 CaseIstiod::CaseIstiod(const Case& spec, IstiodSettings settings)
@@ -62,23 +42,19 @@ CaseIstiod::CaseIstiod(const Case& spec, IstiodSettings settings)
 
   client_ = servers_.at(case_.config_cluster)->MakeClient();
   resolver_ = std::make_unique<Resolver>(case_);
-  updater_ = std::make_unique<Updater>();
-  mesh_ = std::make_unique<config::MeshWatcher>(*client_, host_, "istio-system");
-  configs_ = std::make_unique<config::CrdClient>(*client_, host_, store_, *updater_, config::CrdClient::Options{});
-  pilot::Registries::Options options;
-  options.config_cluster = pilot::ClusterId(case_.config_cluster);
-  options.trust_domain = [this] { return mesh_->mesh()->trust_domain; };
-  options.networks = [this] { return mesh_->networks(); };
-  options.resolver = resolver_.get();
-  options.profile = &settings_.profile;
-  registries_ = std::make_unique<pilot::Registries>(*client_, factory_, host_, *updater_, store_, std::move(options));
-  mesh_->AddNetworksHandler([this] { registries_->OnMeshNetworksChanged(); });
-  // The mesh is read before anything else starts (istiod: pilot/pkg/bootstrap/server.go, NewServer).
-  mesh_->OnSynced([this] {
-    configs_->Start();
-    registries_->Start();
-  });
-  mesh_->Start();
+  pilot::IstiodSurroundings surroundings;
+  surroundings.host = &host_;
+  surroundings.config_cluster = client_.get();
+  surroundings.remote_clusters = &factory_;
+  surroundings.resolver = resolver_.get();
+  surroundings.observer = settings_.observer;
+  pilot::IstiodOptions options;
+  options.cluster_id = pilot::ClusterId(case_.config_cluster);
+  options.profile = settings_.profile;
+  options.debounce_after = settings_.debounce_after;
+  options.requests_per_second = 0;
+  istiod_ = std::make_unique<pilot::Istiod>(std::move(surroundings), std::move(options));
+  istiod_->Start([](absl::Status) {});
   Settle();
 }
 
@@ -122,8 +98,11 @@ absl::Status CaseIstiod::Step(size_t index) {
   return absl::OkStatus();
 }
 
-const pilot::EndpointIndex& CaseIstiod::endpoints() const { return updater_->index; }
-
-bool CaseIstiod::IsClusterLocal(const pilot::Service&) const { return false; }
+std::vector<std::unique_ptr<Fetch>> CaseIstiod::FetchAll() {
+  std::vector<std::unique_ptr<Fetch>> out;
+  for (const ProxySpec& proxy : case_.proxies) out.push_back(std::make_unique<Fetch>(*istiod_, proxy));
+  Settle();
+  return out;
+}
 
 }  // namespace wavetank::golden

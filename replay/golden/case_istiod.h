@@ -1,27 +1,28 @@
 // One istiod over the API servers of a golden case, in virtual time.
 //
-// Composed as the recordings were: XDS_AUTH and the CA off, no injection, else defaults (golden/FORMAT.md,
-// "Environment").
+// As the recordings were made (golden/FORMAT.md, "Environment"), but with its CA, which no recorded output shows.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "core/config/crd_client.h"
-#include "core/config/mesh_watcher.h"
+#include "core/istiod/istiod.h"
 #include "core/profile/profile.h"
-#include "core/registry/registries.h"
 #include "replay/golden/case.h"
 #include "replay/golden/case_server.h"
 #include "sim/kernel.h"
 
 namespace wavetank::golden {
 
+class Fetch;
+
 struct IstiodSettings {
   pilot::Profile profile;
   uint64_t seed = 1;
   Duration debounce_after = 20ms;
+  pilot::PushObserver* observer = nullptr;
 };
 
 class CaseIstiod {
@@ -34,15 +35,14 @@ class CaseIstiod {
   absl::Status Step(size_t index);
   // Runs until nothing is left to do.
   void Settle();
+  // Every proxy of the case, freshly connected, in order of the case.
+  std::vector<std::unique_ptr<Fetch>> FetchAll();
 
-  pilot::Registries& registries() { return *registries_; }
-  const pilot::EndpointIndex& endpoints() const;
-  bool IsClusterLocal(const pilot::Service& service) const;
+  pilot::Istiod& istiod() { return *istiod_; }
   sim::Kernel& kernel() { return kernel_; }
 
  private:
   class Resolver;
-  class Updater;
 
   absl::Status ApplyConfigMap(const char* key, const nlohmann::json& value);
 
@@ -56,11 +56,7 @@ class CaseIstiod {
 
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<Resolver> resolver_;
-  std::unique_ptr<Updater> updater_;
-  config::ConfigStore store_;
-  std::unique_ptr<config::MeshWatcher> mesh_;
-  std::unique_ptr<config::CrdClient> configs_;
-  std::unique_ptr<pilot::Registries> registries_;
+  std::unique_ptr<pilot::Istiod> istiod_;
 };
 
 }  // namespace wavetank::golden

@@ -6,10 +6,14 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/registry/registries.h"
+#include "core/xds/discovery_server.h"
 #include "replay/golden/case.h"
 #include "replay/golden/case_istiod.h"
 #include "replay/golden/expectations.h"
+#include "replay/golden/fetch.h"
 #include "replay/golden/views.h"
+#include "replay/golden/xds_json.h"
 
 namespace wavetank::golden {
 namespace {
@@ -26,18 +30,68 @@ class Actual {
  public:
   explicit Actual(CaseIstiod& istiod) : istiod_(istiod) {}
 
-  absl::StatusOr<json> Of(const ExpectedFile& file) {
-    if (file.kind == "gateways") return GatewaysView(*istiod_.registries().networks().Gateways());
+  absl::StatusOr<json> Of(const Case& spec, const ExpectedFile& file) {
+    pilot::Registries& registries = istiod_.istiod().registries();
+    pilot::DiscoveryServer& discovery = istiod_.istiod().discovery();
+    if (file.kind == "gateways") return GatewaysView(*registries.networks().Gateways());
     if (file.kind == "services") {
-      return ServicesView(istiod_.registries().aggregate(),
-                          [this](const pilot::Service& service) { return istiod_.IsClusterLocal(service); });
+      return ServicesView(registries.aggregate(), [&](const pilot::Service& service) {
+        return discovery.push_context()->IsClusterLocal(service);
+      });
     }
-    if (file.kind == "shards") return ShardsView(istiod_.endpoints());
-    return absl::UnimplementedError(fmt::format("{}: not generated yet", file.kind));
+    if (file.kind == "shards") return ShardsView(discovery.endpoints());
+    if (fetched_.empty()) fetched_ = istiod_.FetchAll();
+    for (size_t i = 0; i < spec.proxies.size(); ++i) {
+      if (spec.proxies[i].name == file.proxy) return Resources(*fetched_[i], file.kind);
+    }
+    return absl::NotFoundError(fmt::format("{}: the case has no such proxy", file.proxy));
   }
 
  private:
+  static absl::StatusOr<json> Resources(const Fetch& fetch, const std::string& kind) {
+    if (!fetch.status().ok()) return fetch.status();
+    const auto it = fetch.resources().find(kind);
+    if (it == fetch.resources().end()) return absl::UnavailableError("istiod has not answered");
+    std::map<std::string, const pilot::Resource*> by_name;
+    for (const pilot::Resource& resource : it->second) by_name[resource.name] = &resource;
+    json out = json::array();
+    for (const auto& [name, resource] : by_name) {
+      absl::StatusOr<json> value = ResourceToJson(kind, *resource->bytes);
+      if (!value.ok()) return absl::Status(value.status().code(), fmt::format("{}: {}", name, Message(value.status())));
+      out.push_back(*std::move(value));
+    }
+    return out;
+  }
+
   CaseIstiod& istiod_;
+  std::vector<std::unique_ptr<Fetch>> fetched_;
+};
+
+// Recorded files, read and brought into the one form once: most of them hold for several steps.
+class Recorded {
+ public:
+  absl::StatusOr<const json*> Read(const ExpectedFile& file) {
+    const auto [it, fresh] = files_.try_emplace(file.path);
+    if (!fresh) return &it->second;
+    absl::StatusOr<std::string> text = ReadFile(file.path);
+    if (!text.ok()) return text.status();
+    json value = json::parse(*text, nullptr, false);
+    if (value.is_discarded()) return absl::InvalidArgumentError(file.path + ": not valid JSON");
+    if (!file.proxy.empty()) {
+      for (json& resource : value) {
+        absl::StatusOr<json> normal = NormalizeRecorded(file.kind, resource);
+        if (!normal.ok()) {
+          return absl::InvalidArgumentError(fmt::format("{}: {}", file.path, Message(normal.status())));
+        }
+        resource = *std::move(normal);
+      }
+    }
+    it->second = std::move(value);
+    return &it->second;
+  }
+
+ private:
+  std::map<std::string, json> files_;
 };
 
 FileResult CompareFile(const ExpectedFile& file, size_t step, const json& expected, const json& actual,
@@ -88,6 +142,7 @@ CaseResult RunCase(const std::string& directory, const RunOptions& options) {
   IstiodSettings settings;
   settings.profile = options.profile;
   CaseIstiod istiod(spec, settings);
+  Recorded recordings;
   for (size_t step = 0; step <= spec.steps.size(); ++step) {
     if (step > 0) {
       if (absl::Status status = istiod.Step(step - 1); !status.ok()) {
@@ -98,20 +153,19 @@ CaseResult RunCase(const std::string& directory, const RunOptions& options) {
     Actual actual(istiod);
     for (const ExpectedFile& file : expected->ForStep(step)) {
       if (!options.kinds.empty() && !options.kinds.contains(file.kind)) continue;
-      absl::StatusOr<std::string> text = ReadFile(file.path);
-      const json recorded = text.ok() ? json::parse(*text, nullptr, false) : json();
-      if (!text.ok() || recorded.is_discarded()) {
-        out.status = text.ok() ? absl::InvalidArgumentError(file.path + ": not valid JSON") : text.status();
+      absl::StatusOr<const json*> recorded = recordings.Read(file);
+      if (!recorded.ok()) {
+        out.status = recorded.status();
         return out;
       }
-      absl::StatusOr<json> value = actual.Of(file);
+      absl::StatusOr<json> value = actual.Of(spec, file);
       if (!value.ok()) {
         FileResult result{step, file.proxy, file.kind, false, {}, {}};
         result.differences.push_back({"", "", std::string(Message(value.status()))});
         out.files.push_back(std::move(result));
         continue;
       }
-      out.files.push_back(CompareFile(file, step, recorded, *value, options));
+      out.files.push_back(CompareFile(file, step, **recorded, *value, options));
     }
   }
   return out;

@@ -1,0 +1,26 @@
+// xDS resources as JSON: one way of writing for what istiod made and for what was recorded, so that two of them are
+// equal exactly if the messages are.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::golden {
+
+// `kind`: "cds", "eds", "lds", "rds". In the canonical orders of golden/FORMAT.md. InvalidArgument if the bytes are no
+// such message or hold an Any of an unknown type.
+absl::StatusOr<nlohmann::json> ResourceToJson(std::string_view kind, const std::string& bytes);
+
+// A recorded resource, read as a message: a field that the message does not have is an error, none is ignored.
+absl::StatusOr<nlohmann::json> NormalizeRecorded(std::string_view kind, const nlohmann::json& resource);
+
+// What a client asks for after a response: names of EDS clusters' assignments, names of listeners' route
+// configurations; sorted, unique.
+std::vector<std::string> EdsNames(const std::vector<std::string>& clusters);
+std::vector<std::string> RdsNames(const std::vector<std::string>& listeners);
+
+}  // namespace wavetank::golden
