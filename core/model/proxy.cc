@@ -208,8 +208,8 @@ absl::StatusOr<Proxy> ParseServiceNode(std::string_view node_id, const json& met
     const size_t dot = proxy.dns_domain.find('.');
     if (dot != std::string::npos) proxy.config_namespace = proxy.dns_domain.substr(0, dot);
   }
-  // Its labels stay unknown until SetWorkloadLabels, which istiod calls only after it has looked for the proxy's service
-  // instances: a new connection whose pod is not ready finds none by its labels (pilot/pkg/xds/ads.go,
+  // Its labels stay unknown until SetWorkloadLabels, which istiod calls only after it has looked for the proxy's
+  // service instances: a new connection whose pod is not ready finds none by its labels (pilot/pkg/xds/ads.go,
   // computeProxyState).
   proxy.xds_node = std::string(node_id);
   return proxy;
