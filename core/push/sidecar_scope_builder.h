@@ -27,8 +27,7 @@ class SidecarScopeBuilder {
  public:
   SidecarScopeBuilder(const ServiceIndex& services, const VirtualServiceIndex& virtual_services,
                       const DestinationRuleIndex& destination_rules, const ExportToDefaults& defaults,
-                      const config::MeshConfig& mesh, RuledServices& ruled,
-                      std::string version)
+                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version)
       : services_(services),
         virtual_services_(virtual_services),
         destination_rules_(destination_rules),
