@@ -46,11 +46,13 @@ class RdsGenerator : public Generator {
         const RouteConfiguration routes = BuildGatewayRoutes(proxy, *request.push, name);
         out.resources.push_back({name, std::make_shared<const std::string>(EncodeRouteConfiguration(routes))});
       }
+      out.send = !out.resources.empty();
       return out;
     }
     SidecarRoutes routes(proxy, *request.push, cache_, request.start);
     for (const std::string& name : watched.resource_names) out.resources.push_back(routes.Build(name));
     out.cached = routes.cache_hits();
+    out.send = !out.resources.empty();  // a client that only gave names up is not answered
     return out;
   }
 
