@@ -15,6 +15,7 @@
 #include "replay/golden/case.h"
 #include "replay/golden/case_istiod.h"
 #include "replay/golden/push_client.h"
+#include "replay/golden/xds_json.h"
 
 namespace wavetank::golden {
 namespace {
@@ -79,6 +80,7 @@ class Recorder final : public pilot::PushObserver {
       Names(out, sent, {watched.resource_names.begin(), watched.resource_names.end()});
     }
     for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
+    if (response.type == XdsType::kCds) Forget(Of(proxy), held, XdsType::kEds);
     Put(out, "added", added);
     Put(out, "removed", removed);
     Put(out, "changed", changed);
@@ -97,12 +99,13 @@ class Recorder final : public pilot::PushObserver {
       held[resource.name] = resource.bytes;
     }
     for (const std::string& name : response.removed_resources) held.erase(name);
-    std::set<std::string> whole(watched.resource_names.begin(), watched.resource_names.end());
     if (response.type == XdsType::kCds || response.type == XdsType::kLds) {
-      whole.clear();
+      std::set<std::string> whole;
       for (const auto& [name, bytes] : held) whole.insert(name);
+      out["resources"] = sent == whole ? json("all") : json(sent);
+    } else {
+      Names(out, sent, {watched.resource_names.begin(), watched.resource_names.end()});
     }
-    Names(out, sent, whole);
     Put(out, "changed", changed);
     Put(out, "removed", {response.removed_resources.begin(), response.removed_resources.end()});
     Append(proxy, request, std::move(out));
@@ -130,6 +133,14 @@ class Recorder final : public pilot::PushObserver {
     std::map<XdsType, Held> held;
   };
 
+  // Endpoints of clusters that the client does not hold any more: what comes under such a name is new to it.
+  static void Forget(ProxyRecord& record, const Held& clusters, XdsType type) {
+    std::vector<std::string> bytes;
+    for (const auto& [name, resource] : clusters) bytes.push_back(*resource);
+    const std::vector<std::string> names = EdsNames(bytes);
+    std::erase_if(record.held[type],
+                  [&](const auto& entry) { return !std::binary_search(names.begin(), names.end(), entry.first); });
+  }
   ProxyRecord& Of(const pilot::Proxy& proxy) {
     const auto it = names.find(proxy.id);
     return proxies_[it == names.end() ? proxy.id : it->second];
