@@ -93,6 +93,8 @@ absl::Status CaseIstiod::Step(size_t index) {
         break;
     }
     if (!status.ok()) return status;
+    // Writing the next object takes a moment, in which watches deliver this one.
+    kernel_.RunUntil(kernel_.Now() + 1ms);
   }
   Settle();
   return absl::OkStatus();
