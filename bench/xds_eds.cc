@@ -1,29 +1,14 @@
 // Endpoint generation: the workloads of istiod's own benchmarks (golden/BENCH.md describes them and gives istiod's
 // figures). Uncached unless the name says otherwise; one resource is encoded per service, as it goes to the wire.
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "bench/allocations.h"
 #include "benchmark/benchmark.h"
 #include "core/gen/eds.h"
 #include "core/xds/cache.h"
 #include "tests/core/gen/gen_world.h"
-
-namespace {
-
-size_t allocations = 0;
-
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace wavetank::pilot {
 namespace {
@@ -45,7 +30,7 @@ void Measure(benchmark::State& state, const PushContextRef& push, const Proxy& p
   const PushRequest request = GenWorld::Request(push);
   const auto generator = MakeEdsGenerator({});
   int64_t bytes = 0;
-  const size_t before = allocations;
+  const size_t before = bench::allocations;
   for (auto _ : state) {
     const GeneratedResources out = generator->Generate(proxy, watched, request);
     for (const Resource& r : out.resources) bytes += static_cast<int64_t>(r.bytes->size());
@@ -53,7 +38,8 @@ void Measure(benchmark::State& state, const PushContextRef& push, const Proxy& p
   const auto runs = static_cast<double>(state.iterations());
   state.SetItemsProcessed(state.iterations() * endpoints);
   state.SetBytesProcessed(bytes);
-  state.counters["allocs/endpoint"] = static_cast<double>(allocations - before) / runs / static_cast<double>(endpoints);
+  state.counters["allocs/endpoint"] =
+      static_cast<double>(bench::allocations - before) / runs / static_cast<double>(endpoints);
 }
 
 // BenchmarkEndpointGeneration E/S: endpoints on four networks, each with a gateway; the proxy has no network.
