@@ -62,6 +62,7 @@ DestinationRuleIndex::DestinationRuleIndex(const std::vector<config::Destination
   for (const config::DestinationRuleRef& given : sorted) {
     const std::string& ns = given->meta.ns;
     const std::string host = ResolveShortnameToFqdn(given->spec.host, ns, domain_suffix);
+    all_hosts_[host] = true;
     config::DestinationRuleRef rule = given;
     if (host != given->spec.host) {
       auto resolved = std::make_shared<config::TypedConfig<config::DestinationRule>>(*given);

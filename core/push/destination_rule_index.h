@@ -26,6 +26,9 @@ class DestinationRuleIndex {
   // that the root namespace exports. Null if there are none.
   const Rules* Find(std::string_view client_ns, std::string_view hostname, std::string_view service_ns) const;
 
+  // Whether Find could ever give something for the host, whoever asks.
+  bool Mentions(std::string_view hostname) const { return all_hosts_.MostSpecific(hostname) != nullptr; }
+
  private:
   struct Consolidated {
     struct Host {
@@ -40,6 +43,7 @@ class DestinationRuleIndex {
   std::string root_namespace_;
   std::map<std::string, Consolidated, std::less<>> namespace_local_, exported_by_namespace_;
   Consolidated root_namespace_local_;
+  HostTable<bool> all_hosts_;
 };
 
 }  // namespace wavetank::pilot

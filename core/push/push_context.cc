@@ -27,6 +27,7 @@ struct SidecarIndex {
   std::map<std::string, std::vector<Entry>, std::less<>> by_namespace;  // those with a selector first
   config::SidecarRef mesh_root;                                         // of the root namespace, without selector
   std::map<std::string, SidecarScopeRef, std::less<>> defaults, mesh_root_scopes;
+  RuledServices ruled;
 };
 
 std::string_view NamespaceOf(std::string_view identity) {
@@ -66,7 +67,7 @@ struct PushContext::Impl {
   std::shared_ptr<SidecarIndex> sidecars;
 
   SidecarScopeBuilder Builder() const {
-    return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, version};
+    return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, sidecars->ruled, version};
   }
 };
 

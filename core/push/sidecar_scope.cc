@@ -193,7 +193,13 @@ SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
   EgressListener& listener = scope->egress_listeners.emplace_back();
   listener.services = std::shared_ptr<const std::vector<ServiceRef>>(scope->view_, &scope->view_->services);
   listener.virtual_services = virtual_services_.ForGateway(ns, kMeshGateway);
-  AddDestinationRules(*scope, scope->view_->accepted);
+  if (ruled_.view != scope->view_) {
+    ruled_ = {scope->view_, {}};
+    for (const ServiceRef& service : scope->view_->accepted) {
+      if (destination_rules_.Mentions(service->hostname)) ruled_.services.push_back(service);
+    }
+  }
+  AddDestinationRules(*scope, ruled_.services);
   AddVirtualServiceDependencies(*scope, listener);
   return scope;
 }

@@ -16,17 +16,24 @@
 
 namespace wavetank::pilot {
 
+// What all default scopes that share a view have in common: the services of it that have rules at all, few among many.
+struct RuledServices {
+  std::shared_ptr<const ServiceView> view;
+  std::vector<ServiceRef> services;
+};
+
 // References must outlive the builder; scopes hold what they need themselves.
 class SidecarScopeBuilder {
  public:
   SidecarScopeBuilder(const ServiceIndex& services, const VirtualServiceIndex& virtual_services,
                       const DestinationRuleIndex& destination_rules, const ExportToDefaults& defaults,
-                      const config::MeshConfig& mesh, std::string version)
+                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version)
       : services_(services),
         virtual_services_(virtual_services),
         destination_rules_(destination_rules),
         defaults_(defaults),
         mesh_(mesh),
+        ruled_(ruled),
         version_(std::move(version)) {}
 
   // Everything that the namespace may see.
@@ -48,6 +55,7 @@ class SidecarScopeBuilder {
   const DestinationRuleIndex& destination_rules_;
   const ExportToDefaults& defaults_;
   const config::MeshConfig& mesh_;
+  RuledServices& ruled_;  // of the last view
   const std::string version_;
 };
 

@@ -14,30 +14,9 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/config/yaml_config.h"
+#include "tests/core/push/fake_discovery.h"
 
 namespace wavetank::pilot {
-
-class FakeDiscovery final : public ServiceDiscovery {
- public:
-  std::vector<ServiceRef> Services() const override { return services; }
-  ServiceRef GetService(std::string_view hostname) const override {
-    for (const ServiceRef& s : services) {
-      if (s->hostname == hostname) return s;
-    }
-    return nullptr;
-  }
-  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override {
-    const auto it = instances.find({service.hostname, port});
-    return it == instances.end() ? std::vector<ServiceInstance>() : it->second;
-  }
-  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return proxy_instances; }
-  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return workload_labels; }
-
-  std::vector<ServiceRef> services;
-  std::map<std::pair<std::string, int>, std::vector<ServiceInstance>> instances;
-  std::vector<ServiceInstance> proxy_instances;
-  std::optional<Labels> workload_labels;
-};
 
 class MeshTest : public ::testing::Test {
  protected:
