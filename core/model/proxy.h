@@ -79,7 +79,7 @@ struct Proxy {
   std::string config_namespace;
   NodeMetadata metadata;
   ProxyLocality locality;
-  Labels labels;  // of the workload; metadata.labels unless the registry knows better (SetWorkloadLabels)
+  Labels labels;  // of the workload; metadata.labels unless the registry knows better; empty until SetWorkloadLabels
   std::string verified_identity;  // SPIFFE id of the peer certificate or token; empty without authentication
 
   // Derived at connect and at pushes.

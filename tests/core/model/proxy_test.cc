@@ -28,7 +28,8 @@ TEST(ServiceNode, IsReadFromItsIdAndMetadata) {
   EXPECT_EQ(proxy->cluster(), ClusterId("cluster1"));
   EXPECT_THAT(proxy->ip_addresses, ElementsAre("10.0.0.1", "fd00::1"));
   EXPECT_TRUE(proxy->metadata.dns_capture);
-  EXPECT_EQ(proxy->labels.at("app"), "web");
+  EXPECT_EQ(proxy->metadata.labels.at("app"), "web");
+  EXPECT_TRUE(proxy->labels.empty()) << "before SetWorkloadLabels";
   EXPECT_TRUE(proxy->IsVisible(NetworkId("n2")));
   EXPECT_TRUE(proxy->IsVisible(NetworkId()));
   EXPECT_FALSE(proxy->IsVisible(NetworkId("n3")));
