@@ -108,7 +108,7 @@ class ChannelServer::Handler final : public ConnectionHandler {
     const SiteId a = channels.network_.at(channel->client_workload_).site;
     const SiteId b = channels.network_.at(server_.workload_).site;
     channel->line_ = channel->client_workload_ == server_.workload_ ? nullptr : &channels.links_.Between(a, b);
-    server_.on_channel_(channel);
+    channel->istiod_ = &server_.istiod_;
   }
   void OnRequest(ConnectionId connection, ExchangeId, const RequestSpec&, Duration) override {
     Refuse(connection, CloseKind::kReset, {});
@@ -182,6 +182,7 @@ void Channel::Close(End from) {
   closed_ = true;
   open_ = false;
   if (from == End::kClient) on_open_ = nullptr;
+  if (from == End::kServer) EndSession();
   on_close_[Index(from)] = nullptr;
   Release(from,
           [this](ConnectionId connection, Fabric::End end) { owner_.fabric_.Close(connection, end, CloseKind::kFin); });
@@ -202,11 +203,18 @@ void Channel::Release(End end, const std::function<void(envoysim::ConnectionId, 
 void Channel::Tell(End end, const absl::Status& why) {
   open_ = false;
   closed_ = true;
+  if (end == End::kServer) EndSession();
   if (end == End::kClient && on_open_ != nullptr) {
     std::exchange(on_open_, nullptr)(why);
     return;
   }
   if (auto handler = std::exchange(on_close_[Index(end)], nullptr); handler != nullptr) handler(why);
+}
+
+void Channel::EndSession() {
+  istiod_ = nullptr;
+  // A session may end itself from within its own calls.
+  if (session_ != nullptr) owner_.world_.Post([session = std::exchange(session_, nullptr)] {});
 }
 
 void Channel::Break(const absl::Status& why) {
@@ -219,8 +227,8 @@ void Channel::Break(const absl::Status& why) {
 }
 
 ChannelServer::ChannelServer(Channels& channels, Host& host, WorkloadId workload,
-                             std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, OnChannel on_channel)
-    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), on_channel_(std::move(on_channel)) {}
+                             std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod)
+    : channels_(channels), host_(host), workload_(workload), tls_(std::move(tls)), istiod_(istiod) {}
 
 ChannelServer::~ChannelServer() {
   for (const auto& [connection, handler] : handlers_) {
@@ -229,6 +237,7 @@ ChannelServer::~ChannelServer() {
       channel->on_close_[1] = nullptr;
       channel->server_ = nullptr;
       channel->closed_ = true;
+      channel->EndSession();
     }
     channels_.fabric_.Close(connection, Fabric::End::kServer, CloseKind::kReset);
   }

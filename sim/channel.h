@@ -25,6 +25,13 @@ namespace wavetank::sim {
 inline constexpr Duration kKeepaliveGiveUp = 40s;
 
 class Channels;
+class IstiodProcess;
+
+// What the server keeps for a channel; ends with it.
+class ChannelSession {
+ public:
+  virtual ~ChannelSession() = default;
+};
 
 // One connection, shared by both ends. Destroying or closing an end's interest goes through Close().
 class Channel final : public std::enable_shared_from_this<Channel> {
@@ -41,6 +48,10 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   }
 
   bool open() const { return open_; }
+  // Who listens at the far end; only within what runs there.
+  IstiodProcess* istiod() const { return istiod_; }
+  void set_session(std::shared_ptr<ChannelSession> session) { session_ = std::move(session); }
+  const std::shared_ptr<ChannelSession>& session() const { return session_; }
   // Of the client's certificate, if it presented one.
   const std::string& client_identity() const { return client_identity_; }
 
@@ -65,6 +76,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 
   explicit Channel(Channels& owner) : owner_(owner), client_(*this) {}
   void DropClient();
+  void EndSession();
   void Release(End end, const std::function<void(envoysim::ConnectionId, envoysim::Fabric::End)>& how);
   void Pump(End to);
   void Break(const absl::Status& why);
@@ -82,6 +94,8 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   ClientHandler client_;
   std::shared_ptr<Channel> self_;  // as long as the Fabric may call client_
   class ChannelServer* server_ = nullptr;
+  IstiodProcess* istiod_ = nullptr;
+  std::shared_ptr<ChannelSession> session_;
   Host* hosts_[2] = {nullptr, nullptr};  // by End
   Line* line_ = nullptr;                 // null: both in one pod
   bool open_ = false, closed_ = false;
@@ -95,13 +109,12 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 };
 using ChannelRef = std::shared_ptr<Channel>;
 
-// A program that listens for channels on one port.
+// One port on which an istiod listens.
 class ChannelServer final : public envoysim::Acceptor {
  public:
-  using OnChannel = std::function<void(const ChannelRef&)>;
   // `tls()` gives the server's side of the handshake as it is now; null refuses the connection (not started yet).
   ChannelServer(Channels& channels, Host& host, WorkloadId workload,
-                std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, OnChannel on_channel);
+                std::function<std::shared_ptr<const envoysim::TlsServer>()> tls, IstiodProcess& istiod);
   ~ChannelServer() override;  // resets what is open
 
   envoysim::ConnectionHandler* Accept(envoysim::ConnectionId connection, const envoysim::AcceptInfo& info) override;
@@ -113,7 +126,7 @@ class ChannelServer final : public envoysim::Acceptor {
   Host& host_;
   WorkloadId workload_;
   std::function<std::shared_ptr<const envoysim::TlsServer>()> tls_;
-  OnChannel on_channel_;
+  IstiodProcess& istiod_;
   std::map<envoysim::ConnectionId, std::unique_ptr<Handler>> handlers_;
 };
 

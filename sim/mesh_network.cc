@@ -111,10 +111,12 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
   const auto site = static_cast<uint16_t>(from.site);
   auto virtual_port = virtual_ports_.find({site, destination});
   if (virtual_port == virtual_ports_.end()) virtual_port = virtual_ports_.find({kEverywhere, destination});
-  if (virtual_port != virtual_ports_.end()) {
+  // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
+  // it goes.
+  for (int hops = 0; virtual_port != virtual_ports_.end(); ++hops) {
     const VirtualPort& service = virtual_port->second;
     const std::vector<SocketAddress>& backends = service.backends.backends;
-    if (backends.empty()) {
+    if (backends.empty() || hops > 1) {
       // kube-proxy rejects connections to a Service without endpoints.
       Route route;
       route.outcome = Route::Outcome::kRefused;
@@ -122,8 +124,12 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
       route.path = &links_.Between(from.site, service.site);
       return route;
     }
-    info.destination = backends[Mix64(flow) % backends.size()];
-    return ToPod(from, info, service.network, service.site);
+    info.destination = backends[Mix64(flow + static_cast<uint64_t>(hops)) % backends.size()];
+    if (by_address_.contains({static_cast<uint16_t>(service.network), info.destination.ip})) {
+      return ToPod(from, info, service.network, service.site);
+    }
+    virtual_port = virtual_ports_.find({kEverywhere, info.destination});
+    if (virtual_port == virtual_ports_.end()) return ToPod(from, info, service.network, service.site);
   }
   return ToPod(from, info, from.network, from.site);
 }

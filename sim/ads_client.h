@@ -1,0 +1,52 @@
+// The agent's way to its istiod: found by DNS, dialled over the network, authenticated by the pod's token. Carries ADS
+// streams for the Envoy and certificate requests for the agent itself.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/security/agent.h"
+#include "core/security/authenticator.h"
+#include "fakes/envoy/ads_transport.h"
+#include "sim/cluster_site.h"
+
+namespace wavetank::sim {
+
+struct IstiodAddress {
+  std::string host;  // "istiod.istio-system.svc"
+  uint16_t port = 15012;
+};
+
+class IstiodClient final : public security::CaClient {
+ public:
+  struct Options {
+    WorkloadId workload{};
+    std::string ns;       // of the pod: its search list
+    std::string address;  // of the pod, for istiod's messages
+    IstiodAddress istiod;
+    std::string server_name;  // that istiod's certificate must have
+    std::function<absl::StatusOr<std::string>()> roots_pem;
+    // Made anew for each connection: tokens expire.
+    std::function<security::PeerCredentials()> credentials;
+  };
+  IstiodClient(ClusterSite& site, Options options) : site_(site), options_(std::move(options)) {}
+
+  // `done` once, later: an open channel, or why there is none.
+  void Dial(std::function<void(absl::StatusOr<ChannelRef>)> done);
+
+  void CreateCertificate(std::string csr_pem, Duration ttl,
+                         absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)> done) override;
+
+  // ADS for one Envoy; outlived by this.
+  std::unique_ptr<envoysim::AdsTransport> NewAdsTransport();
+
+  ClusterSite& site() { return site_; }
+  const Options& options() const { return options_; }
+
+ private:
+  ClusterSite& site_;
+  Options options_;
+};
+
+}  // namespace wavetank::sim

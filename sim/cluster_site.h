@@ -1,0 +1,60 @@
+// What the processes of one cluster share: where they stand, whom they ask, who knows their names.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/kube/service_account_token.h"
+#include "core/security/agent.h"
+#include "fakes/envoy/app.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/kube/cluster.h"
+#include "sim/channel.h"
+#include "sim/dns.h"
+#include "sim/mesh_network.h"
+#include "sim/timing.h"
+
+namespace wavetank::sim {
+
+// An application instance, as answered requests name it.
+struct PodIdentity {
+  std::string cluster, network, ns, name, app, version;
+};
+
+// Of the whole world.
+struct Commons {
+  uint64_t seed = 0;
+  Host* host = nullptr;  // runs everything that has no processor of its own
+  Links* links = nullptr;
+  MeshNetwork* network = nullptr;
+  envoysim::DataPlane* plane = nullptr;
+  Channels* channels = nullptr;
+  WorldDns dns;
+  std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
+  std::map<NameId, PodIdentity> servers;  // by AppReply::server
+  envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
+};
+
+struct ClusterSite {
+  Commons* commons = nullptr;
+  std::string name, network_name;
+  SiteId site{};
+  NetworkIndex network{};
+  fakekube::Cluster* cluster = nullptr;
+  const ClusterDns* dns = nullptr;
+  const kube::TokenAuthority* tokens = nullptr;
+  std::string domain = "cluster.local";
+
+  // The client's side of TLS towards istiod: whom it trusts, and which name it wants to see. Shared by all that ask for
+  // the same. `roots_pem` may be hostile: InvalidArgument.
+  absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> TlsTo(const std::string& roots_pem,
+                                                                   const std::string& server_name);
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const envoysim::TlsClient>> tls_;
+};
+
+}  // namespace wavetank::sim

@@ -1,0 +1,173 @@
+#include "sim/installation.h"
+
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "core/inject/webhook_configuration.h"
+#include "core/kube/types.h"
+#include "core/security/namespace_controller.h"
+#include "core/security/remote_secret.h"
+#include "fmt/format.h"
+
+namespace wavetank::sim {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kNamespace = "istio-system";
+constexpr const char* kWebhookKind = "MutatingWebhookConfiguration";
+
+// Creates the object unless one of its kind and name is there.
+absl::Status Ensure(fakekube::ApiServer& api, json object) {
+  const json& meta = object.at("metadata");
+  if (api.Get(object.at("kind").get<std::string>(),
+              {meta.value("namespace", ""), meta.at("name").get<std::string>()}) != nullptr) {
+    return absl::OkStatus();
+  }
+  return api.Apply(std::move(object)).status();
+}
+
+json Named(const char* api_version, const char* kind, const char* name) {
+  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", kNamespace}}}};
+}
+
+absl::Status EnsureBase(fakekube::ApiServer& api) {
+  json ns = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kNamespace}}}};
+  if (absl::Status status = Ensure(api, std::move(ns)); !status.ok()) return status;
+  return Ensure(api, Named("v1", "ServiceAccount", std::string(security::kReaderServiceAccount).c_str()));
+}
+
+bool HasIstiod(const fakekube::ApiServer& api) {
+  for (const char* kind : {"Deployment", "Pod"}) {
+    for (const kube::ObjectRef& object : api.List(kind, kNamespace)) {
+      const json& body = object->body;
+      const json labels = kind[0] == 'P' ? body["metadata"].value("labels", json::object())
+                                         : body["spec"]
+                                               .value("template", json::object())
+                                               .value("metadata", json::object())
+                                               .value("labels", json::object());
+      if (labels.value("app", "") == "istiod") return true;
+    }
+  }
+  return false;
+}
+
+json PortOf(const char* name, int port, int target) {
+  return {{"name", name}, {"port", port}, {"targetPort", target}, {"protocol", "TCP"}};
+}
+
+}  // namespace
+
+absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation&) {
+  if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  if (!HasIstiod(api)) {
+    const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};
+    const json selector = {{"app", "istiod"}, {"istio", "pilot"}};
+    json deployment = Named("apps/v1", "Deployment", "istiod");
+    deployment["spec"] = {
+        {"replicas", 1},
+        {"selector", {{"matchLabels", selector}}},
+        {"template",
+         {{"metadata", {{"labels", labels}}},
+          {"spec",
+           {{"serviceAccountName", "istiod"},
+            {"containers", json::array({{{"name", "discovery"}, {"image", "example/pilot:1.18.2"}}})}}}}}};
+    json service = Named("v1", "Service", "istiod");
+    service["metadata"]["labels"] = selector;
+    service["spec"] = {{"selector", selector},
+                       {"ports",
+                        {PortOf("grpc-xds", 15010, 15010), PortOf("https-dns", 15012, 15012),
+                         PortOf("https-webhook", 443, 15017), PortOf("http-monitoring", 15014, 15014)}}};
+    for (json& object : std::vector<json>{Named("v1", "ServiceAccount", "istiod"), deployment, service}) {
+      if (absl::Status status = Ensure(api, std::move(object)); !status.ok()) return status;
+    }
+  }
+  if (!api.List(kWebhookKind).empty()) return absl::OkStatus();
+  return Ensure(api, pilot::MakeMutatingWebhookConfiguration({}));
+}
+
+absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
+  if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  const std::string annotation(security::kControlPlaneClustersAnnotation);
+  const kube::ObjectRef ns = api.Get("Namespace", {"", kNamespace});
+  if (ns != nullptr && ns->meta.annotations.count(annotation) == 0) {
+    const json patch = {{"metadata", {{"annotations", {{annotation, what.control_plane}}}}}};
+    if (auto patched = api.Patch("Namespace", {"", kNamespace}, patch); !patched.ok()) return patched.status();
+  }
+  json service = Named("v1", "Service", "istiod");
+  service["spec"] = {{"ports",
+                      {{{"name", "tcp-istiod"}, {"port", 15012}, {"protocol", "TCP"}},
+                       {{"name", "tcp-webhook"}, {"port", 443}, {"targetPort", 15017}, {"protocol", "TCP"}}}}};
+  if (absl::Status status = Ensure(api, std::move(service)); !status.ok()) return status;
+  if (!api.List(kWebhookKind).empty()) return absl::OkStatus();
+  pilot::WebhookInstallation webhook;
+  webhook.injection_path = fmt::format("/inject/cluster/{}/net/{}", what.cluster, what.network);
+  return Ensure(api, pilot::MakeMutatingWebhookConfiguration(webhook));
+}
+
+void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote, const Installation&) {
+  auto connected = std::make_shared<bool>(false);
+  const auto look = [&remote, connected](const kube::Object& object) {
+    const auto gateway = object.meta.labels.find("istio");
+    if (*connected || gateway == object.meta.labels.end() || gateway->second != "eastwestgateway") return;
+    const kube::Service service = kube::ParseService(object);
+    if (service.ingress.empty()) return;
+    *connected = true;
+    if (remote.Get("Endpoints", {kNamespace, "istiod"}) != nullptr) return;
+    if (!service.ingress.front().ip.empty()) {
+      json endpoints = Named("v1", "Endpoints", "istiod");
+      endpoints["subsets"] = json::array({{{"addresses", json::array({{{"ip", service.ingress.front().ip}}})},
+                                           {"ports",
+                                            {{{"name", "tcp-istiod"}, {"port", 15012}, {"protocol", "TCP"}},
+                                             {{"name", "tcp-webhook"}, {"port", 15017}, {"protocol", "TCP"}}}}}});
+      remote.Apply(std::move(endpoints)).IgnoreError();
+      return;
+    }
+    // A host name: the Service becomes an alias of it, and the webhook, whose port an alias cannot change, a URL.
+    const std::string& hostname = service.ingress.front().hostname;
+    remote
+        .Patch(
+            "Service", {kNamespace, "istiod"},
+            {{"spec",
+              {{"type", "ExternalName"}, {"externalName", hostname}, {"clusterIP", nullptr}, {"clusterIPs", nullptr}}}})
+        .IgnoreError();
+    for (const kube::ObjectRef& configuration : remote.List(kWebhookKind)) {
+      json webhooks = configuration->body.value("webhooks", json::array());
+      for (json& webhook : webhooks) {
+        json& client = webhook["clientConfig"];
+        if (!client.contains("service")) continue;
+        const std::string path = client["service"].value("path", "/inject");
+        client.erase("service");
+        client["url"] = fmt::format("https://{}:15017{}", hostname, path);
+      }
+      remote.Patch(kWebhookKind, {"", configuration->meta.name}, {{"webhooks", std::move(webhooks)}}).IgnoreError();
+    }
+  };
+  for (const kube::ObjectRef& service : primary.List("Service", kNamespace)) look(*service);
+  primary.Observe("Service", [look](const fakekube::Change& change) { look(*change.object); });
+}
+
+absl::Status ParseWebhookUrl(std::string_view url, std::string* host, uint16_t* port, std::string* path) {
+  constexpr std::string_view kScheme = "https://";
+  if (url.substr(0, kScheme.size()) != kScheme) {
+    return absl::InvalidArgumentError(fmt::format("webhook URL '{}' does not begin with https://", url));
+  }
+  url.remove_prefix(kScheme.size());
+  const size_t slash = url.find('/');
+  *path = slash == std::string_view::npos ? "/" : std::string(url.substr(slash));
+  std::string_view authority = url.substr(0, slash);
+  *port = 443;
+  if (const size_t colon = authority.rfind(':'); colon != std::string_view::npos) {
+    int32_t number = 0;
+    if (!absl::SimpleAtoi(std::string(authority.substr(colon + 1)), &number) || number < 1 || number > 65535) {
+      return absl::InvalidArgumentError("the webhook URL's port is none");
+    }
+    *port = static_cast<uint16_t>(number);
+    authority = authority.substr(0, colon);
+  }
+  *host = std::string(authority);
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::sim

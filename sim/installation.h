@@ -1,0 +1,28 @@
+// What `istioctl install` and the multi-cluster guides leave in a cluster: istiod, its webhook configuration, the
+// reader's ServiceAccount; in a remote cluster the way to the primary's istiod.
+//
+// Everything is applied only where it is missing, so that manifests that bring it themselves have the last word.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "fakes/kube/api_server.h"
+
+namespace wavetank::sim {
+
+struct Installation {
+  std::string cluster, network, control_plane;
+};
+
+absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what);
+absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what);
+
+// As soon as the primary's east-west gateway has an address, and once only: that address becomes remotePilotAddress of
+// the remote cluster. Both servers must live as long as each other.
+void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote, const Installation& what);
+
+// "https://host:port/path". InvalidArgument says what is expected.
+absl::Status ParseWebhookUrl(std::string_view url, std::string* host, uint16_t* port, std::string* path);
+
+}  // namespace wavetank::sim

@@ -1,0 +1,214 @@
+#include "sim/pod_process.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "core/base/status.h"
+#include "core/kube/types.h"
+#include "core/security/namespace_controller.h"
+#include "core/xds/proto_adapter.h"
+#include "envoy/config/core/v3/base.pb.h"
+#include "fmt/format.h"
+
+namespace wavetank::sim {
+namespace {
+
+// The kubelet's patience with volumes that cannot be mounted yet: 500 ms, doubling to about two minutes.
+constexpr Duration kMaxMountBackoff = 122s;
+// Of the tokens that the kubelet projects into pods for istiod.
+constexpr Duration kTokenLifetime = 12h;
+constexpr Duration kDnsTtl = 5s;
+
+std::string LabelOf(const kube::Object& pod, std::string_view name) {
+  const auto it = pod.meta.labels.find(name);
+  return it == pod.meta.labels.end() ? std::string() : it->second;
+}
+
+}  // namespace
+
+PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod) : site_(site), pod_(std::move(pod)) {
+  Commons& commons = *site_.commons;
+  name_ = fmt::format("{}.{}", pod_->meta.name, pod_->meta.ns);
+  app_ = LabelOf(*pod_, "app");
+  Workload workload;
+  workload.site = site_.site;
+  workload.network = site_.network;
+  workload.ip = IpAddress::Parse(kube::ParsePod(*pod_).ip).value_or(IpAddress());
+  workload.name = commons.host->Intern(name_);
+  workload_ = commons.network->Add(std::move(workload));
+  server_ = commons.host->Intern(fmt::format("{}/{}/{}", site_.name, pod_->meta.ns, pod_->meta.name));
+  commons.servers[server_] = {site_.name, site_.network_name,       pod_->meta.ns, pod_->meta.name,
+                              app_,       LabelOf(*pod_, "version")};
+}
+
+PodProcess::~PodProcess() {
+  client_ = nullptr;
+  envoy_ = nullptr;
+  agent_ = nullptr;
+  servers_.clear();
+  site_.commons->network->Remove(workload_);
+}
+
+void PodProcess::Start(std::function<void(bool)> ready) {
+  Commons& commons = *site_.commons;
+  ready_ = std::move(ready);
+  // Applications listen on the ports that their containers declare.
+  Workload& workload = commons.network->at(workload_);
+  for (const nlohmann::json& container : pod_->body["spec"].value("containers", nlohmann::json::array())) {
+    if (container.value("name", "") == "istio-proxy" || !container.contains("ports")) continue;
+    for (const nlohmann::json& port : container["ports"]) {
+      if (port.value("protocol", "TCP") != "TCP") continue;
+      const auto number = static_cast<uint16_t>(port.value("containerPort", 0));
+      if (number == 0 || workload.ports.contains(number)) continue;
+      servers_.push_back(std::make_unique<envoysim::AppServer>(commons.plane->fabric(), *commons.host, *this));
+      workload.ports[number] = servers_.back().get();
+    }
+  }
+  if (!pilot::HasProxy(pod_->body)) {
+    ready_(true);
+    return;
+  }
+  absl::StatusOr<pilot::ProxyBootstrap> bootstrap = pilot::ReadProxyBootstrap(pod_->body);
+  if (!bootstrap.ok()) {
+    // The agent ends with an error, again and again: the pod never gets ready.
+    failure_ = bootstrap.status();
+    return;
+  }
+  bootstrap_ = *std::move(bootstrap);
+  StartProxy();
+}
+
+absl::StatusOr<std::string> PodProcess::RootCertificates() const {
+  const kube::ObjectRef config_map =
+      site_.cluster->api().Get("ConfigMap", {pod_->meta.ns, std::string(security::kCaRootConfigMap)});
+  if (config_map == nullptr) {
+    return absl::NotFoundError(fmt::format("ConfigMap {}/{} is not there", pod_->meta.ns, security::kCaRootConfigMap));
+  }
+  const std::map<std::string, std::string> data = kube::ConfigMapData(*config_map);
+  const auto it = data.find(std::string(security::kCaRootConfigMapKey));
+  if (it == data.end()) return absl::NotFoundError("the root certificates' ConfigMap has no root-cert.pem");
+  return it->second;
+}
+
+void PodProcess::StartProxy() {
+  Commons& commons = *site_.commons;
+  if (!RootCertificates().ok()) {
+    // The volume cannot be mounted, so no container starts.
+    const Duration wait = mount_backoff_;
+    mount_backoff_ = std::min(mount_backoff_ * 2, kMaxMountBackoff);
+    commons.host->RunAfter(wait, [this, weak = std::weak_ptr<int>(alive_)] {
+      if (!weak.expired()) StartProxy();
+    });
+    return;
+  }
+  const pilot::ProxyBootstrap& bootstrap = *bootstrap_;
+  const kube::Pod pod = kube::ParsePod(*pod_);
+
+  IstiodClient::Options way;
+  way.workload = workload_;
+  way.ns = pod_->meta.ns;
+  way.address = pod.ip;
+  const size_t colon = bootstrap.discovery_address.rfind(':');
+  way.istiod.host = bootstrap.discovery_address.substr(0, colon);
+  if (int32_t port = 0;
+      colon != std::string::npos && absl::SimpleAtoi(bootstrap.discovery_address.substr(colon + 1), &port)) {
+    way.istiod.port = static_cast<uint16_t>(port);
+  }
+  way.server_name = bootstrap.discovery_san;
+  way.roots_pem = [this] { return RootCertificates(); };
+  way.credentials = [this] {
+    const Time now = site_.commons->host->Now();
+    security::PeerCredentials peer;
+    kube::TokenClaims claims;
+    claims.ns = pod_->meta.ns;
+    claims.service_account = bootstrap_->service_account;
+    claims.pod_name = pod_->meta.name;
+    claims.pod_uid = pod_->meta.uid;
+    if (!bootstrap_->token_audience.empty()) claims.audiences = {bootstrap_->token_audience};
+    claims.issued = now;
+    claims.expires = now + (bootstrap_->token_expiration_seconds > 0
+                                ? Duration(std::chrono::seconds(bootstrap_->token_expiration_seconds))
+                                : kTokenLifetime);
+    peer.bearer_token = site_.tokens->Issue(claims);
+    peer.cluster_id = bootstrap_->metadata.value("CLUSTER_ID", site_.name);
+    return peer;
+  };
+  istiod_ = std::make_unique<IstiodClient>(site_, std::move(way));
+  ads_ = istiod_->NewAdsTransport();
+
+  security::AgentOptions agent;
+  agent.seed = commons.seed;
+  agent.name = fmt::format("{}/{}/{}", site_.name, name_, pod_->meta.uid);
+  agent.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
+  agent.secret_ttl = bootstrap.secret_ttl;
+  agent.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;
+  agent.parser = commons.certificates;
+  agent_ = std::make_unique<security::Agent>(*commons.host, *istiod_, std::move(agent));
+  agent_->Start();
+
+  envoysim::EnvoyOptions options;
+  options.name = name_;
+  options.workload = workload_;
+  options.ip = commons.network->at(workload_).ip;
+  options.protocol = commons.ads_protocol;
+  options.drain_time = bootstrap.drain;
+  envoy_ = std::make_unique<envoysim::Envoy>(*commons.plane, *this, options);
+  Workload& workload = commons.network->at(workload_);
+  if (!bootstrap.interception) {
+    workload.direct = &envoy_->direct();
+  } else {
+    workload.outbound = &envoy_->outbound();
+    workload.inbound = &envoy_->inbound();
+  }
+  envoy_->Start();
+}
+
+void PodProcess::Terminate() {
+  if (envoy_ != nullptr && envoy_->running()) envoy_->Drain();
+}
+
+envoysim::AppClient& PodProcess::client() {
+  if (client_ == nullptr) {
+    client_ =
+        std::make_unique<envoysim::AppClient>(site_.commons->plane->fabric(), *site_.commons->host, workload_, name_);
+  }
+  return *client_;
+}
+
+void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
+  pilot::Node plain;
+  plain.id = bootstrap_->node_id;
+  plain.locality = {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone};
+  plain.metadata = bootstrap_->metadata;
+  pilot::ToProto(plain, node);
+  node->set_cluster(bootstrap_->node_cluster);
+}
+
+void PodProcess::OnLive() {
+  if (ready_ != nullptr) ready_(true);
+}
+
+void PodProcess::Subscribe(std::string_view name, OnSecret on_secret) {
+  agent_->Subscribe(name, [on_secret = std::move(on_secret)](absl::StatusOr<security::SecretItem> item) mutable {
+    if (!item.ok()) return on_secret(item.status());
+    envoysim::Secret secret;
+    if (item->key != nullptr) secret.certificate = envoysim::CertificateChain::Of(item->chain);
+    secret.trusted_ca = item->roots;
+    on_secret(std::move(secret));
+  });
+}
+
+void PodProcess::Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<envoysim::DnsAnswer>)> done) {
+  absl::StatusOr<std::vector<IpAddress>> addresses = site_.dns->Resolve(name, pod_->meta.ns);
+  if (!addresses.ok()) return done(addresses.status());
+  done(envoysim::DnsAnswer{*std::move(addresses), kDnsTtl});
+}
+
+envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall&) {
+  envoysim::AppReply reply;
+  reply.server = server_;
+  return reply;
+}
+
+}  // namespace wavetank::sim

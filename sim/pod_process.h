@@ -1,0 +1,85 @@
+// What runs in one pod: its applications and, if it was injected, agent and Envoy. All that these know they take from
+// the pod, from files mounted into it, from DNS and from istiod.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/inject/proxy_bootstrap.h"
+#include "sim/ads_client.h"
+#include "sim/cluster_site.h"
+
+namespace wavetank::sim {
+
+class PodProcess final : public envoysim::EnvoyContext,
+                         public envoysim::SecretProvider,
+                         public envoysim::DnsResolver,
+                         public envoysim::Application {
+ public:
+  // Joins the network at the pod's address; nothing runs yet. `site` outlives it.
+  PodProcess(ClusterSite& site, kube::ObjectRef pod);
+  ~PodProcess() override;  // gone at once: its connections are reset
+
+  // `ready`: whether the pod may serve, now and whenever that changes.
+  void Start(std::function<void(bool)> ready);
+  // SIGTERM: Envoy drains; applications go on until the end.
+  void Terminate();
+
+  const kube::ObjectRef& pod() const { return pod_; }
+  WorkloadId workload() const { return workload_; }
+  ClusterSite& site() { return site_; }
+  // As trace records and reports name it: "sleep-6d4f.sample".
+  const std::string& name() const { return name_; }
+  const std::string& app() const { return app_; }
+  // Why the proxy does not start, if it cannot.
+  const absl::Status& failure() const { return failure_; }
+
+  // Null without a sidecar or gateway.
+  envoysim::Envoy* envoy() { return envoy_.get(); }
+  const envoysim::Envoy* envoy() const { return envoy_.get(); }
+  bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
+  // Made when first asked for.
+  envoysim::AppClient& client();
+
+ private:
+  void StartProxy();
+  absl::StatusOr<std::string> RootCertificates() const;
+
+  // EnvoyContext
+  Host& host() override { return *site_.commons->host; }
+  envoysim::AdsTransport& ads() override { return *ads_; }
+  envoysim::SecretProvider& secrets() override { return *this; }
+  envoysim::DnsResolver& dns() override { return *this; }
+  void FillNode(envoy::config::core::v3::Node* node) override;
+  void OnLive() override;
+  // SecretProvider
+  void Subscribe(std::string_view name, OnSecret on_secret) override;
+  // DnsResolver
+  void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<envoysim::DnsAnswer>)> done) override;
+  // Application
+  envoysim::AppReply Serve(const envoysim::InboundCall& call) override;
+
+  ClusterSite& site_;
+  kube::ObjectRef pod_;
+  std::string name_, app_;
+  NameId server_ = kNoName;
+  WorkloadId workload_{};
+  std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
+  std::function<void(bool)> ready_;
+  absl::Status failure_;
+  Duration mount_backoff_ = 500ms;
+
+  std::unique_ptr<IstiodClient> istiod_;
+  std::unique_ptr<security::Agent> agent_;
+  std::unique_ptr<envoysim::AdsTransport> ads_;
+  std::unique_ptr<envoysim::Envoy> envoy_;
+  std::vector<std::unique_ptr<envoysim::AppServer>> servers_;
+  std::unique_ptr<envoysim::AppClient> client_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace wavetank::sim

@@ -1,0 +1,115 @@
+// A whole multi-cluster mesh in virtual time: one API server per cluster with its controllers, one istiod where an
+// istiod pod runs, agent and Envoy in every injected pod, applications, and the network between them.
+//
+// A world changes only by Do(): every change from outside is an input, a small JSON record without keys or tokens, and
+// the same inputs at the same times give the same trace. Everything else follows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/http.h"
+#include "nlohmann/json.hpp"
+#include "sim/cluster_site.h"
+#include "sim/istiod_process.h"
+#include "sim/kernel.h"
+#include "sim/pod_process.h"
+#include "sim/traffic.h"
+#include "sim/world_options.h"
+
+namespace wavetank::sim {
+
+// Kinds and their bodies:
+//   install        {cluster}                          what `istioctl install` leaves behind, unless it is there
+//   apply          {cluster, object}
+//   delete         {cluster, kind, namespace, name}
+//   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
+//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that
+//   root remoteSecret   {of, in, state}                    present, deleted, rotated, broken loadBalancer   {cluster,
+//   namespace, name, address}          none, new, or an address link           {between, cut?, latencyNs?, jitterNs?,
+//   lossPpm?} kill           {cluster, namespace, app}          its pods die apiServer      {cluster, fault,
+//   latencyNs?}       unreachable, slow, watches-dropped, history-gone, unauthorized, none dns            {name,
+//   addresses}                  null: as before traffic        {id, flow, from: {cluster, namespace, app}, host, port,
+//   path, keepAlive, tcp, requests, periodNs} stopTraffic    {id}
+struct Input {
+  std::string kind;
+  nlohmann::json body;
+};
+
+class World {
+ public:
+  static absl::StatusOr<std::unique_ptr<World>> Create(const WorldOptions& options);
+  ~World();
+
+  // InvalidArgument: the input is wrong, and nothing has changed. Applied now; what follows needs time to pass.
+  absl::Status Do(const Input& input);
+  // Sees every input that was accepted, before what it causes: its number and time.
+  std::function<void(uint64_t number, Time at, const Input& input)> on_input;
+
+  Time Now() const { return kernel_.Now(); }
+  void RunUntil(Time time) { kernel_.RunUntil(time); }
+  // Runs until nothing has happened in the control plane for `quiet` and nothing is pending; false if that was not so
+  // before `deadline`.
+  bool RunUntilSettled(Time deadline, Duration quiet = 1s);
+  bool Settled() const;
+  // The last thing that istiod, agents or Envoys' configuration did.
+  Time last_control_plane_event() const { return last_control_; }
+
+  Kernel& kernel() { return kernel_; }
+  Commons& commons() { return commons_; }
+  const Commons& commons() const { return commons_; }
+  const WorldOptions& options() const { return options_; }
+  const Timing& timing() const { return timing_; }
+
+  fakekube::Cluster& cluster(std::string_view name);
+  // Pods that run, in order of cluster, namespace and name.
+  std::vector<const PodProcess*> Pods() const;
+  std::vector<const PodProcess*> Pods(std::string_view cluster, std::string_view ns, std::string_view app) const;
+  // By the name in traces ("sleep-1.sample"); null if there is none.
+  const PodProcess* FindPod(std::string_view name) const;
+  // istiods that run, by pod name.
+  std::vector<const IstiodProcess*> Istiods() const;
+  // Why something does not come up: istiods and proxies that fail, pods that admission refuses.
+  std::vector<std::string> Complaints() const;
+
+  // Every answered or failed request of traffic.
+  std::function<void(const TrafficRecord&)> on_request;
+  int64_t requests_under_way() const;
+  bool TrafficDone(std::string_view id) const;
+
+ private:
+  class Site;
+  class CostsOfTiming;
+
+  explicit World(const WorldOptions& options);
+  absl::Status Apply(const Input& input);
+  absl::Status Install(Site& site);
+  absl::Status ApplyRemoteSecret(const nlohmann::json& body);
+  absl::StatusOr<Site*> FindSite(const nlohmann::json& body, const char* key = "cluster");
+
+  const WorldOptions options_;
+  Timing timing_;
+  pilot::Profile profile_;
+  std::unique_ptr<CostsOfTiming> costs_;
+  Kernel kernel_;
+  Host* host_;
+  std::unique_ptr<Links> links_;
+  std::unique_ptr<MeshNetwork> network_;
+  std::unique_ptr<envoysim::DataPlane> plane_;
+  std::unique_ptr<Channels> channels_;
+  Commons commons_;
+  std::vector<std::unique_ptr<Site>> sites_;
+  std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
+  std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
+  uint64_t inputs_ = 0;
+  Time last_control_{};
+};
+
+}  // namespace wavetank::sim

@@ -1,0 +1,51 @@
+// What a world is made of before anything happens in it. Together with the inputs that follow it decides everything,
+// so an event log begins with it, as JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::sim {
+
+struct WorldNode {
+  std::string name, region, zone;
+};
+
+struct WorldCluster {
+  std::string name;           // the API server's name and the cluster ID
+  std::string network;        // the flat network that its pods are attached to
+  std::string control_plane;  // the cluster whose istiod serves its proxies; its own name for a primary
+  std::string pod_cidr, service_cidr, load_balancer_cidr;
+  bool load_balancer_hostname = false;
+  std::vector<WorldNode> nodes;
+  bool primary() const { return control_plane == name; }
+};
+
+struct WorldLink {
+  std::string a, b;
+  Duration latency{}, jitter{};
+  int64_t loss_ppm = 0;
+};
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  std::string profile = "istio-1.18";
+  std::vector<WorldCluster> clusters;
+  std::vector<WorldLink> links;               // those that differ from the timing's default
+  std::map<std::string, std::string> timing;  // overrides, by name
+  std::string mesh_config;                    // YAML of istiod's installation; empty: defaults
+  bool delta_xds = false;
+  bool trace_requests = true;
+
+  nlohmann::json ToJson() const;
+  // InvalidArgument names the field.
+  static absl::StatusOr<WorldOptions> FromJson(const nlohmann::json& in);
+};
+
+}  // namespace wavetank::sim
