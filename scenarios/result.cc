@@ -4,6 +4,8 @@ namespace wavetank::scenario {
 
 std::string_view StageName(Stage stage) {
   switch (stage) {
+    case Stage::kKubernetes:
+      return "Kubernetes";
     case Stage::kWatch:
       return "API server watch";
     case Stage::kQueue:

@@ -14,6 +14,7 @@ namespace wavetank::scenario {
 
 // The way of a change from the API server to the data plane.
 enum class Stage : uint8_t {
+  kKubernetes,  // the event -> the last object that follows from it written (pods start, slices, addresses)
   kWatch,       // written at the API server -> seen by istiod's informer
   kQueue,       // -> handled by istiod's registries, pushed into the debouncer
   kDebounce,    // -> merged request left the debouncer
@@ -22,7 +23,7 @@ enum class Stage : uint8_t {
   kNetwork,     // -> received by the proxy
   kApply,       // -> in force (warm) at the proxy
 };
-inline constexpr int kStages = 7;
+inline constexpr int kStages = 8;
 std::string_view StageName(Stage stage);  // "API server watch", "istiod queue", ...
 
 struct ProxyConvergence {

@@ -32,6 +32,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   const kube::ObjectRef& pod() const { return pod_; }
   WorkloadId workload() const { return workload_; }
   ClusterSite& site() { return site_; }
+  const ClusterSite& site() const { return site_; }
   // As trace records and reports name it: "sleep-6d4f.sample".
   const std::string& name() const { return name_; }
   const std::string& app() const { return app_; }

@@ -3,7 +3,7 @@
 const results = JSON.parse(document.getElementById("results").textContent);
 const palette = ["#2f6fb7", "#d9822b", "#3d9a6c", "#a05ab0", "#b5a12b", "#4fa3b5", "#8a6d5c"];
 const failedColour = "#c8372d";
-const stageColours = ["#8aa4c8", "#5d86c0", "#c9c4b4", "#e0a458", "#d9822b", "#7fb89a", "#3d9a6c"];
+const stageColours = ["#b9b0c9", "#8aa4c8", "#5d86c0", "#c9c4b4", "#e0a458", "#d9822b", "#7fb89a", "#3d9a6c"];
 const charts = [];
 
 function make(tag, attributes, ...children) {

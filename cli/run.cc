@@ -1,0 +1,84 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/verb.h"
+#include "reports/report.h"
+#include "scenarios/runner.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> paths;
+  std::string report, log, profile, until;
+  std::optional<uint64_t> seed;
+  bool json = false, verbose = false;
+};
+
+// Where the files of one of several scenarios go.
+std::string Place(const std::string& base, const Arguments& a, size_t index) {
+  return base.empty() || a.paths.size() == 1 ? base : base + "-" + std::to_string(index + 1);
+}
+
+int RunAll(const Arguments& a) {
+  int code = kOk;
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  // Every input is read before the first one runs, so that a typo in the last costs no waiting.
+  std::vector<scenario::Scenario> scenarios;
+  for (const std::string& path : a.paths) {
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path);
+    if (!scenario.ok()) return Complain(scenario.status());
+    scenarios.push_back(*std::move(scenario));
+  }
+  for (size_t i = 0; i < scenarios.size(); ++i) {
+    scenario::RunOptions options;
+    options.seed = a.seed;
+    options.profile = a.profile;
+    options.log = Place(a.log, a, i);
+    if (!a.until.empty()) {
+      options.until = scenario::ParseDuration(a.until);
+      if (!options.until) {
+        return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
+      }
+    }
+    absl::StatusOr<scenario::RunResult> result = [&] {
+      Progress progress;
+      options.progress = [&](std::string_view what) { progress.Say(what); };
+      return scenario::Run(scenarios[i], options);
+    }();
+    if (!result.ok()) return Complain(result.status());
+    if (a.json) {
+      all.push_back(report::ResultsJson(*result));
+    } else {
+      std::cout << (i == 0 ? "" : "\n") << report::TerminalTables(*result, {ColourWanted(), a.verbose}) << std::flush;
+    }
+    if (!a.report.empty()) {
+      const std::string place = Place(a.report, a, i);
+      if (absl::Status status = report::WriteReports(place, *result); !status.ok()) return Complain(status);
+      if (!a.json) std::cout << "report in " << place << "/report.html\n";
+    }
+    if (!result->Passed()) code = kNo;
+  }
+  if (a.json) std::cout << (all.size() == 1 ? all[0] : all).dump(1) << "\n";
+  return code;
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand("run", "Runs scenarios and judges their expectations");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("scenario", a->paths, "Scenario files, or folders with a scenario.yaml")->required();
+  verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
+  verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
+  verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
+  verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
+  verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
+  verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
+  verb->footer("Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong.");
+  verb->callback([a, &outcome] { outcome.code = RunAll(*a); });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,47 @@
+#include "cli/verb.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/status.h"
+
+namespace wavetank::cli {
+namespace {
+
+// The one place that may look at the real clock: what a person at a terminal sees meanwhile.
+int64_t RealMillis() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+int Complain(const absl::Status& status) {
+  std::fflush(stdout);
+  const std::string_view message = Message(status);
+  std::fprintf(stderr, "wavetank: %.*s\n", static_cast<int>(message.size()), message.data());
+  return kBadInput;
+}
+
+bool ColourWanted() { return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
+
+Progress::Progress() : on_(isatty(STDERR_FILENO) == 1), start_ms_(RealMillis()) {}
+
+Progress::~Progress() {
+  if (shown_) std::fprintf(stderr, "\r\033[K");
+}
+
+void Progress::Say(std::string_view what) {
+  if (!on_) return;
+  const int64_t now = RealMillis();
+  if (now - start_ms_ < 1000 || now - last_ms_ < 100) return;
+  last_ms_ = now;
+  shown_ = true;
+  std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(what.size()), what.data());
+  std::fflush(stderr);
+}
+
+}  // namespace wavetank::cli

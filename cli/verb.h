@@ -1,0 +1,51 @@
+// The command line: one file per verb, each adding its subcommand to the program.
+//
+// Exit codes: 0 all well, 1 the answer is no (an expectation failed, digests differ), 2 the input or the call is wrong.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace wavetank::cli {
+
+inline constexpr int kOk = 0, kNo = 1, kBadInput = 2;
+
+// Each verb stores its exit code here when it has run.
+struct Outcome {
+  int code = kOk;
+};
+
+void AddRun(CLI::App& app, Outcome& outcome);
+void AddReplay(CLI::App& app, Outcome& outcome);
+void AddApply(CLI::App& app, Outcome& outcome);
+void AddXds(CLI::App& app, Outcome& outcome);
+void AddTiming(CLI::App& app, Outcome& outcome);
+void AddVersion(CLI::App& app, Outcome& outcome);
+
+// "wavetank: <message>" on standard error, and the exit code for bad input.
+int Complain(const absl::Status& status);
+
+// Colour only where a person looks, and not under NO_COLOR.
+bool ColourWanted();
+
+// Rewrites one line on a terminal, for work that takes over a second; silent elsewhere.
+class Progress {
+ public:
+  Progress();
+  ~Progress();  // wipes the line
+  void Say(std::string_view what);
+
+ private:
+  bool on_;
+  bool shown_ = false;
+  int64_t last_ms_ = 0;
+  int64_t start_ms_ = 0;
+};
+
+}  // namespace wavetank::cli

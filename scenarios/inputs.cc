@@ -1,0 +1,224 @@
+#include "scenarios/inputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/status.h"
+#include "fakes/kube/manifest.h"
+#include "fakes/kube/selector.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::scenario {
+
+using nlohmann::json;
+using sim::Input;
+
+namespace {
+
+std::string Text(const json& in, const char* key) {
+  const auto it = in.find(key);
+  if (it == in.end()) return {};
+  return it->is_string() ? it->get<std::string>() : it->dump();
+}
+
+// "namespace/name".
+std::pair<std::string, std::string> SplitName(const std::string& text) {
+  const size_t slash = text.find('/');
+  return {text.substr(0, slash), text.substr(slash + 1)};
+}
+
+void SetNamespace(json& object, const std::string& ns) {
+  if (fakekube::ClusterScoped(object.value("kind", ""))) return;
+  json& meta = object["metadata"];
+  if (meta.value("namespace", "").empty()) meta["namespace"] = ns.empty() ? "default" : ns;
+}
+
+Input ApplyInput(const std::string& cluster, json object) {
+  return {"apply", {{"cluster", cluster}, {"object", std::move(object)}}};
+}
+
+// What must be there before pods are: the control plane and what it reads.
+bool BelongsToControlPlane(const json& object) {
+  const std::string kind = object.value("kind", "");
+  if (fakekube::ClusterScoped(kind)) return true;
+  if (object["metadata"].value("namespace", "") != "istio-system") return false;
+  if (kind == "Deployment") {
+    const json labels = object.value("spec", json::object())
+                            .value("template", json::object())
+                            .value("metadata", json::object())
+                            .value("labels", json::object());
+    return labels.value("app", "") == "istiod";
+  }
+  return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
+}
+
+bool InSystemNamespace(const json& object) { return object["metadata"].value("namespace", "") == "istio-system"; }
+
+}  // namespace
+
+absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluster) {
+  std::vector<json> out;
+  for (const ManifestSpec& spec : cluster.manifests) {
+    absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+    if (!manifests.ok()) return manifests.status();
+    absl::StatusOr<fakekube::LabelSelector> selector = fakekube::LabelSelector::Parse(spec.selector);
+    if (!selector.ok()) return selector.status();
+    for (fakekube::Manifest& manifest : *manifests) {
+      if (!selector->empty()) {
+        kube::Labels labels;
+        for (const auto& [key, value] : manifest.object["metadata"].value("labels", json::object()).items()) {
+          if (value.is_string()) labels[key] = value.get<std::string>();
+        }
+        if (!selector->Matches(labels)) continue;
+      }
+      SetNamespace(manifest.object, spec.ns);
+      out.push_back(std::move(manifest.object));
+    }
+  }
+  return out;
+}
+
+sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
+  sim::WorldOptions out;
+  out.seed = scenario.seed;
+  out.profile = scenario.profile;
+  out.timing = scenario.timing;
+  // JSON is YAML.
+  if (!scenario.mesh_config.is_null()) out.mesh_config = scenario.mesh_config.dump();
+  for (const ClusterSpec& c : scenario.clusters) {
+    sim::WorldCluster cluster{
+        c.name, c.network, c.control_plane, c.pod_cidr, c.service_cidr, c.load_balancer_cidr, c.load_balancer_hostname,
+        {}};
+    for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone});
+    out.clusters.push_back(std::move(cluster));
+  }
+  for (const LinkSpec& l : scenario.links) out.links.push_back({l.a, l.b, l.latency, l.jitter, l.loss_ppm});
+  return out;
+}
+
+absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
+  StartPhases out;
+  for (const ClusterSpec& cluster : scenario.clusters) {
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster);
+    if (!objects.ok()) return objects.status();
+    // Namespaces first: their labels decide what becomes of everything in them.
+    std::stable_partition(objects->begin(), objects->end(),
+                          [](const json& object) { return object.value("kind", "") == "Namespace"; });
+    if (scenario.ca != CaPlan::kSelfSigned && cluster.primary()) {
+      out.phases[0].push_back(
+          {"cacerts",
+           {{"cluster", cluster.name}, {"root", scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"}}});
+    }
+    for (json& object : *objects) {
+      const int phase = BelongsToControlPlane(object) ? 0 : InSystemNamespace(object) ? 1 : 2;
+      out.phases[phase].push_back(ApplyInput(cluster.name, std::move(object)));
+    }
+    out.phases[0].push_back({"install", {{"cluster", cluster.name}}});
+  }
+  for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
+    out.phases[1].push_back({"remoteSecret", {{"of", secret.of}, {"in", secret.in}, {"state", "present"}}});
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Action& action) {
+  std::vector<Input> out;
+  const json& a = action.arguments;
+  const std::string cluster = Text(a, "cluster");
+  const std::string ns = a.contains("namespace") ? Text(a, "namespace") : "default";
+  const auto object_name = [&](const std::string& kind) {
+    return json{{"cluster", cluster},
+                {"kind", kind},
+                {"namespace", fakekube::ClusterScoped(kind) ? "" : ns},
+                {"name", Text(a, "name")}};
+  };
+  if (action.kind == "apply") {
+    std::vector<json> objects = action.objects;
+    if (a.contains("manifest")) {
+      ClusterSpec one;
+      const std::filesystem::path folder = std::filesystem::path(scenario.file).parent_path();
+      one.manifests.push_back({(folder / Text(a, "manifest")).lexically_normal().string(), "", ""});
+      absl::StatusOr<std::vector<json>> loaded = LoadClusterManifests(one);
+      if (!loaded.ok()) return loaded.status();
+      objects = *std::move(loaded);
+    }
+    for (json& object : objects) {
+      if (!object.is_object() || !object.contains("kind") || !object.contains("metadata")) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}:{}: an object needs apiVersion, kind and metadata", scenario.file, action.line));
+      }
+      SetNamespace(object, "default");
+      out.push_back(ApplyInput(cluster, std::move(object)));
+    }
+  } else if (action.kind == "delete") {
+    out.push_back({"delete", object_name(Text(a, "kind"))});
+  } else if (action.kind == "scale") {
+    const auto [deployment_ns, name] = SplitName(Text(a, "deployment"));
+    const int64_t replicas = a["replicas"].is_number() ? a["replicas"].get<int64_t>() : std::stoll(Text(a, "replicas"));
+    out.push_back({"patch",
+                   {{"cluster", cluster},
+                    {"kind", "Deployment"},
+                    {"namespace", deployment_ns},
+                    {"name", name},
+                    {"patch", {{"spec", {{"replicas", replicas}}}}}}});
+  } else if (action.kind == "label") {
+    json labels = json::object();
+    for (const auto& [key, value] : a.value("set", json::object()).items()) {
+      labels[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    const json remove = a.value("remove", json::array());
+    for (const json& key : remove.is_array() ? remove : json::array({remove})) labels[key.get<std::string>()] = nullptr;
+    json body = object_name(Text(a, "kind"));
+    body["patch"] = {{"metadata", {{"labels", labels}}}};
+    out.push_back({"patch", std::move(body)});
+  } else if (action.kind == "loadBalancer") {
+    const auto [service_ns, name] = SplitName(Text(a, "service"));
+    out.push_back({"loadBalancer",
+                   {{"cluster", cluster}, {"namespace", service_ns}, {"name", name}, {"address", Text(a, "address")}}});
+  } else if (action.kind == "remoteSecret") {
+    out.push_back({"remoteSecret", {{"of", Text(a, "of")}, {"in", Text(a, "in")}, {"state", Text(a, "state")}}});
+  } else if (action.kind == "link") {
+    json body = {{"between", a["between"]}};
+    const std::string state = a.value("state", "changed");
+    if (state != "changed") body["cut"] = state == "cut";
+    const auto time = [&](const char* from, const char* to) {
+      if (!a.contains(from)) return;
+      if (const std::optional<Duration> d = ParseDuration(Text(a, from))) body[to] = d->count();
+    };
+    time("latency", "latencyNs");
+    time("jitter", "jitterNs");
+    if (a.contains("loss")) {
+      if (const absl::StatusOr<Range> share = ParseRange(Text(a, "loss")); share.ok()) body["lossPpm"] = share->low;
+    }
+    out.push_back({"link", std::move(body)});
+  } else if (action.kind == "kill") {
+    out.push_back({"kill", {{"cluster", cluster}, {"namespace", Text(a, "namespace")}, {"app", Text(a, "app")}}});
+  } else if (action.kind == "apiServer") {
+    out.push_back({"apiServer", {{"cluster", cluster}, {"fault", Text(a, "fault")}}});
+  } else if (action.kind == "dns") {
+    json addresses = a.value("addresses", json());
+    if (addresses.is_string()) addresses = json::array({addresses});
+    out.push_back({"dns", {{"name", Text(a, "name")}, {"addresses", std::move(addresses)}}});
+  }
+  return out;
+}
+
+Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id) {
+  const int64_t rate =
+      std::max<int64_t>(traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
+  return {"traffic",
+          {{"id", id},
+           {"flow", flow.name},
+           {"from", {{"cluster", flow.from_cluster}, {"namespace", flow.from_namespace}, {"app", flow.from_app}}},
+           {"host", flow.host},
+           {"port", flow.port},
+           {"path", flow.path},
+           {"keepAlive", flow.keep_alive},
+           {"tcp", flow.tcp},
+           {"requests", traffic.requests},
+           {"periodNs", 1'000'000'000'000 / rate}}};
+}
+
+}  // namespace wavetank::scenario

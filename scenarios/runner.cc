@@ -1,0 +1,265 @@
+#include "scenarios/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "core/base/status.h"
+#include "fakes/envoy/envoy.h"
+#include "scenarios/convergence.h"
+#include "scenarios/expectation.h"
+#include "scenarios/inputs.h"
+#include "scenarios/topology.h"
+#include "scenarios/traffic_account.h"
+#include "scenarios/yaml_reader.h"
+#include "sim/world.h"
+
+#ifndef WAVETANK_VERSION
+#define WAVETANK_VERSION "development"
+#endif
+
+namespace wavetank::scenario {
+namespace {
+
+// How long a mesh may take to come up, and a wave to settle, before the run goes on and says so.
+constexpr Duration kStartLimit = 5min;
+constexpr Duration kSettleLimit = 10min;
+// Traffic meanwhile begins before the wave, so that the picture shows what was before.
+constexpr Duration kLeadIn = 500ms;
+// Patience with requests that are still under way when traffic ends.
+constexpr Duration kDrainLimit = 2min;
+
+class Run final : public WorldView {
+ public:
+  Run(const Scenario& scenario, const RunOptions& options, std::unique_ptr<sim::World> world)
+      : scenario_(scenario), options_(options), world_(std::move(world)), convergence_(world_->kernel()) {
+    world_->on_request = [this](const sim::TrafficRecord& record) {
+      const auto account = accounts_.find(record.spec.id);
+      if (account != accounts_.end()) account->second.Add(record);
+    };
+    world_->kernel().AddObserver([this](const sim::TraceEvent&) { ++records_; });
+  }
+
+  absl::Status Start(StartPhases start) {
+    Say("installing the mesh");
+    for (std::vector<sim::Input>& phase : start.phases) {
+      for (const sim::Input& input : phase) {
+        if (absl::Status status = Do(input); !status.ok()) return status;
+      }
+      if (!world_->RunUntilSettled(world_->Now() + kStartLimit)) start_notes_.push_back("the mesh has not settled");
+    }
+    for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    origin_ = world_->Now();
+    return absl::OkStatus();
+  }
+
+  absl::Status Steps() {
+    for (const Step& step : scenario_.steps) {
+      if (Over()) break;
+      Say(step.name);
+      if (absl::Status status = RunStep(step); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  RunResult Finish() {
+    result_.scenario = scenario_.name;
+    result_.file = scenario_.file;
+    result_.description = scenario_.description;
+    result_.profile = world_->options().profile;
+    result_.version = WAVETANK_VERSION;
+    result_.seed = world_->options().seed;
+    result_.end = world_->Now();
+    result_.digest = world_->kernel().digest().Hex();
+    result_.trace_records = records_;
+    AddTopology(*world_, scenario_, &result_);
+    return std::move(result_);
+  }
+
+  // WorldView
+  std::vector<ProxyEndpoints> EndpointsOf(const std::string& cluster, const std::string& ns, const std::string& app,
+                                          const std::string& host, int port) const override {
+    std::vector<ProxyEndpoints> out;
+    const std::string name = fmt::format("outbound|{}||{}", port, host);
+    for (const sim::PodProcess* pod : world_->Pods(cluster, ns, app)) {
+      if (pod->envoy() == nullptr) continue;
+      ProxyEndpoints list{pod->name(), {}};
+      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
+        if (endpoint.cluster == name || endpoint.cluster.rfind(name + ".", 0) == 0) {
+          list.addresses.push_back(endpoint.address);
+        }
+      }
+      std::sort(list.addresses.begin(), list.addresses.end());
+      out.push_back(std::move(list));
+    }
+    return out;
+  }
+
+ private:
+  void Say(std::string_view what) const {
+    if (options_.progress) options_.progress(fmt::format("{}: {}", scenario_.name, what));
+  }
+  bool Over() const { return options_.until && world_->Now() - origin_ >= *options_.until; }
+
+  absl::Status Do(const sim::Input& input) {
+    ++inputs_;
+    return world_->Do(input);
+  }
+
+  // Starts traffic of a phase; the accounts fill as requests end.
+  absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile) {
+    std::vector<std::string> ids;
+    for (const Traffic& t : traffic) {
+      ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
+      accounts_.emplace(ids.back(), TrafficAccount(t.flow, meanwhile, world_->Now()));
+      if (absl::Status status = Do(MakeTraffic(*scenario_.FindFlow(t.flow), t, ids.back())); !status.ok())
+        return status;
+    }
+    return ids;
+  }
+  void AwaitTraffic(const std::vector<std::string>& ids, Time deadline) {
+    const auto done = [&] {
+      return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
+    };
+    while (!done() && world_->Now() < deadline) world_->RunUntil(std::min(deadline, world_->Now() + 50ms));
+  }
+  void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
+    for (const std::string& id : ids) {
+      const auto account = accounts_.find(id);
+      out->traffic.push_back(account->second.Finish(world_->Now()));
+      accounts_.erase(account);
+    }
+  }
+
+  absl::Status RunStep(const Step& step) {
+    if (step.at) world_->RunUntil(std::max(world_->Now(), origin_ + *step.at));
+    world_->RunUntil(world_->Now() + step.after);
+    StepResult out;
+    out.name = step.name;
+    out.start = world_->Now();
+    if (result_.steps.empty()) out.notes = start_notes_;
+
+    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true);
+    if (!meanwhile.ok()) return meanwhile.status();
+    if (!meanwhile->empty()) world_->RunUntil(world_->Now() + kLeadIn);
+
+    convergence_.Begin(world_->Now(), inputs_);
+    for (const Action& action : step.actions) {
+      out.actions.push_back(action.Describe());
+      absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action);
+      if (!inputs.ok()) return inputs.status();
+      for (const sim::Input& input : *inputs) {
+        if (absl::Status status = Do(input); !status.ok()) {
+          return absl::InvalidArgumentError(
+              fmt::format("{}:{}: {}: {}", scenario_.file, action.line, action.Describe(), Message(status)));
+        }
+      }
+    }
+    std::vector<std::optional<ExpectationResult>> early(step.expectations.size());
+    if (!step.actions.empty()) Settle(step, &early, &out);
+    out.convergence = convergence_.End();
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++out.convergence.connected;
+    }
+    if (!meanwhile->empty()) {
+      world_->RunUntil(world_->Now() + step.linger);
+      for (const std::string& id : *meanwhile) Do({"stopTraffic", {{"id", id}}}).IgnoreError();
+      AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
+      CloseAccounts(*meanwhile, &out);
+    }
+
+    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false);
+    if (!then.ok()) return then.status();
+    AwaitTraffic(*then, Time::max());
+    CloseAccounts(*then, &out);
+
+    out.end = world_->Now();
+    for (size_t i = 0; i < step.expectations.size(); ++i) {
+      out.expectations.push_back(early[i] ? *early[i] : Judge(step.expectations[i], out, *this));
+    }
+    result_.steps.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  // Until the world is at rest. Expectations that hold "always" are asked all along, those that hold "eventually"
+  // until they do or their time is over.
+  void Settle(const Step& step, std::vector<std::optional<ExpectationResult>>* early, StepResult* out) {
+    const Time event = world_->Now(), deadline = event + kSettleLimit;
+    const auto ask = [&] {
+      for (size_t i = 0; i < step.expectations.size(); ++i) {
+        const Expectation& e = step.expectations[i];
+        if (e.mode.empty() || e.kind != "endpoints") continue;
+        std::optional<ExpectationResult>& verdict = (*early)[i];
+        const Duration since = world_->Now() - event;
+        if (e.mode == "always") {
+          if (verdict && !verdict->held) continue;
+          verdict = Judge(e, *out, *this);
+          if (!verdict->held)
+            verdict->explanation = fmt::format("after {}: {}", FormatDuration(since), verdict->explanation);
+        } else if (!verdict || !verdict->held) {
+          if (since > e.within && verdict) continue;
+          verdict = Judge(e, *out, *this);
+          verdict->explanation += fmt::format("; {} after {}", verdict->held ? "held" : "not", FormatDuration(since));
+        }
+      }
+    };
+    const bool asks = std::any_of(step.expectations.begin(), step.expectations.end(),
+                                  [](const Expectation& e) { return !e.mode.empty() && e.kind == "endpoints"; });
+    if (!asks) {
+      if (!world_->RunUntilSettled(deadline)) out->notes.push_back("had not settled after 10 minutes");
+    } else {
+      constexpr Duration kLook = 10ms;
+      ask();
+      while (world_->Now() < deadline &&
+             !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
+        world_->RunUntil(world_->Now() + kLook);
+        ask();
+      }
+      const auto waiting = [&] {
+        for (size_t i = 0; i < early->size(); ++i) {
+          const Expectation& e = step.expectations[i];
+          if (e.mode == "eventually" && (*early)[i] && !(*early)[i]->held && world_->Now() - event < e.within)
+            return true;
+        }
+        return false;
+      };
+      while (waiting()) {
+        world_->RunUntil(world_->Now() + kLook);
+        ask();
+      }
+    }
+    for (const std::string& complaint : world_->Complaints()) out->notes.push_back(complaint);
+  }
+
+  const Scenario& scenario_;
+  const RunOptions& options_;
+  std::unique_ptr<sim::World> world_;
+  ConvergenceTracker convergence_;
+  std::map<std::string, TrafficAccount, std::less<>> accounts_;
+  RunResult result_;
+  std::vector<std::string> start_notes_;
+  Time origin_{};
+  uint64_t inputs_ = 0;
+  int64_t traffic_count_ = 0, records_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options) {
+  absl::StatusOr<StartPhases> start = MakeStart(scenario);
+  if (!start.ok()) return start.status();
+  sim::WorldOptions world_options = MakeWorldOptions(scenario);
+  if (options.seed) world_options.seed = *options.seed;
+  if (!options.profile.empty()) world_options.profile = options.profile;
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(world_options);
+  if (!world.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
+  }
+  class Run run(scenario, options, *std::move(world));
+  if (absl::Status status = run.Start(*std::move(start)); !status.ok()) return status;
+  if (absl::Status status = run.Steps(); !status.ok()) return status;
+  return run.Finish();
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,28 @@
+// Runs a scenario in a world of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "scenarios/result.h"
+#include "scenarios/scenario.h"
+
+namespace wavetank::scenario {
+
+struct RunOptions {
+  std::optional<uint64_t> seed;   // instead of the scenario's
+  std::string profile;            // instead of the scenario's, if not empty
+  std::string log;                // event log to write, if not empty
+  std::optional<Duration> until;  // stop there, before later steps
+  std::function<void(std::string_view)> progress;
+};
+
+// Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does
+// not hold is no error but part of the result. The same scenario, seed and options give the same result and digest.
+absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace wavetank::scenario

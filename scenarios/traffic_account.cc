@@ -1,0 +1,65 @@
+#include "scenarios/traffic_account.h"
+
+#include <algorithm>
+
+namespace wavetank::scenario {
+
+TrafficAccount::TrafficAccount(std::string flow, bool meanwhile, Time start) {
+  result_.flow = std::move(flow);
+  result_.meanwhile = meanwhile;
+  result_.start = start;
+  result_.bucket = kBucket;
+}
+
+void TrafficAccount::Add(const sim::TrafficRecord& t) {
+  const envoysim::RequestRecord& r = t.record;
+  ++result_.sent;
+  const auto bucket = static_cast<size_t>((t.done - result_.start) / kBucket);
+  if (result_.series.size() <= bucket) result_.series.resize(bucket + 1);
+  ++result_.by_code[r.code];
+  ++result_.by_flags[envoysim::ResponseFlagsToString(r.flags)];
+  if (r.attempts > 1) ++result_.retried;
+  latencies_.push_back((t.done - t.sent).count());
+
+  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+  if (failed) {
+    ++result_.failed;
+    ++result_.series[bucket].failed;
+    return;
+  }
+  ++result_.by_version[t.server->version];
+  ++result_.by_cluster[t.server->cluster];
+  ++result_.by_pod[t.server->name];
+  ++result_.series[bucket].by_version[t.server->version];
+
+  int gateways = 0;
+  const envoysim::Hop* last_tls = nullptr;
+  for (const envoysim::Hop& hop : t.hops) {
+    // A tcp_proxy behind an SNI match on the way: the gateway sends on what it cannot read.
+    if (!hop.cluster.empty() && !hop.tls && !hop.sni.empty()) {
+      ++gateways;
+      ++result_.gateway_snis[std::string(hop.sni)];
+    }
+    if (hop.tls) last_tls = &hop;
+  }
+  const bool remote = t.server->cluster != t.spec.cluster;
+  result_.remote += remote ? 1 : 0;
+  ++(remote ? result_.remote_hops : result_.local_hops)[gateways];
+  if (last_tls != nullptr && last_tls->client_verified && last_tls->server_verified) ++result_.mtls_verified;
+}
+
+TrafficResult TrafficAccount::Finish(Time end) {
+  result_.end = end;
+  std::sort(latencies_.begin(), latencies_.end());
+  const auto percentile = [&](int64_t part) {
+    if (latencies_.empty()) return Duration::zero();
+    const auto index = static_cast<size_t>(static_cast<int64_t>(latencies_.size() - 1) * part / 100);
+    return Duration(latencies_[index]);
+  };
+  result_.p50 = percentile(50);
+  result_.p99 = percentile(99);
+  result_.max = percentile(100);
+  return result_;
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,26 @@
+// Adds up what became of the requests of one run of a flow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scenarios/result.h"
+#include "sim/traffic.h"
+
+namespace wavetank::scenario {
+
+class TrafficAccount {
+ public:
+  TrafficAccount(std::string flow, bool meanwhile, Time start);
+
+  void Add(const sim::TrafficRecord& record);
+  TrafficResult Finish(Time end);
+
+ private:
+  static constexpr Duration kBucket = 250ms;
+
+  TrafficResult result_;
+  std::vector<int64_t> latencies_;
+};
+
+}  // namespace wavetank::scenario
