@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -30,6 +31,9 @@ void AddVersion(CLI::App& app, Outcome& outcome);
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.
 int Complain(const absl::Status& status);
+
+// On standard output, columns as wide as their widest cell.
+void PrintTable(const std::vector<std::vector<std::string>>& rows);
 
 // Colour only where a person looks, and not under NO_COLOR.
 bool ColourWanted();

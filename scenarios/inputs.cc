@@ -68,7 +68,8 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
     for (fakekube::Manifest& manifest : *manifests) {
       if (!selector->empty()) {
         kube::Labels labels;
-        for (const auto& [key, value] : manifest.object["metadata"].value("labels", json::object()).items()) {
+        const json given = manifest.object["metadata"].value("labels", json::object());
+        for (const auto& [key, value] : given.items()) {
           if (value.is_string()) labels[key] = value.get<std::string>();
         }
         if (!selector->Matches(labels)) continue;
@@ -165,7 +166,8 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
                     {"patch", {{"spec", {{"replicas", replicas}}}}}}});
   } else if (action.kind == "label") {
     json labels = json::object();
-    for (const auto& [key, value] : a.value("set", json::object()).items()) {
+    const json set = a.value("set", json::object());
+    for (const auto& [key, value] : set.items()) {
       labels[key] = value.is_string() ? value.get<std::string>() : value.dump();
     }
     const json remove = a.value("remove", json::array());

@@ -3,10 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
+#include "replay/recorder.h"
+#include "replay/secrets.h"
+#include "replay/world_target.h"
 #include "scenarios/convergence.h"
 #include "scenarios/expectation.h"
 #include "scenarios/inputs.h"
@@ -40,6 +46,25 @@ class Run final : public WorldView {
     };
     world_->kernel().AddObserver([this](const sim::TraceEvent&) { ++records_; });
   }
+
+  // Before anything happens: everything is recorded.
+  absl::Status Record(const std::string& path) {
+    replay::LogHeader header;
+    replay::DescribeWorld(*world_, &header);
+    header.program_version = WAVETANK_VERSION;
+    header.scenario_name = scenario_.name;
+    std::ifstream file(scenario_.file);
+    header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
+    absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(path, header);
+    if (!writer.ok()) return writer.status();
+    recorder_ = std::make_unique<replay::Recorder>(world_->kernel(), *std::move(writer));
+    world_->on_input = [this](uint64_t number, Time, const sim::Input& input) {
+      recorder_->Input(number, input.kind, replay::Redacted(input.body)).IgnoreError();
+    };
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishRecording() { return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish(); }
 
   absl::Status Start(StartPhases start) {
     Say("installing the mesh");
@@ -100,7 +125,10 @@ class Run final : public WorldView {
   void Say(std::string_view what) const {
     if (options_.progress) options_.progress(fmt::format("{}: {}", scenario_.name, what));
   }
-  bool Over() const { return options_.until && world_->Now() - origin_ >= *options_.until; }
+  bool Over() const {
+    if (options_.until_step && result_.steps.size() >= *options_.until_step) return true;
+    return options_.until && world_->Now() - origin_ >= *options_.until;
+  }
 
   absl::Status Do(const sim::Input& input) {
     ++inputs_;
@@ -235,6 +263,7 @@ class Run final : public WorldView {
   const Scenario& scenario_;
   const RunOptions& options_;
   std::unique_ptr<sim::World> world_;
+  std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
   RunResult result_;
@@ -256,9 +285,14 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (!world.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
   }
+  if (options.on_world) options.on_world(**world);
   class Run run(scenario, options, *std::move(world));
+  if (!options.log.empty()) {
+    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
+  }
   if (absl::Status status = run.Start(*std::move(start)); !status.ok()) return status;
   if (absl::Status status = run.Steps(); !status.ok()) return status;
+  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
   return run.Finish();
 }
 

@@ -11,14 +11,20 @@
 #include "scenarios/result.h"
 #include "scenarios/scenario.h"
 
+namespace wavetank::sim {
+class World;
+}
+
 namespace wavetank::scenario {
 
 struct RunOptions {
-  std::optional<uint64_t> seed;   // instead of the scenario's
-  std::string profile;            // instead of the scenario's, if not empty
-  std::string log;                // event log to write, if not empty
-  std::optional<Duration> until;  // stop there, before later steps
+  std::optional<uint64_t> seed;      // instead of the scenario's
+  std::string profile;               // instead of the scenario's, if not empty
+  std::string log;                   // event log to write, if not empty
+  std::optional<Duration> until;     // stop there, before later steps
+  std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
+  std::function<void(sim::World&)> on_world;  // before anything happens in it
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

@@ -49,12 +49,16 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
 
   void OnResponse(std::shared_ptr<const pilot::DiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
+    Commons& commons = *client_->site().commons;
+    if (commons.on_xds) commons.on_xds(client_->options().proxy, *response);
     auto message = std::make_shared<envoysim::DiscoveryResponse>();
     pilot::ToProto(*response, message.get());
     observer_->OnResponse(std::move(message));
   }
   void OnDeltaResponse(std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
+    Commons& commons = *client_->site().commons;
+    if (commons.on_delta_xds) commons.on_delta_xds(client_->options().proxy, *response);
     auto message = std::make_shared<envoysim::DeltaDiscoveryResponse>();
     pilot::ToProto(*response, message.get());
     observer_->OnDeltaResponse(std::move(message));

@@ -22,6 +22,7 @@ class IstiodClient final : public security::CaClient {
  public:
   struct Options {
     WorkloadId workload{};
+    std::string proxy;    // as traces name it
     std::string ns;       // of the pod: its search list
     std::string address;  // of the pod, for istiod's messages
     IstiodAddress istiod;

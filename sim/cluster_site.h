@@ -9,6 +9,7 @@
 
 #include "core/kube/service_account_token.h"
 #include "core/security/agent.h"
+#include "core/xds/messages.h"
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/kube/cluster.h"
@@ -35,6 +36,9 @@ struct Commons {
   WorldDns dns;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
+  // Sees every response that reaches a proxy, before its Envoy does; for those who want to look. May be empty.
+  std::function<void(const std::string& proxy, const pilot::DiscoveryResponse&)> on_xds;
+  std::function<void(const std::string& proxy, const pilot::DeltaDiscoveryResponse&)> on_delta_xds;
   envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
 };
 

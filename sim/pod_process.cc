@@ -107,6 +107,7 @@ void PodProcess::StartProxy() {
 
   IstiodClient::Options way;
   way.workload = workload_;
+  way.proxy = name_;
   way.ns = pod_->meta.ns;
   way.address = pod.ip;
   const size_t colon = bootstrap.discovery_address.rfind(':');

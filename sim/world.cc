@@ -474,6 +474,9 @@ absl::StatusOr<World::Site*> World::FindSite(const json& body, const char* key) 
 }
 
 absl::Status World::Do(const Input& input) {
+  // What is due now comes first, so that inputs at one instant mean the same in a replay, where time is advanced to it
+  // before each.
+  kernel_.RunUntil(Now());
   ScopedCause scope(*host_, kernel_.causes().Of(inputs_));
   const uint64_t number = inputs_++;
   if (on_input) on_input(number, Now(), input);

@@ -1,0 +1,19 @@
+// What a proxy holds, as `istioctl proxy-config` shows it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/xds_snapshot.h"
+
+namespace wavetank::cli {
+
+using Rows = std::vector<std::vector<std::string>>;  // the first is the head
+
+// DataLoss: a resource is no message of its type.
+absl::StatusOr<Rows> ProxyConfigTable(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);
+// The resources as JSON, in the form of protobuf's JSON mapping: an array of {"name", "resource"}.
+absl::StatusOr<std::string> ProxyConfigJson(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);
+
+}  // namespace wavetank::cli

@@ -1,0 +1,116 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/verb.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/world_target.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct Arguments {
+  std::string log, until;
+  bool json = false, verify = false, inputs = false;
+};
+
+int Verify(replay::LogReader& log, const Arguments& a) {
+  absl::StatusOr<replay::LogReader::Summary> summary = log.Verify();
+  if (!summary.ok()) return Complain(summary.status());
+  if (a.json) {
+    std::cout << nlohmann::ordered_json{{"log", a.log},
+                                        {"inputs", summary->inputs},
+                                        {"events", summary->events},
+                                        {"complete", summary->complete},
+                                        {"digest", summary->trace_digest},
+                                        {"chain", summary->chain}}
+                     .dump(1)
+              << "\n";
+  } else {
+    std::cout << fmt::format("{}: {} inputs, {} events, {}\ndigest {}\nchain  {}\n", a.log, summary->inputs,
+                             summary->events, summary->complete ? "complete" : "interrupted", summary->trace_digest,
+                             summary->chain);
+  }
+  return kOk;
+}
+
+int PrintInputs(replay::LogReader& log, const Arguments& a) {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  while (true) {
+    absl::StatusOr<replay::LogReader::Item> item = log.Next();
+    if (!item.ok()) return Complain(item.status());
+    if (*item == replay::LogReader::Item::kEnd) break;
+    if (*item != replay::LogReader::Item::kInput) continue;
+    const replay::LogInput& input = log.input();
+    if (a.json) {
+      all.push_back({{"seq", input.seq},
+                     {"atNs", input.at.time_since_epoch().count()},
+                     {"kind", input.kind},
+                     {"body", input.body}});
+    } else {
+      std::cout << replay::Describe(input) << "\n";
+    }
+  }
+  if (a.json) std::cout << all.dump(1) << "\n";
+  return kOk;
+}
+
+int ReplayLog(const Arguments& a) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
+  if (!log.ok()) return Complain(log.status());
+  if (a.verify) return Verify(**log, a);
+  if (a.inputs) return PrintInputs(**log, a);
+  replay::ReplayOptions options;
+  if (!a.until.empty()) {
+    const std::optional<Duration> until = scenario::ParseDuration(a.until);
+    if (!until) {
+      return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
+    }
+    options.until = Time{} + *until;
+  }
+  replay::WorldTarget target;
+  absl::StatusOr<replay::ReplayResult> result = replay::Replay(**log, target, options);
+  if (!result.ok()) return Complain(result.status());
+  if (a.json) {
+    nlohmann::ordered_json out = {{"log", a.log},
+                                  {"inputs", result->inputs},
+                                  {"events", result->events},
+                                  {"complete", result->complete},
+                                  {"digest", result->trace_digest},
+                                  {"identical", !result->divergence.has_value()}};
+    if (result->divergence) {
+      const replay::Divergence& d = *result->divergence;
+      out["divergence"] = {{"event", d.event},
+                           {"atNs", d.at.time_since_epoch().count()},
+                           {"expected", d.expected},
+                           {"got", d.got},
+                           {"before", d.before}};
+    }
+    std::cout << out.dump(1) << "\n";
+  } else if (result->divergence) {
+    std::cout << replay::Describe(*result->divergence) << "\n";
+  } else {
+    std::cout << fmt::format("{}: {} inputs, {} events, identical{}\ndigest {}\n", a.log, result->inputs,
+                             result->events, result->complete ? "" : " as far as it went", result->trace_digest);
+  }
+  return result->divergence ? kNo : kOk;
+}
+
+}  // namespace
+
+void AddReplay(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand("replay", "Runs an event log again and compares event by event");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("log", a->log, "Event log, as written by `wavetank run --log`")->required();
+  verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
+  verb->add_flag("--verify", a->verify, "Only check that the log is whole");
+  verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
+  verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  verb->footer("Exit code 0: identical; 1: something differs; 2: the log cannot be read.");
+  verb->callback([a, &outcome] { outcome.code = ReplayLog(*a); });
+}
+
+}  // namespace wavetank::cli

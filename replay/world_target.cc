@@ -1,0 +1,35 @@
+#include "replay/world_target.h"
+
+#include <utility>
+
+#include "replay/recorder.h"
+
+namespace wavetank::replay {
+
+void DescribeWorld(const sim::World& world, LogHeader* header) {
+  header->seed = world.options().seed;
+  header->profile = world.options().profile;
+  header->world = world.options().ToJson();
+}
+
+absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
+  absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson(header.world);
+  if (!options.ok()) return options.status();
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
+  if (!world.ok()) return world.status();
+  world_ = *std::move(world);
+  sim::Kernel& kernel = world_->kernel();
+  kernel.AddObserver([&kernel, sink = std::move(sink)](const sim::TraceEvent& event) { sink(Logged(kernel, event)); });
+  return absl::OkStatus();
+}
+
+absl::Status WorldTarget::Do(const LogInput& input) {
+  if (input.body.dump().find("redacted sha256:") != std::string::npos) {
+    return absl::FailedPreconditionError(
+        "an input of this log is a Secret that came from a manifest; logs never hold keys, so it cannot be replayed. "
+        "Run the scenario again instead");
+  }
+  return world_->Do({input.kind, input.body});
+}
+
+}  // namespace wavetank::replay

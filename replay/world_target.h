@@ -1,0 +1,30 @@
+// A world under replay, and the recording of one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "replay/replayer.h"
+#include "sim/world.h"
+
+namespace wavetank::replay {
+
+// What the header of a log must hold for WorldTarget to build the same world again.
+void DescribeWorld(const sim::World& world, LogHeader* header);
+
+class WorldTarget final : public ReplayTarget {
+ public:
+  absl::Status Start(const LogHeader& header, Sink sink) override;
+  void AdvanceTo(Time time) override { world_->RunUntil(time); }
+  // FailedPrecondition: the log holds only the digest of a Secret that came from a manifest.
+  absl::Status Do(const LogInput& input) override;
+  std::string TraceDigest() const override { return world_->kernel().digest().Hex(); }
+
+  // The world after the replay, or where it stopped. Null before Start.
+  sim::World* world() { return world_.get(); }
+
+ private:
+  std::unique_ptr<sim::World> world_;
+};
+
+}  // namespace wavetank::replay
