@@ -21,7 +21,7 @@ SiteId Links::AddSite(std::string_view name) {
 }
 
 Line& Links::Between(SiteId a, SiteId b) {
-  auto key = std::minmax(static_cast<uint16_t>(a), static_cast<uint16_t>(b));
+  const std::pair<uint16_t, uint16_t> key = std::minmax({static_cast<uint16_t>(a), static_cast<uint16_t>(b)});
   std::unique_ptr<Line>& line = lines_[{key.first, key.second}];
   if (line == nullptr) {
     const bool same = key.first == key.second;

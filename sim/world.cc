@@ -101,11 +101,10 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     api_server_ = world.network_->Add(std::move(api_server));
   }
 
-  ~Site() override {
-    // Proxies hang up before the istiods that serve them go.
-    pods_.clear();
-    istiods_.clear();
-  }
+  // The end of the world, in two acts: proxies hang up before the istiods that serve them go, and istiods leave the API
+  // servers of all clusters before one of these goes.
+  void StopPods() { pods_.clear(); }
+  void StopIstiods() { istiods_.clear(); }
 
   const WorldCluster& config() const { return config_; }
   fakekube::Cluster& cluster() { return *cluster_; }
@@ -462,6 +461,8 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
 
 World::~World() {
   traffic_.clear();
+  for (const auto& site : sites_) site->StopPods();
+  for (const auto& site : sites_) site->StopIstiods();
   sites_.clear();
 }
 
