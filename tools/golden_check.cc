@@ -1,5 +1,7 @@
-// golden_check DIR... [--case GLOB] [--kind K,K] [--diff] [--quiet] [--json FILE]: the golden comparison as a program
-// of its own, without the rest of wavetank. DIR is a case or a folder of cases; without one, $WAVETANK_GOLDEN/cases.
+// golden_check DIR... [--case GLOB] [--kind K,K] [--diff] [--quiet] [--jobs N] [--record] [--json FILE]: the golden
+// comparison as a program of its own. DIR is a case or a folder of cases; without one, $WAVETANK_GOLDEN/cases. --record
+// writes the recordings first, for cases of our own.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -28,7 +30,8 @@ int main(int argc, char** argv) {
   std::vector<std::string> directories;
   std::string glob = "*", json_file;
   golden::RunOptions options;
-  bool quiet = false;
+  bool quiet = false, record = false;
+  int jobs = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const auto value = [&] { return i + 1 < argc ? std::string(argv[++i]) : std::string(); };
@@ -45,6 +48,10 @@ int main(int argc, char** argv) {
       json_file = value();
     } else if (arg == "--diff") {
       options.unified_diff = true;
+    } else if (arg == "--jobs") {
+      jobs = std::max(1, std::atoi(value().c_str()));
+    } else if (arg == "--record") {
+      record = true;
     } else if (arg == "--quiet") {
       quiet = true;
     } else if (arg.starts_with("--")) {
@@ -62,10 +69,17 @@ int main(int argc, char** argv) {
   for (const std::string& directory : directories) {
     absl::StatusOr<std::vector<std::string>> cases = golden::FindCases(directory);
     if (!cases.ok()) return Usage(std::string(wavetank::Message(cases.status())));
+    std::erase_if(*cases, [&](const std::string& one) {
+      return !golden::MatchesGlob(glob, one.substr(one.find_last_of('/') + 1));
+    });
     for (const std::string& one : *cases) {
-      if (!golden::MatchesGlob(glob, one.substr(one.find_last_of('/') + 1))) continue;
-      results.push_back(golden::RunCase(one, options));
-      if (!quiet) std::fputs(golden::DifferencesText(results.back()).c_str(), stdout);
+      if (!record) break;
+      const absl::Status status = golden::RecordCase(one, options);
+      if (!status.ok()) return Usage(std::string(wavetank::Message(status)));
+    }
+    for (golden::CaseResult& result : golden::RunCases(*cases, options, jobs, nullptr)) {
+      if (!quiet) std::fputs(golden::DifferencesText(result).c_str(), stdout);
+      results.push_back(std::move(result));
     }
   }
   std::fputs(golden::TallyTable(results).c_str(), stdout);

@@ -3,6 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "core/base/status.h"
@@ -20,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds", "eds", "lds", "rds"};
+constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds", "eds", "lds", "rds", "push", "push-delta"};
 
 // As the recordings are written: sorted keys, one space of indent.
 std::string Pretty(const json& value) { return value.dump(1) + "\n"; }
@@ -169,6 +174,107 @@ CaseResult RunCase(const std::string& directory, const RunOptions& options) {
     }
   }
   return out;
+}
+
+std::vector<CaseResult> RunCases(const std::vector<std::string>& directories, const RunOptions& options, int jobs,
+                                 const std::function<void(size_t)>& progress) {
+  std::vector<CaseResult> out(directories.size());
+  std::atomic<size_t> next = 0, done = 0;
+  std::mutex mutex;
+  // Each case has a kernel of its own; nothing is shared between threads.
+  const auto work = [&] {
+    for (size_t i = next++; i < directories.size(); i = next++) {
+      out[i] = RunCase(directories[i], options);
+      const size_t finished = ++done;
+      if (!progress) continue;
+      const std::lock_guard<std::mutex> lock(mutex);
+      progress(finished);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < jobs; ++i) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  return out;
+}
+
+CaseResult FromPushes(const PushCaseResult& pushes, const std::string& kind, const RunOptions& options) {
+  CaseResult out;
+  out.name = pushes.name;
+  out.status = pushes.status;
+  for (const PushFileResult& file : pushes.files) {
+    FileResult result;
+    result.step = file.step;
+    result.proxy = file.file;
+    result.kind = kind;
+    result.equal = file.equal;
+    if (!file.equal) {
+      result.differences = Compare(file.expected, file.actual, options.max_differences);
+      if (options.unified_diff) {
+        const std::string name = fmt::format("{:02}/{}.json", file.step, file.file);
+        result.unified_diff =
+            UnifiedDiff(Pretty(file.expected), Pretty(file.actual), "recorded " + name, "wavetank " + name);
+      }
+    }
+    out.files.push_back(std::move(result));
+  }
+  return out;
+}
+
+namespace {
+
+// All files of all steps, by path below expect/.
+absl::StatusOr<std::map<std::string, std::string>> Outputs(const Case& spec, const RunOptions& options) {
+  std::map<std::string, std::string> out;
+  IstiodSettings settings;
+  settings.profile = options.profile;
+  CaseIstiod istiod(spec, settings);
+  std::map<std::string, std::string> last;
+  for (size_t step = 0; step <= spec.steps.size(); ++step) {
+    if (step > 0) {
+      if (absl::Status status = istiod.Step(step - 1); !status.ok()) return status;
+    }
+    Actual actual(istiod);
+    std::vector<ExpectedFile> files = {{"", "gateways", ""}, {"", "services", ""}, {"", "shards", ""}};
+    for (const ProxySpec& proxy : spec.proxies) {
+      for (const std::string& kind : proxy.record) files.push_back({proxy.name, kind, ""});
+    }
+    for (const ExpectedFile& file : files) {
+      absl::StatusOr<json> value = actual.Of(spec, file);
+      if (!value.ok()) return value.status();
+      const std::string path = file.proxy.empty() ? file.kind + ".json" : file.proxy + "/" + file.kind + ".json";
+      std::string text = Pretty(*value);
+      std::string& before = last[path];
+      if (text == before) continue;
+      out[fmt::format("{:02}/{}", step, path)] = before = std::move(text);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::Status RecordCase(const std::string& directory, const RunOptions& options) {
+  namespace fs = std::filesystem;
+  absl::StatusOr<Case> loaded = LoadCase(directory);
+  if (!loaded.ok()) return loaded.status();
+  absl::StatusOr<std::map<std::string, std::string>> first = Outputs(*loaded, options);
+  if (!first.ok()) return first.status();
+  absl::StatusOr<std::map<std::string, std::string>> second = Outputs(*loaded, options);
+  if (!second.ok()) return second.status();
+  if (*first != *second) return absl::InternalError(directory + ": two runs differ; nothing was recorded");
+  const fs::path expect = fs::path(directory) / "expect";
+  std::error_code error;
+  fs::remove_all(expect, error);
+  for (size_t step = 0; step <= loaded->steps.size() && !error; ++step) {
+    fs::create_directories(expect / fmt::format("{:02}", step), error);
+  }
+  for (const auto& [path, text] : *first) {
+    fs::create_directories((expect / path).parent_path(), error);
+    std::ofstream(expect / path, std::ios::binary) << text;
+  }
+  if (error) return absl::UnavailableError(fmt::format("{}: {}", expect.string(), error.message()));
+  return absl::OkStatus();
 }
 
 std::map<std::string, Tally> TallyByKind(const std::vector<CaseResult>& results) {

@@ -1,6 +1,7 @@
 // Runs golden cases and compares what istiod makes of them with what was recorded.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "core/profile/profile.h"
 #include "nlohmann/json.hpp"
 #include "replay/golden/compare.h"
+#include "replay/golden/push_runner.h"
 
 namespace wavetank::golden {
 
@@ -36,6 +38,16 @@ struct CaseResult {
 };
 
 CaseResult RunCase(const std::string& directory, const RunOptions& options);
+// Cases on `jobs` threads; results in order of `directories`. `progress` is called with the number of cases done.
+std::vector<CaseResult> RunCases(const std::vector<std::string>& directories, const RunOptions& options, int jobs,
+                                 const std::function<void(size_t)>& progress);
+
+// A comparison of pushes as one of files; `kind`: "push" or "push-delta".
+CaseResult FromPushes(const PushCaseResult& pushes, const std::string& kind, const RunOptions& options);
+
+// Writes expect/ of a case from this program's own run, in the form of golden/FORMAT.md; whoever records reviews it.
+// Nothing is written if two runs differ (Internal) or the case cannot be run.
+absl::Status RecordCase(const std::string& directory, const RunOptions& options);
 
 // Files compared, equal and different per kind; in order of `kKinds`.
 struct Tally {
