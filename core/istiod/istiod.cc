@@ -14,10 +14,11 @@
 #include "core/gen/name_table.h"
 #include "core/gen/rds.h"
 #include "core/inject/injection_webhook.h"
-#include "core/istiod/secret_watcher.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/registry/registries.h"
+#include "core/security/credentials.h"
 #include "core/security/namespace_controller.h"
+#include "core/security/secret_generator.h"
 #include "core/xds/discovery_server.h"
 
 namespace wavetank::pilot {
@@ -93,6 +94,7 @@ struct Istiod::Impl {
         host(*surroundings.host),
         client(*surroundings.config_cluster),
         webhook(RevisionOf(options)),
+        credentials(options.cluster_id.str()),
         discovery(
             host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options)) {
     webhook.SetConfig(InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id));
@@ -102,6 +104,13 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kLds, MakeLdsGenerator());
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
+    SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
+    credentials.OnSecret([this](const kube::NamespacedName& secret) {
+      PushRequest request;
+      request.configs_updated.insert({ConfigKind::kSecret, secret.name, secret.ns});
+      request.reasons = Reason(TriggerReason::kSecret);
+      discovery.ConfigUpdate(std::move(request));
+    });
   }
   ~Impl() {
     server->dead = true;
@@ -110,7 +119,6 @@ struct Istiod::Impl {
 
   // What follows one cluster beside its registry.
   struct ClusterExtras {
-    std::unique_ptr<SecretWatcher> secrets;
     std::unique_ptr<security::NamespaceController> namespaces;
     std::unique_ptr<WebhookPatcher> webhooks;
   };
@@ -150,6 +158,7 @@ struct Istiod::Impl {
 
   InjectionWebhook webhook;
   config::ConfigStore configs;
+  security::Credentials credentials;
   std::vector<std::unique_ptr<Generator>> generators;
   DiscoveryServer discovery;
   std::unique_ptr<config::MeshWatcher> mesh;
@@ -236,8 +245,12 @@ void Istiod::Impl::StartControllers() {
   registries->on_cluster_started = [this](const ClusterId& id, kube::Client& cluster, bool config_cluster) {
     OnClusterStarted(id, cluster, config_cluster);
   };
-  registries->on_cluster_stopped = [this](const ClusterId& id) { extras.erase(id); };
-  registries->on_cluster_deleted = [this](const ClusterId& id) { extras.erase(id); };
+  const auto forget = [this](const ClusterId& id) {
+    extras.erase(id);
+    credentials.RemoveCluster(id.str());
+  };
+  registries->on_cluster_stopped = forget;
+  registries->on_cluster_deleted = forget;
   mesh->AddNetworksHandler([this] { registries->OnMeshNetworksChanged(); });
 
   StartInjection();
@@ -300,8 +313,7 @@ void Istiod::Impl::AwaitSync(Duration delay) {
 }
 
 bool Istiod::Impl::CachesSynced() const {
-  return registries->HasSynced() && crds->HasSynced() &&
-         std::all_of(extras.begin(), extras.end(), [](const auto& e) { return e.second.secrets->HasSynced(); });
+  return registries->HasSynced() && crds->HasSynced() && credentials.Synced();
 }
 
 void Istiod::Impl::Fail(const absl::Status& status) {
@@ -311,15 +323,12 @@ void Istiod::Impl::Fail(const absl::Status& status) {
 }
 
 void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
-  ClusterExtras& extra = extras[id];
-  extra.secrets =
-      std::make_unique<SecretWatcher>(cluster, host, [this](const std::string& name, const std::string& ns) {
-        PushRequest request;
-        request.configs_updated.insert({ConfigKind::kSecret, name, ns});
-        request.reasons = Reason(TriggerReason::kSecret);
-        discovery.ConfigUpdate(std::move(request));
-      });
-  extra.secrets->Start();
+  const kube::AccessReviewer* const reviewer =
+      surroundings.access_reviewer ? surroundings.access_reviewer(id.str()) : nullptr;
+  credentials
+      .AddCluster(id.str(), std::make_unique<security::CredentialsController>(host, cluster, reviewer, id.str(),
+                                                                              options.seed))
+      .Start();
   if (server->ca == nullptr) return;
   if (config_cluster) return ServeCluster(id, cluster);
   if (!options.external) return;

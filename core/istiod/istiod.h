@@ -15,6 +15,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "core/base/host.h"
+#include "core/kube/access_review.h"
 #include "core/kube/client.h"
 #include "core/kube/service_account_token.h"
 #include "core/model/ids.h"
@@ -69,6 +70,9 @@ struct IstiodSurroundings {
   // TokenReview of a cluster that istiod may ask: its own, or one of its remote Secrets. Null for others. Istiod itself
   // asks only for clusters that it knows.
   std::function<kube::TokenReviewer*(std::string_view cluster)> token_reviewer;
+  // SubjectAccessReview of a cluster, likewise: which routers may have the Secrets that credentialNames name. Without
+  // one, none may.
+  std::function<const kube::AccessReviewer*(std::string_view cluster)> access_reviewer;
   PushObserver* observer = nullptr;  // may be null
 };
 
