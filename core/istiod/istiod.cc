@@ -312,9 +312,7 @@ void Istiod::Impl::AwaitSync(Duration delay) {
   host.RunAfter(next, Guard([this, next] { AwaitSync(next); }));
 }
 
-bool Istiod::Impl::CachesSynced() const {
-  return registries->HasSynced() && crds->HasSynced() && credentials.Synced();
-}
+bool Istiod::Impl::CachesSynced() const { return registries->HasSynced() && crds->HasSynced() && credentials.Synced(); }
 
 void Istiod::Impl::Fail(const absl::Status& status) {
   host.Post(Guard([this, status] {
@@ -326,8 +324,8 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
   const kube::AccessReviewer* const reviewer =
       surroundings.access_reviewer ? surroundings.access_reviewer(id.str()) : nullptr;
   credentials
-      .AddCluster(id.str(), std::make_unique<security::CredentialsController>(host, cluster, reviewer, id.str(),
-                                                                              options.seed))
+      .AddCluster(id.str(),
+                  std::make_unique<security::CredentialsController>(host, cluster, reviewer, id.str(), options.seed))
       .Start();
   if (server->ca == nullptr) return;
   if (config_cluster) return ServeCluster(id, cluster);

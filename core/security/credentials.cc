@@ -13,8 +13,7 @@ constexpr Duration kDeniedFor = 1min, kAllowedFor = 5min;
 
 bool Counts(const kube::Object& secret) {
   const auto type = secret.body.find("type");
-  return type == secret.body.end() ||
-         (*type != "helm.sh/release.v1" && *type != "kubernetes.io/service-account-token");
+  return type == secret.body.end() || (*type != "helm.sh/release.v1" && *type != "kubernetes.io/service-account-token");
 }
 
 std::string Get(const kube::SecretData& data, std::string_view key) {
@@ -42,7 +41,8 @@ absl::Status NotFound(std::string_view ns, std::string_view name) {
 absl::StatusOr<CertInfo> ExtractCertInfo(const kube::Object& secret) {
   const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(secret);
   if (!data.ok()) return data.status();
-  if (CertInfo out{Get(*data, "cert"), Get(*data, "key"), "", Get(*data, "crl")}; !out.cert.empty() && !out.key.empty()) {
+  if (CertInfo out{Get(*data, "cert"), Get(*data, "key"), "", Get(*data, "crl")};
+      !out.cert.empty() && !out.key.empty()) {
     return out;
   }
   if (CertInfo out{Get(*data, "tls.crt"), Get(*data, "tls.key"), Get(*data, "tls.ocsp-staple"), Get(*data, "ca.crl")};

@@ -25,8 +25,8 @@ struct CertInfo {
   std::string cert, key, staple, crl;
 };
 
-// A server's certificate with its key: keys `cert` and `key`, or `tls.crt` and `tls.key`. NotFound names what keys there
-// are, never what they hold.
+// A server's certificate with its key: keys `cert` and `key`, or `tls.crt` and `tls.key`. NotFound names what keys
+// there are, never what they hold.
 absl::StatusOr<CertInfo> ExtractCertInfo(const kube::Object& secret);
 // Roots for client certificates (in `cert`): key `cacert`, or `ca.crt`.
 absl::StatusOr<CertInfo> ExtractRoot(const kube::Object& secret);

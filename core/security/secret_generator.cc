@@ -81,9 +81,9 @@ bool SecretGenerator::MayHave(const pilot::Proxy& proxy, std::string_view ns, st
 
 absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& reference) {
   const bool roots = reference.name.ends_with(kCaSuffix);
-  const absl::StatusOr<CertInfo> info =
-      roots ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
-            : credentials_.GetCertInfo(reference.cluster, reference.ns, reference.name);
+  const absl::StatusOr<CertInfo> info = roots
+                                            ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
+                                            : credentials_.GetCertInfo(reference.cluster, reference.ns, reference.name);
   if (!info.ok()) return info.status();
   // Of a chain only the first certificate's dates are looked at.
   const absl::StatusOr<x509::CertificateRef> first =
@@ -127,16 +127,15 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
       continue;
     }
     const std::vector<ConfigKey> related = RelatedSecrets(reference->ns, reference->name);
-    if (!request.full && std::none_of(related.begin(), related.end(), [&](const ConfigKey& key) {
-          return request.configs_updated.contains(key);
-        })) {
+    if (!request.full && std::none_of(related.begin(), related.end(),
+                                      [&](const ConfigKey& key) { return request.configs_updated.contains(key); })) {
       continue;
     }
     // As in istiod the key does not hold how the name was written: "kubernetes://x" and "kubernetes://ns/x" share an
     // entry, and the second to ask gets it under the first's name.
-    std::string key =
-        fmt::format("{}/{}/{}/{}", reference->type == SecretReference::Type::kKubernetes ? "kubernetes" : "kubernetes-gateway",
-                    reference->name, reference->ns, reference->cluster);
+    std::string key = fmt::format(
+        "{}/{}/{}/{}", reference->type == SecretReference::Type::kKubernetes ? "kubernetes" : "kubernetes-gateway",
+        reference->name, reference->ns, reference->cluster);
     if (const pilot::Resource* cached = cache_.Get(pilot::XdsCache::Type::kSds, key); cached != nullptr) {
       out.resources.push_back(*cached);
       ++out.cached;

@@ -36,8 +36,7 @@ class SecretGeneratorTest : public ::testing::Test {
   SecretGeneratorTest() {
     credentials.OnSecret([this](const kube::NamespacedName& name) { events.push_back(name.ns + "/" + name.name); });
     for (const auto& [cluster, client] : {std::pair("c1", &config_client), std::pair("c2", &remote_client)}) {
-      credentials
-          .AddCluster(cluster, std::make_unique<CredentialsController>(host, *client, &reviewer, cluster, 1))
+      credentials.AddCluster(cluster, std::make_unique<CredentialsController>(host, *client, &reviewer, cluster, 1))
           .Start();
     }
     proxy.verified_identity = "spiffe://cluster.local/ns/gw/sa/edge";
@@ -52,11 +51,12 @@ class SecretGeneratorTest : public ::testing::Test {
   }
   void PutTls(kube::MemoryClient& client, const std::string& name, const std::string& cert_name = "cert",
               Duration validity = 24h) {
-    client.Put(kube::MakeSecret("gw", name,
-                                {{"tls.crt", Pem(cert_name, validity)}, {"tls.key", "KEY-" + cert_name},
-                                 {"ca.crt", root.root->ToPem()}},
-                                {}, {}, "kubernetes.io/tls")
-                   ->body);
+    client.Put(
+        kube::MakeSecret(
+            "gw", name,
+            {{"tls.crt", Pem(cert_name, validity)}, {"tls.key", "KEY-" + cert_name}, {"ca.crt", root.root->ToPem()}},
+            {}, {}, "kubernetes.io/tls")
+            ->body);
     Run();
   }
 
@@ -83,9 +83,7 @@ class SecretGeneratorTest : public ::testing::Test {
     return request;
   }
   // What a Secret update does to the cache.
-  void Invalidate(const std::string& name) {
-    cache.Clear({{pilot::ConfigKind::kSecret, name, "gw"}}, kernel.Now());
-  }
+  void Invalidate(const std::string& name) { cache.Clear({{pilot::ConfigKind::kSecret, name, "gw"}}, kernel.Now()); }
   envoy::extensions::transport_sockets::tls::v3::Secret Decode(const pilot::Resource& resource) {
     envoy::extensions::transport_sockets::tls::v3::Secret out;
     EXPECT_TRUE(out.ParseFromString(*resource.bytes));
@@ -117,8 +115,9 @@ TEST_F(SecretGeneratorTest, ARouterGetsCertificateAndKeyOfItsNamespacesSecret) {
 }
 
 TEST_F(SecretGeneratorTest, GenericKeysComeBeforeTlsOnes) {
-  remote_client.Put(kube::MakeSecret("gw", "web", {{"cert", Pem("generic")}, {"key", "K"}, {"tls.crt", Pem("tls")},
-                                                   {"tls.key", "T"}})->body);
+  remote_client.Put(
+      kube::MakeSecret("gw", "web", {{"cert", Pem("generic")}, {"key", "K"}, {"tls.crt", Pem("tls")}, {"tls.key", "T"}})
+          ->body);
   Run();
   EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources.at(0)).tls_certificate().certificate_chain().inline_bytes(),
             Pem("generic"));
@@ -177,7 +176,8 @@ TEST_F(SecretGeneratorTest, AChangedSecretIsPushedWithItsTwinAndNothingElse) {
   PutTls(remote_client, "web");
   PutTls(remote_client, "shop");
   const std::vector<std::string> watched = {"kubernetes://shop", "kubernetes://web", "kubernetes://web-cacert"};
-  EXPECT_THAT(Names(Generate(watched, Changed("gw", "web"))), ElementsAre("kubernetes://web", "kubernetes://web-cacert"));
+  EXPECT_THAT(Names(Generate(watched, Changed("gw", "web"))),
+              ElementsAre("kubernetes://web", "kubernetes://web-cacert"));
   EXPECT_THAT(Names(Generate(watched, Changed("gw", "web-cacert"))),
               ElementsAre("kubernetes://web", "kubernetes://web-cacert"));
   EXPECT_TRUE(Generate(watched, Changed("gw", "else")).send) << "an empty answer, as istiod's";

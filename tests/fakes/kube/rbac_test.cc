@@ -46,7 +46,8 @@ TEST_F(RbacTest, ARoleAllowsWhoIsBoundInItsNamespaceOnly) {
 
 TEST_F(RbacTest, AClusterRoleReachesAsFarAsItsBinding) {
   Apply("ClusterRole", "", "reader", Role({"*"}, {"*"}));
-  Apply("RoleBinding", "gw", "b", Binding("ClusterRole", "reader", {{"kind", "Group"}, {"name", "system:serviceaccounts:gw"}}));
+  Apply("RoleBinding", "gw", "b",
+        Binding("ClusterRole", "reader", {{"kind", "Group"}, {"name", "system:serviceaccounts:gw"}}));
   EXPECT_TRUE(Allowed("gw", "anybody"));
   EXPECT_FALSE(Allowed("gw", "anybody", "list", "other"));
   Apply("ClusterRoleBinding", "", "all",
