@@ -32,6 +32,8 @@ std::optional<Duration> ParseGoDuration(std::string_view text) {
   if (text.empty()) return std::nullopt;
   static constexpr std::pair<std::string_view, int64_t> kUnits[] = {{"ns", 1},
                                                                     {"us", 1'000},
+                                                                    {"\u00b5s", 1'000},
+                                                                    {"\u03bcs", 1'000},
                                                                     {"ms", 1'000'000},
                                                                     {"s", 1'000'000'000},
                                                                     {"m", 60'000'000'000},
