@@ -30,14 +30,9 @@ std::optional<Duration> ParseGoDuration(std::string_view text) {
   if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
   if (text == "0") return Duration::zero();
   if (text.empty()) return std::nullopt;
-  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {{"ns", 1},
-                                                                    {"us", 1'000},
-                                                                    {"\u00b5s", 1'000},
-                                                                    {"\u03bcs", 1'000},
-                                                                    {"ms", 1'000'000},
-                                                                    {"s", 1'000'000'000},
-                                                                    {"m", 60'000'000'000},
-                                                                    {"h", 3'600'000'000'000}};
+  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {
+      {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
+      {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
   __int128 total = 0;
   while (!text.empty()) {
     const size_t whole_end = std::min(text.find_first_not_of("0123456789"), text.size());
