@@ -59,6 +59,7 @@ class EdsGenerator final : public Generator {
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated)) only = Services(request);
     out.incremental = only && !only->empty();
+    if (!only) out.resources.reserve(watched.resource_names.size());
     for (const std::string& name : watched.resource_names) {
       if (only && !Concerns(*only, name)) continue;
       out.resources.push_back(Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request, out));

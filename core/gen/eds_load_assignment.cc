@@ -71,14 +71,20 @@ void WriteGroup(const LoadAssignment& assignment, const LocalityLbEndpoints& g, 
   if (g.priority != 0) out.Varint(group::kPriority, g.priority);
 }
 
-// An entry of map<string, Struct> whose Struct has the one field `name: text`.
-void WriteStructEntry(std::string_view key, std::string_view name, std::string_view text, wire::Writer& out) {
+// An entry of map<string, Struct> whose Struct has the one field `name`: the parts of `text`, one after the other.
+void WriteStructEntry(std::string_view key, std::string_view name, std::initializer_list<std::string_view> text,
+                      wire::Writer& out) {
+  size_t length = 0;
+  for (std::string_view part : text) length += part.size();
   out.Message(1, [&] {
     out.Bytes(kMapKey, key);
     out.Message(kMapValue, [&] {
       out.Message(1, [&] {
         out.Bytes(kMapKey, name);
-        out.Message(kMapValue, [&] { out.Bytes(kStructValueString, text); });
+        out.Message(kMapValue, [&] {
+          out.Header(kStructValueString, length);
+          for (std::string_view part : text) out.Append(part);
+        });
       });
     });
   });
@@ -131,17 +137,18 @@ std::string EncodeEndpointMetadata(const EndpointMetadata& m) {
   std::string_view revision =
       FirstLabel(m.labels, {"service.istio.io/canonical-revision", "app.kubernetes.io/version", "version"}, "latest");
   if (revision == "latest") revision = {};
-  std::string workload;
-  for (std::string_view part : {m.workload_name, m.ns, name, revision}) workload.append(part).push_back(';');
-  workload.append(m.cluster);
-  return wire::Encode([&](wire::Writer& out) {
-    out.Message(lb_endpoint::kMetadata, [&] {
-      if (!m.tls_mode.empty() && m.tls_mode != kDisabledTlsMode) {
-        WriteStructEntry("envoy.transport_socket_match", "tlsMode", m.tls_mode, out);
-      }
-      WriteStructEntry("istio", "workload", workload, out);
-    });
+  std::string bytes;
+  constexpr size_t kAround = 120;  // tags, lengths, keys
+  bytes.reserve(kAround + m.tls_mode.size() + m.workload_name.size() + m.ns.size() + name.size() + revision.size() +
+                m.cluster.size());
+  wire::Writer out(&bytes);
+  out.Message(lb_endpoint::kMetadata, [&] {
+    if (!m.tls_mode.empty() && m.tls_mode != kDisabledTlsMode) {
+      WriteStructEntry("envoy.transport_socket_match", "tlsMode", {m.tls_mode}, out);
+    }
+    WriteStructEntry("istio", "workload", {m.workload_name, ";", m.ns, ";", name, ";", revision, ";", m.cluster}, out);
   });
+  return bytes;
 }
 
 }  // namespace wavetank::pilot

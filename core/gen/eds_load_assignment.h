@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,7 +44,7 @@ struct LocalityLbEndpoints {
 struct LoadAssignment {
   std::vector<EndpointShape> shapes;
   std::vector<LocalityLbEndpoints> localities;
-  std::deque<Labels> owned_labels;  // of shapes that are no workload's
+  std::vector<std::unique_ptr<const Labels>> owned_labels;  // of shapes that are no workload's
 
   size_t EndpointCount() const;
   // A serialised envoy.config.endpoint.v3.ClusterLoadAssignment; allocates a fixed number of times.

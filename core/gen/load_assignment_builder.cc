@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -139,6 +140,10 @@ class LoadAssignmentBuilder::Grouping {
 
   LoadAssignment Run(const EndpointShards& shards, int64_t* looked_at) {
     std::vector<const EndpointList*> lists;
+    lists.reserve(shards.shards.size());
+    constexpr size_t kUsual = 8;  // versions of a workload on a few clusters
+    decisions_.reserve(kUsual);
+    out_.shapes.reserve(kUsual);
     for (const auto& [key, list] : shards.shards) {
       const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
       if (same_cluster_only && key.cluster != b_.proxy_.metadata.cluster_id) continue;
@@ -174,7 +179,9 @@ class LoadAssignmentBuilder::Grouping {
     bool draining = false;  // by label
     bool mtls_disabled = false;
     bool visible = true;
-    uint32_t group = 0;
+    const EndpointProfile* profile = nullptr;
+    uint32_t port = 0;
+    uint32_t group = kNone;        // until the first endpoint is used
     uint32_t shape = kNone;        // with tlsMode, if it has one
     uint32_t plain_shape = kNone;  // without
     uint32_t remote = kNone;       // index into remotes_; kNone: reached directly
@@ -194,11 +201,9 @@ class LoadAssignmentBuilder::Grouping {
   Decision* Decide(const IstioEndpoint& e) {
     const EndpointProfile* profile = e.profile.get();
     if (profile != last_profile_ || e.endpoint_port != last_port_ || last_ == kNone) {
-      const auto [it, fresh] = index_.try_emplace({profile, e.endpoint_port}, static_cast<uint32_t>(decisions_.size()));
-      if (fresh) decisions_.push_back(Make(*profile, e.endpoint_port, e.health));
       last_profile_ = profile;
       last_port_ = e.endpoint_port;
-      last_ = it->second;
+      last_ = Find(*profile, e.endpoint_port);
     }
     Decision& d = decisions_[last_];
     if (!d.accepted) return nullptr;
@@ -207,9 +212,30 @@ class LoadAssignmentBuilder::Grouping {
     return &d;
   }
 
-  Decision Make(const EndpointProfile& p, uint32_t port, HealthStatus) {
+  // The index of the decision, which is made if there is none. Few are searched for one by one, which beats hashing.
+  uint32_t Find(const EndpointProfile& p, uint32_t port) {
+    constexpr size_t kFew = 8;
+    if (decisions_.size() <= kFew) {
+      for (size_t i = 0; i < decisions_.size(); ++i) {
+        if (decisions_[i].profile == &p && decisions_[i].port == port) return static_cast<uint32_t>(i);
+      }
+    }
+    const auto fresh = static_cast<uint32_t>(decisions_.size());
+    if (fresh >= kFew) {
+      if (fresh == kFew) {
+        for (uint32_t i = 0; i < fresh; ++i) index_.emplace(Key(decisions_[i]), i);
+      }
+      if (const auto [it, inserted] = index_.try_emplace({&p, port}, fresh); !inserted) return it->second;
+    }
+    decisions_.push_back(Make(p, port));
+    return fresh;
+  }
+  static std::pair<const EndpointProfile*, uint32_t> Key(const Decision& d) { return {d.profile, d.port}; }
+
+  Decision Make(const EndpointProfile& p, uint32_t port) {
     Decision d;
-    d.group = kNone;
+    d.profile = &p;
+    d.port = port;
     if (b_.service_->attributes.node_local && p.node_name != NodeNameOf(b_.proxy_)) return d;
     // istiod: DiscoverableFromSameCluster.
     if (p.discoverable_in_same_cluster_only && !b_.proxy_.InCluster(p.locality.cluster)) return d;
@@ -223,12 +249,10 @@ class LoadAssignmentBuilder::Grouping {
 
   // An endpoint of the profile is used for the first time.
   void Place(const EndpointProfile& p, Decision& d) {
-    const auto [it, fresh] = group_index_.try_emplace(p.locality.label, static_cast<uint32_t>(groups_.size()));
-    if (fresh) {
-      groups_.emplace_back();
-      groups_.back().result.locality = it->first;
-    }
-    d.group = it->second;
+    const auto known = std::find_if(groups_.begin(), groups_.end(),
+                                    [&](const Group& group) { return group.result.locality == p.locality.label; });
+    d.group = static_cast<uint32_t>(known - groups_.begin());
+    if (known == groups_.end()) groups_.emplace_back().result.locality = p.locality.label;
     if (!split_horizon_) return;
     d.visible = b_.proxy_.IsVisible(p.network);
     if (b_.proxy_.InNetwork(p.network)) return;
@@ -307,10 +331,10 @@ class LoadAssignmentBuilder::Grouping {
     if (!by_labels && gateway_shape_ != kNone) return gateway_shape_;
     const Labels* labels = &kNoLabels;
     if (by_labels) {
-      Labels& own = out_.owned_labels.emplace_back();
+      Labels own;
       if (!gateway.cluster.empty()) own["topology.istio.io/cluster"] = gateway.cluster.str();
       if (!gateway.network.empty()) own["topology.istio.io/network"] = gateway.network.str();
-      labels = &own;
+      labels = out_.owned_labels.emplace_back(std::make_unique<const Labels>(std::move(own))).get();
     }
     out_.shapes.push_back({gateway_metadata_, labels});
     gateway_shape_ = static_cast<uint32_t>(out_.shapes.size() - 1);
@@ -326,9 +350,11 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   LoadAssignment Finish() {
-    std::vector<uint32_t> order;  // localities by name
-    order.reserve(groups_.size());
-    for (const auto& [label, i] : group_index_) order.push_back(i);
+    std::vector<uint32_t> order(groups_.size());  // localities by name
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(),
+              [&](uint32_t a, uint32_t b) { return groups_[a].result.locality < groups_[b].result.locality; });
+    out_.localities.reserve(groups_.size());
     std::vector<GatewayWeights> weights(remote_used_ ? groups_.size() : 0);
     if (remote_used_) {
       used_.resize(remotes_.size());
@@ -378,12 +404,11 @@ class LoadAssignmentBuilder::Grouping {
   const Labels* subset_labels_ = nullptr;
 
   std::vector<Decision> decisions_;
-  absl::flat_hash_map<std::pair<const EndpointProfile*, uint32_t>, uint32_t> index_;
+  absl::flat_hash_map<std::pair<const EndpointProfile*, uint32_t>, uint32_t> index_;  // of decisions_ that are many
   const EndpointProfile* last_profile_ = nullptr;
   uint32_t last_port_ = 0, last_ = kNone;
 
   std::vector<Group> groups_;
-  std::map<std::string_view, uint32_t> group_index_;
   std::vector<Remote> remotes_;
   std::vector<bool> used_;  // remotes_ with an endpoint behind them
   bool remote_used_ = false;

@@ -1,8 +1,12 @@
 // Host names with and without wildcard (istiod: pkg/config/host; pilot/pkg/model/config.go).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
@@ -23,35 +27,40 @@ bool HostMatches(std::string_view a, std::string_view b);
 std::string ResolveShortnameToFqdn(std::string_view host, std::string_view ns, std::string_view domain_suffix);
 
 // Values by host, with the most specific match first: the host itself, else the longest wildcard that covers it. A
-// wildcard matches wildcards only. O(length of the host). istiod: MostSpecificHostMatch.
+// wildcard matches wildcards only. O(number of lengths that wildcards have). istiod: MostSpecificHostMatch.
 template <typename V>
 class HostTable {
  public:
-  V& operator[](const std::string& host) { return (IsWildcard(host) ? wildcard_ : specific_)[host]; }
-  bool contains(const std::string& host) const { return (IsWildcard(host) ? wildcard_ : specific_).contains(host); }
+  V& operator[](const std::string& host) {
+    if (!IsWildcard(host)) return specific_[host];
+    if (const auto at = std::lower_bound(lengths_.begin(), lengths_.end(), host.size() - 1, std::greater<>());
+        at == lengths_.end() || *at != host.size() - 1) {
+      lengths_.insert(at, host.size() - 1);
+    }
+    return wildcard_[host.substr(1)];
+  }
+  bool contains(const std::string& host) const {
+    return IsWildcard(host) ? wildcard_.contains(host.substr(1)) : specific_.contains(host);
+  }
 
   const V* MostSpecific(std::string_view host) const {
-    if (!IsWildcard(host)) {
-      const auto it = specific_.find(MapKey(host));
-      if (it != specific_.end()) return &it->second;
-    } else {
-      const auto it = wildcard_.find(MapKey(host));
-      if (it != wildcard_.end()) return &it->second;
+    if (IsWildcard(host)) {
       host.remove_prefix(1);
+    } else if (const auto it = specific_.find(MapKey(host)); it != specific_.end()) {
+      return &it->second;
     }
-    if (wildcard_.empty()) return nullptr;
-    std::string candidate = "*";
-    candidate.append(host);
-    for (;;) {
-      const auto it = wildcard_.find(candidate);
+    for (const size_t length : lengths_) {
+      if (length > host.size()) continue;
+      const auto it = wildcard_.find(MapKey(host.substr(host.size() - length)));
       if (it != wildcard_.end()) return &it->second;
-      if (candidate.size() == 1) return nullptr;
-      candidate.erase(1, 1);
     }
+    return nullptr;
   }
 
  private:
-  absl::flat_hash_map<std::string, V> specific_, wildcard_;
+  absl::flat_hash_map<std::string, V> specific_;
+  absl::flat_hash_map<std::string, V> wildcard_;  // without their asterisk
+  std::vector<size_t> lengths_;                   // of the keys of wildcard_, longest first
 };
 
 }  // namespace wavetank::pilot
