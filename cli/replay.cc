@@ -14,7 +14,7 @@ namespace {
 
 struct Arguments {
   std::string log, until;
-  bool json = false, verify = false, inputs = false;
+  bool json = false, verify = false, inputs = false, events = false;
 };
 
 int Verify(replay::LogReader& log, const Arguments& a) {
@@ -58,11 +58,22 @@ int PrintInputs(replay::LogReader& log, const Arguments& a) {
   return kOk;
 }
 
+int PrintEvents(replay::LogReader& log) {
+  while (true) {
+    absl::StatusOr<replay::LogReader::Item> item = log.Next();
+    if (!item.ok()) return Complain(item.status());
+    if (*item == replay::LogReader::Item::kEnd) return kOk;
+    if (*item == replay::LogReader::Item::kEvent) std::cout << replay::Describe(log.event()) << "\n";
+    if (*item == replay::LogReader::Item::kInput) std::cout << replay::Describe(log.input()) << "\n";
+  }
+}
+
 int ReplayLog(const Arguments& a) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
   if (!log.ok()) return Complain(log.status());
   if (a.verify) return Verify(**log, a);
   if (a.inputs) return PrintInputs(**log, a);
+  if (a.events) return PrintEvents(**log);
   replay::ReplayOptions options;
   if (!a.until.empty()) {
     const std::optional<Duration> until = scenario::ParseDuration(a.until);
@@ -108,6 +119,7 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
   verb->add_flag("--verify", a->verify, "Only check that the log is whole");
   verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
+  verb->add_flag("--events", a->events, "Only print what was done and what followed, one line each");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->footer("Exit code 0: identical; 1: something differs; 2: the log cannot be read.");
   verb->callback([a, &outcome] { outcome.code = ReplayLog(*a); });

@@ -19,7 +19,13 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
   if (!world.ok()) return world.status();
   world_ = *std::move(world);
   sim::Kernel& kernel = world_->kernel();
-  kernel.AddObserver([&kernel, sink = std::move(sink)](const sim::TraceEvent& event) { sink(Logged(kernel, event)); });
+  // What the world's making emitted was not recorded either: a log's events count from there.
+  const uint64_t made = kernel.digest().records();
+  kernel.AddObserver([&kernel, made, sink = std::move(sink)](const sim::TraceEvent& event) {
+    LoggedEvent logged = Logged(kernel, event);
+    logged.index -= made;
+    sink(logged);
+  });
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "core/inject/injection_config.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/types.h"
 #include "core/security/namespace_controller.h"
@@ -59,8 +60,17 @@ json PortOf(const char* name, int port, int target) {
 
 }  // namespace
 
-absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation&) {
+absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) {
   if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  // The Helm values that the guides set: what injection writes into proxies.
+  json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
+  injector["data"] = {{"config", "policy: enabled\n"},
+                      {"values", json{{"global",
+                                       {{"meshID", "mesh1"},
+                                        {"network", what.network},
+                                        {"multiCluster", {{"clusterName", what.cluster}}}}}}
+                                     .dump()}};
+  if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
   if (!HasIstiod(api)) {
     const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};
     const json selector = {{"app", "istiod"}, {"istio", "pilot"}};
