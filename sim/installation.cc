@@ -64,12 +64,12 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
   if (absl::Status status = EnsureBase(api); !status.ok()) return status;
   // The Helm values that the guides set: what injection writes into proxies.
   json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
-  injector["data"] = {{"config", "policy: enabled\n"},
-                      {"values", json{{"global",
-                                       {{"meshID", "mesh1"},
-                                        {"network", what.network},
-                                        {"multiCluster", {{"clusterName", what.cluster}}}}}}
-                                     .dump()}};
+  injector["data"] = {
+      {"config", "policy: enabled\n"},
+      {"values",
+       json{{"global",
+             {{"meshID", "mesh1"}, {"network", what.network}, {"multiCluster", {{"clusterName", what.cluster}}}}}}
+           .dump()}};
   if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
   if (!HasIstiod(api)) {
     const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};
