@@ -8,6 +8,7 @@
 #include "absl/strings/strip.h"
 #include "core/gen/any.h"
 #include "core/gen/wire.h"
+#include "core/model/service.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
@@ -27,9 +28,9 @@ void WritePrefixMatch(wire::Writer& w) {
 }
 
 void WriteDecorator(wire::Writer& w, std::string_view hostname, int port) {
-  w.Message(RoutePb::kDecoratorFieldNumber, [&] {
-    w.Bytes(route_v3::Decorator::kOperationFieldNumber, absl::StrCat(DomainName(hostname, port), "/*"));
-  });
+  std::string operation = DomainName(hostname, port);
+  operation.append("/*");
+  w.Message(RoutePb::kDecoratorFieldNumber, [&] { w.Bytes(route_v3::Decorator::kOperationFieldNumber, operation); });
 }
 
 // Status codes that Go's net/http has words for.
@@ -138,20 +139,22 @@ std::string InboundRouteConfiguration(std::string_view cluster, std::string_view
   });
 }
 
-std::string DefaultOutboundRoute(std::string_view cluster, std::string_view hostname, int port,
-                                 const std::optional<config::HttpRetry>& retries, std::string_view hash_policy) {
-  return wire::Encode([&](wire::Writer& w) {
-    w.Bytes(RoutePb::kNameFieldNumber, "default");
-    WritePrefixMatch(w);
-    WriteDecorator(w, hostname, port);
-    w.Message(RoutePb::kRouteFieldNumber, [&] {
-      w.Bytes(ActionPb::kClusterFieldNumber, cluster);
-      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(retries));
-      w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash_policy);
-      w.Duration(ActionPb::kTimeoutFieldNumber, 0);
-      w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
-    });
+std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
+                                 std::string_view hash_policy) {
+  std::string out;
+  out.reserve(2 * hostname.size() + retry_policy.size() + hash_policy.size() + 96);
+  wire::Writer w(&out);
+  w.Bytes(RoutePb::kNameFieldNumber, "default");
+  WritePrefixMatch(w);
+  WriteDecorator(w, hostname, port);
+  w.Message(RoutePb::kRouteFieldNumber, [&] {
+    w.Bytes(ActionPb::kClusterFieldNumber, BuildSubsetKey(TrafficDirection::kOutbound, "", hostname, port));
+    w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, retry_policy);
+    w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash_policy);
+    w.Duration(ActionPb::kTimeoutFieldNumber, 0);
+    w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, 0);
   });
+  return out;
 }
 
 std::string PassthroughVirtualHost(std::string_view cluster) {

@@ -16,10 +16,10 @@ std::string DomainName(std::string_view host, int port);
 // The RouteConfiguration inside an inbound HTTP connection manager, encoded: everything to `cluster`, no timeouts.
 std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port);
 
-// The Route of a service port that no VirtualService rules over. `hash_policy`: encoded RouteAction.HashPolicy or
-// empty. `retries`: the mesh's default policy.
-std::string DefaultOutboundRoute(std::string_view cluster, std::string_view hostname, int port,
-                                 const std::optional<config::HttpRetry>& retries, std::string_view hash_policy);
+// The Route of a service port that no VirtualService rules over. `retry_policy`: encoded, the mesh's default;
+// `hash_policy`: encoded RouteAction.HashPolicy or empty.
+std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
+                                 std::string_view hash_policy);
 
 // What hosts that nobody knows get: through ("allow_any", to `cluster`), or a 502 ("block_all").
 std::string PassthroughVirtualHost(std::string_view cluster);

@@ -84,7 +84,7 @@ class GatewayListeners {
     return chain;
   }
 
-  FilterChainOptions HttpsChain(const GatewayServer& server) const {
+  FilterChainOptions HttpsChain(const GatewayServer& server) {
     FilterChainOptions chain = HttpChain(ParseProtocol(server.server.port.protocol), server.route_name);
     chain.http->stat_prefix = server.server.name;
     chain.sni_hosts = server.sni_hosts;
@@ -92,8 +92,15 @@ class GatewayListeners {
     return chain;
   }
 
-  std::string TlsSocket(const config::Server& server) const {
-    return ServerTlsSocket(*server.tls, proxy_, push_.mesh(), config::IsTcpServerWithTlsTermination(server));
+  // Servers of many hosts are alike, one after the other.
+  const std::string& TlsSocket(const config::Server& server) {
+    const bool tcp = config::IsTcpServerWithTlsTermination(server);
+    if (last_tls_ == nullptr || last_tcp_ != tcp || !(*last_tls_ == *server.tls)) {
+      last_socket_ = ServerTlsSocket(*server.tls, proxy_, push_.mesh(), tcp);
+      last_tls_ = &*server.tls;
+      last_tcp_ = tcp;
+    }
+    return last_socket_;
   }
 
   void AddTcpServer(const GatewayServer& server, uint32_t port, std::vector<FilterChainOptions>& out) {
@@ -202,6 +209,9 @@ class GatewayListeners {
   const PushContext& push_;
   std::vector<ListenerOptions> listeners_;
   std::map<uint32_t, std::map<std::string, std::string>> tls_hosts_;  // port -> SNI host -> bind
+  const config::ServerTlsSettings* last_tls_ = nullptr;
+  bool last_tcp_ = false;
+  std::string last_socket_;
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/gen/default_routes.h"
 #include "core/gen/listener_builder.h"
 #include "core/gen/network_filters.h"
+#include "core/gen/wire.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 
@@ -255,18 +256,26 @@ bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
   return out.has_delay() || out.has_abort();
 }
 
+// What all matches of one HTTP route share, encoded.
+struct SharedParts {
+  std::string fields;   // of Route: action, headers, faults
+  std::string cluster;  // the only one; empty if there are several, or none
+};
+
 class Translator {
  public:
-  Translator(const HttpRouteScope& scope, const Rule& rule) : scope_(scope), rule_(rule) {}
+  Translator(const HttpRouteScope& scope, const Rule& rule)
+      : scope_(scope), rule_(rule), metadata_(ConfigInfoMetadata(rule.meta)) {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
+      std::optional<SharedParts> shared;
       if (route.match.empty()) {
-        Add(route, nullptr);
+        Add(route, nullptr, shared);
         break;
       }
       const bool catch_all = std::any_of(route.match.begin(), route.match.end(),
-                                         [&](const config::HttpMatchRequest& match) { return Add(route, &match); });
+                                         [&](const auto& match) { return Holds(match) && Add(route, &match, shared); });
       if (catch_all) break;
     }
     return std::move(out_);
@@ -287,52 +296,96 @@ class Translator {
     return match.source_namespace.empty() || match.source_namespace == scope_.proxy.metadata.ns;
   }
 
-  // True if the route was added and catches all.
-  bool Add(const config::HttpRoute& in, const config::HttpMatchRequest* match) {
-    if (match != nullptr && !Holds(*match)) return false;
-    RoutePb out;
-    out.set_name(in.name);
-    if (match != nullptr && !match->name.empty()) out.set_name(absl::StrCat(in.name, ".", match->name));
-    *out.mutable_match() = TranslateMatch(match);
-    out.mutable_metadata()->ParseFromString(ConfigInfoMetadata(rule_.meta));
-    if (match != nullptr) out.set_stat_prefix(match->stat_prefix);
-    std::string authority;
-    if (in.headers) authority = TranslateHeaders(*in.headers, out);
-    if (in.redirect) {
-      if (!TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, *out.mutable_redirect())) {
-        out.clear_redirect();
-      }
-    } else if (in.direct_response) {
-      TranslateDirectResponse(*in.direct_response, *out.mutable_direct_response());
+  // True if the route catches all. `shared` is filled for the first match and used by the next ones.
+  bool Add(const config::HttpRoute& in, const config::HttpMatchRequest* match, std::optional<SharedParts>& shared) {
+    if (!shared) shared = Share(in);
+    auto out = std::make_shared<EncodedRoute>();
+    out->bytes.reserve(shared->fields.size() + metadata_.size() + 128);
+    wire::Writer w(&out->bytes);
+    if (match != nullptr && !match->name.empty()) {
+      w.Bytes(RoutePb::kNameFieldNumber, absl::StrCat(in.name, ".", match->name));
     } else {
-      TranslateDestinations(in, std::move(authority), out);
+      w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    out.mutable_decorator()->set_operation(Operation(out));
-    if (in.fault) {
-      if (FaultPb fault; TranslateFault(*in.fault, fault)) {
-        (*out.mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
-      }
-    }
-    const bool catch_all = IsCatchAll(out.match());
-    out_.push_back(std::make_shared<const EncodedRoute>(EncodedRoute{Serialize(out), catch_all}));
-    return catch_all;
+    std::string path;
+    out->catch_all = WriteMatch(w, match, path);
+    w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
+    if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
+    w.Append(shared->fields);
+    w.Message(RoutePb::kDecoratorFieldNumber,
+              [&] { w.Bytes(route_v3::Decorator::kOperationFieldNumber, Operation(shared->cluster, path)); });
+    out_.push_back(std::move(out));
+    return out_.back()->catch_all;
   }
 
-  void TranslateDestinations(const config::HttpRoute& in, std::string authority, RoutePb& out) const {
-    ActionPb& action = *out.mutable_route();
-    if (in.cors_policy) TranslateCors(*in.cors_policy, *action.mutable_cors());
-    const std::string retries = RetryPolicy(in.retries ? in.retries : scope_.mesh.default_http_retry_policy);
-    if (!retries.empty()) action.mutable_retry_policy()->ParseFromString(retries);
-    // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
-    SetDuration(in.timeout.value_or(Duration::zero()), *action.mutable_timeout());
-    *action.mutable_max_grpc_timeout() = action.timeout();
-    if (in.rewrite) {
-      action.set_prefix_rewrite(in.rewrite->uri);
-      if (!in.rewrite->authority.empty()) authority = in.rewrite->authority;
+  // Paths alone are by far the most common matches. `path`: as traces show it.
+  static bool WriteMatch(wire::Writer& w, const config::HttpMatchRequest* match, std::string& path) {
+    using MatchPb = route_v3::RouteMatch;
+    const bool by_prefix = match == nullptr || !match->uri || match->uri->kind == StringMatch::Kind::kPrefix;
+    const bool path_only =
+        match == nullptr || (by_prefix && match->headers.empty() && match->without_headers.empty() &&
+                             match->query_params.empty() && !match->method && !match->authority && !match->scheme);
+    if (!path_only) {
+      const MatchPb out = TranslateMatch(match);
+      w.Bytes(RoutePb::kMatchFieldNumber, Serialize(out));
+      path = PathOf(out);
+      return IsCatchAll(out);
     }
-    if (!authority.empty()) action.set_host_rewrite_literal(authority);
-    if (in.mirror) AddMirror(in, action);
-    AddClusters(in, out);
+    const std::string_view prefix = match == nullptr || !match->uri ? "/" : std::string_view(match->uri->value);
+    w.Message(RoutePb::kMatchFieldNumber, [&] {
+      w.Bytes(MatchPb::kPrefixFieldNumber, prefix);
+      if (match != nullptr) w.BoolValue(MatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
+    });
+    path = prefix;
+    path.push_back('*');
+    return prefix == "/";
+  }
+
+  SharedParts Share(const config::HttpRoute& in) const {
+    SharedParts out;
+    RoutePb route;  // headers, faults and rare actions
+    std::string authority;
+    if (in.headers) authority = TranslateHeaders(*in.headers, route);
+    std::string action;
+    if (in.redirect) {
+      if (!TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, *route.mutable_redirect())) {
+        route.clear_redirect();
+      }
+    } else if (in.direct_response) {
+      TranslateDirectResponse(*in.direct_response, *route.mutable_direct_response());
+    } else {
+      action = TranslateDestinations(in, std::move(authority), route, out.cluster);
+    }
+    if (in.fault) {
+      if (FaultPb fault; TranslateFault(*in.fault, fault)) {
+        (*route.mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
+      }
+    }
+    out.fields = Serialize(route);
+    if (!action.empty()) wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
+    return out;
+  }
+
+  // An encoded RouteAction; headers of a lone destination go to the route. `cluster`: of a lone destination.
+  std::string TranslateDestinations(const config::HttpRoute& in, std::string authority, RoutePb& route,
+                                    std::string& cluster) const {
+    if (in.rewrite && !in.rewrite->authority.empty()) authority = in.rewrite->authority;
+    ActionPb rare;  // what few routes have
+    if (in.cors_policy) TranslateCors(*in.cors_policy, *rare.mutable_cors());
+    if (in.mirror) AddMirror(in, rare);
+    std::string out;
+    wire::Writer w(&out);
+    AddClusters(in, route, w, rare, authority, cluster);
+    w.Append(Serialize(rare));
+    w.NonEmpty(ActionPb::kRetryPolicyFieldNumber,
+               RetryPolicy(in.retries ? in.retries : scope_.mesh.default_http_retry_policy));
+    // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
+    const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
+    w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
+    w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
+    if (in.rewrite) w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, in.rewrite->uri);
+    w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
+    return out;
   }
 
   std::string ClusterOf(const config::Destination& destination) const {
@@ -356,62 +409,68 @@ class Translator {
     mirror->mutable_trace_sampled()->set_value(false);
   }
 
-  void AddClusters(const config::HttpRoute& in, RoutePb& out) const {
-    ActionPb& action = *out.mutable_route();
-    route_v3::WeightedCluster weighted;
+  void AddClusters(const config::HttpRoute& in, RoutePb& route, wire::Writer& w, ActionPb& rare, std::string& authority,
+                   std::string& only_cluster) const {
     for (const config::HttpRouteDestination& to : in.route) {
-      // A lone destination without weight gets everything; among others it gets nothing.
-      if (to.weight == 0 && in.route.size() > 1) continue;
-      auto* cluster = weighted.add_clusters();
-      cluster->set_name(ClusterOf(to.destination));
-      cluster->mutable_weight()->set_value(to.weight == 0 ? 100 : static_cast<uint32_t>(to.weight));
-      if (to.headers) {
-        const std::string authority = TranslateHeaders(*to.headers, *cluster);
-        if (!authority.empty()) cluster->set_host_rewrite_literal(authority);
-      }
+      if (HasNoShare(in, to)) continue;
       const auto hash = HashForDestination(scope_.proxy, to.destination);
-      if (hash && !hash->bytes.empty()) action.add_hash_policy()->ParseFromString(hash->bytes);
+      if (hash) w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash->bytes);
     }
-    if (weighted.clusters_size() != 1) {
-      *action.mutable_weighted_clusters() = std::move(weighted);
+    const auto shares =
+        std::count_if(in.route.begin(), in.route.end(), [&](const auto& to) { return !HasNoShare(in, to); });
+    if (shares != 1) {
+      auto& weighted = *rare.mutable_weighted_clusters();
+      for (const config::HttpRouteDestination& to : in.route) {
+        if (!HasNoShare(in, to)) AddWeighted(to, *weighted.add_clusters());
+      }
       return;
     }
-    const auto& only = weighted.clusters(0);
-    action.set_cluster(only.name());
-    out.mutable_request_headers_to_add()->MergeFrom(only.request_headers_to_add());
-    out.mutable_request_headers_to_remove()->MergeFrom(only.request_headers_to_remove());
-    out.mutable_response_headers_to_add()->MergeFrom(only.response_headers_to_add());
-    out.mutable_response_headers_to_remove()->MergeFrom(only.response_headers_to_remove());
+    const auto& to = *std::find_if(in.route.begin(), in.route.end(), [&](const auto& d) { return !HasNoShare(in, d); });
+    only_cluster = ClusterOf(to.destination);
+    w.Bytes(ActionPb::kClusterFieldNumber, only_cluster);
+    if (!to.headers) return;
     // As with several clusters, the route's own rewrite wins.
-    if (!only.host_rewrite_literal().empty() && action.host_rewrite_literal().empty()) {
-      action.set_host_rewrite_literal(only.host_rewrite_literal());
+    const std::string own = TranslateHeaders(*to.headers, route);
+    if (authority.empty()) authority = own;
+  }
+
+  // A lone destination without weight gets everything; among others it gets nothing.
+  static bool HasNoShare(const config::HttpRoute& in, const config::HttpRouteDestination& to) {
+    return to.weight == 0 && in.route.size() > 1;
+  }
+
+  void AddWeighted(const config::HttpRouteDestination& to, route_v3::WeightedCluster::ClusterWeight& out) const {
+    out.set_name(ClusterOf(to.destination));
+    out.mutable_weight()->set_value(static_cast<uint32_t>(to.weight));
+    if (!to.headers) return;
+    const std::string authority = TranslateHeaders(*to.headers, out);
+    if (!authority.empty()) out.set_host_rewrite_literal(authority);
+  }
+
+  static std::string PathOf(const route_v3::RouteMatch& match) {
+    switch (match.path_specifier_case()) {
+      case route_v3::RouteMatch::kPrefix:
+        return absl::StrCat(match.prefix(), "*");
+      case route_v3::RouteMatch::kPath:
+        return match.path();
+      case route_v3::RouteMatch::kSafeRegex:
+        return match.safe_regex().regex();
+      default:
+        return "/*";
     }
   }
 
   // What traces call the route. istiod: GetRouteOperation.
-  std::string Operation(const RoutePb& route) const {
-    std::string path = "/*";
-    switch (route.match().path_specifier_case()) {
-      case route_v3::RouteMatch::kPrefix:
-        path = absl::StrCat(route.match().prefix(), "*");
-        break;
-      case route_v3::RouteMatch::kPath:
-        path = route.match().path();
-        break;
-      case route_v3::RouteMatch::kSafeRegex:
-        path = route.match().safe_regex().regex();
-        break;
-      default:
-        break;
-    }
-    if (const std::optional<SubsetKey> key = ParseSubsetKey(route.route().cluster())) {
-      return absl::StrCat(std::string(key->hostname), ":", key->port, path);
+  std::string Operation(const std::string& cluster, const std::string& path) const {
+    if (const std::optional<SubsetKey> key = ParseSubsetKey(cluster)) {
+      return absl::StrCat(absl::string_view(key->hostname.data(), key->hostname.size()), ":", key->port, path);
     }
     return absl::StrCat(rule_.meta.name, ":", scope_.listen_port, path);
   }
 
   const HttpRouteScope& scope_;
   const Rule& rule_;
+  const std::string metadata_;
   std::vector<EncodedRouteRef> out_;
 };
 

@@ -73,6 +73,18 @@ struct SidecarRoutes::Inputs {
   std::vector<const config::TypedConfig<config::VirtualService>*> rules;  // those with a say in these services
   std::vector<ConsolidatedDestRuleRef> hash_rules;                        // DestinationRules that routes hash by
 
+  void Take(const EgressListener& egress) {
+    const bool http_proxy = egress.listener != nullptr && egress.listener->port &&
+                            ParseProtocol(egress.listener->port->protocol) == Protocol::kHttpProxy;
+    if (http_proxy) listen_port = 0;
+    for (const ServiceRef& service : egress.services) {
+      const Port* port = listen_port == 0 ? nullptr : service->FindPort(listen_port);
+      if (listen_port == 0 || port != nullptr) services[service->hostname] = {service.get(), port};
+    }
+    all_rules = &egress.virtual_services.list();
+    SelectRules();
+  }
+
   // istiod: selectVirtualServices. On port 80 every rule counts, hosts without service included.
   void SelectRules() {
     for (const config::VirtualServiceRef& rule : *all_rules) {
@@ -109,7 +121,10 @@ template <typename Inputs>
 class HostBuilder {
  public:
   HostBuilder(const Proxy& proxy, const PushContext& push, const Inputs& inputs)
-      : proxy_(proxy), push_(push), inputs_(inputs) {}
+      : proxy_(proxy),
+        push_(push),
+        inputs_(inputs),
+        retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
 
   std::vector<VirtualHost> Build() {
     for (const auto* rule : inputs_.rules) AddRule(*rule);
@@ -201,11 +216,10 @@ class HostBuilder {
     const Service& service = *routed.service;
     ForEachPort(routed, [&](const Port& port) {
       if (!CarriesHttp(port)) return;
-      const std::string cluster = BuildSubsetKey(TrafficDirection::kOutbound, "", service.hostname, port.port);
       const auto hash = HashForService(proxy_, service.hostname, port.port);
       auto route = std::make_shared<EncodedRoute>();
-      route->bytes = DefaultOutboundRoute(cluster, service.hostname, port.port, push_.mesh().default_http_retry_policy,
-                                          hash ? hash->bytes : "");
+      route->bytes = DefaultOutboundRoute(service.hostname, port.port, retry_policy_,
+                                          hash ? std::string_view(hash->bytes) : std::string_view());
       route->catch_all = true;
       groups_.push_back({port.port, {&routed}, {}, {std::move(route)}});
     });
@@ -280,10 +294,24 @@ class HostBuilder {
   const Proxy& proxy_;
   const PushContext& push_;
   const Inputs& inputs_;
+  const std::string retry_policy_;
   std::vector<VirtualHostGroup> groups_;
   std::map<std::string_view, std::unique_ptr<Service>> trimmed_;
   absl::flat_hash_set<std::string> ruled_, names_, domains_, full_names_;
 };
+
+// The listener stands at the service's own address: whatever the Host header says, it is for this service.
+std::vector<VirtualHost> ForSniffedPort(const std::vector<VirtualHost>& hosts, const std::string& route_name) {
+  const std::string_view host = std::string_view(route_name).substr(0, route_name.find(':'));
+  std::vector<VirtualHost> out;
+  for (const VirtualHost& candidate : hosts) {
+    const bool serves = std::any_of(candidate.domains.begin(), candidate.domains.end(),
+                                    [&](const std::string& domain) { return domain == route_name || domain == host; });
+    if (serves) out.push_back(candidate);
+  }
+  if (out.size() == 1) out[0].domains = {"*"};
+  return out;
+}
 
 }  // namespace
 
@@ -292,7 +320,15 @@ SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCac
 SidecarRoutes::~SidecarRoutes() = default;
 
 std::vector<VirtualHost> SidecarRoutes::VirtualHosts(const Inputs& inputs) const {
-  return HostBuilder<Inputs>(proxy_, push_, inputs).Build();
+  std::vector<VirtualHost> out = HostBuilder<Inputs>(proxy_, push_, inputs).Build();
+  SortByName(out);
+  return out;
+}
+
+bool SidecarRoutes::IsCacheable(const Inputs& inputs) const {
+  return cache_ != nullptr && cache_->enabled() && inputs.listen_port > 0 &&
+         std::none_of(inputs.all_rules->begin(), inputs.all_rules->end(),
+                      [](const auto& rule) { return DependsOnSource(rule->spec); });
 }
 
 // istiod: route/route_cache.go, Key. Separators keep lists apart.
@@ -358,47 +394,35 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   const int wanted_port = inputs.listen_port;
 
   std::string cache_key;
-  const auto shared = by_port_.find(wanted_port);
-  if (inputs.sniffed && shared != by_port_.end()) {
-    out.virtual_hosts = shared->second;
-  } else if (const EgressListener* egress =
-                 proxy_.sidecar_scope == nullptr
-                     ? nullptr
-                     : proxy_.sidecar_scope->GetEgressListenerForRds(inputs.listen_port, route_name)) {
-    const bool http_proxy = egress->listener != nullptr && egress->listener->port &&
-                            ParseProtocol(egress->listener->port->protocol) == Protocol::kHttpProxy;
-    if (http_proxy) inputs.listen_port = 0;
-    for (const ServiceRef& service : egress->services) {
-      const Port* port = inputs.listen_port == 0 ? nullptr : service->FindPort(inputs.listen_port);
-      if (inputs.listen_port == 0 || port != nullptr) inputs.services[service->hostname] = {service.get(), port};
-    }
-    inputs.all_rules = &egress->virtual_services.list();
-    inputs.SelectRules();
-    const bool cacheable = cache_ != nullptr && cache_->enabled() && inputs.listen_port > 0 &&
-                           std::none_of(inputs.all_rules->begin(), inputs.all_rules->end(),
-                                        [](const auto& rule) { return DependsOnSource(rule->spec); });
-    if (cacheable) {
-      inputs.CollectHashRules(proxy_);
-      cache_key = CacheKey(inputs);
-      if (const Resource* hit = cache_->Get(XdsCache::Type::kRds, cache_key)) {
-        ++cache_hits_;
-        return *hit;
+  std::shared_ptr<const std::vector<VirtualHost>> hosts;
+  if (inputs.sniffed) {
+    if (const auto shared = by_port_.find(wanted_port); shared != by_port_.end()) hosts = shared->second;
+  }
+  if (hosts == nullptr) {
+    const EgressListener* egress = proxy_.sidecar_scope == nullptr
+                                       ? nullptr
+                                       : proxy_.sidecar_scope->GetEgressListenerForRds(inputs.listen_port, route_name);
+    if (egress != nullptr) {
+      inputs.Take(*egress);
+      if (IsCacheable(inputs)) {
+        inputs.CollectHashRules(proxy_);
+        cache_key = CacheKey(inputs);
+        if (const Resource* hit = cache_->Get(XdsCache::Type::kRds, cache_key)) {
+          ++cache_hits_;
+          return *hit;
+        }
       }
+      hosts = std::make_shared<const std::vector<VirtualHost>>(VirtualHosts(inputs));
+      if (wanted_port > 0) by_port_[wanted_port] = hosts;
+    } else {
+      hosts = std::make_shared<const std::vector<VirtualHost>>();
     }
-    out.virtual_hosts = VirtualHosts(inputs);
-    if (wanted_port > 0) by_port_[wanted_port] = out.virtual_hosts;
   }
   if (inputs.sniffed) {
-    // The listener stands at the service's own address: whatever the Host header says, it is for this service.
-    const std::string host = route_name.substr(0, route_name.find(':'));
-    std::erase_if(out.virtual_hosts, [&](const VirtualHost& candidate) {
-      return std::none_of(candidate.domains.begin(), candidate.domains.end(),
-                          [&](const std::string& domain) { return domain == route_name || domain == host; });
-    });
-    if (out.virtual_hosts.size() == 1) out.virtual_hosts[0].domains = {"*"};
-  }
-  SortByName(out.virtual_hosts);
-  if (!inputs.sniffed) {
+    out.virtual_hosts = ForSniffedPort(*hosts, route_name);
+    SortByName(out.virtual_hosts);
+  } else {
+    out.shared_hosts = hosts;
     out.last_virtual_host =
         IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
   }

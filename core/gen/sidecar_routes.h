@@ -29,7 +29,8 @@ class SidecarRoutes {
 
  private:
   struct Inputs;
-  std::vector<VirtualHost> VirtualHosts(const Inputs& inputs) const;
+  std::vector<VirtualHost> VirtualHosts(const Inputs& inputs) const;  // by name
+  bool IsCacheable(const Inputs& inputs) const;
   std::string CacheKey(const Inputs& inputs) const;
   std::vector<ConfigKey> Dependencies(const Inputs& inputs) const;
 
@@ -38,7 +39,7 @@ class SidecarRoutes {
   XdsCache* cache_;
   Time push_start_;
   // Sniffed ports share the virtual hosts of their port. istiod: vHostCache.
-  std::map<int, std::vector<VirtualHost>> by_port_;
+  std::map<int, std::shared_ptr<const std::vector<VirtualHost>>> by_port_;
   int64_t cache_hits_ = 0;
 };
 

@@ -76,6 +76,11 @@ std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
     for (const VirtualHost& host : routes.virtual_hosts) {
       w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); });
     }
+    if (routes.shared_hosts != nullptr) {
+      for (const VirtualHost& host : *routes.shared_hosts) {
+        w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); });
+      }
+    }
     w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
     w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
     if (routes.empty) return;

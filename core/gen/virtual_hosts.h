@@ -1,6 +1,7 @@
 // Virtual hosts before they become bytes: domains can be compared and merged, routes are encoded already.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,10 @@ struct VirtualHost {
 struct RouteConfiguration {
   std::string name;
   std::vector<VirtualHost> virtual_hosts;
-  std::string last_virtual_host;  // encoded; after all others
-  bool ignore_port = true;        // in Host headers
-  bool empty = false;             // nothing but a name: for routes that nobody knows
+  std::shared_ptr<const std::vector<VirtualHost>> shared_hosts;  // more, shared with other configurations; may be null
+  std::string last_virtual_host;                                 // encoded; after all others
+  bool ignore_port = true;                                       // in Host headers
+  bool empty = false;                                            // nothing but a name: for routes that nobody knows
 };
 
 std::string EncodeRouteConfiguration(const RouteConfiguration& routes);
