@@ -317,10 +317,14 @@ void Connection::HandlePush() {
   pushing_ = true;
   const ScopedCause cause(server_->host(), event_->cause);
   if (!event_->full) return PushAfterState();
-  ComputeProxyState(proxy_, *event_->push, event_.get(), node_locality_);
-  last_push_ = event_->push;
-  last_push_time_ = event_->start;
-  Work({WorkKind::kProxyState}, [this] { PushAfterState(); });
+  // The proxy's instances are those of the registries when this work is done, not when it was asked for: of a cluster
+  // that has just come back, the Services are handled meanwhile.
+  Work({WorkKind::kProxyState}, [this] {
+    ComputeProxyState(proxy_, *event_->push, event_.get(), node_locality_);
+    last_push_ = event_->push;
+    last_push_time_ = event_->start;
+    PushAfterState();
+  });
 }
 
 void Connection::PushAfterState() {

@@ -42,12 +42,14 @@ class CaseIstiod {
   sim::Kernel& kernel() { return kernel_; }
 
  private:
+  class Costs;
   class Resolver;
 
   absl::Status ApplyConfigMap(const char* key, const nlohmann::json& value);
 
   const Case& case_;
   const IstiodSettings settings_;
+  std::unique_ptr<Costs> costs_;
   sim::Kernel kernel_;
   Host& host_;
   std::map<std::string, std::unique_ptr<CaseServer>> servers_;
