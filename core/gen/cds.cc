@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "core/gen/any.h"
 #include "core/gen/cluster_builder.h"
 #include "core/gen/common_tls.h"
 #include "core/model/gateway.h"
@@ -51,10 +50,6 @@ bool OnlyServices(const PushRequest& request) {
   return true;
 }
 
-Resource ToResource(const envoy_cluster::Cluster& cluster) {
-  return {cluster.name(), std::make_shared<const std::string>(Serialize(cluster))};
-}
-
 // Clusters of one proxy for one request.
 class Generation {
  public:
@@ -80,9 +75,8 @@ class Generation {
   void Add(Resource resource) {
     if (names_.insert(resource.name).second) out_.resources.push_back(std::move(resource));
   }
-  void Add(const envoy_cluster::Cluster& cluster) { Add(ToResource(cluster)); }
-  void Add(const std::vector<envoy_cluster::Cluster>& clusters) {
-    for (const auto& cluster : clusters) Add(cluster);
+  void Add(std::vector<Resource> resources) {
+    for (Resource& resource : resources) Add(std::move(resource));
   }
 
   ConsolidatedDestRuleRef RuleFor(const Service& service) const {
@@ -100,11 +94,10 @@ class Generation {
       }
       const std::string key = CacheKey(service, port, rule.get());
       if (AddCached(service, port, rule.get(), key)) continue;
-      for (const auto& cluster : builder_.Outbound(service, port, rule.get())) {
-        const Resource resource = ToResource(cluster);
+      for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
         cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
                     resource);
-        Add(resource);
+        Add(std::move(resource));
       }
     }
   }

@@ -20,7 +20,6 @@ namespace {
 
 namespace envoy_core = ::envoy::config::core::v3;
 using Cluster = envoy_cluster::Cluster;
-using ::google::protobuf::Struct;
 
 constexpr std::string_view kBlackHoleCluster = "BlackHoleCluster";
 constexpr std::string_view kPassthroughCluster = "PassthroughCluster";
@@ -29,35 +28,8 @@ constexpr std::string_view kInboundBindIpv4 = "127.0.0.6";
 constexpr std::string_view kInboundBindIpv6 = "::6";
 constexpr std::string_view kPersistentSessionLabel = "istio.io/persistent-session";
 constexpr std::string_view kUnixPrefix = "unix://";
-constexpr std::string_view kIstioMetadata = "istio";
 
 bool IsIpv6(std::string_view address) { return address.find(':') != address.npos; }
-
-Struct& IstioMetadata(Cluster& cluster) {
-  return (*cluster.mutable_metadata()->mutable_filter_metadata())[std::string(kIstioMetadata)];
-}
-
-void AddString(Struct& to, const char* name, std::string_view text) {
-  (*to.mutable_fields())[name].set_string_value(std::string(text));
-}
-
-// Telemetry's labels for requests to the cluster. istiod: buildServiceMetadata.
-void AddServiceMetadata(const Service& service, google::protobuf::ListValue& list) {
-  Struct& fields = *list.add_values()->mutable_struct_value();
-  AddString(fields, "host", service.hostname);
-  AddString(fields, "name", service.attributes.name);
-  AddString(fields, "namespace", service.attributes.ns);
-}
-
-google::protobuf::ListValue& ServiceList(Cluster& cluster) {
-  return *(*IstioMetadata(cluster).mutable_fields())["services"].mutable_list_value();
-}
-
-// istiod: util.AddConfigInfoMetadata.
-void AddRuleMetadata(const config::ConfigMeta& rule, Cluster& cluster) {
-  AddString(IstioMetadata(cluster), "config",
-            absl::StrCat("/apis/networking.istio.io/v1alpha3/namespaces/", rule.ns, "/destination-rule/", rule.name));
-}
 
 void SetSourceAddress(std::string_view address, Cluster& cluster) {
   auto* source = cluster.mutable_upstream_bind_config()->mutable_source_address();
@@ -102,13 +74,13 @@ ClusterBuilder::ClusterBuilder(const Proxy& proxy, const PushContext& push)
   supports_ipv6_ = !all_v4;
 }
 
-std::vector<Cluster> ClusterBuilder::Outbound(const Service& service, const Port& port,
-                                              const ConsolidatedDestRule* rule) const {
+std::vector<Resource> ClusterBuilder::Outbound(const Service& service, const Port& port,
+                                               const ConsolidatedDestRule* rule) const {
   return WithSubsets(Mode::kOutbound, service, port, rule);
 }
 
-std::vector<Cluster> ClusterBuilder::SniDnat(const Service& service, const Port& port,
-                                             const ConsolidatedDestRule* rule) const {
+std::vector<Resource> ClusterBuilder::SniDnat(const Service& service, const Port& port,
+                                              const ConsolidatedDestRule* rule) const {
   return WithSubsets(Mode::kSniDnat, service, port, rule);
 }
 
@@ -119,14 +91,14 @@ std::string ClusterBuilder::Name(Mode mode, const config::Subset* subset, const 
   return build(TrafficDirection::kOutbound, subset_name, service.hostname, port.port);
 }
 
-std::vector<Cluster> ClusterBuilder::WithSubsets(Mode mode, const Service& service, const Port& port,
-                                                 const ConsolidatedDestRule* consolidated) const {
+std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& service, const Port& port,
+                                                  const ConsolidatedDestRule* consolidated) const {
   static const Labels kNoLabels;
   const config::DestinationRule* rule = SpecOf(consolidated);
   const config::TrafficPolicy* top = rule == nullptr ? nullptr : PolicyOf(rule->traffic_policy);
   const EffectivePolicy policy = MergeTrafficPolicy({}, top, port.port);
 
-  std::vector<Cluster> out;
+  std::vector<Resource> out;
   auto draft = NewOutbound(Name(mode, nullptr, service, port), DiscoveryTypeOf(service), service, port, kNoLabels);
   if (draft == nullptr) return out;
   if (mode == Mode::kOutbound) {
@@ -144,9 +116,9 @@ std::vector<Cluster> ClusterBuilder::WithSubsets(Mode mode, const Service& servi
     }
   }
   ApplyOutboundPolicy(mode, service, port, policy, top, nullptr, rule, *draft);
-  if (rule != nullptr) AddRuleMetadata(consolidated->rule->meta, draft->cluster);
+  if (rule != nullptr) draft->rule = &consolidated->rule->meta;
   const Cluster::DiscoveryType type = draft->cluster.type();
-  out.push_back(std::move(*draft).Build());
+  out.push_back(draft->Finish());
   if (rule == nullptr) return out;
 
   for (const config::Subset& subset : rule->subsets) {
@@ -162,9 +134,9 @@ std::vector<Cluster> ClusterBuilder::WithSubsets(Mode mode, const Service& servi
     }
     ApplyOutboundPolicy(mode, service, port, MergeTrafficPolicy(policy, own, port.port), own, &subset, rule,
                         *of_subset);
-    AddRuleMetadata(consolidated->rule->meta, of_subset->cluster);
-    AddString(IstioMetadata(of_subset->cluster), "subset", subset.name);
-    out.push_back(std::move(*of_subset).Build());
+    of_subset->rule = &consolidated->rule->meta;
+    of_subset->subset = subset.name;
+    out.push_back(of_subset->Finish());
   }
   return out;
 }
@@ -185,7 +157,7 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
   cluster.set_type(type);
   cluster.mutable_common_lb_config();
   SetUpstreamProtocol(port, *draft);
-  AddServiceMetadata(service, ServiceList(cluster));
+  draft->services.emplace(1, &service);
   return draft;
 }
 
@@ -194,7 +166,8 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
                                          const config::Subset* subset, const config::DestinationRule* rule,
                                          ClusterDraft& draft) const {
   ApplyConnectionPool(mesh_, policy.connection_pool, draft);
-  if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port)) draft.UseHttp2();
+  if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port))
+    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
   ApplyOutlierDetection(policy.outlier_detection, draft);
   ApplyLoadBalancer(mesh_, policy.load_balancer, PartsOf(proxy_.locality), proxy_.labels, draft);
   Cluster& cluster = draft.cluster;
@@ -209,14 +182,7 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
     ApplyUpstreamTls(proxy_, mesh_, policy.tls, tls, draft);
   }
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
-  if (cluster.type() == Cluster::EDS) {
-    auto* eds = cluster.mutable_eds_cluster_config();
-    eds->set_service_name(cluster.name());
-    eds->mutable_eds_config()->mutable_ads();
-    eds->mutable_eds_config()->mutable_initial_fetch_timeout();  // 0: wait for ever
-    eds->mutable_eds_config()->set_resource_api_version(envoy_core::V3);
-  }
-  AddMetadataExchange(cluster);
+  AddMetadataExchange(draft);
 }
 
 // istiod: buildLocalityLbEndpoints.
@@ -267,29 +233,31 @@ Cluster::DiscoveryType ClusterBuilder::DiscoveryTypeOf(const Service& service) c
 // istiod: setUpstreamProtocol.
 void ClusterBuilder::SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const {
   if (pilot::IsHttp2(port.protocol)) {
-    draft.UseHttp2();
+    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
   } else if (!proxy_.IsRouter() && IsUnsupported(port.protocol)) {
-    draft.UseDownstreamProtocol();  // what the sidecar sniffed; gateways do not sniff
+    draft.upstream_protocol =
+        ClusterDraft::UpstreamProtocol::kDownstream;  // what the sidecar sniffed; gateways do not sniff
   }
 }
 
-void ClusterBuilder::AddMetadataExchange(Cluster& cluster) const {
+void ClusterBuilder::AddMetadataExchange(ClusterDraft& draft) const {
   if (push_.profile().upstream_envoy) return;
-  static const google::protobuf::Any* const kConfig = [] {
+  static const std::string* const kFilter = [] {
     ::envoy::tcp::metadataexchange::config::MetadataExchange config;
     config.set_protocol("istio-peer-exchange");
-    return new google::protobuf::Any(PackAny(config));
+    Cluster only;
+    only.add_filters()->set_name("istio.metadata_exchange");
+    *only.mutable_filters(0)->mutable_typed_config() = PackAny(config);
+    return new std::string(Serialize(only));
   }();
-  auto* filter = cluster.add_filters();
-  filter->set_name("istio.metadata_exchange");
-  *filter->mutable_typed_config() = *kConfig;
+  draft.encoded.append(*kFilter);
 }
 
-std::vector<Cluster> ClusterBuilder::Inbound() const {
+std::vector<Resource> ClusterBuilder::Inbound() const {
   if (proxy_.sidecar_scope != nullptr && proxy_.sidecar_scope->HasIngressListener()) {
     return InboundForIngressListeners();
   }
-  std::vector<Cluster> out;
+  std::vector<Resource> out;
   // Without interception the application itself listens on its ports.
   if (proxy_.metadata.interception_mode == "NONE") return out;
   // The first instance of a port names its protocol and its DestinationRule; all are named in the metadata.
@@ -301,8 +269,8 @@ std::vector<Cluster> ClusterBuilder::Inbound() const {
   return out;
 }
 
-std::vector<Cluster> ClusterBuilder::InboundForIngressListeners() const {
-  std::vector<Cluster> out;
+std::vector<Resource> ClusterBuilder::InboundForIngressListeners() const {
+  std::vector<Resource> out;
   const SidecarScope& scope = *proxy_.sidecar_scope;
   const std::string localhost = supports_ipv4_ ? "127.0.0.1" : "::1";
   const auto own_address = [&](bool v6, const char* otherwise) -> std::string {
@@ -358,9 +326,9 @@ std::vector<Cluster> ClusterBuilder::InboundForIngressListeners() const {
 }
 
 // istiod: buildInboundClusterForPortOrUDS.
-Cluster ClusterBuilder::InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port,
-                                   const ServiceInstance& instance,
-                                   const std::vector<const ServiceInstance*>& all) const {
+Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port,
+                                    const ServiceInstance& instance,
+                                    const std::vector<const ServiceInstance*>& all) const {
   const Port& port = instance.service_port;
   const Service& service = *instance.service;
   ClusterDraft draft;
@@ -378,13 +346,11 @@ Cluster ClusterBuilder::InboundFor(int port_number, const std::string& bind, uin
   }
   SetUpstreamProtocol(port, draft);
   if (!proxy_.service_instances.empty()) {
-    auto& list = ServiceList(cluster);
-    std::vector<std::string_view> named;
+    auto& listed = draft.services.emplace();
     for (const ServiceInstance* i : all) {
       if (i->service_port.port != port.port) continue;
-      if (std::find(named.begin(), named.end(), i->service->hostname) != named.end()) continue;
-      named.push_back(i->service->hostname);
-      AddServiceMetadata(*i->service, list);
+      const auto same_host = [&](const Service* s) { return s->hostname == i->service->hostname; };
+      if (std::none_of(listed.begin(), listed.end(), same_host)) listed.push_back(i->service.get());
     }
   }
   if (!mesh_.inbound_cluster_stat_name.empty()) {
@@ -399,51 +365,57 @@ Cluster ClusterBuilder::InboundFor(int port_number, const std::string& bind, uin
   EffectivePolicy policy;
   if (const config::DestinationRule* spec = SpecOf(rule.get()); spec != nullptr && spec->traffic_policy) {
     policy = MergeTrafficPolicy({}, &*spec->traffic_policy, port.port);
-    if (cluster.has_metadata()) AddRuleMetadata(rule->rule->meta, cluster);
+    if (draft.services) draft.rule = &rule->rule->meta;
   }
   ApplyConnectionPool(mesh_, policy.connection_pool, draft);
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
   if (bind != "127.0.0.1" && bind != "::1") {
     SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, cluster);
   }
-  return std::move(draft).Build();
+  return draft.Finish();
 }
 
-Cluster ClusterBuilder::BlackHole() const {
-  Cluster cluster;
+Resource ClusterBuilder::BlackHole() const {
+  ClusterDraft draft;
+  Cluster& cluster = draft.cluster;
   cluster.set_name(std::string(kBlackHoleCluster));
   cluster.set_type(Cluster::STATIC);
   if (mesh_.connect_timeout) SetDuration(*mesh_.connect_timeout, cluster.mutable_connect_timeout());
   cluster.set_lb_policy(Cluster::ROUND_ROBIN);
-  return cluster;
+  return draft.Finish();
 }
 
-Cluster ClusterBuilder::Passthrough() const {
+ClusterDraft ClusterBuilder::NewPassthrough() const {
   ClusterDraft draft;
   draft.cluster.set_name(std::string(kPassthroughCluster));
   draft.cluster.set_type(Cluster::ORIGINAL_DST);
   draft.cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
-  draft.UseDownstreamProtocol();
-  SetDuration(std::chrono::minutes(5), draft.Http().mutable_common_http_protocol_options()->mutable_idle_timeout());
+  draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
+  SetDuration(std::chrono::minutes(5), draft.CommonHttp().mutable_idle_timeout());
   ApplyConnectionPool(mesh_, nullptr, draft);
-  AddMetadataExchange(draft.cluster);
-  return std::move(draft).Build();
+  return draft;
 }
 
-std::vector<Cluster> ClusterBuilder::InboundPassthrough() const {
-  std::vector<Cluster> out;
+Resource ClusterBuilder::Passthrough() const {
+  ClusterDraft draft = NewPassthrough();
+  AddMetadataExchange(draft);
+  return draft.Finish();
+}
+
+std::vector<Resource> ClusterBuilder::InboundPassthrough() const {
+  std::vector<Resource> out;
   const auto add = [&](const char* name, std::string_view source) {
-    Cluster& cluster = out.emplace_back(Passthrough());
-    cluster.set_name(name);
-    cluster.clear_filters();
-    SetSourceAddress(source, cluster);
+    ClusterDraft draft = NewPassthrough();
+    draft.cluster.set_name(name);
+    SetSourceAddress(source, draft.cluster);
+    out.push_back(draft.Finish());
   };
   if (supports_ipv4_) add("InboundPassthroughClusterIpv4", kInboundBindIpv4);
   if (supports_ipv6_) add("InboundPassthroughClusterIpv6", kInboundBindIpv6);
   return out;
 }
 
-Cluster ClusterBuilder::ExternalSds() const {
+Resource ClusterBuilder::ExternalSds() const {
   ClusterDraft draft;
   Cluster& cluster = draft.cluster;
   cluster.set_name("sds-external");
@@ -453,8 +425,8 @@ Cluster ClusterBuilder::ExternalSds() const {
   SetAddress(
       "./var/run/secrets/credential-uds/socket", 0,
       cluster.mutable_load_assignment()->add_endpoints()->add_lb_endpoints()->mutable_endpoint()->mutable_address());
-  draft.UseHttp2();
-  return std::move(draft).Build();
+  draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  return draft.Finish();
 }
 
 }  // namespace wavetank::pilot

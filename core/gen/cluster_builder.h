@@ -10,7 +10,7 @@
 #include "core/gen/traffic_policy.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
-#include "envoy/config/cluster/v3/cluster.pb.h"
+#include "core/xds/generator.h"
 
 namespace wavetank::pilot {
 
@@ -25,26 +25,26 @@ class ClusterBuilder {
 
   // One port of a service: its cluster, then one per subset of `rule` (may be null). Empty if the service's endpoints
   // are to be resolved by DNS and there are none.
-  std::vector<Cluster> Outbound(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const;
+  std::vector<Resource> Outbound(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const;
 
   // The same for an AUTO_PASSTHROUGH gateway, which forwards what is encrypted already: no TLS, named by SNI.
-  std::vector<Cluster> SniDnat(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const;
+  std::vector<Resource> SniDnat(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const;
 
   // "inbound|port||": the ports of the proxy's own workload, or of its Sidecar's ingress listeners. By port.
-  std::vector<Cluster> Inbound() const;
+  std::vector<Resource> Inbound() const;
 
-  Cluster BlackHole() const;
-  Cluster Passthrough() const;
-  std::vector<Cluster> InboundPassthrough() const;  // one per IP family of the proxy
-  Cluster ExternalSds() const;                      // the socket that serves "sds://" credentials
+  Resource BlackHole() const;
+  Resource Passthrough() const;
+  std::vector<Resource> InboundPassthrough() const;  // one per IP family of the proxy
+  Resource ExternalSds() const;                      // the socket that serves "sds://" credentials
 
   bool supports_ipv4() const { return supports_ipv4_; }
 
  private:
   enum class Mode { kOutbound, kSniDnat };
 
-  std::vector<Cluster> WithSubsets(Mode mode, const Service& service, const Port& port,
-                                   const ConsolidatedDestRule* rule) const;
+  std::vector<Resource> WithSubsets(Mode mode, const Service& service, const Port& port,
+                                    const ConsolidatedDestRule* rule) const;
   std::string Name(Mode mode, const config::Subset* subset, const Service& service, const Port& port) const;
   // Null draft: no endpoints (DNS).
   std::unique_ptr<ClusterDraft> NewOutbound(std::string name, Cluster::DiscoveryType type, const Service& service,
@@ -55,10 +55,11 @@ class ClusterBuilder {
   std::unique_ptr<InlineEndpoints> DnsEndpoints(const Service& service, int port, const Labels& subset_labels) const;
   Cluster::DiscoveryType DiscoveryTypeOf(const Service& service) const;
   void SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const;
-  void AddMetadataExchange(Cluster& cluster) const;
-  Cluster InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
-                     const std::vector<const ServiceInstance*>& all) const;
-  std::vector<Cluster> InboundForIngressListeners() const;
+  void AddMetadataExchange(ClusterDraft& draft) const;
+  ClusterDraft NewPassthrough() const;
+  Resource InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
+                      const std::vector<const ServiceInstance*>& all) const;
+  std::vector<Resource> InboundForIngressListeners() const;
 
   const Proxy& proxy_;
   const PushContext& push_;

@@ -10,8 +10,6 @@
 namespace wavetank::pilot {
 namespace {
 
-constexpr std::string_view kHttpProtocolOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
-
 using envoy_cluster::Cluster;
 
 void SetKeepalive(const std::optional<config::TcpKeepalive>& keepalive, Cluster& cluster) {
@@ -64,32 +62,33 @@ void ApplyConsistentHash(const config::ConsistentHash& hash, Cluster& cluster) {
   }
 }
 
+std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries) {
+  Cluster limits;
+  auto* thresholds = limits.mutable_circuit_breakers()->add_thresholds();
+  thresholds->mutable_max_connections()->set_value(connections);
+  thresholds->mutable_max_pending_requests()->set_value(pending);
+  thresholds->mutable_max_requests()->set_value(requests);
+  thresholds->mutable_max_retries()->set_value(retries);
+  thresholds->set_track_remaining(true);
+  return Serialize(limits);
+}
+
+void ApplyLimits(const config::ConnectionPoolSettings::Tcp* tcp, const config::ConnectionPoolSettings::Http* http,
+                 ClusterDraft& draft) {
+  constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
+  static const std::string* const kUnlimited =
+      new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit));
+  const auto limit = [](int32_t wanted) { return wanted > 0 ? static_cast<uint32_t>(wanted) : kNoLimit; };
+  if (tcp == nullptr && http == nullptr) {
+    draft.encoded.append(*kUnlimited);
+    return;
+  }
+  draft.encoded.append(EncodeThresholds(
+      limit(tcp != nullptr ? tcp->max_connections : 0), limit(http != nullptr ? http->http1_max_pending_requests : 0),
+      limit(http != nullptr ? http->http2_max_requests : 0), limit(http != nullptr ? http->max_retries : 0)));
+}
+
 }  // namespace
-
-bool ClusterDraft::IsHttp2() const { return http && http->explicit_http_config().has_http2_protocol_options(); }
-
-void ClusterDraft::UseHttp2() { Http().mutable_explicit_http_config()->mutable_http2_protocol_options(); }
-
-void ClusterDraft::UseDownstreamProtocol() {
-  auto* config = Http().mutable_use_downstream_protocol_config();
-  config->mutable_http_protocol_options();
-  config->mutable_http2_protocol_options();
-}
-
-Cluster ClusterDraft::Build() && {
-  if (http) {
-    // Envoy wants one of the protocols to be named.
-    if (http->upstream_protocol_options_case() ==
-        ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions::UPSTREAM_PROTOCOL_OPTIONS_NOT_SET) {
-      http->mutable_explicit_http_config()->mutable_http_protocol_options();
-    }
-    (*cluster.mutable_typed_extension_protocol_options())[std::string(kHttpProtocolOptions)] = PackAny(*http);
-  }
-  if (endpoints != nullptr) {
-    cluster.mutable_load_assignment()->ParseFromString(endpoints->assignment.Encode(cluster.name()));
-  }
-  return std::move(cluster);
-}
 
 void SetDuration(Duration from, google::protobuf::Duration* to) {
   to->set_seconds(from.count() / 1'000'000'000);
@@ -102,15 +101,7 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
   const auto* http = pool != nullptr && pool->http ? &*pool->http : nullptr;
   Cluster& cluster = draft.cluster;
 
-  constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
-  const auto limit = [](int32_t wanted) { return wanted > 0 ? static_cast<uint32_t>(wanted) : kNoLimit; };
-  cluster.clear_circuit_breakers();
-  auto* thresholds = cluster.mutable_circuit_breakers()->add_thresholds();
-  thresholds->mutable_max_connections()->set_value(limit(tcp != nullptr ? tcp->max_connections : 0));
-  thresholds->mutable_max_pending_requests()->set_value(limit(http != nullptr ? http->http1_max_pending_requests : 0));
-  thresholds->mutable_max_requests()->set_value(limit(http != nullptr ? http->http2_max_requests : 0));
-  thresholds->mutable_max_retries()->set_value(limit(http != nullptr ? http->max_retries : 0));
-  thresholds->set_track_remaining(true);
+  ApplyLimits(tcp, http, draft);
 
   const auto& timeout = tcp != nullptr && tcp->connect_timeout ? tcp->connect_timeout : mesh.connect_timeout;
   if (timeout) SetDuration(*timeout, cluster.mutable_connect_timeout());
@@ -119,16 +110,16 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
 
   const auto max_requests = http != nullptr ? static_cast<uint32_t>(http->max_requests_per_connection) : 0;
   if (http != nullptr && http->idle_timeout) {
-    SetDuration(*http->idle_timeout, draft.Http().mutable_common_http_protocol_options()->mutable_idle_timeout());
+    SetDuration(*http->idle_timeout, draft.CommonHttp().mutable_idle_timeout());
   }
   if (max_requests > 0) {
-    draft.Http().mutable_common_http_protocol_options()->mutable_max_requests_per_connection()->set_value(max_requests);
+    draft.CommonHttp().mutable_max_requests_per_connection()->set_value(max_requests);
   }
   if (tcp != nullptr && tcp->max_connection_duration) {
-    SetDuration(*tcp->max_connection_duration,
-                draft.Http().mutable_common_http_protocol_options()->mutable_max_connection_duration());
+    SetDuration(*tcp->max_connection_duration, draft.CommonHttp().mutable_max_connection_duration());
   }
-  if (http != nullptr && http->use_client_protocol) draft.UseDownstreamProtocol();
+  if (http != nullptr && http->use_client_protocol)
+    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
 }
 
 bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port) {

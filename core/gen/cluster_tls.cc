@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/any.h"
 #include "core/gen/common_tls.h"
+#include "core/gen/wire.h"
 #include "core/model/endpoint.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb.h"
 
@@ -15,6 +16,7 @@ namespace {
 using Mode = config::ClientTlsSettings::Mode;
 using envoy_tls::TlsParameters;
 using envoy_tls::UpstreamTlsContext;
+using Cluster = envoy_cluster::Cluster;
 using TransportSocket = ::envoy::config::core::v3::TransportSocket;
 
 // Settings in force. `sans` may be null.
@@ -76,19 +78,50 @@ void AddSans(const std::vector<std::string>* sans, envoy_tls::CommonTlsContext& 
   if (sans != nullptr && !sans->empty()) AddExactMatchers(*sans, SubjectAltNameMatchers(*context));
 }
 
-void SetIstioMutual(const Settings& tls, bool http2, const std::string& cluster_name, UpstreamTlsContext& out) {
-  auto* common = out.mutable_common_tls_context();
-  *common->add_tls_certificate_sds_secret_configs() = AgentSecret(kSdsDefaultResource);
-  AddSans(tls.sans, *common);
-  *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
-      AgentSecret(kSdsRootResource);
-  if (tls.sni.empty()) out.set_sni(cluster_name);
-  // "istio-peer-exchange" says that both sides may exchange their metadata.
+void SetTlsVersions(envoy_tls::CommonTlsContext& common) {
+  common.mutable_tls_params()->set_tls_minimum_protocol_version(TlsParameters::TLSv1_2);
+  common.mutable_tls_params()->set_tls_maximum_protocol_version(TlsParameters::TLSv1_3);
+}
+
+// What all contexts of ISTIO_MUTUAL share. "istio-peer-exchange" says that both sides may exchange their metadata.
+std::string EncodeIstioMutualCommon(bool http2) {
+  envoy_tls::CommonTlsContext common;
+  SetTlsVersions(common);
+  *common.add_tls_certificate_sds_secret_configs() = AgentSecret(kSdsDefaultResource);
   if (http2) {
-    SetAlpn(*common, kAlpnInMeshH2WithMxc);
+    SetAlpn(common, kAlpnInMeshH2WithMxc);
   } else {
-    SetAlpn(*common, kAlpnInMeshWithMxc);
+    SetAlpn(common, kAlpnInMeshWithMxc);
   }
+  return Serialize(common);
+}
+
+std::string EncodeIstioRoot() {
+  envoy_tls::CommonTlsContext::CombinedCertificateValidationContext combined;
+  *combined.mutable_validation_context_sds_secret_config() = AgentSecret(kSdsRootResource);
+  return Serialize(combined);
+}
+
+// An UpstreamTlsContext.
+void WriteIstioMutual(const Settings& tls, bool http2, const std::string& cluster_name, wire::Writer& out) {
+  static const std::string* const kHttp1 = new std::string(EncodeIstioMutualCommon(false));
+  static const std::string* const kHttp2 = new std::string(EncodeIstioMutualCommon(true));
+  static const std::string* const kRoot = new std::string(EncodeIstioRoot());
+  using Common = envoy_tls::CommonTlsContext;
+  constexpr int kMatchSubjectAltNames = 9;  // deprecated, hence without a name that compiles quietly
+  out.Message(UpstreamTlsContext::kCommonTlsContextFieldNumber, [&] {
+    out.Append(http2 ? *kHttp2 : *kHttp1);
+    out.Message(Common::kCombinedValidationContextFieldNumber, [&] {
+      out.Append(*kRoot);
+      out.Message(Common::CombinedCertificateValidationContext::kDefaultValidationContextFieldNumber, [&] {
+        if (tls.sans == nullptr) return;
+        for (const std::string& san : *tls.sans) {
+          out.Message(kMatchSubjectAltNames, [&] { out.Bytes(envoy_matcher::StringMatcher::kExactFieldNumber, san); });
+        }
+      });
+    });
+  });
+  out.Bytes(UpstreamTlsContext::kSniFieldNumber, tls.sni.empty() ? std::string_view(cluster_name) : tls.sni);
 }
 
 // SIMPLE and MUTUAL. False: the rule names no certificate to present.
@@ -125,26 +158,41 @@ bool SetFromRule(const Settings& tls, const TlsInputs& in, const Proxy& proxy, c
   return true;
 }
 
-const TransportSocket& RawBuffer() {
-  static const TransportSocket* const kSocket = [] {
-    auto* socket = new TransportSocket;
-    socket->set_name(std::string(kRawBufferTransportSocket));
-    *socket->mutable_typed_config() = PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
-    return socket;
-  }();
-  return *kSocket;
+void WriteTlsSocket(int field, std::string_view context, wire::Writer& out) {
+  static const std::string* const kType = new std::string(TypeUrlOf(UpstreamTlsContext()));
+  out.Message(field, [&] {
+    out.Bytes(TransportSocket::kNameFieldNumber, kTlsTransportSocket);
+    out.Any(TransportSocket::kTypedConfigFieldNumber, *kType, context);
+  });
+}
+
+// Name and match of the socket for endpoints that take TLS.
+std::string EncodeMtlsMatch() {
+  Cluster::TransportSocketMatch match;
+  match.set_name(absl::StrCat("tlsMode-", std::string(kMutualTlsMode)));
+  (*match.mutable_match()->mutable_fields())["tlsMode"].set_string_value(std::string(kMutualTlsMode));
+  return Serialize(match);
+}
+
+std::string EncodePlainMatch() {
+  Cluster::TransportSocketMatch match;
+  match.set_name("tlsMode-disabled");
+  match.mutable_match();
+  match.mutable_transport_socket()->set_name(std::string(kRawBufferTransportSocket));
+  *match.mutable_transport_socket()->mutable_typed_config() =
+      PackAny(::envoy::extensions::transport_sockets::raw_buffer::v3::RawBuffer());
+  return Serialize(match);
 }
 
 // TLS for endpoints that say they take it, plain text for the others.
-void SplitByTlsMode(TransportSocket tls, envoy_cluster::Cluster& cluster) {
-  auto* with = cluster.add_transport_socket_matches();
-  with->set_name(absl::StrCat("tlsMode-", std::string(kMutualTlsMode)));
-  (*with->mutable_match()->mutable_fields())["tlsMode"].set_string_value(std::string(kMutualTlsMode));
-  *with->mutable_transport_socket() = std::move(tls);
-  auto* without = cluster.add_transport_socket_matches();
-  without->set_name("tlsMode-disabled");
-  without->mutable_match();
-  *without->mutable_transport_socket() = RawBuffer();
+void WriteSocketMatches(std::string_view context, wire::Writer& out) {
+  static const std::string* const kMtls = new std::string(EncodeMtlsMatch());
+  static const std::string* const kPlain = new std::string(EncodePlainMatch());
+  out.Message(Cluster::kTransportSocketMatchesFieldNumber, [&] {
+    out.Append(*kMtls);
+    WriteTlsSocket(Cluster::TransportSocketMatch::kTransportSocketFieldNumber, context, out);
+  });
+  out.Bytes(Cluster::kTransportSocketMatchesFieldNumber, *kPlain);
 }
 
 }  // namespace
@@ -156,24 +204,25 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
   if (!tls->credential.empty() && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
 
-  UpstreamTlsContext context;
-  auto* params = context.mutable_common_tls_context()->mutable_tls_params();
-  params->set_tls_minimum_protocol_version(TlsParameters::TLSv1_2);
-  params->set_tls_maximum_protocol_version(TlsParameters::TLSv1_3);
-  context.set_sni(std::string(tls->sni));
+  std::string context;
   if (tls->mode == Mode::kIstioMutual) {
-    SetIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), context);
-  } else if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), context)) {
-    return;
+    constexpr size_t kUsual = 400;
+    context.reserve(kUsual);
+    wire::Writer out(&context);
+    WriteIstioMutual(*tls, draft.IsHttp2(), draft.cluster.name(), out);
+  } else {
+    UpstreamTlsContext message;
+    SetTlsVersions(*message.mutable_common_tls_context());
+    message.set_sni(std::string(tls->sni));
+    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), message)) return;
+    context = Serialize(message);
   }
-  TransportSocket socket;
-  socket.set_name(std::string(kTlsTransportSocket));
-  *socket.mutable_typed_config() = PackAny(context);
+  wire::Writer out(&draft.encoded);
   // An original destination has no metadata to choose by.
   if (tls->auto_detected && tls->mode == Mode::kIstioMutual && !draft.IsOriginalDst()) {
-    SplitByTlsMode(std::move(socket), draft.cluster);
+    WriteSocketMatches(context, out);
   } else {
-    *draft.cluster.mutable_transport_socket() = std::move(socket);
+    WriteTlsSocket(Cluster::kTransportSocketFieldNumber, context, out);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "core/gen/cluster_policy.h"
 
+#include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 #include "gtest/gtest.h"
 
 namespace wavetank::pilot {
@@ -9,19 +10,26 @@ using envoy_cluster::Cluster;
 using Simple = config::LoadBalancerSettings::Simple;
 using H2 = config::ConnectionPoolSettings::Http::H2UpgradePolicy;
 
+Cluster Finished(const ClusterDraft& draft) {
+  Cluster out;
+  EXPECT_TRUE(out.ParseFromString(*draft.Finish().bytes));
+  return out;
+}
+
 constexpr uint32_t kNoLimit = 4294967295u;
 
 TEST(ClusterPolicy, WithoutSettingsNothingIsLimited) {
   ClusterDraft draft;
   ApplyConnectionPool(config::MeshConfig{}, nullptr, draft);
-  const auto& t = draft.cluster.circuit_breakers().thresholds(0);
+  const Cluster cluster = Finished(draft);
+  const auto& t = cluster.circuit_breakers().thresholds(0);
   EXPECT_EQ(t.max_connections().value(), kNoLimit);
   EXPECT_EQ(t.max_pending_requests().value(), kNoLimit);
   EXPECT_EQ(t.max_requests().value(), kNoLimit);
   EXPECT_EQ(t.max_retries().value(), kNoLimit);
   EXPECT_TRUE(t.track_remaining());
   EXPECT_EQ(draft.cluster.connect_timeout().seconds(), 10);
-  EXPECT_FALSE(draft.http.has_value());
+  EXPECT_EQ(cluster.typed_extension_protocol_options_size(), 0);
 }
 
 TEST(ClusterPolicy, KeepaliveOfTheRuleOverridesTheMeshsFieldByField) {
@@ -42,7 +50,7 @@ TEST(ClusterPolicy, ConnectionLimitsThatNeedHttpOptionsNameAProtocol) {
   pool.http.emplace().max_requests_per_connection = 5;
   ClusterDraft draft;
   ApplyConnectionPool(config::MeshConfig{}, &pool, draft);
-  const Cluster cluster = std::move(draft).Build();
+  const Cluster cluster = Finished(draft);
   ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
   ASSERT_TRUE(cluster.typed_extension_protocol_options()
                   .at("envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
