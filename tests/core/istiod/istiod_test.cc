@@ -1,0 +1,385 @@
+#include "core/istiod/istiod.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "core/base/status.h"
+#include "core/inject/injection_webhook.h"
+#include "core/inject/webhook_configuration.h"
+#include "core/istiod/debug.h"
+#include "core/kube/kubeconfig.h"
+#include "core/security/istio_ca.h"
+#include "core/security/remote_secret.h"
+#include "core/x509/x509.h"
+#include "core/xds/discovery_server.h"
+#include "fakes/kube/client.h"
+#include "fakes/kube/cluster.h"
+#include "fakes/kube/manifest.h"
+#include "sim/kernel.h"
+#include "sim/timing.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr char kHelloworld[] = R"(
+apiVersion: v1
+kind: Namespace
+metadata: {name: istio-system}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: sample}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: helloworld, namespace: sample, labels: {app: helloworld}}
+spec:
+  selector: {app: helloworld}
+  ports: [{name: http, port: 5000, targetPort: 5000}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: helloworld, namespace: sample}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: helloworld}}
+  template:
+    metadata: {labels: {app: helloworld}}
+    spec:
+      containers: [{name: app, image: x, ports: [{containerPort: 5000}]}]
+)";
+constexpr char kHelloworldCluster[] = "outbound|5000||helloworld.sample.svc.cluster.local";
+
+class Costs final : public sim::CostModel {
+ public:
+  Duration Cost(const Work& work) const override { return timing_.Cost(work); }
+
+ private:
+  sim::Timing timing_;
+};
+
+// A proxy that asks for clusters and endpoints and ACKs.
+class Client final : public AdsStream {
+ public:
+  void Send(std::shared_ptr<const DiscoveryResponse> response) override {
+    last[response->type] = response;
+    ++count[response->type];
+    Request(response->type, response->nonce);
+  }
+  void SendDelta(std::shared_ptr<const DeltaDiscoveryResponse>) override {}
+  void Close(const absl::Status& status) override { closed = status; }
+
+  void Request(XdsType type, std::string nonce = {}) {
+    DiscoveryRequest request;
+    request.type = type;
+    if (type == XdsType::kEds) request.resource_names = {kHelloworldCluster};
+    request.response_nonce = std::move(nonce);
+    request.node = node;
+    connection->OnRequest(std::move(request));
+  }
+
+  std::shared_ptr<const Node> node;
+  std::map<XdsType, std::shared_ptr<const DiscoveryResponse>> last;
+  std::map<XdsType, int> count;
+  std::optional<absl::Status> closed;
+  std::unique_ptr<AdsConnection> connection;
+};
+
+class Reviewer final : public kube::TokenReviewer {
+ public:
+  Reviewer(Host& host, const kube::TokenAuthority& authority) : host_(host), authority_(authority) {}
+  void Review(const std::string& token, const std::vector<std::string>& audiences,
+              absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override {
+    host_.RunAfter(1ms, [this, token, audiences, done = std::move(done)]() mutable {
+      done(authority_.Verify(token, audiences, host_.Now()));
+    });
+  }
+
+ private:
+  Host& host_;
+  const kube::TokenAuthority& authority_;
+};
+
+class IstiodTest : public ::testing::Test, public kube::ClientFactory {
+ protected:
+  IstiodTest() {
+    for (const char* name : {"cluster1", "cluster2"}) {
+      Host& host = kernel_.NewHost(name, 0, nullptr);
+      fakekube::ClusterOptions options;
+      options.name = name;
+      options.pod_cidr = std::string(name) == "cluster1" ? "10.1.0.0/16" : "10.2.0.0/16";
+      options.nodes = {{"node", "r", "z", ""}};
+      clusters_[name] = std::make_unique<fakekube::Cluster>(host, options, nullptr, nullptr);
+      Apply(name, kHelloworld);
+      authorities_.emplace(name, kube::TokenAuthority(1, name));
+      reviewers_[name] = std::make_unique<Reviewer>(host, authorities_.at(name));
+    }
+    client_ = fakekube::MakeClient(clusters_["cluster1"]->api(), host_, "istiod", 1, {});
+    Run(5s);
+  }
+
+  absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string&, const std::string& kubeconfig) override {
+    const auto parsed = kube::ParseKubeConfig(kubeconfig, "kubeconfig");
+    if (!parsed.ok()) return parsed.status();
+    for (const auto& [name, cluster] : clusters_) {
+      if (parsed->server == "https://" + name) {
+        return fakekube::MakeClient(cluster->api(), host_, "istiod to " + name, 1, {});
+      }
+    }
+    return absl::UnavailableError("no such server");
+  }
+
+  void Apply(const std::string& cluster, const std::string& text) {
+    const auto manifests = fakekube::ParseManifests("test.yaml", text);
+    ASSERT_TRUE(manifests.ok()) << manifests.status();
+    for (const auto& manifest : *manifests) {
+      const auto applied = clusters_[cluster]->api().Apply(manifest.object);
+      ASSERT_TRUE(applied.ok()) << applied.status();
+    }
+  }
+  void ApplyRemoteSecret() {
+    const kube::ObjectRef secret = security::MakeRemoteSecret(
+        {.cluster = "cluster2",
+         .server = "https://cluster2",
+         .ca_pem = security::MakeSelfSignedCa(1, "cluster2", "cluster.local", Time{}, 24h).roots,
+         .token = "t"});
+    ASSERT_TRUE(clusters_["cluster1"]->api().Apply(secret->body).ok());
+  }
+  void MakeIstiod(IstiodOptions options = {}) {
+    options.cluster_id = ClusterId("cluster1");
+    options.seed = 1;
+    IstiodSurroundings around;
+    around.host = &host_;
+    around.config_cluster = client_.get();
+    around.remote_clusters = this;
+    around.token_reviewer = [this](std::string_view cluster) -> kube::TokenReviewer* {
+      const auto it = reviewers_.find(std::string(cluster));
+      return it == reviewers_.end() ? nullptr : it->second.get();
+    };
+    istiod_ = std::make_unique<Istiod>(std::move(around), std::move(options));
+    istiod_->Start([this](absl::Status status) { started_ = status; });
+  }
+  void Run(Duration time) { kernel_.RunUntil(kernel_.Now() + time); }
+
+  std::string Token(const std::string& cluster) {
+    return authorities_.at(cluster).Issue({.ns = "sample",
+                                           .service_account = "sleep",
+                                           .audiences = {"istio-ca"},
+                                           .issued = kernel_.Now(),
+                                           .expires = kernel_.Now() + 12h});
+  }
+  std::unique_ptr<Client> OpenAds(security::PeerCredentials peer, const std::string& account = "sleep") {
+    auto client = std::make_unique<Client>();
+    client->node = std::make_shared<Node>(
+        Node{"sidecar~10.1.9.9~sleep-1.sample~sample.svc.cluster.local",
+             {},
+             {{"CLUSTER_ID", "cluster1"}, {"NAMESPACE", "sample"}, {"SERVICE_ACCOUNT", account}}});
+    client->connection = istiod_->OpenAds(std::move(peer), "10.1.9.9", *client);
+    client->Request(XdsType::kCds);
+    client->Request(XdsType::kEds);
+    return client;
+  }
+  // Endpoints that istiod holds for the service.
+  size_t EndpointCount() {
+    const auto services = DebugEndpointShards(*istiod_);
+    size_t count = 0;
+    for (const auto& shard : services.at("sample/helloworld.sample.svc.cluster.local").at("shards")) {
+      count += shard.size();
+    }
+    return count;
+  }
+
+  sim::Kernel kernel_{1};
+  Costs costs_;
+  Host& host_ = kernel_.NewHost("istiod", 2, &costs_);
+  std::map<std::string, std::unique_ptr<fakekube::Cluster>> clusters_;
+  std::map<std::string, kube::TokenAuthority> authorities_;
+  std::map<std::string, std::unique_ptr<Reviewer>> reviewers_;
+  std::unique_ptr<kube::Client> client_;
+  std::optional<absl::Status> started_;
+  std::unique_ptr<Istiod> istiod_;
+};
+
+TEST_F(IstiodTest, IsReadyWhenItKnowsEverythingThatWasThere) {
+  ApplyRemoteSecret();
+  MakeIstiod();
+  EXPECT_FALSE(istiod_->Ready());
+  while (!istiod_->Ready() && kernel_.Now() < Time(1min)) Run(1ms);
+  ASSERT_TRUE(started_);
+  EXPECT_TRUE(started_->ok()) << *started_;
+  EXPECT_EQ(EndpointCount(), 4u);  // two pods in each cluster
+  EXPECT_NE(istiod_->discovery().push_context()->version(), "");
+}
+
+TEST_F(IstiodTest, AProxyGetsEndpointsOfARemoteClusterAsLongAsItsSecretIsThere) {
+  MakeIstiod();
+  Run(2s);
+  const auto client = OpenAds({.tls = false});
+  Run(1s);
+  ASSERT_EQ(client->count[XdsType::kEds], 1);
+  const int64_t before = client->last[XdsType::kEds]->bytes;
+  ApplyRemoteSecret();
+  Run(2s);
+  EXPECT_GE(client->count[XdsType::kEds], 2);
+  EXPECT_GT(client->last[XdsType::kEds]->bytes, before);
+  EXPECT_EQ(EndpointCount(), 4u);
+  ASSERT_TRUE(clusters_["cluster1"]->api().Delete("Secret", {"istio-system", "istio-remote-secret-cluster2"}).ok());
+  Run(2s);
+  EXPECT_EQ(client->last[XdsType::kEds]->bytes, before);
+  EXPECT_TRUE(istiod_->Idle());
+}
+
+TEST_F(IstiodTest, AProxyOnTlsNeedsTheTokenOfItsAccountFromAClusterThatIstiodKnows) {
+  MakeIstiod();
+  Run(2s);
+  const auto good = OpenAds({.bearer_token = Token("cluster1")});
+  const auto other = OpenAds({.bearer_token = Token("cluster1")}, "someone-else");
+  const auto none = OpenAds({});
+  const auto stranger = OpenAds({.bearer_token = Token("cluster2"), .cluster_id = "cluster2"});
+  Run(2s);
+  EXPECT_EQ(good->count[XdsType::kCds], 1);
+  ASSERT_TRUE(other->closed);
+  EXPECT_EQ(other->closed->code(), absl::StatusCode::kPermissionDenied);
+  ASSERT_TRUE(none->closed);
+  EXPECT_EQ(none->closed->code(), absl::StatusCode::kUnauthenticated);
+  ASSERT_TRUE(stranger->closed);
+  EXPECT_EQ(stranger->closed->code(), absl::StatusCode::kUnauthenticated);
+}
+
+TEST_F(IstiodTest, SignsForTokensOfClustersWhoseSecretItHas) {
+  ApplyRemoteSecret();
+  MakeIstiod();
+  Run(3s);
+  absl::StatusOr<std::vector<std::string>> chain = absl::UnknownError("no answer");
+  istiod_->CreateCertificate({.bearer_token = Token("cluster2"), .cluster_id = "cluster2"},
+                             {.csr = x509::CreateCsr(*x509::KeyPair::Derive(1, "w"), {}, {})},
+                             [&](auto answer) { chain = std::move(answer); });
+  Run(1s);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  EXPECT_THAT(*chain, SizeIs(Ge(2u)));
+}
+
+TEST_F(IstiodTest, SpreadsItsRootToNamespacesAndWebhooksOfItsOwnClusterAlone) {
+  ASSERT_TRUE(clusters_["cluster1"]->api().Apply(MakeMutatingWebhookConfiguration({})).ok());
+  ApplyRemoteSecret();
+  MakeIstiod();
+  Run(5s);
+  const auto map = clusters_["cluster1"]->api().Get("ConfigMap", {"sample", "istio-ca-root-cert"});
+  ASSERT_NE(map, nullptr);
+  EXPECT_EQ(map->body["data"]["root-cert.pem"], istiod_->ca_bundle_pem());
+  EXPECT_EQ(clusters_["cluster2"]->api().Get("ConfigMap", {"sample", "istio-ca-root-cert"}), nullptr);
+  const auto configurations = clusters_["cluster1"]->api().List("MutatingWebhookConfiguration");
+  ASSERT_THAT(configurations, SizeIs(1));
+  for (const json& webhook : configurations[0]->body["webhooks"]) {
+    EXPECT_EQ(webhook["clientConfig"].value("caBundle", ""), absl::Base64Escape(istiod_->ca_bundle_pem()));
+  }
+}
+
+TEST_F(IstiodTest, AnExternalIstiodServesTheClustersThatNameIt) {
+  ASSERT_TRUE(clusters_["cluster2"]
+                  ->api()
+                  .Patch("Namespace", {"", "istio-system"},
+                         {{"metadata", {{"annotations", {{"topology.istio.io/controlPlaneClusters", "cluster1"}}}}}})
+                  .ok());
+  ASSERT_TRUE(clusters_["cluster2"]->api().Apply(MakeMutatingWebhookConfiguration({})).ok());
+  ApplyRemoteSecret();
+  MakeIstiod({.external = true});
+  Run(5s);
+  const auto map = clusters_["cluster2"]->api().Get("ConfigMap", {"sample", "istio-ca-root-cert"});
+  ASSERT_NE(map, nullptr);
+  EXPECT_EQ(map->body["data"]["root-cert.pem"], istiod_->ca_bundle_pem());
+  const auto configurations = clusters_["cluster2"]->api().List("MutatingWebhookConfiguration");
+  EXPECT_EQ(configurations[0]->body["webhooks"][0]["clientConfig"].value("caBundle", ""),
+            absl::Base64Escape(istiod_->ca_bundle_pem()));
+}
+
+TEST_F(IstiodTest, InjectsPodsAndSaysSoInTheTrace) {
+  MakeIstiod();
+  Run(2s);
+  std::vector<std::string> results;
+  kernel_.AddObserver([&](const sim::TraceEvent& event) {
+    if (event.record.kind == TraceKind::kPodInjected) results.emplace_back(event.record.detail);
+  });
+  const json container = {{"name", "app"}, {"image", "x"}};
+  const json pod = {{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata", {{"name", "p"}, {"namespace", "sample"}}},
+                    {"spec", {{"containers", json::array({container})}}}};
+  json answer;
+  istiod_->Admit("/inject", MakeAdmissionReview(pod, "1"), [&](json a) { answer = std::move(a); });
+  Run(1s);
+  const auto injected = ApplyAdmissionResponse(pod, answer);
+  ASSERT_TRUE(injected.ok()) << injected.status();
+  EXPECT_THAT((*injected)["spec"]["containers"].dump(), HasSubstr("istio-proxy"));
+  EXPECT_THAT(results, ElementsAre("injected"));
+}
+
+TEST_F(IstiodTest, ABrokenCaSecretKeepsItFromStarting) {
+  Apply("cluster1", R"(
+apiVersion: v1
+kind: Secret
+metadata: {name: cacerts, namespace: istio-system}
+stringData: {ca-cert.pem: nonsense, ca-key.pem: nonsense, root-cert.pem: nonsense, cert-chain.pem: nonsense}
+)");
+  MakeIstiod();
+  Run(5s);
+  ASSERT_TRUE(started_);
+  EXPECT_FALSE(started_->ok());
+  EXPECT_FALSE(istiod_->Ready());
+}
+
+TEST_F(IstiodTest, DiesAtAnyMomentWithoutAWord) {
+  ApplyRemoteSecret();
+  // At each of these instants something else is under way.
+  for (Duration life : {0ms, 1ms, 3ms, 10ms, 50ms, 105ms, 150ms, 1000ms}) {
+    MakeIstiod();
+    const auto client = OpenAds({.bearer_token = Token("cluster1")});
+    istiod_->CreateCertificate({.bearer_token = Token("cluster1")},
+                               {.csr = x509::CreateCsr(*x509::KeyPair::Derive(1, "w"), {}, {})}, [](auto) {});
+    Run(life);
+    client->closed.reset();
+    istiod_.reset();
+    Run(5s);
+    EXPECT_FALSE(client->closed) << ToMillis(life) << " ms";
+  }
+}
+
+TEST_F(IstiodTest, DebugViewsShowWhatAProxyHas) {
+  ApplyRemoteSecret();
+  MakeIstiod();
+  Run(3s);
+  const auto client = OpenAds({.tls = false});
+  Run(1s);
+  const auto sync = DebugSync(*istiod_);
+  ASSERT_THAT(sync, SizeIs(1));
+  EXPECT_EQ(sync[0].at("proxy"), "sleep-1.sample");
+  const auto& eds = sync[0].at("watched").at("EDS");
+  EXPECT_EQ(eds.at("status"), "SYNCED");
+  EXPECT_EQ(eds.at("acked"), eds.at("sent"));
+  EXPECT_THAT(eds.at("resources"), Contains(kHelloworldCluster));
+  EXPECT_THAT(DebugServices(*istiod_).dump(), HasSubstr("helloworld.sample.svc.cluster.local"));
+  const auto clusters = DebugClusters(*istiod_);
+  ASSERT_THAT(clusters, SizeIs(1));
+  EXPECT_EQ(clusters[0].at("id"), "cluster2");
+  EXPECT_EQ(clusters[0].at("synced"), true);
+  EXPECT_THAT(DebugNetworks(*istiod_), IsEmpty());
+}
+
+}  // namespace
+}  // namespace wavetank::pilot
