@@ -38,6 +38,7 @@ DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options) {
   out.debounce.after = options.debounce_after;
   out.debounce.max = options.debounce_max;
   out.push_throttle = options.push_throttle;
+  if (options.shuffle_pushes) out.push_order = RandomStream(options.seed, "push order of " + options.name);
   out.requests_per_second = options.requests_per_second;
   out.xds_auth = options.xds_auth;
   out.cache = options.xds_cache;
@@ -312,7 +313,10 @@ void Istiod::Impl::AwaitSync(Duration delay) {
   host.RunAfter(next, Guard([this, next] { AwaitSync(next); }));
 }
 
-bool Istiod::Impl::CachesSynced() const { return registries->HasSynced() && crds->HasSynced() && credentials.Synced(); }
+// Of remote clusters only the registries are waited for, and those not longer than their timeout.
+bool Istiod::Impl::CachesSynced() const {
+  return registries->HasSynced() && crds->HasSynced() && credentials.Synced(options.cluster_id.str());
+}
 
 void Istiod::Impl::Fail(const absl::Status& status) {
   host.Post(Guard([this, status] {

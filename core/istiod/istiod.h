@@ -50,6 +50,7 @@ struct IstiodOptions {
   Duration debounce_after = 100ms;        // PILOT_DEBOUNCE_AFTER
   Duration debounce_max = 10s;            // PILOT_DEBOUNCE_MAX
   int push_throttle = 100;                // PILOT_PUSH_THROTTLE
+  bool shuffle_pushes = false;            // istiod serves its proxies in no certain order; `seed` then chooses one
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
   Duration cacerts_mount_delay = 30s;     // IstiodCaOptions::mount_delay

@@ -124,11 +124,9 @@ CredentialsController& Credentials::AddCluster(const std::string& cluster,
   return *slot;
 }
 
-bool Credentials::Synced() const {
-  for (const auto& [cluster, controller] : controllers_) {
-    if (!controller->synced()) return false;
-  }
-  return true;
+bool Credentials::Synced(const std::string& cluster) const {
+  const auto it = controllers_.find(cluster);
+  return it != controllers_.end() && it->second->synced();
 }
 
 std::vector<const CredentialsController*> Credentials::LookupOrder(const std::string& cluster) const {

@@ -73,7 +73,8 @@ class Credentials {
   // Replaces one of that name. Not started.
   CredentialsController& AddCluster(const std::string& cluster, std::unique_ptr<CredentialsController> controller);
   void RemoveCluster(const std::string& cluster) { controllers_.erase(cluster); }
-  bool Synced() const;
+  // False also for unknown clusters.
+  bool Synced(const std::string& cluster) const;
 
   const std::string& config_cluster() const { return config_cluster_; }
   bool Knows(const std::string& cluster) const { return controllers_.contains(cluster); }

@@ -26,6 +26,7 @@ DiscoveryServer::DiscoveryServer(Host& host, EnvironmentSource environment, Opti
     : host_(host),
       environment_(std::move(environment)),
       options_(std::move(options)),
+      push_order_(options_.push_order),
       trace_name_(host.Intern(options_.name)),
       cache_(options_.cache),
       debouncer_(host, options_.debounce,
@@ -193,6 +194,16 @@ void DiscoveryServer::Push(PushRequest request, Callback done) {
   });
 }
 
+std::vector<DiscoveryServer::ConnectionRef> DiscoveryServer::InPushOrder() {
+  std::vector<ConnectionRef> out;
+  out.reserve(clients_.size());
+  for (const auto& [number, connection] : clients_) out.push_back(connection);
+  if (push_order_) {
+    for (size_t i = out.size(); i > 1; --i) std::swap(out[i - 1], out[push_order_->Below(i)]);
+  }
+  return out;
+}
+
 void DiscoveryServer::StartPush(PushRequest request, Callback done) {
   host_.Spend(
       {WorkKind::kPushStart, static_cast<int64_t>(clients_.size())},
@@ -200,7 +211,7 @@ void DiscoveryServer::StartPush(PushRequest request, Callback done) {
         if (alive.expired()) return;
         request.start = host_.Now();
         const auto shared = std::make_shared<const PushRequest>(std::move(request));
-        for (const auto& [number, connection] : clients_) Enqueue(connection, shared);
+        for (const ConnectionRef& connection : InPushOrder()) Enqueue(connection, shared);
         done();
         SendPushes();
       });

@@ -10,10 +10,12 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/base/random.h"
 #include "core/model/push_context.h"
 #include "core/model/xds_updater.h"
 #include "core/xds/cache.h"
@@ -39,6 +41,8 @@ class DiscoveryServer final : public XdsUpdater {
     bool cache = true;                 // PILOT_ENABLE_XDS_CACHE
     // How a proxy is called in the trace; by default "pod.namespace@cluster".
     std::function<std::string(const Proxy&)> proxy_name;
+    // In what order connections join the push queue: istiod's is that of a Go map. Without, in order of connecting.
+    std::optional<RandomStream> push_order;
   };
   // What a push context is made from, now. Its `endpoints` is set by the server.
   using EnvironmentSource = std::function<Environment()>;
@@ -114,6 +118,7 @@ class DiscoveryServer final : public XdsUpdater {
   Environment CurrentEnvironment();
   void Push(PushRequest request, Callback done);
   void DropCache(const PushRequest& request);
+  std::vector<ConnectionRef> InPushOrder();
   void StartPush(PushRequest request, Callback done);
   void Enqueue(const ConnectionRef& connection, const PushRequestRef& request);
   void SendPushes();
@@ -121,6 +126,7 @@ class DiscoveryServer final : public XdsUpdater {
   Host& host_;
   const EnvironmentSource environment_;
   const Options options_;
+  std::optional<RandomStream> push_order_;
   NameId trace_name_;
   std::array<NameId, kXdsTypes> type_names_{};
   std::array<Generator*, kXdsTypes> generators_{};

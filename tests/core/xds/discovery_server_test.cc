@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -408,6 +409,28 @@ TEST_F(DiscoveryServerTest, NoMoreThanThePushThrottleAreUnderWay) {
   for (Client* client : clients) at.push_back((client->got.back().at - before) / 1ms);
   // 100 ms of debounce, 5 of the push context; two processors could do two at a time.
   EXPECT_THAT(at, ElementsAre(115, 125, 135));
+}
+
+TEST_F(DiscoveryServerTest, ASeedChoosesTheOrderInWhichProxiesAreServed) {
+  const auto order = [this](std::optional<RandomStream> stream) {
+    clients_.clear();
+    Make({.push_throttle = 1, .requests_per_second = 0, .push_order = stream});
+    for (int i = 0; i < 8; ++i) Connect("10.0.0." + std::to_string(i)).Request(XdsType::kCds);
+    Run();
+    seen_.events.clear();
+    server_->ConfigUpdate({.full = true});
+    Run();
+    std::vector<std::string> out;
+    for (const SeenPush::Event& event : seen_.events) out.push_back(event.proxy);
+    return out;
+  };
+  const std::vector<std::string> plain = order(std::nullopt);
+  EXPECT_TRUE(std::is_sorted(plain.begin(), plain.end()));
+  const std::vector<std::string> one = order(RandomStream(1, "order"));
+  EXPECT_THAT(one, testing::UnorderedElementsAreArray(plain));
+  EXPECT_NE(one, plain);
+  EXPECT_EQ(one, order(RandomStream(1, "order")));
+  EXPECT_NE(one, order(RandomStream(2, "order")));
 }
 
 TEST_F(DiscoveryServerTest, NewStreamsWaitForTheirTurnAndAreRefusedAfterASecond) {
