@@ -338,9 +338,9 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
   // to wait for the cluster's Secret to change.
   const kube::ListOptions only{.field_selector = "metadata.name=" + options.system_namespace};
   cluster.List(kube::kinds::kNamespace, only, Guard([this, id, &cluster](absl::StatusOr<kube::ObjectList> found) {
-                 if (!found.ok() || !extras.contains(id)) return;
+                 if (!found.ok()) return;
                  const KubeController* const controller = registries->Find(id);
-                 if (controller == nullptr || &controller->client() != &cluster) return;
+                 if (controller == nullptr || &controller->client() != &cluster || controller->stopped()) return;
                  for (const kube::ObjectRef& ns : found->items) {
                    if (ns->meta.name == options.system_namespace &&
                        security::ShouldLead(options.cluster_id.str(), id.str(), true, ns.get())) {
