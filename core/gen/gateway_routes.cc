@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "core/gen/default_routes.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
@@ -45,8 +47,15 @@ class GatewayRoutes {
   }
 
  private:
-  struct MoreSpecific {
-    bool operator()(const std::string& a, const std::string& b) const { return MoreSpecificHost(a, b); }
+  // Lists of the very same routes; as hash, by addresses: it decides nothing but where to look.
+  struct SameRoutes {
+    using is_transparent = void;
+    size_t operator()(absl::Span<const EncodedRouteRef> routes) const {
+      size_t hash = routes.size();
+      for (const EncodedRouteRef& route : routes) hash = hash * 31 + std::hash<const void*>()(route.get());
+      return hash;
+    }
+    bool operator()(absl::Span<const EncodedRouteRef> a, absl::Span<const EncodedRouteRef> b) const { return a == b; }
   };
 
   void AddRule(const GatewayServer& server, const Rule& rule) {
@@ -105,19 +114,24 @@ class GatewayRoutes {
 
   // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
   std::vector<VirtualHost> Collapse() {
+    std::vector<std::pair<const std::string*, VirtualHost*>> sorted;
+    sorted.reserve(hosts_.size());
+    for (auto& [hostname, host] : hosts_) sorted.emplace_back(&hostname, &host);
+    std::sort(sorted.begin(), sorted.end(),
+              [](const auto& a, const auto& b) { return MoreSpecificHost(*a.first, *b.first); });
     std::vector<VirtualHost> out;
-    std::map<std::vector<const EncodedRoute*>, size_t> known;
-    for (auto& [hostname, host] : hosts_) {
-      std::vector<const EncodedRoute*> key;
-      for (const EncodedRouteRef& route : host.routes) key.push_back(route.get());
-      const auto it = known.find(key);
-      if (it != known.end() && out[it->second].require_tls == host.require_tls) {
+    out.reserve(sorted.size());
+    absl::flat_hash_map<absl::Span<const EncodedRouteRef>, size_t, SameRoutes, SameRoutes> known;
+    for (const auto& [hostname, host] : sorted) {
+      const auto it = known.find(host->routes);
+      if (it != known.end() && out[it->second].require_tls == host->require_tls) {
         std::vector<std::string>& domains = out[it->second].domains;
-        domains.insert(domains.end(), host.domains.begin(), host.domains.end());
+        domains.insert(domains.end(), host->domains.begin(), host->domains.end());
         continue;
       }
-      known[key] = out.size();
-      out.push_back(std::move(host));
+      const size_t at = out.size();
+      out.push_back(std::move(*host));
+      known.insert_or_assign(absl::Span<const EncodedRouteRef>(out.back().routes), at);
     }
     return out;
   }
@@ -125,7 +139,7 @@ class GatewayRoutes {
   const Proxy& proxy_;
   const PushContext& push_;
   std::map<std::pair<std::string, const Rule*>, std::vector<EncodedRouteRef>> routes_;
-  std::map<std::string, VirtualHost, MoreSpecific> hosts_;
+  absl::flat_hash_map<std::string, VirtualHost> hosts_;
 };
 
 }  // namespace

@@ -361,7 +361,7 @@ class Translator {
         (*route.mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
       }
     }
-    out.fields = Serialize(route);
+    if (route.ByteSizeLong() > 0) out.fields = Serialize(route);
     if (!action.empty()) wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
     return out;
   }
@@ -376,7 +376,7 @@ class Translator {
     std::string out;
     wire::Writer w(&out);
     AddClusters(in, route, w, rare, authority, cluster);
-    w.Append(Serialize(rare));
+    if (rare.ByteSizeLong() > 0) w.Append(Serialize(rare));
     w.NonEmpty(ActionPb::kRetryPolicyFieldNumber,
                RetryPolicy(in.retries ? in.retries : scope_.mesh.default_http_retry_policy));
     // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.

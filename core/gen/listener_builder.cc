@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/gen/access_log.h"
-#include "core/gen/any.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -106,14 +106,31 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
 
 std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
   const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
-  envoy::config::core::v3::Metadata metadata;
-  auto& fields = *(*metadata.mutable_filter_metadata())["istio"].mutable_fields();
   // istiod names the version that its code works with, which for the networking group is the older one.
   const std::string_view version = kind.group == "networking.istio.io" ? "v1alpha3" : kind.version;
-  fields["config"].set_string_value(absl::StrCat("/apis/", std::string(kind.group), "/", std::string(version),
-                                                 "/namespaces/", meta.ns, "/", KebabCase(config::KindName(meta.kind)),
-                                                 "/", meta.name));
-  return Serialize(metadata);
+  std::string path;
+  path.reserve(96 + meta.ns.size() + meta.name.size());
+  for (const std::string_view part :
+       {std::string_view("/apis/"), kind.group, std::string_view("/"), version, std::string_view("/namespaces/"),
+        std::string_view(meta.ns), std::string_view("/")}) {
+    path.append(part);
+  }
+  path += KebabCase(config::KindName(meta.kind));
+  path += '/';
+  path += meta.name;
+  // Metadata{filter_metadata: {"istio": Struct{fields: {"config": Value{string_value: path}}}}}.
+  constexpr int kMapKey = 1, kMapValue = 2;
+  return wire::Encode([&](wire::Writer& w) {
+    w.Message(envoy::config::core::v3::Metadata::kFilterMetadataFieldNumber, [&] {
+      w.Bytes(kMapKey, "istio");
+      w.Message(kMapValue, [&] {
+        w.Message(google::protobuf::Struct::kFieldsFieldNumber, [&] {
+          w.Bytes(kMapKey, "config");
+          w.Message(kMapValue, [&] { w.Bytes(google::protobuf::Value::kStringValueFieldNumber, path); });
+        });
+      });
+    });
+  });
 }
 
 }  // namespace wavetank::pilot

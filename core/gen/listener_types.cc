@@ -116,36 +116,41 @@ std::string ListenerName(std::string_view bind, uint32_t port) {
 }
 
 std::string EncodeListener(const Listener& listener) {
-  return wire::Encode([&](wire::Writer& w) {
-    w.Bytes(ListenerPb::kNameFieldNumber, listener.name);
-    w.Message(ListenerPb::kAddressFieldNumber, [&] { WriteAddress(w, listener); });
-    for (const FilterChain& chain : listener.filter_chains) {
-      w.Message(ListenerPb::kFilterChainsFieldNumber, [&] { WriteFilterChain(w, chain); });
-    }
-    if (listener.use_original_dst) w.BoolValue(ListenerPb::kUseOriginalDstFieldNumber, *listener.use_original_dst);
-    w.Append(listener.listener_filters);
-    if (listener.tls_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, TlsInspector());
-    if (listener.http_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, HttpInspector());
-    if (listener.transparent) w.BoolValue(ListenerPb::kTransparentFieldNumber, *listener.transparent);
-    if (listener.listener_filters_timeout) {
-      w.Duration(ListenerPb::kListenerFiltersTimeoutFieldNumber, listener.listener_filters_timeout->count());
-    }
-    w.Varint(ListenerPb::kTrafficDirectionFieldNumber,
-             listener.outbound ? core_v3::TrafficDirection::OUTBOUND : core_v3::TrafficDirection::INBOUND);
-    if (listener.continue_on_listener_filters_timeout) {
-      w.Bool(ListenerPb::kContinueOnListenerFiltersTimeoutFieldNumber, true);
-    }
-    if (listener.exact_balance) {
-      w.Message(ListenerPb::kConnectionBalanceConfigFieldNumber,
-                [&] { w.Message(ListenerPb::ConnectionBalanceConfig::kExactBalanceFieldNumber, [] {}); });
-    }
-    w.Append(listener.access_log);
-    if (listener.default_filter_chain) {
-      w.Message(ListenerPb::kDefaultFilterChainFieldNumber,
-                [&] { WriteFilterChain(w, *listener.default_filter_chain); });
-    }
-    if (listener.bind_to_port) w.BoolValue(ListenerPb::kBindToPortFieldNumber, *listener.bind_to_port);
-  });
+  size_t size = 512 + listener.listener_filters.size() + listener.access_log.size();
+  for (const FilterChain& chain : listener.filter_chains) {
+    size += 256 + chain.filters.size() + chain.transport_socket.size() + chain.metadata.size();
+  }
+  std::string out;
+  out.reserve(size);
+  wire::Writer w(&out);
+  w.Bytes(ListenerPb::kNameFieldNumber, listener.name);
+  w.Message(ListenerPb::kAddressFieldNumber, [&] { WriteAddress(w, listener); });
+  for (const FilterChain& chain : listener.filter_chains) {
+    w.Message(ListenerPb::kFilterChainsFieldNumber, [&] { WriteFilterChain(w, chain); });
+  }
+  if (listener.use_original_dst) w.BoolValue(ListenerPb::kUseOriginalDstFieldNumber, *listener.use_original_dst);
+  w.Append(listener.listener_filters);
+  if (listener.tls_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, TlsInspector());
+  if (listener.http_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, HttpInspector());
+  if (listener.transparent) w.BoolValue(ListenerPb::kTransparentFieldNumber, *listener.transparent);
+  if (listener.listener_filters_timeout) {
+    w.Duration(ListenerPb::kListenerFiltersTimeoutFieldNumber, listener.listener_filters_timeout->count());
+  }
+  w.Varint(ListenerPb::kTrafficDirectionFieldNumber,
+           listener.outbound ? core_v3::TrafficDirection::OUTBOUND : core_v3::TrafficDirection::INBOUND);
+  if (listener.continue_on_listener_filters_timeout) {
+    w.Bool(ListenerPb::kContinueOnListenerFiltersTimeoutFieldNumber, true);
+  }
+  if (listener.exact_balance) {
+    w.Message(ListenerPb::kConnectionBalanceConfigFieldNumber,
+              [&] { w.Message(ListenerPb::ConnectionBalanceConfig::kExactBalanceFieldNumber, [] {}); });
+  }
+  w.Append(listener.access_log);
+  if (listener.default_filter_chain) {
+    w.Message(ListenerPb::kDefaultFilterChainFieldNumber, [&] { WriteFilterChain(w, *listener.default_filter_chain); });
+  }
+  if (listener.bind_to_port) w.BoolValue(ListenerPb::kBindToPortFieldNumber, *listener.bind_to_port);
+  return out;
 }
 
 }  // namespace wavetank::pilot

@@ -135,9 +135,12 @@ class HostBuilder {
     for (const VirtualHostGroup& group : groups_) {
       for (const RoutedService* routed : group.services) {
         full_names_.insert(routed->service->hostname);
-        full_names_.insert(DomainName(routed->service->hostname, group.port));
+        // Only a route for all ports has domains with one.
+        if (inputs_.listen_port == 0) full_names_.insert(DomainName(routed->service->hostname, group.port));
       }
     }
+    names_.reserve(groups_.size());
+    domains_.reserve(6 * groups_.size());
     std::map<int, std::vector<VirtualHost>> by_port;
     for (const VirtualHostGroup& group : groups_) {
       std::vector<VirtualHost>& out = by_port[group.port];

@@ -71,22 +71,29 @@ std::vector<std::string> SharedSuffixDomains(std::string_view hostname, int port
 }  // namespace
 
 std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
-  return wire::Encode([&](wire::Writer& w) {
-    w.Bytes(ConfigPb::kNameFieldNumber, routes.name);
-    for (const VirtualHost& host : routes.virtual_hosts) {
-      w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); });
-    }
-    if (routes.shared_hosts != nullptr) {
-      for (const VirtualHost& host : *routes.shared_hosts) {
-        w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); });
-      }
-    }
-    w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
-    w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
-    if (routes.empty) return;
-    w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);
-    if (routes.ignore_port) w.Bool(ConfigPb::kIgnorePortInHostMatchingFieldNumber, true);
+  const auto for_each_host = [&](auto visit) {
+    for (const VirtualHost& host : routes.virtual_hosts) visit(host);
+    if (routes.shared_hosts == nullptr) return;
+    for (const VirtualHost& host : *routes.shared_hosts) visit(host);
+  };
+  size_t size = 64 + routes.name.size() + routes.last_virtual_host.size();
+  for_each_host([&](const VirtualHost& host) {
+    size += 32 + host.name.size();
+    for (const std::string& domain : host.domains) size += 4 + domain.size();
+    for (const EncodedRouteRef& route : host.routes) size += 4 + route->bytes.size();
   });
+  std::string out;
+  out.reserve(size);
+  wire::Writer w(&out);
+  w.Bytes(ConfigPb::kNameFieldNumber, routes.name);
+  for_each_host(
+      [&](const VirtualHost& host) { w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); }); });
+  w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
+  w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
+  if (routes.empty) return out;
+  w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);
+  if (routes.ignore_port) w.Bool(ConfigPb::kIgnorePortInHostMatchingFieldNumber, true);
+  return out;
 }
 
 void SortByName(std::vector<VirtualHost>& hosts) {
