@@ -71,7 +71,7 @@ class ProtoJson {
 
   template <typename T>
   void Value(const nlohmann::json& value, const std::string& path, std::optional<T>& out) {
-    out.emplace();
+    out.emplace(T{});  // emplace() alone fails in clang for classes nested in the one that holds the optional
     Value(value, path, *out);
   }
   template <typename T>
