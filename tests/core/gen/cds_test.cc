@@ -278,6 +278,77 @@ TEST_F(CdsTest, InboundClusterPerWorkloadPortNamesAllItsServices) {
   EXPECT_THAT(Names(Generate()), Contains("inbound|9090||"));
 }
 
+TEST_F(CdsTest, SidecarsIngressListenersTakeThePlaceOfServicePorts) {
+  OwnInstance(world_.AddService("web"), 8080);
+  auto sidecar = std::make_shared<config::TypedConfig<config::Sidecar>>();
+  sidecar->meta.kind = config::Kind::kSidecar;
+  sidecar->meta.name = "default";
+  sidecar->meta.ns = "shop";
+  const auto listen = [&](uint32_t port, const char* endpoint) {
+    config::SidecarIngressListener listener;
+    listener.port = {port, "HTTP", "http", 0};
+    listener.default_endpoint = endpoint;
+    sidecar->spec.ingress.push_back(listener);
+  };
+  listen(9080, "127.0.0.1:9999");
+  listen(9081, "0.0.0.0:9999");
+  listen(9082, "unix:///app.sock");
+  listen(9083, "");
+  listen(9084, "no port");
+  world_.configs.Put(config::SidecarRef(sidecar));
+
+  const std::vector<std::string> names = Names(Generate());
+  EXPECT_THAT(names, Not(Contains("inbound|8080||")));
+  EXPECT_THAT(names, Not(Contains("inbound|9084||")));
+  const auto endpoint_of = [](const Cluster& cluster) {
+    return cluster.load_assignment().endpoints(0).lb_endpoints(0).endpoint().address();
+  };
+  const Cluster local = Get("inbound|9080||");
+  EXPECT_EQ(local.type(), Cluster::STATIC);
+  EXPECT_EQ(endpoint_of(local).socket_address().address(), "127.0.0.1");
+  EXPECT_EQ(endpoint_of(local).socket_address().port_value(), 9999u);
+  EXPECT_FALSE(local.has_upstream_bind_config());
+  const Cluster own_address = Get("inbound|9081||");
+  EXPECT_EQ(endpoint_of(own_address).socket_address().address(), "10.0.0.9");
+  EXPECT_TRUE(own_address.has_upstream_bind_config());
+  EXPECT_EQ(endpoint_of(Get("inbound|9082||")).pipe().path(), "/app.sock");
+  EXPECT_EQ(Get("inbound|9083||").type(), Cluster::ORIGINAL_DST);
+}
+
+TEST_F(CdsTest, CertificatesOfTheProxysMetadataReplaceTheWorkloadsOwn) {
+  world_.AddService("web");
+  proxy_changes_.push_back([](Proxy& proxy) {
+    proxy.metadata.tls_client_cert_chain = "/m/cert.pem";
+    proxy.metadata.tls_client_key = "/m/key.pem";
+    proxy.metadata.tls_client_root_cert = "/m/root.pem";
+  });
+  const Cluster cluster = Get(kWeb);
+  EXPECT_EQ(cluster.transport_socket_matches_size(), 0);
+  const auto context = TlsOf(cluster.transport_socket());
+  EXPECT_EQ(context.sni(), kWebSni);
+  EXPECT_EQ(context.common_tls_context().tls_certificate_sds_secret_configs(0).name(),
+            "file-cert:/m/cert.pem~/m/key.pem");
+  EXPECT_EQ(context.common_tls_context().combined_validation_context().validation_context_sds_secret_config().name(),
+            "file-root:/m/root.pem");
+}
+
+TEST_F(CdsTest, PersistentSessionsReachDrainingEndpoints) {
+  auto service = world_.AddService("web");
+  EXPECT_FALSE(Get(kWeb).common_lb_config().has_override_host_status());
+  service->attributes.labels["istio.io/persistent-session"] = "cookie";
+  EXPECT_THAT(Get(kWeb).common_lb_config().override_host_status().statuses(),
+              Contains(::envoy::config::core::v3::DRAINING));
+}
+
+TEST_F(CdsTest, ConnectionLimitsOfARuleHoldOnTheServersSideToo) {
+  OwnInstance(world_.AddService("web"), 8080);
+  Rule().traffic_policy.emplace().connection_pool.emplace().tcp.emplace().max_connections = 7;
+  PutRule();
+  const Cluster cluster = Get("inbound|8080||");
+  EXPECT_EQ(cluster.circuit_breakers().thresholds(0).max_connections().value(), 7u);
+  EXPECT_EQ(cluster.metadata().filter_metadata().at("istio").fields().count("config"), 1u);
+}
+
 TEST_F(CdsTest, WithoutInterceptionThereIsNoInboundCluster) {
   OwnInstance(world_.AddService("web"), 8080);
   proxy_changes_.push_back([](Proxy& proxy) { proxy.metadata.interception_mode = "NONE"; });
