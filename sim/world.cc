@@ -13,6 +13,7 @@
 #include "core/registry/network_manager.h"
 #include "core/security/remote_secret.h"
 #include "core/x509/x509.h"
+#include "fakes/kube/rbac.h"
 #include "fakes/kube/client.h"
 #include "fmt/format.h"
 #include "sim/installation.h"
@@ -269,10 +270,19 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
       return nullptr;
     }
 
+    const kube::AccessReviewer* AuthorizerOf(std::string_view cluster) {
+      for (const auto& candidate : world.sites_) {
+        if (candidate->config_.name != cluster) continue;
+        return &authorizers.try_emplace(candidate->config_.name, candidate->cluster_->api()).first->second;
+      }
+      return nullptr;
+    }
+
     World& world;
     Site& site;
     std::string name;
     Host* host;
+    std::map<std::string, fakekube::RbacAuthorizer> authorizers;
     std::unique_ptr<kube::Client> config_cluster;
     std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
     std::unique_ptr<IstiodProcess> process;
@@ -288,6 +298,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     surroundings.config_cluster = run->config_cluster.get();
     surroundings.remote_clusters = run.get();
     surroundings.resolver = run.get();
+    surroundings.access_reviewer = [run = run.get()](std::string_view cluster) { return run->AuthorizerOf(cluster); };
     surroundings.token_reviewer = [run = run.get()](std::string_view cluster) { return run->ReviewerOf(cluster); };
     pilot::IstiodOptions options;
     options.name = run->name;

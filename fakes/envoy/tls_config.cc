@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "envoy/config/core/v3/base.pb.h"
+#include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "fakes/envoy/extensions.h"
 #include "fmt/format.h"
+#include "google/protobuf/any.pb.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -118,6 +120,43 @@ bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames
   return std::any_of(matches.begin(), matches.end(), [&](const SanMatch& m) {
     return (m.type != SanType::kDns && any(m, names.uris)) || (m.type != SanType::kUri && any(m, names.dns_names));
   });
+}
+
+absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource) {
+  tls::Secret secret;
+  if (!resource.UnpackTo(&secret)) {
+    return absl::InvalidArgumentError(fmt::format("Unable to unpack as {}: [{}]", secret.GetTypeName(),
+                                                  resource.type_url()));
+  }
+  const auto text = [](const auto& source) {
+    return source.inline_string().empty() ? source.inline_bytes() : source.inline_string();
+  };
+  NamedSecret out;
+  out.name = secret.name();
+  switch (secret.type_case()) {
+    case tls::Secret::kTlsCertificate: {
+      const tls::TlsCertificate& certificate = secret.tls_certificate();
+      absl::StatusOr<std::vector<x509::CertificateRef>> chain =
+          x509::ParseCertificates(text(certificate.certificate_chain()), "<inline>");
+      if (!chain.ok()) return absl::InvalidArgumentError("Failed to load certificate chain from <inline>");
+      const absl::StatusOr<x509::KeyPairRef> key = x509::KeyPair::FromPem(text(certificate.private_key()), "<inline>");
+      if (!key.ok()) return absl::InvalidArgumentError("Failed to load private key from <inline>");
+      if (!chain->front()->Matches(**key)) {
+        return absl::InvalidArgumentError("Failed to load private key from <inline>, Cause: KEY_VALUES_MISMATCH");
+      }
+      out.secret.certificate = CertificateChain::Of(*std::move(chain));
+      return out;
+    }
+    case tls::Secret::kValidationContext: {
+      absl::StatusOr<x509::TrustBundleRef> roots =
+          x509::TrustBundle::FromPem(text(secret.validation_context().trusted_ca()), "<inline>");
+      if (!roots.ok()) return absl::InvalidArgumentError("Failed to load trusted CA certificates from <inline>");
+      out.secret.trusted_ca = *std::move(roots);
+      return out;
+    }
+    default:
+      return absl::InvalidArgumentError(fmt::format("Secret {} is neither certificate nor validation context", out.name));
+  }
 }
 
 }  // namespace wavetank::envoysim

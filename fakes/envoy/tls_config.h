@@ -13,6 +13,10 @@ namespace envoy::config::core::v3 {
 class TransportSocket;
 }
 
+namespace google::protobuf {
+class Any;
+}
+
 namespace wavetank::envoysim {
 
 enum class SanType : uint8_t { kAny, kUri, kDns };
@@ -47,5 +51,13 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
 
 // Whether one of `matches` accepts one of the names; true if there are none to satisfy.
 bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames& names);
+
+// One SDS resource. A private key is held against its certificate and then forgotten. InvalidArgument is what Envoy
+// says when it rejects one.
+struct NamedSecret {
+  std::string name;
+  Secret secret;
+};
+absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource);
 
 }  // namespace wavetank::envoysim

@@ -6,6 +6,7 @@
 
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fakes/envoy/envoy_impl.h"
+#include "fakes/envoy/tls_config.h"
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
 
@@ -98,7 +99,8 @@ void Envoy::Impl::Process(const Queued& queued) {
       errors = ApplyRoutes(queued);
       break;
     case XdsType::kSds:
-      break;  // by the agent, not over ADS
+      errors = ApplySecrets(queued);
+      break;
   }
   Conclude(queued, errors);
   if (queued.type == XdsType::kCds) ClustersMayBeWarm();
@@ -738,10 +740,46 @@ const Envoy::Impl::SecretState* Envoy::Impl::FindSecret(std::string_view name) c
   return nullptr;
 }
 
+namespace {
+
+// Istio's names of Secrets in Kubernetes; all others are the agent's.
+bool OverAds(std::string_view secret) {
+  return secret.starts_with("kubernetes://") || secret.starts_with("kubernetes-gateway://");
+}
+
+}  // namespace
+
+std::string Envoy::Impl::ApplySecrets(const Queued& queued) {
+  std::string errors;
+  const auto apply = [&](const google::protobuf::Any& any) {
+    absl::StatusOr<NamedSecret> read = ReadSecret(any);
+    if (!read.ok()) {
+      errors += (errors.empty() ? "" : "\n") + std::string(read.status().message());
+      return;
+    }
+    OnSecret(read->name, std::move(read->secret));
+  };
+  if (queued.sotw != nullptr) {
+    for (const google::protobuf::Any& any : queued.sotw->resources()) apply(any);
+  } else {
+    for (const auto& resource : queued.delta->resources()) apply(resource.resource());
+  }
+  return errors;
+}
+
 void Envoy::Impl::NeedSecrets(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (FindSecret(name) != nullptr) continue;
     secrets_.push_back({name, {}, false});
+    if (ads_ != nullptr && OverAds(name)) {
+      auto wanted = std::make_shared<std::vector<std::string>>();
+      for (const SecretState& s : secrets_) {
+        if (OverAds(s.name)) wanted->push_back(s.name);
+      }
+      std::sort(wanted->begin(), wanted->end());
+      ads_->Subscribe(XdsType::kSds, std::move(wanted));
+      continue;
+    }
     const std::weak_ptr<Life> life = life_;
     context_.secrets().Subscribe(name, [life, name](absl::StatusOr<Secret> secret) {
       const std::shared_ptr<Life> alive = life.lock();
