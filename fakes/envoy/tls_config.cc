@@ -125,8 +125,8 @@ bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames
 absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource) {
   tls::Secret secret;
   if (!resource.UnpackTo(&secret)) {
-    return absl::InvalidArgumentError(fmt::format("Unable to unpack as {}: [{}]", secret.GetTypeName(),
-                                                  resource.type_url()));
+    return absl::InvalidArgumentError(
+        fmt::format("Unable to unpack as {}: [{}]", secret.GetTypeName(), resource.type_url()));
   }
   const auto text = [](const auto& source) {
     return source.inline_string().empty() ? source.inline_bytes() : source.inline_string();
@@ -155,7 +155,8 @@ absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource) {
       return out;
     }
     default:
-      return absl::InvalidArgumentError(fmt::format("Secret {} is neither certificate nor validation context", out.name));
+      return absl::InvalidArgumentError(
+          fmt::format("Secret {} is neither certificate nor validation context", out.name));
   }
 }
 

@@ -34,7 +34,8 @@ class AdsSecretTest : public ::testing::Test {
                                  std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
       "tls_certificate_sds_secret_configs": [{"name": "default", "sds_config": {"ads": {}, "resource_api_version": "V3"}}],
       "validation_context_sds_secret_config": {"name": ")" +
-                                 std::string(kRoots) + R"(", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
+                                 std::string(kRoots) +
+                                 R"(", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
     mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
         EdsCluster(kHelloCluster, "\"transport_socket\": " + tls_json);
   }
