@@ -1,0 +1,163 @@
+// What the discovery server itself costs per connected proxy: debounce, queue, need-push, responses, ACKs. Resources
+// are ready-made, so that generators do not count.
+#include <benchmark/benchmark.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/config/mesh_config.h"
+#include "core/config/store.h"
+#include "core/profile/profile.h"
+#include "core/registry/network_manager.h"
+#include "core/xds/discovery_server.h"
+#include "sim/kernel.h"
+
+namespace wavetank::pilot {
+namespace {
+
+const ShardKey kShard{ClusterId("cluster1"), Provider::kKubernetes};
+
+class ServiceList final : public ServiceDiscovery {
+ public:
+  std::vector<ServiceRef> services;
+  std::vector<ServiceRef> Services() const override { return services; }
+  ServiceRef GetService(std::string_view hostname) const override {
+    for (const ServiceRef& service : services) {
+      if (service->hostname == hostname) return service;
+    }
+    return nullptr;
+  }
+  std::vector<ServiceInstance> InstancesByPort(const Service&, int) const override { return {}; }
+  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return {}; }
+  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return std::nullopt; }
+};
+
+class ReadyMade final : public Generator {
+ public:
+  GeneratedResources Generate(const Proxy&, const WatchedResource& watched, const PushRequest& request) override {
+    GeneratedResources out;
+    out.send = request.full || watched.type == XdsType::kEds;
+    if (out.send) out.resources.push_back(resource_);
+    return out;
+  }
+
+ private:
+  Resource resource_{"r", std::make_shared<const std::string>(500, 'x')};
+};
+
+class Client final : public AdsStream {
+ public:
+  void Send(std::shared_ptr<const DiscoveryResponse> response) override {
+    ++responses;
+    DiscoveryRequest ack;
+    ack.type = response->type;
+    ack.response_nonce = response->nonce;
+    if (response->type == XdsType::kEds || response->type == XdsType::kRds) ack.resource_names = {"r"};
+    connection->OnRequest(std::move(ack));
+  }
+  void SendDelta(std::shared_ptr<const DeltaDiscoveryResponse>) override {}
+  void Close(const absl::Status&) override {}
+  std::unique_ptr<AdsConnection> connection;
+  int64_t responses = 0;
+};
+
+struct World {
+  explicit World(int64_t proxies) {
+    for (int i = 0; i < 200; ++i) {
+      auto service = std::make_shared<Service>();
+      service->hostname = "svc" + std::to_string(i) + ".shop.svc.cluster.local";
+      service->ports = {{"http", 80, Protocol::kHttp}};
+      service->attributes.name = "svc" + std::to_string(i);
+      service->attributes.ns = "shop";
+      services.services.push_back(std::move(service));
+    }
+    DiscoveryServer::Options options;
+    options.requests_per_second = 0;
+    server = std::make_unique<DiscoveryServer>(
+        host,
+        [this] {
+          Environment environment;
+          environment.discovery = &services;
+          environment.configs = &configs;
+          environment.mesh = config::DefaultMeshConfig();
+          environment.gateways = MakeNetworkGateways({}, false);
+          environment.profile = &profile;
+          return environment;
+        },
+        std::move(options));
+    for (XdsType type : {XdsType::kCds, XdsType::kEds, XdsType::kLds, XdsType::kRds}) {
+      server->SetGenerator(type, &generator);
+    }
+    server->SetReady();
+    for (int64_t i = 0; i < proxies; ++i) {
+      auto client = std::make_unique<Client>();
+      const std::string ip =
+          "10." + std::to_string(i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
+      auto node =
+          std::make_shared<Node>(Node{"sidecar~" + ip + "~p" + std::to_string(i) + ".shop~shop.svc.cluster.local",
+                                      {},
+                                      {{"CLUSTER_ID", "cluster1"}, {"NAMESPACE", "shop"}}});
+      client->connection = server->Connect({}, *client);
+      for (XdsType type : {XdsType::kCds, XdsType::kEds, XdsType::kLds, XdsType::kRds}) {
+        DiscoveryRequest request;
+        request.type = type;
+        if (type == XdsType::kEds || type == XdsType::kRds) request.resource_names = {"r"};
+        request.node = node;
+        client->connection->OnRequest(std::move(request));
+      }
+      clients.push_back(std::move(client));
+    }
+    Update(1);
+    Update(2);
+  }
+  ~World() { clients.clear(); }
+
+  void Update(int endpoints) {
+    auto profile_of_all = std::make_shared<EndpointProfile>();
+    profile_of_all->service_account = "spiffe://cluster.local/ns/shop/sa/web";
+    EndpointList list;
+    for (int i = 0; i < endpoints; ++i) {
+      list.push_back({"10.9.0." + std::to_string(i), 8080, 0, HealthStatus::kHealthy, profile_of_all});
+    }
+    server->EdsUpdate(kShard, "svc7.shop.svc.cluster.local", "shop", std::move(list));
+    kernel.RunUntil(kernel.Now() + 1s);
+  }
+
+  sim::Kernel kernel{1};
+  Host& host = kernel.NewHost("istiod", 0, nullptr);
+  Profile profile;
+  config::ConfigStore configs;
+  ServiceList services;
+  ReadyMade generator;
+  std::unique_ptr<DiscoveryServer> server;
+  std::vector<std::unique_ptr<Client>> clients;
+};
+
+void Connect(benchmark::State& state) {
+  for (auto _ : state) World world(state.range(0));
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(Connect)->Arg(1000)->Arg(8000)->Unit(benchmark::kMillisecond);
+
+void PushEndpoints(benchmark::State& state) {
+  World world(state.range(0));
+  int endpoints = 1;
+  for (auto _ : state) world.Update(endpoints = 3 - endpoints);
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(PushEndpoints)->Arg(1000)->Arg(8000)->Unit(benchmark::kMillisecond);
+
+void PushEverything(benchmark::State& state) {
+  World world(state.range(0));
+  for (auto _ : state) {
+    world.server->ConfigUpdate({.full = true});
+    world.kernel.RunUntil(world.kernel.Now() + 1s);
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+BENCHMARK(PushEverything)->Arg(1000)->Arg(8000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace wavetank::pilot
