@@ -34,7 +34,7 @@ constexpr Duration kSettleLimit = 10min;
 // Traffic meanwhile begins before the wave, so that the picture shows what was before.
 constexpr Duration kLeadIn = 500ms;
 // Patience with requests that are still under way when traffic ends.
-constexpr Duration kDrainLimit = 2min;
+constexpr Duration kDrainLimit = 30s;
 
 class Run final : public WorldView {
  public:
@@ -152,10 +152,21 @@ class Run final : public WorldView {
     };
     while (!done() && world_->Now() < deadline) world_->RunUntil(std::min(deadline, world_->Now() + 50ms));
   }
+  // As long as sending takes, and then the patience with the last.
+  Duration TrafficLimit(const Step& step) const {
+    Duration longest{};
+    for (const Traffic& t : step.then) {
+      const FlowSpec& flow = *scenario_.FindFlow(t.flow);
+      const int64_t rate =
+          std::max<int64_t>(t.rate_per_kilosecond > 0 ? t.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
+      longest = std::max(longest, Duration(t.requests * (1'000'000'000'000 / rate)));
+    }
+    return longest + kDrainLimit;
+  }
   void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
     for (const std::string& id : ids) {
       const auto account = accounts_.find(id);
-      out->traffic.push_back(account->second.Finish(world_->Now()));
+      out->traffic.push_back(account->second.Finish(world_->Now(), world_->TrafficPending(id)));
       accounts_.erase(account);
     }
   }
@@ -199,7 +210,7 @@ class Run final : public WorldView {
 
     absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false);
     if (!then.ok()) return then.status();
-    AwaitTraffic(*then, Time::max());
+    AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
     CloseAccounts(*then, &out);
 
     out.end = world_->Now();

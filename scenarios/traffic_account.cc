@@ -48,8 +48,13 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
   if (last_tls != nullptr && last_tls->client_verified && last_tls->server_verified) ++result_.mtls_verified;
 }
 
-TrafficResult TrafficAccount::Finish(Time end) {
+TrafficResult TrafficAccount::Finish(Time end, int64_t unanswered) {
   result_.end = end;
+  if (unanswered > 0) {
+    result_.sent += unanswered;
+    result_.failed += unanswered;
+    result_.by_flags["no answer"] += unanswered;
+  }
   std::sort(latencies_.begin(), latencies_.end());
   const auto percentile = [&](int64_t part) {
     if (latencies_.empty()) return Duration::zero();

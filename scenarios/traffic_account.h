@@ -14,7 +14,8 @@ class TrafficAccount {
   TrafficAccount(std::string flow, bool meanwhile, Time start);
 
   void Add(const sim::TrafficRecord& record);
-  TrafficResult Finish(Time end);
+  // `unanswered`: requests that are still under way; nobody waits for them any longer.
+  TrafficResult Finish(Time end, int64_t unanswered);
 
  private:
   static constexpr Duration kBucket = 250ms;

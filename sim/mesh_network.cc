@@ -33,24 +33,38 @@ void MeshNetwork::Remove(WorkloadId id) {
 }
 
 void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses) {
-  RemoveService(site, key);
-  std::vector<VirtualKey>& keys = service_keys_[{static_cast<uint16_t>(site), key}];
+  ServiceState& state = services_[{static_cast<uint16_t>(site), key}];
+  Forget(state);
   const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
     const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
     virtual_ports_[virtual_key] = VirtualPort{site, network, backends};
-    keys.push_back(virtual_key);
+    state.keys.push_back(virtual_key);
   };
-  for (const auto& [port, backends] : addresses.ports) {  // order: a vector
+  for (const auto& [port, backends] : addresses.ports) {
     for (const IpAddress& vip : addresses.vips) add(static_cast<uint16_t>(site), vip, port, backends);
     for (const IpAddress& address : addresses.load_balancers) add(kEverywhere, address, port, backends);
   }
+  const std::vector<IpAddress> before = std::exchange(state.load_balancers, std::move(addresses.load_balancers));
+  const std::vector<IpAddress> now = state.load_balancers;
+  for (const IpAddress& ip : before) {
+    if (std::find(now.begin(), now.end(), ip) == now.end() && on_address_gone) on_address_gone(ip);
+  }
+}
+
+void MeshNetwork::Forget(ServiceState& state) {
+  for (const VirtualKey& virtual_key : state.keys) virtual_ports_.erase(virtual_key);
+  state.keys.clear();
 }
 
 void MeshNetwork::RemoveService(SiteId site, const std::string& key) {
-  const auto it = service_keys_.find({static_cast<uint16_t>(site), key});
-  if (it == service_keys_.end()) return;
-  for (const VirtualKey& virtual_key : it->second) virtual_ports_.erase(virtual_key);
-  service_keys_.erase(it);
+  const auto it = services_.find({static_cast<uint16_t>(site), key});
+  if (it == services_.end()) return;
+  Forget(it->second);
+  const std::vector<IpAddress> gone = it->second.load_balancers;
+  services_.erase(it);
+  for (const IpAddress& ip : gone) {
+    if (on_address_gone) on_address_gone(ip);
+  }
 }
 
 const Workload* MeshNetwork::Find(NetworkIndex network, const IpAddress& ip) const {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -59,6 +60,8 @@ class MeshNetwork final : public envoysim::Network {
   };
   void SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses);
   void RemoveService(SiteId site, const std::string& key);
+  // A load balancer's address was given back: the cloud forgets the connections through it.
+  std::function<void(const IpAddress&)> on_address_gone;
 
   envoysim::Route Resolve(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow) override;
 
@@ -83,7 +86,12 @@ class MeshNetwork final : public envoysim::Network {
   std::vector<std::unique_ptr<Workload>> workloads_;  // by WorkloadId; 0 is none
   absl::flat_hash_map<AddressKey, WorkloadId> by_address_;
   absl::flat_hash_map<VirtualKey, VirtualPort> virtual_ports_;
-  absl::flat_hash_map<std::pair<uint16_t, std::string>, std::vector<VirtualKey>> service_keys_;
+  struct ServiceState {
+    std::vector<VirtualKey> keys;
+    std::vector<IpAddress> load_balancers;
+  };
+  absl::flat_hash_map<std::pair<uint16_t, std::string>, ServiceState> services_;
+  void Forget(ServiceState& state);
 };
 
 }  // namespace wavetank::sim

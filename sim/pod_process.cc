@@ -29,7 +29,7 @@ std::string LabelOf(const kube::Object& pod, std::string_view name) {
 
 PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod) : site_(site), pod_(std::move(pod)) {
   Commons& commons = *site_.commons;
-  name_ = fmt::format("{}.{}", pod_->meta.name, pod_->meta.ns);
+  name_ = fmt::format("{}.{}@{}", pod_->meta.name, pod_->meta.ns, site_.name);
   app_ = LabelOf(*pod_, "app");
   Workload workload;
   workload.site = site_.site;
@@ -140,7 +140,7 @@ void PodProcess::StartProxy() {
 
   security::AgentOptions agent;
   agent.seed = commons.seed;
-  agent.name = fmt::format("{}/{}/{}", site_.name, name_, pod_->meta.uid);
+  agent.name = fmt::format("{}/{}", name_, pod_->meta.uid);
   agent.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
   agent.secret_ttl = bootstrap.secret_ttl;
   agent.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;

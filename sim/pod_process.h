@@ -33,7 +33,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   WorkloadId workload() const { return workload_; }
   ClusterSite& site() { return site_; }
   const ClusterSite& site() const { return site_; }
-  // As trace records and reports name it: "sleep-6d4f.sample".
+  // As trace records and reports name it, as istiod does too: "sleep-6d4f.sample@cluster1".
   const std::string& name() const { return name_; }
   const std::string& app() const { return app_; }
   // Why the proxy does not start, if it cannot.

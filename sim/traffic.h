@@ -46,6 +46,7 @@ class TrafficSource {
   // Everything was sent (or it was stopped), and everything is answered.
   bool Done() const { return (stopped_ || (spec_.requests > 0 && sent_ >= spec_.requests)) && pending_ == 0; }
   int64_t pending() const { return pending_; }
+  int64_t sent() const { return sent_; }
   const TrafficSpec& spec() const { return spec_; }
 
  private:

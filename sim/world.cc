@@ -429,6 +429,7 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   plane.seed = options.seed;
   plane.trace_requests = plane.trace_connections = options.trace_requests;
   world->plane_ = std::make_unique<envoysim::DataPlane>(*world->host_, *world->network_, plane);
+  world->network_->on_address_gone = [w = world.get()](const IpAddress& ip) { w->plane_->fabric().ResetDialled(ip); };
   world->channels_ = std::make_unique<Channels>(*world->host_, world->plane_->fabric(), world->plane_->tls(),
                                                 *world->network_, *world->links_);
   Commons& commons = world->commons_;
@@ -743,6 +744,11 @@ int64_t World::requests_under_way() const {
   int64_t total = 0;
   for (const auto& [id, source] : traffic_) total += source->pending();
   return total;
+}
+
+int64_t World::TrafficPending(std::string_view id) const {
+  const auto it = traffic_.find(id);
+  return it == traffic_.end() ? 0 : it->second->pending();
 }
 
 bool World::TrafficDone(std::string_view id) const {

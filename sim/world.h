@@ -72,7 +72,7 @@ class World {
   // Pods that run, in order of cluster, namespace and name.
   std::vector<const PodProcess*> Pods() const;
   std::vector<const PodProcess*> Pods(std::string_view cluster, std::string_view ns, std::string_view app) const;
-  // By the name in traces ("sleep-1.sample"); null if there is none.
+  // By the name in traces ("sleep-1.sample@cluster1"); null if there is none.
   const PodProcess* FindPod(std::string_view name) const;
   // istiods that run, by pod name.
   std::vector<const IstiodProcess*> Istiods() const;
@@ -83,6 +83,8 @@ class World {
   std::function<void(const TrafficRecord&)> on_request;
   int64_t requests_under_way() const;
   bool TrafficDone(std::string_view id) const;
+  // Requests of it that nobody has answered yet.
+  int64_t TrafficPending(std::string_view id) const;
 
  private:
   class Site;

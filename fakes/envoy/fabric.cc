@@ -238,6 +238,22 @@ void Fabric::Close(ConnectionId connection, End end, CloseKind kind, std::string
   SendClose(connection, other, kind, std::string(detail), 0);
 }
 
+void Fabric::ResetDialled(const IpAddress& ip) {
+  std::vector<ConnectionId> victims;
+  connections_.ForEach([&](ConnectionId id, Connection& c) {
+    if (c.dialled.ip == ip && c.state == State::kConnected) victims.push_back(id);
+  });
+  for (const ConnectionId id : victims) {
+    Connection* c = connections_.Get(id);
+    if (c == nullptr) continue;
+    Unsplice(*c);
+    // Neither end may answer the other any more; each hears of it a transit later.
+    ConnectionHandler* server = std::exchange(c->handler[Index(End::kServer)], nullptr);
+    SendClose(id, End::kClient, CloseKind::kReset, {}, 0);
+    if (server != nullptr) host_.Post([server, id] { server->OnClose(id, CloseKind::kReset, {}); });
+  }
+}
+
 void Fabric::SendClose(ConnectionId id, End to, CloseKind kind, std::string detail, int tries) {
   Connection* c = connections_.Get(id);
   if (c == nullptr) return;

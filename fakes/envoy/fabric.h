@@ -146,6 +146,9 @@ class Fabric {
   // As Close, but the other end never hears of it: the host is gone.
   void Vanish(ConnectionId connection, End end);
 
+  // Whatever translated this address has forgotten its connections: both ends of each get a reset.
+  void ResetDialled(const IpAddress& ip);
+
   // A tcp_proxy (server end of `downstream`, client end of `upstream`) joins both: messages no longer stop there.
   // Either side's OnClose still reaches the proxy, which closes the other side.
   void Splice(ConnectionId downstream, ConnectionId upstream);
