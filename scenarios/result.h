@@ -45,7 +45,7 @@ struct TrafficResult {
   std::string flow;
   bool meanwhile = false;
   Time start{}, end{};
-  int64_t sent = 0, failed = 0, retried = 0;  // failed: those without an answer too
+  int64_t sent = 0, failed = 0, retried = 0;                      // failed: those without an answer too
   std::map<std::string, int64_t> by_version, by_cluster, by_pod;  // of answered requests
   std::map<std::string, int64_t> by_flags;                        // "URX,UF"; "-" for none
   std::map<int, int64_t> by_code;
