@@ -138,5 +138,30 @@ void FullPush(benchmark::State& state) {
 }
 BENCHMARK(FullPush)->ArgName("cache")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
 
+// An update of one service's endpoints, and the incremental push of it to one proxy that watches every service.
+void EdsUpdate(benchmark::State& state) {
+  const int services = static_cast<int>(state.range(0));
+  GenWorld world;
+  FillFiveNetworks(world, services, 10);
+  const PushContextRef push = world.Push();
+  const Proxy proxy = ConnectFrom(*push, 0);
+  WatchedResource watched;
+  watched.resource_names = ClusterNames(services);
+  XdsCache cache;
+  const auto generator = MakeEdsGenerator({&cache});
+  PushRequest request = GenWorld::Request(push);
+  generator->Generate(proxy, watched, request);
+  request.full = false;
+  request.configs_updated = {{ConfigKind::kServiceEntry, GenWorld::Host("svc-7"), "shop"}};
+  const EndpointProfile profile = GenWorld::Workload("cluster-0");
+  int n = 0;
+  for (auto _ : state) {
+    world.SetEndpoints("cluster-0", "svc-7", {GenWorld::Endpoint(Ip("10", ++n % 60000), profile)});
+    cache.Clear(request.configs_updated, Time(1s));
+    benchmark::DoNotOptimize(generator->Generate(proxy, watched, request));
+  }
+}
+BENCHMARK(EdsUpdate)->ArgName("services")->Arg(100)->Arg(10000)->Unit(benchmark::kMicrosecond);
+
 }  // namespace
 }  // namespace wavetank::pilot

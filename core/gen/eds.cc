@@ -1,9 +1,12 @@
 #include "core/gen/eds.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/gen/load_assignment_builder.h"
 #include "core/model/push_context.h"
@@ -48,6 +51,40 @@ bool OnlyServices(const std::set<ConfigKey>& updated) {
 
 using HostNames = std::set<std::string_view>;
 
+// Length of what stands before the host in a cluster's name; npos if it names none.
+size_t PrefixLength(std::string_view cluster) {
+  if (const size_t bar = cluster.rfind('|'); bar != cluster.npos) return bar + 1;
+  const auto key = ParseSubsetKey(cluster);
+  return key && !key->hostname.empty() ? cluster.size() - key->hostname.size() : cluster.npos;
+}
+
+// Calls `visit` for the clusters of `hosts`, in order. `clusters` are sorted, hence those of one port and subset stand
+// together, by host: for few hosts the cost is that of a search per port and subset, however many services there are.
+template <typename Visit>
+void ForEachOf(const HostNames& hosts, const std::vector<std::string>& clusters, const Visit& visit) {
+  constexpr size_t kSearchCost = 16;  // in steps of a walk, about
+  const bool search = hosts.size() * kSearchCost < clusters.size();
+  std::string name;
+  for (auto it = clusters.begin(); it != clusters.end();) {
+    const size_t length = PrefixLength(*it);
+    if (length == std::string::npos || !search) {
+      if (length != std::string::npos && hosts.contains(std::string_view(*it).substr(length))) visit(*it);
+      ++it;
+      continue;
+    }
+    name = it->substr(0, length);
+    for (std::string_view host : hosts) {
+      name.resize(length);
+      name.append(host);
+      it = std::lower_bound(it, clusters.end(), name);
+      if (it != clusters.end() && *it == name) visit(*it);
+    }
+    name.resize(length);
+    ++name.back();  // the first name that does not begin so
+    it = std::lower_bound(it, clusters.end(), name);
+  }
+}
+
 class EdsGenerator final : public Generator {
  public:
   explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache) {}
@@ -59,10 +96,14 @@ class EdsGenerator final : public Generator {
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated)) only = Services(request);
     out.incremental = only && !only->empty();
-    if (!only) out.resources.reserve(watched.resource_names.size());
-    for (const std::string& name : watched.resource_names) {
-      if (only && !Concerns(*only, name)) continue;
+    const auto generate = [&](const std::string& name) {
       out.resources.push_back(Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request, out));
+    };
+    if (only) {
+      ForEachOf(*only, watched.resource_names, generate);
+    } else {
+      out.resources.reserve(watched.resource_names.size());
+      for (const std::string& name : watched.resource_names) generate(name);
     }
     out.send = !out.resources.empty();
     return out;
@@ -77,15 +118,14 @@ class EdsGenerator final : public Generator {
     out.used_delta = true;
     const HostNames only = Services(request);
     out.incremental = !only.empty();
-    for (const std::string& name : watched.resource_names) {
-      if (!Concerns(only, name)) continue;
+    ForEachOf(only, watched.resource_names, [&](const std::string& name) {
       const LoadAssignmentBuilder builder(name, proxy, *request.push);
       if (builder.service() == nullptr) {
         out.removed.push_back(name);
       } else {
         out.resources.push_back(Resolve(builder, name, request, out));
       }
-    }
+    });
     out.send = !out.resources.empty() || !out.removed.empty();
     return out;
   }
@@ -97,11 +137,6 @@ class EdsGenerator final : public Generator {
       if (key.kind == ConfigKind::kServiceEntry) out.insert(key.name);
     }
     return out;
-  }
-
-  static bool Concerns(const HostNames& hosts, std::string_view cluster) {
-    const auto key = ParseSubsetKey(cluster);
-    return hosts.count(key ? key->hostname : std::string_view()) != 0;
   }
 
   Resource Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request,

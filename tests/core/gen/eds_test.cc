@@ -1,5 +1,7 @@
 #include "core/gen/eds.h"
 
+#include <algorithm>
+
 #include "core/xds/cache.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "gmock/gmock.h"
@@ -283,6 +285,32 @@ TEST_F(EdsPushTest, IncrementalPushCoversTheNamedServicesOnly) {
   const auto out = generator_->Generate(proxy_, watched_, request);
   EXPECT_TRUE(out.incremental);
   EXPECT_THAT(Names(out), ElementsAre(kWeb));
+}
+
+TEST_F(EdsPushTest, FewServicesAreFoundAmongManyClustersOfAllPortsAndSubsets) {
+  watched_.resource_names.clear();
+  std::vector<std::string> expected;
+  for (const char* form :
+       {"outbound|80||", "outbound|80|v1|", "outbound|8080||", "outbound_.80_._.", "outbound_.80_.v1_."}) {
+    for (const char* host : {"api", "web"}) {
+      expected.push_back(form + GenWorld::Host(host));
+      watched_.resource_names.push_back(expected.back());
+    }
+    for (int i = 0; i < 40; ++i) watched_.resource_names.push_back(form + GenWorld::Host("svc-" + std::to_string(i)));
+  }
+  watched_.resource_names.push_back("BlackHoleCluster");
+  std::sort(watched_.resource_names.begin(), watched_.resource_names.end());
+  std::sort(expected.begin(), expected.end());
+  PushRequest request = GenWorld::Request(push_);
+  request.full = false;
+  request.configs_updated = {{ConfigKind::kServiceEntry, GenWorld::Host("api"), "shop"},
+                             {ConfigKind::kServiceEntry, GenWorld::Host("web"), "shop"},
+                             {ConfigKind::kServiceEntry, GenWorld::Host("nobody"), "shop"}};
+  EXPECT_EQ(Names(generator_->Generate(proxy_, watched_, request)), expected);
+  for (int i = 0; i < 40; ++i) {  // too many to search for one by one
+    request.configs_updated.insert({ConfigKind::kServiceEntry, "x" + std::to_string(i), "shop"});
+  }
+  EXPECT_EQ(Names(generator_->Generate(proxy_, watched_, request)), expected);
 }
 
 TEST_F(EdsPushTest, FullPushForServicesAloneCoversThemOnlyOthersCoverAll) {
