@@ -57,6 +57,7 @@ void AdsClient::Stop() {
 
 void AdsClient::Open() {
   timer_ = kNoTimer;
+  ++serial_;
   node_sent_ = false;
   answered_ = false;
   stream_ = transport_.Open(options_.protocol, this);
@@ -95,6 +96,10 @@ void AdsClient::Subscribe(XdsType type, ResourceNames names, bool again) {
   if (first || !same || resend) Send(type, nullptr);
 }
 
+void AdsClient::Begin(XdsType type, std::string_view nonce, uint32_t stream) {
+  if (stream == serial_ && stream_ != nullptr) types_[Index(type)].nonce = nonce;
+}
+
 void AdsClient::Hold(XdsType type) { types_[Index(type)].held = true; }
 
 void AdsClient::Release(XdsType type) {
@@ -120,7 +125,7 @@ void AdsClient::Acknowledge(XdsType type, Ack ack) {
   TypeState& t = types_[Index(type)];
   if (t.held) {
     t.waiting.push_back(std::move(ack));
-  } else if (stream_ != nullptr && !t.nonce.empty()) {  // else the stream that asked is gone
+  } else if (stream_ != nullptr && t.nonce == ack.nonce) {  // else the stream that asked is gone
     Send(type, &ack);
   }
 }
@@ -198,7 +203,6 @@ void AdsClient::OnResponse(std::shared_ptr<const DiscoveryResponse> response) {
   if (!type.has_value() || !types_[Index(*type)].subscribed) return;  // Envoy ignores types it never asked for
   backoff_ = options_.backoff_base;
   if (!std::exchange(answered_, true)) handler_.OnConnected();
-  types_[Index(*type)].nonce = response->nonce();
   handler_.OnResponse(*type, std::move(response));
 }
 
@@ -207,7 +211,6 @@ void AdsClient::OnDeltaResponse(std::shared_ptr<const DeltaDiscoveryResponse> re
   if (!type.has_value() || !types_[Index(*type)].subscribed) return;
   backoff_ = options_.backoff_base;
   if (!std::exchange(answered_, true)) handler_.OnConnected();
-  types_[Index(*type)].nonce = response->nonce();
   handler_.OnDeltaResponse(*type, std::move(response));
 }
 

@@ -54,6 +54,12 @@ class AdsClient final : private AdsStreamObserver {
   void Start();  // opens the first stream
   void Stop();   // closes for good
 
+  // Names the present stream; a response remembers which one it came on.
+  uint32_t stream() const { return serial_; }
+  // The handler begins with a response: from here on its nonce is the one that requests carry, unless its stream is
+  // gone. Responses that still wait to be read have no influence on what is sent.
+  void Begin(XdsType type, std::string_view nonce, uint32_t stream);
+
   // Begins or changes a subscription. CDS and LDS: `names` is nullptr, a wildcard. `again` (SotW EDS): the request is
   // sent although the names are the same, because a changed cluster waits for its endpoints.
   void Subscribe(XdsType type, ResourceNames names, bool again = false);
@@ -82,7 +88,7 @@ class AdsClient final : private AdsStreamObserver {
     bool held = false;
     bool sent = false;  // on this stream
     std::string version;
-    std::string nonce;  // of the last response on this stream
+    std::string nonce;  // of the last response read on this stream
     ResourceNames names;
     ResourceNames sent_names;                          // delta: what the server knows
     std::vector<Ack> waiting;                          // held back
@@ -108,6 +114,7 @@ class AdsClient final : private AdsStreamObserver {
   RandomStream random_;
   std::array<TypeState, kXdsTypes> types_;
   std::unique_ptr<AdsStream> stream_;
+  uint32_t serial_ = 0;
   bool node_sent_ = false;
   bool answered_ = false;  // a response came on this stream
   bool stopped_ = true;

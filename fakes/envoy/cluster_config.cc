@@ -79,7 +79,9 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
   }
   if (type != DiscoveryType::kOriginalDst && provided) {
     return absl::InvalidArgumentError(
-        "cluster: LB policy CLUSTER_PROVIDED cannot be combined with lb_config: the cluster type provides none");
+        fmt::format("cluster manager: cluster provided LB specified but cluster '{}' did not provide one. Check "
+                    "cluster documentation.",
+                    cluster.name()));
   }
   const auto& common = cluster.common_lb_config();
   if (common.has_healthy_panic_threshold()) {
@@ -99,12 +101,22 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
   if (lb->choice_count < 2) {
     return absl::InvalidArgumentError(
         "Proto constraint validation failed "
-        "(Cluster_LeastRequestLbConfigValidationError.ChoiceCount: value must be greater "
+        "(LeastRequestLbConfigValidationError.ChoiceCount: value must be greater "
         "than or equal to 2)");
   }
   const auto& ring = cluster.ring_hash_lb_config();
   Set(ring.has_minimum_ring_size(), ring.minimum_ring_size(), &lb->minimum_ring_size);
   Set(ring.has_maximum_ring_size(), ring.maximum_ring_size(), &lb->maximum_ring_size);
+  constexpr uint64_t kLargestRing = 8'388'608;
+  for (const auto& [field, size] : {std::pair{"MinimumRingSize", ring.minimum_ring_size().value()},
+                                    std::pair{"MaximumRingSize", ring.maximum_ring_size().value()}}) {
+    if (size > kLargestRing) {
+      return absl::InvalidArgumentError(
+          fmt::format("Proto constraint validation failed (RingHashLbConfigValidationError.{}: value must be less than "
+                      "or equal to {})",
+                      field, kLargestRing));
+    }
+  }
   if (lb->minimum_ring_size > lb->maximum_ring_size) {
     return absl::InvalidArgumentError(fmt::format("ring hash: minimum_ring_size ({}) > maximum_ring_size ({})",
                                                   lb->minimum_ring_size, lb->maximum_ring_size));
@@ -129,7 +141,23 @@ void SetCircuitBreakers(const v3::Cluster& cluster, CircuitBreakers* out) {
   }
 }
 
-OutlierConfig OutlierOf(const v3::OutlierDetection& p) {
+absl::StatusOr<OutlierConfig> OutlierOf(const v3::OutlierDetection& p) {
+  const auto refused = [](std::string_view field, std::string_view why) {
+    return absl::InvalidArgumentError(fmt::format(
+        "Proto constraint validation failed (OutlierDetectionValidationError.{}: value must be {})", field, why));
+  };
+  for (const auto& [field, percent] :
+       {std::pair{"MaxEjectionPercent", p.max_ejection_percent().value()},
+        std::pair{"EnforcingConsecutive_5Xx", p.enforcing_consecutive_5xx().value()},
+        std::pair{"EnforcingSuccessRate", p.enforcing_success_rate().value()},
+        std::pair{"EnforcingConsecutiveGatewayFailure", p.enforcing_consecutive_gateway_failure().value()},
+        std::pair{"EnforcingConsecutiveLocalOriginFailure", p.enforcing_consecutive_local_origin_failure().value()}}) {
+    if (percent > 100) return refused(field, "less than or equal to 100");
+  }
+  if (p.has_interval() && ToDuration(p.interval()) <= Duration::zero()) return refused("Interval", "greater than 0s");
+  if (p.has_base_ejection_time() && ToDuration(p.base_ejection_time()) <= Duration::zero()) {
+    return refused("BaseEjectionTime", "greater than 0s");
+  }
   OutlierConfig o;
   Set(p.has_consecutive_5xx(), p.consecutive_5xx(), &o.consecutive_5xx);
   Set(p.has_enforcing_consecutive_5xx(), p.enforcing_consecutive_5xx(), &o.enforcing_consecutive_5xx);
@@ -253,13 +281,15 @@ absl::Status SetEndpoints(const v3::Cluster& cluster, ClusterConfig* out) {
     return absl::OkStatus();
   }
   if (!cluster.has_load_assignment()) {
+    if (out->type == DiscoveryType::kLogicalDns) {
+      return absl::InvalidArgumentError("LOGICAL_DNS clusters must have a single host");
+    }
     out->load_assignment = std::make_shared<EndpointTable>();
     return absl::OkStatus();
   }
   const bool names = out->type != DiscoveryType::kStatic;
-  auto assignment = cluster.load_assignment();
-  if (assignment.cluster_name().empty()) assignment.set_cluster_name(out->name);
-  absl::StatusOr<std::shared_ptr<const EndpointTable>> table = CompileEndpoints(assignment, out->hash, names);
+  absl::StatusOr<std::shared_ptr<const EndpointTable>> table =
+      CompileEndpoints(cluster.load_assignment(), out->hash, names ? AddressKind::kNames : AddressKind::kStatic);
   if (!table.ok()) return table.status();
   out->load_assignment = *std::move(table);
   if (out->type == DiscoveryType::kLogicalDns && out->load_assignment->endpoints.size() != 1) {
@@ -287,7 +317,10 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cl
   out->type = *type;
   if (cluster.has_connect_timeout()) {
     out->connect_timeout = ToDuration(cluster.connect_timeout());
-    if (out->connect_timeout <= Duration::zero()) {
+    if (out->connect_timeout < Duration::zero()) {
+      return absl::InvalidArgumentError("Invalid duration: Expected positive duration");
+    }
+    if (out->connect_timeout == Duration::zero()) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterValidationError.ConnectTimeout: "
           "value must be greater than 0s)");
@@ -295,7 +328,11 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cl
   }
   if (absl::Status s = SetLb(cluster, out->type, &out->lb); !s.ok()) return s;
   SetCircuitBreakers(cluster, &out->circuit_breakers);
-  if (cluster.has_outlier_detection()) out->outlier = OutlierOf(cluster.outlier_detection());
+  if (cluster.has_outlier_detection()) {
+    absl::StatusOr<OutlierConfig> outlier = OutlierOf(cluster.outlier_detection());
+    if (!outlier.ok()) return outlier.status();
+    out->outlier = *std::move(outlier);
+  }
   if (cluster.common_lb_config().has_update_merge_window()) {
     out->update_merge_window = ToDuration(cluster.common_lb_config().update_merge_window());
   }

@@ -75,6 +75,16 @@ void DecodeAs(const google::protobuf::Any& resource, Decoded<T>* out, Name name,
   }
 }
 
+// A resource that breaks a constraint of its own message takes the whole response with it: Envoy validates while it
+// decodes, before it looks at any of them.
+template <typename T>
+void MarkUndecodable(Decoded<T>* out) {
+  const std::string_view why(out->status.message().data(), out->status.message().size());
+  if (why.starts_with("Proto constraint validation failed") || why.starts_with("Invalid duration")) {
+    out->status = absl::Status(kUndecodable, out->status.message());
+  }
+}
+
 }  // namespace
 
 const Decoded<ClusterConfig>& ConfigStore::Cluster(const google::protobuf::Any& resource) {
@@ -83,6 +93,7 @@ const Decoded<ClusterConfig>& ConfigStore::Cluster(const google::protobuf::Any& 
     DecodeAs<Proto>(
         resource, out, [](const Proto& p) { return p.name(); },
         [&](const Proto& p) { return CompileCluster(p, hash, extensions_); });
+    MarkUndecodable(out);
   });
 }
 
@@ -91,7 +102,8 @@ const Decoded<EndpointTable>& ConfigStore::Endpoints(const google::protobuf::Any
   return Get(&endpoints_, resource, [&](const Hash128& hash, Decoded<EndpointTable>* out) {
     DecodeAs<Proto>(
         resource, out, [](const Proto& p) { return p.cluster_name(); },
-        [&](const Proto& p) { return CompileEndpoints(p, hash, /*names_allowed=*/false); });
+        [&](const Proto& p) { return CompileEndpoints(p, hash, AddressKind::kEds); });
+    MarkUndecodable(out);
   });
 }
 
@@ -109,7 +121,8 @@ const Decoded<RouteTable>& ConfigStore::Routes(const google::protobuf::Any& reso
   return Get(&routes_, resource, [&](const Hash128& hash, Decoded<RouteTable>* out) {
     DecodeAs<Proto>(
         resource, out, [](const Proto& p) { return p.name(); },
-        [&](const Proto& p) { return CompileRoutes(p, hash, extensions_); });
+        [&](const Proto& p) { return CompileRoutes(p, hash, extensions_, /*validate=*/false); });
+    MarkUndecodable(out);
   });
 }
 

@@ -30,6 +30,9 @@ inline const std::string& NameOf(const EndpointTable& e) { return e.cluster_name
 inline const std::string& NameOf(const ListenerConfig& l) { return l.name; }
 inline const std::string& NameOf(const RouteTable& r) { return r.name; }
 
+// Code of a status that refuses a whole response, not only the resource in question.
+inline constexpr absl::StatusCode kUndecodable = absl::StatusCode::kOutOfRange;
+
 // What became of one resource. `name` is known even if it could not be compiled, as long as it could be parsed.
 template <typename T>
 struct Decoded {

@@ -40,7 +40,7 @@ std::string LbLocality::Name() const {
 }
 
 absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
-    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, bool names_allowed) {
+    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, AddressKind kind) {
   auto table = std::make_shared<EndpointTable>();
   table->hash = hash;
   table->cluster_name = assignment.cluster_name();
@@ -55,8 +55,20 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
     if (table->overprovisioning_factor == 0) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (ClusterLoadAssignmentValidationError.Policy: embedded message failed "
-          "validation | caused by ClusterLoadAssignment_PolicyValidationError.OverprovisioningFactor: value must be "
+          "validation | caused by PolicyValidationError.OverprovisioningFactor: value must be "
           "greater than 0)");
+    }
+  }
+  for (const auto& drop : policy.drop_overloads()) {
+    const auto& percentage = drop.drop_percentage();
+    const uint32_t whole = percentage.denominator() == envoy::type::v3::FractionalPercent::HUNDRED        ? 100
+                           : percentage.denominator() == envoy::type::v3::FractionalPercent::TEN_THOUSAND ? 10'000
+                                                                                                          : 1'000'000;
+    if (percentage.numerator() > whole) {
+      return absl::InvalidArgumentError(fmt::format(
+          "Cluster drop_overloads config is invalid. drop_ratio={}(Numerator {} / Denominator {}). The valid range is "
+          "0~1.",
+          static_cast<double>(percentage.numerator()) / whole, percentage.numerator(), whole));
     }
   }
   table->weighted_priority_health = policy.weighted_priority_health();
@@ -77,6 +89,9 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
     l.priority = group.priority();
     table->priorities = std::max(table->priorities, l.priority + 1);
     for (const auto& e : group.lb_endpoints()) {
+      if (!e.has_endpoint_name() && e.endpoint().address().address_case() == 0) {
+        return absl::InvalidArgumentError("Address must be set");
+      }
       if (!e.endpoint().address().has_socket_address()) continue;  // internal listeners, pipes: not modelled
       const auto& socket = e.endpoint().address().socket_address();
       LbEndpoint endpoint;
@@ -95,7 +110,7 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
       absl::StatusOr<IpAddress> ip = IpAddress::Parse(socket.address());
       if (ip.ok()) {
         endpoint.address.ip = *ip;
-      } else if (names_allowed) {
+      } else if (kind == AddressKind::kNames) {
         endpoint.hostname = socket.address();
       } else {
         return absl::InvalidArgumentError(
@@ -118,7 +133,7 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
       endpoint.transport_socket_match = MatchMetadata(e.metadata());
       // Measured on the real binary: of two copies of an address in one assignment the first is used.
       const std::string key = endpoint.address.ip.empty() ? endpoint.hostname : std::string();
-      if (!seen.emplace(endpoint.address, key).second) continue;
+      if (kind != AddressKind::kStatic && !seen.emplace(endpoint.address, key).second) continue;
       table->endpoints.push_back(std::move(endpoint));
     }
   }

@@ -46,7 +46,7 @@ struct EndpointTable {
   Hash128 hash;
   std::string cluster_name;
   std::vector<LbLocality> localities;  // in the order of the assignment
-  std::vector<LbEndpoint> endpoints;   // grouped by locality; each address once: the first copy wins
+  std::vector<LbEndpoint> endpoints;   // grouped by locality; of EDS each address once: the first copy wins
   uint32_t priorities = 1;
   uint32_t overprovisioning_factor = 140;
   bool weighted_priority_health = false;
@@ -54,9 +54,16 @@ struct EndpointTable {
   bool empty() const { return endpoints.empty(); }
 };
 
-// What makes Envoy refuse an assignment. `names_allowed`: addresses may be host names (STRICT_DNS, LOGICAL_DNS).
+// Where an assignment stands, hence what its addresses may be.
+enum class AddressKind : uint8_t {
+  kEds,     // of two copies of an address the first counts
+  kStatic,  // of a STATIC cluster: all copies count
+  kNames,   // STRICT_DNS, LOGICAL_DNS: host names
+};
+
+// What makes Envoy refuse an assignment.
 // Envoy: source/common/upstream/eds.cc, source/common/upstream/upstream_impl.cc (updateDynamicHostList).
 absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
-    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, bool names_allowed);
+    const envoy::config::endpoint::v3::ClusterLoadAssignment& assignment, const Hash128& hash, AddressKind kind);
 
 }  // namespace wavetank::envoysim

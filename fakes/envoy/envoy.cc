@@ -103,6 +103,7 @@ void Envoy::Impl::Stop(StopKind kind) {
   }
   for (WarmingCluster& w : warming_clusters_) host_.Cancel(w.timeout);
   for (WarmingListener& w : warming_listeners_) host_.Cancel(w.timeout);
+  for (DrainingListener& d : draining_listeners_) host_.Cancel(d.timer);
   for (const auto& d : dns_) host_.Cancel(d->timer);
   ads_.reset();
   queue_.clear();
@@ -119,9 +120,9 @@ void Envoy::Impl::Stop(StopKind kind) {
   route_cache_.slots.reset();
   warming_clusters_.clear();
   warming_listeners_.clear();
+  draining_listeners_.clear();
   secrets_.clear();
   dns_.clear();
-  static_clusters_.clear();
   pending_cds_ = pending_lds_ = Pending{};
   counters_.reset();
   clusters_.reset();
@@ -148,7 +149,6 @@ void Envoy::Impl::LoadBootstrap() {
     any.set_value(bytes);
     const Decoded<ClusterConfig>& decoded = store.Cluster(any);
     if (decoded.value == nullptr) continue;
-    static_clusters_.push_back(decoded.value);
     WarmCluster(decoded.value);
   }
   PromoteClusters();

@@ -96,6 +96,12 @@ class Envoy::Impl final : public AdsClient::Handler {
     XdsType type;
     std::shared_ptr<const DiscoveryResponse> sotw;
     std::shared_ptr<const DeltaDiscoveryResponse> delta;
+    uint32_t stream = 0;  // AdsClient::stream() when it came
+  };
+  // A listener that was removed or replaced keeps its RDS subscriptions until it is drained.
+  struct DrainingListener {
+    std::shared_ptr<const ListenerConfig> config;
+    TimerId timer = kNoTimer;
   };
   struct WarmingCluster {
     std::shared_ptr<const ClusterConfig> config;
@@ -133,6 +139,8 @@ class Envoy::Impl final : public AdsClient::Handler {
     std::vector<std::string> removals;
     std::vector<std::string_view> given;  // names of all accepted resources, changed or not; backed by ConfigStore
     std::string errors;                   // "NAME: WHY", one a line
+    std::string first_error;              // the WHY of the first
+    bool undecodable = false;             // nothing of the response counts
     std::shared_ptr<const NamedSet<T>> next;
   };
 
@@ -150,6 +158,13 @@ class Envoy::Impl final : public AdsClient::Handler {
   template <typename T, typename DecodeFn>
   Changes<T> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
                   const ResourceNames& wanted, DecodeFn decode);
+  // Why a resource that is right in itself cannot be used here; empty: it can.
+  std::string Objection(const ClusterConfig&) const { return {}; }
+  std::string Objection(const EndpointTable&) const { return {}; }
+  std::string Objection(const RouteTable& routes) const { return UnknownCluster(routes.validated); }
+  std::string Objection(const ListenerConfig& listener) const { return UnknownCluster(listener.validated); }
+  std::string UnknownCluster(const std::vector<ClusterUse>& uses) const;
+  void RefuseTakenAddresses(Changes<ListenerConfig>* changes);
   std::string ApplyClusters(const Queued& queued);
   std::string ApplyEndpoints(const Queued& queued);
   std::string ApplyListeners(const Queued& queued);
@@ -169,6 +184,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   const ResourceNames& EdsNames() const;
   std::vector<WarmingCluster>::iterator FindWarming(std::string_view name);  // lower bound
   void ClustersMayBeWarm();
+  void AskForListeners();
   void ResolveDns(const std::shared_ptr<const ClusterConfig>& config);
   void DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer);
   std::shared_ptr<const EndpointTable> DnsTable(const DnsState& state);
@@ -180,6 +196,8 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool ListenerReady(const WarmingListener& warming) const;
   void PromoteListeners();
   ResourceNames RdsNames() const;
+  void WantRoutes();
+  void DrainListener(const std::shared_ptr<const ListenerConfig>& listener);
   void CheckLive();
   void DrainStale();
 
@@ -232,10 +250,10 @@ class Envoy::Impl final : public AdsClient::Handler {
   // What is neither yet; empty almost always. Clusters sorted by name.
   std::vector<WarmingCluster> warming_clusters_;
   std::vector<WarmingListener> warming_listeners_;
+  std::vector<DrainingListener> draining_listeners_;
   Pending pending_cds_, pending_lds_;
   std::vector<SecretState> secrets_;
   std::vector<std::unique_ptr<DnsState>> dns_;
-  std::vector<std::shared_ptr<const ClusterConfig>> static_clusters_;
 
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
   std::vector<std::unique_ptr<ClusterRuntime>> retired_;

@@ -17,6 +17,10 @@ uint32_t PartsPerMillion(const envoy::type::v3::FractionalPercent& percent) {
 absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http::fault::v3::HTTPFault& fault) {
   FaultConfig out;
   if (fault.has_abort()) {
+    if (fault.abort().error_type_case() == 0) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (field: \"error_type\", reason: is required)");
+    }
     out.abort_per_million = PartsPerMillion(fault.abort().percentage());
     out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
     if (fault.abort().has_http_status() && (out.abort_status < 200 || out.abort_status >= 600)) {
@@ -29,6 +33,10 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
     out.delay_per_million = PartsPerMillion(fault.delay().percentage());
     out.delay = std::chrono::seconds(fault.delay().fixed_delay().seconds()) +
                 std::chrono::nanoseconds(fault.delay().fixed_delay().nanos());
+  }
+  if (fault.delay().has_fixed_delay() && out.delay <= Duration::zero()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (FaultDelayValidationError.FixedDelay: value must be greater than 0s)");
   }
   for (const auto& header : fault.headers()) {
     absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);

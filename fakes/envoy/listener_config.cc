@@ -39,6 +39,9 @@ std::string Lower(std::string_view text) {
   return out;
 }
 
+// As config_store.h has it: refuses the whole response.
+constexpr absl::StatusCode kUndecodableListener = absl::StatusCode::kOutOfRange;
+
 absl::Status Invalid(std::string message) { return absl::InvalidArgumentError(message); }
 
 void AddUnique(const std::string& name, std::vector<std::string>* list) {
@@ -49,7 +52,7 @@ absl::Status AddPrefixes(const google::protobuf::RepeatedPtrField<envoy::config:
                          std::vector<IpPrefix>* out) {
   for (const auto& range : ranges) {
     absl::StatusOr<IpPrefix> prefix = IpPrefix::Make(range.address_prefix(), range.prefix_len().value());
-    if (!prefix.ok()) return prefix.status();
+    if (!prefix.ok()) return Invalid(fmt::format("malformed IP address: {}", range.address_prefix()));
     out->push_back(*prefix);
   }
   return absl::OkStatus();
@@ -64,7 +67,7 @@ absl::StatusOr<FilterChainMatcher::Match> CompileMatch(const v3::FilterChainMatc
     if (name.starts_with("*.")) {
       out.server_names.push_back(name.substr(1));
     } else if (name.find('*') != std::string::npos) {
-      if (name != "*") return Invalid(fmt::format("partial wildcards are not supported in \"server_names\": {}", name));
+      if (name != "*") return Invalid("partial wildcards are not supported in \"server_names\"");
       out.server_names.push_back("");
     } else {
       out.server_names.push_back(name);
@@ -125,10 +128,11 @@ absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet exten
   if (out->has_router) {
     return Invalid(
         fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
-                    "envoy.filters.http.router", "envoy.filters.http.router"));
+                    out->router_name, "envoy.filters.http.router"));
   }
   if (type.ends_with("router.v3.Router") || (type.empty() && filter.name() == "envoy.filters.http.router")) {
     out->has_router = true;
+    out->router_name = filter.name();
   } else if (type.ends_with("alpn.v2alpha1.FilterConfig")) {
     istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig alpn;
     if (!config.UnpackTo(&alpn)) return Invalid("Unable to unpack istio.alpn");
@@ -172,7 +176,8 @@ absl::StatusOr<HttpConnectionManager> CompileHcm(const hcm::HttpConnectionManage
   switch (proto.route_specifier_case()) {
     case hcm::HttpConnectionManager::kRouteConfig: {
       absl::StatusOr<std::shared_ptr<const RouteTable>> routes =
-          CompileRoutes(proto.route_config(), HashBytes(proto.route_config().SerializeAsString()), extensions);
+          CompileRoutes(proto.route_config(), HashBytes(proto.route_config().SerializeAsString()), extensions,
+                        /*validate=*/true);
       if (!routes.ok()) return routes.status();
       out.routes = *std::move(routes);
       break;
@@ -185,9 +190,7 @@ absl::StatusOr<HttpConnectionManager> CompileHcm(const hcm::HttpConnectionManage
       if (out.rds_name.empty()) return Invalid("rds: route_config_name must not be empty");
       break;
     default:
-      return Invalid(
-          "Proto constraint validation failed (HttpConnectionManagerValidationError.RouteSpecifier: value "
-          "is required)");
+      return Invalid("Proto constraint validation failed (field: \"route_specifier\", reason: is required)");
   }
   if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
   for (const auto& filter : proto.http_filters()) {
@@ -223,8 +226,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
       }
       break;
     default:
-      return Invalid(
-          "Proto constraint validation failed (TcpProxyValidationError.ClusterSpecifier: value is required)");
+      return Invalid("Proto constraint validation failed (field: \"cluster_specifier\", reason: is required)");
   }
   return out;
 }
@@ -273,7 +275,18 @@ absl::StatusOr<FilterChain> CompileChain(const v3::FilterChain& proto, Extension
         out.rbac.push_back(*std::move(compiled));
       }
     }
-    // The others (metadata exchange, istio_authn, mongo_proxy, stats) only look on.
+    // The others (metadata exchange, istio_authn, stats) only look on.
+  }
+  const bool ends = out.http.has_value() || out.tcp.has_value();
+  if (!ends && proto.filters_size() > 0) {
+    const auto& last = *proto.filters().rbegin();
+    for (const auto& [type, name] : {std::pair{"sni_cluster.v3.SniCluster", "envoy.filters.network.sni_cluster"},
+                                     std::pair{"rbac.v3.RBAC", "envoy.filters.network.rbac"}}) {
+      if (!TypeName(last.typed_config()).ends_with(type)) continue;
+      return Invalid(
+          fmt::format("Error: non-terminal filter named {} of type {} is the last filter in a network filter chain.",
+                      last.name(), name));
+    }
   }
   return out;
 }
@@ -330,7 +343,24 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const v3::
   auto out = std::make_shared<ListenerConfig>();
   out->hash = hash;
   out->name = listener.name();
+  if (!listener.has_address() && listener.listener_specifier_case() == 0) {
+    return Invalid(fmt::format("error adding listener named '{}': address is necessary", out->name));
+  }
   const auto& socket = listener.address().socket_address();
+  if (socket.port_value() > 65535) {
+    return absl::Status(kUndecodableListener,
+                        "Proto constraint validation failed (SocketAddressValidationError.PortValue: value must be "
+                        "less than or equal to 65535)");
+  }
+  for (const auto& chain : listener.filter_chains()) {
+    const auto& match = chain.filter_chain_match();
+    if (match.has_destination_port() &&
+        (match.destination_port().value() < 1 || match.destination_port().value() > 65535)) {
+      return absl::Status(kUndecodableListener,
+                          "Proto constraint validation failed (FilterChainMatchValidationError.DestinationPort: value "
+                          "must be inside range [1, 65535])");
+    }
+  }
   absl::StatusOr<IpAddress> ip = IpAddress::Parse(socket.address());
   if (!ip.ok()) return Invalid(fmt::format("malformed IP address: {}", socket.address()));
   out->address = {*ip, static_cast<uint16_t>(socket.port_value())};
@@ -367,13 +397,20 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const v3::
       }
     }
     absl::StatusOr<FilterChainMatcher::Match> match = CompileMatch(proto.filter_chain_match());
-    if (!match.ok()) return failed(match.status().message().data());
+    if (!match.ok()) {
+      const std::string why(match.status().message());
+      return why.starts_with("malformed") ? match.status() : failed(why);
+    }
     absl::StatusOr<FilterChain> chain = CompileChain(proto, extensions);
     if (!chain.ok()) return chain.status();
     if (!out->matcher.Add(*match, static_cast<uint32_t>(out->chains.size()))) {
       return failed("multiple filter chains with overlapping matching rules are defined");
     }
     NoteNeeds(*chain, out.get());
+    if (chain->http.has_value() && chain->http->routes != nullptr) {
+      const auto& uses = chain->http->routes->validated;
+      out->validated.insert(out->validated.end(), uses.begin(), uses.end());
+    }
     out->chains.push_back(*std::move(chain));
   }
   if (listener.has_default_filter_chain()) {

@@ -59,6 +59,7 @@ struct HttpConnectionManager {
   std::optional<FaultConfig> fault;
   bool has_fault_filter = false;
   bool has_router = false;
+  std::string router_name;
   std::vector<RbacConfig> rbac;
   Duration stream_idle_timeout = 5min;
 };
@@ -162,6 +163,7 @@ struct ListenerConfig {
   std::vector<std::string> route_names;   // RDS, sorted
   Duration rds_initial_fetch_timeout{};   // the longest of them; 0: for good
   std::vector<std::string> secrets;
+  std::vector<ClusterUse> validated;  // of inline routes: clusters that must be there
 };
 
 absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(

@@ -32,6 +32,11 @@ StringMatch StringMatch::Make(Kind kind, std::string_view text, bool ignore_case
 }
 
 absl::StatusOr<StringMatch> StringMatch::MakeRegex(std::string_view pattern) {
+  if (pattern.empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (RegexMatcherValidationError.Regex: value length must be at least 1 "
+        "characters)");
+  }
   re2::RE2::Options options;
   options.set_log_errors(false);
   auto regex = std::make_shared<re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
@@ -89,7 +94,9 @@ absl::StatusOr<HeaderMatch> HeaderMatch::Make(const envoy::config::route::v3::He
   m.invert_ = matcher.invert_match();
   m.missing_as_empty_ = matcher.treat_missing_header_as_empty();
   if (m.name_.empty()) {
-    return absl::InvalidArgumentError("HeaderMatcherValidationError.Name: value length must be at least 1 characters");
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (HeaderMatcherValidationError.Name: value length must be at least 1 "
+        "characters)");
   }
   m.kind_ = Kind::kString;
   switch (matcher.header_match_specifier_case()) {

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
@@ -83,6 +82,11 @@ absl::StatusOr<RetryPolicy> CompileRetry(const v3::RetryPolicy& proto, Extension
   }
   if (proto.has_retry_back_off()) {
     const auto& back_off = proto.retry_back_off();
+    if (ToDuration(back_off.base_interval()) <= Duration::zero()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (RetryBackOffValidationError.BaseInterval: value must be greater than "
+          "0s)");
+    }
     out.base_interval = std::max<Duration>(ToDuration(back_off.base_interval()), 1ms);
     out.max_interval = back_off.has_max_interval() ? ToDuration(back_off.max_interval()) : 10 * out.base_interval;
     if (out.max_interval < out.base_interval) {
@@ -108,6 +112,12 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
       break;
     case v3::RouteMatch::kPathSeparatedPrefix:
       out->path_kind = RouteEntry::PathKind::kSeparatedPrefix;
+      if (match.path_separated_prefix().size() < 2 || match.path_separated_prefix().ends_with('/') ||
+          match.path_separated_prefix().find_first_of("?#") != std::string::npos) {
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed (RouteMatchValidationError.PathSeparatedPrefix: value does not match "
+            "regex pattern \"^[^?#]+[^?#/]$\")");
+      }
       out->path = StringMatch::Make(Kind::kPrefix, match.path_separated_prefix(), fold);
       break;
     case v3::RouteMatch::kSafeRegex: {
@@ -122,8 +132,7 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
       break;
     default:
       return absl::InvalidArgumentError(
-          "Proto constraint validation failed (RouteMatchValidationError.PathSpecifier: "
-          "value is required)");
+          "Proto constraint validation failed (field: \"path_specifier\", reason: is required)");
   }
   for (const auto& header : match.headers()) {
     absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
@@ -156,14 +165,18 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
         out->clusters.push_back({c.name(), c.weight().value()});
         out->total_weight += c.weight().value();
       }
+      if (out->clusters.empty()) {
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed (WeightedClusterValidationError.Clusters: value must contain at least "
+            "1 item(s))");
+      }
       if (out->total_weight == 0) {
         return absl::InvalidArgumentError("Sum of weights in the weighted_cluster must be greater than 0.");
       }
       break;
     default:
       return absl::InvalidArgumentError(
-          "Proto constraint validation failed "
-          "(RouteActionValidationError.ClusterSpecifier: value is required)");
+          "Proto constraint validation failed (field: \"cluster_specifier\", reason: is required)");
   }
   if (out->action == RouteEntry::Action::kCluster && out->cluster.empty()) {
     return absl::InvalidArgumentError(
@@ -172,6 +185,9 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
   }
   if (action.cluster_not_found_response_code() == v3::RouteAction::NOT_FOUND) out->not_found_code = 404;
   if (action.cluster_not_found_response_code() == v3::RouteAction::INTERNAL_SERVER_ERROR) out->not_found_code = 500;
+  if (!action.prefix_rewrite().empty() && action.has_regex_rewrite()) {
+    return absl::InvalidArgumentError("Specify only one of prefix_rewrite, regex_rewrite or path_rewrite_policy");
+  }
   if (action.has_timeout()) out->timeout = ToDuration(action.timeout());
   if (action.has_retry_policy()) {
     absl::StatusOr<RetryPolicy> retry = CompileRetry(action.retry_policy(), extensions);
@@ -224,6 +240,10 @@ uint16_t RedirectCode(v3::RedirectAction::RedirectResponseCode code) {
 
 absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, RouteEntry* out) {
   out->name = route.name();
+  if (!route.has_match()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (RouteValidationError.Match: value is required)");
+  }
   if (absl::Status s = CompileMatch(route.match(), out); !s.ok()) return s;
   switch (route.action_case()) {
     case v3::Route::kRoute:
@@ -248,9 +268,7 @@ absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, Route
       out->action = RouteEntry::Action::kNonForwarding;
       break;
     default:
-      return absl::InvalidArgumentError(
-          "Proto constraint validation failed (RouteValidationError.Action: value is "
-          "required)");
+      return absl::InvalidArgumentError("Proto constraint validation failed (field: \"action\", reason: is required)");
   }
   for (const auto& [name, any] : route.typed_per_filter_config()) {
     envoy::extensions::filters::http::fault::v3::HTTPFault fault;
@@ -296,13 +314,16 @@ absl::Status AddDomain(const std::string& raw, uint32_t host, RouteTable* table)
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const v3::RouteConfiguration& config,
-                                                                const Hash128& hash, ExtensionSet extensions) {
+                                                                const Hash128& hash, ExtensionSet extensions,
+                                                                bool validate) {
   auto table = std::make_shared<RouteTable>();
   table->hash = hash;
   table->name = config.name();
   table->ignore_port = config.ignore_port_in_host_matching();
-  table->validate_clusters = config.has_validate_clusters() && config.validate_clusters().value();
-  absl::flat_hash_set<std::string> names;
+  if (config.has_validate_clusters()) validate = config.validate_clusters().value();
+  const auto must_exist = [&](const std::string& cluster, std::string_view what) {
+    if (validate) table->validated.push_back({cluster, fmt::format("route: unknown {} '{}'", what, cluster)});
+  };
   for (const auto& proto : config.virtual_hosts()) {
     const uint32_t index = static_cast<uint32_t>(table->hosts.size());
     VirtualHost& host = table->hosts.emplace_back();
@@ -312,10 +333,6 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const v3::RouteC
           "Proto constraint validation failed (RouteConfigurationValidationError."
           "VirtualHosts[i]: embedded message failed validation | caused by "
           "VirtualHostValidationError.Name: value length must be at least 1 characters)");
-    }
-    if (!names.insert(host.name).second) {
-      return absl::InvalidArgumentError(fmt::format(
-          "Only a single virtual host with a given name is permitted: {} in route {}", host.name, table->name));
     }
     if (proto.domains().empty()) {
       return absl::InvalidArgumentError(
@@ -334,6 +351,9 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const v3::RouteC
         if (!retry.ok()) return retry.status();
         entry.retry = *std::move(retry);
       }
+      if (entry.action == RouteEntry::Action::kCluster) must_exist(entry.cluster, "cluster");
+      for (const WeightedCluster& c : entry.clusters) must_exist(c.name, "weighted cluster");
+      for (const MirrorPolicy& m : entry.mirrors) must_exist(m.cluster, "shadow cluster");
       host.routes.push_back(std::move(entry));
     }
   }

@@ -112,11 +112,17 @@ struct VirtualHost {
   std::vector<RouteEntry> routes;
 };
 
+// A cluster named by a route, and what Envoy says if it is unknown: "route: unknown cluster 'x'".
+struct ClusterUse {
+  std::string cluster;
+  std::string complaint;
+};
+
 struct RouteTable {
   Hash128 hash;
   std::string name;
   bool ignore_port = false;
-  bool validate_clusters = false;
+  std::vector<ClusterUse> validated;  // clusters that must be there for the table to be accepted
   std::vector<VirtualHost> hosts;
   StringMap<uint32_t> exact;                               // domain -> hosts
   std::vector<std::pair<std::string, uint32_t>> suffixes;  // "*.foo.com" as ".foo.com", longest first
@@ -131,7 +137,8 @@ struct RouteTable {
 };
 
 absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(
-    const envoy::config::route::v3::RouteConfiguration& config, const Hash128& hash, ExtensionSet extensions);
+    const envoy::config::route::v3::RouteConfiguration& config, const Hash128& hash, ExtensionSet extensions,
+    bool validate);  // whether clusters must exist unless the configuration says: true for inline, false for RDS
 
 std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_view name);
 

@@ -197,9 +197,7 @@ void Router::Continue(StreamId id, Duration lead) {
     case RouteEntry::Action::kRedirect:
       Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead);
       return;
-    case RouteEntry::Action::kNonForwarding:
-      Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
-      return;
+    case RouteEntry::Action::kNonForwarding:  // measured: as if its cluster were unknown
     case RouteEntry::Action::kCluster:
       break;
     case RouteEntry::Action::kHeader: {
@@ -261,6 +259,7 @@ void Router::Mirror(const Stream& original) {
 void Router::Try(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   ++s.attempts;
+  s.transport_failure = {};  // of an earlier try
   const bool retry = s.attempts > 1;
   const uint32_t reselections = retry && s.route->retry.has_value() && s.route->retry->avoid_previous_hosts
                                     ? s.route->retry->host_selection_attempts

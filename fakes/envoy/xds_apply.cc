@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fakes/envoy/envoy_impl.h"
 #include "fakes/envoy/tls_config.h"
@@ -28,12 +30,12 @@ void Envoy::Impl::OnDisconnected(const absl::Status& status) {
 
 void Envoy::Impl::OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) {
   Trace(TraceKind::kXdsReceived, type, response->resources_size());
-  Enqueue({type, std::move(response), nullptr});
+  Enqueue({type, std::move(response), nullptr, ads_->stream()});
 }
 
 void Envoy::Impl::OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) {
   Trace(TraceKind::kXdsReceived, type, response->resources_size());
-  Enqueue({type, nullptr, std::move(response)});
+  Enqueue({type, nullptr, std::move(response), ads_->stream()});
 }
 
 void Envoy::Impl::Enqueue(Queued queued) {
@@ -84,6 +86,7 @@ void Envoy::Impl::ProcessNext() {
 }
 
 void Envoy::Impl::Process(const Queued& queued) {
+  ads_->Begin(queued.type, queued.sotw != nullptr ? queued.sotw->nonce() : queued.delta->nonce(), queued.stream);
   std::string errors;
   switch (queued.type) {
     case XdsType::kCds:
@@ -102,6 +105,8 @@ void Envoy::Impl::Process(const Queued& queued) {
       errors = ApplySecrets(queued);
       break;
   }
+  // The listeners are asked for while the clusters are being applied; only then is the response acknowledged.
+  if (queued.type == XdsType::kCds && warming_clusters_.empty()) AskForListeners();
   Conclude(queued, errors);
   if (queued.type == XdsType::kCds) ClustersMayBeWarm();
   if (queued.type == XdsType::kLds) CheckLive();
@@ -146,6 +151,7 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
   failed_names.reserve(static_cast<size_t>(n));
   given.reserve(static_cast<size_t>(n));
   const auto complain = [&](std::string_view name, std::string_view why) {
+    if (out.first_error.empty()) out.first_error = std::string(why);
     if (!out.errors.empty()) out.errors += "\n";
     out.errors += fmt::format("{}: {}", name, why);
   };
@@ -153,10 +159,24 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
     const google::protobuf::Any& any = sotw ? queued.sotw->resources(i) : queued.delta->resources(i).resource();
     const Decoded<T>& decoded = decode(any);
     if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) continue;
+    std::string objection;
     if (decoded.value == nullptr) {
-      complain(decoded.name, std::string_view(decoded.status.message().data(), decoded.status.message().size()));
+      objection = std::string(decoded.status.message());
+      if (decoded.status.code() == kUndecodable) {
+        out.undecodable = true;
+        out.errors = out.first_error = objection;
+        out.next = current;
+        return out;
+      }
+    } else {
+      objection = Objection(*decoded.value);
+    }
+    if (!objection.empty()) {
+      complain(decoded.name, objection);
       failed_names.push_back(decoded.name);
       given.emplace_back(failed_names.back(), nullptr);
+      // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it (measured; SotW only).
+      if (sotw && queued.type == XdsType::kEds) break;
       continue;
     }
     given.emplace_back(NameOf(*decoded.value), decoded.value);
@@ -255,7 +275,7 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
     if (!warming_clusters_.empty()) ads_->Hold(XdsType::kCds);
     ads_->Subscribe(XdsType::kEds, names, eds_again);
   }
-  if (changes.errors.empty()) return {};
+  if (changes.errors.empty() || changes.undecodable) return changes.errors;
   std::string message = "Error adding/updating cluster(s) ";
   for (char c : changes.errors) c == '\n' ? message += ", " : message += c;
   return message;
@@ -413,6 +433,10 @@ void Envoy::Impl::ClustersMayBeWarm() {
     const Pending done = std::exchange(pending_cds_, Pending{});
     InForce(XdsType::kCds, done.resources, done.version, done.nonce);
   }
+  AskForListeners();
+}
+
+void Envoy::Impl::AskForListeners() {
   if (lds_subscribed_ || !cds_received_) return;
   lds_subscribed_ = true;
   ads_->Subscribe(XdsType::kLds, nullptr);
@@ -459,7 +483,7 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
   if (!updates.empty()) SetActive(std::move(updates));
   PromoteClusters();
   ClustersMayBeWarm();
-  return changes.errors;
+  return changes.first_error;
 }
 
 // --- DNS
@@ -567,6 +591,7 @@ std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
   Changes<ListenerConfig> changes = Diff<ListenerConfig>(
       queued, listeners_, /*whole=*/true, nullptr,
       [&](const google::protobuf::Any& any) -> const Decoded<ListenerConfig>& { return store.Listener(any); });
+  RefuseTakenAddresses(&changes);
   host_.Cancel(init_timer_);
   init_timer_ = kNoTimer;
   lds_received_ = true;
@@ -577,6 +602,8 @@ std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
       for (const auto& l : listening_->items()) {
         if (std::find(changes.removals.begin(), changes.removals.end(), l->name) == changes.removals.end()) {
           next.push_back(l);
+        } else {
+          DrainListener(l);
         }
       }
       listening_ = store.Intern<ListenerConfig>(std::move(next));
@@ -595,16 +622,10 @@ std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
     }
     for (const auto& config : changes.upserts) WarmListener(config);
     PromoteListeners();
-    const ResourceNames names = RdsNames();
-    std::vector<std::shared_ptr<const RouteTable>> kept;
-    for (const auto& r : routes_->items()) {
-      if (std::binary_search(names->begin(), names->end(), r->name)) kept.push_back(r);
-    }
-    if (kept.size() != routes_->items().size()) routes_ = store.Intern<RouteTable>(std::move(kept));
-    ads_->Subscribe(XdsType::kRds, names);
+    WantRoutes();
     DrainStale();
   }
-  if (changes.errors.empty()) return {};
+  if (changes.errors.empty() || changes.undecodable) return changes.errors;
   return fmt::format("Error adding/updating listener(s) {}\n", changes.errors);
 }
 
@@ -659,6 +680,7 @@ void Envoy::Impl::PromoteListeners() {
   for (const auto& old : listening_->items()) {
     while (r < ready.size() && ready[r]->name < old->name) next.push_back(ready[r++]);
     if (r < ready.size() && ready[r]->name == old->name) {
+      DrainListener(old);
       next.push_back(ready[r++]);
     } else {
       next.push_back(old);
@@ -697,14 +719,82 @@ ResourceNames Envoy::Impl::RdsNames() const {
     }
     return set.wanted;
   };
-  // What listens and what warms: together the set that is wanted and the one that is in force.
+  // What listens, warms or drains: the set that is wanted, the one in force, and what is on its way out.
   const ResourceNames& next = of(*listeners_);
   const ResourceNames& now = of(*listening_);
-  if (next == now || now->empty()) return next;
+  if ((next == now || now->empty()) && draining_listeners_.empty()) return next;
   std::vector<std::string> names = *next;
   names.insert(names.end(), now->begin(), now->end());
+  for (const DrainingListener& d : draining_listeners_) {
+    names.insert(names.end(), d.config->route_names.begin(), d.config->route_names.end());
+  }
   SortUnique(&names);
   return plane_.configs().InternNames(std::move(names));
+}
+
+// Subscribes to the routes that are needed now and forgets the others.
+void Envoy::Impl::WantRoutes() {
+  const ResourceNames names = RdsNames();
+  std::vector<std::shared_ptr<const RouteTable>> kept;
+  for (const auto& r : routes_->items()) {
+    if (std::binary_search(names->begin(), names->end(), r->name)) kept.push_back(r);
+  }
+  if (kept.size() != routes_->items().size()) routes_ = plane_.configs().Intern<RouteTable>(std::move(kept));
+  ads_->Subscribe(XdsType::kRds, names);
+}
+
+void Envoy::Impl::DrainListener(const std::shared_ptr<const ListenerConfig>& listener) {
+  if (listener->route_names.empty()) return;
+  DrainingListener& d = draining_listeners_.emplace_back();
+  d.config = listener;
+  d.timer = host_.RunAfter(options_.drain_time, [this, config = listener.get()] {
+    const auto at = std::find_if(draining_listeners_.begin(), draining_listeners_.end(),
+                                 [&](const DrainingListener& one) { return one.config.get() == config; });
+    draining_listeners_.erase(at);
+    if (ads_ != nullptr) WantRoutes();
+  });
+}
+
+std::string Envoy::Impl::UnknownCluster(const std::vector<ClusterUse>& uses) const {
+  for (const ClusterUse& use : uses) {
+    const bool warming = std::any_of(warming_clusters_.begin(), warming_clusters_.end(),
+                                     [&](const WarmingCluster& w) { return w.config->name == use.cluster; });
+    if (!warming && active_->Find(use.cluster) == nullptr) return use.complaint;
+  }
+  return {};
+}
+
+// Two listeners cannot have one address; the one that was there first, else the first by name, keeps it.
+void Envoy::Impl::RefuseTakenAddresses(Changes<ListenerConfig>* changes) {
+  if (changes->upserts.empty() || changes->undecodable) return;
+  absl::flat_hash_map<SocketAddress, const ListenerConfig*> taken;
+  absl::flat_hash_set<const ListenerConfig*> fresh;
+  for (const auto& u : changes->upserts) fresh.insert(u.get());
+  for (const auto& l : changes->next->items()) {
+    if (!fresh.contains(l.get())) taken.emplace(l->address, l.get());
+  }
+  std::vector<const ListenerConfig*> refused;
+  for (const auto& u : changes->upserts) {
+    if (!taken.emplace(u->address, u.get()).second) refused.push_back(u.get());
+  }
+  if (refused.empty()) return;
+  std::vector<std::shared_ptr<const ListenerConfig>> next;
+  for (const auto& l : changes->next->items()) {
+    if (std::find(refused.begin(), refused.end(), l.get()) == refused.end()) {
+      next.push_back(l);
+    } else if (const auto* old = listeners_->Find(l->name)) {
+      next.push_back(*old);
+    }
+  }
+  for (const ListenerConfig* l : refused) {
+    if (!changes->errors.empty()) changes->errors += "\n";
+    changes->errors += fmt::format(
+        "{0}: error adding listener: '{0}' has duplicate address '{1}' as existing listener, to check if the listener "
+        "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
+        l->name, l->address.ToString());
+    std::erase_if(changes->upserts, [&](const auto& u) { return u.get() == l; });
+  }
+  changes->next = plane_.configs().Intern<ListenerConfig>(std::move(next));
 }
 
 std::string Envoy::Impl::ApplyRoutes(const Queued& queued) {
@@ -719,7 +809,7 @@ std::string Envoy::Impl::ApplyRoutes(const Queued& queued) {
     PromoteListeners();
     CheckLive();
   }
-  return changes.errors;
+  return changes.first_error;
 }
 
 // The workers start, and with them the listeners accept, when everything of the first LDS is warm.

@@ -70,7 +70,7 @@ TEST_F(AdsTest, EmptyClustersAndListenersAreEnoughToBeLive) {
   lab.RunFor(1ms);
   p.ads->Send(XdsType::kCds, "1", {});
   lab.RunFor(1ms);
-  EXPECT_THAT(p.ads->Log(), ElementsAre("CDS v='' n='' [] node", "CDS v='1' n='n1' []", "LDS v='' n='' []"));
+  EXPECT_THAT(p.ads->Log(), ElementsAre("CDS v='' n='' [] node", "LDS v='' n='' []", "CDS v='1' n='n1' []"));
   p.ads->Send(XdsType::kLds, "1", {});
   lab.RunFor(1ms);
   EXPECT_TRUE(p.envoy->live());
@@ -182,7 +182,9 @@ TEST_F(AdsTest, ListenersAreAppliedPartially) {
   EXPECT_THAT(nack.error, HasSubstr("Error adding/updating listener(s) l3: "));
   EXPECT_THAT(nack.error, HasSubstr("TcpProxyValidationError.StatPrefix"));
   EXPECT_THAT(p.envoy->ListenerNames(), ElementsAre("l1"));
-  EXPECT_THAT(p.envoy->RouteNames(), IsEmpty()) << "the new l1 took effect and needs no routes";
+  EXPECT_THAT(p.envoy->RouteNames(), ElementsAre("r1")) << "the new l1 needs no routes, but the old one drains";
+  lab.RunFor(46s);
+  EXPECT_THAT(p.envoy->RouteNames(), IsEmpty());
 }
 
 TEST_F(AdsTest, RejectedEndpointsLeaveTheOldOnes) {

@@ -522,7 +522,9 @@ TEST(RouteTest, NoRouteIsNotFound) {
 
 TEST(RouteTest, RouteToAnUnknownClusterIsUnavailableWithoutABody) {
   Plain p;
-  p.client.ads->world[XdsType::kLds]["l"] = HttpListenerTo("l", kFront, "nowhere", false);
+  // Inline routes to unknown clusters are refused (validate_clusters), those of RDS are not.
+  p.client.ads->world[XdsType::kLds]["l"] = HttpListener("l", kFront, "r");
+  p.client.ads->world[XdsType::kRds]["r"] = RoutesTo("r", "*", "nowhere", false);
   p.Start();
   const Lab::Result r = p.Ask();
   EXPECT_EQ(r.record.code, 503);

@@ -1,0 +1,83 @@
+// A case of envoy-diff: xDS resources, backends, and what is done to them. A case file is JSON:
+//
+//   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "statistical",
+//      "backends": {"a": "127.77.0.11:9000", ...},
+//      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
+//      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
+//      "GET",
+//                              "host": "x", "path": "/", "headers": {"a": "b"}}},
+//                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}}},
+//                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
+//                {"wait_ms": 500}],
+//      "stats": ["cluster.c.upstream_rq_total"]}]}
+//
+// Resources are Envoy's own messages as JSON, or one of these short forms (further keys are merged into the result):
+//   cluster   {"static": NAME, "hosts": [HOST, ...]} or {"eds": NAME}
+//   endpoints {"eds": NAME, "hosts": [HOST, ...], "locality_weights": {"a": 1}}
+//   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
+//              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
+// HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
+// "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
+// several runners do not meet.
+#pragma once
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/envoy/xds_type.h"
+
+namespace wavetank::envoydiff {
+
+// Serialised resources by type and name.
+using World = std::map<envoysim::XdsType, std::map<std::string, std::string>>;
+
+struct Requests {
+  std::string to;
+  int count = 1;
+  int parallel = 1;
+  bool keep_alive = true;
+  std::string method = "GET", host = "x", path = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+};
+
+struct Push {
+  World upserts;
+  std::vector<std::pair<envoysim::XdsType, std::string>> removals;
+};
+
+struct BackendState {
+  std::string name;
+  bool up = true;
+  int code = 200;
+  int delay_ms = 0;
+};
+
+struct Step {
+  enum class Kind { kRequests, kPush, kBackend, kWait };
+  Kind kind = Kind::kWait;
+  Requests requests;
+  Push push;
+  BackendState backend;
+  int wait_ms = 0;
+};
+
+struct Case {
+  std::string file, name;
+  bool delta = false;
+  bool statistical = false;    // counts are compared as distributions
+  bool compare_ads = true;     // message sequences
+  bool compare_errors = true;  // texts of NACKs, not only that there are some
+  World resources;
+  std::map<std::string, std::string> backends;  // name -> address
+  std::vector<Step> steps;
+  std::vector<std::string> stats;
+};
+
+// All cases of a file, or of the *.json files of a folder in order of their names, with "127.77.0." replaced by
+// `network`. Errors name the file and the case.
+absl::StatusOr<std::vector<Case>> LoadCases(const std::string& path, const std::string& network);
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,201 @@
+#include "envoydiff/http.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "fmt/format.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+bool ParseAddress(const std::string& text, sockaddr_in* out) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return false;
+  *out = {};
+  out->sin_family = AF_INET;
+  out->sin_port = htons(static_cast<uint16_t>(std::atoi(text.c_str() + colon + 1)));
+  return inet_pton(AF_INET, text.substr(0, colon).c_str(), &out->sin_addr) == 1;
+}
+
+void Reset(int fd) {
+  const linger hard{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+}
+
+// Reads until `buffer` holds the head of a message; false if the connection ends first.
+bool ReadHead(int fd, std::string* buffer, size_t* head) {
+  char chunk[8192];
+  while ((*head = buffer->find("\r\n\r\n")) == std::string::npos) {
+    const ssize_t n = recv(fd, chunk, sizeof(chunk), 0);
+    if (n <= 0) return false;
+    buffer->append(chunk, static_cast<size_t>(n));
+  }
+  *head += 4;
+  return true;
+}
+
+std::string HeaderValue(const std::string& head, std::string_view name) {
+  std::string lower = head;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const size_t at = lower.find(fmt::format("\r\n{}:", name));
+  if (at == std::string::npos) return {};
+  size_t begin = at + name.size() + 3;
+  while (begin < head.size() && head[begin] == ' ') ++begin;
+  return head.substr(begin, head.find("\r\n", begin) - begin);
+}
+
+bool ReadN(int fd, std::string* buffer, size_t n) {
+  char chunk[8192];
+  while (buffer->size() < n) {
+    const ssize_t got = recv(fd, chunk, sizeof(chunk), 0);
+    if (got <= 0) return false;
+    buffer->append(chunk, static_cast<size_t>(got));
+  }
+  return true;
+}
+
+bool SendAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+void HttpClient::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
+                           const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
+  if (fd_ < 0) {
+    sockaddr_in to;
+    if (!ParseAddress(address_, &to)) return {};
+    fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval patience{60, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const int one = 1;
+    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) {
+      Close();
+      return {};
+    }
+  }
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
+  for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
+  request += "\r\n";
+  std::string buffer;
+  size_t head = 0;
+  if (!SendAll(fd_, request) || !ReadHead(fd_, &buffer, &head)) {
+    Close();
+    return {};
+  }
+  HttpAnswer answer;
+  answer.code = std::atoi(buffer.c_str() + 9);
+  const std::string headers_text = buffer.substr(0, head);
+  buffer.erase(0, head);
+  const std::string length = HeaderValue(headers_text, "content-length");
+  if (HeaderValue(headers_text, "transfer-encoding") == "chunked") {
+    for (;;) {
+      size_t line = 0;
+      while ((line = buffer.find("\r\n")) == std::string::npos) {
+        if (!ReadN(fd_, &buffer, buffer.size() + 1)) return answer;
+      }
+      const size_t size = std::strtoul(buffer.c_str(), nullptr, 16);
+      if (!ReadN(fd_, &buffer, line + 2 + size + 2)) return answer;
+      answer.body += buffer.substr(line + 2, size);
+      buffer.erase(0, line + 2 + size + 2);
+      if (size == 0) break;
+    }
+  } else if (!length.empty()) {
+    const size_t n = std::strtoul(length.c_str(), nullptr, 10);
+    if (ReadN(fd_, &buffer, n)) answer.body = buffer.substr(0, n);
+  }
+  answer.close = HeaderValue(headers_text, "connection") == "close";
+  if (answer.close || !keep_alive) Close();
+  return answer;
+}
+
+bool HttpServer::Start() {
+  if (running_) return true;
+  sockaddr_in at;
+  if (!ParseAddress(address_, &at)) return false;
+  listen_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int one = 1;
+  setsockopt(listen_fd_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) != 0 || listen(listen_fd_, 128) != 0) {
+    close(listen_fd_);
+    listen_fd_ = -1;
+    return false;
+  }
+  running_ = true;
+  acceptor_ = std::thread([this] { Accept(); });
+  return true;
+}
+
+void HttpServer::Stop() {
+  if (!running_.exchange(false)) return;
+  shutdown(listen_fd_, SHUT_RDWR);
+  acceptor_.join();
+  close(listen_fd_);
+  listen_fd_ = -1;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int fd : open_) {
+      Reset(fd);
+      shutdown(fd, SHUT_RD);
+    }
+  }
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
+void HttpServer::Accept() {
+  for (;;) {
+    const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!running_) {
+      close(fd);
+      return;
+    }
+    open_.insert(fd);
+    threads_.emplace_back([this, fd] { Serve(fd); });
+  }
+}
+
+void HttpServer::Serve(int fd) {
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  std::string buffer;
+  size_t head = 0;
+  while (running_ && ReadHead(fd, &buffer, &head)) {
+    buffer.erase(0, head);
+    for (int waited = 0; waited < delay_ms && running_; waited += 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
+    }
+    if (!running_ || code == 0) {
+      Reset(fd);
+      break;
+    }
+    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n{}", code.load(), name_.size(), name_))) {
+      break;
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  open_.erase(fd);
+  close(fd);
+}
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,61 @@
+// Small blocking HTTP/1.1 client and server over sockets, enough for what envoy-diff asks of a real Envoy.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "envoydiff/case.h"
+
+namespace wavetank::envoydiff {
+
+struct HttpAnswer {
+  int code = 0;  // 0: refused, closed or timed out
+  std::string body;
+  bool close = false;
+};
+
+// One connection, kept alive between requests unless a side closes it.
+class HttpClient {
+ public:
+  explicit HttpClient(std::string address) : address_(std::move(address)) {}
+  ~HttpClient() { Close(); }
+  HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
+                 const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
+
+ private:
+  void Close();
+  std::string address_;
+  int fd_ = -1;
+};
+
+// Answers everything with its name as body. Stop() closes the port and resets all connections.
+class HttpServer {
+ public:
+  HttpServer(std::string name, std::string address) : name_(std::move(name)), address_(std::move(address)) {}
+  ~HttpServer() { Stop(); }
+  bool Start();
+  void Stop();
+  std::atomic<int> code{200};
+  std::atomic<int> delay_ms{0};
+
+ private:
+  void Accept();
+  void Serve(int fd);
+  const std::string name_, address_;
+  int listen_fd_ = -1;
+  std::atomic<bool> running_{false};
+  std::thread acceptor_;
+  std::mutex mutex_;
+  std::set<int> open_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,414 @@
+#include "envoydiff/real_driver.h"
+
+#include <fcntl.h>
+#include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "absl/strings/str_split.h"
+#include "envoy/config/accesslog/v3/accesslog.pb.h"
+#include "envoy/config/listener/v3/listener.pb.h"
+#include "envoy/extensions/access_loggers/file/v3/file.pb.h"
+#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "envoy/service/discovery/v3/ads.grpc.pb.h"
+#include "envoydiff/ads_script.h"
+#include "envoydiff/http.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::envoydiff {
+namespace {
+
+using envoysim::XdsType;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+namespace discovery = envoy::service::discovery::v3;
+using Json = nlohmann::json;
+
+using Sotw = grpc::ServerReaderWriter<discovery::DiscoveryResponse, discovery::DiscoveryRequest>;
+using Delta = grpc::ServerReaderWriter<discovery::DeltaDiscoveryResponse, discovery::DeltaDiscoveryRequest>;
+
+constexpr char kIdHeader[] = "x-diff-id";
+
+// The one ADS stream of the Envoy under test.
+class AdsServer final : public discovery::AggregatedDiscoveryService::Service {
+ public:
+  explicit AdsServer(World world) : script_(std::move(world)) {}
+
+  void Push(const envoydiff::Push& push, bool delta) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    changed_ = Clock::now();
+    if (delta) {
+      for (const auto& r : script_.ChangeDelta(push)) {
+        if (delta_ != nullptr) delta_->Write(r);
+      }
+    } else {
+      for (const auto& r : script_.Change(push)) {
+        if (sotw_ != nullptr) sotw_->Write(r);
+      }
+    }
+  }
+  // Whether anything was said, and how long ago the last of it was.
+  bool Quiet(milliseconds since) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return !script_.log().empty() && Clock::now() - changed_ >= since;
+  }
+  std::vector<std::string> Log() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return script_.log();
+  }
+
+ private:
+  template <typename Stream, typename Request, typename Handle>
+  grpc::Status Serve(Stream* stream, Stream** slot, Handle handle) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      script_.StreamOpened();
+      *slot = stream;
+    }
+    Request request;
+    while (stream->Read(&request)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      changed_ = Clock::now();
+      for (const auto& r : handle(request)) stream->Write(r);
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    *slot = nullptr;
+    return grpc::Status::OK;
+  }
+  grpc::Status StreamAggregatedResources(grpc::ServerContext*, Sotw* stream) override {
+    return Serve<Sotw, AdsScript::Request>(stream, &sotw_, [&](const auto& r) { return script_.OnRequest(r); });
+  }
+  grpc::Status DeltaAggregatedResources(grpc::ServerContext*, Delta* stream) override {
+    return Serve<Delta, AdsScript::DeltaRequest>(stream, &delta_,
+                                                 [&](const auto& r) { return script_.OnDeltaRequest(r); });
+  }
+
+  std::mutex mutex_;
+  AdsScript script_;
+  Sotw* sotw_ = nullptr;
+  Delta* delta_ = nullptr;
+  Clock::time_point changed_ = Clock::now();
+};
+
+// An access log in every HTTP connection manager of a listener; anything else is left as it is, broken or not.
+std::string WithAccessLog(const std::string& bytes, const std::string& path) {
+  envoy::config::listener::v3::Listener listener;
+  if (!listener.ParseFromString(bytes)) return bytes;
+  envoy::extensions::access_loggers::file::v3::FileAccessLog log;
+  log.set_path(path);
+  log.mutable_log_format()->mutable_text_format_source()->set_inline_string(fmt::format(
+      "%REQ({})%\t%RESPONSE_CODE%\t%RESPONSE_FLAGS%\t%RESPONSE_CODE_DETAILS%\t%ROUTE_NAME%\t%UPSTREAM_CLUSTER_RAW%\t"
+      "%UPSTREAM_HOST%\t%UPSTREAM_REQUEST_ATTEMPT_COUNT%\t%UPSTREAM_TRANSPORT_FAILURE_REASON%\t%FILTER_CHAIN_NAME%\n",
+      kIdHeader));
+  bool changed = false;
+  for (auto& chain : *listener.mutable_filter_chains()) {
+    for (auto& filter : *chain.mutable_filters()) {
+      envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager manager;
+      if (!filter.typed_config().Is<decltype(manager)>() || !filter.typed_config().UnpackTo(&manager)) continue;
+      auto* access_log = manager.add_access_log();
+      access_log->set_name("diff");
+      access_log->mutable_typed_config()->PackFrom(log);
+      filter.mutable_typed_config()->PackFrom(manager);
+      changed = true;
+    }
+  }
+  return changed ? listener.SerializeAsString() : bytes;
+}
+
+World WithAccessLogs(World world, const std::string& path) {
+  const auto listeners = world.find(XdsType::kLds);
+  if (listeners != world.end()) {
+    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(bytes, path);
+  }
+  return world;
+}
+
+class Process {
+ public:
+  ~Process() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  bool Start(const std::vector<std::string>& arguments, const std::string& log) {
+    std::vector<char*> argv;
+    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
+    argv.push_back(nullptr);
+    const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    const pid_t parent = getpid();
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // not left behind, whatever becomes of this process
+      if (getppid() != parent) _exit(1);
+      dup2(fd, 1);
+      dup2(fd, 2);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(fd);
+    return pid_ > 0;
+  }
+  bool running() { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+Json ConfigSource() {
+  return {{"ads", Json::object()}, {"resource_api_version", "V3"}, {"initial_fetch_timeout", "0s"}};
+}
+
+Json Bootstrap(const Case& c, const std::string& admin, const std::string& ads) {
+  const auto address = [](const std::string& text) {
+    const size_t colon = text.rfind(':');
+    return Json{
+        {"socket_address", {{"address", text.substr(0, colon)}, {"port_value", std::stoi(text.substr(colon + 1))}}}};
+  };
+  return {{"node", {{"id", "diff"}, {"cluster", "diff"}}},
+          {"admin", {{"address", address(admin)}}},
+          {"dynamic_resources",
+           {{"ads_config",
+             {{"api_type", c.delta ? "DELTA_GRPC" : "GRPC"},
+              {"transport_api_version", "V3"},
+              {"set_node_on_first_message_only", true},
+              {"grpc_services", {{{"envoy_grpc", {{"cluster_name", "xds"}}}}}}}},
+            {"cds_config", ConfigSource()},
+            {"lds_config", ConfigSource()}}},
+          {"static_resources",
+           {{"clusters",
+             {{{"name", "xds"},
+               {"type", "STATIC"},
+               {"connect_timeout", "5s"},
+               {"typed_extension_protocol_options",
+                {{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+                  {{"@type", "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"},
+                   {"explicit_http_config", {{"http2_protocol_options", Json::object()}}}}}}},
+               {"load_assignment",
+                {{"cluster_name", "xds"},
+                 {"endpoints", {{{"lb_endpoints", {{{"endpoint", {{"address", address(ads)}}}}}}}}}}}}}}}}};
+}
+
+class Run {
+ public:
+  Run(const Case& c, std::string envoy, const std::string& network, std::string directory)
+      : case_(c),
+        envoy_(std::move(envoy)),
+        directory_(std::move(directory)),
+        admin_(network + "250:9901"),
+        ads_address_(network + "251:15010"),
+        access_log_(directory_ + "/access.log"),
+        ads_(WithAccessLogs(c.resources, access_log_)) {}
+
+  ~Run() {
+    if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  absl::Status Execute() {
+    std::error_code error;
+    std::filesystem::create_directories(directory_, error);
+    std::filesystem::remove(access_log_, error);
+    std::ofstream(directory_ + "/bootstrap.json") << Bootstrap(case_, admin_, ads_address_).dump(2);
+    for (const auto& [name, address] : case_.backends) {
+      backends_[name] = std::make_unique<HttpServer>(name, address);
+      if (!backends_[name]->Start()) return absl::UnavailableError(fmt::format("cannot listen on {}", address));
+    }
+    grpc::ServerBuilder builder;
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder.AddListeningPort(ads_address_, grpc::InsecureServerCredentials());
+    builder.RegisterService(&ads_);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr) return absl::UnavailableError(fmt::format("cannot serve ADS on {}", ads_address_));
+    if (!process_.Start({envoy_, "-c", directory_ + "/bootstrap.json", "--concurrency", "1", "--disable-hot-restart",
+                         "--file-flush-interval-msec", "20", "-l", "warning"},
+                        directory_ + "/envoy.log")) {
+      return absl::InternalError("cannot start Envoy");
+    }
+    if (absl::Status s = Settle(milliseconds(250)); !s.ok()) return s;
+    for (const Step& step : case_.steps) {
+      switch (step.kind) {
+        case Step::Kind::kRequests:
+          SendAll(step.requests);
+          break;
+        case Step::Kind::kPush: {
+          Push push = step.push;
+          push.upserts = WithAccessLogs(std::move(push.upserts), access_log_);
+          ads_.Push(push, case_.delta);
+          if (absl::Status s = Settle(milliseconds(200)); !s.ok()) return s;
+          break;
+        }
+        case Step::Kind::kBackend: {
+          HttpServer& b = *backends_.at(step.backend.name);
+          b.code = step.backend.code;
+          b.delay_ms = step.backend.delay_ms;
+          if (!step.backend.up) {
+            b.Stop();
+          } else if (!b.Start()) {
+            return absl::UnavailableError("cannot listen again");
+          }
+          std::this_thread::sleep_for(milliseconds(20));
+          break;
+        }
+        case Step::Kind::kWait:
+          std::this_thread::sleep_for(milliseconds(step.wait_ms));
+          break;
+      }
+    }
+    out_.ads = ads_.Log();
+    if (absl::Status s = ReadAdmin(); !s.ok()) return s;
+    return ReadAccessLog();
+  }
+
+  Outcome outcome() && { return std::move(out_); }
+
+ private:
+  // Waits until the Envoy has said nothing for `quiet`.
+  absl::Status Settle(milliseconds quiet) {
+    const Clock::time_point limit = Clock::now() + std::chrono::seconds(20);
+    while (Clock::now() < limit) {
+      if (ads_.Quiet(quiet)) return absl::OkStatus();
+      if (!process_.running()) {
+        return absl::InternalError(fmt::format("Envoy ended; see {}/envoy.log", directory_));
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return absl::DeadlineExceededError(fmt::format("Envoy does not settle; see {}/envoy.log", directory_));
+  }
+
+  void SendAll(const Requests& requests) {
+    std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
+    std::mutex mutex;
+    std::atomic<int> left{requests.count};
+    const auto one = [&] {
+      HttpClient client(requests.to);
+      while (left.fetch_sub(1) > 0) {
+        auto headers = requests.headers;
+        const int id = ++last_id_;
+        headers.emplace_back(kIdHeader, std::to_string(id));
+        const HttpAnswer a = client.Ask(requests.method, requests.host, requests.path, headers, requests.keep_alive);
+        const std::lock_guard<std::mutex> lock(mutex);
+        where_[id] = {out_.requests.size() - 1, outcomes.size()};
+        outcomes.emplace_back().code = a.code;
+        outcomes.back().body = a.body;
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int i = 0; i < requests.parallel; ++i) threads.emplace_back(one);
+    for (std::thread& t : threads) t.join();
+  }
+
+  absl::StatusOr<Json> Admin(const std::string& path) {
+    HttpClient client(admin_);
+    const HttpAnswer a = client.Ask("GET", "admin", path, {}, /*keep_alive=*/false);
+    if (a.code != 200) return absl::UnavailableError(fmt::format("admin {}: {}", path, a.code));
+    Json json = Json::parse(a.body, nullptr, /*allow_exceptions=*/false);
+    if (json.is_discarded()) return absl::InternalError(fmt::format("admin {}: no JSON", path));
+    return json;
+  }
+
+  absl::Status ReadAdmin() {
+    const absl::StatusOr<Json> clusters = Admin("/clusters?format=json");
+    if (!clusters.ok()) return clusters.status();
+    for (const Json& c : clusters->value("cluster_statuses", Json::array())) {
+      const std::string name = c.at("name");
+      if (name == "xds") continue;
+      out_.clusters.push_back(name);
+      for (const Json& h : c.value("host_statuses", Json::array())) {
+        const Json& address = h.at("address").at("socket_address");
+        const bool ejected = h.value("health_status", Json::object()).value("failed_outlier_check", false);
+        out_.endpoints.push_back(fmt::format("{}/{}:{}/p{}/w{}{}", name, address.at("address").get<std::string>(),
+                                             address.at("port_value").get<int>(), h.value("priority", 0),
+                                             h.value("weight", 1), ejected ? "/ejected" : ""));
+      }
+    }
+    std::sort(out_.clusters.begin(), out_.clusters.end());
+    std::sort(out_.endpoints.begin(), out_.endpoints.end());
+    const absl::StatusOr<Json> listeners = Admin("/listeners?format=json");
+    if (!listeners.ok()) return listeners.status();
+    for (const Json& l : listeners->value("listener_statuses", Json::array())) out_.listeners.push_back(l.at("name"));
+    std::sort(out_.listeners.begin(), out_.listeners.end());
+    // 404 if there is none.
+    const absl::StatusOr<Json> routes = Admin("/config_dump?resource=dynamic_route_configs");
+    for (const Json& r : routes.ok() ? routes->value("configs", Json::array()) : Json::array()) {
+      out_.routes.push_back(r.value("route_config", Json::object()).value("name", ""));
+    }
+    std::sort(out_.routes.begin(), out_.routes.end());
+    if (case_.stats.empty()) return absl::OkStatus();
+    const absl::StatusOr<Json> stats = Admin("/stats?format=json");
+    if (!stats.ok()) return stats.status();
+    std::map<std::string, uint64_t> values;
+    for (const Json& s : stats->at("stats")) {
+      if (s.contains("name") && s.contains("value") && s["value"].is_number()) values[s["name"]] = s["value"];
+    }
+    for (const std::string& name : case_.stats) out_.stats[name] = values.contains(name) ? values[name] : 0;
+    return absl::OkStatus();
+  }
+
+  absl::Status ReadAccessLog() {
+    size_t expected = 0;
+    for (const auto& step : out_.requests) expected += step.size();
+    // The log is written with some delay; requests that no connection manager saw are not in it.
+    size_t seen = 0;
+    for (int tries = 0; tries < 30 && seen < expected; ++tries) {
+      std::this_thread::sleep_for(milliseconds(20));
+      std::ifstream in(access_log_);
+      std::string line;
+      size_t lines = 0;
+      while (std::getline(in, line)) lines += !line.empty();
+      if (lines == seen && tries > 5) break;
+      seen = lines;
+    }
+    std::ifstream in(access_log_);
+    std::string line;
+    while (std::getline(in, line)) {
+      const std::vector<std::string> f = absl::StrSplit(line, '\t');
+      if (f.size() < 10) continue;
+      const auto at = where_.find(std::atoi(f[0].c_str()));
+      if (at == where_.end()) continue;
+      const auto text = [&](size_t i) { return f[i] == "-" ? std::string() : f[i]; };
+      RequestOutcome& o = out_.requests[at->second.first][at->second.second];
+      o.logged = true;
+      o.flags = f[2];
+      o.details = text(3);
+      o.route = text(4);
+      o.cluster = text(5);
+      o.upstream = text(6);
+      o.attempts = std::atoi(f[7].c_str());
+      o.failure = text(8);
+      o.filter_chain = text(9);
+    }
+    return absl::OkStatus();
+  }
+
+  const Case& case_;
+  const std::string envoy_, directory_, admin_, ads_address_, access_log_;
+  AdsServer ads_;
+  std::unique_ptr<grpc::Server> server_;
+  std::map<std::string, std::unique_ptr<HttpServer>> backends_;
+  Process process_;
+  std::atomic<int> last_id_{0};
+  std::map<int, std::pair<size_t, size_t>> where_;
+  Outcome out_;
+};
+
+}  // namespace
+
+absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& network,
+                                const std::string& directory) {
+  Run run(c, envoy, network, directory);
+  if (absl::Status status = run.Execute(); !status.ok()) return status;
+  return std::move(run).outcome();
+}
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,299 @@
+#include "envoydiff/sim_driver.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+
+#include "envoy/config/core/v3/base.pb.h"
+#include "envoydiff/ads_script.h"
+#include "fakes/envoy/app.h"
+#include "fakes/envoy/envoy.h"
+#include "fmt/format.h"
+#include "sim/kernel.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+using namespace envoysim;  // NOLINT: this file is about nothing else
+
+class Loopback final : public Path {
+ public:
+  bool local() const override { return true; }
+  std::optional<Duration> Transit(Time) override { return Duration::zero(); }
+};
+
+// One machine: backends listen on their addresses, the Envoy on its listeners'.
+class OneMachine final : public Network {
+ public:
+  Route Resolve(const Origin& origin, const SocketAddress& destination, uint64_t) override {
+    Route route;
+    route.path = &path_;
+    route.info.workload = route.info.acceptor = origin.workload;
+    route.info.source = {IpAddress::V4(127, 0, 0, 1), 40000};
+    route.info.destination = destination;
+    const auto app = apps.find(destination);
+    route.acceptor = app != apps.end() ? app->second : envoy;
+    route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
+    return route;
+  }
+  std::map<SocketAddress, Acceptor*> apps;
+  Acceptor* envoy = nullptr;
+
+ private:
+  Loopback path_;
+};
+
+class NoSecrets final : public SecretProvider {
+ public:
+  void Subscribe(std::string_view, OnSecret) override {}
+};
+
+class Localhost final : public DnsResolver {
+ public:
+  void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) override {
+    if (name == "localhost") {
+      done(DnsAnswer{{IpAddress::V4(127, 0, 0, 1)}, 60s});
+    } else {
+      done(absl::NotFoundError("NXDOMAIN"));
+    }
+  }
+};
+
+class Backend final : public Application {
+ public:
+  explicit Backend(NameId name) : name_(name) {}
+  AppReply Serve(const InboundCall&) override {
+    return {static_cast<uint16_t>(state.code), std::chrono::milliseconds(state.delay_ms), name_};
+  }
+  BackendState state;
+
+ private:
+  NameId name_;
+};
+
+class Ads final : public AdsTransport {
+ public:
+  Ads(Host& host, AdsScript& script) : host_(host), script_(script) {}
+  std::unique_ptr<AdsStream> Open(Protocol, AdsStreamObserver* observer) override {
+    observer_ = observer;
+    script_.StreamOpened();
+    return std::make_unique<Stream>(*this);
+  }
+  void Deliver(std::vector<AdsScript::Response> responses) {
+    for (auto& r : responses) {
+      host_.Post([this, shared = std::make_shared<const AdsScript::Response>(std::move(r))] {
+        if (observer_ != nullptr) observer_->OnResponse(shared);
+      });
+    }
+  }
+  void Deliver(std::vector<AdsScript::DeltaResponse> responses) {
+    for (auto& r : responses) {
+      host_.Post([this, shared = std::make_shared<const AdsScript::DeltaResponse>(std::move(r))] {
+        if (observer_ != nullptr) observer_->OnDeltaResponse(shared);
+      });
+    }
+  }
+
+ private:
+  class Stream final : public AdsStream {
+   public:
+    explicit Stream(Ads& ads) : ads_(ads) {}
+    ~Stream() override { ads_.observer_ = nullptr; }
+    void Send(DiscoveryRequest request) override { ads_.Deliver(ads_.script_.OnRequest(request)); }
+    void SendDelta(DeltaDiscoveryRequest request) override { ads_.Deliver(ads_.script_.OnDeltaRequest(request)); }
+
+   private:
+    Ads& ads_;
+  };
+  Host& host_;
+  AdsScript& script_;
+  AdsStreamObserver* observer_ = nullptr;
+};
+
+class Pod final : public EnvoyContext {
+ public:
+  Pod(Host& host, Ads& ads) : host_(host), ads_(ads) {}
+  Host& host() override { return host_; }
+  AdsTransport& ads() override { return ads_; }
+  SecretProvider& secrets() override { return secrets_; }
+  DnsResolver& dns() override { return dns_; }
+  void FillNode(envoy::config::core::v3::Node* node) override {
+    node->set_id("diff");
+    node->set_cluster("diff");
+  }
+
+ private:
+  Host& host_;
+  Ads& ads_;
+  NoSecrets secrets_;
+  Localhost dns_;
+};
+
+class Run {
+ public:
+  Run(const Case& c, uint64_t seed)
+      : case_(c),
+        kernel_(seed),
+        host_(kernel_.NewHost("diff", 0, nullptr)),
+        script_(c.resources),
+        ads_(host_, script_),
+        pod_(host_, ads_),
+        plane_(host_, network_, Options(seed)),
+        envoy_(plane_, pod_, EnvoyOptionsOf(c)),
+        client_(plane_.fabric(), host_, WorkloadId{1}, "client") {
+    network_.envoy = &envoy_.direct();
+    for (const auto& [name, address] : c.backends) {
+      apps_[name].app = std::make_unique<Backend>(host_.Intern(name));
+      SetUp(name, true);
+    }
+  }
+
+  Outcome Execute() {
+    envoy_.Start();
+    kernel_.RunUntil(kernel_.Now() + 1s);
+    for (const Step& step : case_.steps) {
+      switch (step.kind) {
+        case Step::Kind::kRequests:
+          SendAll(step.requests);
+          break;
+        case Step::Kind::kPush:
+          case_.delta ? ads_.Deliver(script_.ChangeDelta(step.push)) : ads_.Deliver(script_.Change(step.push));
+          kernel_.RunUntil(kernel_.Now() + 300ms);
+          break;
+        case Step::Kind::kBackend:
+          apps_.at(step.backend.name).app->state = step.backend;
+          SetUp(step.backend.name, step.backend.up);
+          kernel_.RunUntil(kernel_.Now() + 10ms);
+          break;
+        case Step::Kind::kWait:
+          kernel_.RunUntil(kernel_.Now() + std::chrono::milliseconds(step.wait_ms));
+          break;
+      }
+    }
+    out_.ads = script_.log();
+    out_.clusters = envoy_.ClusterNames();
+    out_.listeners = envoy_.ListenerNames();
+    out_.routes = envoy_.RouteNames();
+    for (const EndpointStatus& e : envoy_.Endpoints()) {
+      out_.endpoints.push_back(fmt::format("{}/{}/p{}/w{}{}", e.cluster, e.address, e.priority, e.weight,
+                                           e.outlier_ejected ? "/ejected" : ""));
+    }
+    std::sort(out_.endpoints.begin(), out_.endpoints.end());
+    for (const std::string& name : case_.stats) out_.stats[name] = envoy_.counter(name);
+    return std::move(out_);
+  }
+
+ private:
+  struct Served {
+    std::unique_ptr<Backend> app;
+    std::unique_ptr<AppServer> server;
+  };
+
+  static DataPlane::Options Options(uint64_t seed) {
+    DataPlane::Options o;
+    const LatencyRange none;
+    o.latencies = StageLatencies{none, none, none, none, none, {}, none, {}, {}, {}, {}};
+    o.extensions = ExtensionSet::kStock;
+    o.seed = seed;
+    o.trace_requests = o.trace_connections = false;
+    return o;
+  }
+  static EnvoyOptions EnvoyOptionsOf(const Case& c) {
+    EnvoyOptions o;
+    o.name = "diff";
+    o.workload = WorkloadId{1};
+    o.ip = IpAddress::V4(127, 0, 0, 1);
+    o.protocol = c.delta ? AdsTransport::Protocol::kDelta : AdsTransport::Protocol::kSotw;
+    return o;
+  }
+
+  void SetUp(const std::string& name, bool up) {
+    Served& served = apps_.at(name);
+    const SocketAddress address = *SocketAddress::Parse(case_.backends.at(name));
+    if (up == (served.server != nullptr)) return;
+    if (up) {
+      served.server = std::make_unique<AppServer>(plane_.fabric(), host_, *served.app);
+      network_.apps[address] = served.server.get();
+    } else {
+      network_.apps[address] = &closed_;
+      served.server.reset();
+    }
+  }
+
+  RequestOutcome Convert(const RequestRecord& r) {
+    RequestOutcome o;
+    o.code = r.code;
+    o.body = r.server != kNoName ? std::string(kernel_.names().Text(r.server)) : std::string(r.body);
+    o.logged = !r.listener.empty();
+    if (!o.logged) return o;
+    o.flags = ResponseFlagsToString(r.flags);
+    o.details = r.details;
+    o.route = r.route;
+    o.cluster = r.cluster;
+    o.upstream = r.upstream.empty() ? "" : r.upstream.ToString();
+    o.failure = r.transport_failure;
+    o.filter_chain = r.filter_chain;
+    o.attempts = static_cast<int>(r.attempts);
+    return o;
+  }
+
+  void SendAll(const Requests& requests) {
+    RequestSpec spec;
+    spec.method = requests.method;
+    spec.authority = requests.host;
+    spec.path = requests.path;
+    spec.headers = requests.headers;
+    const SocketAddress to = *SocketAddress::Parse(requests.to);
+    std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
+    AppClient::Options options;
+    options.keep_alive = requests.keep_alive;
+    int left = requests.count, running = 0;
+    std::function<void()> next = [&] {
+      if (left == 0) return;
+      --left;
+      ++running;
+      client_.Send(to, spec, options, [&](const RequestRecord& r) {
+        outcomes.push_back(Convert(r));
+        --running;
+        next();
+      });
+    };
+    for (int i = 0; i < requests.parallel; ++i) next();
+    const Time limit = kernel_.Now() + 120s;
+    while (running > 0 && kernel_.Now() < limit && kernel_.Step()) {
+    }
+    kernel_.RunUntil(kernel_.Now() + 20ms);
+  }
+
+  class Closed final : public Acceptor {
+   public:
+    ConnectionHandler* Accept(ConnectionId, const AcceptInfo&) override { return nullptr; }
+  };
+
+  const Case& case_;
+  sim::Kernel kernel_;
+  Host& host_;
+  OneMachine network_;
+  Closed closed_;
+  AdsScript script_;
+  Ads ads_;
+  Pod pod_;
+  DataPlane plane_;
+  std::map<std::string, Served> apps_;
+  Envoy envoy_;
+  AppClient client_;
+  Outcome out_;
+};
+
+}  // namespace
+
+absl::StatusOr<Outcome> RunSimulated(const Case& c, uint64_t seed) {
+  for (const auto& [name, address] : c.backends) {
+    if (!SocketAddress::Parse(address).ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: backend {} has no address", c.name, name));
+    }
+  }
+  return Run(c, seed).Execute();
+}
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,113 @@
+// Every case file on the simulated and on a real Envoy. Without a real one (tools/envoy installs it) the comparison is
+// left out with one line; that the cases can be read and run on the simulated one is tested all the same.
+#include "envoydiff/envoydiff.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "envoydiff/outcome.h"
+#include "envoydiff/sim_driver.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+const std::string kCases = WAVETANK_SOURCE_DIR "/tests/envoydiff/cases";
+
+class RealEnvoyTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
+  Options options;
+  options.envoy = FindEnvoy("", WAVETANK_BINARY_DIR);
+  if (options.envoy.empty()) options.envoy = FindEnvoy("", WAVETANK_SOURCE_DIR "/build");
+  if (options.envoy.empty()) GTEST_SKIP() << "no real Envoy here; tools/envoy installs one";
+  std::string report;
+  options.print = [&](const std::string& line) {
+    if (!line.starts_with("same")) report += line + "\n";
+  };
+  const auto summary = RunCases(kCases + "/" + GetParam() + ".json", options);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_GT(summary->cases, 10);
+  EXPECT_EQ(summary->differing, 0) << report;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
+                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "refused"),
+                         [](const auto& param) { return std::string(param.param); });
+
+TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
+  const auto cases = LoadCases(kCases, "127.77.0.");
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  EXPECT_GE(cases->size(), 300u);
+  for (const Case& c : *cases) {
+    const auto first = RunSimulated(c, 1), second = RunSimulated(c, 1);
+    ASSERT_TRUE(first.ok() && second.ok()) << c.name;
+    EXPECT_THAT(Compare(c, *first, *second), IsEmpty()) << c.name;
+    EXPECT_EQ(first->ads, second->ads);
+  }
+}
+
+TEST(CasesTest, EveryRefusedResourceIsRefusedAndHarmsNoOther) {
+  const auto cases = LoadCases(kCases + "/refused.json", "127.77.0.");
+  ASSERT_TRUE(cases.ok());
+  for (const Case& c : *cases) {
+    const auto outcome = RunSimulated(c, 1);
+    ASSERT_TRUE(outcome.ok());
+    ASSERT_FALSE(outcome->requests.empty());
+    EXPECT_EQ(outcome->requests[0][0].code, 200) << c.name;
+  }
+}
+
+TEST(CompareTest, TellsWhatDiffers) {
+  Case c;
+  c.stats = {"x"};
+  Outcome one, other;
+  one.stats["x"] = 1;
+  other.stats["x"] = 2;
+  one.ads = {"CDS v='' n='' []"};
+  one.requests = {{RequestOutcome{200, "a"}}};
+  other.requests = {{RequestOutcome{503, "a"}}};
+  other.clusters = {"c"};
+  const auto differences = Compare(c, one, other);
+  EXPECT_THAT(differences, ElementsAre(HasSubstr("ADS message 1"), HasSubstr("200"), HasSubstr("503"),
+                                       HasSubstr("clusters"), HasSubstr("x: simulated 1, real 2")));
+  EXPECT_THAT(Compare(c, one, one), IsEmpty());
+}
+
+TEST(CompareTest, CountsMayDifferAsFarAsChanceGoes) {
+  Case c;
+  Outcome one, other;
+  one.requests.resize(1);
+  other.requests.resize(1);
+  for (int i = 0; i < 400; ++i) {
+    one.requests[0].push_back({200, i < 200 ? "a" : "b"});
+    other.requests[0].push_back({200, i < 220 ? "a" : "b"});
+  }
+  EXPECT_FALSE(Compare(c, one, other).empty());
+  c.statistical = true;
+  EXPECT_TRUE(Compare(c, one, other).empty());
+  for (auto& r : other.requests[0]) r.body = "a";
+  EXPECT_FALSE(Compare(c, one, other).empty());
+}
+
+TEST(CompareTest, DebugTextAndTheWayToAFieldDoNotCount) {
+  Case c;
+  Outcome one, other;
+  one.ads = {"CDS v='' n='n1' [] error 13: Proto constraint validation failed (BValidationError.X: value is required)"};
+  other.ads = {
+      "CDS v='' n='n1' [] error 13: goo.gle/debugstr   \nname: \"bad\"\n: Proto constraint validation failed "
+      "(AValidationError.B: embedded message failed validation | caused by BValidationError.X: value is required)"};
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+  other.ads[0] = "CDS v='' n='n1' [] error 13: something else";
+  EXPECT_FALSE(Compare(c, one, other).empty());
+  c.compare_errors = false;
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+}
+
+TEST(LoadTest, BadCasesAreNamed) { EXPECT_FALSE(LoadCases("/nowhere", "127.77.0.").ok()); }
+
+}  // namespace
+}  // namespace wavetank::envoydiff
