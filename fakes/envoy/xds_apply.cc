@@ -175,8 +175,9 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
       complain(decoded.name, objection);
       failed_names.push_back(decoded.name);
       given.emplace_back(failed_names.back(), nullptr);
-      // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it (measured; SotW only).
-      if (sotw && queued.type == XdsType::kEds) break;
+      // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it. Its order is that of
+      // a hash map (measured: it varies from run to run); here it is that of the response.
+      if (queued.type == XdsType::kEds) break;
       continue;
     }
     given.emplace_back(NameOf(*decoded.value), decoded.value);
