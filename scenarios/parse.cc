@@ -134,6 +134,7 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
   }
   action.kind = entries[0].first;
   const Field& a = entries[0].second;
+  if (KnownFields().count("action." + action.kind) == 0) return action;  // was refused above
   a.ExpectKeys(KeysOf("action." + action.kind));
   action.arguments = a.Json();
   if (action.kind == "apply") {

@@ -442,6 +442,12 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   if (options.delta_xds) commons.ads_protocol = envoysim::AdsTransport::Protocol::kDelta;
   world->kernel_.AddObserver([w = world.get()](const TraceEvent& event) {
     if (event.record.kind < TraceKind::kRequest) w->last_control_ = event.time;
+    if (event.record.kind == TraceKind::kClusterRejected) {
+      w->rejected_[w->kernel_.names().Text(event.record.object)] =
+          fmt::format("cluster {}: {}", w->kernel_.names().Text(event.record.subject), event.record.detail);
+    } else if (event.record.kind == TraceKind::kClusterAdded) {
+      w->rejected_.erase(w->kernel_.names().Text(event.record.object));
+    }
   });
   for (const WorldCluster& cluster : options.clusters) {
     world->sites_.push_back(std::make_unique<Site>(*world, cluster, world->links_->AddSite(cluster.name)));
@@ -737,6 +743,7 @@ std::vector<const IstiodProcess*> World::Istiods() const {
 std::vector<std::string> World::Complaints() const {
   std::vector<std::string> out;
   for (const auto& site : sites_) site->Complain(&out);
+  for (const auto& [secret, why] : rejected_) out.push_back(fmt::format("remote Secret {}: {}", secret, why));
   return out;
 }
 

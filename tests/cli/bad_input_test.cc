@@ -1,0 +1,163 @@
+// The program from outside: bad input gives one clear message, exit code 2, and leaves nothing half-written.
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace wavetank {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Ran {
+  int code = -1;
+  std::string output, error;
+};
+
+class Program : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              (std::string("wavetank-") + testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  static std::string Read(const std::filesystem::path& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  Ran Call(const std::string& arguments) {
+    const std::string errors = (folder_ / "stderr").string();
+    FILE* pipe = popen(fmt::format("{}/wavetank {} 2>{}", WAVETANK_BINARY_DIR, arguments, errors).c_str(), "r");
+    Ran ran;
+    std::array<char, 4096> buffer;
+    while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) ran.output.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+    ran.error = Read(errors);
+    return ran;
+  }
+  // Exit code 2, nothing on standard output, one line on standard error that holds each of `parts`.
+  void ExpectRefused(const Ran& ran, const std::vector<std::string>& parts) {
+    EXPECT_EQ(ran.code, 2) << ran.error;
+    EXPECT_EQ(ran.output, "");
+    for (const std::string& part : parts) EXPECT_THAT(ran.error, HasSubstr(part));
+    EXPECT_EQ(std::count(ran.error.begin(), ran.error.end(), '\n'), 1) << ran.error;
+  }
+
+  std::filesystem::path folder_;
+};
+
+constexpr char kCluster[] = "name: t\nclusters:\n  - {name: c1}\n";
+
+TEST_F(Program, NamesAMissingFile) { ExpectRefused(Call("run no-such-folder"), {"no-such-folder"}); }
+
+TEST_F(Program, NamesThePlaceOfBrokenYaml) {
+  const std::string file = Write("s.yaml", "name: t\nclusters: [\n  - {\n");
+  ExpectRefused(Call("run " + file), {file + ":"});
+}
+
+TEST_F(Program, NamesAnUnknownFieldWithLineAndTheNearestKnownOne) {
+  const std::string file = Write("s.yaml", std::string(kCluster) + "stepz: []\n");
+  ExpectRefused(Call("run " + file), {file + ":4:", "stepz", "steps"});
+}
+
+TEST_F(Program, NamesAnExpectationThatCannotBeRead) {
+  const std::string file =
+      Write("s.yaml", std::string(kCluster) + "steps:\n  - name: s\n    expect:\n      - requests: {failed: few}\n");
+  ExpectRefused(Call("run " + file), {file + ":7:", "few"});
+}
+
+TEST_F(Program, NamesAnUnknownActionInItsPlace) {
+  const std::string file =
+      Write("s.yaml", std::string(kCluster) + "steps:\n  - name: s\n    do:\n      - explode: {}\n");
+  ExpectRefused(Call("run " + file), {file + ":7:", "explode"});
+}
+
+TEST_F(Program, NamesAManifestOfNoKind) {
+  const std::string manifest = Write("m.yaml", "apiVersion: v1\nmetadata: {name: x}\n");
+  ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest, "kind"});
+}
+
+TEST_F(Program, NamesAManifestWithBrokenYaml) {
+  const std::string manifest = Write("m.yaml", "apiVersion: v1\nkind: [\n");
+  ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest + ":"});
+}
+
+TEST_F(Program, TellsARemoteSecretThatHoldsNoKubeconfig) {
+  const std::string secret =
+      Write("s.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: istio-remote-secret-c2, namespace: istio-system, "
+            "labels: {istio/multiCluster: \"true\"}}\nstringData: {c2: hello}\n");
+  // The API server takes such a Secret; istiod does not, and goes on without it.
+  const Ran ran = Call("apply --requests 0 --cluster c1=" + secret);
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("c2"), HasSubstr("kubeconfig")));
+}
+
+TEST_F(Program, TellsACaSecretThatHoldsNoCertificate) {
+  const std::string secret =
+      Write("s.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: cacerts, namespace: istio-system}\nstringData: "
+            "{ca-cert.pem: a, ca-key.pem: b, root-cert.pem: c, cert-chain.pem: d}\n");
+  const Ran ran = Call("apply --requests 0 --cluster c1=" + secret);
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("istiod"), HasSubstr("ca-cert.pem")));
+}
+
+TEST_F(Program, RefusesALogThatIsNone) {
+  const std::string file = Write("x.wtlog", "this is no log");
+  ExpectRefused(Call("replay " + file), {file});
+}
+
+TEST_F(Program, FindsAFlippedBitInALog) {
+  const std::string log = (folder_ / "run.wtlog").string();
+  ASSERT_EQ(
+      Call(fmt::format("run {}/scenarios/multi-primary-one-network --until 1s --log {}", WAVETANK_SOURCE_DIR, log))
+          .code,
+      0);
+  std::string bytes = Read(log);
+  // In the body of a record: somewhere past the middle.
+  bytes[bytes.size() * 3 / 4] = static_cast<char>(bytes[bytes.size() * 3 / 4] ^ 1);
+  std::ofstream(log, std::ios::binary) << bytes;
+  ExpectRefused(Call("replay " + log), {log});
+  EXPECT_EQ(Read(log), bytes) << "reading changed the file";
+}
+
+TEST_F(Program, WritesNoReportWhenTheInputIsBad) {
+  const std::string file = Write("s.yaml", std::string(kCluster) + "stepz: []\n");
+  EXPECT_EQ(Call("run " + file + " --report " + (folder_ / "report").string()).code, 2);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "report"));
+}
+
+TEST_F(Program, RefusesAnUnknownVerbAndOption) {
+  EXPECT_EQ(Call("fly").code, 2);
+  EXPECT_EQ(Call("run --fly x").code, 2);
+  EXPECT_EQ(Call("").code, 2);
+}
+
+TEST_F(Program, HasHelpEverywhere) {
+  for (const char* verb : {"", "run", "replay", "apply", "xds", "timing", "version"}) {
+    const Ran ran = Call(fmt::format("{} --help", verb));
+    EXPECT_EQ(ran.code, 0) << verb;
+    EXPECT_NE(ran.output, "") << verb;
+  }
+  EXPECT_EQ(Call("help").code, 0);
+  EXPECT_THAT(Call("version").output, HasSubstr("1.18.2"));
+}
+
+}  // namespace
+}  // namespace wavetank
