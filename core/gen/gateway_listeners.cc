@@ -181,7 +181,7 @@ class GatewayListeners {
     for (const ServiceRef& service : proxy_.sidecar_scope->services()) {
       if (service->mesh_external) continue;
       const bool served = std::any_of(server.sni_hosts.begin(), server.sni_hosts.end(),
-                                      [&](const std::string& host) { return IsSubsetOf(service->hostname, host); });
+                                      [&](const std::string& host) { return HostSubsetOf(service->hostname, host); });
       if (!served) continue;
       const ConsolidatedDestRuleRef rule =
           proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service->hostname);
@@ -224,7 +224,7 @@ bool ServesHostsOf(const config::Server& server, const config::TypedConfig<confi
       host = host.substr(slash + 1);
     }
     for (const std::string& wanted : rule.spec.hosts) {
-      if (HostsMatch(host, wanted)) return true;
+      if (HostMatches(host, wanted)) return true;
     }
   }
   return false;

@@ -118,7 +118,7 @@ class GatewayRoutes {
     sorted.reserve(hosts_.size());
     for (auto& [hostname, host] : hosts_) sorted.emplace_back(&hostname, &host);
     std::sort(sorted.begin(), sorted.end(),
-              [](const auto& a, const auto& b) { return MoreSpecificHost(*a.first, *b.first); });
+              [](const auto& a, const auto& b) { return HostMoreSpecific(*a.first, *b.first); });
     std::vector<VirtualHost> out;
     out.reserve(sorted.size());
     absl::flat_hash_map<absl::Span<const EncodedRouteRef>, size_t, SameRoutes, SameRoutes> known;

@@ -8,6 +8,7 @@
 #include "core/gen/downstream_tls.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
+#include "core/gen/stat_prefix.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
@@ -23,7 +24,7 @@ constexpr std::string_view kVirtualInbound = "virtualInbound";
 // What one inbound port, or the rest of them, is generated from (istiod: inboundChainConfig).
 struct InboundChain {
   std::string cluster, bind, hostname;  // hostname: of the first service of the port
-  std::string short_host;               // "name.namespace" of a Kubernetes service, else hostname
+  ServiceAttributes attributes;         // of that service
   std::string port_name;
   int service_port = 0;
   uint32_t target_port = 0;
@@ -92,9 +93,7 @@ class InboundListeners {
     chain.cluster = BuildInboundSubsetKey(static_cast<int>(chain.target_port));
     chain.bind = scope_.wildcard;
     chain.hostname = service.hostname;
-    chain.short_host = service.attributes.registry == Provider::kKubernetes
-                           ? absl::StrCat(service.attributes.name, ".", service.attributes.ns)
-                           : service.hostname;
+    chain.attributes = service.attributes;
     chain.port_name = instance.service_port.name;
     chain.service_port = instance.service_port.port;
     chain.protocol = instance.service_port.protocol;
@@ -114,7 +113,7 @@ class InboundListeners {
     if (chain.bind.empty()) chain.bind = GlobalUnicastIp(proxy_);
     if (chain.bind.empty()) chain.bind = scope_.wildcard;
     chain.hostname = absl::StrCat(proxy_.sidecar_scope->name, ".", proxy_.sidecar_scope->ns);
-    chain.short_host = chain.hostname;
+    chain.attributes.registry = Provider::kExternal;
     chain.port_name = listener.port.name;
     chain.service_port = static_cast<int>(listener.port.number);
     chain.protocol = ParseProtocol(listener.port.protocol);
@@ -133,7 +132,7 @@ class InboundListeners {
       if (v4 ? !SupportsIpv4(proxy_) : !SupportsIpv6(proxy_)) continue;
       InboundChain chain;
       chain.cluster = v4 ? "InboundPassthroughClusterIpv4" : "InboundPassthroughClusterIpv6";
-      chain.short_host.clear();
+      chain.attributes.registry = Provider::kExternal;
       chain.port_name = kVirtualInbound;
       chain.passthrough = true;
       Append(ChainsOf(chain), out);
@@ -209,9 +208,10 @@ class InboundListeners {
 
   std::string TcpFilters(const InboundChain& config) const {
     const std::string& pattern = mesh_.inbound_cluster_stat_name;
-    const std::string stat_prefix = pattern.empty() ? config.cluster
-                                                    : StatPrefix(pattern, config.short_host, config.hostname, "",
-                                                                 config.service_port, config.port_name);
+    const std::string stat_prefix =
+        pattern.empty()
+            ? config.cluster
+            : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
     std::string out;
     for (const std::string& filter : NetworkFilters::ForProtocol(
              config.protocol, scope_.network_filters.TcpProxy(stat_prefix, config.cluster), stat_prefix)) {

@@ -1,11 +1,11 @@
 #include "core/gen/network_filters.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "core/gen/access_log.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/proxy_view.h"
+#include "core/gen/stat_prefix.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
@@ -62,12 +62,6 @@ std::string JoinHostPort(std::string_view host, uint32_t port) {
   return absl::StrCat(v6 ? "[" : "", std::string(host), v6 ? "]" : "", ":", port);
 }
 
-std::string ShortHost(const Service& service) {
-  return service.attributes.registry == Provider::kKubernetes
-             ? absl::StrCat(service.attributes.name, ".", service.attributes.ns)
-             : service.hostname;
-}
-
 }  // namespace
 
 struct NetworkFilters::Target {
@@ -92,20 +86,6 @@ std::string OutboundCatchAllCluster(const Proxy& proxy) {
   if (!IsAllowAnyOutbound(proxy)) return std::string(kBlackHoleCluster);
   const auto& egress_proxy = proxy.sidecar_scope->outbound_traffic_policy.egress_proxy;
   return egress_proxy ? DestinationCluster(*egress_proxy, nullptr, 0) : std::string(kPassthroughCluster);
-}
-
-std::string StatPrefix(std::string_view pattern, std::string_view short_host, std::string_view fqdn,
-                       std::string_view subset, int port, std::string_view port_name) {
-  std::string out(pattern);
-  const auto fill = [&](const char* name, std::string_view value) {
-    out = absl::StrReplaceAll(out, {{name, std::string(value)}});
-  };
-  fill("%SERVICE%", short_host);
-  fill("%SERVICE_FQDN%", fqdn);
-  fill("%SUBSET_NAME%", subset);
-  fill("%SERVICE_PORT%", std::to_string(port));
-  fill("%SERVICE_PORT_NAME%", port_name);
-  return out;
 }
 
 NetworkFilters::NetworkFilters(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {
@@ -196,9 +176,10 @@ FilterStack NetworkFilters::ToService(const Service& service, std::string_view s
       sni_dnat ? BuildDnsSrvSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, cluster_port.port)
                : BuildSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, cluster_port.port);
   const std::string& pattern = push_.mesh().outbound_cluster_stat_name;
-  const std::string stat_prefix = pattern.empty() ? cluster
-                                                  : StatPrefix(pattern, ShortHost(service), service.hostname, subset,
-                                                               cluster_port.port, sni_dnat ? cluster_port.name : "");
+  const std::string stat_prefix =
+      pattern.empty() ? cluster
+                      : BuildStatPrefix(pattern, service.hostname, subset,
+                                        {sni_dnat ? cluster_port.name : "", cluster_port.port}, service.attributes);
   const ConsolidatedDestRuleRef rule =
       proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
   return SingleDestination(stat_prefix, cluster, subset, listener_port.protocol,
@@ -218,10 +199,9 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
   if (routes.size() == 1) {
     const std::string cluster = DestinationCluster(first, service.get(), port.port);
     const std::string& pattern = push_.mesh().outbound_cluster_stat_name;
-    const std::string stat_prefix =
-        pattern.empty() || service == nullptr
-            ? cluster
-            : StatPrefix(pattern, ShortHost(*service), first.host, first.subset, port.port, port.name);
+    const std::string stat_prefix = pattern.empty() || service == nullptr
+                                        ? cluster
+                                        : BuildStatPrefix(pattern, first.host, first.subset, port, service->attributes);
     return SingleDestination(stat_prefix, cluster, first.subset, port.protocol, spec, true);
   }
   Target target;

@@ -25,11 +25,6 @@ std::string DestinationCluster(const config::Destination& destination, const Ser
 // Where traffic to unknown destinations goes: on, to the scope's egress proxy, or nowhere.
 std::string OutboundCatchAllCluster(const Proxy& proxy);
 
-// A pattern such as "%SERVICE%_%SERVICE_PORT%" filled in (istiod: telemetry.BuildStatPrefix). `short_host`: what
-// %SERVICE% stands for.
-std::string StatPrefix(std::string_view pattern, std::string_view short_host, std::string_view fqdn,
-                       std::string_view subset, int port, std::string_view port_name);
-
 class NetworkFilters {
  public:
   // Both must outlive the object.

@@ -36,7 +36,7 @@ class Chains {
     for (const config::VirtualServiceRef& rule : rules) {
       const auto& hosts = rule->spec.hosts;
       if (std::any_of(hosts.begin(), hosts.end(),
-                      [&](const std::string& host) { return HostsMatch(host, service.hostname); })) {
+                      [&](const std::string& host) { return HostMatches(host, service.hostname); })) {
         rules_.push_back(rule.get());
       }
     }

@@ -90,9 +90,9 @@ struct SidecarRoutes::Inputs {
     for (const config::VirtualServiceRef& rule : *all_rules) {
       const auto concerns = [&](const std::string& host) {
         if (services.contains(host)) return true;
-        const bool any = IsWildcardHost(host);
+        const bool any = IsWildcard(host);
         return std::any_of(services.begin(), services.end(), [&](const auto& service) {
-          return (any || IsWildcardHost(service.first)) && HostsMatch(host, service.first);
+          return (any || IsWildcard(service.first)) && HostMatches(host, service.first);
         });
       };
       if (listen_port == kDefaultHttpPort || std::any_of(rule->spec.hosts.begin(), rule->spec.hosts.end(), concerns)) {
@@ -195,7 +195,7 @@ class HostBuilder {
   void SplitHosts(const config::VirtualService& rule, std::vector<std::string>& hosts,
                   std::vector<const RoutedService*>& services) const {
     for (const std::string& host : rule.hosts) {
-      if (IsWildcardHost(host)) continue;
+      if (IsWildcard(host)) continue;
       const auto it = inputs_.services.find(host);
       if (it == inputs_.services.end()) {
         hosts.push_back(host);
@@ -204,10 +204,10 @@ class HostBuilder {
       }
     }
     for (const std::string& host : rule.hosts) {
-      if (!IsWildcardHost(host)) continue;
+      if (!IsWildcard(host)) continue;
       bool found = false;
       for (const auto& [name, routed] : inputs_.services) {
-        if (!HostsMatch(name, host)) continue;
+        if (!HostMatches(name, host)) continue;
         services.push_back(&routed);
         found = true;
       }

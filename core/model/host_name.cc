@@ -4,24 +4,24 @@
 
 namespace wavetank::pilot {
 
-bool HostsMatch(std::string_view a, std::string_view b) {
-  if (IsWildcardHost(a) && IsWildcardHost(b)) {
+bool HostMatches(std::string_view a, std::string_view b) {
+  if (IsWildcard(a) && IsWildcard(b)) {
     return a.size() < b.size() ? b.substr(1).ends_with(a.substr(1)) : a.substr(1).ends_with(b.substr(1));
   }
-  if (IsWildcardHost(a)) return b.ends_with(a.substr(1));
-  if (IsWildcardHost(b)) return a.ends_with(b.substr(1));
+  if (IsWildcard(a)) return b.ends_with(a.substr(1));
+  if (IsWildcard(b)) return a.ends_with(b.substr(1));
   return a == b;
 }
 
-bool IsSubsetOf(std::string_view host, std::string_view other) {
-  if (IsWildcardHost(host)) {
-    return IsWildcardHost(other) && host.size() >= other.size() && host.substr(1).ends_with(other.substr(1));
+bool HostSubsetOf(std::string_view host, std::string_view other) {
+  if (IsWildcard(host)) {
+    return IsWildcard(other) && host.size() >= other.size() && host.substr(1).ends_with(other.substr(1));
   }
-  return IsWildcardHost(other) ? host.ends_with(other.substr(1)) : host == other;
+  return IsWildcard(other) ? host.ends_with(other.substr(1)) : host == other;
 }
 
-bool MoreSpecificHost(std::string_view a, std::string_view b) {
-  if (IsWildcardHost(a) != IsWildcardHost(b)) return IsWildcardHost(b);
+bool HostMoreSpecific(std::string_view a, std::string_view b) {
+  if (IsWildcard(a) != IsWildcard(b)) return IsWildcard(b);
   return a.size() == b.size() ? a < b : a.size() > b.size();
 }
 
@@ -32,9 +32,9 @@ std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const
   };
   for (const std::string& x : a) {
     for (const std::string& y : b) {
-      if (IsSubsetOf(x, y)) {
+      if (HostSubsetOf(x, y)) {
         add(x);
-      } else if (IsSubsetOf(y, x)) {
+      } else if (HostSubsetOf(y, x)) {
         add(y);
       }
     }

@@ -7,16 +7,16 @@
 
 namespace wavetank::pilot {
 
-inline bool IsWildcardHost(std::string_view host) { return !host.empty() && host.front() == '*'; }
+inline bool IsWildcard(std::string_view host) { return !host.empty() && host.front() == '*'; }
 
 // Some host falls under both; a wildcard of either side counts.
-bool HostsMatch(std::string_view a, std::string_view b);
+bool HostMatches(std::string_view a, std::string_view b);
 
 // Every host under `host` falls under `other`.
-bool IsSubsetOf(std::string_view host, std::string_view other);
+bool HostSubsetOf(std::string_view host, std::string_view other);
 
 // Sorts longest first, then by letters, wildcards last. A strict weak order.
-bool MoreSpecificHost(std::string_view a, std::string_view b);
+bool HostMoreSpecific(std::string_view a, std::string_view b);
 
 // What falls under both lists, each pair's narrower side; in the order of `a`, then `b`, without repetition.
 std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const std::vector<std::string>& b);

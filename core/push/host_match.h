@@ -1,4 +1,4 @@
-// Host names with and without wildcard (istiod: pkg/config/host; pilot/pkg/model/config.go).
+// Values by host name, and short names in full (istiod: pilot/pkg/model/config.go).
 #pragma once
 
 #include <algorithm>
@@ -10,17 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "core/model/host_name.h"
 
 namespace wavetank::pilot {
 
 inline absl::string_view MapKey(std::string_view s) { return {s.data(), s.size()}; }
-
-inline bool IsWildcard(std::string_view host) { return !host.empty() && host[0] == '*'; }
-
-// Every name that `a` stands for, `b` stands for too.
-bool HostSubsetOf(std::string_view a, std::string_view b);
-// Some name that both stand for.
-bool HostMatches(std::string_view a, std::string_view b);
 
 // Short names get their object's namespace and the domain: "reviews" is "reviews.ns.svc.cluster.local".
 // istiod: ResolveShortnameToFQDN.
