@@ -123,6 +123,7 @@ std::string LoadAssignment::Encode(std::string_view cluster_name) const {
   }
   std::string bytes, scratch;
   bytes.reserve(expected);
+  scratch.reserve(2 * kBesideMetadata);
   wire::Writer out(&bytes);
   out.NonEmpty(cla::kClusterName, cluster_name);
   for (const LocalityLbEndpoints& g : localities) {

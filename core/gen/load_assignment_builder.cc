@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "core/gen/locality.h"
 #include "core/gen/mtls_checker.h"
 #include "core/model/endpoint_index.h"
@@ -139,11 +140,8 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   LoadAssignment Run(const EndpointShards& shards, int64_t* looked_at) {
-    std::vector<const EndpointList*> lists;
-    lists.reserve(shards.shards.size());
-    constexpr size_t kUsual = 8;  // versions of a workload on a few clusters
-    decisions_.reserve(kUsual);
-    out_.shapes.reserve(kUsual);
+    Lists lists;
+    out_.shapes.reserve(kFew);
     for (const auto& [key, list] : shards.shards) {
       const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
       if (same_cluster_only && key.cluster != b_.proxy_.metadata.cluster_id) continue;
@@ -172,6 +170,9 @@ class LoadAssignmentBuilder::Grouping {
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+  static constexpr size_t kFew = 8;  // versions of a workload on a few clusters: the usual service
+  using Lists = absl::InlinedVector<const EndpointList*, kFew>;
+  using Order = absl::InlinedVector<uint32_t, kFew>;
 
   // What endpoints of one profile and port have in common.
   struct Decision {
@@ -200,12 +201,12 @@ class LoadAssignmentBuilder::Grouping {
   // Null if the endpoint is not of this cluster.
   Decision* Decide(const IstioEndpoint& e) {
     const EndpointProfile* profile = e.profile.get();
-    if (profile != last_profile_ || e.endpoint_port != last_port_ || last_ == kNone) {
+    if (profile != last_profile_ || e.endpoint_port != last_port_ || last_ == nullptr) {
       last_profile_ = profile;
       last_port_ = e.endpoint_port;
-      last_ = Find(*profile, e.endpoint_port);
+      last_ = &decisions_[Find(*profile, e.endpoint_port)];
     }
-    Decision& d = decisions_[last_];
+    Decision& d = *last_;
     if (!d.accepted) return nullptr;
     if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return nullptr;
     if (d.group == kNone) Place(*profile, d);
@@ -214,7 +215,6 @@ class LoadAssignmentBuilder::Grouping {
 
   // The index of the decision, which is made if there is none. Few are searched for one by one, which beats hashing.
   uint32_t Find(const EndpointProfile& p, uint32_t port) {
-    constexpr size_t kFew = 8;
     if (decisions_.size() <= kFew) {
       for (size_t i = 0; i < decisions_.size(); ++i) {
         if (decisions_[i].profile == &p && decisions_[i].port == port) return static_cast<uint32_t>(i);
@@ -269,7 +269,7 @@ class LoadAssignmentBuilder::Grouping {
     }
   }
 
-  void CollectDisabled(const std::vector<const EndpointList*>& lists) {
+  void CollectDisabled(const Lists& lists) {
     for (const EndpointList* list : lists) {
       for (const IstioEndpoint& e : *list) {
         if (const Decision* d = Decide(e); d != nullptr && d->mtls_disabled) {
@@ -350,7 +350,7 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   LoadAssignment Finish() {
-    std::vector<uint32_t> order(groups_.size());  // localities by name
+    Order order(groups_.size());  // localities by name
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
               [&](uint32_t a, uint32_t b) { return groups_[a].result.locality < groups_[b].result.locality; });
@@ -380,7 +380,7 @@ class LoadAssignmentBuilder::Grouping {
     return std::move(out_);
   }
 
-  static void MergeIntoFirst(const std::vector<uint32_t>& order, std::vector<GatewayWeights>& weights) {
+  static void MergeIntoFirst(const Order& order, std::vector<GatewayWeights>& weights) {
     GatewayWeights total;
     for (const GatewayWeights& group : weights) {
       for (const auto& [gateway, weight] : group) total[gateway] += weight;
@@ -403,12 +403,13 @@ class LoadAssignmentBuilder::Grouping {
   bool keeps_draining_;
   const Labels* subset_labels_ = nullptr;
 
-  std::vector<Decision> decisions_;
+  absl::InlinedVector<Decision, kFew> decisions_;
   absl::flat_hash_map<std::pair<const EndpointProfile*, uint32_t>, uint32_t> index_;  // of decisions_ that are many
   const EndpointProfile* last_profile_ = nullptr;
-  uint32_t last_port_ = 0, last_ = kNone;
+  uint32_t last_port_ = 0;
+  Decision* last_ = nullptr;  // set anew whenever decisions_ may have grown
 
-  std::vector<Group> groups_;
+  absl::InlinedVector<Group, 4> groups_;
   std::vector<Remote> remotes_;
   std::vector<bool> used_;  // remotes_ with an endpoint behind them
   bool remote_used_ = false;
