@@ -1,7 +1,9 @@
-// push_check [GOLDEN] [--case GLOB] [--delta] [--quiet]: the comparison with recorded pushes as a program of its own.
-// GOLDEN is the folder that holds push/, push-delta/, push-cases/ and cases/; without one, $WAVETANK_GOLDEN.
+// push_check [GOLDEN] [--case GLOB] [--delta] [--quiet] [--record]: the comparison with recorded pushes as a program of
+// its own. GOLDEN is the folder that holds push/, push-delta/, push-cases/ and cases/; without one, $WAVETANK_GOLDEN.
+// --record writes what happens in GOLDEN/push-cases/GLOB (one name) instead.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "core/base/status.h"
@@ -10,7 +12,7 @@
 int main(int argc, char** argv) {
   namespace golden = wavetank::golden;
   std::string folder, glob = "*";
-  bool quiet = false;
+  bool quiet = false, record = false;
   golden::PushOptions options;
   if (const char* env = std::getenv("WAVETANK_GOLDEN")) folder = env;
   for (int i = 1; i < argc; ++i) {
@@ -19,6 +21,8 @@ int main(int argc, char** argv) {
       glob = argv[++i];
     } else if (arg == "--delta") {
       options.delta = true;
+    } else if (arg == "--record") {
+      record = true;
     } else if (arg == "--quiet") {
       quiet = true;
     } else if (!arg.starts_with("--")) {
@@ -27,6 +31,15 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "push_check: unknown option %s\n", arg.c_str());
       return 2;
     }
+  }
+  if (record) {
+    // A case of our own: its folder, beside which push/ and push-delta/ are written.
+    const std::string out = folder + (options.delta ? "/push-delta/" : "/push/") + glob;
+    std::filesystem::remove_all(out);
+    const absl::Status status =
+        golden::WritePushes(golden::RunPushCase(folder + "/push-cases/" + glob, out, options), out);
+    if (!status.ok()) std::fprintf(stderr, "push_check: %s\n", std::string(wavetank::Message(status)).c_str());
+    return status.ok() ? 0 : 2;
   }
   const auto results = golden::RunPushCases(folder, glob, options);
   if (!results.ok()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <set>
@@ -198,8 +199,11 @@ PushCaseResult RunPushCase(const std::string& case_directory, const std::string&
     result.status = loaded.status();
     return result;
   }
-  // Who is compared at all.
+  // Who is compared at all; everybody, where nothing is recorded yet.
   std::set<std::string> mentioned = {"server"};
+  if (!std::filesystem::exists(recorded)) {
+    for (const ProxySpec& proxy : loaded->proxies) mentioned.insert(proxy.name);
+  }
   std::error_code error;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(recorded, error)) {
     if (entry.path().extension() == ".json") mentioned.insert(entry.path().stem().string());
@@ -248,6 +252,26 @@ PushCaseResult RunPushCase(const std::string& case_directory, const std::string&
     }
   }
   return result;
+}
+
+absl::Status WritePushes(const PushCaseResult& result, const std::string& recorded) {
+  if (!result.status.ok()) return result.status;
+  std::error_code error;
+  std::filesystem::remove_all(recorded, error);
+  for (const PushFileResult& file : result.files) {
+    if (file.actual.is_null()) continue;
+    const std::string folder = StepFolder(recorded, file.step);
+    std::filesystem::create_directories(folder, error);
+    // One entry per line, as the recordings have them.
+    std::string text = "{";
+    for (const auto& [key, entries] : file.actual.items()) {
+      text += fmt::format("{}\n \"{}\": [", text.size() > 1 ? "," : "", key);
+      for (size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + entries[i].dump();
+      text += "]";
+    }
+    std::ofstream(fmt::format("{}/{}.json", folder, file.file)) << text << "\n}\n";
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<PushCaseResult>> RunPushCases(const std::string& golden, const std::string& glob,

@@ -39,6 +39,10 @@ PushCaseResult RunPushCase(const std::string& case_directory, const std::string&
 absl::StatusOr<std::vector<PushCaseResult>> RunPushCases(const std::string& golden, const std::string& glob,
                                                          const PushOptions& options);
 
+// Writes what happened into `recorded`, in the form of the recordings: for cases of our own, to be read before they are
+// kept. What stood there goes.
+absl::Status WritePushes(const PushCaseResult& result, const std::string& recorded);
+
 // Each differing file, expected and actual entry by entry.
 std::string PushDifferencesText(const PushCaseResult& result);
 
