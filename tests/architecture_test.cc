@@ -172,7 +172,8 @@ TEST(Architecture, NoClockNoChanceNoSurroundingsWhereTheTraceIsMade) {
   // Where a file must be read, or a word looks like one of these.
   const std::map<std::string, std::set<std::string>> allowed = {
       {"fakes/kube/manifest.cc", {"std::ifstream"}},
-      {"fakes/envoy/string_map.h", {"std::hash<"}},  // of a table that is never iterated
+      {"core/gen/gateway_routes.cc", {"std::hash<"}},  // of a table that is never iterated
+      {"fakes/envoy/string_map.h", {"std::hash<"}},    // of a table that is never iterated
   };
   for (const SourceFile& file : Cpp()) {
     if (!Under(file.path, "core") && !Under(file.path, "fakes") && !Under(file.path, "sim")) continue;

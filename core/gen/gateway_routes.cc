@@ -116,7 +116,7 @@ class GatewayRoutes {
   std::vector<VirtualHost> Collapse() {
     std::vector<std::pair<const std::string*, VirtualHost*>> sorted;
     sorted.reserve(hosts_.size());
-    for (auto& [hostname, host] : hosts_) sorted.emplace_back(&hostname, &host);
+    for (auto& [hostname, host] : hosts_) sorted.emplace_back(&hostname, &host);  // order: sorted below
     std::sort(sorted.begin(), sorted.end(),
               [](const auto& a, const auto& b) { return HostMoreSpecific(*a.first, *b.first); });
     std::vector<VirtualHost> out;
