@@ -34,8 +34,8 @@ function(wavetank_unity target)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endforeach()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # GCC 12 sees ghosts when it inlines much.
-    target_compile_options(${target} PRIVATE -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overflow
-      -Wno-stringop-overread -Wno-array-bounds)
+    # GCC 12 sees ghosts when it inlines much, and takes the files of a batch for headers.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage -Wno-restrict -Wno-maybe-uninitialized
+      -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
 endfunction()

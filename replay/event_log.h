@@ -123,6 +123,7 @@ class LogWriter {
   absl::Status Fail(absl::Status status);
   uint32_t NameNumber(NameId id, const NameTable& names);
   uint32_t CauseNumber(CauseId id, const CauseTable& causes);
+  void PutDetail(std::string_view detail);
 
   const std::string path_;
   const LogWriterOptions options_;
@@ -142,6 +143,7 @@ class LogWriter {
   Time block_start_{}, block_last_{};
   std::vector<uint32_t> name_numbers_, cause_numbers_;  // by NameId, CauseId; 0: not yet
   uint32_t names_ = 0, causes_ = 0;
+  absl::flat_hash_map<std::string, uint32_t> details_;  // those that have a number, as names have
 };
 
 // Reads an event log as a stream and checks the chain as it goes; memory is bounded as in LogWriter.

@@ -294,12 +294,13 @@ absl::Status LogReader::ReadBlock() {
 
 absl::Status LogReader::DecodeEvent() {
   WireReader in(block_, offset_);
-  uint64_t delta = 0, kind = 0, subject = 0, object = 0, cause = 0;
+  uint64_t delta = 0, kind = 0, subject = 0, object = 0, cause = 0, numbered = 0;
   std::string_view detail;
   if (!(in.Varint(&delta) && in.Varint(&kind) && in.Varint(&subject) && in.Varint(&object) && in.Signed(&event_.a) &&
-        in.Signed(&event_.b) && in.Varint(&cause) && in.Text(&detail) && in.Fixed32(&check_)) ||
+        in.Signed(&event_.b) && in.Varint(&cause) && in.Varint(&numbered) && (numbered != 1 || in.Text(&detail)) &&
+        in.Fixed32(&check_)) ||
       delta > INT64_MAX || kind > UINT16_MAX || subject >= names_.size() || object >= names_.size() ||
-      cause >= causes_.size()) {
+      cause >= causes_.size() || numbered > names_.size()) {
     return Altered(fmt::format("(trace) cannot be read at event {}", events_));
   }
   offset_ = in.offset();
@@ -312,6 +313,7 @@ absl::Status LogReader::DecodeEvent() {
   event_.subject = names_[subject];
   event_.object = names_[object];
   event_.inputs = causes_[cause];
+  if (numbered > 1) detail = names_[numbered - 1];
   event_.detail = detail;
   event_.index = events_++;
   if (--left_ == 0 && in.left() != 0) return Altered("(trace) holds more than its events");

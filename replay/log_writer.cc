@@ -298,6 +298,22 @@ uint32_t LogWriter::CauseNumber(CauseId id, const CauseTable& causes) {
   return number;
 }
 
+// Most details come again and again (a request's flags and upstream); the first ones are numbered like names. Once
+// there are very many, they are no such texts, and stand where they are used.
+void LogWriter::PutDetail(std::string_view detail) {
+  constexpr size_t kNumbered = 1 << 16;
+  if (detail.empty()) return PutVarint(body_, 0);
+  auto it = details_.find(absl::string_view(detail.data(), detail.size()));
+  if (it == details_.end() && details_.size() < kNumbered && detail.size() < 512) {
+    it = details_.emplace(std::string(detail), ++names_).first;
+    ++block_names_;
+    PutText(new_names_, detail);
+  }
+  if (it != details_.end()) return PutVarint(body_, uint64_t{it->second} + 1);
+  PutVarint(body_, 1);
+  PutText(body_, detail);
+}
+
 absl::Status LogWriter::Add(Time time, const TraceRecord& record, CauseId cause, const NameTable& names,
                             const CauseTable& causes, uint64_t hash) {
   if (!status_.ok()) return status_;
@@ -316,7 +332,7 @@ absl::Status LogWriter::Add(Time time, const TraceRecord& record, CauseId cause,
   PutVarint(body_, ZigZag(record.a));
   PutVarint(body_, ZigZag(record.b));
   PutVarint(body_, CauseNumber(cause, causes));
-  PutText(body_, record.detail);
+  PutDetail(record.detail);
   PutFixed32(body_, static_cast<uint32_t>(hash));
   ++block_events_;
   ++events_;
