@@ -40,7 +40,7 @@ void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::strin
     virtual_ports_[virtual_key] = VirtualPort{site, network, backends};
     state.keys.push_back(virtual_key);
   };
-  for (const auto& [port, backends] : addresses.ports) {
+  for (const auto& [port, backends] : addresses.ports) {  // order: a vector
     for (const IpAddress& vip : addresses.vips) add(static_cast<uint16_t>(site), vip, port, backends);
     for (const IpAddress& address : addresses.load_balancers) add(kEverywhere, address, port, backends);
   }
