@@ -9,10 +9,10 @@ option(WAVETANK_UNITY "Compile several files of a folder at once" OFF)
 
 set(WAVETANK_ALONE
   core/config/peer_authentication.cc core/config/service_entry.cc core/config/sidecar.cc
-  core/gen/downstream_tls.cc core/gen/eds.cc core/gen/eds_load_assignment.cc core/gen/gateway_listeners.cc
+  core/gen/cluster_draft.cc core/gen/downstream_tls.cc core/gen/eds.cc core/gen/eds_load_assignment.cc core/gen/gateway_listeners.cc
   core/gen/hash_policy.cc core/gen/load_assignment_builder.cc core/gen/name_table.cc core/gen/network_filters.cc
   core/gen/rds.cc
-  core/kube/yaml.cc
+  core/kube/yaml.cc fakes/kube/selector.cc
   core/security/istiod_ca.cc core/security/secret_generator.cc
   core/x509/csr.cc core/x509/key.cc
   fakes/envoy/cluster_config.cc
