@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "cli/mesh_tables.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
 #include "scenarios/mesh_survey.h"
@@ -25,29 +26,10 @@ std::string Counts(const std::map<std::string, int64_t>& counts) {
 }
 
 void Print(const scenario::Survey& survey, const Arguments& a) {
-  std::vector<std::vector<std::string>> rows = {
-      {"CLUSTER", "NAMESPACE", "SERVICE", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORTS"}};
-  for (const auto& r : survey.services) {
-    rows.push_back(
-        {r.cluster, r.ns, r.name, r.type, r.cluster_ip, r.external.empty() ? "<none>" : r.external, r.ports});
-  }
-  PrintTable(rows);
+  PrintServices(survey.services);
+  PrintEndpoints(survey.endpoints, a.all_endpoints);
 
-  std::string proxy;
-  rows.clear();
-  for (const auto& r : survey.endpoints) {
-    // What every proxy has of itself tells nothing about the mesh.
-    if (!a.all_endpoints && r.upstream.rfind("outbound", 0) != 0) continue;
-    if (r.cluster + "/" + r.proxy != proxy) {
-      PrintTable(rows);
-      proxy = r.cluster + "/" + r.proxy;
-      std::cout << "\n" << r.proxy << " in " << r.cluster << "\n";
-      rows = {{"ENDPOINT", "STATUS", "OUTLIER CHECK", "CLUSTER"}};
-    }
-    rows.push_back({r.endpoint, r.status, r.outlier, r.upstream});
-  }
-  PrintTable(rows);
-
+  std::vector<std::vector<std::string>> rows;
   std::cout << "\n";
   rows = {{"CLIENT", "IN", "SERVICE", "ANSWERED BY", "FAILED"}};
   for (const auto& r : survey.reachability) {

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/mesh_tables.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -92,6 +93,14 @@ int ReplayLog(const Arguments& a) {
                                   {"complete", result->complete},
                                   {"digest", result->trace_digest},
                                   {"identical", !result->divergence.has_value()}};
+    if (options.until && target.world() != nullptr) {
+      scenario::Survey now;
+      now.services = scenario::ListServices(*target.world());
+      now.endpoints = scenario::ListEndpoints(*target.world());
+      now.notes = target.world()->Complaints();
+      now.digest = result->trace_digest;
+      out["state"] = scenario::SurveyJson(now);
+    }
     if (result->divergence) {
       const replay::Divergence& d = *result->divergence;
       out["divergence"] = {{"event", d.event},
@@ -107,6 +116,13 @@ int ReplayLog(const Arguments& a) {
     std::cout << fmt::format("{}: {} inputs, {} events, identical{}\ndigest {}\n", a.log, result->inputs,
                              result->events, result->complete ? "" : " as far as it went", result->trace_digest);
   }
+  // Stopped on the way: what the world looks like there.
+  if (options.until && !a.json && target.world() != nullptr) {
+    std::cout << fmt::format("\nat {}\n", scenario::FormatDuration(target.world()->Now() - Time{}));
+    PrintServices(scenario::ListServices(*target.world()));
+    PrintEndpoints(scenario::ListEndpoints(*target.world()), false);
+    for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";
+  }
   return result->divergence ? kNo : kOk;
 }
 
@@ -116,7 +132,8 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("replay", "Runs an event log again and compares event by event");
   auto a = std::make_shared<Arguments>();
   verb->add_option("log", a->log, "Event log, as written by `wavetank run --log`")->required();
-  verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
+  verb->add_option("--until", a->until,
+                   "Stop at this virtual time, e.g. 30s, and show Services and endpoints as they are there");
   verb->add_flag("--verify", a->verify, "Only check that the log is whole");
   verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
   verb->add_flag("--events", a->events, "Only print what was done and what followed, one line each");

@@ -65,8 +65,8 @@ class Surveyor {
       }
     }
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
-    ListServices();
-    ListEndpoints();
+    survey_.services = ListServices(*world_);
+    survey_.endpoints = ListEndpoints(*world_);
     Say("sending requests");
     if (absl::Status status = SendRequests(); !status.ok()) return status;
     survey_.digest = world_->kernel().digest().Hex();
@@ -129,32 +129,6 @@ class Surveyor {
       start->phases[0].insert(start->phases[0].begin(), {"apply", {{"cluster", name}, {"object", ns}}});
     }
     return start;
-  }
-
-  void ListServices() {
-    for (const ClusterSpec& cluster : scenario_.clusters) {
-      for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
-        const kube::Service service = kube::ParseService(*object);
-        ServiceRow row{cluster.name, object->meta.ns, object->meta.name, service.type, service.cluster_ip, "", ""};
-        for (const auto& ingress : service.ingress) {
-          row.external += (row.external.empty() ? "" : ",") + (ingress.ip.empty() ? ingress.hostname : ingress.ip);
-        }
-        for (const kube::ServicePort& port : service.ports) {
-          row.ports += fmt::format("{}{}/{}", row.ports.empty() ? "" : ",", port.port, port.protocol);
-        }
-        survey_.services.push_back(std::move(row));
-      }
-    }
-  }
-
-  void ListEndpoints() {
-    for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->envoy() == nullptr) continue;
-      for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
-        survey_.endpoints.push_back({pod->site().name, pod->name(), e.address, e.healthy ? "HEALTHY" : "UNHEALTHY",
-                                     e.outlier_ejected ? "EJECTED" : "OK", e.cluster});
-      }
-    }
   }
 
   // Every application that calls, against every Service of applications.
@@ -232,6 +206,36 @@ class Surveyor {
 };
 
 }  // namespace
+
+std::vector<ServiceRow> ListServices(sim::World& world) {
+  std::vector<ServiceRow> out;
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Service")) {
+      const kube::Service service = kube::ParseService(*object);
+      ServiceRow row{cluster.name, object->meta.ns, object->meta.name, service.type, service.cluster_ip, "", ""};
+      for (const auto& ingress : service.ingress) {
+        row.external += (row.external.empty() ? "" : ",") + (ingress.ip.empty() ? ingress.hostname : ingress.ip);
+      }
+      for (const kube::ServicePort& port : service.ports) {
+        row.ports += fmt::format("{}{}/{}", row.ports.empty() ? "" : ",", port.port, port.protocol);
+      }
+      out.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+std::vector<EndpointRow> ListEndpoints(const sim::World& world) {
+  std::vector<EndpointRow> out;
+  for (const sim::PodProcess* pod : world.Pods()) {
+    if (pod->envoy() == nullptr) continue;
+    for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+      out.push_back({pod->site().name, pod->name(), e.address, e.healthy ? "HEALTHY" : "UNHEALTHY",
+                     e.outlier_ejected ? "EJECTED" : "OK", e.cluster});
+    }
+  }
+  return out;
+}
 
 absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options) { return Surveyor(options).Run(); }
 

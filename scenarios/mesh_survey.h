@@ -12,6 +12,10 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 
+namespace wavetank::sim {
+class World;
+}
+
 namespace wavetank::scenario {
 
 struct SurveyCluster {
@@ -51,6 +55,10 @@ struct Survey {
   std::vector<std::string> notes;  // what was assumed, what does not come up
   std::string digest;
 };
+
+// A world as it is now.
+std::vector<ServiceRow> ListServices(sim::World& world);
+std::vector<EndpointRow> ListEndpoints(const sim::World& world);
 
 // Errors are about the input: a manifest that cannot be read, names that do not exist.
 absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options);

@@ -17,11 +17,14 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
   const auto bucket = static_cast<size_t>((t.done - result_.start) / kBucket);
   if (result_.series.size() <= bucket) result_.series.resize(bucket + 1);
   ++result_.by_code[r.code];
-  ++result_.by_flags[envoysim::ResponseFlagsToString(r.flags)];
+  // What failed without a proxy's flags is told in the client's own words.
+  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+  ++result_.by_flags[failed && r.flags == envoysim::kNoFlags && !r.details.empty()
+                         ? std::string(r.details)
+                         : envoysim::ResponseFlagsToString(r.flags)];
   if (r.attempts > 1) ++result_.retried;
   latencies_.push_back((t.done - t.sent).count());
 
-  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
   if (failed) {
     ++result_.failed;
     ++result_.series[bucket].failed;

@@ -443,9 +443,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   world->kernel_.AddObserver([w = world.get()](const TraceEvent& event) {
     if (event.record.kind < TraceKind::kRequest) w->last_control_ = event.time;
     if (event.record.kind == TraceKind::kClusterRejected) {
-      w->rejected_[w->kernel_.names().Text(event.record.object)] =
-          fmt::format("cluster {}: {}", w->kernel_.names().Text(event.record.subject), event.record.detail);
-    } else if (event.record.kind == TraceKind::kClusterAdded) {
+      w->rejected_[w->kernel_.names().Text(event.record.subject)] =
+          fmt::format("remote Secret {}: {}", w->kernel_.names().Text(event.record.object), event.record.detail);
+    } else if (event.record.kind == TraceKind::kClusterAdded || event.record.kind == TraceKind::kClusterRemoved) {
       w->rejected_.erase(w->kernel_.names().Text(event.record.object));
     }
   });
@@ -743,7 +743,7 @@ std::vector<const IstiodProcess*> World::Istiods() const {
 std::vector<std::string> World::Complaints() const {
   std::vector<std::string> out;
   for (const auto& site : sites_) site->Complain(&out);
-  for (const auto& [secret, why] : rejected_) out.push_back(fmt::format("remote Secret {}: {}", secret, why));
+  for (const auto& [cluster, why] : rejected_) out.push_back(why);
   return out;
 }
 

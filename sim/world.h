@@ -110,7 +110,7 @@ class World {
   std::vector<std::unique_ptr<Site>> sites_;
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
-  std::map<std::string, std::string> rejected_;  // remote Secrets that istiod cannot use, and why
+  std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
   uint64_t inputs_ = 0;
   Time last_control_{};
 };
