@@ -1,0 +1,185 @@
+// What worlds do when they are pushed: connections of the control plane, inputs, names.
+#include "sim/world.h"
+
+#include <algorithm>
+
+#include "fakes/kube/manifest.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sim/dns.h"
+
+namespace wavetank::sim {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// Two clusters on two networks; cluster2 has an istiod of its own, or is served by cluster1's.
+WorldOptions TwoClusters(bool remote) {
+  WorldOptions options;
+  options.clusters.push_back({"cluster1",
+                              "network1",
+                              "cluster1",
+                              "10.1.0.0/16",
+                              "10.96.0.0/16",
+                              "172.30.1.0/24",
+                              false,
+                              {{"n1", "region1", "zone1"}}});
+  options.clusters.push_back({"cluster2",
+                              "network2",
+                              remote ? "cluster1" : "cluster2",
+                              "10.2.0.0/16",
+                              "10.97.0.0/16",
+                              "172.30.2.0/24",
+                              false,
+                              {{"n2", "region1", "zone1"}}});
+  return options;
+}
+
+class WorldTest : public testing::Test {
+ protected:
+  void Build(bool remote) {
+    absl::StatusOr<std::unique_ptr<World>> world = World::Create(TwoClusters(remote));
+    ASSERT_TRUE(world.ok()) << world.status();
+    world_ = *std::move(world);
+    Do("cacerts", {{"cluster", "cluster1"}});
+    if (!remote) Do("cacerts", {{"cluster", "cluster2"}});
+    for (const char* n : {"1", "2"}) Apply(std::string("cluster") + n, std::string("network") + n);
+    Do("install", {{"cluster", "cluster1"}});
+    Do("install", {{"cluster", "cluster2"}});
+    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+    Do("remoteSecret", {{"of", "cluster2"}, {"in", "cluster1"}, {"state", "present"}});
+    if (!remote) Do("remoteSecret", {{"of", "cluster1"}, {"in", "cluster2"}, {"state", "present"}});
+    for (const char* n : {"1", "2"}) {
+      const std::string cluster = std::string("cluster") + n;
+      Apply(cluster, std::string("eastwest-network") + n);
+      Apply(cluster, "expose-services");
+      if (remote && *n == '1') Apply(cluster, "expose-istiod");
+    }
+    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+    for (const char* n : {"1", "2"}) {
+      const std::string cluster = std::string("cluster") + n;
+      for (const std::string& file : {std::string("sample"), std::string("helloworld-service"),
+                                      std::string("helloworld-v") + n, std::string("sleep")}) {
+        Apply(cluster, file);
+      }
+    }
+    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+    EXPECT_THAT(world_->Complaints(), testing::IsEmpty());
+  }
+  void Do(const std::string& kind, json body) {
+    const absl::Status status = world_->Do({kind, std::move(body)});
+    EXPECT_TRUE(status.ok()) << kind << ": " << status;
+  }
+  void Apply(const std::string& cluster, const std::string& manifest) {
+    const auto objects =
+        fakekube::LoadManifests(std::string(WAVETANK_SOURCE_DIR "/scenarios/manifests/") + manifest + ".yaml");
+    ASSERT_TRUE(objects.ok()) << objects.status();
+    for (const auto& object : *objects) {
+      json body = object.object;
+      if (!fakekube::ClusterScoped(body.value("kind", "")) && !body["metadata"].contains("namespace")) {
+        body["metadata"]["namespace"] = "sample";
+      }
+      Do("apply", {{"cluster", cluster}, {"object", std::move(body)}});
+    }
+  }
+  const PodProcess& Only(const std::string& cluster, const std::string& app) {
+    const auto pods = world_->Pods(cluster, "", app);
+    EXPECT_EQ(pods.size(), 1u) << app << " in " << cluster;
+    return *pods.front();
+  }
+  bool Connected(const std::string& cluster, const std::string& app) {
+    const auto pods = world_->Pods(cluster, "", app);
+    return !pods.empty() && pods.front()->envoy() != nullptr && pods.front()->envoy()->ads_connected();
+  }
+  void Run(Duration duration) { world_->RunUntil(world_->Now() + duration); }
+
+  std::unique_ptr<World> world_;
+};
+
+TEST_F(WorldTest, ARemoteProxyReachesIstiodThroughThePrimarysGateway) {
+  Build(/*remote=*/true);
+  EXPECT_TRUE(Connected("cluster2", "sleep"));
+  EXPECT_EQ(world_->Istiods().size(), 1u);
+  // Without that gateway there is no way, and nobody comes back before it does.
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "istio-system"},
+               {"name", "istio-eastwestgateway"},
+               {"patch", {{"spec", {{"replicas", 0}}}}}});
+  Run(20s);
+  EXPECT_FALSE(Connected("cluster2", "sleep"));
+  EXPECT_TRUE(Connected("cluster1", "sleep"));
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "istio-system"},
+               {"name", "istio-eastwestgateway"},
+               {"patch", {{"spec", {{"replicas", 1}}}}}});
+  Run(60s);
+  EXPECT_TRUE(Connected("cluster2", "sleep"));
+}
+
+TEST_F(WorldTest, AStreamOverACutLineBreaksAfterItsKeepaliveAndComesBackWhenTheLineDoes) {
+  Build(/*remote=*/true);
+  Do("link", {{"between", {"cluster1", "cluster2"}}, {"cut", true}});
+  // A change makes somebody speak; silence alone is noticed by nobody.
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "sample"},
+               {"name", "helloworld-v1"},
+               {"patch", {{"spec", {{"replicas", 2}}}}}});
+  Run(20s);
+  EXPECT_TRUE(Connected("cluster2", "sleep")) << "broken before the keepalive gave up";
+  Run(60s);
+  EXPECT_FALSE(Connected("cluster2", "sleep"));
+  Do("link", {{"between", {"cluster1", "cluster2"}}, {"cut", false}});
+  Run(90s);
+  EXPECT_TRUE(Connected("cluster2", "sleep"));
+}
+
+TEST_F(WorldTest, ProxiesComeBackToAnIstiodThatWasKilled) {
+  Build(/*remote=*/false);
+  Do("kill", {{"cluster", "cluster1"}, {"namespace", "istio-system"}, {"app", "istiod"}});
+  Run(100ms);
+  EXPECT_FALSE(Connected("cluster1", "sleep"));
+  EXPECT_TRUE(Connected("cluster2", "sleep"));
+  Run(60s);
+  EXPECT_TRUE(Connected("cluster1", "sleep"));
+}
+
+TEST_F(WorldTest, RefusesAWrongInputAndChangesNothing) {
+  Build(/*remote=*/false);
+  const std::string before = world_->kernel().digest().Hex();
+  EXPECT_THAT(std::string(world_->Do({"explode", {{"cluster", "cluster1"}}}).message()), HasSubstr("explode"));
+  EXPECT_THAT(std::string(world_->Do({"apply", {{"cluster", "nowhere"}}}).message()), HasSubstr("nowhere"));
+  EXPECT_FALSE(world_->Do({"apply", {{"cluster", "cluster1"}, {"object", {{"kind", "Pod"}}}}}).ok());
+  EXPECT_FALSE(world_->Do({"kill", {{"cluster", "cluster1"}, {"app", "nobody"}}}).ok());
+  EXPECT_FALSE(world_->Do({"loadBalancer", {{"cluster", "cluster1"}, {"name", "x"}, {"address", "new"}}}).ok());
+  EXPECT_EQ(world_->kernel().digest().Hex(), before);
+}
+
+TEST_F(WorldTest, OptionsSurviveTheirJson) {
+  const WorldOptions options = TwoClusters(true);
+  const absl::StatusOr<WorldOptions> again = WorldOptions::FromJson(options.ToJson());
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->ToJson(), options.ToJson());
+  json broken = options.ToJson();
+  broken.erase("clusters");
+  EXPECT_FALSE(WorldOptions::FromJson(broken).ok());
+}
+
+TEST_F(WorldTest, NamesResolveByAPodsSearchListAndLoadBalancersForEverybody) {
+  Build(/*remote=*/false);
+  ClusterDns dns(world_->cluster("cluster1").api(), world_->commons().dns);
+  const auto vip = dns.Resolve("helloworld.sample.svc.cluster.local", "default");
+  ASSERT_TRUE(vip.ok()) << vip.status();
+  EXPECT_EQ(*dns.Resolve("helloworld", "sample"), *vip);
+  EXPECT_EQ(*dns.Resolve("helloworld.sample", "default"), *vip);
+  EXPECT_FALSE(dns.Resolve("helloworld", "default").ok());
+  EXPECT_FALSE(dns.Resolve("nowhere.example", "sample").ok());
+  EXPECT_EQ(dns.Resolve("10.9.8.7", "sample")->front().ToString(), "10.9.8.7");
+  EXPECT_EQ(dns.Resolve("lb-172-30-2-1.cluster2.example", "sample")->front().ToString(), "172.30.2.1");
+}
+
+}  // namespace
+}  // namespace wavetank::sim
