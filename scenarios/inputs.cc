@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "core/base/status.h"
 #include "fakes/kube/manifest.h"
@@ -139,8 +138,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
     std::vector<json> objects = action.objects;
     if (a.contains("manifest")) {
       ClusterSpec one;
-      const std::filesystem::path folder = std::filesystem::path(scenario.file).parent_path();
-      one.manifests.push_back({(folder / Text(a, "manifest")).lexically_normal().string(), "", ""});
+      one.manifests.push_back({Text(a, "manifest"), "", ""});  // LoadScenario has made it a path from here
       absl::StatusOr<std::vector<json>> loaded = LoadClusterManifests(one);
       if (!loaded.ok()) return loaded.status();
       objects = *std::move(loaded);

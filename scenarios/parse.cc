@@ -272,6 +272,13 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   if (f["at"].present()) step.at = f["at"].Time(0ns);
   if (f["after"].present() && f["after"].Text() != "converged") step.after = f["after"].Time(0ns);
   for (const Field& action : f["do"].Items()) step.actions.push_back(ReadAction(action, scenario));
+  if (const Field repeat = f["repeat"]; repeat.present()) {
+    repeat.ExpectKeys(KeysOf("repeat"));
+    step.repeat = repeat["times"].Integer(0, 1, 100'000);
+    step.every = repeat["every"].Time(0ns);
+    if (step.repeat == 0) repeat.Fail("how often, and at what distance?", "write repeat: {times: 50, every: 20ms}");
+    if (step.actions.empty()) repeat.Fail("there is nothing to repeat", "say what under do:");
+  }
   for (const Field& traffic : f["meanwhile"].Items()) step.meanwhile.push_back(ReadTraffic(traffic, scenario));
   for (const Field& traffic : f["then"].Items()) {
     step.then.push_back(ReadTraffic(traffic, scenario));
@@ -347,7 +354,8 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"remoteSecret", {"of", "in"}},
       {"flow", {"name", "from", "to", "path", "connections", "protocol", "rate"}},
       {"client", {"cluster", "namespace", "app"}},
-      {"step", {"name", "at", "after", "do", "meanwhile", "then", "linger", "expect"}},
+      {"step", {"name", "at", "after", "do", "repeat", "meanwhile", "then", "linger", "expect"}},
+      {"repeat", {"times", "every"}},
       {"traffic", {"flow", "requests", "rate"}},
       {"action",
        {"apply", "delete", "scale", "label", "loadBalancer", "remoteSecret", "link", "kill", "apiServer", "dns"}},

@@ -135,6 +135,18 @@ class Run final : public WorldView {
     return world_->Do(input);
   }
 
+  absl::Status Act(const Action& action) {
+    absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action);
+    if (!inputs.ok()) return inputs.status();
+    for (const sim::Input& input : *inputs) {
+      if (absl::Status status = Do(input); !status.ok()) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}:{}: {}: {}", scenario_.file, action.line, action.Describe(), Message(status)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // Starts traffic of a phase; the accounts fill as requests end.
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile) {
     std::vector<std::string> ids;
@@ -184,15 +196,16 @@ class Run final : public WorldView {
     if (!meanwhile->empty()) world_->RunUntil(world_->Now() + kLeadIn);
 
     convergence_.Begin(world_->Now(), inputs_);
-    for (const Action& action : step.actions) {
-      out.actions.push_back(action.Describe());
-      absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action);
-      if (!inputs.ok()) return inputs.status();
-      for (const sim::Input& input : *inputs) {
-        if (absl::Status status = Do(input); !status.ok()) {
-          return absl::InvalidArgumentError(
-              fmt::format("{}:{}: {}: {}", scenario_.file, action.line, action.Describe(), Message(status)));
-        }
+    for (const Action& action : step.actions) out.actions.push_back(action.Describe());
+    if (step.repeat == 0) {
+      for (const Action& action : step.actions) {
+        if (absl::Status status = Act(action); !status.ok()) return status;
+      }
+    } else {
+      for (int64_t i = 0; i < step.repeat; ++i) {
+        if (i > 0) world_->RunUntil(world_->Now() + step.every);
+        const auto turn = static_cast<size_t>(i) % step.actions.size();
+        if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
     std::vector<std::optional<ExpectationResult>> early(step.expectations.size());

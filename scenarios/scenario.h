@@ -108,6 +108,9 @@ struct Step {
   std::string name;
   std::optional<Duration> at;  // since the start of the timeline
   Duration after{};            // since the previous step had converged
+  // Not 0: the actions are done one at a time and in turn, so many in all, one every so often.
+  int64_t repeat = 0;
+  Duration every{};
   std::vector<Action> actions;
   std::vector<Traffic> meanwhile, then;
   Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence

@@ -22,7 +22,9 @@ class Kernel::KernelHost final : public Host {
   void Spend(const Work& work, Callback done) override {
     if (busy_until_.empty() || costs_ == nullptr) return Post(std::move(done));
     auto cpu = std::min_element(busy_until_.begin(), busy_until_.end());
-    *cpu = std::max(*cpu, kernel_.now_) + costs_->Cost(work);
+    const Duration cost = costs_->Cost(work);
+    *cpu = std::max(*cpu, kernel_.now_) + cost;
+    kernel_.spent_ += cost;
     RunAfter(*cpu - kernel_.now_, std::move(done));
   }
 

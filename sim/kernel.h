@@ -52,6 +52,8 @@ class Kernel {
   bool Step();
   // Runs everything due until `time`, included; the clock stands at `time` afterwards.
   void RunUntil(Time time);
+  // Processor time that all hosts have spent on modelled work, or promised to.
+  Duration spent() const { return spent_; }
   size_t pending() const { return queue_.size(); }
   uint64_t dispatched() const { return dispatched_; }
 
@@ -76,6 +78,7 @@ class Kernel {
   CauseId cause_ = kNoCause;
   EventQueue queue_;
   uint64_t dispatched_ = 0;
+  Duration spent_{};
   CauseTable causes_;
   NameTable names_;
   TraceDigest digest_;
