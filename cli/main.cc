@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   AddReplay(app, outcome);
   AddApply(app, outcome);
   AddXds(app, outcome);
+  AddWhy(app, outcome);
   AddGolden(app, outcome);
   AddTiming(app, outcome);
   AddVersion(app, outcome);

@@ -26,6 +26,7 @@ void AddRun(CLI::App& app, Outcome& outcome);
 void AddReplay(CLI::App& app, Outcome& outcome);
 void AddApply(CLI::App& app, Outcome& outcome);
 void AddXds(CLI::App& app, Outcome& outcome);
+void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);

@@ -309,7 +309,8 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (!world.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
   }
-  if (options.on_world) options.on_world(**world);
+  sim::World& there = **world;
+  if (options.on_world) options.on_world(there);
   class Run run(scenario, options, *std::move(world));
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
@@ -317,6 +318,7 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (absl::Status status = run.Start(*std::move(start)); !status.ok()) return status;
   if (absl::Status status = run.Steps(); !status.ok()) return status;
   if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
+  if (options.on_end) options.on_end(there);
   return run.Finish();
 }
 

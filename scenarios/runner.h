@@ -25,6 +25,7 @@ struct RunOptions {
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
   std::function<void(sim::World&)> on_world;  // before anything happens in it
+  std::function<void(sim::World&)> on_end;    // before it is gone
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "core/gen/endpoint_decision.h"
 #include "core/gen/locality.h"
 #include "core/gen/mtls_checker.h"
 #include "core/model/endpoint_index.h"
@@ -127,8 +128,9 @@ std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
 // One assignment in the making.
 class LoadAssignmentBuilder::Grouping {
  public:
-  Grouping(const LoadAssignmentBuilder& builder, const Port& port)
+  Grouping(const LoadAssignmentBuilder& builder, const Port& port, AssignmentExplanation* explanation)
       : b_(builder),
+        explanation_(explanation),
         port_name_(port.name),
         mtls_(builder.push_, builder.port_, builder.rule_),
         networks_(builder.push_.networks()),
@@ -144,39 +146,50 @@ class LoadAssignmentBuilder::Grouping {
     out_.shapes.reserve(kFew);
     for (const auto& [key, list] : shards.shards) {
       const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
-      if (same_cluster_only && key.cluster != b_.proxy_.metadata.cluster_id) continue;
-      if (list != nullptr && !list->empty()) lists.push_back(list.get());
+      if (list == nullptr || list->empty()) continue;
+      if (same_cluster_only && key.cluster != b_.proxy_.metadata.cluster_id) {
+        if (explanation_ != nullptr) {
+          for (const IstioEndpoint& e : *list) Explain(key, e, EndpointFilter::kClusterLocal, nullptr);
+        }
+        continue;
+      }
+      lists.emplace_back(&key, list.get());
     }
     // Twice over the endpoints: first to learn the groups and whether some but not all lack mTLS, then to fill them.
-    for (const EndpointList* list : lists) {
+    for (const auto& [key, list] : lists) {
       for (const IstioEndpoint& e : *list) {
-        if (const Decision* d = Decide(e)) {
-          ++groups_[d->group].expected;
-          (d->mtls_disabled ? some_disabled_ : some_enabled_) = true;
-        }
+        const auto [d, refused_by] = Decide(e);
+        if (refused_by != EndpointFilter::kPassed) continue;
+        ++groups_[d->group].expected;
+        (d->mtls_disabled ? some_disabled_ : some_enabled_) = true;
       }
       if (looked_at != nullptr) *looked_at += static_cast<int64_t>(list->size());
     }
     by_address_ = some_disabled_ && (some_enabled_ || b_.sni_dnat_);
     if (by_address_) CollectDisabled(lists);
     for (Group& group : groups_) group.result.endpoints.reserve(group.expected);
-    for (const EndpointList* list : lists) {
+    for (const auto& [key, list] : lists) {
       for (const IstioEndpoint& e : *list) {
-        if (Decision* d = Decide(e)) Add(e, *d);
+        auto [d, refused_by] = Decide(e);
+        if (refused_by == EndpointFilter::kPassed) refused_by = Add(e, *d);
+        if (explanation_ != nullptr) Explain(*key, e, refused_by, d);
       }
     }
-    return Finish();
+    Finish();
+    if (explanation_ != nullptr) ExplainRoutes();
+    return std::move(out_);
   }
 
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   static constexpr size_t kFew = 8;  // versions of a workload on a few clusters: the usual service
-  using Lists = absl::InlinedVector<const EndpointList*, kFew>;
+  using Lists = absl::InlinedVector<std::pair<const ShardKey*, const EndpointList*>, kFew>;
   using Order = absl::InlinedVector<uint32_t, kFew>;
 
   // What endpoints of one profile and port have in common.
   struct Decision {
-    bool accepted = false;
+    EndpointFilter refused_by = EndpointFilter::kPassed;
+    MtlsVerdict mtls = MtlsVerdict::kPossible;
     bool draining = false;  // by label
     bool mtls_disabled = false;
     bool visible = true;
@@ -198,8 +211,8 @@ class LoadAssignmentBuilder::Grouping {
     uint32_t weight_per_gateway = 0;
   };
 
-  // Null if the endpoint is not of this cluster.
-  Decision* Decide(const IstioEndpoint& e) {
+  // What its profile and port decide, and the filter that refuses it; kPassed: it is of this cluster.
+  std::pair<Decision*, EndpointFilter> Decide(const IstioEndpoint& e) {
     const EndpointProfile* profile = e.profile.get();
     if (profile != last_profile_ || e.endpoint_port != last_port_ || last_ == nullptr) {
       last_profile_ = profile;
@@ -207,10 +220,10 @@ class LoadAssignmentBuilder::Grouping {
       last_ = &decisions_[Find(*profile, e.endpoint_port)];
     }
     Decision& d = *last_;
-    if (!d.accepted) return nullptr;
-    if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return nullptr;
+    if (d.refused_by != EndpointFilter::kPassed) return {&d, d.refused_by};
+    if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return {&d, EndpointFilter::kDraining};
     if (d.group == kNone) Place(*profile, d);
-    return &d;
+    return {&d, EndpointFilter::kPassed};
   }
 
   // The index of the decision, which is made if there is none. Few are searched for one by one, which beats hashing.
@@ -236,15 +249,23 @@ class LoadAssignmentBuilder::Grouping {
     Decision d;
     d.profile = &p;
     d.port = port;
-    if (b_.service_->attributes.node_local && p.node_name != NodeNameOf(b_.proxy_)) return d;
-    // istiod: DiscoverableFromSameCluster.
-    if (p.discoverable_in_same_cluster_only && !b_.proxy_.InCluster(p.locality.cluster)) return d;
-    if (p.service_port_name != port_name_) return d;
-    if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return d;
-    d.accepted = true;
+    d.refused_by = FirstRefusal(p);
+    if (d.refused_by != EndpointFilter::kPassed) return d;
     d.draining = HasLabel(p.labels, kDrainingLabel);
-    d.mtls_disabled = mtls_.IsDisabled(p, port);
+    d.mtls = mtls_.Check(p, port);
+    d.mtls_disabled = IsDisabled(d.mtls);
     return d;
+  }
+
+  EndpointFilter FirstRefusal(const EndpointProfile& p) const {
+    if (b_.service_->attributes.node_local && p.node_name != NodeNameOf(b_.proxy_)) return EndpointFilter::kNodeLocal;
+    // istiod: DiscoverableFromSameCluster.
+    if (p.discoverable_in_same_cluster_only && !b_.proxy_.InCluster(p.locality.cluster)) {
+      return EndpointFilter::kDiscoverability;
+    }
+    if (p.service_port_name != port_name_) return EndpointFilter::kPort;
+    if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return EndpointFilter::kSubset;
+    return EndpointFilter::kPassed;
   }
 
   // An endpoint of the profile is used for the first time.
@@ -270,16 +291,18 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   void CollectDisabled(const Lists& lists) {
-    for (const EndpointList* list : lists) {
+    for (const auto& [key, list] : lists) {
       for (const IstioEndpoint& e : *list) {
-        if (const Decision* d = Decide(e); d != nullptr && d->mtls_disabled) {
+        const auto [d, refused_by] = Decide(e);
+        if (refused_by == EndpointFilter::kPassed && d->mtls_disabled) {
           disabled_.insert(HostOf(e.address, e.endpoint_port));
         }
       }
     }
   }
 
-  void Add(const IstioEndpoint& e, Decision& d) {
+  // The filter that keeps it out even so.
+  EndpointFilter Add(const IstioEndpoint& e, Decision& d) {
     // A label is taken from an endpoint only if it, or one of its address before it, lacks mTLS; the filters below look
     // at all of that address.
     bool label_off = d.mtls_disabled, filter_off = d.mtls_disabled;
@@ -292,25 +315,89 @@ class LoadAssignmentBuilder::Grouping {
         filter_off = disabled_.count(host) != 0;
       }
     }
-    if (!d.visible) return;
-    uint32_t weight = e.lb_weight == 0 ? 1 : e.lb_weight;
-    if (split_horizon_) weight = ScaleWeight(weight, scale_);
+    if (!d.visible) return EndpointFilter::kNetworkView;
+    const uint32_t weight = WeightOf(e);
     if (d.remote != kNone) {
       // Gateways route by SNI, hence nothing without mTLS gets through them.
-      if (filter_off) return;
+      if (filter_off) return EndpointFilter::kMtls;
       Remote& remote = remotes_[d.remote];
       remote.weight_per_gateway += weight / static_cast<uint32_t>(remote.gateways->size());
       remote_used_ = true;
       if (used_.size() <= d.remote) used_.resize(remotes_.size());
       used_[d.remote] = true;
-      return;
+      return EndpointFilter::kPassed;
     }
     // istiod: EndpointsWithMTLSFilter. An AUTO_PASSTHROUGH gateway forwards mTLS only.
-    if (b_.sni_dnat_ && filter_off) return;
+    if (b_.sni_dnat_ && filter_off) return EndpointFilter::kMtls;
     uint32_t& shape = label_off ? d.plain_shape : d.shape;
     if (shape == kNone) shape = MakeShape(e.p(), label_off);
     const uint8_t health = static_cast<uint8_t>(d.draining ? HealthStatus::kDraining : e.health);
     groups_[d.group].result.endpoints.push_back({&e.address, e.endpoint_port, weight, shape, health});
+    return EndpointFilter::kPassed;
+  }
+
+  uint32_t WeightOf(const IstioEndpoint& e) const {
+    const uint32_t weight = e.lb_weight == 0 ? 1 : e.lb_weight;
+    return split_horizon_ ? ScaleWeight(weight, scale_) : weight;
+  }
+
+  // `d`: null if the endpoint was not even looked at.
+  void Explain(const ShardKey& shard, const IstioEndpoint& e, EndpointFilter refused_by, const Decision* d) {
+    EndpointDecision& out = explanation_->endpoints.emplace_back();
+    out.shard = shard;
+    out.endpoint = &e;
+    out.refused_by = refused_by;
+    if (d == nullptr || refused_by < EndpointFilter::kNetworkView) return;
+    out.mtls = d->mtls;
+    out.mtls_off_by_address = !d->mtls_disabled && by_address_ && disabled_.count(HostOf(e.address, e.endpoint_port));
+    out.own_network = b_.proxy_.InNetwork(e.p().network);
+    out.through_gateways = d->remote != kNone;
+    out.weight = WeightOf(e);
+    if (out.through_gateways) {
+      for (const NetworkGateway& gateway : *remotes_[d->remote].gateways) {
+        out.routes.push_back({true, gateway.cluster.str(), gateway.addr, gateway.port, 0, {}, {}, 0});
+      }
+    } else {
+      out.routes.push_back({false, {}, e.address, e.endpoint_port, 0, {}, {}, 0});
+    }
+  }
+
+  // Where the finished assignment holds what stands for each endpoint. Complexity: the product of both, which is for
+  // people to read.
+  void ExplainRoutes() {
+    for (EndpointDecision& decision : explanation_->endpoints) {
+      if (decision.refused_by != EndpointFilter::kPassed) {
+        decision.routes.clear();
+        continue;
+      }
+      const size_t wanted = decision.routes.size();
+      std::erase_if(decision.routes, [&](EndpointRoute& route) { return !FindRoute(*decision.endpoint, route); });
+      if (!decision.routes.empty() || wanted == 0) continue;
+      // Nothing of it is left: the last filters took its locality, or its gateways.
+      const bool by_locality = explanation_->locality_lb == LocalityLbMode::kDistribute;
+      decision.refused_by = by_locality ? EndpointFilter::kLocality : EndpointFilter::kMtls;
+    }
+  }
+
+  // A gateway may stand in several localities; the endpoint's own goes first.
+  bool FindRoute(const IstioEndpoint& endpoint, EndpointRoute& route) const {
+    const LbEndpoint* found = nullptr;
+    for (const LocalityLbEndpoints& group : out_.localities) {
+      const bool own = group.locality == endpoint.p().locality.label;
+      if (found != nullptr && !own) continue;
+      for (const LbEndpoint& e : group.endpoints) {
+        const bool same = route.gateway ? *e.address == route.address && e.port == route.port
+                                        : e.address == &endpoint.address && e.port == route.port;
+        if (!same) continue;
+        found = &e;
+        route.weight = e.weight;
+        route.locality = group.locality;
+        route.locality_weight = group.weight;
+        route.priority = group.priority;
+        break;
+      }
+    }
+    return found != nullptr;
   }
 
   uint32_t MakeShape(const EndpointProfile& p, bool without_tls) {
@@ -349,7 +436,7 @@ class LoadAssignmentBuilder::Grouping {
     }
   }
 
-  LoadAssignment Finish() {
+  void Finish() {
     Order order(groups_.size());  // localities by name
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(),
@@ -377,7 +464,6 @@ class LoadAssignmentBuilder::Grouping {
       ApplyLocalityLb(*b_.locality_lb_, b_.outlier_detection_, PartsOf(b_.proxy_.locality), b_.proxy_.labels, true,
                       out_);
     }
-    return std::move(out_);
   }
 
   static void MergeIntoFirst(const Order& order, std::vector<GatewayWeights>& weights) {
@@ -395,6 +481,7 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   const LoadAssignmentBuilder& b_;
+  AssignmentExplanation* const explanation_;  // null: nobody asks
   std::string_view port_name_;
   MtlsChecker mtls_;
   const NetworkGateways& networks_;
@@ -422,15 +509,28 @@ class LoadAssignmentBuilder::Grouping {
   LoadAssignment out_;
 };
 
-LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at) const {
-  if (service_ == nullptr) return {};
+LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplanation* explanation) const {
+  if (explanation != nullptr) {
+    explanation->service = service_;
+    explanation->multi_network = push_.networks().IsMultiNetworkEnabled();
+    if (rule_ != nullptr) explanation->rule = rule_ref_->rule->meta.ns + "/" + rule_ref_->rule->meta.name;
+    explanation->outlier_detection = outlier_detection_;
+    explanation->locality_lb = ModeOf(locality_lb_, outlier_detection_);
+  }
+  const auto nothing = [&](AssignmentRefusal why) {
+    if (explanation != nullptr) explanation->refusal = why;
+    return LoadAssignment();
+  };
+  if (service_ == nullptr) return nothing(AssignmentRefusal::kServiceUnknown);
   // The proxy still asks for what was an EDS cluster when it subscribed.
-  if (service_->resolution == Resolution::kDnsLb || service_->resolution == Resolution::kDnsRoundRobinLb) return {};
+  if (service_->resolution == Resolution::kDnsLb || service_->resolution == Resolution::kDnsRoundRobinLb) {
+    return nothing(AssignmentRefusal::kNotEds);
+  }
   const Port* port = service_->FindPort(port_);
-  if (port == nullptr) return {};
+  if (port == nullptr) return nothing(AssignmentRefusal::kNoSuchPort);
   const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
-  if (shards == nullptr) return {};
-  return Grouping(*this, *port).Run(*shards, looked_at);
+  if (shards == nullptr) return nothing(AssignmentRefusal::kNoShards);
+  return Grouping(*this, *port, explanation).Run(*shards, looked_at);
 }
 
 }  // namespace wavetank::pilot

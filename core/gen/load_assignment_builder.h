@@ -20,6 +20,7 @@
 namespace wavetank::pilot {
 
 class PushContext;
+struct AssignmentExplanation;
 struct EndpointShards;
 struct Proxy;
 
@@ -35,8 +36,9 @@ class LoadAssignmentBuilder {
   void AppendKey(std::string& key) const;
   std::vector<ConfigKey> DependentConfigs() const;
 
-  // O(endpoints of the service). `looked_at`, if not null, grows by their number.
-  LoadAssignment Build(int64_t* looked_at) const;
+  // O(endpoints of the service). `looked_at`, if not null, grows by their number; `explanation`, if not null, is filled
+  // with what was decided about each of them (core/gen/endpoint_decision.h).
+  LoadAssignment Build(int64_t* looked_at, AssignmentExplanation* explanation = nullptr) const;
 
  private:
   class Grouping;

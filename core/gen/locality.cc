@@ -152,19 +152,29 @@ const config::LocalityLbSetting* EffectiveLocalityLb(const config::LocalityLbSet
   return setting != nullptr && setting->enabled.value_or(true) ? setting : nullptr;
 }
 
+LocalityLbMode ModeOf(const config::LocalityLbSetting* setting, bool outlier_detection) {
+  if (setting == nullptr) return LocalityLbMode::kOff;
+  if (!setting->distribute.empty()) return LocalityLbMode::kDistribute;
+  if (!outlier_detection) return LocalityLbMode::kOff;
+  return setting->failover_priority.empty() ? LocalityLbMode::kFailover : LocalityLbMode::kFailoverPriority;
+}
+
 bool UsesFailoverPriority(const config::LocalityLbSetting* setting, bool outlier_detection) {
-  return setting != nullptr && outlier_detection && setting->distribute.empty() && !setting->failover_priority.empty();
+  return ModeOf(setting, outlier_detection) == LocalityLbMode::kFailoverPriority;
 }
 
 void ApplyLocalityLb(const config::LocalityLbSetting& setting, bool outlier_detection, const LocalityParts& proxy,
                      const Labels& proxy_labels, bool endpoint_labels, LoadAssignment& assignment) {
-  if (!setting.distribute.empty()) {
-    Distribute(setting, proxy, assignment);
-  } else if (UsesFailoverPriority(&setting, outlier_detection)) {
-    const bool possible = !proxy_labels.empty() && endpoint_labels && !assignment.localities.empty();
-    if (possible) FailoverByLabels(setting, proxy_labels, assignment);
-  } else if (outlier_detection) {
-    Failover(setting, proxy, assignment);
+  switch (ModeOf(&setting, outlier_detection)) {
+    case LocalityLbMode::kOff:
+      return;
+    case LocalityLbMode::kDistribute:
+      return Distribute(setting, proxy, assignment);
+    case LocalityLbMode::kFailover:
+      return Failover(setting, proxy, assignment);
+    case LocalityLbMode::kFailoverPriority:
+      const bool possible = !proxy_labels.empty() && endpoint_labels && !assignment.localities.empty();
+      if (possible) FailoverByLabels(setting, proxy_labels, assignment);
   }
 }
 

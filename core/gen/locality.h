@@ -7,6 +7,7 @@
 
 #include "core/config/destination_rule.h"
 #include "core/gen/eds_load_assignment.h"
+#include "core/gen/endpoint_decision.h"
 #include "core/model/proxy.h"
 
 namespace wavetank::pilot {
@@ -30,8 +31,10 @@ uint32_t LbPriority(const LocalityParts& proxy, const LocalityParts& endpoints);
 const config::LocalityLbSetting* EffectiveLocalityLb(const config::LocalityLbSetting* mesh,
                                                      const config::LocalityLbSetting* rule);
 
-// True if the setting orders endpoints by the proxy's labels. Failover asks for outlier detection, since without it
-// Envoy never takes an endpoint out.
+// What the setting (null: none) asks for. Failover of either kind needs outlier detection, since without it Envoy never
+// takes an endpoint out.
+LocalityLbMode ModeOf(const config::LocalityLbSetting* setting, bool outlier_detection);
+// True if the setting orders endpoints by the proxy's labels.
 bool UsesFailoverPriority(const config::LocalityLbSetting* setting, bool outlier_detection);
 
 // Weights or priorities of the localities, as seen by one proxy. `endpoint_labels`: whether the assignment's shapes

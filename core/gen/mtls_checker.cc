@@ -10,17 +10,17 @@ MtlsChecker::MtlsChecker(const PushContext& push, int service_port, const config
   if (rule_ != nullptr) root_mode_ = ModeOfPolicy(rule_->traffic_policy);
 }
 
-bool MtlsChecker::IsDisabled(const EndpointProfile& endpoint, uint32_t endpoint_port) const {
+MtlsVerdict MtlsChecker::Check(const EndpointProfile& endpoint, uint32_t endpoint_port) const {
   if (const auto mode = ModeOfRule(endpoint.labels)) {
-    if (*mode == Mode::kDisable) return true;
+    if (*mode == Mode::kDisable) return MtlsVerdict::kRuleDisables;
     // istio#46555; without the switch SIMPLE and MUTUAL say nothing here.
-    if (*mode == Mode::kSimple && push_.profile().tls_simple_drops_cross_network) return true;
+    if (*mode == Mode::kSimple && push_.profile().tls_simple_drops_cross_network) return MtlsVerdict::kRuleIsSimple;
     // Whoever asks for ISTIO_MUTUAL gets it, whatever the endpoint and its policies say.
-    if (*mode == Mode::kIstioMutual) return false;
+    if (*mode == Mode::kIstioMutual) return MtlsVerdict::kRuleAsksForIt;
   }
-  if (endpoint.tls_mode != kMutualTlsMode) return true;
-  return push_.authn().ComposeForWorkload(endpoint.ns, endpoint.labels).ForPort(endpoint_port) ==
-         MutualTlsMode::kDisable;
+  if (endpoint.tls_mode != kMutualTlsMode) return MtlsVerdict::kNoSidecar;
+  const MutualTlsMode policy = push_.authn().ComposeForWorkload(endpoint.ns, endpoint.labels).ForPort(endpoint_port);
+  return policy == MutualTlsMode::kDisable ? MtlsVerdict::kPolicyDisables : MtlsVerdict::kPossible;
 }
 
 // Of the first subset whose labels match, if it has one.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/config/destination_rule.h"
+#include "core/gen/endpoint_decision.h"
 #include "core/model/endpoint.h"
 
 namespace wavetank::pilot {
@@ -15,9 +16,9 @@ class MtlsChecker {
   // `rule`: that applies to the service, may be null. Both must outlive the checker.
   MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule);
 
-  // True for endpoints without a sidecar, and where a DestinationRule or a PeerAuthentication switches mTLS off. The
-  // same for all endpoints of one profile and port; not cached here.
-  bool IsDisabled(const EndpointProfile& endpoint, uint32_t endpoint_port) const;
+  // Disabled for endpoints without a sidecar, and where a DestinationRule or a PeerAuthentication switches mTLS off.
+  // The same for all endpoints of one profile and port; not cached here.
+  MtlsVerdict Check(const EndpointProfile& endpoint, uint32_t endpoint_port) const;
 
  private:
   using Mode = config::ClientTlsSettings::Mode;

@@ -90,6 +90,8 @@ class DiscoveryServer final : public XdsUpdater {
   XdsCache& cache() { return cache_; }
   // Of the last full push; made on the spot if there was none.
   const PushContextRef& push_context();
+  // Null if there was none.
+  const PushContextRef& last_push_context() const { return push_context_; }
   uint64_t pushes() const { return pushes_; }
   // By order of connecting; only those whose node is known.
   std::vector<const Connection*> Clients() const;

@@ -150,7 +150,7 @@ TEST_F(Program, RefusesAnUnknownVerbAndOption) {
 }
 
 TEST_F(Program, HasHelpEverywhere) {
-  for (const char* verb : {"", "run", "replay", "apply", "xds", "timing", "version"}) {
+  for (const char* verb : {"", "run", "replay", "apply", "xds", "why", "timing", "version"}) {
     const Ran ran = Call(fmt::format("{} --help", verb));
     EXPECT_EQ(ran.code, 0) << verb;
     EXPECT_NE(ran.output, "") << verb;

@@ -1,0 +1,204 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <optional>
+
+#include "cli/verb.h"
+#include "core/istiod/explain_host.h"
+#include "core/xds/discovery_server.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "scenarios/runner.h"
+#include "scenarios/yaml_reader.h"
+#include "sim/world.h"
+
+namespace wavetank::cli {
+namespace {
+
+using pilot::EndpointDecision;
+using pilot::EndpointFilter;
+using pilot::HostExplanation;
+
+struct Arguments {
+  std::string scenario, proxy, host, endpoint, at, profile;
+  std::optional<size_t> step;
+  std::optional<int> port;
+  bool json = false;
+};
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// "ok", "NO (detail)", or "-" if an earlier filter has refused it already.
+std::string Cell(const EndpointDecision& d, EndpointFilter filter, std::string_view detail = {}) {
+  if (d.refused_by < filter) return "-";
+  if (d.refused_by != filter) return "ok";
+  return detail.empty() ? "NO" : fmt::format("NO ({})", detail);
+}
+
+// The first three filters are rare and about where the proxy is: one column.
+std::string Scope(const EndpointDecision& d) {
+  return d.refused_by <= EndpointFilter::kDiscoverability ? Cell(d, d.refused_by, pilot::FilterName(d.refused_by))
+                                                          : "ok";
+}
+
+std::string Mtls(const EndpointDecision& d) {
+  if (d.refused_by < EndpointFilter::kMtls || !d.mtls) return "-";
+  const std::string_view why =
+      d.mtls_off_by_address ? "another endpoint of this address lacks it" : pilot::VerdictText(*d.mtls);
+  if (d.refused_by == EndpointFilter::kMtls) return fmt::format("NO ({})", why);
+  return pilot::IsDisabled(*d.mtls) || d.mtls_off_by_address ? fmt::format("not used ({})", why) : "ok";
+}
+
+std::string Reached(const EndpointDecision& d) {
+  if (d.refused_by != EndpointFilter::kPassed) return "NO";
+  std::vector<std::string> ways;
+  for (const pilot::EndpointRoute& r : d.routes) {
+    ways.push_back(r.gateway ? fmt::format("{}:{} weight {}", r.address, r.port, r.weight)
+                             : fmt::format("directly, weight {}", r.weight));
+  }
+  return d.through_gateways ? fmt::format("gateway {}", fmt::join(ways, ", ")) : fmt::format("{}", fmt::join(ways, ""));
+}
+
+std::string Priority(const EndpointDecision& d) {
+  if (d.routes.empty()) return Cell(d, EndpointFilter::kLocality, "no target of distribute");
+  const pilot::EndpointRoute& r = d.routes.front();
+  return fmt::format("priority {}, weight {}", r.priority,
+                     r.locality_weight ? fmt::to_string(*r.locality_weight) : "-");
+}
+
+std::string OrNone(const std::string& text) { return text.empty() ? "-" : text; }
+
+void PrintCluster(const HostExplanation::Cluster& cluster, const std::string& address) {
+  const pilot::AssignmentExplanation& a = cluster.assignment;
+  std::cout << "\n" << cluster.name << (cluster.watched ? "" : "   (the proxy does not ask for it by EDS)") << "\n";
+  std::cout << fmt::format("  DestinationRule {}, locality load balancing {}, gateways between networks: {}\n",
+                           OrNone(a.rule), pilot::ModeName(a.locality_lb), a.multi_network ? "yes" : "none");
+  if (a.refusal != pilot::AssignmentRefusal::kNone) {
+    std::cout << "  no endpoints: " << pilot::RefusalText(a.refusal) << "\n";
+    return;
+  }
+  Rows rows = {{"  ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW", "MTLS",
+                "LOCALITY LB", "REACHED"}};
+  for (const EndpointDecision& d : a.endpoints) {
+    if (!address.empty() && d.endpoint->address != address) continue;
+    const pilot::EndpointProfile& p = d.endpoint->p();
+    rows.push_back({fmt::format("  {}:{}", d.endpoint->address, d.endpoint->endpoint_port), d.shard.cluster.str(),
+                    OrNone(p.network.str()), OrNone(p.locality.label), Scope(d),
+                    Cell(d, EndpointFilter::kPort, p.service_port_name), Cell(d, EndpointFilter::kSubset),
+                    Cell(d, EndpointFilter::kDraining), Cell(d, EndpointFilter::kNetworkView), Mtls(d), Priority(d),
+                    Reached(d)});
+  }
+  if (rows.size() == 1) {
+    std::cout << "  no endpoints" << (address.empty() ? "" : " of that address") << " in any shard\n";
+    return;
+  }
+  PrintTable(rows);
+}
+
+void Print(const HostExplanation& e, const std::string& address) {
+  std::cout << fmt::format("{} as {} sees it (cluster {}, network {}, locality {})\n", e.host, e.proxy,
+                           OrNone(e.cluster), OrNone(e.network), OrNone(e.locality));
+  if (e.candidates.empty()) std::cout << "no registry has a service of that name\n";
+  for (const HostExplanation::Candidate& candidate : e.candidates) {
+    const std::string& ns = candidate.service->attributes.ns;
+    const bool seen = e.seen != nullptr && e.seen->attributes.ns == ns;
+    const std::string verdict = seen                  ? "seen"
+                                : !candidate.exported ? "NOT seen: exportTo keeps it from the proxy's namespace"
+                                : e.seen != nullptr   ? "not used: another namespace's comes first"
+                                                    : fmt::format("NOT seen: Sidecar {} does not import it", e.sidecar);
+    std::vector<std::string> shards;
+    for (const auto& [key, count] : candidate.shards) shards.push_back(fmt::format("{} {}", key.cluster.str(), count));
+    std::cout << fmt::format("service of namespace {}: {}; endpoints of all ports: {}\n", ns, verdict,
+                             shards.empty() ? "none" : fmt::format("{}", fmt::join(shards, ", ")));
+  }
+  for (const HostExplanation::Cluster& cluster : e.clusters) PrintCluster(cluster, address);
+}
+
+// The proxies that istiods are connected with, by "pod.namespace@cluster".
+std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>> Connected(const sim::World& world) {
+  std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>> out;
+  for (const sim::IstiodProcess* process : world.Istiods()) {
+    const pilot::Istiod& istiod = process->istiod();
+    if (istiod.discovery().last_push_context() == nullptr) continue;
+    for (const pilot::Connection* connection : istiod.discovery().Clients()) {
+      const pilot::Proxy& proxy = connection->proxy();
+      out[proxy.id + "@" + proxy.cluster().str()] = {&istiod, connection};
+    }
+  }
+  return out;
+}
+
+// The answer has to be written while the world is there.
+int Answer(const Arguments& a, const sim::World& world) {
+  const auto proxies = Connected(world);
+  std::vector<std::string> found, all;
+  for (const auto& [name, where] : proxies) {
+    all.push_back(name);
+    if (name.starts_with(a.proxy)) found.push_back(name);
+  }
+  if (proxies.contains(a.proxy)) found = {a.proxy};
+  if (found.size() != 1) {
+    return Complain(absl::InvalidArgumentError(fmt::format("{} connected proxy is named '{}'; take one of: {}",
+                                                           found.empty() ? "no" : "more than one", a.proxy,
+                                                           fmt::join(found.empty() ? all : found, ", "))));
+  }
+  const auto& [istiod, connection] = proxies.at(found.front());
+  HostExplanation explanation = ExplainHost(connection->proxy(), *istiod->discovery().last_push_context(), a.host);
+  if (a.port) {
+    std::erase_if(explanation.clusters, [&](const HostExplanation::Cluster& cluster) {
+      const auto key = pilot::ParseSubsetKey(cluster.name);
+      return key && key->port != *a.port;
+    });
+  }
+  if (a.json) {
+    std::cout << ToJson(explanation, a.endpoint).dump(1) << "\n";
+  } else {
+    Print(explanation, a.endpoint);
+  }
+  return kOk;
+}
+
+int Why(const Arguments& a) {
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
+  if (!scenario.ok()) return Complain(scenario.status());
+  scenario::RunOptions options;
+  options.profile = a.profile;
+  options.until_step = a.step;
+  if (!a.at.empty()) {
+    options.until = scenario::ParseDuration(a.at);
+    if (!options.until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+  }
+  int code = kOk;
+  Progress progress;
+  options.progress = [&](std::string_view what) { progress.Say(what); };
+  options.on_end = [&](sim::World& world) { code = Answer(a, world); };
+  absl::StatusOr<scenario::RunResult> result = scenario::Run(*scenario, options);
+  if (!result.ok()) return Complain(result.status());
+  return code;
+}
+
+}  // namespace
+
+void AddWhy(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand(
+      "why", "Why a proxy has an endpoint of a host or has it not: what each filter decided about each endpoint");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("scenario", a->scenario, "Scenario file, or folder with a scenario.yaml")->required();
+  verb->add_option("--proxy", a->proxy, "pod.namespace@cluster, or how it begins")->required();
+  verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local")->required();
+  verb->add_option("--endpoint", a->endpoint, "Only this address");
+  verb->add_option("--port", a->port, "Only clusters of this port of the service");
+  verb->add_option("--at", a->at, "Stop before the first step that would begin after this time, e.g. 30s");
+  verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
+  verb->add_option("--profile", a->profile, "Behaviour profile");
+  verb->add_flag("--json", a->json, "As JSON");
+  verb->footer(
+      "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The\n"
+      "weight of a gateway is that of all endpoints behind it. What istiod would send now; see `wavetank xds` for "
+      "what\n"
+      "the proxy holds.");
+  verb->callback([a, &outcome] { outcome.code = Why(*a); });
+}
+
+}  // namespace wavetank::cli
