@@ -21,10 +21,6 @@
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
 
-#ifndef WAVETANK_VERSION
-#define WAVETANK_VERSION "development"
-#endif
-
 namespace wavetank::scenario {
 namespace {
 
