@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <set>
@@ -6,6 +7,10 @@
 #include "cli/proxy_config.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "replay/golden/case.h"
+#include "replay/golden/case_istiod.h"
+#include "replay/golden/fetch.h"
 #include "scenarios/runner.h"
 #include "scenarios/xds_snapshot.h"
 #include "scenarios/yaml_reader.h"
@@ -15,12 +20,21 @@ namespace wavetank::cli {
 namespace {
 
 struct Arguments {
-  std::string scenario, proxy, at, type, output = "table", profile;
+  std::string source, proxy, at, type, output = "table", profile;
   std::optional<size_t> step;
 };
 
+const std::map<std::string, pilot::XdsType>& Types() {
+  static const auto* const types = new std::map<std::string, pilot::XdsType>{
+      {"cds", pilot::XdsType::kCds}, {"eds", pilot::XdsType::kEds}, {"lds", pilot::XdsType::kLds},
+      {"rds", pilot::XdsType::kRds}, {"sds", pilot::XdsType::kSds}, {"nds", pilot::XdsType::kNds}};
+  return *types;
+}
+
+using Snapshots = std::map<std::string, scenario::XdsSnapshot>;  // by proxy
+
 // The proxies whose name begins with `wanted` ("sleep" finds "sleep-6d4f8-x2x7p.sample").
-std::vector<std::string> Matching(const std::map<std::string, scenario::XdsSnapshot>& all, const std::string& wanted) {
+std::vector<std::string> Matching(const Snapshots& all, const std::string& wanted) {
   if (all.count(wanted) != 0) return {wanted};
   std::vector<std::string> out;
   for (const auto& [name, snapshot] : all) {
@@ -29,26 +43,17 @@ std::vector<std::string> Matching(const std::map<std::string, scenario::XdsSnaps
   return out;
 }
 
-int PrintXds(const Arguments& a) {
-  std::vector<pilot::XdsType> types;
-  static const std::map<std::string, pilot::XdsType> kTypes = {
-      {"cds", pilot::XdsType::kCds}, {"eds", pilot::XdsType::kEds}, {"lds", pilot::XdsType::kLds},
-      {"rds", pilot::XdsType::kRds}, {"sds", pilot::XdsType::kSds}, {"nds", pilot::XdsType::kNds}};
-  if (a.type.empty()) {
-    types = {pilot::XdsType::kCds, pilot::XdsType::kEds, pilot::XdsType::kLds, pilot::XdsType::kRds};
-  } else {
-    types = {kTypes.at(a.type)};
-  }
-  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
-  if (!scenario.ok()) return Complain(scenario.status());
+absl::StatusOr<Snapshots> OfScenario(const Arguments& a) {
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source);
+  if (!scenario.ok()) return scenario.status();
   scenario::RunOptions options;
   options.profile = a.profile;
   options.until_step = a.step;
   if (!a.at.empty()) {
     options.until = scenario::ParseDuration(a.at);
-    if (!options.until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+    if (!options.until) return absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s");
   }
-  std::map<std::string, scenario::XdsSnapshot> proxies;
+  Snapshots proxies;
   options.on_world = [&](sim::World& world) {
     world.commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& r) {
       proxies[proxy].Apply(r);
@@ -57,12 +62,61 @@ int PrintXds(const Arguments& a) {
       proxies[proxy].Apply(r);
     };
   };
-  absl::StatusOr<scenario::RunResult> result = [&] {
-    Progress progress;
-    options.progress = [&](std::string_view what) { progress.Say(what); };
-    return scenario::Run(*scenario, options);
-  }();
-  if (!result.ok()) return Complain(result.status());
+  Progress progress;
+  options.progress = [&](std::string_view what) { progress.Say(what); };
+  absl::StatusOr<scenario::RunResult> result = scenario::Run(*scenario, options);
+  if (!result.ok()) return result.status();
+  return proxies;
+}
+
+// What the proxies of a golden case are answered when they connect after the step.
+absl::StatusOr<Snapshots> OfCase(const Arguments& a) {
+  if (!a.at.empty()) return absl::InvalidArgumentError("a golden case has no clock; take --step instead of --at");
+  if (a.type == "sds" || a.type == "nds") {
+    return absl::InvalidArgumentError("the proxies of golden cases ask for cds, eds, lds and rds only");
+  }
+  absl::StatusOr<golden::Case> spec = golden::LoadCase(a.source);
+  if (!spec.ok()) return spec.status();
+  const size_t steps = a.step.value_or(spec->steps.size());
+  if (steps > spec->steps.size()) {
+    return absl::InvalidArgumentError(fmt::format("{}: --step {}: it has {}", a.source, steps, spec->steps.size()));
+  }
+  golden::IstiodSettings settings;
+  if (!a.profile.empty()) {
+    absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(a.profile);
+    if (!profile.ok()) return profile.status();
+    settings.profile = *profile;
+  }
+  golden::CaseIstiod istiod(*spec, settings);
+  for (size_t i = 0; i < steps; ++i) {
+    if (absl::Status status = istiod.Step(i); !status.ok()) return status;
+  }
+  const std::vector<std::unique_ptr<golden::Fetch>> fetched = istiod.FetchAll();
+  Snapshots proxies;
+  for (size_t i = 0; i < fetched.size(); ++i) {
+    if (!fetched[i]->status().ok()) return fetched[i]->status();
+    scenario::XdsSnapshot& snapshot = proxies[spec->proxies[i].name];
+    for (const auto& [type, resources] : fetched[i]->resources()) {
+      pilot::DiscoveryResponse response;
+      response.type = Types().at(type);
+      response.resources = resources;
+      snapshot.Apply(response);
+    }
+  }
+  return proxies;
+}
+
+int PrintXds(const Arguments& a) {
+  std::vector<pilot::XdsType> types;
+  if (a.type.empty()) {
+    types = {pilot::XdsType::kCds, pilot::XdsType::kEds, pilot::XdsType::kLds, pilot::XdsType::kRds};
+  } else {
+    types = {Types().at(a.type)};
+  }
+  const bool is_case = std::filesystem::exists(std::filesystem::path(a.source) / "case.yaml");
+  absl::StatusOr<Snapshots> made = is_case ? OfCase(a) : OfScenario(a);
+  if (!made.ok()) return Complain(made.status());
+  Snapshots& proxies = *made;
   const std::vector<std::string> found = Matching(proxies, a.proxy);
   if (found.size() != 1) {
     std::vector<std::string> names = found;
@@ -95,13 +149,14 @@ int PrintXds(const Arguments& a) {
 }  // namespace
 
 void AddXds(CLI::App& app, Outcome& outcome) {
-  CLI::App* verb =
-      app.add_subcommand("xds", "What a proxy of a scenario was sent, as `istioctl proxy-config` shows it");
+  CLI::App* verb = app.add_subcommand(
+      "xds", "What a proxy of a scenario or golden case was sent, as `istioctl proxy-config` shows it");
   auto a = std::make_shared<Arguments>();
-  verb->add_option("scenario", a->scenario, "Scenario file, or folder with a scenario.yaml")->required();
-  verb->add_option("--proxy", a->proxy, "pod.namespace, or how it begins")->required();
+  verb->add_option("source", a->source, "Scenario file, or folder with a scenario.yaml or a golden case's case.yaml")
+      ->required();
+  verb->add_option("--proxy", a->proxy, "pod.namespace (in a case: the proxy's name), or how it begins")->required();
   verb->add_option("--at", a->at, "Stop before the first step that would begin after this time, e.g. 30s");
-  verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
+  verb->add_option("--step", a->step, "Run this many steps (default: all); 0 only brings the mesh up");
   verb->add_option("--type", a->type, "Default: the first four")
       ->check(CLI::IsMember({"cds", "eds", "lds", "rds", "sds", "nds"}));
   verb->add_option("-o,--output", a->output, "table or json")->check(CLI::IsMember({"table", "json"}));
