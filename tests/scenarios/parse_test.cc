@@ -64,6 +64,16 @@ TEST(ParseScenario, RejectsWhatCannotBeMeant) {
   EXPECT_THAT(ErrorOf(Replaced(kGood, "- name: c1", "- name: c1\n  - name: c1")), HasSubstr("two clusters are named"));
 }
 
+TEST(ParseScenario, RepeatsOnlyWhatThereIsAndSoOften) {
+  const std::string step = "  - name: s\n    repeat: {times: 3, every: 20ms}\n";
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "  - name: s\n", step)), HasSubstr("there is nothing to repeat"));
+  const std::string action = "    do: [{dns: {name: a.example, addresses: [10.0.0.1]}}]\n";
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", Replaced(kGood, "  - name: s\n", step + action));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->steps[0].repeat, 3);
+  EXPECT_EQ(s->steps[0].every, 20ms);
+}
+
 TEST(ParseScenario, NamesThePlaceOfBrokenYaml) {
   EXPECT_THAT(ErrorOf("name: [1, 2\nclusters: }"), StartsWith("s.yaml:2:"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));
