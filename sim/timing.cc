@@ -156,13 +156,13 @@ std::array<WorkCost, kWorkKinds> Timing::DefaultWork() {
   set(WorkKind::kSecretSync, 6'600, 2'000, 0);
   set(WorkKind::kPushContextInit, 180, 15'000, 250'000);
   set(WorkKind::kPushStart, 100, 100, 0);
-  set(WorkKind::kGenerateCds, 60, 0, 6'000);
-  set(WorkKind::kGenerateEds, 65, 0, 900'000);
-  set(WorkKind::kGenerateLds, 60, 0, 6'000);
-  set(WorkKind::kGenerateRds, 60, 0, 6'000);
+  set(WorkKind::kGenerateCds, 60, 0, 5'000);
+  set(WorkKind::kGenerateEds, 70, 0, 900'000);
+  set(WorkKind::kGenerateLds, 60, 0, 5'000);
+  set(WorkKind::kGenerateRds, 60, 0, 5'000);
   set(WorkKind::kGenerateSds, 40, 20'000, 0);
   set(WorkKind::kProxyState, 50, 0, 0);
-  set(WorkKind::kSendResponse, 45, 4, 0);
+  set(WorkKind::kSendResponse, 45, 6, 0);
   set(WorkKind::kReceiveRequest, 28, 200, 0);
   set(WorkKind::kConnect, 4'000, 0, 0);
   set(WorkKind::kSignCertificate, 400, 0, 0);
