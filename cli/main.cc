@@ -21,7 +21,10 @@ int main(int argc, char** argv) {
   AddTiming(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What each verb does");
-  help->callback([&app] { std::cout << app.help("", CLI::AppFormatMode::All); });
+  help->callback([&app] {
+    app.clear();  // or CLI11 takes the question to be about the verb `help`
+    std::cout << app.help("", CLI::AppFormatMode::All);
+  });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
