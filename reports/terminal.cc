@@ -62,8 +62,8 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
         out += fmt::format("  converged no proxy was sent anything ({} connected)\n", c.connected);
       } else {
         const auto& last = c.proxies.front();
-        out += fmt::format("  converged in {} ({} proxies were sent something, {} are connected; last {})\n", p.Bold(FormatDuration(last.total)),
-                           c.proxies.size(), c.connected, last.proxy);
+        out += fmt::format("  converged in {} ({} proxies were sent something, {} are connected; last {})\n",
+                           p.Bold(FormatDuration(last.total)), c.proxies.size(), c.connected, last.proxy);
         const size_t rows = options.verbose ? c.proxies.size() : 1;
         for (size_t r = 0; r < rows; ++r) {
           std::string stages;

@@ -23,7 +23,12 @@ absl::Status WriteWhole(const std::filesystem::path& path, const std::string& te
   }
   std::error_code error;
   std::filesystem::rename(part, path, error);
-  if (error) return absl::UnavailableError(fmt::format("{}: {}", path.string(), error.message()));
+  if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(part, ignored);
+    return absl::UnavailableError(
+        fmt::format("{}: {}; name another folder or make room there", path.string(), error.message()));
+  }
   return absl::OkStatus();
 }
 

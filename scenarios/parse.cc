@@ -400,6 +400,17 @@ std::string Action::Describe() const {
   if (kind == "apply" && arguments.contains("manifest")) {
     return fmt::format("apply {} in {}", text("manifest"), text("cluster"));
   }
+  if (kind == "apply") {  // by name: an inline Secret's data belongs in no report
+    const auto text_at = [](const nlohmann::json& object, const char* path) {
+      const nlohmann::json::json_pointer pointer(path);
+      return object.contains(pointer) && object[pointer].is_string() ? object[pointer].get<std::string>() : "?";
+    };
+    std::vector<std::string> names;
+    for (const nlohmann::json& object : objects) {
+      names.push_back(text_at(object, "/kind") + " " + text_at(object, "/metadata/name"));
+    }
+    return fmt::format("apply {} in {}", fmt::join(names, ", "), text("cluster"));
+  }
   if (kind == "delete") return fmt::format("delete {} {} in {}", text("kind"), text("name"), text("cluster"));
   if (kind == "kill") return fmt::format("kill {} in {}", text("app"), text("cluster"));
   if (kind == "apiServer") return fmt::format("API server of {}: {}", text("cluster"), text("fault"));

@@ -66,7 +66,7 @@ function convergenceFigure(step) {
   const before = Math.max(...rows.map(r => r.stagesMs[all[0]]));
   const caption = (before > 0 ? `Kubernetes took ${time(before)}; from its last write` : "From the event") +
     " to the last resource in force, per proxy and stage" + (step.convergence.proxies.length > 40 ? " (slowest 40)" : "");
-  const shorten = name => name.length > 58 ? name.slice(0, 28) + "…" + name.slice(-29) : name;
+  const shorten = name => name.length > 50 ? name.slice(0, 22) + "…" + name.slice(-27) : name;
   return figure(caption, 90 + 26 * rows.length, {type: "bar", data: {labels: rows.map(r => shorten(r.proxy)), datasets},
     options: scales(true, before > 0 ? "ms since Kubernetes' last write" : "ms since the event", "")});
 }

@@ -138,5 +138,14 @@ TEST(LoadScenario, SaysWhatToGiveWhenNothingIsThere) {
   EXPECT_THAT(std::string(Message(scenario.status())), HasSubstr("no such scenario"));
 }
 
+TEST(ParseScenario, AnActionWithInlineObjectsIsToldByTheirNames) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario(
+      "s.yaml", Replaced(kGood, "    then:",
+                         "    do:\n      - apply: {cluster: c1, objects: [{apiVersion: v1, kind: Secret, metadata: "
+                         "{name: cacerts}, data: {key: c2VjcmV0}}, 5]}\n    then:"));
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(scenario->steps[0].actions[0].Describe(), "apply Secret cacerts, ? ? in c1");
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
