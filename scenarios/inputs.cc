@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "core/base/status.h"
+#include "core/kube/label_selector.h"
 #include "fakes/kube/manifest.h"
-#include "fakes/kube/selector.h"
 #include "scenarios/yaml_reader.h"
 
 namespace wavetank::scenario {
@@ -62,7 +62,7 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
   for (const ManifestSpec& spec : cluster.manifests) {
     absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
     if (!manifests.ok()) return manifests.status();
-    absl::StatusOr<fakekube::LabelSelector> selector = fakekube::LabelSelector::Parse(spec.selector);
+    absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
     if (!selector.ok()) return selector.status();
     for (fakekube::Manifest& manifest : *manifests) {
       if (!selector->empty()) {

@@ -1,12 +1,45 @@
 #include "core/kube/label_selector.h"
 
 #include <algorithm>
+#include <cctype>
+#include <utility>
 
 #include "fmt/format.h"
 
 namespace wavetank::kube {
 namespace {
+
 absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
+
+std::string_view Trim(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+  return s;
+}
+
+// Splits at commas outside parentheses.
+std::vector<std::string_view> SplitTop(std::string_view text) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  size_t start = 0;
+  for (size_t i = 0; i <= text.size(); ++i) {
+    if (i < text.size() && text[i] == '(') ++depth;
+    if (i < text.size() && text[i] == ')') --depth;
+    if (i == text.size() || (text[i] == ',' && depth == 0)) {
+      parts.push_back(Trim(text.substr(start, i - start)));
+      start = i + 1;
+    }
+  }
+  return parts;
+}
+
+bool ValidKey(std::string_view key) {
+  if (key.empty() || key.size() > 317) return false;
+  return std::all_of(key.begin(), key.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.' || c == '/';
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& selector) {
@@ -58,6 +91,49 @@ absl::StatusOr<LabelSelector> LabelSelector::FromJson(const nlohmann::json& sele
     out.requirements_.push_back(std::move(requirement));
   }
   return out;
+}
+
+absl::StatusOr<LabelSelector> LabelSelector::Parse(std::string_view text) {
+  LabelSelector selector;
+  if (Trim(text).empty()) return selector;
+  for (std::string_view part : SplitTop(text)) {
+    Requirement r;
+    const auto bad = [&] {
+      return absl::InvalidArgumentError(fmt::format(
+          "label selector '{}': cannot read '{}'; write key=value, key!=value, key in (a,b), key or !key", text, part));
+    };
+    if (!part.empty() && part.front() == '!') {
+      r = {std::string(Trim(part.substr(1))), Operator::kDoesNotExist, {}};
+    } else if (const size_t open = part.find('('); open != std::string_view::npos && part.back() == ')') {
+      std::string_view head = Trim(part.substr(0, open));
+      if (head.size() > 6 && head.substr(head.size() - 6) == " notin") {
+        r = {std::string(Trim(head.substr(0, head.size() - 6))), Operator::kNotIn, {}};
+      } else if (head.size() > 3 && head.substr(head.size() - 3) == " in") {
+        r = {std::string(Trim(head.substr(0, head.size() - 3))), Operator::kIn, {}};
+      } else {
+        return bad();
+      }
+      for (std::string_view value : SplitTop(part.substr(open + 1, part.size() - open - 2)))
+        r.values.emplace_back(value);
+    } else if (const size_t ne = part.find("!="); ne != std::string_view::npos) {
+      r = {std::string(Trim(part.substr(0, ne))), Operator::kNotIn, {std::string(Trim(part.substr(ne + 2)))}};
+    } else if (const size_t eq = part.find('='); eq != std::string_view::npos) {
+      std::string_view value = part.substr(eq + 1);
+      if (!value.empty() && value.front() == '=') value.remove_prefix(1);
+      r = {std::string(Trim(part.substr(0, eq))), Operator::kIn, {std::string(Trim(value))}};
+    } else {
+      r = {std::string(part), Operator::kExists, {}};
+    }
+    if (!ValidKey(r.key)) return bad();
+    selector.requirements_.push_back(std::move(r));
+  }
+  return selector;
+}
+
+LabelSelector LabelSelector::FromLabels(const Labels& labels) {
+  LabelSelector selector;
+  for (const auto& [key, value] : labels) selector.requirements_.push_back({key, Operator::kIn, {value}});
+  return selector;
 }
 
 bool LabelSelector::Matches(const Labels& labels) const {

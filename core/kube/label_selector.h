@@ -1,7 +1,9 @@
-// A LabelSelector as it stands in objects: {matchLabels, matchExpressions}.
+// Label selectors: as they stand in objects ({matchLabels, matchExpressions}), and in the text of requests
+// ("app=x,version in (v1, v2),!canary").
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -11,8 +13,14 @@ namespace wavetank::kube {
 
 class LabelSelector {
  public:
+  LabelSelector() = default;  // selects everything
+
   // null and {} select everything. InvalidArgument names the path and what is wrong.
   static absl::StatusOr<LabelSelector> FromJson(const nlohmann::json& selector);
+  // kubectl's and the API's syntax; empty text selects everything. InvalidArgument names the part that cannot be read.
+  static absl::StatusOr<LabelSelector> Parse(std::string_view text);
+  // All of these, as a Service selects.
+  static LabelSelector FromLabels(const Labels& labels);
 
   bool Matches(const Labels& labels) const;
   bool empty() const { return requirements_.empty(); }

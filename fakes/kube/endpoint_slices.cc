@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/kube/types.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -85,9 +86,7 @@ void EndpointSliceController::OnService(const Change& change) {
     if (change.type != kube::WatchEventType::kDeleted) QueueMirror(name);
     return;
   }
-  absl::StatusOr<LabelSelector> parsed = LabelSelector::FromJson(*selector);
-  if (!parsed.ok()) return;
-  services_[name].selector = *std::move(parsed);
+  services_[name].selector = kube::LabelSelector::FromLabels(kube::ParseService(*change.object).selector);
   Queue(name);
 }
 
@@ -102,7 +101,7 @@ void EndpointSliceController::OnPod(const Change& change) {
   }
   const std::string& ns = change.object->meta.ns;
   for (auto it = services_.lower_bound({ns, ""}); it != services_.end() && it->first.ns == ns; ++it) {
-    const LabelSelector& selector = it->second.selector;
+    const kube::LabelSelector& selector = it->second.selector;
     if (selector.Matches(change.object->meta.labels) ||
         (change.previous != nullptr && selector.Matches(change.previous->meta.labels))) {
       Queue(it->first);
@@ -175,7 +174,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   if (service == nullptr) return;
   const json& spec = service->body.at("spec");
   const bool publish_not_ready = spec.value("publishNotReadyAddresses", false);
-  const LabelSelector& selector = services_.at(name).selector;
+  const kube::LabelSelector& selector = services_.at(name).selector;
 
   // Pods whose ports resolve to the same numbers share slices.
   std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text

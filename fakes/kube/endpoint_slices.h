@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
+#include "core/kube/label_selector.h"
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/pending.h"
-#include "fakes/kube/selector.h"
 
 namespace wavetank::fakekube {
 
@@ -18,7 +18,7 @@ class EndpointSliceController {
 
  private:
   struct Selected {
-    LabelSelector selector;
+    kube::LabelSelector selector;
     bool queued = false;
   };
 

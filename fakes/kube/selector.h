@@ -1,4 +1,4 @@
-// Label and field selectors in Kubernetes' own syntax.
+// Field selectors in Kubernetes' own syntax. (Label selectors: core/kube/label_selector.h.)
 #pragma once
 
 #include <string>
@@ -9,29 +9,6 @@
 #include "core/kube/object.h"
 
 namespace wavetank::fakekube {
-
-class LabelSelector {
- public:
-  LabelSelector() = default;  // selects everything
-
-  // "app=x,version in (v1, v2),!canary,tier!=back": InvalidArgument names the part that cannot be read.
-  static absl::StatusOr<LabelSelector> Parse(std::string_view text);
-  // {matchLabels, matchExpressions} of a Deployment, or a plain map of a Service.
-  static absl::StatusOr<LabelSelector> FromJson(const nlohmann::json& selector);
-  static LabelSelector FromLabels(const kube::Labels& labels);
-
-  bool Matches(const kube::Labels& labels) const;
-  bool empty() const { return requirements_.empty(); }
-
- private:
-  enum class Operator : uint8_t { kIn, kNotIn, kExists, kDoesNotExist };
-  struct Requirement {
-    std::string key;
-    Operator op;
-    std::vector<std::string> values;
-  };
-  std::vector<Requirement> requirements_;
-};
 
 // "metadata.name=x,metadata.namespace!=y": any path of scalars in the object.
 class FieldSelector {

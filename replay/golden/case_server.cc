@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/kube/kubeconfig.h"
+#include "core/kube/label_selector.h"
 #include "fakes/kube/selector.h"
 
 namespace wavetank::golden {
@@ -29,7 +30,7 @@ std::string HexSha1(std::string_view text) {
 
 struct CaseServer::Subscription {
   std::string kind, ns;
-  fakekube::LabelSelector labels;
+  kube::LabelSelector labels;
   fakekube::FieldSelector fields;
   kube::WatchCallbacks callbacks;
 
@@ -93,7 +94,7 @@ class CaseClient final : public kube::Client {
     auto out = std::make_shared<CaseServer::Subscription>();
     out->kind = std::string(kind.kind);
     out->ns = options.ns;
-    absl::StatusOr<fakekube::LabelSelector> labels = fakekube::LabelSelector::Parse(options.label_selector);
+    absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
     if (!labels.ok()) return labels.status();
     absl::StatusOr<fakekube::FieldSelector> fields = fakekube::FieldSelector::Parse(options.field_selector);
     if (!fields.ok()) return fields.status();
