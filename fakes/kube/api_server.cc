@@ -67,27 +67,56 @@ ApiServer::ApiServer(Host& host, const Options& options)
       options_(options),
       trace_name_(host.Intern(options.name)),
       resource_version_(options.first_resource_version),
+      services_(options.service_cidr),
       history_floor_(options.first_resource_version) {}
 
+std::vector<const ApiServer::Kind*> ApiServer::Find(const GroupKind& kind) const {
+  std::vector<const Kind*> out;
+  if (!kind.any_group) {
+    if (const auto it = kinds_.find(kind); it != kinds_.end()) out.push_back(&it->second);
+    return out;
+  }
+  for (auto it = kinds_.lower_bound(GroupKind{kind.kind, {}}); it != kinds_.end() && it->first.first == kind.kind; ++it)
+    out.push_back(&it->second);
+  return out;
+}
+
+absl::StatusOr<ObjectRef> ApiServer::One(std::string_view kind, const NamespacedName& name) const {
+  ObjectRef found;
+  for (const Kind* k : Find(ParseGroupKind(kind))) {
+    const auto it = k->objects.find(name);
+    if (it == k->objects.end()) continue;
+    if (found != nullptr) {
+      return absl::InvalidArgumentError(fmt::format("{} is in two API groups of {}; write {} or {}",
+                                                    Describe(kind, name), options_.name, Qualified(GroupKindOf(*found)),
+                                                    Qualified(GroupKindOf(*it->second))));
+    }
+    found = it->second;
+  }
+  if (found == nullptr) {
+    return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
+  }
+  return found;
+}
+
 ObjectRef ApiServer::Get(std::string_view kind, const NamespacedName& name) const {
-  const auto k = kinds_.find(kind);
-  if (k == kinds_.end()) return nullptr;
-  const auto it = k->second.objects.find(name);
-  return it == k->second.objects.end() ? nullptr : it->second;
+  for (const Kind* k : Find(ParseGroupKind(kind))) {
+    if (const auto it = k->objects.find(name); it != k->objects.end()) return it->second;
+  }
+  return nullptr;
 }
 
 std::vector<ObjectRef> ApiServer::List(std::string_view kind, std::string_view ns) const {
   std::vector<ObjectRef> out;
-  const auto k = kinds_.find(kind);
-  if (k == kinds_.end()) return out;
-  if (ns.empty()) {
-    out.reserve(k->second.objects.size());
-    for (const auto& [name, object] : k->second.objects) out.push_back(object);
-    return out;
-  }
-  for (auto it = k->second.objects.lower_bound({std::string(ns), ""});
-       it != k->second.objects.end() && it->first.ns == ns; ++it) {
-    out.push_back(it->second);
+  for (const Kind* k : Find(ParseGroupKind(kind))) {
+    if (ns.empty()) {
+      out.reserve(out.size() + k->objects.size());
+      for (const auto& [name, object] : k->objects) out.push_back(object);
+      continue;
+    }
+    for (auto it = k->objects.lower_bound({std::string(ns), ""}); it != k->objects.end() && it->first.ns == ns; ++it) {
+      out.push_back(it->second);
+    }
   }
   return out;
 }
@@ -96,25 +125,12 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
   const std::string kind = body.at("kind").get<std::string>();
   json& metadata = body["metadata"];
   const NamespacedName name{metadata.value("namespace", ""), metadata.value("name", "")};
-  const Allocators allocators{
-      [&] {
-        // Keyed by name, so that a Service's VIP does not depend on which others exist.
-        const size_t slash = options_.service_cidr.find('/');
-        const size_t dot = options_.service_cidr.find('.', options_.service_cidr.find('.') + 1);
-        const std::string network = options_.service_cidr.substr(0, std::min(slash, dot));
-        const std::vector<ObjectRef> services = List("Service");
-        for (uint64_t attempt = 0;; ++attempt) {
-          const uint64_t draw = HashName(name.ns + "/" + name.name, attempt) % 65024 + 256;
-          const std::string ip = fmt::format("{}.{}.{}", network, draw >> 8, draw & 0xff);
-          bool taken = (draw & 0xff) == 0 || (draw & 0xff) == 255;
-          for (const ObjectRef& service : services) {
-            taken = taken || service->body["spec"].value("clusterIP", "") == ip;
-          }
-          if (!taken) return ip;
-        }
-      },
-      [&] { return 30000 + static_cast<int>(HashName(name.ns + "/" + name.name, ++created_) % 2768); }};
-  SetDefaults(body, allocators);
+  SetDefaults(body);
+  const std::string api_version = body.at("apiVersion").get<std::string>();
+  const GroupKind group_kind{kind, GroupOf(api_version)};
+  if (group_kind.Is("Service")) {
+    if (absl::Status status = services_.Assign(body, previous.get()); !status.ok()) return status;
+  }
   ++resource_version_;
   metadata["resourceVersion"] = std::to_string(resource_version_);
   absl::StatusOr<ObjectRef> object = kube::Object::FromJson(std::move(body));
@@ -122,12 +138,13 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
     --resource_version_;
     return object.status();
   }
-  kinds_[kind].objects[name] = *object;
+  kinds_[{kind, std::string(group_kind.group)}].objects[name] = *object;
+  if (previous != nullptr && group_kind.Is("Service")) services_.Release(*previous, object->get());
   if (previous == nullptr) ++object_count_;
   const std::string key = (*object)->Key();
   host_.Emit({TraceKind::kObjectApplied, trace_name_, host_.Intern(key), resource_version_, 0, {}});
   for (const kube::OwnerReference& owner : (*object)->meta.owner_references)
-    dependents_[owner.uid][{kind, name}] = true;
+    dependents_[owner.uid][{Qualified(group_kind), name}] = true;
   Notify(previous == nullptr ? kube::WatchEventType::kAdded : kube::WatchEventType::kModified, *object, previous);
   return *object;
 }
@@ -138,7 +155,8 @@ absl::StatusOr<ObjectRef> ApiServer::Create(json body) {
   const std::string& kind = (*parsed)->kind;
   NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
   json& metadata = body["metadata"];
-  if (ClusterScoped(kind)) {
+  const std::string qualified = Qualified(GroupKindOf(**parsed));
+  if (ClusterScoped(GroupKindOf(**parsed))) {
     metadata.erase("namespace");
     name.ns.clear();
   } else {
@@ -153,7 +171,7 @@ absl::StatusOr<ObjectRef> ApiServer::Create(json body) {
       if (!ns.ok()) return ns.status();
     }
   }
-  if (Get(kind, name) != nullptr) {
+  if (Get(qualified, name) != nullptr) {
     return absl::AlreadyExistsError(fmt::format("{} already exists in {}", Describe(kind, name), options_.name));
   }
   metadata["uid"] = MakeUid(options_.name, Describe(kind, name), ++created_);
@@ -170,15 +188,20 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
-  if (ClusterScoped(kind)) {
+  const GroupKind group_kind = GroupKindOf(**parsed);
+  if (ClusterScoped(group_kind)) {
     name.ns.clear();
   } else if (name.ns.empty()) {
     name.ns = "default";
     body["metadata"]["namespace"] = name.ns;
   }
-  const ObjectRef previous = Get(kind, name);
+  const ObjectRef previous = Get(Qualified(group_kind), name);
   if (previous == nullptr) {
     return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
+  }
+  if (!(*parsed)->meta.uid.empty() && (*parsed)->meta.uid != previous->meta.uid) {
+    return absl::AbortedError(fmt::format("{}: uid {} is another object's, of the same name; read it again and retry",
+                                          Describe(kind, name), (*parsed)->meta.uid));
   }
   const int64_t expected = (*parsed)->meta.resource_version;
   if (expected != 0 && expected != previous->meta.resource_version) {
@@ -191,7 +214,7 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
   for (const char* field : {"uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"}) {
     if (const auto it = old_metadata.find(field); it != old_metadata.end()) metadata[field] = *it;
   }
-  if (kind == "Namespace") {
+  if (group_kind.Is("Namespace")) {
     json labels = metadata.value("labels", json::object());
     if (!labels.is_object()) labels = json::object();
     labels["kubernetes.io/metadata.name"] = name.name;
@@ -207,14 +230,14 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
     }
   };
   if (!body.contains("status") && previous->body.contains("status")) body["status"] = previous->body["status"];
-  if (kind == "Service") {
+  if (group_kind.Is("Service")) {
     keep("spec", {"clusterIP", "clusterIPs"});
     // Node ports stay with their port's name.
     const auto old_ports = previous->body["spec"].find("ports");
     if (old_ports != previous->body["spec"].end() && body["spec"].contains("ports") &&
         body["spec"]["ports"].is_array()) {
       for (json& port : body["spec"]["ports"]) {
-        if (!port.is_object() || port.contains("nodePort")) continue;
+        if (!port.is_object() || (port.contains("nodePort") && port["nodePort"] != 0)) continue;
         for (const json& old : *old_ports) {
           if (old.value("name", "") == port.value("name", "") && old.contains("nodePort"))
             port["nodePort"] = old["nodePort"];
@@ -224,7 +247,7 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
   }
   // What defaulting would add anyway is no change.
   json defaulted = body;
-  SetDefaults(defaulted, {[] { return std::string(); }, [] { return 0; }});
+  SetDefaults(defaulted);
   if (SameContent(defaulted, previous->body)) return previous;
   if (!body.contains("spec") || !previous->body.contains("spec") || defaulted["spec"] != previous->body["spec"]) {
     metadata["generation"] = previous->meta.generation + 1;
@@ -235,22 +258,25 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
 absl::StatusOr<ObjectRef> ApiServer::Apply(json body) {
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
-  const std::string& kind = (*parsed)->kind;
-  std::string ns = (*parsed)->meta.ns;
+  const GroupKind kind = GroupKindOf(**parsed);
+  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
   if (ClusterScoped(kind)) {
-    ns.clear();
-  } else if (ns.empty()) {
-    ns = "default";
+    name.ns.clear();
+  } else if (name.ns.empty()) {
+    name.ns = "default";
   }
-  return Get(kind, {ns, (*parsed)->meta.name}) == nullptr ? Create(std::move(body)) : Update(std::move(body));
+  if (Get(Qualified(kind), name) != nullptr) return Update(std::move(body));
+  if ((*parsed)->meta.resource_version != 0) {
+    return absl::AbortedError(fmt::format("{}: the object of resourceVersion {} has been deleted; retry without one",
+                                          Describe(kind.kind, name), (*parsed)->meta.resource_version));
+  }
+  return Create(std::move(body));
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, const json& patch) {
-  const ObjectRef previous = Get(kind, name);
-  if (previous == nullptr) {
-    return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
-  }
-  json body = previous->body;
+  const absl::StatusOr<ObjectRef> previous = One(kind, name);
+  if (!previous.ok()) return previous.status();
+  json body = (*previous)->body;
   MergePatch(body, patch);
   return Update(std::move(body));
 }
@@ -270,11 +296,11 @@ void ApiServer::DeleteDependents(const std::string& uid) {
 }
 
 absl::Status ApiServer::Delete(std::string_view kind, const NamespacedName& name) {
-  const ObjectRef object = Get(kind, name);
-  if (object == nullptr) {
-    return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
-  }
-  if (kind != "Pod") return Finalize(kind, name);
+  const absl::StatusOr<ObjectRef> found = One(kind, name);
+  if (!found.ok()) return found.status();
+  const ObjectRef& object = *found;
+  const GroupKind group_kind = GroupKindOf(*object);
+  if (!group_kind.Is("Pod")) return Finalize(Qualified(group_kind), name);
   if (object->meta.deleting) return absl::OkStatus();
   json body = object->body;
   body["metadata"]["deletionTimestamp"] =
@@ -283,28 +309,28 @@ absl::Status ApiServer::Delete(std::string_view kind, const NamespacedName& name
 }
 
 absl::Status ApiServer::Finalize(std::string_view kind, const NamespacedName& name) {
-  const auto k = kinds_.find(kind);
-  const auto it = k == kinds_.end() ? decltype(k->second.objects.find(name)){} : k->second.objects.find(name);
-  if (k == kinds_.end() || it == k->second.objects.end()) {
-    return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
-  }
-  const ObjectRef object = it->second;
-  k->second.objects.erase(it);
+  const absl::StatusOr<ObjectRef> found = One(kind, name);
+  if (!found.ok()) return found.status();
+  const ObjectRef object = *found;
+  const GroupKind group_kind = GroupKindOf(*object);
+  const std::string qualified = Qualified(group_kind);
+  kinds_.find(group_kind)->second.objects.erase(name);
   --object_count_;
+  if (group_kind.Is("Service")) services_.Release(*object, nullptr);
   for (const kube::OwnerReference& owner : object->meta.owner_references) {
-    if (const auto d = dependents_.find(owner.uid); d != dependents_.end()) d->second.erase({std::string(kind), name});
+    if (const auto d = dependents_.find(owner.uid); d != dependents_.end()) d->second.erase({qualified, name});
   }
   ++resource_version_;
   host_.Emit({TraceKind::kObjectDeleted, trace_name_, host_.Intern(object->Key()), resource_version_, 0, {}});
   Notify(kube::WatchEventType::kDeleted, object, object);
   DeleteDependents(object->meta.uid);
-  if (kind == "Namespace") {
+  if (group_kind.Is("Namespace")) {
     // A namespace takes its content with it.
     std::vector<std::pair<std::string, NamespacedName>> content;
     for (const auto& [other, state] : kinds_) {
       for (auto inside = state.objects.lower_bound({name.name, ""});
            inside != state.objects.end() && inside->first.ns == name.name; ++inside) {
-        content.emplace_back(other, inside->first);
+        content.emplace_back(Qualified(GroupKind{other.first, other.second}), inside->first);
       }
     }
     for (const auto& [other, inside] : content) Finalize(other, inside).IgnoreError();
@@ -312,8 +338,8 @@ absl::Status ApiServer::Finalize(std::string_view kind, const NamespacedName& na
   return absl::OkStatus();
 }
 
-void ApiServer::Observe(std::string kind, Observer observer) {
-  observers_[std::move(kind)].push_back(std::move(observer));
+void ApiServer::Observe(std::string_view kind, Observer observer) {
+  observers_[Qualified(ParseGroupKind(kind))].push_back(std::move(observer));
 }
 
 void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous) {
@@ -324,9 +350,9 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
     history_.pop_front();
   }
   for (const auto& [id, watch] : watches_) {
-    if (watch.kind == object->kind) watch.sink.on_change(change);
+    if (ParseGroupKind(watch.kind).Covers(*object)) watch.sink.on_change(change);
   }
-  const auto observers = observers_.find(object->kind);
+  const auto observers = observers_.find(Qualified(GroupKindOf(*object)));
   if (observers == observers_.end()) return;
   // By index: an observer may register another.
   for (size_t i = 0; i < observers->second.size(); ++i) observers->second[i](change);
@@ -336,8 +362,9 @@ absl::StatusOr<ApiServer::WatchId> ApiServer::StartWatch(std::string_view kind, 
   if (after < history_floor_) {
     return absl::OutOfRangeError(fmt::format("too old resource version: {} ({}); list again", after, history_floor_));
   }
+  const GroupKind wanted = ParseGroupKind(kind);
   for (const Change& change : history_) {
-    if (change.resource_version > after && change.object->kind == kind) sink.on_change(change);
+    if (change.resource_version > after && wanted.Covers(*change.object)) sink.on_change(change);
   }
   const WatchId id = next_watch_++;
   watches_.emplace(id, WatchState{std::string(kind), std::move(sink)});

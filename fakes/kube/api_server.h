@@ -19,6 +19,8 @@
 #include "core/base/host.h"
 #include "core/kube/client.h"
 #include "core/kube/object.h"
+#include "fakes/kube/kinds.h"
+#include "fakes/kube/service_allocator.h"
 
 namespace wavetank::fakekube {
 
@@ -56,15 +58,17 @@ class ApiServer {
   Host& host() { return host_; }
   int64_t resource_version() const { return resource_version_; }
 
+  // `kind` below is a text as kinds.h reads it.
+
   // The body is defaulted as an API server would. AlreadyExists if it is there.
   absl::StatusOr<ObjectRef> Create(nlohmann::json body);
   // Replaces. A resourceVersion in the body that is not the stored one is Aborted (409 Conflict); NotFound if it is
   // not there. Writing what is there already changes nothing. `status` and what the server allocated (clusterIP,
   // nodePorts) stay unless the body names them.
   absl::StatusOr<ObjectRef> Update(nlohmann::json body);
-  // Create or update, as `kubectl apply` of a whole manifest.
+  // Create or update, as `kubectl apply` of a whole manifest. A resourceVersion of what is not there any more is stale.
   absl::StatusOr<ObjectRef> Apply(nlohmann::json body);
-  // JSON merge patch (RFC 7386).
+  // JSON merge patch (RFC 7386). InvalidArgument if `kind` has no group and several groups hold that name.
   absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, const nlohmann::json& patch);
   // Dependents go with it (ownerReferences). A pod first terminates: it gets a deletionTimestamp, and is gone when the
   // kubelet finalizes it.
@@ -73,12 +77,13 @@ class ApiServer {
   absl::Status Finalize(std::string_view kind, const NamespacedName& name);
 
   ObjectRef Get(std::string_view kind, const NamespacedName& name) const;  // null if it is not there
-  // In key order. O(objects of the kind) or, with a namespace, O(objects in it).
+  // In order of group, then key. O(objects of the kind) or, with a namespace, O(objects in it).
   std::vector<ObjectRef> List(std::string_view kind, std::string_view ns = {}) const;
 
   // Observers run within the write, in order of registration, after the store has changed. They may write.
   using Observer = std::function<void(const Change&)>;
-  void Observe(std::string kind, Observer observer);
+  // A kind without group must be one of Kubernetes' own.
+  void Observe(std::string_view kind, Observer observer);
 
   // Watches. `after` is a resourceVersion; OutOfRange if its successors are no longer all there.
   using WatchId = uint64_t;
@@ -98,14 +103,29 @@ class ApiServer {
   struct Kind {
     std::map<NamespacedName, ObjectRef> objects;
   };
+  // Kinds sort by name, then group.
+  struct KindLess {
+    using is_transparent = void;
+    using Key = std::pair<std::string, std::string>;
+    static std::pair<std::string_view, std::string_view> View(const Key& key) { return key; }
+    static std::pair<std::string_view, std::string_view> View(const GroupKind& kind) { return {kind.kind, kind.group}; }
+    template <class A, class B>
+    bool operator()(const A& a, const B& b) const {
+      return View(a) < View(b);
+    }
+  };
   struct WatchState {
-    std::string kind;
+    std::string kind;  // as it was named
     WatchSink sink;
   };
 
   absl::StatusOr<ObjectRef> Store(nlohmann::json body, const ObjectRef& previous);
   void Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous);
   void DeleteDependents(const std::string& uid);
+  // What `kind` names, as far as it is known; at most one unless it stands for any group.
+  std::vector<const Kind*> Find(const GroupKind& kind) const;
+  // The one object that is meant; NotFound, or InvalidArgument if that is not clear.
+  absl::StatusOr<ObjectRef> One(std::string_view kind, const NamespacedName& name) const;
 
   Host& host_;
   const Options options_;
@@ -113,25 +133,20 @@ class ApiServer {
   int64_t resource_version_;
   uint64_t created_ = 0;
   size_t object_count_ = 0;
-  std::map<std::string, Kind, std::less<>> kinds_;
-  std::map<std::string, std::map<std::pair<std::string, NamespacedName>, bool>> dependents_;  // by owner uid
+  std::map<KindLess::Key, Kind, KindLess> kinds_;
+  std::map<std::string, std::map<std::pair<std::string, NamespacedName>, bool>>
+      dependents_;  // by owner uid; qualified kinds
+  ServiceAllocator services_;
   std::deque<Change> history_;
   int64_t history_floor_;
-  std::map<std::string, std::vector<Observer>, std::less<>> observers_;
+  std::map<std::string, std::vector<Observer>, std::less<>> observers_;  // by qualified kind
   std::map<WatchId, WatchState> watches_;
   WatchId next_watch_ = 1;
   Faults faults_;
 };
 
-// What a real API server fills in: names of ports' protocols, types, replicas, IPs of Services, Secret stringData.
-// `allocate_ip` gives a free cluster VIP, `allocate_node_port` a node port.
-struct Allocators {
-  std::function<std::string()> cluster_ip;
-  std::function<int()> node_port;
-};
-void SetDefaults(nlohmann::json& body, const Allocators& allocators);
-
-// True for kinds that live outside namespaces.
-bool ClusterScoped(std::string_view kind);
+// What a real API server fills in: protocols of ports, types, replicas, Secrets' stringData. What is allocated (cluster
+// IPs, node ports) is not among it.
+void SetDefaults(nlohmann::json& body);
 
 }  // namespace wavetank::fakekube

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/kube/label_selector.h"
 #include "fakes/kube/selector.h"
 
 namespace wavetank::fakekube {
@@ -40,7 +41,7 @@ struct Shared {
 // Events leave in order; each is delayed by itself, but never overtakes the one before.
 class WatchStream final : public kube::Watch, public std::enable_shared_from_this<WatchStream> {
  public:
-  WatchStream(std::shared_ptr<Shared> shared, std::string kind, LabelSelector labels, FieldSelector fields,
+  WatchStream(std::shared_ptr<Shared> shared, std::string kind, kube::LabelSelector labels, FieldSelector fields,
               std::string ns, kube::WatchCallbacks callbacks)
       : shared_(std::move(shared)),
         kind_(std::move(kind)),
@@ -156,7 +157,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
       const auto self = weak.lock();
       if (self == nullptr || self->closed_ || !self->id_) return;
       auto mark = std::make_shared<kube::Object>();
-      mark->kind = self->kind_;
+      mark->kind = ParseGroupKind(self->kind_).kind;
       mark->meta.resource_version = self->shared_->server.resource_version();
       // Not before events that are still on their way.
       if (self->held_ == 0) {
@@ -168,7 +169,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
 
   std::shared_ptr<Shared> shared_;
   const std::string kind_;
-  const LabelSelector labels_;
+  const kube::LabelSelector labels_;
   const FieldSelector fields_;
   const std::string ns_;
   kube::WatchCallbacks callbacks_;
@@ -197,8 +198,8 @@ class NetworkClient final : public kube::Client {
   void List(const kube::ResourceKind& kind, const kube::ListOptions& options,
             absl::AnyInvocable<void(absl::StatusOr<kube::ObjectList>)> done) override {
     Request<kube::ObjectList>(
-        [kind = std::string(kind.kind), options](ApiServer& server) -> absl::StatusOr<kube::ObjectList> {
-          absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(options.label_selector);
+        [kind = Qualified(kind), options](ApiServer& server) -> absl::StatusOr<kube::ObjectList> {
+          absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
           if (!labels.ok()) return labels.status();
           absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
           if (!fields.ok()) return fields.status();
@@ -216,9 +217,9 @@ class NetworkClient final : public kube::Client {
   std::unique_ptr<kube::Watch> StartWatch(const kube::ResourceKind& kind, const kube::ListOptions& options,
                                           int64_t resource_version, kube::WatchCallbacks callbacks) override {
     // Selectors were checked by the List before.
-    absl::StatusOr<LabelSelector> labels = LabelSelector::Parse(options.label_selector);
+    absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
     absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
-    auto stream = std::make_shared<WatchStream>(shared_, std::string(kind.kind), labels.value_or(LabelSelector()),
+    auto stream = std::make_shared<WatchStream>(shared_, Qualified(kind), labels.value_or(kube::LabelSelector()),
                                                 fields.value_or(FieldSelector()), options.ns, std::move(callbacks));
     stream->Start(resource_version);
     return std::make_unique<WatchHandle>(std::move(stream));
@@ -232,7 +233,7 @@ class NetworkClient final : public kube::Client {
   void Delete(const kube::ResourceKind& kind, const NamespacedName& name,
               absl::AnyInvocable<void(absl::Status)> done) override {
     Request<bool>(
-        [kind = std::string(kind.kind), name](ApiServer& server) -> absl::StatusOr<bool> {
+        [kind = Qualified(kind), name](ApiServer& server) -> absl::StatusOr<bool> {
           absl::Status status = server.Delete(kind, name);
           if (!status.ok()) return status;
           return true;

@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <array>
-
 #include "fakes/kube/api_server.h"
 #include "fakes/kube/base64.h"
+#include "fakes/kube/kinds.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -20,20 +18,26 @@ json& ObjectAt(json& in, const char* key) {
   return at;
 }
 
-void DefaultService(json& body, const Allocators& allocators) {
+void DefaultService(json& body) {
   json& spec = ObjectAt(body, "spec");
   Default(spec, "type", "ClusterIP");
   Default(spec, "sessionAffinity", "None");
   const std::string type = spec["type"].is_string() ? spec["type"].get<std::string>() : "";
-  if (type == "ExternalName") return;
-  Default(spec, "internalTrafficPolicy", "Cluster");
   const bool exposed = type == "NodePort" || type == "LoadBalancer";
+  // What the type has no use for is dropped, as when a Service changes its type.
+  if (!exposed && spec.contains("ports") && spec["ports"].is_array()) {
+    for (json& port : spec["ports"]) {
+      if (port.is_object()) port.erase("nodePort");
+    }
+  }
+  if (type == "ExternalName") {
+    spec.erase("clusterIP");
+    spec.erase("clusterIPs");
+    return;
+  }
+  Default(spec, "internalTrafficPolicy", "Cluster");
   if (exposed) Default(spec, "externalTrafficPolicy", "Cluster");
   if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
-  if (!spec.contains("clusterIP") || spec["clusterIP"].is_null() || spec["clusterIP"] == "") {
-    spec["clusterIP"] = allocators.cluster_ip();
-  }
-  Default(spec, "clusterIPs", json::array({spec["clusterIP"]}));
   Default(spec, "ipFamilies", json::array({"IPv4"}));
   Default(spec, "ipFamilyPolicy", "SingleStack");
   if (!spec.contains("ports") || !spec["ports"].is_array()) return;
@@ -41,7 +45,6 @@ void DefaultService(json& body, const Allocators& allocators) {
     if (!port.is_object()) continue;
     Default(port, "protocol", "TCP");
     if (port.contains("port")) Default(port, "targetPort", port["port"]);
-    if (exposed && (!port.contains("nodePort") || port["nodePort"] == 0)) port["nodePort"] = allocators.node_port();
   }
 }
 
@@ -87,33 +90,18 @@ void DefaultSecret(json& body) {
 
 }  // namespace
 
-bool ClusterScoped(std::string_view kind) {
-  static constexpr std::array<std::string_view, 14> kKinds = {"APIService",
-                                                              "ClusterRole",
-                                                              "ClusterRoleBinding",
-                                                              "CustomResourceDefinition",
-                                                              "GatewayClass",
-                                                              "IngressClass",
-                                                              "MutatingWebhookConfiguration",
-                                                              "Namespace",
-                                                              "Node",
-                                                              "PersistentVolume",
-                                                              "PriorityClass",
-                                                              "StorageClass",
-                                                              "ValidatingWebhookConfiguration",
-                                                              "VolumeAttachment"};
-  return std::find(kKinds.begin(), kKinds.end(), kind) != kKinds.end();
-}
-
-void SetDefaults(json& body, const Allocators& allocators) {
-  const std::string kind = body.value("kind", "");
+void SetDefaults(json& body) {
+  // Kubernetes' own kinds only: another group's Service is none of these.
+  const std::string name = body.value("kind", ""), api_version = body.value("apiVersion", "");
+  const GroupKind own = ParseGroupKind(name);
+  const std::string_view kind = own.group == GroupOf(api_version) ? own.kind : std::string_view();
   json& metadata = ObjectAt(body, "metadata");
   if (kind == "Namespace") {
     // The immutable label that selectors of webhooks rely on.
     ObjectAt(metadata, "labels")["kubernetes.io/metadata.name"] = metadata.value("name", "");
     Default(ObjectAt(body, "status"), "phase", "Active");
   } else if (kind == "Service") {
-    DefaultService(body, allocators);
+    DefaultService(body);
   } else if (kind == "Deployment") {
     DefaultDeployment(body);
   } else if (kind == "Pod") {

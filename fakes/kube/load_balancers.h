@@ -7,28 +7,34 @@
 #include <string>
 
 #include "fakes/kube/cluster.h"
+#include "fakes/kube/ip_pool.h"
 #include "fakes/kube/pending.h"
 
 namespace wavetank::fakekube {
 
-// The address behind a load balancer's host name, by which the cloud made it up; nullopt for names of others.
+// The address behind a load balancer's host name, by which the cloud made it
+// up; nullopt for names of others.
 std::optional<std::string> AddressOfLoadBalancerName(std::string_view hostname);
 
 class LoadBalancerController {
- public:
-  LoadBalancerController(ApiServer& api, const ClusterOptions& options);
+public:
+  LoadBalancerController(ApiServer &api, const ClusterOptions &options);
   bool Settled() const { return pending_.idle(); }
-  absl::Status Set(const NamespacedName& service, std::string_view address);
+  absl::Status Set(const NamespacedName &service, std::string_view address);
 
- private:
-  void Assign(const NamespacedName& service, const std::string& address);
-  std::string Next();
+private:
+  void Queue(const NamespacedName &service);
+  // "" takes the address away.
+  void Assign(const NamespacedName &service, const std::string &address);
+  void Release(const NamespacedName &service);
 
-  ApiServer& api_;
-  const ClusterOptions& options_;
+  ApiServer &api_;
+  const ClusterOptions &options_;
   PendingWork pending_;
-  uint64_t given_ = 0;
-  std::set<NamespacedName> withheld_;  // the cloud was told to give nothing
+  IpPool addresses_;
+  std::map<NamespacedName, std::string> held_;
+  std::set<NamespacedName> without_address_; // wait until one is given back
+  std::set<NamespacedName> withheld_; // the cloud was told to give nothing
 };
 
-}  // namespace wavetank::fakekube
+} // namespace wavetank::fakekube

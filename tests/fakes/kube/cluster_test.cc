@@ -1,7 +1,6 @@
-#include "fakes/kube/cluster.h"
+#include "tests/fakes/kube/cluster_fixture.h"
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <fmt/format.h>
 
@@ -9,80 +8,11 @@
 
 #include "core/base/status.h"
 #include "fakes/kube/client.h"
-#include "fakes/kube/manifest.h"
-#include "fakes/kube/selector.h"
-#include "sim/kernel.h"
 
 namespace wavetank::fakekube {
 namespace {
 
-using nlohmann::json;
 using ::testing::HasSubstr;
-
-constexpr char kWeb[] = R"(
-apiVersion: v1
-kind: Namespace
-metadata: {name: sample}
----
-apiVersion: v1
-kind: Service
-metadata: {name: web, namespace: sample}
-spec:
-  type: LoadBalancer
-  selector: {app: web}
-  ports: [{name: http, port: 80, targetPort: serve}]
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: sample}
-spec:
-  replicas: 2
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web, version: v1}}
-    spec:
-      containers:
-        - {name: web, image: x, ports: [{name: serve, containerPort: 8080}]}
-)";
-
-class ClusterTest : public ::testing::Test {
- protected:
-  ClusterTest() {
-    options_.name = "cluster1";
-    options_.nodes = {{"node1", "r1", "z1", ""}, {"node2", "r1", "z2", ""}};
-    cluster_ = std::make_unique<Cluster>(host_, options_, nullptr, nullptr);
-  }
-
-  void ApplyText(const std::string& text) {
-    absl::StatusOr<std::vector<Manifest>> manifests = ParseManifests("test.yaml", text);
-    ASSERT_TRUE(manifests.ok()) << manifests.status();
-    for (const Manifest& m : *manifests) {
-      const absl::StatusOr<ObjectRef> applied = cluster_->api().Apply(m.object);
-      ASSERT_TRUE(applied.ok()) << applied.status();
-    }
-  }
-
-  void Settle() {
-    for (int i = 0; i < 1000 && !cluster_->Settled(); ++i) kernel_.RunUntil(kernel_.Now() + 100ms);
-    ASSERT_TRUE(cluster_->Settled());
-  }
-
-  std::vector<std::string> ReadyAddresses(const std::string& service) {
-    std::vector<std::string> out;
-    for (const ObjectRef& slice : cluster_->api().List("EndpointSlice", "sample")) {
-      if (slice->meta.labels.at("kubernetes.io/service-name") != service) continue;
-      for (const json& endpoint : slice->body["endpoints"]) {
-        if (endpoint["conditions"]["ready"] == true) out.push_back(endpoint["addresses"][0]);
-      }
-    }
-    return out;
-  }
-
-  sim::Kernel kernel_{1};
-  Host& host_ = kernel_.NewHost("cluster1", 0, nullptr);
-  ClusterOptions options_;
-  std::unique_ptr<Cluster> cluster_;
-};
 
 TEST_F(ClusterTest, ADeploymentBecomesReadyPodsBehindItsService) {
   ApplyText(kWeb);
@@ -296,21 +226,6 @@ TEST(Manifests, IstiosOwnManifestsAreAcceptedUnchanged) {
   const auto manifests = LoadManifests(folder.string());
   ASSERT_TRUE(manifests.ok()) << manifests.status();
   EXPECT_GT(manifests->size(), 20u);
-}
-
-TEST(LabelSelector, ReadsTheWholeGrammar) {
-  const auto matches = [](const char* text, kube::Labels labels) {
-    const absl::StatusOr<LabelSelector> selector = LabelSelector::Parse(text);
-    EXPECT_TRUE(selector.ok()) << selector.status();
-    return selector->Matches(labels);
-  };
-  EXPECT_TRUE(matches("a=1,b in (2, 3),!c,d", {{"a", "1"}, {"b", "3"}, {"d", ""}}));
-  EXPECT_FALSE(matches("a!=1", {{"a", "1"}}));
-  EXPECT_TRUE(matches("a!=1", {}));
-  EXPECT_TRUE(matches("a notin (1,2)", {{"a", "3"}}));
-  EXPECT_TRUE(matches("", {{"x", "y"}}));
-  EXPECT_FALSE(LabelSelector::Parse("a in 1").ok());
-  EXPECT_FALSE(LabelSelector::Parse("=x").ok());
 }
 
 }  // namespace

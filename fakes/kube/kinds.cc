@@ -1,0 +1,93 @@
+#include "fakes/kube/kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace wavetank::fakekube {
+namespace {
+
+struct BuiltIn {
+  std::string_view kind, group;
+  bool cluster_scoped = false;
+};
+
+// By kind.
+constexpr std::array kBuiltIns = {
+    BuiltIn{"APIService", "apiregistration.k8s.io", true},
+    BuiltIn{"ClusterRole", "rbac.authorization.k8s.io", true},
+    BuiltIn{"ClusterRoleBinding", "rbac.authorization.k8s.io", true},
+    BuiltIn{"ConfigMap", ""},
+    BuiltIn{"CronJob", "batch"},
+    BuiltIn{"CustomResourceDefinition", "apiextensions.k8s.io", true},
+    BuiltIn{"DaemonSet", "apps"},
+    BuiltIn{"Deployment", "apps"},
+    BuiltIn{"EndpointSlice", "discovery.k8s.io"},
+    BuiltIn{"Endpoints", ""},
+    BuiltIn{"Event", ""},
+    BuiltIn{"HorizontalPodAutoscaler", "autoscaling"},
+    BuiltIn{"Ingress", "networking.k8s.io"},
+    BuiltIn{"IngressClass", "networking.k8s.io", true},
+    BuiltIn{"Job", "batch"},
+    BuiltIn{"Lease", "coordination.k8s.io"},
+    BuiltIn{"MutatingWebhookConfiguration", "admissionregistration.k8s.io", true},
+    BuiltIn{"Namespace", "", true},
+    BuiltIn{"NetworkPolicy", "networking.k8s.io"},
+    BuiltIn{"Node", "", true},
+    BuiltIn{"PersistentVolume", "", true},
+    BuiltIn{"PersistentVolumeClaim", ""},
+    BuiltIn{"Pod", ""},
+    BuiltIn{"PodDisruptionBudget", "policy"},
+    BuiltIn{"PriorityClass", "scheduling.k8s.io", true},
+    BuiltIn{"ReplicaSet", "apps"},
+    BuiltIn{"Role", "rbac.authorization.k8s.io"},
+    BuiltIn{"RoleBinding", "rbac.authorization.k8s.io"},
+    BuiltIn{"Secret", ""},
+    BuiltIn{"Service", ""},
+    BuiltIn{"ServiceAccount", ""},
+    BuiltIn{"StatefulSet", "apps"},
+    BuiltIn{"StorageClass", "storage.k8s.io", true},
+    BuiltIn{"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", true},
+    BuiltIn{"VolumeAttachment", "storage.k8s.io", true},
+};
+
+const BuiltIn* Find(std::string_view kind) {
+  const auto it = std::lower_bound(kBuiltIns.begin(), kBuiltIns.end(), kind,
+                                   [](const BuiltIn& a, std::string_view b) { return a.kind < b; });
+  return it != kBuiltIns.end() && it->kind == kind ? &*it : nullptr;
+}
+
+}  // namespace
+
+std::string_view GroupOf(std::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+}
+
+bool GroupKind::Covers(const kube::Object& object) const {
+  return object.kind == kind && (any_group || GroupOf(object.api_version) == group);
+}
+
+GroupKind ParseGroupKind(std::string_view text) {
+  if (const size_t dot = text.find('.'); dot != std::string_view::npos)
+    return {text.substr(0, dot), text.substr(dot + 1)};
+  if (const BuiltIn* known = Find(text); known != nullptr) return {text, known->group};
+  return {text, {}, true};
+}
+
+GroupKind GroupKindOf(const kube::Object& object) { return {object.kind, GroupOf(object.api_version)}; }
+
+std::string Qualified(const GroupKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+std::string Qualified(const kube::ResourceKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+
+bool ClusterScoped(const GroupKind& kind) {
+  // Gateway API's classes are the one kind of others that users bring along.
+  if (kind.kind == "GatewayClass") return kind.any_group || kind.group == "gateway.networking.k8s.io";
+  const BuiltIn* known = Find(kind.kind);
+  return known != nullptr && known->cluster_scoped && (kind.any_group || known->group == kind.group);
+}
+
+bool ClusterScoped(std::string_view text) { return ClusterScoped(ParseGroupKind(text)); }
+
+}  // namespace wavetank::fakekube

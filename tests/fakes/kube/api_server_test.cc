@@ -1,0 +1,129 @@
+#include "fakes/kube/api_server.h"
+
+#include "core/base/status.h"
+#include "fakes/kube/client.h"
+#include "tests/fakes/kube/cluster_fixture.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kKnative = "Service.serving.knative.dev";
+
+json Knative(const char* name) {
+  return {{"apiVersion", "serving.knative.dev/v1"},
+          {"kind", "Service"},
+          {"metadata", {{"name", name}, {"namespace", "sample"}}},
+          {"spec", {{"traffic", 100}}}};
+}
+
+TEST_F(ClusterTest, KindsOfOneNameInTwoApiGroupsAreApart) {
+  ApplyText(kWeb);
+  const int64_t before = api().resource_version();
+  std::string seen;
+  std::unique_ptr<kube::Client> client = MakeClient(api(), host_, "watcher", 1, {});
+  std::unique_ptr<kube::Watch> watch =
+      client->StartWatch(kube::kinds::kService, {}, before,
+                         {[&](const kube::WatchEvent& e) { seen += e.object->api_version + " "; }, nullptr});
+  ASSERT_TRUE(api().Apply(Knative("web")).ok());
+  EXPECT_EQ(api().Get("Service", {"sample", "web"})->api_version, "v1");
+  EXPECT_EQ(api().Get(kKnative, {"sample", "web"})->body["spec"], (json{{"traffic", 100}}));
+  EXPECT_EQ(api().List("Service", "sample").size(), 1u);
+  ASSERT_TRUE(api().Delete("Service", {"sample", "web"}).ok());
+  EXPECT_NE(api().Get(kKnative, {"sample", "web"}), nullptr);
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  EXPECT_EQ(seen, "v1 ");  // the core Service's end, nothing of the other
+}
+
+TEST_F(ClusterTest, AKindThatTwoGroupsHoldMustBeNamedWithItsGroup) {
+  for (const char* group : {"a.example", "b.example"}) {
+    ASSERT_TRUE(api()
+                    .Apply({{"apiVersion", std::string(group) + "/v1"},
+                            {"kind", "Widget"},
+                            {"metadata", {{"name", "w"}, {"namespace", "default"}}}})
+                    .ok());
+  }
+  const absl::Status refused = api().Delete("Widget", {"default", "w"});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr("write Widget.a.example or Widget.b.example"));
+  EXPECT_TRUE(api().Delete("Widget.b.example", {"default", "w"}).ok());
+  EXPECT_TRUE(api().Delete("Widget", {"default", "w"}).ok());
+}
+
+TEST_F(ClusterTest, ANewObjectOfAnOldNameHasAnotherUidAndTheOldOnesWritersConflict) {
+  ApplyText(kWeb);
+  const ObjectRef old = api().Get("Service", {"sample", "web"});
+  ASSERT_TRUE(api().Delete("Service", {"sample", "web"}).ok());
+  EXPECT_TRUE(absl::IsAborted(api().Apply(old->body).status()));
+  ApplyText(kWeb);
+  EXPECT_NE(api().Get("Service", {"sample", "web"})->meta.uid, old->meta.uid);
+  EXPECT_TRUE(absl::IsAborted(api().Apply(old->body).status()));
+}
+
+TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOnly) {
+  ApplyText(kWeb);
+  const auto generation = [&] { return api().Get("Service", {"sample", "web"})->meta.generation; };
+  EXPECT_EQ(generation(), 1);
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"metadata", {{"labels", {{"x", "y"}}}}}}).ok());
+  Settle();  // its status gets an address
+  EXPECT_EQ(generation(), 1);
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"sessionAffinity", "ClientIP"}}}}).ok());
+  EXPECT_EQ(generation(), 2);
+}
+
+TEST_F(ClusterTest, AQuietWatchIsToldByBookmarksHowFarTheServerIs) {
+  int64_t mark = 0;
+  std::unique_ptr<kube::Client> client = MakeClient(api(), host_, "watcher", 1, {});
+  std::unique_ptr<kube::Watch> watch = client->StartWatch(kube::kinds::kSecret, {}, api().resource_version(),
+                                                          {[&](const kube::WatchEvent& e) {
+                                                             EXPECT_EQ(e.type, kube::WatchEventType::kBookmark);
+                                                             mark = e.object->meta.resource_version;
+                                                           },
+                                                           nullptr});
+  ApplyText(kWeb);
+  kernel_.RunUntil(kernel_.Now() + 2min);
+  EXPECT_EQ(mark, api().resource_version());
+}
+
+TEST_F(ClusterTest, ANamespaceTakesItsContentWithItAndStaysGone) {
+  ApplyText(kWeb);
+  ASSERT_TRUE(api().Apply(Knative("w")).ok());
+  kernel_.RunUntil(kernel_.Now() + 700ms);  // pods are on their way
+  const size_t elsewhere = api().List("ServiceAccount", "default").size();
+  ASSERT_TRUE(api().Delete("Namespace", {"", "sample"}).ok());
+  Settle();
+  for (const char* kind : {"Namespace.", "Service", kKnative, "Deployment", "ReplicaSet", "Pod", "EndpointSlice",
+                           "Endpoints", "ServiceAccount"}) {
+    EXPECT_TRUE(api().List(kind, "sample").empty()) << kind;
+  }
+  EXPECT_EQ(api().Get("Namespace", {"", "sample"}), nullptr);
+  EXPECT_EQ(api().List("ServiceAccount", "default").size(), elsewhere);
+}
+
+TEST_F(ClusterTest, ANamespaceHasItsNameAsLabelAndADefaultServiceAccountThatComesBack) {
+  ApplyText(kWeb);
+  EXPECT_EQ(api().Get("Namespace", {"", "sample"})->meta.labels.at("kubernetes.io/metadata.name"), "sample");
+  const ObjectRef account = api().Get("ServiceAccount", {"sample", "default"});
+  ASSERT_NE(account, nullptr);
+  ASSERT_TRUE(api().Delete("ServiceAccount", {"sample", "default"}).ok());
+  ASSERT_NE(api().Get("ServiceAccount", {"sample", "default"}), nullptr);
+  EXPECT_NE(api().Get("ServiceAccount", {"sample", "default"})->meta.uid, account->meta.uid);
+}
+
+TEST_F(ClusterTest, NodesTellWhereTheyAreAndHowTheyAreReached) {
+  const ObjectRef node = api().Get("Node", {"", "node2"});
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->meta.labels.at("topology.kubernetes.io/region"), "r1");
+  EXPECT_EQ(node->meta.labels.at("topology.kubernetes.io/zone"), "z2");
+  std::set<std::string> addresses;
+  for (const ObjectRef& n : api().List("Node")) {
+    for (const json& a : n->body["status"]["addresses"]) {
+      if (a["type"] == "InternalIP") addresses.insert(a["address"].get<std::string>());
+    }
+  }
+  EXPECT_EQ(addresses.size(), 2u);
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube
