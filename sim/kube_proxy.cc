@@ -12,57 +12,44 @@ using nlohmann::literals::json_literals::operator""_json_pointer;
 
 constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 // Distinguishes in the network what a Service contributes at nodes' addresses.
-constexpr const char *kNodePorts = " at nodes";
+constexpr const char* kNodePorts = " at nodes";
 
-nlohmann::json AddressesOf(const kube::ObjectRef &node) {
-  return node == nullptr ? nlohmann::json()
-                         : node->body.value("/status/addresses"_json_pointer,
-                                            nlohmann::json());
+nlohmann::json AddressesOf(const kube::ObjectRef& node) {
+  return node == nullptr ? nlohmann::json() : node->body.value("/status/addresses"_json_pointer, nlohmann::json());
 }
 
-} // namespace
+}  // namespace
 
-KubeProxy::KubeProxy(fakekube::Cluster &cluster, MeshNetwork &network,
-                     SiteId site, NetworkIndex pods, Duration delay)
-    : cluster_(cluster), network_(network), site_(site), pods_(pods),
-      delay_(delay) {
-  cluster_.api().Observe("Service", [this](const fakekube::Change &change) {
-    Touch(change.object->meta.ns, change.object->meta.name);
-  });
+KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay)
+    : cluster_(cluster), network_(network), site_(site), pods_(pods), delay_(delay) {
   cluster_.api().Observe(
-      "EndpointSlice", [this](const fakekube::Change &change) {
-        const auto service = change.object->meta.labels.find(kServiceNameLabel);
-        if (service != change.object->meta.labels.end())
-          Touch(change.object->meta.ns, service->second);
-      });
-  cluster_.api().Observe("Node", [this](const fakekube::Change &change) {
-    if (change.type == kube::WatchEventType::kModified &&
-        AddressesOf(change.previous) == AddressesOf(change.object))
+      "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); });
+  cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) {
+    const auto service = change.object->meta.labels.find(kServiceNameLabel);
+    if (service != change.object->meta.labels.end()) Touch(change.object->meta.ns, service->second);
+  });
+  cluster_.api().Observe("Node", [this](const fakekube::Change& change) {
+    if (change.type == kube::WatchEventType::kModified && AddressesOf(change.previous) == AddressesOf(change.object))
       return;
-    for (const kube::ObjectRef &service : cluster_.api().List("Service"))
-      Touch(service->meta.ns, service->meta.name);
+    for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
   });
 }
 
-void KubeProxy::Touch(const std::string &ns, const std::string &service) {
+void KubeProxy::Touch(const std::string& ns, const std::string& service) {
   const bool first = dirty_.empty();
   dirty_.insert({ns, service});
-  if (!first)
-    return;
-  cluster_.api().host().RunAfter(delay_,
-                                 [weak = std::weak_ptr<KubeProxy *>(self_)] {
-                                   if (const auto self = weak.lock())
-                                     (*self)->Sync();
-                                 });
+  if (!first) return;
+  cluster_.api().host().RunAfter(delay_, [weak = std::weak_ptr<KubeProxy*>(self_)] {
+    if (const auto self = weak.lock()) (*self)->Sync();
+  });
 }
 
 void KubeProxy::Sync() {
   const std::set<kube::NamespacedName> dirty = std::exchange(dirty_, {});
-  for (const kube::NamespacedName &name : dirty)
-    SyncService(name);
+  for (const kube::NamespacedName& name : dirty) SyncService(name);
 }
 
-void KubeProxy::SyncService(const kube::NamespacedName &name) {
+void KubeProxy::SyncService(const kube::NamespacedName& name) {
   const std::string key = name.ns + "/" + name.name;
   const kube::ObjectRef object = cluster_.api().Get("Service", name);
   if (object == nullptr) {
@@ -72,59 +59,40 @@ void KubeProxy::SyncService(const kube::NamespacedName &name) {
   }
   const kube::Service service = kube::ParseService(*object);
   MeshNetwork::ServiceAddresses addresses, node_ports;
-  const auto add = [](std::string_view text, std::vector<IpAddress> *out) {
-    if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text); ip.ok())
-      out->push_back(*ip);
+  const auto add = [](std::string_view text, std::vector<IpAddress>* out) {
+    if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text); ip.ok()) out->push_back(*ip);
   };
-  for (const std::string &ip : service.cluster_ips)
-    add(ip, &addresses.vips);
-  if (service.cluster_ips.empty())
-    add(service.cluster_ip, &addresses.vips);
-  for (const std::string &ip : service.external_ips)
-    add(ip, &addresses.load_balancers);
-  for (const auto &ingress : service.ingress) {
-    if (!ingress.ip.empty())
-      add(ingress.ip, &addresses.load_balancers);
+  for (const std::string& ip : service.cluster_ips) add(ip, &addresses.vips);
+  if (service.cluster_ips.empty()) add(service.cluster_ip, &addresses.vips);
+  for (const std::string& ip : service.external_ips) add(ip, &addresses.load_balancers);
+  for (const auto& ingress : service.ingress) {
+    if (!ingress.ip.empty()) add(ingress.ip, &addresses.load_balancers);
     if (!ingress.hostname.empty()) {
-      add(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""),
-          &addresses.load_balancers);
+      add(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
     }
   }
-  for (const kube::ServicePort &port : service.ports) {
-    if (port.protocol != "TCP")
-      continue;
+  for (const kube::ServicePort& port : service.ports) {
+    if (port.protocol != "TCP") continue;
     ServiceBackends backends;
-    for (const kube::ObjectRef &slice_object :
-         cluster_.api().List("EndpointSlice", name.ns)) {
+    for (const kube::ObjectRef& slice_object : cluster_.api().List("EndpointSlice", name.ns)) {
       const auto owner = slice_object->meta.labels.find(kServiceNameLabel);
-      if (owner == slice_object->meta.labels.end() ||
-          owner->second != name.name)
-        continue;
+      if (owner == slice_object->meta.labels.end() || owner->second != name.name) continue;
       const kube::EndpointSlice slice = kube::ParseEndpointSlice(*slice_object);
-      const auto match = std::find_if(
-          slice.ports.begin(), slice.ports.end(), [&](const auto &candidate) {
-            return candidate.name.value_or("") == port.name &&
-                   candidate.port.has_value();
-          });
-      if (match == slice.ports.end())
-        continue;
-      for (const kube::EndpointSlice::Endpoint &endpoint : slice.endpoints) {
-        if (!endpoint.ready.value_or(true))
-          continue;
-        for (const std::string &address : endpoint.addresses) {
-          if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
-              ip.ok()) {
-            backends.backends.push_back(
-                {*ip, static_cast<uint16_t>(*match->port)});
+      const auto match = std::find_if(slice.ports.begin(), slice.ports.end(), [&](const auto& candidate) {
+        return candidate.name.value_or("") == port.name && candidate.port.has_value();
+      });
+      if (match == slice.ports.end()) continue;
+      for (const kube::EndpointSlice::Endpoint& endpoint : slice.endpoints) {
+        if (!endpoint.ready.value_or(true)) continue;
+        for (const std::string& address : endpoint.addresses) {
+          if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address); ip.ok()) {
+            backends.backends.push_back({*ip, static_cast<uint16_t>(*match->port)});
           }
         }
       }
     }
-    if (port.node_port != 0)
-      node_ports.ports.emplace_back(static_cast<uint16_t>(port.node_port),
-                                    backends);
-    addresses.ports.emplace_back(static_cast<uint16_t>(port.port),
-                                 std::move(backends));
+    if (port.node_port != 0) node_ports.ports.emplace_back(static_cast<uint16_t>(port.node_port), backends);
+    addresses.ports.emplace_back(static_cast<uint16_t>(port.port), std::move(backends));
   }
   network_.SetService(site_, pods_, key, std::move(addresses));
   if (node_ports.ports.empty()) {
@@ -133,17 +101,14 @@ void KubeProxy::SyncService(const kube::NamespacedName &name) {
   }
   // Every node of the cluster answers: inside by its internal address, from
   // everywhere by its external one.
-  for (const kube::ObjectRef &node : cluster_.api().List("Node")) {
-    for (const nlohmann::json &address : AddressesOf(node)) {
-      const std::string type = address.value("type", ""),
-                        ip = address.value("address", "");
-      if (type == "InternalIP")
-        add(ip, &node_ports.vips);
-      if (type == "ExternalIP")
-        add(ip, &node_ports.load_balancers);
+  for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
+    for (const nlohmann::json& address : AddressesOf(node)) {
+      const std::string type = address.value("type", ""), ip = address.value("address", "");
+      if (type == "InternalIP") add(ip, &node_ports.vips);
+      if (type == "ExternalIP") add(ip, &node_ports.load_balancers);
     }
   }
   network_.SetService(site_, pods_, key + kNodePorts, std::move(node_ports));
 }
 
-} // namespace wavetank::sim
+}  // namespace wavetank::sim

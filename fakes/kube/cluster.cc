@@ -15,9 +15,9 @@ using nlohmann::json;
 
 // Nodes' own addresses; those of different clusters are in different networks,
 // so that they may be the same.
-constexpr const char *kNodeCidr = "172.18.0.0/16";
+constexpr const char* kNodeCidr = "172.18.0.0/16";
 
-ApiServer::Options ServerOptions(const ClusterOptions &options) {
+ApiServer::Options ServerOptions(const ClusterOptions& options) {
   ApiServer::Options server;
   server.name = options.name;
   server.service_cidr = options.service_cidr;
@@ -25,66 +25,47 @@ ApiServer::Options ServerOptions(const ClusterOptions &options) {
   return server;
 }
 
-} // namespace
+}  // namespace
 
-Cluster::Cluster(Host &host, const ClusterOptions &options,
-                 PodAdmission *admission, PodRuntime *runtime)
+Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admission, PodRuntime* runtime)
     : options_(options), api_(host, ServerOptions(options)) {
   // Every namespace has a ServiceAccount "default", also after somebody deleted
   // it.
-  const auto make_default_account = [this](const std::string &ns) {
-    api_.Create({{"apiVersion", "v1"},
-                 {"kind", "ServiceAccount"},
-                 {"metadata", {{"name", "default"}, {"namespace", ns}}}})
+  const auto make_default_account = [this](const std::string& ns) {
+    api_.Create(
+            {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", {{"name", "default"}, {"namespace", ns}}}})
         .IgnoreError();
   };
-  api_.Observe("Namespace", [make_default_account](const Change &change) {
-    if (change.type == kube::WatchEventType::kAdded)
-      make_default_account(change.object->meta.name);
+  api_.Observe("Namespace", [make_default_account](const Change& change) {
+    if (change.type == kube::WatchEventType::kAdded) make_default_account(change.object->meta.name);
   });
-  api_.Observe(
-      "ServiceAccount", [this, make_default_account](const Change &change) {
-        if (change.type != kube::WatchEventType::kDeleted ||
-            change.object->meta.name != "default")
-          return;
-        // Not in a namespace that is just going.
-        if (api_.Get("Namespace", {"", change.object->meta.ns}) != nullptr)
-          make_default_account(change.object->meta.ns);
-      });
+  api_.Observe("ServiceAccount", [this, make_default_account](const Change& change) {
+    if (change.type != kube::WatchEventType::kDeleted || change.object->meta.name != "default") return;
+    // Not in a namespace that is just going.
+    if (api_.Get("Namespace", {"", change.object->meta.ns}) != nullptr) make_default_account(change.object->meta.ns);
+  });
   load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
   endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
   kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
-  deployments_ =
-      std::make_unique<DeploymentController>(api_, options_, admission);
+  deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
 
-  for (const char *ns : {"default", "kube-system", "kube-public"}) {
-    api_.Create({{"apiVersion", "v1"},
-                 {"kind", "Namespace"},
-                 {"metadata", {{"name", ns}}}})
-        .IgnoreError();
+  for (const char* ns : {"default", "kube-system", "kube-public"}) {
+    api_.Create({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}).IgnoreError();
   }
   IpPool node_addresses(kNodeCidr);
-  for (const NodeOptions &node : options_.nodes) {
-    json labels = {{"kubernetes.io/hostname", node.name},
-                   {"kubernetes.io/os", "linux"}};
-    if (!node.region.empty())
-      labels["topology.kubernetes.io/region"] = node.region;
-    if (!node.zone.empty())
-      labels["topology.kubernetes.io/zone"] = node.zone;
-    json addresses =
-        json::array({{{"type", "Hostname"}, {"address", node.name}}});
-    if (const absl::StatusOr<std::string> internal = node_addresses.Next();
-        internal.ok())
+  for (const NodeOptions& node : options_.nodes) {
+    json labels = {{"kubernetes.io/hostname", node.name}, {"kubernetes.io/os", "linux"}};
+    if (!node.region.empty()) labels["topology.kubernetes.io/region"] = node.region;
+    if (!node.zone.empty()) labels["topology.kubernetes.io/zone"] = node.zone;
+    json addresses = json::array({{{"type", "Hostname"}, {"address", node.name}}});
+    if (const absl::StatusOr<std::string> internal = node_addresses.Next(); internal.ok())
       addresses.push_back({{"type", "InternalIP"}, {"address", *internal}});
-    if (!node.address.empty())
-      addresses.push_back({{"type", "ExternalIP"}, {"address", node.address}});
+    if (!node.address.empty()) addresses.push_back({{"type", "ExternalIP"}, {"address", node.address}});
     api_.Create({{"apiVersion", "v1"},
                  {"kind", "Node"},
                  {"metadata", {{"name", node.name}, {"labels", labels}}},
                  {"status",
-                  {{"addresses", addresses},
-                   {"conditions",
-                    json::array({{{"type", "Ready"}, {"status", "True"}}})}}}})
+                  {{"addresses", addresses}, {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}})
         .IgnoreError();
   }
 }
@@ -92,13 +73,11 @@ Cluster::Cluster(Host &host, const ClusterOptions &options,
 Cluster::~Cluster() = default;
 
 bool Cluster::Settled() const {
-  return load_balancers_->Settled() && endpoint_slices_->Settled() &&
-         kubelet_->Settled() && deployments_->Settled();
+  return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled();
 }
 
-absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName &service,
-                                             std::string_view address) {
+absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {
   return load_balancers_->Set(service, address);
 }
 
-} // namespace wavetank::fakekube
+}  // namespace wavetank::fakekube

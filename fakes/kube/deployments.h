@@ -13,31 +13,27 @@
 namespace wavetank::fakekube {
 
 class DeploymentController {
-public:
-  DeploymentController(ApiServer &api, const ClusterOptions &options,
-                       PodAdmission *admission);
+ public:
+  DeploymentController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission);
 
   bool Settled() const { return pending_.idle(); }
 
-private:
-  void Queue(const NamespacedName &name);
-  void QueueReplicaSet(const NamespacedName &name);
-  void SyncDeployment(const NamespacedName &name);
-  void SyncReplicaSet(const NamespacedName &name);
-  int64_t OldPods(const std::vector<ObjectRef> &replica_sets) const;
-  void CreatePod(const ObjectRef &replica_set);
-  void Admit(nlohmann::json pod, const NamespacedName &replica_set,
-             int attempt);
+ private:
+  void Queue(const NamespacedName& name);
+  void QueueReplicaSet(const NamespacedName& name);
+  void SyncDeployment(const NamespacedName& name);
+  void SyncReplicaSet(const NamespacedName& name);
+  int64_t OldPods(const std::vector<ObjectRef>& replica_sets) const;
+  void CreatePod(const ObjectRef& replica_set);
+  void Admit(nlohmann::json pod, const NamespacedName& replica_set, int attempt);
 
-  ApiServer &api_;
-  const ClusterOptions &options_;
-  PodAdmission *admission_;
+  ApiServer& api_;
+  const ClusterOptions& options_;
+  PodAdmission* admission_;
   PendingWork pending_;
   std::map<NamespacedName, bool> queued_, queued_sets_;
-  std::map<NamespacedName, uint64_t>
-      ordinals_; // pods ever created by a ReplicaSet: their names' stream
-  std::map<NamespacedName, int64_t>
-      being_admitted_; // pods that wait for the webhook
+  std::map<NamespacedName, uint64_t> ordinals_;       // pods ever created by a ReplicaSet: their names' stream
+  std::map<NamespacedName, int64_t> being_admitted_;  // pods that wait for the webhook
 };
 
-} // namespace wavetank::fakekube
+}  // namespace wavetank::fakekube

@@ -13,85 +13,76 @@ namespace {
 
 using nlohmann::json;
 
-std::string DateNow(Host &host) {
-  return kube::FormatRfc3339(kWorldEpochUnixSeconds +
-                             host.Now().time_since_epoch() /
-                                 std::chrono::seconds(1));
+std::string DateNow(Host& host) {
+  return kube::FormatRfc3339(kWorldEpochUnixSeconds + host.Now().time_since_epoch() / std::chrono::seconds(1));
 }
 
 json Conditions(bool ready) {
-  const char *text = ready ? "True" : "False";
+  const char* text = ready ? "True" : "False";
   return json::array({{{"type", "Initialized"}, {"status", "True"}},
                       {{"type", "Ready"}, {"status", text}},
                       {{"type", "ContainersReady"}, {"status", text}},
                       {{"type", "PodScheduled"}, {"status", "True"}}});
 }
 
-} // namespace
+}  // namespace
 
-Kubelet::Kubelet(ApiServer &api, const ClusterOptions &options,
-                 PodRuntime *runtime)
-    : api_(api), options_(options), runtime_(runtime), pending_(api.host()),
-      jitter_(options.seed, "kubelet/" + options.name), ips_(options.pod_cidr) {
-  api_.Observe("Pod", [this](const Change &change) {
+Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime)
+    : api_(api),
+      options_(options),
+      runtime_(runtime),
+      pending_(api.host()),
+      jitter_(options.seed, "kubelet/" + options.name),
+      ips_(options.pod_cidr) {
+  api_.Observe("Pod", [this](const Change& change) {
     const NamespacedName name{change.object->meta.ns, change.object->meta.name};
     switch (change.type) {
-    case kube::WatchEventType::kAdded:
-      starting_.insert(name);
-      pending_.After(options_.schedule, [this, name] { Schedule(name); });
-      break;
-    case kube::WatchEventType::kModified:
-      if (change.object->meta.deleting && !change.previous->meta.deleting)
-        Terminate(change.object);
-      break;
-    case kube::WatchEventType::kDeleted:
-      starting_.erase(name);
-      Gone(*change.object);
-      if (runtime_ != nullptr)
-        runtime_->Remove(change.object);
-      break;
-    case kube::WatchEventType::kBookmark:
-      break;
+      case kube::WatchEventType::kAdded:
+        starting_.insert(name);
+        pending_.After(options_.schedule, [this, name] { Schedule(name); });
+        break;
+      case kube::WatchEventType::kModified:
+        if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
+        break;
+      case kube::WatchEventType::kDeleted:
+        starting_.erase(name);
+        Gone(*change.object);
+        if (runtime_ != nullptr) runtime_->Remove(change.object);
+        break;
+      case kube::WatchEventType::kBookmark:
+        break;
     }
   });
 }
 
-void Kubelet::Gone(const kube::Object &pod) {
+void Kubelet::Gone(const kube::Object& pod) {
   const auto held = held_.find(pod.meta.uid);
-  if (held == held_.end())
-    return;
+  if (held == held_.end()) return;
   ips_.Release(held->second);
   held_.erase(held);
-  for (const auto &[name, uid] : std::exchange(without_ip_, {})) {
-    pending_.After(Duration::zero(),
-                   [this, name = name, uid = uid] { Run(name, uid); });
+  for (const auto& [name, uid] : std::exchange(without_ip_, {})) {
+    pending_.After(Duration::zero(), [this, name = name, uid = uid] { Run(name, uid); });
   }
 }
 
-void Kubelet::Schedule(const NamespacedName &name) {
+void Kubelet::Schedule(const NamespacedName& name) {
   const ObjectRef pod = api_.Get("Pod", name);
-  if (pod == nullptr || pod->meta.deleting)
-    return;
+  if (pod == nullptr || pod->meta.deleting) return;
   std::string node = pod->body["spec"].value("nodeName", "");
   if (node.empty()) {
     // Round robin over the nodes: a spread that a person can foresee.
-    node = options_.nodes.empty()
-               ? "node1"
-               : options_.nodes[scheduled_++ % options_.nodes.size()].name;
+    node = options_.nodes.empty() ? "node1" : options_.nodes[scheduled_++ % options_.nodes.size()].name;
     api_.Patch("Pod", name, {{"spec", {{"nodeName", node}}}}).IgnoreError();
   }
-  pending_.After(options_.container_start,
-                 [this, name, uid = pod->meta.uid] { Run(name, uid); });
+  pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
 }
 
-void Kubelet::Run(const NamespacedName &name, const std::string &uid) {
+void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   const ObjectRef pod = api_.Get("Pod", name);
-  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting)
-    return;
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
   std::string ip = pod->body["status"].value("podIP", "");
   // An address that was written by hand is the pod's if nobody has it.
-  if (!ip.empty() && !ips_.Reserve(ip))
-    ip.clear();
+  if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
   if (ip.empty()) {
     absl::StatusOr<std::string> free = ips_.Allocate(name.ns + "/" + name.name);
     if (!free.ok()) {
@@ -99,8 +90,7 @@ void Kubelet::Run(const NamespacedName &name, const std::string &uid) {
       api_.Patch("Pod", name,
                  {{"status",
                    {{"reason", "FailedCreatePodSandBox"},
-                    {"message", fmt::format("pod {}/{}: {}", name.ns, name.name,
-                                            Message(free.status()))}}}})
+                    {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(free.status()))}}}})
           .IgnoreError();
       without_ip_.emplace_back(name, uid);
       return;
@@ -108,59 +98,46 @@ void Kubelet::Run(const NamespacedName &name, const std::string &uid) {
     ip = *std::move(free);
   }
   held_[uid] = ip;
-  absl::StatusOr<ObjectRef> running =
-      api_.Patch("Pod", name,
-                 {{"status",
-                   {{"phase", "Running"},
-                    {"reason", nullptr},
-                    {"message", nullptr},
-                    {"podIP", ip},
-                    {"podIPs", json::array({{{"ip", ip}}})},
-                    {"startTime", DateNow(api_.host())},
-                    {"conditions", Conditions(false)}}}});
-  if (!running.ok())
-    return;
+  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name,
+                                                 {{"status",
+                                                   {{"phase", "Running"},
+                                                    {"reason", nullptr},
+                                                    {"message", nullptr},
+                                                    {"podIP", ip},
+                                                    {"podIPs", json::array({{{"ip", ip}}})},
+                                                    {"startTime", DateNow(api_.host())},
+                                                    {"conditions", Conditions(false)}}}});
+  if (!running.ok()) return;
   const Duration delay =
-      options_.readiness +
-      Duration(jitter_.Between(
-          0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
+      options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
   if (runtime_ == nullptr) {
     pending_.After(delay, [this, name, uid] { SetReady(name, uid, true); });
     return;
   }
   // The pod's own start-up, then its readiness probe.
   runtime_->Start(*running, [this, name, uid, delay](bool ready) {
-    pending_.After(ready ? delay : Duration::zero(),
-                   [this, name, uid, ready] { SetReady(name, uid, ready); });
+    pending_.After(ready ? delay : Duration::zero(), [this, name, uid, ready] { SetReady(name, uid, ready); });
   });
 }
 
-void Kubelet::SetReady(const NamespacedName &name, const std::string &uid,
-                       bool ready) {
+void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool ready) {
   const ObjectRef pod = api_.Get("Pod", name);
-  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting)
-    return;
-  if (ready)
-    starting_.erase(name);
-  api_.Patch("Pod", name, {{"status", {{"conditions", Conditions(ready)}}}})
-      .IgnoreError();
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
+  if (ready) starting_.erase(name);
+  api_.Patch("Pod", name, {{"status", {{"conditions", Conditions(ready)}}}}).IgnoreError();
 }
 
-void Kubelet::Terminate(const ObjectRef &pod) {
+void Kubelet::Terminate(const ObjectRef& pod) {
   const NamespacedName name{pod->meta.ns, pod->meta.name};
   starting_.erase(name);
-  if (runtime_ != nullptr)
-    runtime_->Terminate(pod);
-  const int64_t grace =
-      pod->body["spec"].value("terminationGracePeriodSeconds", int64_t{30});
+  if (runtime_ != nullptr) runtime_->Terminate(pod);
+  const int64_t grace = pod->body["spec"].value("terminationGracePeriodSeconds", int64_t{30});
   // Processes that heed SIGTERM are gone long before the grace period ends.
-  const Duration delay = std::min<Duration>(
-      options_.termination, std::chrono::seconds(std::max<int64_t>(grace, 0)));
+  const Duration delay = std::min<Duration>(options_.termination, std::chrono::seconds(std::max<int64_t>(grace, 0)));
   pending_.After(delay, [this, name, uid = pod->meta.uid] {
     const ObjectRef now = api_.Get("Pod", name);
-    if (now != nullptr && now->meta.uid == uid)
-      api_.Finalize("Pod", name).IgnoreError();
+    if (now != nullptr && now->meta.uid == uid) api_.Finalize("Pod", name).IgnoreError();
   });
 }
 
-} // namespace wavetank::fakekube
+}  // namespace wavetank::fakekube

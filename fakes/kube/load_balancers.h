@@ -17,24 +17,24 @@ namespace wavetank::fakekube {
 std::optional<std::string> AddressOfLoadBalancerName(std::string_view hostname);
 
 class LoadBalancerController {
-public:
-  LoadBalancerController(ApiServer &api, const ClusterOptions &options);
+ public:
+  LoadBalancerController(ApiServer& api, const ClusterOptions& options);
   bool Settled() const { return pending_.idle(); }
-  absl::Status Set(const NamespacedName &service, std::string_view address);
+  absl::Status Set(const NamespacedName& service, std::string_view address);
 
-private:
-  void Queue(const NamespacedName &service);
+ private:
+  void Queue(const NamespacedName& service);
   // "" takes the address away.
-  void Assign(const NamespacedName &service, const std::string &address);
-  void Release(const NamespacedName &service);
+  void Assign(const NamespacedName& service, const std::string& address);
+  void Release(const NamespacedName& service);
 
-  ApiServer &api_;
-  const ClusterOptions &options_;
+  ApiServer& api_;
+  const ClusterOptions& options_;
   PendingWork pending_;
   IpPool addresses_;
   std::map<NamespacedName, std::string> held_;
-  std::set<NamespacedName> without_address_; // wait until one is given back
-  std::set<NamespacedName> withheld_; // the cloud was told to give nothing
+  std::set<NamespacedName> without_address_;  // wait until one is given back
+  std::set<NamespacedName> withheld_;         // the cloud was told to give nothing
 };
 
-} // namespace wavetank::fakekube
+}  // namespace wavetank::fakekube
