@@ -116,7 +116,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
   return Ensure(api, pilot::MakeMutatingWebhookConfiguration(webhook));
 }
 
-void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote, const Installation&) {
+void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote) {
   auto connected = std::make_shared<bool>(false);
   const auto look = [&remote, connected](const kube::Object& object) {
     const auto gateway = object.meta.labels.find("istio");

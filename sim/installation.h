@@ -20,7 +20,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what);
 
 // As soon as the primary's east-west gateway has an address, and once only: that address becomes remotePilotAddress of
 // the remote cluster. Both servers must live as long as each other.
-void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote, const Installation& what);
+void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote);
 
 // "https://host:port/path". InvalidArgument says what is expected.
 absl::Status ParseWebhookUrl(std::string_view url, std::string* host, uint16_t* port, std::string* path);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/inject/proxy_bootstrap.h"
+
 namespace wavetank::sim {
 
 using envoysim::Origin;
@@ -29,6 +31,7 @@ void MeshNetwork::Remove(WorkloadId id) {
   if (it != by_address_.end() && it->second == id) by_address_.erase(it);
   workload.up = false;
   workload.outbound = workload.inbound = workload.direct = nullptr;
+  workload.interception = nullptr;
   workload.ports.clear();
 }
 
@@ -84,7 +87,8 @@ Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info,
     route.path = &links_.Between(from.site, to != nullptr ? to->site : via);
   }
   if (to == nullptr || !to->up) return route;  // blackholed
-  if (to->inbound != nullptr && to != &from) {
+  if (to->inbound != nullptr && to != &from &&
+      (to->interception == nullptr || to->interception->TakesInbound(info.destination.port))) {
     route.acceptor = to->inbound;
   } else if (const auto port = to->ports.find(info.destination.port); port != to->ports.end()) {
     route.acceptor = port->second;
@@ -103,7 +107,8 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
   info.destination = destination;
 
   if (origin.who == Origin::Who::kApplication && from.outbound != nullptr && destination.ip != from.ip &&
-      !destination.ip.is_loopback()) {
+      !destination.ip.is_loopback() &&
+      (from.interception == nullptr || from.interception->TakesOutbound(destination))) {
     Route route;
     route.outcome = Route::Outcome::kAccepting;
     route.acceptor = from.outbound;

@@ -16,6 +16,10 @@
 #include "fakes/envoy/network.h"
 #include "sim/links.h"
 
+namespace wavetank::pilot {
+struct Interception;
+}
+
 namespace wavetank::sim {
 
 using envoysim::Acceptor;
@@ -31,11 +35,12 @@ struct Workload {
   NetworkIndex network{};
   IpAddress ip;
   NameId name = kNoName;
-  bool up = true;                                  // false: the node is gone, nobody answers
-  Acceptor* outbound = nullptr;                    // sidecar: where the application's connections are redirected
-  Acceptor* inbound = nullptr;                     // sidecar: where connections from elsewhere are redirected
-  Acceptor* direct = nullptr;                      // gateway: whatever it listens on
-  absl::flat_hash_map<uint16_t, Acceptor*> ports;  // applications
+  bool up = true;                                     // false: the node is gone, nobody answers
+  Acceptor* outbound = nullptr;                       // sidecar: where the application's connections are redirected
+  Acceptor* inbound = nullptr;                        // sidecar: where connections from elsewhere are redirected
+  const pilot::Interception* interception = nullptr;  // which connections those two get; null: all
+  Acceptor* direct = nullptr;                         // gateway: whatever it listens on
+  absl::flat_hash_map<uint16_t, Acceptor*> ports;     // applications
 };
 
 // One port of a Service as kube-proxy programmes it.

@@ -161,6 +161,7 @@ void PodProcess::StartProxy() {
   } else {
     workload.outbound = &envoy_->outbound();
     workload.inbound = &envoy_->inbound();
+    workload.interception = &*bootstrap.interception;
   }
   envoy_->Start();
 }

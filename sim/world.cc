@@ -641,7 +641,6 @@ absl::Status World::Apply(const Input& input) {
 }
 
 absl::Status World::Install(Site& site) {
-  std::vector<std::string> gateways;
   const WorldCluster& config = site.config();
   Installation what;
   what.cluster = config.name;
@@ -652,7 +651,7 @@ absl::Status World::Install(Site& site) {
   // The operator points the remote cluster at the primary's east-west gateway once that has an address.
   for (const auto& candidate : sites_) {
     if (candidate->config().name == config.control_plane) {
-      ConnectRemoteWhenExposed(candidate->cluster().api(), site.cluster().api(), what);
+      ConnectRemoteWhenExposed(candidate->cluster().api(), site.cluster().api());
     }
   }
   return absl::OkStatus();

@@ -158,6 +158,34 @@ TEST_F(WorldTest, RefusesAWrongInputAndChangesNothing) {
   EXPECT_EQ(world_->kernel().digest().Hex(), before);
 }
 
+TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
+  Build(/*remote=*/false);
+  const auto send = [this](const std::string& id) {
+    std::string cluster = "no answer";  // of the client's sidecar, which alone knows clusters
+    world_->on_request = [&](const TrafficRecord& record) {
+      if (record.server != nullptr) cluster = record.record.cluster;
+    };
+    Do("traffic", {{"id", id},
+                   {"flow", id},
+                   {"from", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "sleep"}}},
+                   {"host", "helloworld.sample"},
+                   {"port", 5000},
+                   {"requests", 1}});
+    Run(5s);
+    world_->on_request = nullptr;
+    return cluster;
+  };
+  EXPECT_EQ(send("through"), "outbound|5000||helloworld.sample.svc.cluster.local");
+  const json annotations = {{"traffic.sidecar.istio.io/excludeOutboundPorts", "5000"}};
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "sample"},
+               {"name", "sleep"},
+               {"patch", {{"spec", {{"template", {{"metadata", {{"annotations", annotations}}}}}}}}}});
+  ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+  EXPECT_EQ(send("around"), "");
+}
+
 TEST_F(WorldTest, OptionsSurviveTheirJson) {
   const WorldOptions options = TwoClusters(true);
   const absl::StatusOr<WorldOptions> again = WorldOptions::FromJson(options.ToJson());
