@@ -7,8 +7,6 @@ namespace {
 using nlohmann::ordered_json;
 using scenario::RunResult;
 
-ordered_json Millis(Duration d) { return ToMillis(d); }
-
 ordered_json TrafficJson(const scenario::TrafficResult& t) {
   ordered_json out;
   out["flow"] = t.flow;
@@ -41,17 +39,17 @@ ordered_json ConvergenceJson(const scenario::Convergence& c) {
   ordered_json out;
   out["eventMs"] = ToMillis(c.event.time_since_epoch());
   out["connectedProxies"] = c.connected;
-  out["totalMs"] = Millis(c.Total());
+  out["totalMs"] = ToMillis(c.Total());
   out["proxies"] = ordered_json::array();
   for (const auto& proxy : c.proxies) {
     ordered_json row;
     row["proxy"] = proxy.proxy;
-    row["totalMs"] = Millis(proxy.total);
+    row["totalMs"] = ToMillis(proxy.total);
     row["responses"] = proxy.responses;
     ordered_json stages;
     for (int i = 0; i < scenario::kStages; ++i) {
       stages[std::string(scenario::StageName(static_cast<scenario::Stage>(i)))] =
-          Millis(proxy.stages[static_cast<size_t>(i)]);
+          ToMillis(proxy.stages[static_cast<size_t>(i)]);
     }
     row["stagesMs"] = stages;
     out["proxies"].push_back(row);
