@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,8 @@ class Kernel {
   // Processor time that all hosts have spent on modelled work, or promised to.
   Duration spent() const { return spent_; }
   size_t pending() const { return queue_.size(); }
+  // When the next event is due; nothing if none is.
+  std::optional<Time> NextTime() { return queue_.empty() ? std::nullopt : std::optional<Time>(queue_.NextTime()); }
   uint64_t dispatched() const { return dispatched_; }
 
   CauseTable& causes() { return causes_; }

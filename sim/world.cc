@@ -413,6 +413,7 @@ World::World(const WorldOptions& options) : options_(options), kernel_(options.s
 
 absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options) {
   std::unique_ptr<World> world(new World(options));
+  world->kernel_.RunUntil(options.start);
   for (const auto& [name, value] : options.timing) {
     if (absl::Status status = world->timing_.Set(name, value); !status.ok()) return status;
   }

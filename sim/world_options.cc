@@ -15,6 +15,7 @@ json WorldOptions::ToJson() const {
               {"links", json::array()},
               {"timing", timing},
               {"traceRequests", trace_requests}};
+  if (start != Time{}) out["startNs"] = start.time_since_epoch().count();
   for (const WorldCluster& c : clusters) {
     json nodes_json = json::array();
     for (const WorldNode& n : c.nodes) nodes_json.push_back({{"name", n.name}, {"region", n.region}, {"zone", n.zone}});
@@ -41,6 +42,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
   try {
     WorldOptions out;
     out.seed = in.at("seed").get<uint64_t>();
+    out.start = Time(Duration(in.value("startNs", int64_t{0})));
     out.profile = in.at("profile").get<std::string>();
     out.mesh_config = in.at("meshConfig").get<std::string>();
     out.delta_xds = in.at("deltaXds").get<bool>();

@@ -35,6 +35,9 @@ struct WorldLink {
 
 struct WorldOptions {
   uint64_t seed = 1;
+  // Where the world's clock stands at first. A world for real clients begins at the real calendar, so that its
+  // certificates are valid for them.
+  Time start{};
   std::string profile = "istio-1.18";
   std::vector<WorldCluster> clusters;
   std::vector<WorldLink> links;               // those that differ from the timing's default

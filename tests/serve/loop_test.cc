@@ -1,0 +1,98 @@
+#include "serve/loop.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace wavetank::serve {
+namespace {
+
+using RealClock = std::chrono::steady_clock;
+
+std::unique_ptr<sim::World> EmptyWorld(Time start = {}) {
+  sim::WorldOptions options;
+  options.start = start;
+  return *sim::World::Create(options);
+}
+
+TEST(Loop, VirtualTimeGoesAlongWithRealTime) {
+  Loop loop(EmptyWorld());
+  loop.Start();
+  const Time before = *loop.Call([](sim::World& world) { return world.Now(); });
+  const auto real_before = RealClock::now();
+  std::this_thread::sleep_for(50ms);
+  const Time after = *loop.Call([](sim::World& world) { return world.Now(); });
+  const Duration real = RealClock::now() - real_before;
+  EXPECT_GE(after - before, 50ms);
+  EXPECT_LE(after - before, real + 5ms);
+}
+
+TEST(Loop, AnEventRunsWhenItIsDueWithoutAnybodyPosting) {
+  Loop loop(EmptyWorld());
+  loop.Start();
+  std::atomic<int64_t> ran_at{0};
+  const Time due = *loop.Call([&](sim::World& world) {
+    world.commons().host->RunAfter(30ms, [&] { ran_at = world.Now().time_since_epoch().count(); });
+    return world.Now() + 30ms;
+  });
+  for (int i = 0; i < 1000 && ran_at == 0; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(ran_at, due.time_since_epoch().count());
+}
+
+TEST(Loop, TasksRunInTheOrderOfTheirPostingAndSeeNoTimeGoBack) {
+  Loop loop(EmptyWorld());
+  std::vector<int> order;
+  Time last{};
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(loop.Post([&, i](sim::World& world) {
+      EXPECT_GE(world.Now(), last);
+      last = world.Now();
+      order.push_back(i);
+    }));
+    if (i == 50) loop.Start();
+  }
+  loop.Call([](sim::World&) { return 0; });
+  ASSERT_EQ(order.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+TEST(Loop, StartingAheadRunsWhatIsDueUntilThenFirst) {
+  Loop loop(EmptyWorld(Time{} + 1h));
+  Time ran{};
+  loop.world().commons().host->RunAfter(5min, [&] { ran = loop.world().Now(); });
+  loop.Start(Time{} + 2h);
+  EXPECT_GE(*loop.Call([](sim::World& world) { return world.Now(); }), Time{} + 2h);
+  EXPECT_EQ(ran, Time{} + 1h + 5min);
+}
+
+TEST(Loop, AStoppedLoopRunsNothingMoreAndKeepsNobodyWaiting) {
+  Loop loop(EmptyWorld());
+  loop.Start();
+  std::optional<int> answer;
+  std::thread waiter;
+  loop.Call([&](sim::World&) {
+    waiter = std::thread([&] { answer = loop.Call([](sim::World&) { return 1; }); });
+    std::this_thread::sleep_for(20ms);  // the waiter's task waits behind this one
+    return 0;
+  });
+  loop.Stop();
+  waiter.join();  // ran or not, it came back
+  EXPECT_FALSE(loop.Post([](sim::World&) { FAIL(); }));
+  EXPECT_FALSE(loop.Call([](sim::World&) { return 1; }).has_value());
+}
+
+TEST(Loop, ItsOwnThreadMayCallAndPost) {
+  Loop loop(EmptyWorld());
+  loop.Start();
+  std::atomic<bool> posted{false};
+  EXPECT_EQ(*loop.Call([&](sim::World&) {
+    loop.Post([&](sim::World&) { posted = true; });
+    return *loop.Call([](sim::World&) { return 7; });
+  }),
+            7);
+  loop.Call([](sim::World&) { return 0; });
+  EXPECT_TRUE(posted);
+}
+
+}  // namespace
+}  // namespace wavetank::serve
