@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   AddWhy(app, outcome);
   AddGolden(app, outcome);
   AddTiming(app, outcome);
+  AddEnvoyDiff(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What each verb does");
   help->callback([&app] {

@@ -29,6 +29,7 @@ void AddXds(CLI::App& app, Outcome& outcome);
 void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
+void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.

@@ -233,6 +233,7 @@ Case ParseCase(const Json& json) {
   c.statistical = json.value("compare", "exact") == "statistical";
   c.compare_ads = json.value("compare_ads", true);
   c.compare_errors = json.value("compare_errors", true);
+  c.draws = json.value("draws", 1);
   c.resources = ParseWorld(json.value("resources", Json::object()));
   const Json backends = json.value("backends", Json::object());
   for (const auto& [name, address] : backends.items()) c.backends[name] = address;

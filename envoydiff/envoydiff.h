@@ -7,25 +7,33 @@
 
 #include "absl/status/statusor.h"
 #include "envoydiff/case.h"
+#include "envoydiff/outcome.h"
 
 namespace wavetank::envoydiff {
 
 struct Options {
-  std::string envoy;     // path of the real one
-  std::string filter;    // only cases whose name contains this
-  std::string keep;      // folder for bootstraps, logs and outcomes; empty: a temporary one, removed
-  bool verbose = false;  // print both outcomes
-  std::function<void(const std::string&)> print;  // progress and findings, by line
+  std::string envoy;   // path of the real one
+  std::string filter;  // only cases whose name contains this
+  std::string keep;    // folder for bootstraps, logs and outcomes; empty: a temporary one, removed
+  int every = 1;       // only every so-manieth case: a sample
+  int jobs = 1;        // cases at a time
+  // A case that differs runs again, alone, up to this often: a real process on a busy machine may lose its race against
+  // a case's real time.
+  int retries = 0;
 };
 
-struct Summary {
-  int cases = 0;
-  int differing = 0;  // or failed to run
+struct CaseResult {
+  std::string file, name;
+  std::vector<std::string> differences;  // none: the two agree. A case that could not run has its error here.
+  Outcome simulated, real;
 };
 
-absl::StatusOr<Summary> RunCases(const std::string& path, const Options& options);
+// In the cases' order. `done` is told after each case, from any thread but one at a time.
+absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done);
 
-// A real Envoy: `given` if not empty, else $WAVETANK_ENVOY, else what tools/envoy installed below `build`. Empty: none.
-std::string FindEnvoy(const std::string& given, const std::string& build);
+// A real Envoy that can be run: `given` if not empty; else $WAVETANK_ENVOY, what tools/envoy installed below one of
+// `builds`, or `envoy` on $PATH. NotFound says what to do.
+absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds);
 
 }  // namespace wavetank::envoydiff

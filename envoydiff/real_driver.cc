@@ -1,11 +1,6 @@
 #include "envoydiff/real_driver.h"
 
-#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -24,6 +19,7 @@
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoydiff/ads_script.h"
 #include "envoydiff/http.h"
+#include "envoydiff/process.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -134,37 +130,6 @@ World WithAccessLogs(World world, const std::string& path) {
   }
   return world;
 }
-
-class Process {
- public:
-  ~Process() {
-    if (pid_ <= 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-  }
-  bool Start(const std::vector<std::string>& arguments, const std::string& log) {
-    std::vector<char*> argv;
-    for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-    argv.push_back(nullptr);
-    const int fd = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    const pid_t parent = getpid();
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);  // not left behind, whatever becomes of this process
-      if (getppid() != parent) _exit(1);
-      dup2(fd, 1);
-      dup2(fd, 2);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(fd);
-    return pid_ > 0;
-  }
-  bool running() { return pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == 0; }
-
- private:
-  pid_t pid_ = -1;
-};
 
 Json ConfigSource() {
   return {{"ads", Json::object()}, {"resource_api_version", "V3"}, {"initial_fetch_timeout", "0s"}};

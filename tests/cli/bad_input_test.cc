@@ -159,5 +159,20 @@ TEST_F(Program, HasHelpEverywhere) {
   EXPECT_THAT(Call("version").output, HasSubstr("1.18.2"));
 }
 
+TEST_F(Program, EnvoyDiffSaysWhichEnvoyOrCasesItMisses) {
+  ExpectRefused(Call("envoy-diff cases.json --envoy /nowhere/envoy"), {"/nowhere/envoy", "tools/envoy"});
+  ExpectRefused(Call("envoy-diff " + (folder_ / "cases.json").string() + " --envoy /bin/true"), {"cases.json"});
+  const std::string bad = Write("cases.json", R"({"cases": [{"name": "one", "steps": [{"dance": 1}]}]})");
+  ExpectRefused(Call("envoy-diff " + bad + " --envoy /bin/true"), {bad, "case 'one'", "dance"});
+}
+
+TEST_F(Program, EnvoyDiffSaysNoWithOneWhereTheEnvoysDiffer) {
+  const std::string path =
+      Write("cases.json", R"({"cases": [{"name": "one", "resources": {"clusters": [{"static": "c"}]}}]})");
+  const Ran ran = Call("envoy-diff " + path + " --json --envoy /bin/true");
+  EXPECT_EQ(ran.code, 1) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("\"different\": 1"), HasSubstr("Envoy ended")));
+}
+
 }  // namespace
 }  // namespace wavetank

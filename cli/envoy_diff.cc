@@ -1,0 +1,102 @@
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "cli/verb.h"
+#include "envoydiff/envoydiff.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::cli {
+namespace {
+
+struct Arguments {
+  std::string path;
+  envoydiff::Options options;
+  bool json = false, verbose = false;
+};
+
+void PrintOutcome(const char* who, const envoydiff::Outcome& o) {
+  std::cout << "    " << who << "\n";
+  for (const std::string& message : o.ads) std::cout << "      " << message << "\n";
+  for (size_t i = 0; i < o.requests.size(); ++i) {
+    std::map<std::string, int> counts;
+    for (const envoydiff::RequestOutcome& r : o.requests[i]) ++counts[r.Key()];
+    for (const auto& [key, n] : counts) std::cout << fmt::format("      requests {}: {} x {}\n", i + 1, n, key);
+  }
+}
+
+void PrintCase(const envoydiff::CaseResult& result, bool verbose) {
+  std::cout << (result.differences.empty() ? "same       " : "DIFFERENT  ") << result.name << "\n";
+  for (const std::string& difference : result.differences) std::cout << "    " << difference << "\n";
+  if (verbose) {
+    PrintOutcome("simulated", result.simulated);
+    PrintOutcome("real", result.real);
+  }
+  std::cout << std::flush;
+}
+
+int RunEnvoyDiff(const Arguments& a) {
+  envoydiff::Options options = a.options;
+  std::error_code error;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
+  absl::StatusOr<std::string> envoy = envoydiff::FindEnvoy(options.envoy, {program.parent_path().string(), "build"});
+  if (!envoy.ok()) return Complain(envoy.status());
+  options.envoy = *std::move(envoy);
+  int ran = 0;
+  Progress progress;
+  absl::StatusOr<std::vector<envoydiff::CaseResult>> results =
+      envoydiff::RunCases(a.path, options, [&](const envoydiff::CaseResult& result) {
+        ++ran;
+        if (a.json) {
+          progress.Say(fmt::format("{} cases", ran));
+        } else {
+          PrintCase(result, a.verbose);
+        }
+      });
+  if (!results.ok()) return Complain(results.status());
+  const auto different =
+      std::count_if(results->begin(), results->end(), [](const auto& result) { return !result.differences.empty(); });
+  if (a.json) {
+    nlohmann::ordered_json cases = nlohmann::ordered_json::array();
+    for (const envoydiff::CaseResult& result : *results) {
+      cases.push_back({{"file", result.file},
+                       {"name", result.name},
+                       {"same", result.differences.empty()},
+                       {"differences", result.differences}});
+    }
+    const nlohmann::ordered_json all = {
+        {"envoy", options.envoy}, {"cases", results->size()}, {"different", different}, {"results", cases}};
+    std::cout << all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+  } else {
+    std::cout << fmt::format("{} cases, {} different\n", results->size(), different);
+  }
+  return different == 0 ? kOk : kNo;
+}
+
+}  // namespace
+
+void AddEnvoyDiff(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb =
+      app.add_subcommand("envoy-diff", "Runs cases on the simulated and on a real Envoy and compares them");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("path", a->path, "A case file, or a folder of them (envoydiff/case.h tells the format)")->required();
+  verb->add_option("--envoy", a->options.envoy,
+                   "The real Envoy (default: $WAVETANK_ENVOY, what tools/envoy installed, or envoy on $PATH)");
+  verb->add_option("--filter", a->options.filter, "Only cases whose name contains this");
+  verb->add_option("--every", a->options.every, "A sample: only every so-manieth case")->check(CLI::Range(1, 1000));
+  verb->add_option("--jobs", a->options.jobs, "Cases at a time")->check(CLI::Range(1, 8));
+  verb->add_option("--retries", a->options.retries, "Run a case that differs again, alone, up to this often")
+      ->check(CLI::Range(0, 10));
+  verb->add_option("--keep", a->options.keep, "Keep bootstraps and logs in this folder");
+  verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  verb->add_flag("--verbose", a->verbose, "Print what each of the two did");
+  verb->footer(
+      "Exit code 0: the two agree; 1: they differ; 2: a case or Envoy cannot be read or run. Addresses are loopback "
+      "addresses of this process's own.");
+  verb->callback([a, &outcome] { outcome.code = RunEnvoyDiff(*a); });
+}
+
+}  // namespace wavetank::cli
