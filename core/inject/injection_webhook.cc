@@ -15,7 +15,7 @@
 #include "core/inject/injection_templates.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
-#include "core/inject/strategic_merge.h"
+#include "core/kube/strategic_merge.h"
 #include "core/kube/types.h"
 #include "fmt/format.h"
 
@@ -144,7 +144,8 @@ absl::Status ReapplyOverwritten(json& pod, const json& original, const json& inj
       if (wish == nullptr) continue;
       json overlay = *wish;
       if (Text(overlay, "image") == "auto") overlay.erase("image");
-      StrategicMerge(pod, {{"spec", {{list, json::array({overlay})}}}});
+      absl::Status merged = kube::StrategicMerge(pod, {{"spec", {{list, json::array({overlay})}}}});
+      if (!merged.ok()) return merged;
       overrides[list].push_back(std::move(overlay));
     }
   }
@@ -320,8 +321,9 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
         return absl::InvalidArgumentError(
             fmt::format("requested template \"{}\" not found; have {}", one, absl::StrJoin(known, ", ")));
       }
-      StrategicMerge(merged, overlay);
-      StrategicMerge(injected, overlay);
+      for (json* into : {&merged, &injected}) {
+        if (absl::Status status = kube::StrategicMerge(*into, overlay); !status.ok()) return status;
+      }
     }
   }
   if (absl::Status status = ReapplyOverwritten(merged, pod, injected); !status.ok()) return status;

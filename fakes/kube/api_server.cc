@@ -7,6 +7,7 @@
 
 #include "core/base/random.h"
 #include "core/kube/time_format.h"
+#include "fakes/kube/patch.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -18,22 +19,6 @@ std::string MakeUid(std::string_view cluster, std::string_view key, uint64_t cou
   const uint64_t a = HashName(key, HashName(cluster, count)), b = Mix64(a ^ count);
   return fmt::format("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff, (b >> 48) & 0xfff,
                      b & 0xffffffffffff);
-}
-
-// RFC 7386: null deletes, mappings merge, anything else replaces.
-void MergePatch(json& target, const json& patch) {
-  if (!patch.is_object()) {
-    target = patch;
-    return;
-  }
-  if (!target.is_object()) target = json::object();
-  for (const auto& [key, value] : patch.items()) {
-    if (value.is_null()) {
-      target.erase(key);
-    } else {
-      MergePatch(target[key], value);
-    }
-  }
 }
 
 std::string Describe(std::string_view kind, const NamespacedName& name) {

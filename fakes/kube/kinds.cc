@@ -16,9 +16,11 @@ struct BuiltIn {
 // By kind.
 constexpr std::array kBuiltIns = {
     BuiltIn{"APIService", "apiregistration.k8s.io", true},
+    BuiltIn{"CertificateSigningRequest", "certificates.k8s.io", true},
     BuiltIn{"ClusterRole", "rbac.authorization.k8s.io", true},
     BuiltIn{"ClusterRoleBinding", "rbac.authorization.k8s.io", true},
     BuiltIn{"ConfigMap", ""},
+    BuiltIn{"ControllerRevision", "apps"},
     BuiltIn{"CronJob", "batch"},
     BuiltIn{"CustomResourceDefinition", "apiextensions.k8s.io", true},
     BuiltIn{"DaemonSet", "apps"},
@@ -31,6 +33,7 @@ constexpr std::array kBuiltIns = {
     BuiltIn{"IngressClass", "networking.k8s.io", true},
     BuiltIn{"Job", "batch"},
     BuiltIn{"Lease", "coordination.k8s.io"},
+    BuiltIn{"LimitRange", ""},
     BuiltIn{"MutatingWebhookConfiguration", "admissionregistration.k8s.io", true},
     BuiltIn{"Namespace", "", true},
     BuiltIn{"NetworkPolicy", "networking.k8s.io"},
@@ -39,8 +42,11 @@ constexpr std::array kBuiltIns = {
     BuiltIn{"PersistentVolumeClaim", ""},
     BuiltIn{"Pod", ""},
     BuiltIn{"PodDisruptionBudget", "policy"},
+    BuiltIn{"PodTemplate", ""},
     BuiltIn{"PriorityClass", "scheduling.k8s.io", true},
     BuiltIn{"ReplicaSet", "apps"},
+    BuiltIn{"ReplicationController", ""},
+    BuiltIn{"ResourceQuota", ""},
     BuiltIn{"Role", "rbac.authorization.k8s.io"},
     BuiltIn{"RoleBinding", "rbac.authorization.k8s.io"},
     BuiltIn{"Secret", ""},
@@ -80,6 +86,11 @@ GroupKind GroupKindOf(const kube::Object& object) { return {object.kind, GroupOf
 
 std::string Qualified(const GroupKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
 std::string Qualified(const kube::ResourceKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+
+bool KubernetesOwn(const GroupKind& kind) {
+  const BuiltIn* known = Find(kind.kind);
+  return known != nullptr && (kind.any_group || known->group == kind.group);
+}
 
 bool ClusterScoped(const GroupKind& kind) {
   // Gateway API's classes are the one kind of others that users bring along.

@@ -28,6 +28,9 @@ std::string_view GroupOf(std::string_view api_version);  // "" for "v1", "apps" 
 std::string Qualified(const GroupKind& kind);
 std::string Qualified(const kube::ResourceKind& kind);
 
+// One of Kubernetes' own kinds, of its own group.
+bool KubernetesOwn(const GroupKind& kind);
+
 // True for kinds that live outside namespaces.
 bool ClusterScoped(const GroupKind& kind);
 bool ClusterScoped(std::string_view text);

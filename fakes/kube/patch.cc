@@ -1,0 +1,222 @@
+#include "fakes/kube/patch.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/status.h"
+#include "core/kube/strategic_merge.h"
+#include "fakes/kube/api_error.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxOperations = 10000;  // kube-apiserver: handlers/patch.go, maxJSONPatchOperations
+// What all copies of a patch may add up to: else ten of them make a gigabyte (kube-apiserver: server/config.go).
+constexpr size_t kMaxCopied = size_t{3} << 20;
+
+// 422 with the words that any failed JSON patch gets; why is only in the causes.
+absl::Status Unprocessable(std::string_view why) {
+  return MakeApiError({422,
+                       "Invalid",
+                       "the server rejected our request due to an error in our request",
+                       {{"causes", json::array({{{"reason", "FieldValueInvalid"}, {"message", why}}})}}});
+}
+
+// The tokens of a JSON pointer (RFC 6901), unescaped. False if it is none.
+bool ReadPointer(const json& operation, const char* key, std::vector<std::string>* out) {
+  const auto it = operation.find(key);
+  if (it == operation.end() || !it->is_string()) return false;
+  const std::string& text = it->get_ref<const std::string&>();
+  if (text.empty()) return true;
+  if (text[0] != '/') return false;
+  out->emplace_back();
+  for (size_t i = 1; i < text.size(); ++i) {
+    if (text[i] == '/') {
+      out->emplace_back();
+    } else if (text[i] != '~') {
+      out->back() += text[i];
+    } else if (i + 1 < text.size() && (text[i + 1] == '0' || text[i + 1] == '1')) {
+      out->back() += text[++i] == '0' ? '~' : '/';
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+// An index into a list of `size` elements; size itself counts only if `end` is allowed. -1: none.
+int64_t Index(const std::string& token, size_t size, bool end) {
+  if (token.empty() || token.size() > 9 || token.find_first_not_of("0123456789") != std::string::npos) return -1;
+  if (token.size() > 1 && token[0] == '0') return -1;
+  const int64_t index = std::stoll(token);
+  return index < static_cast<int64_t>(size) + (end ? 1 : 0) ? index : -1;
+}
+
+json* Child(json* at, const std::string& token) {
+  if (at->is_object()) {
+    const auto it = at->find(token);
+    return it == at->end() ? nullptr : &*it;
+  }
+  if (!at->is_array()) return nullptr;
+  const int64_t index = Index(token, at->size(), false);
+  return index < 0 ? nullptr : &(*at)[static_cast<size_t>(index)];
+}
+
+// Null: no such place.
+json* Walk(json* at, const std::vector<std::string>& tokens, size_t count) {
+  for (size_t i = 0; i < count && at != nullptr; ++i) at = Child(at, tokens[i]);
+  return at;
+}
+
+bool Add(json& target, const std::vector<std::string>& path, json value) {
+  if (path.empty()) {
+    target = std::move(value);
+    return true;
+  }
+  json* parent = Walk(&target, path, path.size() - 1);
+  if (parent == nullptr) return false;
+  if (parent->is_object()) {
+    (*parent)[path.back()] = std::move(value);
+    return true;
+  }
+  if (!parent->is_array()) return false;
+  const int64_t index =
+      path.back() == "-" ? static_cast<int64_t>(parent->size()) : Index(path.back(), parent->size(), true);
+  if (index < 0) return false;
+  parent->insert(parent->begin() + index, std::move(value));
+  return true;
+}
+
+bool Remove(json& target, const std::vector<std::string>& path) {
+  if (path.empty()) return false;
+  json* parent = Walk(&target, path, path.size() - 1);
+  if (parent == nullptr || Child(parent, path.back()) == nullptr) return false;
+  if (parent->is_object()) {
+    parent->erase(path.back());
+  } else {
+    parent->erase(static_cast<size_t>(Index(path.back(), parent->size(), false)));
+  }
+  return true;
+}
+
+absl::Status Execute(json& target, const json& operation, size_t* copied) {
+  const std::string op = operation.value("op", "");
+  std::vector<std::string> path, from;
+  const std::string shown = operation["path"].is_string() ? operation["path"].get<std::string>() : "";
+  if (!ReadPointer(operation, "path", &path)) return Unprocessable(fmt::format("{}: no path: '{}'", op, shown));
+  const auto missing = [&](std::string_view what) {
+    return Unprocessable(fmt::format("{} operation does not apply: doc is missing {}: {}", op, what, shown));
+  };
+  const auto value = operation.find("value");
+  if ((op == "add" || op == "replace" || op == "test") && value == operation.end() && op != "test") {
+    return Unprocessable(fmt::format("{} operation has no value: {}", op, shown));
+  }
+  if (op == "add") return Add(target, path, *value) ? absl::OkStatus() : missing("path");
+  if (op == "remove") return Remove(target, path) ? absl::OkStatus() : missing("key");
+  if (op == "replace") {
+    json* at = Walk(&target, path, path.size());
+    if (at == nullptr) return missing("key");
+    *at = *value;
+    return absl::OkStatus();
+  }
+  if (op == "test") {
+    const json* at = Walk(&target, path, path.size());
+    // A missing value is null, on either side.
+    const bool equal = at == nullptr ? value == operation.end() || value->is_null()
+                                     : *at == (value == operation.end() ? json() : *value);
+    return equal ? absl::OkStatus() : Unprocessable(fmt::format("testing value {} failed", shown));
+  }
+  if (op != "move" && op != "copy") return Unprocessable(fmt::format("Unexpected kind: {}", op));
+  if (!ReadPointer(operation, "from", &from)) return Unprocessable(fmt::format("{} operation has no from", op));
+  json* source = Walk(&target, from, from.size());
+  if (source == nullptr) return missing("from path");
+  // Into itself: RFC 6902, 4.4.
+  if (op == "move" && path.size() > from.size() && std::equal(from.begin(), from.end(), path.begin())) {
+    return missing("path");
+  }
+  if (op == "copy") {
+    *copied += source->dump(-1, ' ', false, json::error_handler_t::replace).size();
+    if (*copied > kMaxCopied) {
+      return Unprocessable(fmt::format(
+          "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {}", *copied,
+          kMaxCopied));
+    }
+  }
+  json taken = *source;
+  if (op == "move") {
+    if (from == path) return absl::OkStatus();
+    if (!Remove(target, from)) return missing("from path");
+  }
+  return Add(target, path, std::move(taken)) ? absl::OkStatus() : missing("path");
+}
+
+}  // namespace
+
+void MergePatch(json& target, const json& patch) {
+  if (!patch.is_object()) {
+    target = patch;
+    return;
+  }
+  if (!target.is_object()) target = json::object();
+  for (const auto& [key, value] : patch.items()) {
+    if (value.is_null()) {
+      target.erase(key);
+    } else {
+      MergePatch(target[key], value);
+    }
+  }
+}
+
+absl::Status JsonPatch(json& target, const json& operations) {
+  if (!operations.is_array()) {
+    return BadRequest("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+  }
+  if (operations.size() > kMaxOperations) {
+    return MakeApiError(
+        {413, "RequestEntityTooLarge",
+         fmt::format("The allowed maximum operations in a JSON patch is {}, got {}", kMaxOperations, operations.size()),
+         nullptr});
+  }
+  json copy = target;
+  size_t copied = 0;
+  for (const json& operation : operations) {
+    if (!operation.is_object() || !operation.contains("op") || !operation["op"].is_string() ||
+        !operation.contains("path")) {
+      return BadRequest("json: an operation of a JSON patch has an op and a path");
+    }
+    if (absl::Status status = Execute(copy, operation, &copied); !status.ok()) return status;
+  }
+  target = std::move(copy);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyPatch(PatchType type, const GroupKind& kind, json& target, const json& patch) {
+  if (type == PatchType::kJson) return JsonPatch(target, patch);
+  if (!patch.is_object()) {
+    return BadRequest(fmt::format("json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                                  patch.is_array() ? "array" : patch.type_name()));
+  }
+  if (type == PatchType::kMerge) {
+    MergePatch(target, patch);
+    return absl::OkStatus();
+  }
+  if (!KubernetesOwn(kind)) {
+    return MakeApiError({415, "UnsupportedMediaType",
+                         "the body of the request was in an unknown format - accepted media types include: "
+                         "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml",
+                         nullptr});
+  }
+  json copy = target;
+  if (absl::Status status = kube::StrategicMerge(copy, patch, kind.kind); !status.ok()) {
+    return BadRequest(std::string(Message(status)));
+  }
+  target = std::move(copy);
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::fakekube
