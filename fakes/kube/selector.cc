@@ -44,6 +44,19 @@ absl::StatusOr<FieldSelector> FieldSelector::Parse(std::string_view text) {
   return selector;
 }
 
+std::vector<std::string> FieldSelector::Paths() const {
+  std::vector<std::string> paths;
+  for (const Requirement& r : requirements_) paths.push_back(fmt::format("{}", fmt::join(r.path, ".")));
+  return paths;
+}
+
+std::optional<std::string> FieldSelector::Exactly(std::string_view path) const {
+  for (const Requirement& r : requirements_) {
+    if (r.equal && fmt::format("{}", fmt::join(r.path, ".")) == path) return r.value;
+  }
+  return std::nullopt;
+}
+
 bool FieldSelector::Matches(const kube::Object& object) const {
   for (const Requirement& r : requirements_) {
     const nlohmann::json* at = &object.body;

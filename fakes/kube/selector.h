@@ -1,6 +1,7 @@
 // Field selectors in Kubernetes' own syntax. (Label selectors: core/kube/label_selector.h.)
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,10 @@ class FieldSelector {
   static absl::StatusOr<FieldSelector> Parse(std::string_view text);
   bool Matches(const kube::Object& object) const;
   bool empty() const { return requirements_.empty(); }
+  // Of all requirements, with dots.
+  std::vector<std::string> Paths() const;
+  // The value that `path` must have, if one requirement says so.
+  std::optional<std::string> Exactly(std::string_view path) const;
 
  private:
   struct Requirement {

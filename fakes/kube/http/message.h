@@ -1,0 +1,74 @@
+// One request to a Kubernetes API and its answer, whatever carried them.
+//
+// The handler (rest.h) runs on the thread that owns the store; what a Response holds may be used on any other: objects
+// are immutable.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "core/kube/object.h"
+
+namespace wavetank::fakekube::http {
+
+struct Request {
+  std::string method;  // upper case
+  std::string path;    // as it came, percent-encoded, without the query
+  std::string query;   // as it came, without '?'
+  std::string content_type, accept;
+  std::string authorization;     // the header's value; never for logs
+  std::string impersonate_user;  // kubectl --as
+  std::string body;
+  std::shared_ptr<const nlohmann::json> parsed;  // the body, where somebody has read it already; null: `body` counts
+};
+
+// Decoded query parameters; of several of one name the first counts, as in Kubernetes.
+class Query {
+ public:
+  // InvalidArgument: a broken percent-encoding.
+  static absl::StatusOr<Query> Parse(std::string_view text);
+  const std::string& Get(std::string_view name) const;  // "" if it is not there
+  bool Flag(std::string_view name) const;               // "true" or "1"
+  bool Has(std::string_view name) const { return values_.find(name) != values_.end(); }
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+// Percent-decoding; `plus` reads '+' as a blank. InvalidArgument if an escape is broken or means a NUL.
+absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus = false);
+
+class WatchStream;
+
+struct Response {
+  int code = 200;
+  std::string content_type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+  // Instead of `body`, for what is large: appends the next piece, false at the end. Any thread, one at a time.
+  std::function<bool(std::string* piece)> produce;
+  // Instead of both: the stream that Start() sets going. On the store's thread only.
+  std::unique_ptr<WatchStream> watch;
+  Duration watch_timeout{};  // zero: none asked for
+  bool watch_bookmarks = false;
+  // The API server's faults: answer so much later, or hang up without an answer.
+  Duration delay{};
+  bool hang_up = false;
+
+  Response();
+  ~Response();
+  Response(Response&&) noexcept;
+  Response& operator=(Response&&) noexcept;
+
+  // The whole body, produced or not. For who has no socket.
+  std::string Text();
+};
+
+}  // namespace wavetank::fakekube::http

@@ -1,0 +1,112 @@
+#include "fakes/kube/http/representation.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "fakes/kube/http/status.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kPiece = 64 * 1024;
+
+json PartialOf(const kube::Object& object, int64_t resource_version) {
+  json out = {{"kind", "PartialObjectMetadata"}, {"apiVersion", "meta.k8s.io/v1"}};
+  if (const auto metadata = object.body.find("metadata"); metadata != object.body.end()) out["metadata"] = *metadata;
+  if (resource_version != 0) out["metadata"]["resourceVersion"] = std::to_string(resource_version);
+  return out;
+}
+
+std::string WholeOf(const kube::Object& object, const Form& form, int64_t resource_version) {
+  const std::string api_version = form.resource->ApiVersion();
+  const bool same_version = resource_version == 0 || resource_version == object.meta.resource_version;
+  if (same_version && api_version == object.api_version) return Dump(object.body);
+  json copy = object.body;
+  copy["apiVersion"] = api_version;
+  if (!same_version) copy["metadata"]["resourceVersion"] = std::to_string(resource_version);
+  return Dump(copy);
+}
+
+json ListMetadata(const ListPage& page) {
+  json metadata = {{"resourceVersion", std::to_string(page.resource_version)}};
+  if (!page.next.empty()) {
+    metadata["continue"] = page.next;
+    metadata["remainingItemCount"] = page.remaining;
+  }
+  return metadata;
+}
+
+}  // namespace
+
+std::string Form::CacheKey() const {
+  return fmt::format("{}/{}/{}/{}/{}", static_cast<int>(kind), static_cast<int>(rows), resource->group,
+                     resource->version, resource->plural);
+}
+
+Form::Kind FormOf(std::string_view accept) {
+  for (absl::string_view range : absl::StrSplit(absl::string_view(accept.data(), accept.size()), ',')) {
+    const std::vector<absl::string_view> parts = absl::StrSplit(range, ';');
+    const absl::string_view type = absl::StripAsciiWhitespace(parts.front());
+    if (type != "application/json" && type != "*/*" && type != "application/*") continue;
+    absl::string_view as, group;
+    for (absl::string_view part : parts) {
+      part = absl::StripAsciiWhitespace(part);
+      if (absl::ConsumePrefix(&part, "as=")) as = part;
+      if (absl::ConsumePrefix(&part, "g=")) group = part;
+    }
+    if (as.empty()) return Form::Kind::kWhole;
+    if (group != "meta.k8s.io") continue;
+    if (as == "Table") return Form::Kind::kTable;
+    if (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList") return Form::Kind::kMetadata;
+  }
+  return Form::Kind::kWhole;
+}
+
+std::string RenderObject(const kube::Object& object, const Form& form, int64_t resource_version) {
+  switch (form.kind) {
+    case Form::Kind::kMetadata:
+      return Dump(PartialOf(object, resource_version));
+    case Form::Kind::kTable:
+    case Form::Kind::kWhole:
+      break;
+  }
+  return WholeOf(object, form, resource_version);
+}
+
+Response RenderList(ListPage page, Form form) {
+  json head = {{"kind", form.resource->kind + "List"}, {"apiVersion", form.resource->ApiVersion()}};
+  if (form.kind == Form::Kind::kMetadata)
+    head = {{"kind", "PartialObjectMetadataList"}, {"apiVersion", "meta.k8s.io/v1"}};
+  head["metadata"] = ListMetadata(page);
+  std::string start = Dump(head);
+  start.pop_back();
+  start += ",\"items\":[";
+  Response response;
+  struct State {
+    std::vector<kube::ObjectRef> items;
+    Form form;
+    std::string start;
+    size_t next = 0;
+  };
+  auto state = std::make_shared<State>(State{std::move(page.items), std::move(form), std::move(start), 0});
+  response.produce = [state](std::string* piece) {
+    *piece += std::exchange(state->start, std::string());
+    const size_t until = piece->size() + kPiece;
+    while (state->next < state->items.size()) {
+      if (state->next > 0) *piece += ',';
+      *piece += RenderObject(*state->items[state->next], state->form);
+      state->items[state->next++].reset();
+      if (piece->size() >= until && state->next < state->items.size()) return true;
+    }
+    *piece += "]}\n";
+    return false;
+  };
+  return response;
+}
+
+}  // namespace wavetank::fakekube::http

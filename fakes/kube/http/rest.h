@@ -1,0 +1,113 @@
+// The REST API of one cluster: what kubectl, client-go and the Python client ask of an API server, on the store that
+// the simulation uses. Whatever carries requests (server.h, a test, an event log being replayed) hands them in here.
+//
+// Runs on the store's thread. Deterministic: the same requests in the same states give the same states; so a log holds
+// the requests for which Changes() is true, and a replay executes them again.
+//
+// What is served, and what is not: docs/kube-api.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kube/service_account_token.h"
+#include "fakes/kube/api_server.h"
+#include "fakes/kube/http/message.h"
+#include "fakes/kube/http/representation.h"
+#include "fakes/kube/http/resources.h"
+#include "fakes/kube/http/watch_stream.h"
+
+namespace wavetank::fakekube::http {
+
+struct RestOptions {
+  // Who presents it may do everything, and nobody comes in without it or a ServiceAccount's token, who may do what RBAC
+  // allows. Empty: everybody may do everything.
+  std::string bearer_token;
+  const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
+  // Limited lists whose later pages can still be asked for; older ones are 410 Expired.
+  size_t kept_lists = 32;
+  size_t max_depth = 64;  // of a request's JSON
+};
+
+// Who asks.
+struct Caller {
+  std::string user;
+  std::vector<std::string> groups;
+  bool admin = false;
+  bool checked = false;  // RBAC decides, unless admin
+};
+
+class RestApi {
+ public:
+  // `server` must outlive it, and it every watch that it gave out.
+  RestApi(ApiServer& server, RestOptions options);
+  ~RestApi();
+  RestApi(const RestApi&) = delete;
+  RestApi& operator=(const RestApi&) = delete;
+
+  // Refuse(), else Execute().
+  Response Handle(const Request& request);
+
+  // What does not even reach the resource: the server's faults, who may not come in, who may not do that.
+  std::optional<Response> Refuse(const Request& request) const;
+  // Without asking who it is. Never fails but by an answer.
+  Response Execute(const Request& request);
+  // Executing it may change the store: it must be an input of the world. (A dry run or a review does not.)
+  bool Changes(const Request& request) const;
+
+  // The request's body as JSON (null if it is empty), from JSON or YAML. InvalidArgument with the reason, which shows
+  // nothing of the body.
+  absl::StatusOr<nlohmann::json> ParseBody(const Request& request) const;
+
+  const ResourceTable& resources() const { return resources_; }
+  ApiServer& server() { return server_; }
+
+ private:
+  struct Target {
+    std::shared_ptr<const Resource> resource;
+    std::string ns, name, subresource;
+  };
+  struct KeptList;
+
+  std::optional<Target> Resolve(std::string_view path) const;
+  absl::StatusOr<Caller> Authenticate(const Request& request) const;
+  std::string VerbOf(const Request& request, const Target& target, const Query& query) const;
+
+  Response Dispatch(const Request& request);
+  Response Read(const Request& request, const Target& target, const Query& query);
+  Response List(const Request& request, const Target& target, const Query& query);
+  Response Watch(const Request& request, const Target& target, const Query& query);
+  Response Create(const Request& request, const Target& target, const Query& query);
+  Response Update(const Request& request, const Target& target, const Query& query);
+  Response Patch(const Request& request, const Target& target, const Query& query);
+  Response Delete(const Request& request, const Target& target, const Query& query);
+  Response DeleteCollection(const Request& request, const Target& target, const Query& query);
+  Response Review(const Request& request, const Target& target);
+  Response IssueToken(const Request& request, const Target& target);
+  Response Scale(const Request& request, const Target& target, const Query& query);
+  Response Evict(const Request& request, const Target& target, const Query& query);
+
+  // Writes `body` in place of `previous`, or of nothing (null). `sub` names the part that the request is about.
+  Response Write(nlohmann::json body, const ObjectRef& previous, const Request& request, const Target& target,
+                 const Query& query);
+  Response One(int code, const kube::Object& object, const Request& request, const Target& target,
+               const Query& query) const;
+  Form FormFor(const Request& request, const Target& target, const Query& query) const;
+  int64_t UnixNow() const;
+
+  ApiServer& server_;
+  const RestOptions options_;
+  ResourceTable resources_;
+  std::shared_ptr<LineCache> lines_;
+  std::deque<std::unique_ptr<KeptList>> kept_;
+  uint64_t next_list_ = 1;
+  uint64_t generated_names_ = 0;
+};
+
+}  // namespace wavetank::fakekube::http

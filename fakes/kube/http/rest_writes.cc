@@ -1,0 +1,445 @@
+// The part of the REST API that changes the store.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/random.h"
+#include "fakes/kube/http/patching.h"
+#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/status.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+using nlohmann::json;
+
+std::string Text(const json& in, const char* key) {
+  const auto it = in.is_object() ? in.find(key) : in.end();
+  return in.is_object() && it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+std::string KindAndName(const Resource& resource, std::string_view name) {
+  return fmt::format("{} \"{}\"", resource.Qualified(), name);
+}
+
+// What is wrong with an object's name; empty if nothing is (apimachinery: pkg/util/validation).
+std::string NameProblem(const Resource& resource, const std::string& name) {
+  if (name.empty()) return "metadata.name: Required value: name or generateName is required";
+  const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (resource.group == "rbac.authorization.k8s.io") {
+    if (name == "." || name == ".." || name.find('/') != std::string::npos || name.find('%') != std::string::npos)
+      return fmt::format("metadata.name: Invalid value: \"{}\": may not contain '/' or '%'", name);
+    return {};
+  }
+  const bool label = resource.group.empty() && (resource.kind == "Namespace" || resource.kind == "Service");
+  const bool service = resource.group.empty() && resource.kind == "Service";
+  const size_t limit = label ? 63 : 253;
+  if (name.size() > limit)
+    return fmt::format("metadata.name: Invalid value: \"{}\": must be no more than {} characters", name, limit);
+  bool good = alnum(name.front()) && alnum(name.back());
+  for (size_t i = 0; i < name.size(); ++i) {
+    const bool dot = name[i] == '.' && !label && alnum(name[i - (i > 0)]) && i + 1 < name.size() && alnum(name[i + 1]);
+    good = good && (alnum(name[i]) || name[i] == '-' || dot);
+  }
+  if (service && name.front() >= '0' && name.front() <= '9') good = false;
+  if (good) return {};
+  if (service) {
+    return fmt::format(
+        "metadata.name: Invalid value: \"{}\": a DNS-1035 label must consist of lower case alphanumeric characters or "
+        "'-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
+        "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
+        name);
+  }
+  if (label) {
+    return fmt::format(
+        "metadata.name: Invalid value: \"{}\": a lowercase RFC 1123 label must consist of lower case alphanumeric "
+        "characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
+        "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
+        name);
+  }
+  return fmt::format(
+      "metadata.name: Invalid value: \"{}\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+      "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
+      "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
+      name);
+}
+
+// The body of a request about `resource`, with the kind, name and namespace that its path says; or the refusal.
+std::optional<Response> FitToPath(const Resource& resource, const std::string& ns, const std::string& name,
+                                  json* body) {
+  if (!body->is_object()) {
+    return BadRequest(
+        fmt::format("the object provided is unrecognized (must be of type {}): it is no object", resource.kind));
+  }
+  for (const char* field : {"kind", "apiVersion"}) {
+    if (const auto it = body->find(field); it != body->end() && !it->is_string() && !it->is_null())
+      return BadRequest(fmt::format("the object provided is unrecognized: {} is no text", field));
+  }
+  const std::string kind = Text(*body, "kind"), api_version = Text(*body, "apiVersion");
+  if (!kind.empty() && kind != resource.kind) {
+    return BadRequest(fmt::format("{} in version \"{}\" cannot be handled as a {}: no kind \"{}\" matches this path",
+                                  kind, resource.version, resource.kind, kind));
+  }
+  if (!api_version.empty() && api_version != resource.ApiVersion()) {
+    return BadRequest(fmt::format("the API version in the data ({}) does not match the expected API version ({})",
+                                  api_version, resource.ApiVersion()));
+  }
+  (*body)["kind"] = resource.kind;
+  (*body)["apiVersion"] = resource.ApiVersion();
+  json& metadata = (*body)["metadata"];
+  if (metadata.is_null()) metadata = json::object();
+  if (!metadata.is_object()) return BadRequest("metadata: must be an object");
+  for (const char* field : {"name", "generateName", "namespace", "uid", "resourceVersion"}) {
+    if (const auto it = metadata.find(field); it != metadata.end() && it->is_null()) metadata.erase(it);
+    if (const auto it = metadata.find(field); it != metadata.end() && !it->is_string())
+      return BadRequest(
+          fmt::format("json: cannot unmarshal into Go struct field ObjectMeta.metadata.{} of type string", field));
+  }
+  if (resource.namespaced) {
+    if (const std::string own = Text(metadata, "namespace"); !own.empty() && own != ns)
+      return BadRequest("the namespace of the provided object does not match the namespace sent on the request");
+    metadata["namespace"] = ns;
+  } else {
+    metadata.erase("namespace");
+  }
+  if (!name.empty()) {
+    const std::string own = Text(metadata, "name");
+    if (!own.empty() && own != name) {
+      return BadRequest(fmt::format("the name of the object ({}) does not match the name on the URL ({})", own, name));
+    }
+    metadata["name"] = name;
+  }
+  return std::nullopt;
+}
+
+// Preconditions of a DELETE, its options from the body or the query.
+struct DeleteOptions {
+  std::string propagation, uid, resource_version;
+  std::optional<int64_t> grace_seconds;
+  bool dry_run = false;
+};
+
+absl::StatusOr<DeleteOptions> ReadDeleteOptions(const json& body, const Query& query) {
+  DeleteOptions options;
+  options.propagation = query.Get("propagationPolicy");
+  options.dry_run = query.Has("dryRun");
+  json grace;
+  if (query.Has("gracePeriodSeconds")) grace = json::parse(query.Get("gracePeriodSeconds"), nullptr, false);
+  if (body.is_object()) {
+    if (const std::string text = Text(body, "propagationPolicy"); !text.empty()) options.propagation = text;
+    if (const auto it = body.find("gracePeriodSeconds"); it != body.end() && !it->is_null()) grace = *it;
+    if (const auto it = body.find("preconditions"); it != body.end()) {
+      options.uid = Text(*it, "uid");
+      options.resource_version = Text(*it, "resourceVersion");
+    }
+    if (const auto it = body.find("dryRun"); it != body.end() && it->is_array() && !it->empty()) options.dry_run = true;
+    if (body.value("orphanDependents", json()) == true) options.propagation = "Orphan";
+  } else if (!body.is_null()) {
+    return absl::InvalidArgumentError("DeleteOptions must be an object");
+  }
+  if (!grace.is_null()) {
+    if (!grace.is_number_integer() || grace.get<int64_t>() < 0)
+      return absl::InvalidArgumentError("gracePeriodSeconds: must be a whole number from 0 on");
+    options.grace_seconds = grace.get<int64_t>();
+  }
+  const std::string& p = options.propagation;
+  if (!p.empty() && p != "Background" && p != "Foreground" && p != "Orphan") {
+    return absl::InvalidArgumentError(
+        fmt::format("invalid deletion propagation policy: \"{}\": must be Background, Foreground or Orphan", p));
+  }
+  return options;
+}
+
+Response Deleted(const Resource& resource, const std::string& name, const std::string& uid) {
+  json details = {{"name", name}, {"kind", resource.plural}};
+  if (!uid.empty()) details["uid"] = uid;
+  if (!resource.group.empty()) details["group"] = resource.group;
+  return JsonResponse(200, {{"kind", "Status"},
+                            {"apiVersion", "v1"},
+                            {"metadata", json::object()},
+                            {"status", "Success"},
+                            {"details", details}});
+}
+
+}  // namespace
+
+Response RestApi::Create(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  if (resource.namespaced && target.ns.empty()) return MethodNotAllowed();
+  absl::StatusOr<json> parsed = ParseBody(request);
+  if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
+  json body = *std::move(parsed);
+  if (std::optional<Response> wrong = FitToPath(resource, target.ns, "", &body)) return *std::move(wrong);
+  json& metadata = body["metadata"];
+  if (!Text(metadata, "resourceVersion").empty())
+    return Failure(500, "", "resourceVersion should not be set on objects to be created");
+  const bool dry_run = query.Has("dryRun");
+  if (Text(metadata, "name").empty()) {
+    metadata.erase("name");
+    if (const std::string prefix = Text(metadata, "generateName"); !prefix.empty()) {
+      // Counted, so that a replay makes the same names.
+      constexpr std::string_view kLetters = "bcdfghjklmnpqrstvwxz2456789";
+      for (;;) {
+        uint64_t draw = HashName(prefix, HashName(server_.name(), generated_names_));
+        ++generated_names_;
+        std::string name = prefix.substr(0, 58);
+        for (int i = 0; i < 5; ++i, draw /= kLetters.size()) name += kLetters[draw % kLetters.size()];
+        if (server_.Get(resource.StoreKind(), {target.ns, name}) != nullptr) continue;
+        metadata["name"] = std::move(name);
+        break;
+      }
+      if (dry_run) --generated_names_;
+    }
+  }
+  const std::string name = Text(metadata, "name");
+  if (const std::string problem = NameProblem(resource, name); !problem.empty())
+    return Invalid(resource, name, problem);
+  if (resource.namespaced) {
+    const ObjectRef ns = server_.Get("Namespace.", {"", target.ns});
+    if (ns == nullptr) return NotFound(*resources_.Find("", "v1", "namespaces"), target.ns);
+    if (ns->meta.deleting) {
+      return Failure(403, "Forbidden",
+                     fmt::format("{} is forbidden: unable to create new content in namespace {} because it is being "
+                                 "terminated",
+                                 KindAndName(resource, name), target.ns),
+                     {{"name", name}, {"kind", resource.plural}});
+    }
+  }
+  for (const char* field :
+       {"uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    metadata.erase(field);
+  }
+  if (server_.Get(resource.StoreKind(), {target.ns, name}) != nullptr) return AlreadyExists(resource, name);
+  return Write(std::move(body), nullptr, request, target, query);
+}
+
+Response RestApi::Write(json body, const ObjectRef& previous, const Request& request, const Target& target,
+                        const Query& query) {
+  const Resource& resource = *target.resource;
+  const std::string name = Text(body["metadata"], "name");
+  if (query.Has("dryRun")) {
+    SetDefaults(body);
+    if (previous != nullptr) body["metadata"]["resourceVersion"] = std::to_string(previous->meta.resource_version);
+    const absl::StatusOr<ObjectRef> object = kube::Object::FromJson(std::move(body));
+    if (!object.ok()) return FromStore(object.status(), resource, name);
+    return One(previous == nullptr ? 201 : 200, **object, request, target, query);
+  }
+  const absl::StatusOr<ObjectRef> stored =
+      previous == nullptr ? server_.Create(std::move(body)) : server_.Update(std::move(body));
+  if (!stored.ok()) return FromStore(stored.status(), resource, name);
+  return One(previous == nullptr ? 201 : 200, **stored, request, target, query);
+}
+
+Response RestApi::Update(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  absl::StatusOr<json> parsed = ParseBody(request);
+  if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
+  json body = *std::move(parsed);
+  if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &body)) return *std::move(wrong);
+  const ObjectRef previous = server_.Get(resource.StoreKind(), {target.ns, target.name});
+  if (previous == nullptr) return NotFound(resource, target.name);
+  json& metadata = body["metadata"];
+  if (const std::string uid = Text(metadata, "uid"); !uid.empty() && uid != previous->meta.uid) {
+    return Conflict(
+        resource, target.name,
+        fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", uid, previous->meta.uid));
+  }
+  const std::string version = Text(metadata, "resourceVersion");
+  if (version.empty() && resource.custom) {
+    return Invalid(resource, target.name,
+                   "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update");
+  }
+  if (!version.empty() && version != "0" && version != std::to_string(previous->meta.resource_version)) {
+    return Conflict(resource, target.name,
+                    "the object has been modified; please apply your changes to the latest version and try again");
+  }
+  metadata.erase("resourceVersion");
+  if (target.subresource == "status") {
+    json whole = previous->body;
+    if (body.contains("status")) {
+      whole["status"] = body["status"];
+    } else {
+      whole["status"] = json::object();
+    }
+    body = std::move(whole);
+  } else if (resource.HasSubresource("status")) {
+    if (const auto status = previous->body.find("status"); status != previous->body.end()) {
+      body["status"] = *status;
+    } else {
+      body.erase("status");
+    }
+  }
+  body["apiVersion"] = previous->api_version;
+  return Write(std::move(body), previous, request, target, query);
+}
+
+Response RestApi::Patch(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  absl::StatusOr<json> patch = ParseBody(request);
+  if (!patch.ok()) return BadRequest(std::string(patch.status().message()));
+  const std::string_view type = std::string_view(request.content_type).substr(0, request.content_type.find(';'));
+  const ObjectRef previous = server_.Get(resource.StoreKind(), {target.ns, target.name});
+  if (previous == nullptr) {
+    if (type != "application/apply-patch+yaml" || !target.subresource.empty()) return NotFound(resource, target.name);
+    if (!patch->is_object()) return BadRequest("a server-side apply is an object");
+    // Applied to nothing: created.
+    Request creation = request;
+    json body = *std::move(patch);
+    if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &body)) return *std::move(wrong);
+    creation.parsed = std::make_shared<const json>(std::move(body));
+    Target collection = target;
+    collection.name.clear();
+    return Create(creation, collection, query);
+  }
+  absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
+  if (absl::IsUnimplemented(patched.status()))
+    return Failure(415, "UnsupportedMediaType", std::string(patched.status().message()));
+  if (!patched.ok()) return Invalid(resource, target.name, std::string(patched.status().message()));
+  json body = *std::move(patched);
+  // A patch may well say the version that it was made for.
+  if (body.is_object()) body["apiVersion"] = resource.ApiVersion();
+  if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &body)) return *std::move(wrong);
+  Request update = request;
+  update.parsed = std::make_shared<const json>(std::move(body));
+  return Update(update, target, query);
+}
+
+Response RestApi::Delete(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  absl::StatusOr<json> body = ParseBody(request);
+  if (!body.ok()) return BadRequest(std::string(body.status().message()));
+  const absl::StatusOr<DeleteOptions> options = ReadDeleteOptions(*body, query);
+  if (!options.ok()) return BadRequest(std::string(options.status().message()));
+  const std::string kind = resource.StoreKind();
+  const NamespacedName name{target.ns, target.name};
+  const ObjectRef object = server_.Get(kind, name);
+  if (object == nullptr) return NotFound(resource, target.name);
+  if (!options->uid.empty() && options->uid != object->meta.uid) {
+    return Conflict(resource, target.name,
+                    fmt::format("Precondition failed: UID in precondition: {}, UID in object meta: {}", options->uid,
+                                object->meta.uid));
+  }
+  if (!options->resource_version.empty() &&
+      options->resource_version != std::to_string(object->meta.resource_version)) {
+    return Conflict(resource, target.name,
+                    fmt::format("Precondition failed: ResourceVersion in precondition: {}, ResourceVersion in object "
+                                "meta: {}",
+                                options->resource_version, object->meta.resource_version));
+  }
+  if (options->dry_run) return Deleted(resource, target.name, object->meta.uid);
+  const bool at_once = options->grace_seconds == 0 && resource.kind == "Pod" && resource.group.empty();
+  const absl::Status status = at_once ? server_.Finalize(kind, name) : server_.Delete(kind, name);
+  if (!status.ok()) return FromStore(status, resource, target.name);
+  // What goes later, or only when its finalizers are done, is shown as it is until then.
+  if (const ObjectRef left = server_.Get(kind, name); left != nullptr && left->meta.uid == object->meta.uid)
+    return One(200, *left, request, target, query);
+  return Deleted(resource, target.name, object->meta.uid);
+}
+
+Response RestApi::DeleteCollection(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  if (resource.namespaced && target.ns.empty()) return MethodNotAllowed();
+  absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(query.Get("labelSelector"));
+  if (!labels.ok()) return BadRequest(std::string(labels.status().message()));
+  absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(query.Get("fieldSelector"));
+  if (!fields.ok()) return BadRequest(std::string(fields.status().message()));
+  ListPage gone;
+  for (const ObjectRef& object : server_.List(resource.StoreKind(), target.ns)) {
+    if (!labels->Matches(object->meta.labels) || !fields->Matches(*object)) continue;
+    Target one = target;
+    one.ns = object->meta.ns;
+    one.name = object->meta.name;
+    Response response = Delete(request, one, query);
+    // One that goes in the meantime is no failure.
+    if (response.code >= 300 && response.code != 404) return response;
+    gone.items.push_back(object);
+  }
+  gone.resource_version = server_.resource_version();
+  return RenderList(std::move(gone), FormFor(request, target, query));
+}
+
+Response RestApi::Scale(const Request& request, const Target& target, const Query& query) {
+  const Resource& resource = *target.resource;
+  const ObjectRef object = server_.Get(resource.StoreKind(), {target.ns, target.name});
+  if (object == nullptr) return NotFound(resource, target.name);
+  const auto scale_of = [&](const kube::Object& scaled) {
+    const json spec = scaled.body.value("spec", json::object()), status = scaled.body.value("status", json::object());
+    const auto number = [](const json& in, const char* key, int64_t otherwise) {
+      const auto it = in.is_object() ? in.find(key) : in.end();
+      return in.is_object() && it != in.end() && it->is_number_integer() ? it->get<int64_t>() : otherwise;
+    };
+    std::string selector;
+    const json labels = spec.is_object() ? spec.value("selector", json::object()) : json::object();
+    const auto match = labels.is_object() ? labels.find("matchLabels") : labels.end();
+    if (labels.is_object() && match != labels.end() && match->is_object()) {
+      for (const auto& [key, value] : match->items()) {
+        if (value.is_string())
+          selector += fmt::format("{}{}={}", selector.empty() ? "" : ",", key, Text(*match, key.c_str()));
+      }
+    }
+    json metadata = {{"name", scaled.meta.name},
+                     {"namespace", scaled.meta.ns},
+                     {"uid", scaled.meta.uid},
+                     {"resourceVersion", std::to_string(scaled.meta.resource_version)}};
+    if (const auto at = scaled.body.find("metadata"); at != scaled.body.end() && at->contains("creationTimestamp"))
+      metadata["creationTimestamp"] = (*at)["creationTimestamp"];
+    return json{{"kind", "Scale"},
+                {"apiVersion", "autoscaling/v1"},
+                {"metadata", metadata},
+                {"spec", {{"replicas", number(spec, "replicas", 1)}}},
+                {"status", {{"replicas", number(status, "replicas", 0)}, {"selector", selector}}}};
+  };
+  if (request.method == "GET" || request.method == "HEAD") return JsonResponse(200, scale_of(*object));
+  absl::StatusOr<json> parsed = ParseBody(request);
+  if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
+  json wanted = *std::move(parsed);
+  if (request.method == "PATCH") {
+    Resource scale;
+    scale.kind = "Scale";
+    scale.plural = resource.plural;
+    absl::StatusOr<json> patched = Patched(scale, request.content_type, scale_of(*object), wanted);
+    if (absl::IsUnimplemented(patched.status()))
+      return Failure(415, "UnsupportedMediaType", std::string(patched.status().message()));
+    if (!patched.ok()) return Invalid(resource, target.name, std::string(patched.status().message()));
+    wanted = *std::move(patched);
+  }
+  const json spec = wanted.is_object() ? wanted.value("spec", json()) : json();
+  const json replicas = spec.is_object() ? spec.value("replicas", json(0)) : json(0);
+  if (!replicas.is_number_integer() || replicas.get<int64_t>() < 0) {
+    Resource scale;
+    scale.kind = "Scale";
+    scale.group = "autoscaling";
+    scale.plural = "scales";
+    return Invalid(
+        scale, target.name,
+        fmt::format("spec.replicas: Invalid value: {}: must be greater than or equal to 0", replicas.dump()));
+  }
+  const std::string version = wanted.contains("metadata") ? Text(wanted["metadata"], "resourceVersion") : "";
+  if (!version.empty() && version != std::to_string(object->meta.resource_version)) {
+    return Conflict(resource, target.name,
+                    "the object has been modified; please apply your changes to the latest version and try again");
+  }
+  json body = object->body;
+  body["spec"]["replicas"] = replicas;
+  if (query.Has("dryRun")) {
+    wanted["spec"]["replicas"] = replicas;
+    return JsonResponse(200, wanted);
+  }
+  const absl::StatusOr<ObjectRef> stored = server_.Update(std::move(body));
+  if (!stored.ok()) return FromStore(stored.status(), resource, target.name);
+  return JsonResponse(200, scale_of(**stored));
+}
+
+Response RestApi::Evict(const Request& request, const Target& target, const Query& query) {
+  Request deletion = request;
+  deletion.parsed = nullptr;
+  deletion.body.clear();
+  Response response = Delete(deletion, target, query);
+  if (response.code >= 300) return response;
+  return JsonResponse(201,
+                      {{"kind", "Status"}, {"apiVersion", "v1"}, {"metadata", json::object()}, {"status", "Success"}});
+}
+
+}  // namespace wavetank::fakekube::http
