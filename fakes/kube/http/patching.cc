@@ -1,6 +1,8 @@
 #include "fakes/kube/http/patching.h"
 
-#include <string>
+#include <optional>
+
+#include "fakes/kube/patch.h"
 
 namespace wavetank::fakekube::http {
 
@@ -8,25 +10,19 @@ using nlohmann::json;
 
 absl::StatusOr<json> Patched(const Resource& resource, std::string_view content_type, const json& current,
                              const json& patch) {
-  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  const std::string_view name = content_type.substr(0, content_type.find(';'));
+  std::optional<PatchType> type;
+  if (name == "application/json-patch+json") type = PatchType::kJson;
+  if (name == "application/merge-patch+json") type = PatchType::kMerge;
+  if (name == "application/strategic-merge-patch+json") type = PatchType::kStrategic;
+  if (!type) {
+    return absl::UnimplementedError(
+        "the body of the request was in an unknown format - accepted media types include: "
+        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+  }
   json out = current;
-  if (type == "application/json-patch+json") {
-    if (!patch.is_array()) return absl::InvalidArgumentError("a JSON patch is a list of operations");
-    try {
-      return out.patch(patch);
-    } catch (const json::exception&) {
-      return absl::InvalidArgumentError("the server rejected our request due to an error in our request");
-    }
-  }
-  if (!patch.is_object()) return absl::InvalidArgumentError("a patch must be an object");
-  if (type == "application/merge-patch+json" || type == "application/apply-patch+yaml" ||
-      (type == "application/strategic-merge-patch+json" && !resource.custom)) {
-    out.merge_patch(patch);
-    return out;
-  }
-  return absl::UnimplementedError(
-      "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "
-      "application/merge-patch+json, application/apply-patch+yaml");
+  if (absl::Status status = ApplyPatch(*type, {resource.kind, resource.group}, out, patch); !status.ok()) return status;
+  return out;
 }
 
 }  // namespace wavetank::fakekube::http

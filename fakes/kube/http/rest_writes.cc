@@ -294,9 +294,7 @@ Response RestApi::Patch(const Request& request, const Target& target, const Quer
     return Create(creation, collection, query);
   }
   absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
-  if (absl::IsUnimplemented(patched.status()))
-    return Failure(415, "UnsupportedMediaType", std::string(patched.status().message()));
-  if (!patched.ok()) return Invalid(resource, target.name, std::string(patched.status().message()));
+  if (!patched.ok()) return FromStore(patched.status(), resource, target.name);
   json body = *std::move(patched);
   // A patch may well say the version that it was made for.
   if (body.is_object()) body["apiVersion"] = resource.ApiVersion();
@@ -400,9 +398,7 @@ Response RestApi::Scale(const Request& request, const Target& target, const Quer
     scale.kind = "Scale";
     scale.plural = resource.plural;
     absl::StatusOr<json> patched = Patched(scale, request.content_type, scale_of(*object), wanted);
-    if (absl::IsUnimplemented(patched.status()))
-      return Failure(415, "UnsupportedMediaType", std::string(patched.status().message()));
-    if (!patched.ok()) return Invalid(resource, target.name, std::string(patched.status().message()));
+    if (!patched.ok()) return FromStore(patched.status(), resource, target.name);
     wanted = *std::move(patched);
   }
   const json spec = wanted.is_object() ? wanted.value("spec", json()) : json();

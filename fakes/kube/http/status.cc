@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
+
+#include "fakes/kube/api_error.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -79,6 +82,11 @@ Response MethodNotAllowed() {
 Response Unauthorized() { return Failure(401, "Unauthorized", "Unauthorized"); }
 
 Response FromStore(const absl::Status& status, const Resource& resource, std::string_view name) {
+  if (std::optional<ApiError> error = ApiErrorOf(status)) {
+    Response response = Failure(error->code, error->reason, error->message, std::move(error->details));
+    if (error->code == 429) response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
   const std::string message(status.message());
   switch (status.code()) {
     case absl::StatusCode::kNotFound:

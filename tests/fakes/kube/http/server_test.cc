@@ -1,0 +1,303 @@
+// The HTTP server against peers that a browser or kubectl never are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "fakes/kube/http/status.h"
+#include "served_cluster.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+using nlohmann::json;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A plain socket: what it sends is exactly what it was given.
+class Peer {
+ public:
+  explicit Peer(uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    if (receive_buffer > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(port);
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+  }
+  ~Peer() { ::close(fd_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  bool connected() const { return connected_; }
+  bool Send(const std::string& bytes) {
+    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
+  }
+  // Until `until` was read, the peer closed, or nothing came for so long.
+  std::string Read(const std::string& until, int milliseconds = 5000) {
+    while (until.empty() || read_.find(until) == std::string::npos) {
+      pollfd wait{fd_, POLLIN, 0};
+      if (::poll(&wait, 1, milliseconds) != 1) break;
+      char buffer[65536];
+      const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+      if (got <= 0) {
+        closed_ = true;
+        break;
+      }
+      read_.append(buffer, static_cast<size_t>(got));
+    }
+    return std::exchange(read_, "");
+  }
+  bool closed() const { return closed_; }
+
+ private:
+  int fd_;
+  bool connected_ = false, closed_ = false;
+  std::string read_;
+};
+
+std::string Get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"; }
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void Serve(ServedCluster::Options options = {}) {
+    served_ = std::make_unique<ServedCluster>(std::move(options));
+    ASSERT_TRUE(served_->port().ok()) << served_->port().status();
+  }
+  uint16_t port() { return *served_->port(); }
+  void Put(const std::string& name, const std::string& value) {
+    const absl::StatusOr<ObjectRef> done = served_->Call([&](Cluster& cluster) {
+      return cluster.api().Apply({{"apiVersion", "v1"},
+                                  {"kind", "ConfigMap"},
+                                  {"metadata", {{"name", name}, {"namespace", "default"}}},
+                                  {"data", {{"value", value}}}});
+    });
+    ASSERT_TRUE(done.ok()) << done.status();
+  }
+  // Until it is so, for at most some seconds.
+  template <class Fn>
+  bool Eventually(Fn fn) {
+    for (int i = 0; i < 500; ++i) {
+      if (fn()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  std::unique_ptr<ServedCluster> served_;
+};
+
+TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
+  Serve();
+  Peer peer(port());
+  for (int i = 0; i < 3; ++i) {
+    peer.Send(Get("/version"));
+    const std::string answer = peer.Read("\"platform\"");
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Content-Type: application/json"));
+  }
+  peer.Send(Get("/healthz") + Get("/no"));  // sent ahead
+  EXPECT_THAT(peer.Read("NotFound"), HasSubstr("ok"));
+}
+
+TEST_F(ServerTest, SendsListsAndWatchesInChunksAndEndsThemInOrder) {
+  Serve();
+  Put("a", "1");
+  Peer peer(port());
+  peer.Send(Get("/api/v1/namespaces/default/configmaps"));
+  EXPECT_THAT(peer.Read("0\r\n\r\n"), HasSubstr("Transfer-Encoding: chunked"));
+  peer.Send(Get("/api/v1/namespaces/default/configmaps?watch=true&timeoutSeconds=1"));
+  EXPECT_THAT(peer.Read("\"name\":\"a\""), HasSubstr("\"ADDED\""));
+  Put("b", "1");
+  EXPECT_THAT(peer.Read("\"name\":\"b\""), HasSubstr("\"ADDED\""));
+  EXPECT_THAT(peer.Read("0\r\n\r\n"), EndsWith("0\r\n\r\n"));
+  peer.Send(Get("/healthz"));
+  EXPECT_THAT(peer.Read("ok"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(ServerTest, BookmarksComeToThoseWhoAskForThem) {
+  ServedCluster::Options options;
+  options.server.bookmark_period = 50ms;
+  Serve(options);
+  Peer asked(port()), not_asked(port());
+  asked.Send(Get("/api/v1/pods?watch=true&allowWatchBookmarks=true"));
+  not_asked.Send(Get("/api/v1/pods?watch=true"));
+  EXPECT_THAT(asked.Read("BOOKMARK"), HasSubstr("\"type\":\"BOOKMARK\""));
+  EXPECT_THAT(not_asked.Read("BOOKMARK", 300), ::testing::Not(HasSubstr("BOOKMARK")));
+}
+
+TEST_F(ServerTest, AWatchGoesWithItsClient) {
+  Serve();
+  {
+    std::vector<std::unique_ptr<Peer>> peers;
+    for (int i = 0; i < 20; ++i) {
+      peers.push_back(std::make_unique<Peer>(port()));
+      peers.back()->Send(Get("/api/v1/pods?watch=true"));
+      peers.back()->Read("\r\n\r\n");
+    }
+    EXPECT_EQ(served_->server().connections(), 20u);
+  }
+  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
+  Put("a", "1");  // nobody is there to be told
+}
+
+TEST_F(ServerTest, BodiesAndHeadersHaveLimits) {
+  ServedCluster::Options options;
+  options.server.max_body_bytes = 1000;
+  Serve(options);
+  {
+    Peer peer(port());
+    peer.Send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
+    EXPECT_THAT(peer.Read("limit is 1000"), StartsWith("HTTP/1.1 413"));
+  }
+  {
+    Peer peer(port());
+    peer.Send("POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (int i = 0; i < 20; ++i) peer.Send("64\r\n" + std::string(100, 'x') + "\r\n");
+    EXPECT_THAT(peer.Read("limit is 1000"), StartsWith("HTTP/1.1 413"));
+  }
+  {
+    Peer peer(port());
+    peer.Send("GET /healthz HTTP/1.1\r\nX: " + std::string(40000, 'x') + "\r\n\r\n");
+    EXPECT_THAT(peer.Read("too large"), StartsWith("HTTP/1.1 431"));
+  }
+  {
+    Peer peer(port());
+    peer.Send("\x16\x03\x01 this is TLS\r\n\r\n");
+    EXPECT_THAT(peer.Read("no HTTP"), StartsWith("HTTP/1.1 400"));
+  }
+  {
+    Peer peer(port());
+    peer.Send("GET http://elsewhere/ HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(peer.Read("names no path"), StartsWith("HTTP/1.1 400"));
+  }
+}
+
+TEST_F(ServerTest, WhoSendsTooSlowlyIsCutOff) {
+  ServedCluster::Options options;
+  options.server.request_timeout = 200ms;
+  options.server.idle_timeout = 200ms;
+  Serve(options);
+  Peer slow(port());
+  slow.Send("GET /healthz HT");
+  Peer silent(port());
+  EXPECT_EQ(slow.Read("never", 3000), "");
+  EXPECT_TRUE(slow.closed());
+  silent.Read("never", 3000);
+  EXPECT_TRUE(silent.closed());
+}
+
+TEST_F(ServerTest, WhoReadsTooSlowlyIsCutOffAndTheOthersNoticeNothing) {
+  ServedCluster::Options options;
+  options.server.max_unsent_watch_bytes = 200000;
+  Serve(options);
+  Peer slow(port(), 4096), good(port());
+  for (Peer* peer : {&slow, &good}) {
+    peer->Send(Get("/api/v1/configmaps?watch=true"));
+    peer->Read("\r\n\r\n");
+  }
+  // More than the kernel's buffers take.
+  constexpr int kWrites = 150;
+  for (int i = 0; i < kWrites; ++i) {
+    Put("big", std::to_string(i) + std::string(100000, 'x'));
+    good.Read("}}\n");
+  }
+  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 1; }));
+  Put("last", "1");
+  EXPECT_THAT(good.Read("\"name\":\"last\""), HasSubstr("\"name\":\"last\""));
+}
+
+TEST_F(ServerTest, TooManyConnectionsAreTurnedAway) {
+  ServedCluster::Options options;
+  options.server.max_connections = 3;
+  Serve(options);
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 3; ++i) {
+    peers.push_back(std::make_unique<Peer>(port()));
+    peers.back()->Send(Get("/healthz"));
+    EXPECT_THAT(peers.back()->Read("ok"), HasSubstr("200 OK"));
+  }
+  Peer fourth(port());
+  fourth.Read("never", 3000);
+  EXPECT_TRUE(fourth.closed());
+  peers.clear();
+  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
+  Peer later(port());
+  later.Send(Get("/healthz"));
+  EXPECT_THAT(later.Read("ok"), HasSubstr("200 OK"));
+}
+
+TEST_F(ServerTest, AThousandIdleWatchesHurtNobody) {
+  Serve();
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 1000; ++i) {
+    peers.push_back(std::make_unique<Peer>(port()));
+    ASSERT_TRUE(peers.back()->connected());
+    peers.back()->Send(Get("/api/v1/configmaps?watch=true"));
+  }
+  for (const auto& peer : peers) ASSERT_THAT(peer->Read("\r\n\r\n"), HasSubstr("200 OK"));
+  const auto start = std::chrono::steady_clock::now();
+  Peer other(port());
+  other.Send(Get("/api/v1/namespaces"));
+  EXPECT_THAT(other.Read("0\r\n\r\n"), HasSubstr("kube-system"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  Put("a", "1");
+  for (const auto& peer : peers) ASSERT_THAT(peer->Read("\"name\":\"a\""), HasSubstr("ADDED"));
+}
+
+TEST_F(ServerTest, StopsWithWatchesOpenAndRequestsUnderWay) {
+  ServedCluster::Options options;
+  options.nap = std::chrono::milliseconds(20);
+  Serve(options);
+  std::vector<std::unique_ptr<Peer>> peers;
+  for (int i = 0; i < 30; ++i) {
+    peers.push_back(std::make_unique<Peer>(port()));
+    peers.back()->Send(Get(i % 2 == 0 ? "/api/v1/pods?watch=true" : "/api/v1/namespaces"));
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  served_ = nullptr;
+  for (const auto& peer : peers) {
+    peer->Read("never", 1000);
+    EXPECT_TRUE(peer->closed());
+  }
+}
+
+TEST_F(ServerTest, APortThatIsTakenIsSaid) {
+  Serve();
+  ServedCluster::Options options;
+  options.port = port();
+  const ServedCluster second(options);
+  EXPECT_EQ(second.port().status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(second.port().status().message()), HasSubstr("in use"));
+}
+
+TEST_F(ServerTest, AnUnreachableServerHangsUpAndASlowOneAnswersLate) {
+  Serve();
+  served_->Call([](Cluster& cluster) { return cluster.api().faults().unreachable = true; });
+  Peer refused(port());
+  refused.Send(Get("/api/v1/pods"));
+  EXPECT_EQ(refused.Read("never"), "");
+  EXPECT_TRUE(refused.closed());
+  served_->Call([](Cluster& cluster) {
+    cluster.api().faults() = {};
+    cluster.api().faults().extra_latency = 300ms;
+    return 0;
+  });
+  const auto start = std::chrono::steady_clock::now();
+  Peer late(port());
+  late.Send(Get("/api/v1/pods"));
+  EXPECT_THAT(late.Read("PodList"), HasSubstr("200 OK"));
+  EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(300));
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube::http
