@@ -174,8 +174,8 @@ TEST(Architecture, NoClockNoChanceNoSurroundingsWhereTheTraceIsMade) {
   const std::map<std::string, std::set<std::string>> allowed = {
       {"fakes/kube/manifest.cc", {"std::ifstream"}},
       {"fakes/kube/http/server.cc", {"std::thread", "std::mutex"}},  // carries bytes; the store is another thread's
-      {"core/gen/gateway_routes.cc", {"std::hash<"}},  // of a table that is never iterated
-      {"fakes/envoy/string_map.h", {"std::hash<"}},    // of a table that is never iterated
+      {"core/gen/gateway_routes.cc", {"std::hash<"}},                // of a table that is never iterated
+      {"fakes/envoy/string_map.h", {"std::hash<"}},                  // of a table that is never iterated
   };
   for (const SourceFile& file : Cpp()) {
     if (!Under(file.path, "core") && !Under(file.path, "fakes") && !Under(file.path, "sim")) continue;
