@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   AddRun(app, outcome);
   AddReplay(app, outcome);
   AddApply(app, outcome);
+  AddServe(app, outcome);
   AddXds(app, outcome);
   AddWhy(app, outcome);
   AddGolden(app, outcome);

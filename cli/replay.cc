@@ -81,7 +81,8 @@ int ReplayLog(const Arguments& a) {
     if (!until) {
       return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
     }
-    options.until = Time{} + *until;
+    // From the beginning of the world, wherever its clock began.
+    options.until = Time{Duration((*log)->header().world.value("startNs", int64_t{0}))} + *until;
   }
   replay::WorldTarget target;
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(**log, target, options);

@@ -25,6 +25,7 @@ struct Outcome {
 void AddRun(CLI::App& app, Outcome& outcome);
 void AddReplay(CLI::App& app, Outcome& outcome);
 void AddApply(CLI::App& app, Outcome& outcome);
+void AddServe(CLI::App& app, Outcome& outcome);
 void AddXds(CLI::App& app, Outcome& outcome);
 void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);

@@ -47,12 +47,14 @@ class Surveyor {
   explicit Surveyor(const SurveyOptions& options) : options_(options) {}
 
   absl::StatusOr<Survey> Run() {
-    absl::StatusOr<StartPhases> start = Plan();
-    if (!start.ok()) return start.status();
+    absl::StatusOr<MeshPlan> plan = PlanMesh(options_);
+    if (!plan.ok()) return plan.status();
+    scenario_ = std::move(plan->scenario);
+    survey_.notes = std::move(plan->notes);
     absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
-    for (const std::vector<sim::Input>& phase : start->phases) {
+    for (const std::vector<sim::Input>& phase : plan->start.phases) {
       Say("applying manifests");
       for (const sim::Input& input : phase) {
         if (absl::Status status = world_->Do(input); !status.ok()) {
@@ -76,59 +78,6 @@ class Surveyor {
  private:
   void Say(std::string_view what) const {
     if (options_.progress) options_.progress(what);
-  }
-
-  absl::StatusOr<StartPhases> Plan() {
-    scenario_.name = "apply";
-    scenario_.file = "apply";
-    scenario_.seed = options_.seed;
-    scenario_.profile = options_.profile;
-    size_t index = 0;
-    bool brings_secrets = false;
-    std::vector<std::string> to_label;
-    for (const SurveyCluster& c : options_.clusters) {
-      ClusterSpec spec;
-      spec.name = c.name;
-      spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
-      spec.pod_cidr = fmt::format("10.{}.0.0/16", ++index);
-      spec.service_cidr = fmt::format("10.{}.0.0/16", 95 + index);
-      spec.load_balancer_cidr = fmt::format("172.30.{}.0/24", index);
-      spec.nodes.push_back({c.name + "-node1", "region1", "zone1"});
-      for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
-      absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec);
-      if (!objects.ok()) return objects.status();
-      bool labelled = false;
-      spec.network = NetworkOf(*objects, &labelled);
-      if (!spec.network.empty() && !labelled) to_label.push_back(spec.name);
-      if (spec.network.empty()) spec.network = "network1";
-      brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
-      scenario_.clusters.push_back(std::move(spec));
-    }
-    if (options_.remote_secrets && !brings_secrets) {
-      for (const ClusterSpec& in : scenario_.clusters) {
-        for (const ClusterSpec& of : scenario_.clusters) {
-          if (in.name != of.name && in.primary()) scenario_.remote_secrets.push_back({of.name, in.name});
-        }
-      }
-      if (!scenario_.remote_secrets.empty()) {
-        survey_.notes.push_back(
-            "the manifests bring no remote Secrets; every istiod was given one for each other cluster");
-      }
-    }
-    absl::StatusOr<StartPhases> start = MakeStart(scenario_);
-    if (!start.ok()) return start.status();
-    // The guides label the system namespace by hand, which no manifest shows.
-    for (const std::string& name : to_label) {
-      const ClusterSpec& cluster = *scenario_.FindCluster(name);
-      survey_.notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name,
-                                          kNetworkLabel, cluster.network));
-      const json ns = {
-          {"apiVersion", "v1"},
-          {"kind", "Namespace"},
-          {"metadata", {{"name", "istio-system"}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
-      start->phases[0].insert(start->phases[0].begin(), {"apply", {{"cluster", name}, {"object", ns}}});
-    }
-    return start;
   }
 
   // Every application that calls, against every Service of applications.
@@ -206,6 +155,60 @@ class Surveyor {
 };
 
 }  // namespace
+
+absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
+  MeshPlan out;
+  out.scenario.name = "apply";
+  out.scenario.file = "apply";
+  out.scenario.seed = options.seed;
+  out.scenario.profile = options.profile;
+  size_t index = 0;
+  bool brings_secrets = false;
+  std::vector<std::string> to_label;
+  for (const SurveyCluster& c : options.clusters) {
+    ClusterSpec spec;
+    spec.name = c.name;
+    spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
+    spec.pod_cidr = fmt::format("10.{}.0.0/16", ++index);
+    spec.service_cidr = fmt::format("10.{}.0.0/16", 95 + index);
+    spec.load_balancer_cidr = fmt::format("172.30.{}.0/24", index);
+    spec.nodes.push_back({c.name + "-node1", "region1", "zone1"});
+    for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec);
+    if (!objects.ok()) return objects.status();
+    bool labelled = false;
+    spec.network = NetworkOf(*objects, &labelled);
+    if (!spec.network.empty() && !labelled) to_label.push_back(spec.name);
+    if (spec.network.empty()) spec.network = "network1";
+    brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
+    out.scenario.clusters.push_back(std::move(spec));
+  }
+  if (options.remote_secrets && !brings_secrets) {
+    for (const ClusterSpec& in : out.scenario.clusters) {
+      for (const ClusterSpec& of : out.scenario.clusters) {
+        if (in.name != of.name && in.primary()) out.scenario.remote_secrets.push_back({of.name, in.name});
+      }
+    }
+    if (!out.scenario.remote_secrets.empty()) {
+      out.notes.push_back("the manifests bring no remote Secrets; every istiod was given one for each other cluster");
+    }
+  }
+  absl::StatusOr<StartPhases> start = MakeStart(out.scenario);
+  if (!start.ok()) return start.status();
+  // The guides label the system namespace by hand, which no manifest shows.
+  for (const std::string& name : to_label) {
+    const ClusterSpec& cluster = *out.scenario.FindCluster(name);
+    out.notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name,
+                                    kNetworkLabel, cluster.network));
+    const json ns = {
+        {"apiVersion", "v1"},
+        {"kind", "Namespace"},
+        {"metadata", {{"name", "istio-system"}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
+    start->phases[0].insert(start->phases[0].begin(), {"apply", {{"cluster", name}, {"object", ns}}});
+  }
+  out.start = *std::move(start);
+  return out;
+}
 
 std::vector<ServiceRow> ListServices(sim::World& world) {
   std::vector<ServiceRow> out;

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "scenarios/inputs.h"
 
 namespace wavetank::sim {
 class World;
@@ -33,6 +34,14 @@ struct SurveyOptions {
   int requests = 20;           // per client, Service and port
   std::function<void(std::string_view)> progress;
 };
+
+// What manifests alone make a mesh of: its clusters, networks and remote Secrets follow from what they say.
+struct MeshPlan {
+  Scenario scenario;  // without steps
+  StartPhases start;
+  std::vector<std::string> notes;  // what was assumed
+};
+absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options);
 
 struct ServiceRow {
   std::string cluster, ns, name, type, cluster_ip, external, ports;

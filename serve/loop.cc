@@ -22,11 +22,13 @@ void Loop::Start(std::optional<Time> now) {
 
 void Loop::Stop() {
   std::deque<Posted> dropped;
+  std::multimap<RealClock::time_point, Task> dropped_later;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
     dropped.swap(posted_);
+    dropped_later.swap(later_);
   }
   if (thread_.joinable()) thread_.join();
 }
@@ -40,6 +42,15 @@ bool Loop::Post(Task task) {
   return true;
 }
 
+bool Loop::PostAfter(Duration delay, Task task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stopping_) return false;
+  const auto at = RealClock::now() + std::chrono::duration_cast<RealClock::duration>(delay);
+  if (later_.empty() || at < later_.begin()->first) wake_.notify_one();
+  later_.emplace(at, std::move(task));
+  return true;
+}
+
 void Loop::Run(std::optional<Time> now) {
   thread_id_ = std::this_thread::get_id();
   if (now) world_->RunUntil(*now);
@@ -49,16 +60,20 @@ void Loop::Run(std::optional<Time> now) {
     std::deque<Posted> batch;
     {
       std::unique_lock<std::mutex> lock(mutex_);
-      const auto something = [this] { return stopping_ || !posted_.empty(); };
-      if (const std::optional<Time> next = world_->kernel().NextTime(); !next) {
-        wake_.wait(lock, something);
-      } else if (*next > VirtualAt(RealClock::now())) {
-        // A far event must not overflow the real clock; waking once an hour for nothing costs nothing.
-        const Duration ahead = std::min<Duration>(*next - VirtualAt(RealClock::now()), 1h);
-        wake_.wait_for(lock, std::max<Duration>(ahead, 0ns), something);
+      // A far event must not overflow the real clock; waking once an hour for nothing costs nothing.
+      const auto now_real = RealClock::now();
+      auto until = now_real + 1h;
+      if (const std::optional<Time> next = world_->kernel().NextTime()) {
+        until = now_real + std::clamp<Duration>(*next - VirtualAt(now_real), 0ns, 1h);
       }
+      if (!later_.empty()) until = std::min(until, later_.begin()->first);
+      if (until > now_real && posted_.empty() && !stopping_) wake_.wait_until(lock, until);
       if (stopping_) break;
       batch.swap(posted_);
+      while (!later_.empty() && later_.begin()->first <= RealClock::now()) {
+        batch.push_back({RealClock::now(), std::move(later_.begin()->second)});
+        later_.erase(later_.begin());
+      }
     }
     for (Posted& posted : batch) {
       world_->RunUntil(std::max(world_->Now(), VirtualAt(posted.at)));

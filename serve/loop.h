@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -50,6 +51,9 @@ class Loop {
   // it. False: the loop has stopped, and the task was destroyed without having run.
   bool Post(Task task);
 
+  // The same, `delay` of real time from now. Not a timer of the world: what the task does is an input.
+  bool PostAfter(Duration delay, Task task);
+
   // Runs `fn(sim::World&)` on the loop's thread, waits and gives its result; nullopt if the loop stopped before. From
   // the loop's own thread it runs at once. `fn` must not block.
   template <class Fn, class Result = std::invoke_result_t<Fn, sim::World&>>
@@ -75,7 +79,8 @@ class Loop {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Posted> posted_;  // guarded by mutex_, as the next two
+  std::deque<Posted> posted_;  // guarded by mutex_, as the next three
+  std::multimap<RealClock::time_point, Task> later_;
   bool stopping_ = false, started_ = false;
   std::thread thread_;
   std::atomic<std::thread::id> thread_id_{};

@@ -53,12 +53,12 @@ Quantity Time(std::string name, Duration Timing::*member, std::string meaning) {
           }};
 }
 
-Quantity Count(std::string name, int64_t Timing::*member, std::string meaning) {
+Quantity Count(std::string name, int64_t Timing::*member, std::string meaning, int64_t least = 1) {
   return {std::move(name), std::move(meaning), [member](const Timing& t) { return std::to_string(t.*member); },
-          [member](Timing& t, std::string_view text) {
+          [member, least](Timing& t, std::string_view text) {
             int64_t value = 0;
             const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-            if (error != std::errc() || end != text.data() + text.size() || value < 1) return false;
+            if (error != std::errc() || end != text.data() + text.size() || value < least) return false;
             t.*member = value;
             return true;
           }};
@@ -116,11 +116,12 @@ const std::vector<Quantity>& Quantities() {
         Time("kube.kube_proxy", &Timing::kube_proxy, "EndpointSlice written to VIPs follow"),
         Time("line.inside", &Timing::line_inside, "one way within a site"),
         Time("line.between", &Timing::line_between, "one way between sites"),
-        Count("istiod.cpus", &Timing::istiod_cpus, "processors of each istiod"),
+        Count("istiod.cpus", &Timing::istiod_cpus, "processors of each istiod; 0: its work takes no time", 0),
         Time("istiod.debounce_after", &Timing::debounce_after, "PILOT_DEBOUNCE_AFTER"),
         Time("istiod.debounce_max", &Timing::debounce_max, "PILOT_DEBOUNCE_MAX"),
         Count("istiod.push_throttle", &Timing::push_throttle, "PILOT_PUSH_THROTTLE"),
-        Count("istiod.connections_per_second", &Timing::connections_per_second, "PILOT_MAX_REQUESTS_PER_SECOND"),
+        Count("istiod.connections_per_second", &Timing::connections_per_second,
+              "PILOT_MAX_REQUESTS_PER_SECOND; 0: no limit", 0),
         Count("istiod.cached_ppm", &Timing::cached_ppm, "share of a generation's cost that a cached result costs, ppm"),
     };
     for (int i = 0; i < kWorkKinds; ++i) {

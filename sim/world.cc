@@ -118,6 +118,14 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     return std::all_of(istiods_.begin(), istiods_.end(),
                        [](const auto& entry) { return entry.second->process->istiod().Idle(); });
   }
+  IstiodProcess* Serving() const {
+    IstiodProcess* any = nullptr;
+    for (const auto& [name, run] : istiods_) {
+      if (run->process->istiod().Ready()) return run->process.get();
+      if (any == nullptr) any = run->process.get();
+    }
+    return any;
+  }
   void Istiods(std::vector<const IstiodProcess*>* out) const {
     for (const auto& [name, run] : istiods_) out->push_back(run->process.get());
   }
@@ -216,7 +224,11 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     IstiodRun(World& w, Site& s, std::string n) : world(w), site(s), name(std::move(n)) {
       host = &world.kernel_.NewHost(name, static_cast<int>(world.timing_.istiod_cpus), world.costs_.get());
     }
-    ~IstiodRun() override { process = nullptr; }
+    ~IstiodRun() override {
+      const IstiodProcess* gone = process.get();
+      process = nullptr;
+      world.outside_->IstiodGone(gone);
+    }
 
     std::unique_ptr<kube::Client> ClientOf(Site& to) {
       fakekube::ClientLatency latency;
@@ -440,6 +452,15 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   commons.network = world->network_.get();
   commons.plane = world->plane_.get();
   commons.channels = world->channels_.get();
+  world->outside_ = std::make_unique<OutsideClients>(
+      *world->host_, [w = world.get()](std::string_view cluster, const kube::TokenClaims& claims) {
+        const kube::TokenAuthority* authority = w->tokens(cluster);
+        if (authority == nullptr) {
+          return absl::StatusOr<std::string>(
+              absl::NotFoundError(fmt::format("no cluster of this world is named '{}'", cluster)));
+        }
+        return absl::StatusOr<std::string>(authority->Issue(claims));
+      });
   if (options.delta_xds) commons.ads_protocol = envoysim::AdsTransport::Protocol::kDelta;
   world->kernel_.AddObserver([w = world.get()](const TraceEvent& event) {
     if (event.record.kind < TraceKind::kRequest) w->last_control_ = event.time;
@@ -540,6 +561,13 @@ absl::Status World::Apply(const Input& input) {
     return absl::OkStatus();
   }
   if (input.kind == "remoteSecret") return ApplyRemoteSecret(body);
+  if (input.kind == "xdsOpen") return outside_->Open(body, IstiodOf(Text(body, "cluster")));
+  if (input.kind == "xdsRequest") return outside_->Request(body);
+  if (input.kind == "xdsDeltaRequest") return outside_->DeltaRequest(body);
+  if (input.kind == "xdsClose") return outside_->Close(body);
+  if (input.kind == "certificateRequest") {
+    return outside_->RequestCertificate(body, IstiodOf(Text(body, "cluster")));
+  }
   if (input.kind == "stopTraffic") {
     const auto it = traffic_.find(Text(body, "id"));
     if (it != traffic_.end()) it->second->Stop();
@@ -706,6 +734,24 @@ fakekube::Cluster& World::cluster(std::string_view name) {
     if (site->config().name == name) return site->cluster();
   }
   return sites_.front()->cluster();
+}
+
+const kube::TokenAuthority* World::tokens(std::string_view cluster) const {
+  for (const auto& site : sites_) {
+    if (site->config().name == cluster) return &site->tokens();
+  }
+  return nullptr;
+}
+
+IstiodProcess* World::IstiodOf(std::string_view cluster) const {
+  const auto find = [&](std::string_view name) {
+    const auto it =
+        std::find_if(sites_.begin(), sites_.end(), [&](const auto& site) { return site->config().name == name; });
+    return it == sites_.end() ? nullptr : it->get();
+  };
+  const Site* site = find(cluster);
+  if (site != nullptr && !site->config().primary()) site = find(site->config().control_plane);
+  return site == nullptr ? nullptr : site->Serving();
 }
 
 std::vector<const PodProcess*> World::Pods() const {

@@ -20,6 +20,7 @@
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
 #include "sim/kernel.h"
+#include "sim/outside_clients.h"
 #include "sim/pod_process.h"
 #include "sim/traffic.h"
 #include "sim/world_options.h"
@@ -31,13 +32,17 @@ namespace wavetank::sim {
 //   apply          {cluster, object}
 //   delete         {cluster, kind, namespace, name}
 //   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
-//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that
-//   root remoteSecret   {of, in, state}                    present, deleted, rotated, broken loadBalancer   {cluster,
-//   namespace, name, address}          none, new, or an address link           {between, cut?, latencyNs?, jitterNs?,
-//   lossPpm?} kill           {cluster, namespace, app}          its pods die apiServer      {cluster, fault,
-//   latencyNs?}       unreachable, slow, watches-dropped, history-gone, unauthorized, none dns            {name,
-//   addresses}                  null: as before traffic        {id, flow, from: {cluster, namespace, app}, host, port,
-//   path, keepAlive, tcp, requests, periodNs} stopTraffic    {id}
+//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that root
+//   remoteSecret   {of, in, state}                    present, deleted, rotated, broken
+//   loadBalancer   {cluster, namespace, name, address}          none, new, or an address
+//   link           {between, cut?, latencyNs?, jitterNs?, lossPpm?}
+//   kill           {cluster, namespace, app}          its pods die
+//   apiServer      {cluster, fault, latencyNs?}       unreachable, slow, watches-dropped, history-gone, unauthorized,
+//                                                     none
+//   dns            {name, addresses}                  null: as before
+//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
+//   stopTraffic    {id}
+//   xdsOpen, xdsRequest, xdsDeltaRequest, xdsClose, certificateRequest      of real clients: sim/outside_clients.h
 struct Input {
   std::string kind;
   nlohmann::json body;
@@ -69,6 +74,13 @@ class World {
   const Timing& timing() const { return timing_; }
 
   fakekube::Cluster& cluster(std::string_view name);
+  // Issues and reads the tokens of a cluster's ServiceAccounts; null if there is no such cluster.
+  const kube::TokenAuthority* tokens(std::string_view cluster) const;
+  // Real clients, for whoever serves them.
+  OutsideClients& outside() { return *outside_; }
+  // The istiod that serves a cluster's proxies, as pods in it would reach one: its own cluster's or its control plane's.
+  // A ready one if there is any; null if none runs.
+  IstiodProcess* IstiodOf(std::string_view cluster) const;
   // Pods that run, in order of cluster, namespace and name.
   std::vector<const PodProcess*> Pods() const;
   std::vector<const PodProcess*> Pods(std::string_view cluster, std::string_view ns, std::string_view app) const;
@@ -107,6 +119,7 @@ class World {
   std::unique_ptr<envoysim::DataPlane> plane_;
   std::unique_ptr<Channels> channels_;
   Commons commons_;
+  std::unique_ptr<OutsideClients> outside_;
   std::vector<std::unique_ptr<Site>> sites_;
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations

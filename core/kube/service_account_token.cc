@@ -42,8 +42,7 @@ std::string TokenAuthority::Issue(const TokenClaims& claims) const {
   return text + "." + Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
 }
 
-absl::StatusOr<TokenClaims> TokenAuthority::Verify(std::string_view token, const std::vector<std::string>& audiences,
-                                                   Time now) const {
+absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
   const size_t first = token.find('.'), last = token.rfind('.');
   if (first == std::string_view::npos || first == last || token.size() > 65536) {
     return Refused("the token is no JSON web token");
@@ -68,13 +67,18 @@ absl::StatusOr<TokenClaims> TokenAuthority::Verify(std::string_view token, const
   out.audiences = payload.at("aud").get<std::vector<std::string>>();
   const auto time = [](int64_t unix) { return Time(std::chrono::seconds(unix - kWorldEpochUnixSeconds)); };
   out.issued = out.expires = time(payload.at("iat"));
-  if (payload.contains("exp")) {
-    out.expires = time(payload.at("exp"));
-    if (now >= out.expires) return Refused("the token has expired");
-  }
+  if (payload.contains("exp")) out.expires = time(payload.at("exp"));
+  return out;
+}
+
+absl::StatusOr<TokenClaims> TokenAuthority::Verify(std::string_view token, const std::vector<std::string>& audiences,
+                                                   Time now) const {
+  absl::StatusOr<TokenClaims> out = Read(token);
+  if (!out.ok()) return out;
+  if (out->expires != out->issued && now >= out->expires) return Refused("the token has expired");
   const std::vector<std::string> wanted = audiences.empty() ? std::vector<std::string>{kKubernetesAudience} : audiences;
   const bool fits = std::any_of(wanted.begin(), wanted.end(), [&](const std::string& audience) {
-    return std::find(out.audiences.begin(), out.audiences.end(), audience) != out.audiences.end();
+    return std::find(out->audiences.begin(), out->audiences.end(), audience) != out->audiences.end();
   });
   if (!fits) return Refused("the token is for another audience");
   return out;

@@ -27,6 +27,8 @@ class TokenAuthority {
   TokenAuthority(uint64_t seed, std::string_view cluster);
 
   std::string Issue(const TokenClaims& claims) const;
+  // What a token of this cluster says, whether or not it still holds. Unauthenticated: it is none.
+  absl::StatusOr<TokenClaims> Read(std::string_view token) const;
   // Unauthenticated: no token of this cluster, expired, or for none of `audiences` (empty: the API server's own).
   absl::StatusOr<TokenClaims> Verify(std::string_view token, const std::vector<std::string>& audiences, Time now) const;
 

@@ -1,0 +1,62 @@
+#include "cli/mesh_arguments.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+
+#include "fmt/format.h"
+
+namespace wavetank::cli {
+
+absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string& text, const char* option) {
+  const size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(fmt::format("{} '{}' is not NAME=VALUE", option, text));
+  }
+  return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) {
+  verb->add_option(folder, folders, help);
+  verb->add_option("--cluster", clusters, "NAME=FILE..., any number of times");
+  verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own");
+  verb->add_option("-n,--namespace", ns, "Of objects that name none");
+}
+
+absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() const {
+  std::vector<scenario::SurveyCluster> out;
+  const auto cluster = [&](const std::string& name) -> scenario::SurveyCluster& {
+    const auto it = std::find_if(out.begin(), out.end(), [&](const auto& c) { return c.name == name; });
+    if (it != out.end()) return *it;
+    out.push_back({name, {}, "", ns});
+    return out.back();
+  };
+  for (const std::string& folder : folders) {
+    const std::filesystem::path path = std::filesystem::path(folder).lexically_normal();
+    const std::string name = (path.has_filename() ? path : path.parent_path()).filename().stem().string();
+    cluster(name).paths.push_back(folder);
+  }
+  std::string last;
+  for (const std::string& text : clusters) {
+    // `--cluster c1=a.yaml b.yaml`: what follows without a name belongs to the same cluster.
+    if (text.find('=') == std::string::npos && !last.empty()) {
+      cluster(last).paths.push_back(text);
+      continue;
+    }
+    const auto pair = SplitPair(text, "--cluster");
+    if (!pair.ok()) return pair.status();
+    last = pair->first;
+    cluster(last).paths.push_back(pair->second);
+  }
+  for (const std::string& text : control_planes) {
+    const auto pair = SplitPair(text, "--control-plane");
+    if (!pair.ok()) return pair.status();
+    cluster(pair->first).control_plane = pair->second;
+  }
+  if (out.empty()) {
+    return absl::InvalidArgumentError("no manifests; give a folder per cluster, or --cluster NAME=FILE...");
+  }
+  return out;
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,29 @@
+// The arguments by which verbs name a mesh made of manifests alone.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/mesh_survey.h"
+
+namespace CLI {
+class App;
+}
+
+namespace wavetank::cli {
+
+struct MeshArguments {
+  std::vector<std::string> folders, clusters, control_planes;
+  std::string ns;
+
+  // `folder`: what the positional argument is called in the help.
+  void AddTo(CLI::App* verb, const char* folder, const char* help);
+  // InvalidArgument: not NAME=VALUE, or nothing is named at all.
+  absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
+};
+
+// "NAME=VALUE".
+absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string& text, const char* option);
+
+}  // namespace wavetank::cli

@@ -1,0 +1,284 @@
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <set>
+
+#include "cli/mesh_arguments.h"
+#include "cli/verb.h"
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "scenarios/mesh_survey.h"
+#include "scenarios/yaml_reader.h"
+#include "serve/server.h"
+
+namespace wavetank::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  MeshArguments mesh;
+  std::string profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
+  std::vector<std::string> timing;
+  std::optional<uint64_t> seed;
+  serve::ServerOptions server;
+  bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
+};
+
+// SIGINT and SIGTERM, waited for instead of handled. To be made before any thread, which inherits it.
+class EndSignal {
+ public:
+  EndSignal() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+  }
+  void Await() {
+    int number = 0;
+    while (sigwait(&signals_, &number) != 0) {
+    }
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+bool IsScenario(const std::string& path) {
+  std::error_code ignored;
+  if (fs::exists(fs::path(path) / "scenario.yaml", ignored)) return true;
+  return fs::path(path).filename() == "scenario.yaml";
+}
+
+bool UpstreamEnvoy(const Arguments& a) { return a.profile.find("upstream-envoy") != std::string::npos; }
+
+absl::StatusOr<serve::SessionOptions> Plan(const Arguments& a) {
+  serve::SessionOptions out;
+  if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && IsScenario(a.mesh.folders[0])) {
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.mesh.folders[0]);
+    if (!scenario.ok()) return scenario.status();
+    absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
+    if (!start.ok()) return start.status();
+    out.scenario = *std::move(scenario);
+    out.start = *std::move(start);
+  } else {
+    scenario::SurveyOptions survey;
+    survey.remote_secrets = !a.no_remote_secrets;
+    absl::StatusOr<std::vector<scenario::SurveyCluster>> clusters = a.mesh.Clusters();
+    if (!clusters.ok()) return clusters.status();
+    survey.clusters = *std::move(clusters);
+    absl::StatusOr<scenario::MeshPlan> plan = scenario::PlanMesh(survey);
+    if (!plan.ok()) return plan.status();
+    out.scenario = std::move(plan->scenario);
+    out.scenario.name = out.scenario.file = "serve";
+    out.start = std::move(plan->start);
+  }
+  if (a.profile == "upstream-envoy") {
+    out.scenario.profile = "istio-1.18+upstream-envoy";
+  } else if (a.profile != "istio") {
+    out.scenario.profile = a.profile;
+  }
+  if (a.seed) out.scenario.seed = *a.seed;
+  for (const std::string& text : a.timing) {
+    const auto pair = SplitPair(text, "--timing");
+    if (!pair.ok()) return pair.status();
+    out.timing[pair->first] = pair->second;
+  }
+  out.modelled_costs = a.modelled_costs;
+  out.log = a.log;
+  return out;
+}
+
+// Where an Envoy is told to find the server: the host that is advertised, with the listener's port.
+std::string Advertised(const Arguments& a, const std::string& listener) {
+  const size_t colon = listener.rfind(':');
+  std::string host = a.advertise.empty() ? listener.substr(0, colon) : a.advertise;
+  if (host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
+  return host + listener.substr(colon);
+}
+
+serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListeners& where) {
+  serve::BootstrapOptions out;
+  out.upstream_envoy = UpstreamEnvoy(a);
+  out.delta = a.delta;
+  // Istio's own Envoys go through their agent's sockets.
+  if (!out.upstream_envoy) return out;
+  out.xds = where.plaintext.empty() ? "unix:" + where.unix_socket : Advertised(a, where.plaintext);
+  out.sds = where.unix_socket.empty() ? out.xds : "unix:" + fs::absolute(where.unix_socket).string();
+  return out;
+}
+
+absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
+  std::error_code error;
+  fs::create_directories(a.bootstraps, error);
+  const auto all = server.loop().Call([&](sim::World& world) {
+    std::map<std::string, absl::StatusOr<nlohmann::ordered_json>> out;
+    for (const std::string& pod : serve::ProxiedPods(world)) {
+      const serve::GrpcListeners* where = server.ListenersOf(world.FindPod(pod)->site().name);
+      if (where != nullptr) out.emplace(pod, serve::BootstrapOf(world, pod, BootstrapFor(a, *where)));
+    }
+    return out;
+  });
+  for (const auto& [pod, bootstrap] : *all) {
+    if (!bootstrap.ok()) return bootstrap.status();
+    const fs::path path = fs::path(a.bootstraps) / (pod + ".json");
+    std::ofstream file(path);
+    file << bootstrap->dump(1) << "\n";
+    if (!file.flush()) return absl::UnavailableError(fmt::format("{}: cannot be written", path.string()));
+  }
+  return absl::OkStatus();
+}
+
+// What whoever drives the server needs to know, as one line of JSON or as a table.
+void Announce(const Arguments& a, serve::Server& server) {
+  if (a.json) {
+    nlohmann::ordered_json out = {{"listeners", nlohmann::ordered_json::array()}};
+    for (const auto& grpc : server.grpc()) {
+      const serve::GrpcListeners& where = grpc->where();
+      out["listeners"].push_back({{"cluster", where.cluster},
+                                  {"plaintext", where.plaintext},
+                                  {"secure", where.secure},
+                                  {"unix", where.unix_socket}});
+    }
+    out["pods"] = *server.loop().Call([](sim::World& world) {
+      nlohmann::ordered_json pods = nlohmann::ordered_json::array();
+      for (const sim::PodProcess* pod : world.Pods()) {
+        const nlohmann::json& body = pod->pod()->body;
+        pods.push_back({{"name", pod->name()},
+                        {"cluster", pod->site().name},
+                        {"network", pod->site().network_name},
+                        {"ip", body.value("status", nlohmann::json::object()).value("podIP", "")},
+                        {"app", pod->app()},
+                        {"proxy", pilot::HasProxy(body)}});
+      }
+      return pods;
+    });
+    std::cout << out.dump() << std::endl;
+    return;
+  }
+  for (const std::string& note : server.session().notes()) std::cout << "note: " << note << "\n";
+  std::vector<std::vector<std::string>> rows = {{"CLUSTER", "PLAINTEXT", "TLS", "UNIX SOCKET"}};
+  for (const auto& grpc : server.grpc()) {
+    const serve::GrpcListeners& where = grpc->where();
+    rows.push_back({where.cluster, where.plaintext.empty() ? "-" : where.plaintext,
+                    where.secure.empty() ? "-" : where.secure, where.unix_socket.empty() ? "-" : where.unix_socket});
+    for (const std::string& address : {where.plaintext, where.secure}) {
+      if (!address.empty() && !serve::IsLoopback(address)) {
+        std::cout << "note: " << address << " is open to other machines, and plaintext asks nobody who he is\n";
+      }
+    }
+  }
+  PrintTable(rows);
+  std::cout << "serving; end with Ctrl-C" << std::endl;
+}
+
+int Serve(const Arguments& a) {
+  EndSignal end;
+  absl::StatusOr<serve::SessionOptions> options = Plan(a);
+  if (!options.ok()) return Complain(options.status());
+  if (a.server.listen.empty() && a.server.secure_listen.empty() && a.server.unix_socket.empty()) {
+    return Complain(absl::InvalidArgumentError("nothing to listen on: give --listen, --secure-listen or --uds"));
+  }
+  absl::StatusOr<std::unique_ptr<serve::Session>> session = [&] {
+    Progress progress;
+    options->progress = [&](std::string_view what) { progress.Say(what); };
+    return serve::Session::Create(*std::move(options));
+  }();
+  if (!session.ok()) return Complain(session.status());
+
+  if (!a.bootstrap.empty()) {
+    sim::World& world = (*session)->loop().world();
+    // Where each pod's istiod would listen.
+    std::map<std::string, serve::GrpcListeners> listeners;
+    for (const scenario::ClusterSpec& cluster : (*session)->scenario().clusters) {
+      if (!cluster.primary()) continue;
+      const size_t index = listeners.size();
+      listeners[cluster.name] = {cluster.name, serve::ListenAddress(a.server.listen, index), "",
+                                 a.server.unix_socket.empty() || index == 0
+                                     ? a.server.unix_socket
+                                     : a.server.unix_socket + "." + cluster.name};
+    }
+    // The name may be a beginning, and stands in the message if it fits none.
+    serve::BootstrapOptions to = BootstrapFor(a, listeners.begin()->second);
+    for (const std::string& pod : serve::ProxiedPods(world)) {
+      if (pod.rfind(a.bootstrap, 0) != 0) continue;
+      const scenario::ClusterSpec* cluster = (*session)->scenario().FindCluster(world.FindPod(pod)->site().name);
+      to = BootstrapFor(a, listeners[cluster->control_plane]);
+    }
+    absl::StatusOr<nlohmann::ordered_json> bootstrap = serve::BootstrapOf(world, a.bootstrap, to);
+    if (!bootstrap.ok()) return Complain(bootstrap.status());
+    std::cout << bootstrap->dump(1) << "\n";
+    return kOk;
+  }
+
+  absl::StatusOr<std::unique_ptr<serve::Server>> server = serve::Server::Start(*std::move(session), a.server);
+  if (!server.ok()) return Complain(server.status());
+  if (!a.bootstraps.empty()) {
+    if (absl::Status status = WriteBootstraps(a, **server); !status.ok()) return Complain(status);
+  }
+  Announce(a, **server);
+  end.Await();
+  if (absl::Status status = (*server)->Stop(); !status.ok()) return Complain(status);
+  return kOk;
+}
+
+}  // namespace
+
+void AddServe(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand(
+      "serve", "Runs a mesh in real time behind real servers: ADS, SDS and certificates by gRPC, for real Envoys");
+  auto a = std::make_shared<Arguments>();
+  a->mesh.AddTo(verb, "path", "A scenario, or a folder (or file) of manifests per cluster, which it names");
+  serve::ServerOptions& s = a->server;
+  verb->add_option("--listen", s.listen,
+                   "Plaintext gRPC of the first primary; each further primary 100 ports above. Empty: none")
+      ->capture_default_str();
+  verb->add_option("--secure-listen", s.secure_listen, "The same over TLS, with the simulated CA's certificate")
+      ->capture_default_str();
+  verb->add_option("--uds", s.unix_socket, "Unix socket for plaintext gRPC; of further primaries PATH.CLUSTER");
+  verb->add_option("--profile", a->profile,
+                   "istio; upstream-envoy leaves out what only Istio's Envoy knows; or a behaviour profile")
+      ->capture_default_str();
+  verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
+  verb->add_option("--bootstrap", a->bootstrap,
+                   "Print the bootstrap of this pod's Envoy and end, e.g. sleep, or sleep-5d4f.sample@cluster1");
+  verb->add_option("--bootstraps", a->bootstraps, "Folder to write all pods' bootstraps into, as POD.json");
+  verb->add_option("--advertise", a->advertise, "Host that bootstraps name instead of the one listened on");
+  verb->add_flag("--delta", a->delta, "Bootstraps ask for the delta protocol");
+  verb->add_option("--secret-ttl", a->secret_ttl, "Lifetime of the certificates that SDS gives, e.g. 2m");
+  verb->add_option("--timing", a->timing, "NAME=VALUE of `wavetank timing`, any number of times");
+  verb->add_flag("--modelled-costs", a->modelled_costs, "istiods spend the processor time that scenarios charge them");
+  verb->add_flag("--no-remote-secrets", a->no_remote_secrets, "Only those that the manifests bring");
+  verb->add_option("--seed", a->seed, "Of the world, instead of the scenario's");
+  verb->add_option("--max-message-bytes", s.limits.message_bytes, "Of one request")
+      ->check(CLI::Range(int64_t{1024}, int64_t{1} << 30))
+      ->capture_default_str();
+  verb->add_option("--max-names", s.limits.names, "Of resources in one request")->capture_default_str();
+  verb->add_option("--max-streams", s.limits.streams, "Of all clients together")->capture_default_str();
+  verb->add_option("--max-streams-per-connection", s.limits.streams_per_connection, "Of one client's connection")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  verb->add_option("--max-unread-bytes", s.limits.unread_bytes,
+                   "That wait for a client who does not read, before his stream is broken")
+      ->capture_default_str();
+  verb->add_flag("--json", a->json, "Listeners and pods as one line of JSON once all is ready");
+  verb->footer("Ends with SIGINT or SIGTERM. Exit code 0: ended so; 2: the input is wrong, or an address is taken.");
+  verb->callback([a, &outcome] {
+    if (!a->secret_ttl.empty()) {
+      const std::optional<Duration> ttl = scenario::ParseDuration(a->secret_ttl);
+      if (!ttl || *ttl <= 0s) {
+        outcome.code = Complain(
+            absl::InvalidArgumentError("--secret-ttl '" + a->secret_ttl + "' is no duration; write 2m or 24h"));
+        return;
+      }
+      a->server.secrets.ttl = *ttl;
+    }
+    outcome.code = Serve(*a);
+  });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,153 @@
+#include "serve/frontend.h"
+
+#include <utility>
+
+namespace wavetank::serve {
+
+namespace {
+
+absl::Status GoingDown() { return absl::UnavailableError("the server is going down"); }
+
+}  // namespace
+
+Frontend::Frontend(Loop& loop, Limits limits) : loop_(loop), limits_(limits) {
+  loop_.world().outside().set_listener(this);
+}
+
+Frontend::~Frontend() { loop_.world().outside().set_listener(nullptr); }
+
+// An error is about the body, e.g. a certificate of a kind that nobody can read; what an istiod thinks of a request,
+// the client hears from it.
+void Frontend::Do(sim::World& world, uint64_t client, const char* kind, nlohmann::json body) {
+  if (absl::Status status = world.Do({kind, std::move(body)}); !status.ok()) {
+    world.Do({"xdsClose", {{"client", client}}}).IgnoreError();
+    OnClosed(client, status);
+  }
+}
+
+sim::OutsidePeer Frontend::Describe(sim::World& world, const TransportPeer& peer) {
+  sim::OutsidePeer out;
+  out.tls = peer.tls;
+  if (!peer.tls) return out;  // nothing is checked in plaintext
+  out.certificate_pem = peer.certificate_pem;
+  out.cluster_id = peer.cluster_id;
+  if (!peer.bearer_token.empty()) {
+    out.token = sim::OutsidePeer::Token::kUnknown;
+    for (const sim::WorldCluster& cluster : world.options().clusters) {
+      absl::StatusOr<kube::TokenClaims> claims = world.tokens(cluster.name)->Read(peer.bearer_token);
+      if (!claims.ok()) continue;
+      out.token = sim::OutsidePeer::Token::kIssued;
+      out.issuer = cluster.name;
+      out.claims = *std::move(claims);
+      break;
+    }
+  }
+  return out;
+}
+
+absl::Status Frontend::Enter() {
+  if (down_) return GoingDown();
+  if (open_.fetch_add(1) < limits_.streams) return absl::OkStatus();
+  --open_;
+  return absl::ResourceExhaustedError("too many streams");
+}
+
+absl::StatusOr<uint64_t> Frontend::Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink) {
+  if (absl::Status status = Enter(); !status.ok()) return status;
+  const uint64_t client = next_++;
+  loop_.Post([this, client, cluster = std::move(cluster), peer = std::move(peer),
+              sink = std::move(sink)](sim::World& world) mutable {
+    if (down_) return sink->Closed(GoingDown());
+    sinks_[client] = std::move(sink);
+    Do(world, client, "xdsOpen",
+       {{"client", client}, {"cluster", cluster}, {"address", peer.address}, {"peer", Describe(world, peer).ToJson()}});
+  });
+  return client;
+}
+
+void Frontend::Request(uint64_t client, pilot::DiscoveryRequest request, Taken taken) {
+  loop_.Post([this, client, request = std::move(request), taken = std::move(taken)](sim::World& world) mutable {
+    if (!sinks_.contains(client)) return;
+    Do(world, client, "xdsRequest", sim::OutsideBody(client, request));
+    taken();
+  });
+}
+
+void Frontend::Request(uint64_t client, pilot::DeltaDiscoveryRequest request, Taken taken) {
+  loop_.Post([this, client, request = std::move(request), taken = std::move(taken)](sim::World& world) mutable {
+    if (!sinks_.contains(client)) return;
+    Do(world, client, "xdsDeltaRequest", sim::OutsideBody(client, request));
+    taken();
+  });
+}
+
+void Frontend::Close(uint64_t client) {
+  Leave();
+  loop_.Post([this, client](sim::World& world) {
+    if (sinks_.erase(client) > 0) Do(world, client, "xdsClose", {{"client", client}});
+  });
+}
+
+void Frontend::CreateCertificate(std::string cluster, TransportPeer peer, security::CertificateRequestMessage request,
+                                 Certificates done) {
+  // Whether the task runs or the loop drops it, somebody answers.
+  auto answer = std::make_shared<Certificates>(std::move(done));
+  const bool posted = !down_ && loop_.Post([this, cluster = std::move(cluster), peer = std::move(peer),
+                                            request = std::move(request), answer](sim::World& world) {
+    CreateCertificate(world, cluster, Describe(world, peer), request, std::move(*answer));
+  });
+  if (!posted) (*answer)(GoingDown());
+}
+
+void Frontend::CreateCertificate(sim::World& world, const std::string& cluster, const sim::OutsidePeer& peer,
+                                 const security::CertificateRequestMessage& request, Certificates done) {
+  if (down_) return done(GoingDown());
+  const uint64_t client = next_++;
+  certificates_[client] = std::move(done);
+  nlohmann::json body = {{"client", client},
+                         {"cluster", cluster},
+                         {"peer", peer.ToJson()},
+                         {"csr", request.csr},
+                         {"validitySeconds", request.validity_seconds}};
+  if (!request.impersonated_identity.empty()) body["impersonatedIdentity"] = request.impersonated_identity;
+  if (absl::Status status = world.Do({"certificateRequest", std::move(body)}); !status.ok()) {
+    OnCertificate(client, status);
+  }
+}
+
+void Frontend::ShutDown() {
+  down_ = true;
+  loop_.Call([this](sim::World&) {
+    for (auto& [client, sink] : std::exchange(sinks_, {})) sink->Closed(GoingDown());
+    for (auto& [client, done] : std::exchange(certificates_, {})) done(GoingDown());
+    return 0;
+  });
+}
+
+void Frontend::OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> response) {
+  const auto it = sinks_.find(client);
+  if (it != sinks_.end()) it->second->Response(*response);
+}
+
+void Frontend::OnDeltaResponse(uint64_t client, std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) {
+  const auto it = sinks_.find(client);
+  if (it != sinks_.end()) it->second->DeltaResponse(*response);
+}
+
+void Frontend::OnClosed(uint64_t client, const absl::Status& status) {
+  const auto it = sinks_.find(client);
+  if (it == sinks_.end()) return;
+  const std::shared_ptr<StreamSink> sink = std::move(it->second);
+  sinks_.erase(it);
+  sink->Closed(status);
+}
+
+void Frontend::OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::string>> chain) {
+  const auto it = certificates_.find(client);
+  if (it == certificates_.end()) return;
+  Certificates done = std::move(it->second);
+  certificates_.erase(it);
+  done(std::move(chain));
+}
+
+}  // namespace wavetank::serve

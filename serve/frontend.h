@@ -1,0 +1,108 @@
+// Between real transports and the istiods of a world: the streams and certificate requests of real clients become
+// inputs of the world, and what its istiods answer goes back to the transport that asked.
+//
+// Knows no gRPC. Transports call from any thread; they are called on the loop's thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "core/security/ca_server.h"
+#include "core/xds/messages.h"
+#include "serve/loop.h"
+#include "sim/outside_clients.h"
+
+namespace wavetank::serve {
+
+// What one client may take of the server. docs/serve.md lists the flags.
+struct Limits {
+  int64_t message_bytes = 4 << 20;       // of a request, as istiod's ISTIO_GPRC_MAXRECVMSGSIZE
+  int64_t names = 50'000;                // of resources in one request
+  int64_t streams = 10'000;              // of all clients together
+  int64_t streams_per_connection = 100;  // HTTP/2's MAX_CONCURRENT_STREAMS
+  int64_t unread_bytes = 64 << 20;       // that wait for one slow reader, before its stream is broken
+};
+
+// Who is at the other end of a connection, as the transport knows it. Never logged: it holds the bearer token.
+struct TransportPeer {
+  bool tls = false;
+  std::string address;          // for messages
+  std::string certificate_pem;  // leaf of the verified client certificate
+  std::string bearer_token, cluster_id;
+};
+
+// The transport's half of an ADS stream.
+class StreamSink {
+ public:
+  virtual ~StreamSink() = default;
+  virtual void Response(const pilot::DiscoveryResponse& response) = 0;
+  virtual void DeltaResponse(const pilot::DeltaDiscoveryResponse& response) = 0;
+  // The stream's end, with the status for the client. Nothing follows.
+  virtual void Closed(const absl::Status& status) = 0;
+};
+
+class Frontend final : public sim::OutsideClients::Listener {
+ public:
+  // `loop` outlives it. It hears of the world's istiods from now on; the loop must not have started yet.
+  Frontend(Loop& loop, Limits limits);
+  // The loop must have stopped.
+  ~Frontend() override;
+
+  const Limits& limits() const { return limits_; }
+  Loop& loop() { return loop_; }
+
+  // Room for one more stream, of whatever service. ResourceExhausted: there are too many; Unavailable: the server is
+  // going down. Whoever was let in leaves once.
+  absl::Status Enter();
+  void Leave() { --open_; }
+
+  // A new stream to the istiod of `cluster`; the number names it from now on. Errors are those of Enter().
+  absl::StatusOr<uint64_t> Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink);
+  // `taken` is called when the world has the request, on the loop's thread: then is the time to read the next one, so
+  // that a client never has more than one in memory. Not called if the stream is over.
+  using Taken = absl::AnyInvocable<void()>;
+  void Request(uint64_t client, pilot::DiscoveryRequest request, Taken taken);
+  void Request(uint64_t client, pilot::DeltaDiscoveryRequest request, Taken taken);
+  // The client is gone; its sink is called no more (but may be just now). Once per stream that Open gave.
+  void Close(uint64_t client);
+
+  // `done` once, on the loop's thread (or at once, when the server is going down).
+  using Certificates = absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
+  void CreateCertificate(std::string cluster, TransportPeer peer, security::CertificateRequestMessage request,
+                         Certificates done);
+  // The same for a caller whose token's claims are known; on the loop's thread.
+  void CreateCertificate(sim::World& world, const std::string& cluster, const sim::OutsidePeer& peer,
+                         const security::CertificateRequestMessage& request, Certificates done);
+
+  // Closes all streams as Unavailable and answers what waits; nothing is let in any more. Before transports shut down.
+  void ShutDown();
+
+  int64_t streams() const { return open_; }
+
+  // sim::OutsideClients::Listener, on the loop's thread.
+  void OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> response) override;
+  void OnDeltaResponse(uint64_t client, std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override;
+  void OnClosed(uint64_t client, const absl::Status& status) override;
+  void OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::string>> chain) override;
+
+ private:
+  void Do(sim::World& world, uint64_t client, const char* kind, nlohmann::json body);
+  static sim::OutsidePeer Describe(sim::World& world, const TransportPeer& peer);
+
+  Loop& loop_;
+  const Limits limits_;
+  std::atomic<uint64_t> next_{1};
+  std::atomic<int64_t> open_{0};  // streams that a transport holds
+  std::atomic<bool> down_{false};
+  // On the loop's thread.
+  std::map<uint64_t, std::shared_ptr<StreamSink>> sinks_;
+  std::map<uint64_t, Certificates> certificates_;
+};
+
+}  // namespace wavetank::serve

@@ -1,0 +1,98 @@
+#include "serve/server.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
+
+namespace wavetank::serve {
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> session, const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server);
+  server->session_ = std::move(session);
+  Loop& loop = server->session_->loop();
+  server->frontend_ = std::make_unique<Frontend>(loop, options.limits);
+  server->secrets_ = std::make_unique<WorkloadSecrets>(*server->frontend_, options.secrets);
+  server->session_->GoLive();
+  size_t index = 0;
+  for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) {
+    if (!cluster.primary()) continue;
+    GrpcListeners where;
+    where.cluster = cluster.name;
+    where.plaintext = ListenAddress(options.listen, index);
+    where.secure = ListenAddress(options.secure_listen, index);
+    if (!options.unix_socket.empty()) where.unix_socket = options.unix_socket + (index == 0 ? "" : "." + cluster.name);
+    ++index;
+    absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Listen(*server->frontend_, *server->secrets_, where);
+    if (!grpc.ok()) return grpc.status();
+    server->grpc_.push_back(*std::move(grpc));
+  }
+  return server;
+}
+
+Server::~Server() { Stop().IgnoreError(); }
+
+absl::Status Server::Stop() {
+  if (stopped_) return absl::OkStatus();
+  stopped_ = true;
+  frontend_->ShutDown();
+  grpc_.clear();
+  // What the loop still holds may know of the frontend, which therefore goes after it.
+  absl::Status status = session_->Finish();
+  secrets_ = nullptr;
+  frontend_ = nullptr;
+  return status;
+}
+
+const GrpcListeners* Server::ListenersOf(std::string_view cluster) {
+  const scenario::ClusterSpec* spec = session_->scenario().FindCluster(cluster);
+  for (const auto& grpc : grpc_) {
+    if (spec != nullptr && grpc->where().cluster == spec->control_plane) return &grpc->where();
+  }
+  return nullptr;
+}
+
+std::vector<std::string> ProxiedPods(const sim::World& world) {
+  std::vector<std::string> out;
+  for (const sim::PodProcess* pod : world.Pods()) {
+    if (pilot::HasProxy(pod->pod()->body)) out.push_back(pod->name());
+  }
+  return out;
+}
+
+absl::StatusOr<nlohmann::ordered_json> BootstrapOf(const sim::World& world, std::string_view name,
+                                                   const BootstrapOptions& options) {
+  std::vector<std::string> fitting;
+  std::string all;
+  for (const std::string& pod : ProxiedPods(world)) {
+    all += (all.empty() ? "" : ", ") + pod;
+    if (pod == name) {
+      fitting = {pod};
+      break;
+    }
+    if (absl::StartsWith(pod, absl::string_view(name.data(), name.size()))) fitting.push_back(pod);
+  }
+  if (fitting.size() != 1) {
+    return absl::NotFoundError(fmt::format("{} pod with a proxy is named '{}'; there are {}",
+                                           fitting.empty() ? "no" : "more than one", name, all.empty() ? "none" : all));
+  }
+  absl::StatusOr<pilot::ProxyBootstrap> proxy = pilot::ReadProxyBootstrap(world.FindPod(fitting[0])->pod()->body);
+  if (!proxy.ok()) return proxy.status();
+  return MakeBootstrap(*proxy, options);
+}
+
+std::string ListenAddress(const std::string& base, size_t index) {
+  const size_t colon = base.rfind(':');
+  int32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(base.substr(colon + 1), &port) || port == 0) return base;
+  return base.substr(0, colon + 1) + std::to_string(port + 100 * static_cast<int32_t>(index));
+}
+
+bool IsLoopback(const std::string& address) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
+}
+
+}  // namespace wavetank::serve

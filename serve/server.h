@@ -1,0 +1,67 @@
+// `wavetank serve`, without its command line: a session with its real servers, one for each primary cluster.
+//
+// The first primary listens where it was told to; each further one 100 ports above the one before, and at a Unix
+// socket with its name behind a dot.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "serve/bootstrap.h"
+#include "serve/grpc_server.h"
+#include "serve/session.h"
+#include "serve/workload_secrets.h"
+
+namespace wavetank::serve {
+
+struct ServerOptions {
+  std::string listen = "127.0.0.1:15010";         // plaintext; empty: none
+  std::string secure_listen = "127.0.0.1:15012";  // empty: none
+  std::string unix_socket;                        // empty: none
+  Limits limits;
+  WorkloadSecrets::Options secrets;
+};
+
+class Server {
+ public:
+  // Takes a session that has not gone live, and lets it. Errors name the address that cannot be listened on.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(std::unique_ptr<Session> session, const ServerOptions& options);
+  ~Server();  // Stop(), without telling of errors
+
+  // Hangs up on all clients, stops real time and finishes the log. Idempotent.
+  absl::Status Stop();
+
+  Session& session() { return *session_; }
+  Loop& loop() { return session_->loop(); }
+  Frontend& frontend() { return *frontend_; }
+  WorkloadSecrets& secrets() { return *secrets_; }  // on the loop's thread only
+  // By primary cluster, in the order of the scenario.
+  const std::vector<std::unique_ptr<GrpcServer>>& grpc() const { return grpc_; }
+  const GrpcListeners* ListenersOf(std::string_view cluster);
+
+ private:
+  Server() = default;
+
+  std::unique_ptr<Session> session_;
+  std::unique_ptr<Frontend> frontend_;
+  std::unique_ptr<WorkloadSecrets> secrets_;
+  std::vector<std::unique_ptr<GrpcServer>> grpc_;
+  bool stopped_ = false;
+};
+
+// Pods of a world with a proxy, by the name that --bootstrap takes: "sleep-6d4f.sample@cluster1".
+std::vector<std::string> ProxiedPods(const sim::World& world);
+// The bootstrap of such a pod's Envoy; `name` may be any beginning that only one pod's has. NotFound lists what there
+// is.
+absl::StatusOr<nlohmann::ordered_json> BootstrapOf(const sim::World& world, std::string_view name,
+                                                   const BootstrapOptions& options);
+
+// `base` with its port raised by 100 for each primary before this one; port 0 stays.
+std::string ListenAddress(const std::string& base, size_t index);
+// Whether an address is one of loopback: nobody else's machine reaches it.
+bool IsLoopback(const std::string& address);
+
+}  // namespace wavetank::serve

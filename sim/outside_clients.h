@@ -1,0 +1,99 @@
+// Clients from outside the world, whom a real server lets in: their ADS streams and certificate requests at the world's
+// istiods. They reach them directly, not over the simulated network; whatever they do is an input of the world, so a
+// recorded run has the same pushes again when it is replayed, where nobody listens.
+//
+// Bodies of their inputs (client: a number that the server chose, never used twice):
+//   xdsOpen             {client, cluster, address, peer}      a stream to the istiod of that cluster
+//   xdsRequest          {client, type, version?, nonce?, names?, node?, error?}
+//   xdsDeltaRequest     {client, type, nonce?, subscribe?, unsubscribe?, versions?, node?, error?}
+//   xdsClose            {client}                              the client hung up, or was hung up on
+//   certificateRequest  {client, cluster, peer, csr, validitySeconds, impersonatedIdentity?}
+// peer: {tls, certificate?, token?, clusterId?}; `certificate` is the leaf that TLS has verified, `token` the claims of
+// a token that a cluster of this world issued, or "unknown". A token itself is in no input: one with the same claims is
+// issued again where it is needed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/host.h"
+#include "core/kube/service_account_token.h"
+#include "core/security/authenticator.h"
+#include "core/xds/messages.h"
+#include "core/xds/stream.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::sim {
+
+class IstiodProcess;
+
+// Who a client is, in a form that may be written down.
+struct OutsidePeer {
+  bool tls = false;
+  std::string certificate_pem;  // verified leaf; empty: none
+  enum class Token : uint8_t { kNone, kUnknown, kIssued } token = Token::kNone;
+  std::string issuer;  // cluster that issued the token
+  kube::TokenClaims claims;
+  std::string cluster_id;  // the "ClusterID" header
+
+  nlohmann::json ToJson() const;
+};
+
+// The inputs' bodies.
+nlohmann::json OutsideBody(uint64_t client, const pilot::DiscoveryRequest& request);
+nlohmann::json OutsideBody(uint64_t client, const pilot::DeltaDiscoveryRequest& request);
+
+class OutsideClients {
+ public:
+  // Hears what the istiods say, never from within an input.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> response) = 0;
+    virtual void OnDeltaResponse(uint64_t client, std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) = 0;
+    // The istiod ended the stream, or itself. Nothing follows for that client.
+    virtual void OnClosed(uint64_t client, const absl::Status& status) = 0;
+    // The answer to a certificateRequest.
+    virtual void OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::string>> chain) = 0;
+  };
+  // The token with these claims, or NotFound for a cluster that is not of this world.
+  using IssueToken = std::function<absl::StatusOr<std::string>(std::string_view cluster, const kube::TokenClaims&)>;
+
+  OutsideClients(Host& host, IssueToken issue);
+  ~OutsideClients();
+
+  // Null: nobody. The listener must outlive the world, or take itself off.
+  void set_listener(Listener* listener) { listener_ = listener; }
+
+  // The inputs. `istiod`: whoever serves the cluster; null if nobody does, which the client hears as Unavailable.
+  // InvalidArgument: the body is not what the kind needs.
+  absl::Status Open(const nlohmann::json& body, IstiodProcess* istiod);
+  absl::Status Request(const nlohmann::json& body);
+  absl::Status DeltaRequest(const nlohmann::json& body);
+  absl::Status Close(const nlohmann::json& body);
+  absl::Status RequestCertificate(const nlohmann::json& body, IstiodProcess* istiod);
+
+  // The process has ended: its streams break.
+  void IstiodGone(const IstiodProcess* istiod);
+
+  size_t streams() const { return streams_.size(); }
+
+ private:
+  class Stream;
+
+  absl::StatusOr<security::PeerCredentials> ReadPeer(const nlohmann::json& body) const;
+  void Refuse(uint64_t client, absl::Status status);
+
+  Host& host_;
+  IssueToken issue_;
+  Listener* listener_ = nullptr;
+  std::map<uint64_t, std::unique_ptr<Stream>> streams_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace wavetank::sim
