@@ -32,12 +32,11 @@ namespace wavetank::sim {
 //   apply          {cluster, object}
 //   delete         {cluster, kind, namespace, name}
 //   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
-//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that root
-//   remoteSecret   {of, in, state}                    present, deleted, rotated, broken
-//   loadBalancer   {cluster, namespace, name, address}          none, new, or an address
-//   link           {between, cut?, latencyNs?, jitterNs?, lossPpm?}
-//   kill           {cluster, namespace, app}          its pods die
-//   apiServer      {cluster, fault, latencyNs?}       unreachable, slow, watches-dropped, history-gone, unauthorized,
+//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that
+//   root remoteSecret   {of, in, state}                    present, deleted, rotated, broken loadBalancer   {cluster,
+//   namespace, name, address}          none, new, or an address link           {between, cut?, latencyNs?, jitterNs?,
+//   lossPpm?} kill           {cluster, namespace, app}          its pods die apiServer      {cluster, fault,
+//   latencyNs?}       unreachable, slow, watches-dropped, history-gone, unauthorized,
 //                                                     none
 //   dns            {name, addresses}                  null: as before
 //   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
@@ -78,8 +77,8 @@ class World {
   const kube::TokenAuthority* tokens(std::string_view cluster) const;
   // Real clients, for whoever serves them.
   OutsideClients& outside() { return *outside_; }
-  // The istiod that serves a cluster's proxies, as pods in it would reach one: its own cluster's or its control plane's.
-  // A ready one if there is any; null if none runs.
+  // The istiod that serves a cluster's proxies, as pods in it would reach one: its own cluster's or its control
+  // plane's. A ready one if there is any; null if none runs.
   IstiodProcess* IstiodOf(std::string_view cluster) const;
   // Pods that run, in order of cluster, namespace and name.
   std::vector<const PodProcess*> Pods() const;
