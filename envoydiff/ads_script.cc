@@ -22,6 +22,14 @@ std::string ErrorOf(const Request& request) {
 
 void AdsScript::StreamOpened() { subscriptions_.clear(); }
 
+void AdsScript::MakeUp(XdsType type, const std::set<std::string>& names) {
+  if (type != XdsType::kSds || !any_secret_) return;
+  for (const std::string& name : names) {
+    std::string& bytes = world_[type][name];
+    if (bytes.empty()) bytes = SecretBytes(name, SecretForAnyName(name));
+  }
+}
+
 AdsScript::Response AdsScript::Full(XdsType type) {
   Response response;
   response.set_type_url(std::string(XdsTypeUrl(type)));
@@ -49,6 +57,7 @@ std::vector<AdsScript::Response> AdsScript::OnRequest(const Request& request) {
   for (const std::string& n : names) more |= !s.names.contains(n);
   s.active = true;
   s.names = names;
+  MakeUp(*type, names);
   if (!more) return {};
   return {Full(*type)};
 }
@@ -68,6 +77,7 @@ std::vector<AdsScript::DeltaResponse> AdsScript::OnDeltaRequest(const DeltaReque
   s.active = true;
   for (const std::string& n : gone) s.names.erase(n);
   s.names.insert(names.begin(), names.end());
+  MakeUp(*type, names);
   if (!first && names.empty()) return {};
   DeltaResponse response;
   response.set_type_url(std::string(XdsTypeUrl(*type)));

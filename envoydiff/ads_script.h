@@ -19,7 +19,8 @@ class AdsScript {
   using DeltaRequest = envoy::service::discovery::v3::DeltaDiscoveryRequest;
   using DeltaResponse = envoy::service::discovery::v3::DeltaDiscoveryResponse;
 
-  explicit AdsScript(World world) : world_(std::move(world)) {}
+  // `any_secret`: secrets that the world lacks are made up (SecretForAnyName).
+  explicit AdsScript(World world, bool any_secret) : world_(std::move(world)), any_secret_(any_secret) {}
 
   void StreamOpened();  // subscriptions of an earlier stream are void
   // A request: what is to be sent at once. The first of a type and every one with new names are answered; all else is
@@ -42,8 +43,10 @@ class AdsScript {
   }
   std::set<envoysim::XdsType> Apply(const Push& push);
   Response Full(envoysim::XdsType type);
+  void MakeUp(envoysim::XdsType type, const std::set<std::string>& names);
 
   World world_;
+  bool any_secret_;
   std::map<envoysim::XdsType, Subscription> subscriptions_;
   int count_ = 0;
   std::vector<std::string> log_;

@@ -77,7 +77,54 @@ Json Merged(Json base, Json json, std::initializer_list<const char*> keys) {
   return base;
 }
 
-Json Expand(XdsType type, const Json& json) {
+// A secret of the agent's, as Istio's resources ask for it.
+Json SdsSecret(const std::string& name) {
+  return {{"name", name},
+          {"sds_config",
+           {{"resource_api_version", "V3"},
+            {"initial_fetch_timeout", "0s"},
+            {"api_config_source",
+             {{"api_type", "GRPC"},
+              {"transport_api_version", "V3"},
+              {"set_node_on_first_message_only", true},
+              {"grpc_services", {{{"envoy_grpc", {{"cluster_name", "sds-grpc"}}}}}}}}}}};
+}
+
+// "mtls" of a cluster or listener as a transport socket.
+Json MutualTls(const Json& json, bool upstream) {
+  Json common = {
+      {"tls_params", {{"tls_minimum_protocol_version", "TLSv1_2"}, {"tls_maximum_protocol_version", "TLSv1_3"}}}};
+  const Json alpn = upstream ? Json{"istio-peer-exchange", "istio"} : Json{"h2", "http/1.1"};
+  common["alpn_protocols"] = json.value("alpn", alpn);
+  if (json.contains("certificate")) common["tls_certificate_sds_secret_configs"] = {SdsSecret(json["certificate"])};
+  if (json.contains("root")) {
+    Json matchers = Json::array();
+    for (const std::string san : json.value("sans", Json::array())) {
+      matchers.push_back({{san.ends_with("/") ? "prefix" : "exact", san}});
+    }
+    common["combined_validation_context"] = {{"default_validation_context", {{"match_subject_alt_names", matchers}}},
+                                             {"validation_context_sds_secret_config", SdsSecret(json["root"])}};
+  }
+  const std::string type = upstream ? "UpstreamTlsContext" : "DownstreamTlsContext";
+  Json context = {{"@type", "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3." + type},
+                  {"common_tls_context", common}};
+  if (!upstream) context["require_client_certificate"] = json.value("require", true);
+  if (upstream && json.contains("sni")) context["sni"] = json["sni"];
+  return {{"name", "envoy.transport_sockets.tls"}, {"typed_config", context}};
+}
+
+Json Expand(XdsType type, Json json) {
+  if (json.contains("mtls")) {
+    const Json socket = MutualTls(json["mtls"], type == XdsType::kCds);
+    json.erase("mtls");
+    json = Expand(type, json);
+    if (type == XdsType::kCds) json["transport_socket"] = socket;
+    for (Json& chain : json["filter_chains"]) {
+      if (type == XdsType::kLds && !chain.contains("transport_socket")) chain["transport_socket"] = socket;
+    }
+    if (type == XdsType::kCds) json.erase("filter_chains");
+    return json;
+  }
   const Json ads = {{"ads", Json::object()}, {"resource_api_version", "V3"}};
   switch (type) {
     case XdsType::kCds:
@@ -177,7 +224,7 @@ constexpr std::pair<const char*, XdsType> kTypes[] = {
 World ParseWorld(const Json& json) {
   World world;
   for (const auto& [key, list] : json.items()) {
-    if (key == "remove") continue;
+    if (key == "remove" || key == "secrets") continue;
     const auto* type =
         std::find_if(std::begin(kTypes), std::end(kTypes), [&, k = key](const auto& t) { return t.first == k; });
     if (type == std::end(kTypes)) throw Bad{fmt::format("unknown resource type '{}'", key)};
@@ -188,6 +235,16 @@ World ParseWorld(const Json& json) {
     }
   }
   return world;
+}
+
+Secrets ParseSecrets(const Json& json) {
+  Secrets out;
+  for (const auto& [name, secret] : json.items()) {
+    absl::StatusOr<CaseSecret> made = MakeSecret(name, secret);
+    if (!made.ok()) throw Bad{std::string(made.status().message())};
+    out[name] = *std::move(made);
+  }
+  return out;
 }
 
 Step ParseStep(const Json& json) {
@@ -208,6 +265,7 @@ Step ParseStep(const Json& json) {
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;
     step.push.upserts = ParseWorld(json["push"]);
+    step.push.secrets = ParseSecrets(json["push"].value("secrets", Json::object()));
     if (json["push"].contains("remove")) {
       for (const auto& [key, type] : kTypes) {
         for (const std::string name : json["push"]["remove"].value(key, Json::array())) {
@@ -235,6 +293,7 @@ Case ParseCase(const Json& json) {
   c.compare_errors = json.value("compare_errors", true);
   c.draws = json.value("draws", 1);
   c.resources = ParseWorld(json.value("resources", Json::object()));
+  c.secrets = ParseSecrets(json.value("secrets", Json::object()));
   const Json backends = json.value("backends", Json::object());
   for (const auto& [name, address] : backends.items()) c.backends[name] = address;
   for (const Json& step : json.value("steps", Json::array())) c.steps.push_back(ParseStep(step));

@@ -3,10 +3,11 @@
 //   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "statistical",
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
+//      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
 //      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
 //      "GET",
 //                              "host": "x", "path": "/", "headers": {"a": "b"}}},
-//                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}}},
+//                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
 //                {"wait_ms": 500}],
 //      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
@@ -17,6 +18,9 @@
 //   endpoints {"eds": NAME, "hosts": [HOST, ...], "locality_weights": {"a": 1}}
 //   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
 //              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
+//   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME} in a cluster or
+//   listener, each key of it optional: a TLS transport socket as Istio makes it, of the listener's filter chains or of
+//   the cluster; {"require": false} in a listener takes clients without a certificate too
 // HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
 // "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
 // several runners do not meet.
@@ -28,6 +32,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "envoydiff/secrets.h"
 #include "fakes/envoy/xds_type.h"
 
 namespace wavetank::envoydiff {
@@ -47,6 +52,7 @@ struct Requests {
 struct Push {
   World upserts;
   std::vector<std::pair<envoysim::XdsType, std::string>> removals;
+  Secrets secrets;
 };
 
 struct BackendState {
@@ -73,6 +79,9 @@ struct Case {
   bool compare_errors = true;  // texts of NACKs, not only that there are some
   int draws = 1;               // seeds of the simulated one, of which one must agree with the real one
   World resources;
+  Secrets secrets;
+  bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName
+  bool own_network = false;  // the real one runs in a network namespace of its own; then nobody can send it requests
   std::map<std::string, std::string> backends;  // name -> address
   std::vector<Step> steps;
   std::vector<std::string> stats;

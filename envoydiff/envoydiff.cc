@@ -25,10 +25,10 @@ std::string LoopbackNetwork(int worker) {
   return fmt::format("127.{}.{}.", 64 + key % 128, key / 128 % 250);
 }
 
-CaseResult RunCase(const Case& c, const Options& options, const std::string& network, const std::string& folder) {
+CaseResult RunCase(const Case& c, const Options& options, const std::string& folder) {
   CaseResult result{c.file, c.name, {}, {}, {}};
   absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
-  absl::StatusOr<Outcome> real = RunReal(c, options.envoy, network, folder);
+  absl::StatusOr<Outcome> real = RunReal(c, options.envoy, folder);
   if (!simulated.ok()) {
     result.differences.push_back(fmt::format("simulated: {}", Message(simulated.status())));
   } else if (!real.ok()) {
@@ -47,17 +47,10 @@ CaseResult RunCase(const Case& c, const Options& options, const std::string& net
   return result;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
-                                                 const std::function<void(const CaseResult&)>& done) {
-  const int jobs = std::clamp(options.jobs, 1, 8);
-  std::vector<std::vector<Case>> cases;  // by worker: the same with other addresses
-  for (int worker = 0; worker < jobs; ++worker) {
-    absl::StatusOr<std::vector<Case>> loaded = LoadCases(path, LoopbackNetwork(worker));
-    if (!loaded.ok()) return loaded.status();
-    cases.push_back(*std::move(loaded));
-  }
+// `cases`: by worker, the same with other addresses.
+absl::StatusOr<std::vector<CaseResult>> Run(const std::string& path, const std::vector<std::vector<Case>>& cases,
+                                            const Options& options,
+                                            const std::function<void(const CaseResult&)>& done) {
   std::vector<size_t> chosen;
   size_t matching = 0;
   for (size_t i = 0; i < cases[0].size(); ++i) {
@@ -73,8 +66,7 @@ absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const 
   std::mutex mutex;
   std::atomic<size_t> next{0};
   const auto run = [&](size_t at, int worker) {
-    return RunCase(cases[static_cast<size_t>(worker)][chosen[at]], options, LoopbackNetwork(worker),
-                   fmt::format("{}/{}", folder, at + 1));
+    return RunCase(cases[static_cast<size_t>(worker)][chosen[at]], options, fmt::format("{}/{}", folder, at + 1));
   };
   const auto work = [&](int worker) {
     for (size_t at = next++; at < chosen.size(); at = next++) {
@@ -85,7 +77,7 @@ absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const 
     }
   };
   std::vector<std::thread> workers;
-  for (int worker = 1; worker < jobs; ++worker) workers.emplace_back(work, worker);
+  for (int worker = 1; worker < static_cast<int>(cases.size()); ++worker) workers.emplace_back(work, worker);
   work(0);
   for (std::thread& t : workers) t.join();
 
@@ -103,6 +95,25 @@ absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const 
     std::filesystem::remove_all(folder, error);
   }
   return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done) {
+  std::vector<std::vector<Case>> cases;
+  for (int worker = 0; worker < std::clamp(options.jobs, 1, 8); ++worker) {
+    absl::StatusOr<std::vector<Case>> loaded = LoadCases(path, LoopbackNetwork(worker));
+    if (!loaded.ok()) return loaded.status();
+    cases.push_back(*std::move(loaded));
+  }
+  return Run(path, cases, options, done);
+}
+
+absl::StatusOr<std::vector<CaseResult>> RunCases(std::vector<Case> cases, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done) {
+  return Run("cases", std::vector<std::vector<Case>>(static_cast<size_t>(std::clamp(options.jobs, 1, 8)), cases),
+             options, done);
 }
 
 absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds) {

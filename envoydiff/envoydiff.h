@@ -32,6 +32,10 @@ struct CaseResult {
 absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
                                                  const std::function<void(const CaseResult&)>& done);
 
+// The same for cases made elsewhere, which send no requests or run one at a time: all share their addresses.
+absl::StatusOr<std::vector<CaseResult>> RunCases(std::vector<Case> cases, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done);
+
 // A real Envoy that can be run: `given` if not empty; else $WAVETANK_ENVOY, what tools/envoy installed below one of
 // `builds`, or `envoy` on $PATH. NotFound says what to do.
 absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds);

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -80,14 +81,19 @@ void HttpClient::Close() {
 HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
                            const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
   if (fd_ < 0) {
-    sockaddr_in to;
-    if (!ParseAddress(address_, &to)) return {};
-    fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in ip;
+    sockaddr_un file = {};
+    const bool is_file = address_.starts_with('/');
+    if (is_file ? address_.size() >= sizeof(file.sun_path) : !ParseAddress(address_, &ip)) return {};
+    file.sun_family = AF_UNIX;
+    if (is_file) address_.copy(file.sun_path, address_.size());
+    const auto* to = is_file ? reinterpret_cast<const sockaddr*>(&file) : reinterpret_cast<const sockaddr*>(&ip);
+    fd_ = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const timeval patience{60, 0};
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     const int one = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-    if (connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof(to)) != 0) {
+    if (connect(fd_, to, is_file ? sizeof(file) : sizeof(ip)) != 0) {
       Close();
       return {};
     }

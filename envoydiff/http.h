@@ -22,7 +22,7 @@ struct HttpAnswer {
   bool close = false;
 };
 
-// One connection, kept alive between requests unless a side closes it.
+// One connection to an address or to a Unix socket's path, kept alive between requests unless a side closes it.
 class HttpClient {
  public:
   explicit HttpClient(std::string address) : address_(std::move(address)) {}

@@ -17,6 +17,7 @@
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
+#include "envoy/service/secret/v3/sds.grpc.pb.h"
 #include "envoydiff/ads_script.h"
 #include "envoydiff/http.h"
 #include "envoydiff/process.h"
@@ -30,6 +31,7 @@ using envoysim::XdsType;
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 namespace discovery = envoy::service::discovery::v3;
+namespace secret = envoy::service::secret::v3;
 using Json = nlohmann::json;
 
 using Sotw = grpc::ServerReaderWriter<discovery::DiscoveryResponse, discovery::DiscoveryRequest>;
@@ -40,7 +42,7 @@ constexpr char kIdHeader[] = "x-diff-id";
 // The one ADS stream of the Envoy under test.
 class AdsServer final : public discovery::AggregatedDiscoveryService::Service {
  public:
-  explicit AdsServer(World world) : script_(std::move(world)) {}
+  AdsServer(World world, bool any_secret) : script_(std::move(world), any_secret) {}
 
   void Push(const envoydiff::Push& push, bool delta) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -98,6 +100,55 @@ class AdsServer final : public discovery::AggregatedDiscoveryService::Service {
   Clock::time_point changed_ = Clock::now();
 };
 
+// The agent's SDS: a stream per secret, as Envoy opens them.
+class SdsServer final : public secret::SecretDiscoveryService::Service {
+ public:
+  explicit SdsServer(const Case& c) : any_(c.any_secret), secrets_(c.secrets) {}
+
+  void Push(const Secrets& fresh) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [name, one] : fresh) {
+      secrets_[name] = one;
+      for (const auto& [stream, wanted] : streams_) {
+        if (wanted == name) Send(stream, name);
+      }
+    }
+  }
+
+ private:
+  void Send(Sotw* stream, const std::string& name) {
+    if (any_ && !secrets_.contains(name)) secrets_[name] = SecretForAnyName(name);
+    const auto at = secrets_.find(name);
+    if (at == secrets_.end()) return;
+    discovery::DiscoveryResponse response;
+    response.set_type_url(std::string(XdsTypeUrl(XdsType::kSds)));
+    response.set_version_info(fmt::format("s{}", ++count_));
+    response.set_nonce(response.version_info());
+    auto* any = response.add_resources();
+    any->set_type_url(response.type_url());
+    any->set_value(SecretBytes(name, at->second));
+    stream->Write(response);
+  }
+  grpc::Status StreamSecrets(grpc::ServerContext*, Sotw* stream) override {
+    discovery::DiscoveryRequest request;
+    while (stream->Read(&request)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (request.resource_names().empty() || streams_[stream] == request.resource_names(0)) continue;
+      streams_[stream] = request.resource_names(0);
+      Send(stream, request.resource_names(0));
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    streams_.erase(stream);
+    return grpc::Status::OK;
+  }
+
+  const bool any_;
+  std::mutex mutex_;
+  Secrets secrets_;
+  std::map<Sotw*, std::string> streams_;  // what each is about
+  int count_ = 0;
+};
+
 // An access log in every HTTP connection manager of a listener; anything else is left as it is, broken or not.
 std::string WithAccessLog(const std::string& bytes, const std::string& path) {
   envoy::config::listener::v3::Listener listener;
@@ -123,26 +174,26 @@ std::string WithAccessLog(const std::string& bytes, const std::string& path) {
   return changed ? listener.SerializeAsString() : bytes;
 }
 
-World WithAccessLogs(World world, const std::string& path) {
-  const auto listeners = world.find(XdsType::kLds);
-  if (listeners != world.end()) {
-    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(bytes, path);
-  }
-  return world;
-}
-
 Json ConfigSource() {
   return {{"ads", Json::object()}, {"resource_api_version", "V3"}, {"initial_fetch_timeout", "0s"}};
 }
 
-Json Bootstrap(const Case& c, const std::string& admin, const std::string& ads) {
-  const auto address = [](const std::string& text) {
-    const size_t colon = text.rfind(':');
-    return Json{
-        {"socket_address", {{"address", text.substr(0, colon)}, {"port_value", std::stoi(text.substr(colon + 1))}}}};
-  };
+// A gRPC server on a Unix socket: in its own network the Envoy reaches nothing else of ours.
+Json GrpcCluster(const std::string& name, const std::string& socket) {
+  const Json endpoint = {{"endpoint", {{"address", {{"pipe", {{"path", socket}}}}}}}};
+  return {{"name", name},
+          {"type", "STATIC"},
+          {"connect_timeout", "1s"},
+          {"typed_extension_protocol_options",
+           {{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
+             {{"@type", "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"},
+              {"explicit_http_config", {{"http2_protocol_options", Json::object()}}}}}}},
+          {"load_assignment", {{"cluster_name", name}, {"endpoints", {{{"lb_endpoints", Json::array({endpoint})}}}}}}};
+}
+
+Json Bootstrap(const Case& c, const std::string& admin, const std::string& grpc) {
   return {{"node", {{"id", "diff"}, {"cluster", "diff"}}},
-          {"admin", {{"address", address(admin)}}},
+          {"admin", {{"address", {{"pipe", {{"path", admin}}}}}}},
           {"dynamic_resources",
            {{"ads_config",
              {{"api_type", c.delta ? "DELTA_GRPC" : "GRPC"},
@@ -151,30 +202,22 @@ Json Bootstrap(const Case& c, const std::string& admin, const std::string& ads) 
               {"grpc_services", {{{"envoy_grpc", {{"cluster_name", "xds"}}}}}}}},
             {"cds_config", ConfigSource()},
             {"lds_config", ConfigSource()}}},
-          {"static_resources",
-           {{"clusters",
-             {{{"name", "xds"},
-               {"type", "STATIC"},
-               {"connect_timeout", "5s"},
-               {"typed_extension_protocol_options",
-                {{"envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
-                  {{"@type", "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"},
-                   {"explicit_http_config", {{"http2_protocol_options", Json::object()}}}}}}},
-               {"load_assignment",
-                {{"cluster_name", "xds"},
-                 {"endpoints", {{{"lb_endpoints", {{{"endpoint", {{"address", address(ads)}}}}}}}}}}}}}}}}};
+          {"static_resources", {{"clusters", {GrpcCluster("xds", grpc), GrpcCluster("sds-grpc", grpc)}}}}};
 }
 
 class Run {
  public:
-  Run(const Case& c, std::string envoy, const std::string& network, std::string directory)
+  Run(const Case& c, std::string envoy, const std::string& directory)
       : case_(c),
         envoy_(std::move(envoy)),
-        directory_(std::move(directory)),
-        admin_(network + "250:9901"),
-        ads_address_(network + "251:15010"),
+        directory_(std::filesystem::absolute(directory).string()),
+        admin_(directory_ + "/admin.sock"),
+        grpc_(directory_ + "/xds.sock"),
         access_log_(directory_ + "/access.log"),
-        ads_(WithAccessLogs(c.resources, access_log_)) {}
+        log_requests_(
+            std::any_of(c.steps.begin(), c.steps.end(), [](const Step& s) { return s.kind == Step::Kind::kRequests; })),
+        ads_(Logged(c.resources), c.any_secret),
+        sds_(c) {}
 
   ~Run() {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
@@ -184,20 +227,20 @@ class Run {
     std::error_code error;
     std::filesystem::create_directories(directory_, error);
     std::filesystem::remove(access_log_, error);
-    std::ofstream(directory_ + "/bootstrap.json") << Bootstrap(case_, admin_, ads_address_).dump(2);
+    std::ofstream(directory_ + "/bootstrap.json") << Bootstrap(case_, admin_, grpc_).dump(2);
     for (const auto& [name, address] : case_.backends) {
       backends_[name] = std::make_unique<HttpServer>(name, address);
       if (!backends_[name]->Start()) return absl::UnavailableError(fmt::format("cannot listen on {}", address));
     }
     grpc::ServerBuilder builder;
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder.AddListeningPort(ads_address_, grpc::InsecureServerCredentials());
+    builder.AddListeningPort("unix:" + grpc_, grpc::InsecureServerCredentials());
     builder.RegisterService(&ads_);
+    builder.RegisterService(&sds_);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr) return absl::UnavailableError(fmt::format("cannot serve ADS on {}", ads_address_));
+    if (server_ == nullptr) return absl::UnavailableError(fmt::format("cannot serve ADS on {}", grpc_));
     if (!process_.Start({envoy_, "-c", directory_ + "/bootstrap.json", "--concurrency", "1", "--disable-hot-restart",
                          "--file-flush-interval-msec", "20", "-l", "warning"},
-                        directory_ + "/envoy.log")) {
+                        directory_ + "/envoy.log", case_.own_network)) {
       return absl::InternalError("cannot start Envoy");
     }
     if (absl::Status s = Settle(milliseconds(250)); !s.ok()) return s;
@@ -208,7 +251,8 @@ class Run {
           break;
         case Step::Kind::kPush: {
           Push push = step.push;
-          push.upserts = WithAccessLogs(std::move(push.upserts), access_log_);
+          push.upserts = Logged(std::move(push.upserts));
+          sds_.Push(push.secrets);
           ads_.Push(push, case_.delta);
           if (absl::Status s = Settle(milliseconds(200)); !s.ok()) return s;
           break;
@@ -238,6 +282,13 @@ class Run {
   Outcome outcome() && { return std::move(out_); }
 
  private:
+  World Logged(World world) const {
+    const auto listeners = world.find(XdsType::kLds);
+    if (!log_requests_ || listeners == world.end()) return world;
+    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(bytes, access_log_);
+    return world;
+  }
+
   // Waits until the Envoy has said nothing for `quiet`.
   absl::Status Settle(milliseconds quiet) {
     const Clock::time_point limit = Clock::now() + std::chrono::seconds(20);
@@ -287,12 +338,15 @@ class Run {
     if (!clusters.ok()) return clusters.status();
     for (const Json& c : clusters->value("cluster_statuses", Json::array())) {
       const std::string name = c.at("name");
-      if (name == "xds") continue;
+      if (name == "xds" || name == "sds-grpc") continue;
       out_.clusters.push_back(name);
       for (const Json& h : c.value("host_statuses", Json::array())) {
+        if (!h.at("address").contains("socket_address")) continue;
         const Json& address = h.at("address").at("socket_address");
+        const std::string ip = address.at("address");
         const bool ejected = h.value("health_status", Json::object()).value("failed_outlier_check", false);
-        out_.endpoints.push_back(fmt::format("{}/{}:{}/p{}/w{}{}", name, address.at("address").get<std::string>(),
+        out_.endpoints.push_back(fmt::format("{}/{}:{}/p{}/w{}{}", name,
+                                             ip.find(':') == std::string::npos ? ip : fmt::format("[{}]", ip),
                                              address.at("port_value").get<int>(), h.value("priority", 0),
                                              h.value("weight", 1), ejected ? "/ejected" : ""));
       }
@@ -357,8 +411,10 @@ class Run {
   }
 
   const Case& case_;
-  const std::string envoy_, directory_, admin_, ads_address_, access_log_;
+  const std::string envoy_, directory_, admin_, grpc_, access_log_;
+  const bool log_requests_;
   AdsServer ads_;
+  SdsServer sds_;
   std::unique_ptr<grpc::Server> server_;
   std::map<std::string, std::unique_ptr<HttpServer>> backends_;
   Process process_;
@@ -369,9 +425,8 @@ class Run {
 
 }  // namespace
 
-absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& network,
-                                const std::string& directory) {
-  Run run(c, envoy, network, directory);
+absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& directory) {
+  Run run(c, envoy, directory);
   if (absl::Status status = run.Execute(); !status.ok()) return status;
   return std::move(run).outcome();
 }

@@ -1,5 +1,5 @@
-// Runs a case on a real Envoy: a process of its own per case, an ADS server and HTTP backends in this process, on
-// loopback addresses. Everything it starts is ended before it returns.
+// Runs a case on a real Envoy: a process of its own per case, ADS and SDS over a Unix socket and HTTP backends on
+// loopback addresses in this one. Everything it starts is ended before it returns.
 #pragma once
 
 #include <string>
@@ -10,8 +10,7 @@
 
 namespace wavetank::envoydiff {
 
-// `network`: as given to LoadCases. `directory`: for the bootstrap and logs of this case; made if need be.
-absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& network,
-                                const std::string& directory);
+// `directory`: for the bootstrap, logs and Unix sockets of this case (hence short); made if need be.
+absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& directory);
 
 }  // namespace wavetank::envoydiff

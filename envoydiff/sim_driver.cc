@@ -43,20 +43,49 @@ class OneMachine final : public Network {
   Loopback path_;
 };
 
-class NoSecrets final : public SecretProvider {
+class Agent final : public SecretProvider {
  public:
-  void Subscribe(std::string_view, OnSecret) override {}
+  Agent(const Case& c, Host& host) : case_(c), host_(host), secrets_(c.secrets) {}
+  void Subscribe(std::string_view name, OnSecret on_secret) override {
+    const std::string key(name);
+    if (case_.any_secret && !secrets_.contains(key)) secrets_[key] = SecretForAnyName(key);
+    std::vector<OnSecret>& subscribers = subscribers_[key];
+    subscribers.push_back(std::move(on_secret));
+    // A stream is opened for it, so that endpoints on the ADS stream are there first.
+    host_.RunAfter(kFetch, [this, key, which = subscribers.size() - 1] {
+      if (const auto at = secrets_.find(key); at != secrets_.end()) subscribers_[key][which](at->second.secret);
+    });
+  }
+  void Rotate(const Secrets& fresh) {
+    for (const auto& [name, secret] : fresh) {
+      secrets_[name] = secret;
+      for (OnSecret& on_secret : subscribers_[name]) on_secret(secret.secret);
+    }
+  }
+
+ private:
+  static constexpr Duration kFetch = 5ms;
+  const Case& case_;
+  Host& host_;
+  Secrets secrets_;
+  std::map<std::string, std::vector<OnSecret>> subscribers_;
 };
 
 class Localhost final : public DnsResolver {
  public:
+  explicit Localhost(Host& host) : host_(host) {}
   void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) override {
-    if (name == "localhost") {
-      done(DnsAnswer{{IpAddress::V4(127, 0, 0, 1)}, 60s});
-    } else {
-      done(absl::NotFoundError("NXDOMAIN"));
-    }
+    host_.Post([local = name == "localhost", tell = std::move(done)]() mutable {
+      if (local) {
+        tell(DnsAnswer{{IpAddress::V4(127, 0, 0, 1)}, 60s});
+      } else {
+        tell(absl::NotFoundError("NXDOMAIN"));
+      }
+    });
   }
+
+ private:
+  Host& host_;
 };
 
 class Backend final : public Application {
@@ -112,10 +141,10 @@ class Ads final : public AdsTransport {
 
 class Pod final : public EnvoyContext {
  public:
-  Pod(Host& host, Ads& ads) : host_(host), ads_(ads) {}
+  Pod(Host& host, Ads& ads, Agent& agent) : host_(host), ads_(ads), agent_(agent), dns_(host) {}
   Host& host() override { return host_; }
   AdsTransport& ads() override { return ads_; }
-  SecretProvider& secrets() override { return secrets_; }
+  SecretProvider& secrets() override { return agent_; }
   DnsResolver& dns() override { return dns_; }
   void FillNode(envoy::config::core::v3::Node* node) override {
     node->set_id("diff");
@@ -125,7 +154,7 @@ class Pod final : public EnvoyContext {
  private:
   Host& host_;
   Ads& ads_;
-  NoSecrets secrets_;
+  Agent& agent_;
   Localhost dns_;
 };
 
@@ -135,9 +164,10 @@ class Run {
       : case_(c),
         kernel_(seed),
         host_(kernel_.NewHost("diff", 0, nullptr)),
-        script_(c.resources),
+        script_(c.resources, c.any_secret),
         ads_(host_, script_),
-        pod_(host_, ads_),
+        agent_(c, host_),
+        pod_(host_, ads_, agent_),
         plane_(host_, network_, Options(seed)),
         envoy_(plane_, pod_, EnvoyOptionsOf(c)),
         client_(plane_.fabric(), host_, WorkloadId{1}, "client") {
@@ -157,6 +187,7 @@ class Run {
           SendAll(step.requests);
           break;
         case Step::Kind::kPush:
+          agent_.Rotate(step.push.secrets);
           case_.delta ? ads_.Deliver(script_.ChangeDelta(step.push)) : ads_.Deliver(script_.Change(step.push));
           kernel_.RunUntil(kernel_.Now() + 300ms);
           break;
@@ -277,6 +308,7 @@ class Run {
   Closed closed_;
   AdsScript script_;
   Ads ads_;
+  Agent agent_;
   Pod pod_;
   DataPlane plane_;
   std::map<std::string, Served> apps_;

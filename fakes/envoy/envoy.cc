@@ -95,7 +95,7 @@ void Envoy::Impl::Start() {
 void Envoy::Impl::Stop(StopKind kind) {
   if (!running_) return;
   running_ = live_ = draining_ = false;
-  lds_subscribed_ = lds_received_ = cds_received_ = false;
+  lds_subscribed_ = lds_received_ = cds_received_ = eds_waits_ = false;
   life_.reset();
   for (TimerId* timer : {&start_timer_, &main_thread_timer_, &init_timer_}) {
     host_.Cancel(*timer);

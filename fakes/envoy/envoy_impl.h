@@ -175,6 +175,7 @@ class Envoy::Impl final : public AdsClient::Handler {
 
   // --- clusters
   void WarmCluster(const std::shared_ptr<const ClusterConfig>& config);
+  bool FirstPhaseWarms() const;
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
   // nullptr removes.
@@ -225,6 +226,8 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool live_ = false;
   bool draining_ = false;
   bool lds_subscribed_ = false;
+  bool applying_clusters_ = false;  // some of a CDS response are not looked at yet
+  bool eds_waits_ = false;          // for the first clusters of other types
   bool lds_received_ = false;
   bool cds_received_ = false;
   uint32_t epoch_ = 1;

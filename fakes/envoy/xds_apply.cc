@@ -260,10 +260,12 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
       gone.emplace_back(std::move(name), nullptr);
     }
     bool eds_again = false;
+    applying_clusters_ = true;
     for (const auto& config : changes.upserts) {
       eds_again |= config->type == DiscoveryType::kEds;
       WarmCluster(config);
     }
+    applying_clusters_ = false;
     if (!gone.empty()) SetActive(std::move(gone));
     PromoteClusters();
     const ResourceNames names = EdsNames();
@@ -273,8 +275,12 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
       if (std::binary_search(names->begin(), names->end(), e->cluster_name)) kept.push_back(e);
     }
     if (kept.size() != endpoints_->items().size()) endpoints_ = store.Intern<EndpointTable>(std::move(kept));
-    if (!warming_clusters_.empty()) ads_->Hold(XdsType::kCds);
-    ads_->Subscribe(XdsType::kEds, names, eds_again);
+    // Envoy: cluster_manager_impl.cc, updateClusterCounts. The first clusters hold nothing back.
+    if (!warming_clusters_.empty() && lds_subscribed_) ads_->Hold(XdsType::kCds);
+    // At the start, EDS clusters are the second phase; the others, names to be resolved with them, are the first.
+    // Envoy: cluster_manager_impl.cc, ClusterManagerInitHelper.
+    eds_waits_ = !lds_subscribed_ && FirstPhaseWarms();
+    if (!eds_waits_) ads_->Subscribe(XdsType::kEds, names, eds_again);
   }
   if (changes.errors.empty() || changes.undecodable) return changes.errors;
   std::string message = "Error adding/updating cluster(s) ";
@@ -316,6 +322,11 @@ bool Envoy::Impl::ClusterReady(const WarmingCluster& warming) const {
   if (warming.needs_endpoints || !SecretsReady(warming.config->secrets)) return false;
   const DnsState* dns = FindDns(warming.config->name);
   return dns == nullptr || dns->answered;
+}
+
+bool Envoy::Impl::FirstPhaseWarms() const {
+  return std::any_of(warming_clusters_.begin(), warming_clusters_.end(),
+                     [](const WarmingCluster& w) { return w.config->type != DiscoveryType::kEds; });
 }
 
 std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr<const ClusterConfig>& config) {
@@ -426,9 +437,15 @@ const ResourceNames& Envoy::Impl::EdsNames() const {
   return clusters_->wanted;
 }
 
-// While any cluster warms, CDS is paused and its acknowledgement waits; the listeners come after the clusters.
+// While any cluster warms, CDS is paused and its acknowledgement waits (but for the first clusters'); the listeners
+// come after the clusters.
 void Envoy::Impl::ClustersMayBeWarm() {
-  if (!running_ || ads_ == nullptr || !warming_clusters_.empty()) return;
+  if (!running_ || ads_ == nullptr || applying_clusters_) return;
+  if (eds_waits_ && !FirstPhaseWarms()) {
+    eds_waits_ = false;
+    ads_->Subscribe(XdsType::kEds, EdsNames());
+  }
+  if (!warming_clusters_.empty()) return;
   ads_->Release(XdsType::kCds);
   if (pending_cds_.set) {
     const Pending done = std::exchange(pending_cds_, Pending{});
