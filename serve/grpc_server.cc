@@ -1,5 +1,6 @@
 #include "serve/grpc_server.h"
 
+#include <grpc/support/log.h>
 #include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -141,6 +142,8 @@ class Server final : public GrpcServer {
 
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(Frontend& frontend, WorkloadSecrets& secrets,
                                                                const GrpcListeners& where) {
+  // What matters comes as a Status; gRPC's own words on standard error would only be in the way.
+  gpr_set_log_function([](gpr_log_func_args*) {});
   auto server = std::make_unique<Server>(frontend, secrets, where);
   if (absl::Status status = server->Start(); !status.ok()) {
     return status;

@@ -1,0 +1,364 @@
+#include <grpcpp/health_check_service_interface.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "core/x509/x509.h"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/world_target.h"
+#include "tests/serve/live.h"
+
+namespace wavetank::serve {
+namespace {
+
+using RealClock = std::chrono::steady_clock;
+
+class Ads : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { server_ = StartServer().release(); }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+  }
+  void SetUp() override { ASSERT_NE(server_, nullptr); }
+
+  static std::shared_ptr<grpc::Channel> Channel() { return PlainChannel(server_->ListenersOf("cluster1")->plaintext); }
+  static envoy::config::core::v3::Node Sleep() { return NodeOf(*server_, PodOf(*server_, "cluster1", "sleep")); }
+  // Endpoints that the simulated Envoy of the same pod has.
+  static std::vector<std::string> SimulatedAddresses() {
+    return *server_->loop().Call([](sim::World& world) {
+      std::vector<std::string> out;
+      for (const envoysim::EndpointStatus& each : world.Pods("cluster1", "", "sleep").front()->envoy()->Endpoints()) {
+        if (each.cluster == kHelloworld) out.push_back(each.address.substr(0, each.address.rfind(':')));
+      }
+      std::sort(out.begin(), out.end());
+      return out;
+    });
+  }
+  static void Scale(const std::string& cluster, const std::string& deployment, int replicas) {
+    ASSERT_TRUE(Do(*server_, {"patch",
+                              {{"cluster", cluster},
+                               {"kind", "Deployment"},
+                               {"namespace", "sample"},
+                               {"name", deployment},
+                               {"patch", {{"spec", {{"replicas", replicas}}}}}}})
+                    .ok());
+  }
+
+  static Server* server_;
+};
+Server* Ads::server_ = nullptr;
+
+TEST_F(Ads, ARealClientGetsWhatTheSimulatedEnvoyOfItsPodHas) {
+  SotwClient client(Channel());
+  client.Send(Ask(Sleep(), kClusterType));
+  const auto clusters = client.Read();
+  EXPECT_EQ(clusters.type_url(), kClusterType);
+  EXPECT_GT(clusters.resources_size(), 5);
+  for (const auto& any : clusters.resources()) EXPECT_EQ(any.type_url(), kClusterType);
+  client.Send(Ask(kEndpointType, {kHelloworld}));
+  const auto endpoints = client.Read();
+  ASSERT_EQ(endpoints.resources_size(), 1);
+  EXPECT_EQ(Addresses(endpoints), SimulatedAddresses());
+  EXPECT_EQ(Addresses(endpoints).size(), 2u);  // the pod here, and the other cluster's gateway
+  // An ACK is not answered: what comes next is the answer to the next question.
+  client.Send(Ack(clusters));
+  client.Send(Ack(endpoints, {kHelloworld}));
+  client.Send(Ask(kListenerType));
+  EXPECT_EQ(client.Read().type_url(), kListenerType);
+}
+
+TEST_F(Ads, AScaledDeploymentIsPushed) {
+  SotwClient client(Channel());
+  client.Send(Ask(Sleep(), kEndpointType, {kHelloworld}));
+  const auto before = client.Read();
+  client.Send(Ack(before, {kHelloworld}));
+  ASSERT_EQ(Addresses(before).size(), 2u);
+  Scale("cluster1", "helloworld-v1", 2);
+  // There may be pushes in between, of states on the way.
+  const auto await = [&](size_t endpoints) {
+    for (size_t have = 0; have != endpoints;) {
+      discovery::DiscoveryResponse response;
+      ASSERT_TRUE(client.Read(&response));
+      have = Addresses(response).size();
+      client.Send(Ack(response, {kHelloworld}));
+    }
+  };
+  await(3);
+  Scale("cluster1", "helloworld-v1", 1);
+  await(2);
+}
+
+TEST_F(Ads, ANackEndsNothingAndIsAnsweredByNothing) {
+  SotwClient client(Channel());
+  client.Send(Ask(Sleep(), kEndpointType, {kHelloworld}));
+  auto nack = Ack(client.Read(), {kHelloworld});
+  nack.set_version_info("");
+  nack.mutable_error_detail()->set_code(13);
+  nack.mutable_error_detail()->set_message("no such thing");
+  client.Send(nack);
+  client.Send(Ask(kListenerType));
+  EXPECT_EQ(client.Read().type_url(), kListenerType);
+}
+
+TEST_F(Ads, DeltaClientsHearOfWhatChangedAndWhatWent) {
+  DeltaClient client(Channel());
+  discovery::DeltaDiscoveryRequest request;
+  *request.mutable_node() = Sleep();
+  request.set_type_url(kClusterType);
+  client.Send(request);
+  const auto clusters = client.Read();
+  std::set<std::string> names;
+  for (const auto& resource : clusters.resources()) names.insert(resource.name());
+  EXPECT_TRUE(names.contains(kHelloworld));
+  const auto service = [](const char* kind) {
+    return sim::Input{kind,
+                      {{"cluster", "cluster1"},
+                       {"kind", "Service"},
+                       {"namespace", "sample"},
+                       {"name", "extra"},
+                       {"object",
+                        {{"apiVersion", "v1"},
+                         {"kind", "Service"},
+                         {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
+                         {"spec", {{"ports", {{{"name", "http"}, {"port", 81}}}}, {"selector", {{"app", "none"}}}}}}}}};
+  };
+  ASSERT_TRUE(Do(*server_, service("apply")).ok());
+  const std::string extra = "outbound|81||extra.sample.svc.cluster.local";
+  const auto added = client.Read();
+  EXPECT_TRUE(std::any_of(added.resources().begin(), added.resources().end(),
+                          [&](const auto& resource) { return resource.name() == extra; }));
+  ASSERT_TRUE(Do(*server_, service("delete")).ok());
+  const auto removed = client.Read();
+  EXPECT_EQ(std::vector<std::string>(removed.removed_resources().begin(), removed.removed_resources().end()),
+            std::vector<std::string>{extra});
+}
+
+TEST_F(Ads, AClientWithoutANodeIsRefusedAsByIstiod) {
+  SotwClient client(Channel());
+  client.Send(Ask(kClusterType));
+  EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+}
+
+TEST_F(Ads, TheIstiodOfEachPrimaryHasItsOwnListener) {
+  ASSERT_EQ(server_->grpc().size(), 2u);
+  EXPECT_NE(server_->ListenersOf("cluster1")->plaintext, server_->ListenersOf("cluster2")->plaintext);
+  SotwClient client(PlainChannel(server_->ListenersOf("cluster2")->plaintext));
+  client.Send(Ask(NodeOf(*server_, PodOf(*server_, "cluster2", "sleep")), kEndpointType, {kHelloworld}));
+  const std::string v2 = *server_->loop().Call([](sim::World& world) {
+    return world.Pods("cluster2", "", "helloworld").front()->pod()->body["status"]["podIP"].get<std::string>();
+  });
+  const auto addresses = Addresses(client.Read());
+  EXPECT_NE(std::find(addresses.begin(), addresses.end(), v2), addresses.end());
+}
+
+TEST_F(Ads, AnIstiodThatDiesBreaksItsStreamsAndTheNextOneServesThemAgain) {
+  SotwClient client(PlainChannel(server_->ListenersOf("cluster2")->plaintext));
+  const auto node = NodeOf(*server_, PodOf(*server_, "cluster2", "sleep"));
+  client.Send(Ask(node, kEndpointType, {kHelloworld}));
+  client.Read();
+  ASSERT_TRUE(Do(*server_, {"kill", {{"cluster", "cluster2"}, {"namespace", "istio-system"}, {"app", "istiod"}}}).ok());
+  EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  const auto patience = RealClock::now() + 8s;
+  for (bool served = false; !served;) {
+    ASSERT_LT(RealClock::now(), patience);
+    std::this_thread::sleep_for(50ms);
+    SotwClient again(PlainChannel(server_->ListenersOf("cluster2")->plaintext));
+    again.Send(Ask(node, kEndpointType, {kHelloworld}));
+    discovery::DiscoveryResponse response;
+    served = again.Read(&response) && Addresses(response).size() == 2;
+  }
+}
+
+TEST_F(Ads, AClientWhoGoesLeavesNothingBehind) {
+  const auto streams = [] {
+    return *server_->loop().Call([](sim::World& world) { return world.outside().streams(); });
+  };
+  const size_t before = streams();
+  {
+    SotwClient client(Channel());
+    client.Send(Ask(Sleep(), kClusterType));
+    client.Read();
+    EXPECT_EQ(streams(), before + 1);
+  }
+  const auto patience = RealClock::now() + 5s;
+  while (streams() != before) {
+    ASSERT_LT(RealClock::now(), patience);
+    std::this_thread::sleep_for(5ms);
+  }
+  EXPECT_EQ(server_->frontend().streams(), static_cast<int64_t>(before));
+}
+
+// One who reads nothing is hung up on as soon as too much waits for him, and nobody else notices.
+TEST(AdsLimits, ASlowReaderIsHungUpOnAndHarmsNobody) {
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.limits.unread_bytes = 256 << 10;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::string& address = server->ListenersOf("cluster1")->plaintext;
+  SotwClient slow(PlainChannel(address));
+  ASSERT_TRUE(slow.Send(Ask(node, kClusterType)));
+  // Each question is answered in full, and no answer is read.
+  int sent = 0;
+  while (sent < 2000 && slow.Send(Ask(kClusterType))) ++sent;
+  SotwClient other(PlainChannel(address));
+  const auto start = RealClock::now();
+  other.Send(Ask(node, kEndpointType, {kHelloworld}));
+  EXPECT_EQ(Addresses(other.Read()).size(), 2u);
+  EXPECT_LT(RealClock::now() - start, 2s);
+  // Reading on would make him a fast one.
+  while (server->frontend().streams() > 1 && RealClock::now() - start < 8s) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(slow.Finish().error_code(), grpc::StatusCode::CANCELLED);
+}
+
+TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.limits.names = 10;
+  options.limits.message_bytes = 8192;
+  options.limits.streams = 2;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::string& address = server->ListenersOf("cluster1")->plaintext;
+  {
+    SotwClient client(PlainChannel(address));
+    client.Send(Ask(node, kEndpointType, std::vector<std::string>(11, "x")));
+    const grpc::Status status = client.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "a request names 11 resources; at most 10 are allowed");
+  }
+  {
+    SotwClient client(PlainChannel(address));
+    client.Send(Ask(node, kEndpointType, {std::string(8192, 'x')}));
+    EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  {
+    SotwClient client(PlainChannel(address));
+    client.Send(Ask(node, "type.googleapis.com/no.such.Thing"));
+    EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  const auto patience = RealClock::now() + 5s;
+  while (server->frontend().streams() > 0 && RealClock::now() < patience) std::this_thread::sleep_for(1ms);
+  SotwClient first(PlainChannel(address)), second(PlainChannel(address));
+  for (SotwClient* client : {&first, &second}) {
+    client->Send(Ask(node, kEndpointType, {kHelloworld}));
+    client->Read();
+  }
+  SotwClient third(PlainChannel(address));
+  third.Send(Ask(node, kEndpointType, {kHelloworld}));
+  EXPECT_EQ(third.Finish().error_message(), "too many streams");
+}
+
+TEST(AdsServer, AnAddressThatIsTakenIsNamed) {
+  const auto server = StartServer();
+  ASSERT_NE(server, nullptr);
+  ServerOptions options = OnAnyPort();
+  options.listen = server->ListenersOf("cluster1")->plaintext;
+  auto session = Session::Create(TwoClusters());
+  ASSERT_TRUE(session.ok());
+  const auto second = Server::Start(*std::move(session), options);
+  EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(std::string(second.status().message()).find(options.listen), std::string::npos) << second.status();
+}
+
+TEST(AdsServer, StoppingHangsUpOnClients) {
+  const auto server = StartServer();
+  ASSERT_NE(server, nullptr);
+  SotwClient client(PlainChannel(server->ListenersOf("cluster1")->plaintext));
+  client.Send(Ask(NodeOf(*server, PodOf(*server, "cluster1", "sleep")), kEndpointType, {kHelloworld}));
+  client.Read();
+  EXPECT_TRUE(server->Stop().ok());
+  EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// What a recorded live run pushed to its clients, in order: a listener that hears a replay.
+class Heard final : public sim::OutsideClients::Listener {
+ public:
+  void OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> r) override {
+    std::string line = std::to_string(client) + std::string(pilot::ShortTypeName(r->type)) + r->version_info + r->nonce;
+    for (const pilot::Resource& resource : r->resources) {
+      line += resource.name + std::to_string(x509::FingerprintOf(*resource.bytes));
+    }
+    all.push_back(std::move(line));
+  }
+  void OnDeltaResponse(uint64_t, std::shared_ptr<const pilot::DeltaDiscoveryResponse>) override {}
+  void OnClosed(uint64_t, const absl::Status&) override {}
+  void OnCertificate(uint64_t, absl::StatusOr<std::vector<std::string>>) override {}
+  std::vector<std::string> all;
+};
+
+TEST(AdsReplay, ARecordedLiveRunReplaysWithTheSamePushes) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "wavetank-serve-replay";
+  std::filesystem::create_directories(folder);
+  const std::string log = folder / "live.wtlog";
+  std::vector<std::string> versions;
+  {
+    SessionOptions session = TwoClusters();
+    session.log = log;
+    const auto server = StartServer(OnAnyPort(), session);
+    ASSERT_NE(server, nullptr);
+    SotwClient client(PlainChannel(server->ListenersOf("cluster1")->plaintext));
+    client.Send(Ask(NodeOf(*server, PodOf(*server, "cluster1", "sleep")), kEndpointType, {kHelloworld}));
+    auto response = client.Read();
+    versions.push_back(response.version_info() + response.nonce());
+    client.Send(Ack(response, {kHelloworld}));
+    ASSERT_TRUE(Do(*server, {"patch",
+                             {{"cluster", "cluster2"},
+                              {"kind", "Deployment"},
+                              {"namespace", "sample"},
+                              {"name", "helloworld-v2"},
+                              {"patch", {{"spec", {{"replicas", 0}}}}}}})
+                    .ok());
+    response = client.Read();
+    EXPECT_EQ(Addresses(response).size(), 1u);
+    versions.push_back(response.version_info() + response.nonce());
+    auto nack = Ack(response, {kHelloworld});
+    nack.mutable_error_detail()->set_message("refused");
+    client.Send(nack);
+    client.Send(Ask(kListenerType));
+    response = client.Read();
+    versions.push_back(response.version_info() + response.nonce());
+    ASSERT_TRUE(server->Stop().ok());
+  }
+  auto reader = replay::LogReader::Open(log);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  replay::WorldTarget target;
+  const auto result = replay::Replay(**reader, target);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->divergence.has_value()) << replay::Describe(*result->divergence);
+  EXPECT_TRUE(result->complete);
+  EXPECT_GT(result->events, 100u);
+
+  // And once more, by hand, to hear what the client heard.
+  ASSERT_TRUE((*reader)->Rewind().ok());
+  replay::WorldTarget again;
+  ASSERT_TRUE(again.Start((*reader)->header(), [](const replay::LoggedEvent&) {}).ok());
+  Heard heard;
+  again.world()->outside().set_listener(&heard);
+  int nacks = 0;
+  for (auto item = (*reader)->Next(); item.ok() && *item != replay::LogReader::Item::kEnd; item = (*reader)->Next()) {
+    if (*item == replay::LogReader::Item::kEvent) {
+      nacks += (*reader)->event().kind == TraceKind::kXdsNack && (*reader)->event().detail == "refused";
+    }
+    if (*item != replay::LogReader::Item::kInput) continue;
+    again.AdvanceTo((*reader)->input().at);
+    ASSERT_TRUE(again.Do((*reader)->input()).ok());
+  }
+  again.AdvanceTo(result->end);
+  again.world()->outside().set_listener(nullptr);
+  EXPECT_EQ(nacks, 1);
+  ASSERT_GE(heard.all.size(), versions.size());
+  for (const std::string& version : versions) {
+    EXPECT_TRUE(std::any_of(heard.all.begin(), heard.all.end(), [&](const std::string& line) {
+      return line.find(version) != std::string::npos;
+    })) << version;
+  }
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace wavetank::serve

@@ -1,0 +1,294 @@
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/security/authenticator.h"
+#include "core/x509/x509.h"
+#include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
+#include "envoy/service/secret/v3/sds.grpc.pb.h"
+#include "istio/ca.grpc.pb.h"
+#include "replay/event_log.h"
+#include "replay/secrets.h"
+#include "tests/serve/live.h"
+
+namespace wavetank::serve {
+namespace {
+
+using envoy::service::secret::v3::SecretDiscoveryService;
+using istio::v1::auth::IstioCertificateService;
+using Secret = envoy::extensions::transport_sockets::tls::v3::Secret;
+
+const char kSecretType[] = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
+
+struct Identity {
+  std::string version, key, chain, roots;
+};
+
+// Both secrets of one response.
+Identity Unpack(const discovery::DiscoveryResponse& response) {
+  Identity out;
+  out.version = response.version_info();
+  for (const auto& any : response.resources()) {
+    Secret secret;
+    EXPECT_TRUE(any.UnpackTo(&secret));
+    if (secret.name() == "default") {
+      out.key = secret.tls_certificate().private_key().inline_bytes();
+      out.chain = secret.tls_certificate().certificate_chain().inline_bytes();
+    } else if (secret.name() == "ROOTCA") {
+      out.roots = secret.validation_context().trusted_ca().inline_bytes();
+    }
+  }
+  return out;
+}
+
+discovery::DiscoveryRequest AskSecrets(const envoy::config::core::v3::Node& node,
+                                       const std::vector<std::string>& names) {
+  discovery::DiscoveryRequest out;
+  out.set_type_url(kSecretType);
+  *out.mutable_node() = node;
+  for (const std::string& name : names) out.add_resource_names(name);
+  return out;
+}
+
+class Secrets : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = std::filesystem::path(testing::TempDir()) / ("wavetank-serve-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder_);
+    SessionOptions session = TwoClusters();
+    session.log = folder_ / "live.wtlog";
+    ServerOptions options = OnAnyPort();
+    options.unix_socket = folder_ / "sds";
+    server_ = StartServer(options, session).release();
+  }
+  static void TearDownTestSuite() {
+    delete server_;
+    server_ = nullptr;
+    std::filesystem::remove_all(folder_);
+  }
+  void SetUp() override { ASSERT_NE(server_, nullptr); }
+
+  static envoy::config::core::v3::Node Node(const std::string& app) {
+    return NodeOf(*server_, PodOf(*server_, "cluster1", app));
+  }
+  static grpc::Status Fetch(const std::shared_ptr<grpc::Channel>& channel, const std::string& app, Identity* out) {
+    const auto stub = SecretDiscoveryService::NewStub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    discovery::DiscoveryResponse response;
+    const grpc::Status status = stub->FetchSecrets(&context, AskSecrets(Node(app), {"default", "ROOTCA"}), &response);
+    if (status.ok()) *out = Unpack(response);
+    return status;
+  }
+  static Identity IdentityOf(const std::string& app) {
+    Identity out;
+    const grpc::Status status = Fetch(PlainChannel(server_->ListenersOf("cluster1")->plaintext), app, &out);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return out;
+  }
+  static std::shared_ptr<grpc::Channel> Secure(const Identity& who, bool present = true) {
+    grpc::SslCredentialsOptions tls;
+    tls.pem_root_certs = who.roots;
+    if (present) {
+      tls.pem_private_key = who.key;
+      tls.pem_cert_chain = who.chain;
+    }
+    grpc::ChannelArguments arguments;
+    static int number = 0;
+    arguments.SetInt("wavetank.test", ++number);
+    arguments.SetSslTargetNameOverride("istiod.istio-system.svc");
+    return grpc::CreateCustomChannel(server_->ListenersOf("cluster1")->secure, grpc::SslCredentials(tls), arguments);
+  }
+  static grpc::Status Sign(const std::shared_ptr<grpc::Channel>& channel, const std::string& token,
+                           std::vector<std::string>* chain) {
+    const auto stub = IstioCertificateService::NewStub(channel);
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+    istio::v1::auth::IstioCertificateRequest request;
+    // Whatever it asks for.
+    request.set_csr(
+        x509::CreateCsr(*x509::KeyPair::Derive(7, "test"), {}, {"spiffe://cluster.local/ns/other/sa/other"}));
+    request.set_validity_duration(3600);
+    istio::v1::auth::IstioCertificateResponse response;
+    const grpc::Status status = stub->CreateCertificate(&context, request, &response);
+    chain->assign(response.cert_chain().begin(), response.cert_chain().end());
+    return status;
+  }
+
+  static Server* server_;
+  static std::filesystem::path folder_;
+};
+Server* Secrets::server_ = nullptr;
+std::filesystem::path Secrets::folder_;
+
+TEST_F(Secrets, AnEnvoyGetsItsPodsCertificateWithKeyAndRoots) {
+  const Identity sleep = IdentityOf("sleep");
+  const auto key = x509::KeyPair::FromPem(sleep.key, "key");
+  const auto chain = x509::ParseCertificates(sleep.chain, "chain");
+  const auto roots = x509::TrustBundle::FromPem(sleep.roots, "roots");
+  ASSERT_TRUE(key.ok() && chain.ok() && roots.ok());
+  EXPECT_TRUE(chain->front()->Matches(**key));
+  EXPECT_EQ(chain->front()->sans().uris, std::vector<std::string>{"spiffe://cluster.local/ns/sample/sa/sleep"});
+  // Real clients have real calendars.
+  EXPECT_TRUE(x509::Verify(*chain, **roots, CalendarTime(), x509::Purpose::kServerAuth).ok());
+}
+
+TEST_F(Secrets, OneStreamPerSecretAndARotationReachesBoth) {
+  const auto stub = SecretDiscoveryService::NewStub(PlainChannel("unix:" + (folder_ / "sds").string()));
+  grpc::ClientContext contexts[2];
+  std::unique_ptr<grpc::ClientReaderWriter<discovery::DiscoveryRequest, discovery::DiscoveryResponse>> streams[2];
+  const char* names[2] = {"default", "ROOTCA"};
+  discovery::DiscoveryResponse response;
+  std::string versions[2], key;
+  for (int i = 0; i < 2; ++i) {
+    contexts[i].set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    streams[i] = stub->StreamSecrets(&contexts[i]);
+    ASSERT_TRUE(streams[i]->Write(AskSecrets(Node("helloworld"), {names[i]})));
+    ASSERT_TRUE(streams[i]->Read(&response));
+    ASSERT_EQ(response.resources_size(), 1);
+    versions[i] = response.version_info();
+    if (i == 0) key = Unpack(response).key;
+    discovery::DiscoveryRequest ack;
+    ack.set_type_url(kSecretType);
+    ack.add_resource_names(names[i]);
+    ack.set_version_info(response.version_info());
+    ack.set_response_nonce(response.nonce());
+    ASSERT_TRUE(streams[i]->Write(ack));
+  }
+  EXPECT_EQ(versions[0], versions[1]);
+  const std::string pod = PodOf(*server_, "cluster1", "helloworld");
+  ASSERT_TRUE(server_->loop().Call([&](sim::World& world) { return server_->secrets().Rotate(world, pod); })->ok());
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(streams[i]->Read(&response));
+    EXPECT_NE(response.version_info(), versions[i]);
+    if (i == 0) {
+      EXPECT_NE(Unpack(response).key, key);
+    }
+    contexts[i].TryCancel();
+    streams[i]->Finish();
+  }
+}
+
+TEST_F(Secrets, DeltaGivesTheSame) {
+  const auto stub = SecretDiscoveryService::NewStub(PlainChannel(server_->ListenersOf("cluster1")->plaintext));
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  const auto stream = stub->DeltaSecrets(&context);
+  discovery::DeltaDiscoveryRequest request;
+  request.set_type_url(kSecretType);
+  *request.mutable_node() = Node("sleep");
+  request.add_resource_names_subscribe("default");
+  ASSERT_TRUE(stream->Write(request));
+  discovery::DeltaDiscoveryResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.resources_size(), 1);
+  EXPECT_EQ(response.resources(0).name(), "default");
+  discovery::DeltaDiscoveryRequest more;
+  more.set_type_url(kSecretType);
+  more.set_response_nonce(response.nonce());
+  more.add_resource_names_subscribe("ROOTCA");
+  ASSERT_TRUE(stream->Write(more));
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.resources_size(), 1);
+  EXPECT_EQ(response.resources(0).name(), "ROOTCA");
+  context.TryCancel();
+  stream->Finish();
+}
+
+TEST_F(Secrets, APodThatDoesNotRunHasNone) {
+  const auto stub = SecretDiscoveryService::NewStub(PlainChannel(server_->ListenersOf("cluster1")->plaintext));
+  grpc::ClientContext context;
+  envoy::config::core::v3::Node node;
+  node.set_id("sidecar~10.0.0.1~nobody.sample~sample.svc.cluster.local");
+  discovery::DiscoveryResponse response;
+  const grpc::Status status = stub->FetchSecrets(&context, AskSecrets(node, {"default"}), &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(status.error_message(), "no pod 'nobody.sample' runs in this world");
+}
+
+TEST_F(Secrets, OverTlsAClientIsWhoItsCertificateSays) {
+  const Identity sleep = IdentityOf("sleep");
+  std::vector<std::string> chain;
+  const grpc::Status status = Sign(Secure(sleep), "", &chain);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  ASSERT_GE(chain.size(), 2u);
+  const auto leaf = x509::Certificate::FromPem(chain.front(), "leaf");
+  ASSERT_TRUE(leaf.ok());
+  EXPECT_EQ((*leaf)->sans().uris, std::vector<std::string>{"spiffe://cluster.local/ns/sample/sa/sleep"});
+
+  SotwClient own(Secure(sleep));
+  own.Send(Ask(Node("sleep"), kEndpointType, {kHelloworld}));
+  EXPECT_EQ(Addresses(own.Read()).size(), 2u);
+  SotwClient foreign(Secure(sleep));
+  foreign.Send(Ask(Node("helloworld"), kEndpointType, {kHelloworld}));
+  EXPECT_EQ(foreign.Finish().error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  Identity stolen;
+  EXPECT_EQ(Fetch(Secure(sleep), "helloworld", &stolen).error_code(), grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_TRUE(Fetch(Secure(sleep), "sleep", &stolen).ok());
+  EXPECT_EQ(Fetch(Secure(sleep, false), "sleep", &stolen).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+}
+
+TEST_F(Secrets, ACertificateOfAnotherCaGetsNowhere) {
+  const Identity sleep = IdentityOf("sleep");
+  const auto ca = x509::MakeRootCa(99, "foreign", Time{}, 24h * 3650);
+  const auto key = x509::KeyPair::Derive(99, "leaf");
+  x509::CertificateSpec spec;
+  spec.sans = {"spiffe://cluster.local/ns/sample/sa/sleep"};
+  spec.not_before = CalendarTime() - 1h;
+  spec.not_after = CalendarTime() + 1h;
+  const auto leaf = x509::Certificate::Issue(spec, key->public_key(), *ca.certificate, *ca.key);
+  ASSERT_TRUE(leaf.ok());
+  Identity forged = sleep;
+  forged.key = key->ExportPrivateKeyPem();
+  forged.chain = (*leaf)->ToPem();
+  std::vector<std::string> chain;
+  EXPECT_EQ(Sign(Secure(forged), "", &chain).error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+TEST_F(Secrets, ATokenOfThisWorldSaysWhoCallsAndAnotherDoesNot) {
+  const Identity sleep = IdentityOf("sleep");
+  const auto token = [&](const std::string& cluster, const std::string& audience) {
+    return *server_->loop().Call([&](sim::World& world) {
+      const sim::PodProcess* pod = world.Pods("cluster1", "", "sleep").front();
+      kube::TokenClaims claims;
+      claims.ns = pod->pod()->meta.ns;
+      claims.service_account = "sleep";
+      claims.pod_name = pod->pod()->meta.name;
+      claims.pod_uid = pod->pod()->meta.uid;
+      claims.audiences = {audience};
+      claims.issued = world.Now();
+      claims.expires = world.Now() + 1h;
+      return world.tokens(cluster)->Issue(claims);
+    });
+  };
+  std::vector<std::string> chain;
+  ASSERT_TRUE(Sign(Secure(sleep, false), token("cluster1", "istio-ca"), &chain).ok());
+  EXPECT_EQ((*x509::Certificate::FromPem(chain.front(), "leaf"))->sans().uris,
+            std::vector<std::string>{"spiffe://cluster.local/ns/sample/sa/sleep"});
+  for (const std::string& bad :
+       {std::string("x.y.z"), token("cluster1", "vault"), token("cluster2", "istio-ca"), std::string()}) {
+    EXPECT_EQ(Sign(Secure(sleep, false), bad, &chain).error_code(), grpc::StatusCode::UNAUTHENTICATED);
+  }
+}
+
+// Last in this file's order: it ends the server.
+TEST_F(Secrets, ZNothingOfAllThatIsInTheLog) {
+  const Identity sleep = IdentityOf("sleep");
+  ASSERT_TRUE(server_->Stop().ok());
+  auto reader = replay::LogReader::Open(folder_ / "live.wtlog");
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  int csrs = 0;
+  for (auto item = (*reader)->Next(); item.ok() && *item != replay::LogReader::Item::kEnd; item = (*reader)->Next()) {
+    if (*item == replay::LogReader::Item::kEvent) {
+      EXPECT_FALSE(replay::HoldsSecret((*reader)->event().detail));
+    }
+    if (*item != replay::LogReader::Item::kInput) continue;
+    EXPECT_FALSE(replay::HoldsSecret((*reader)->input().body.dump())) << (*reader)->input().kind;
+    csrs += (*reader)->input().kind == "certificateRequest";
+  }
+  EXPECT_GT(csrs, 1);
+}
+
+}  // namespace
+}  // namespace wavetank::serve
