@@ -12,6 +12,8 @@
 #include "fmt/format.h"
 #include "scenarios/mesh_survey.h"
 #include "scenarios/yaml_reader.h"
+#include "serve/manifest_watch.h"
+#include "serve/player.h"
 #include "serve/server.h"
 
 namespace wavetank::cli {
@@ -26,6 +28,7 @@ struct Arguments {
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
+  bool play = false, no_watch = false;
 };
 
 // SIGINT and SIGTERM, waited for instead of handled. To be made before any thread, which inherits it.
@@ -221,7 +224,16 @@ int Serve(const Arguments& a) {
     if (absl::Status status = WriteBootstraps(a, **server); !status.ok()) return Complain(status);
   }
   Announce(a, **server);
-  end.Await();
+  {
+    // Beside the tables or the JSON on standard output.
+    const auto report = [](const std::string& text) { std::cerr << "wavetank: " + text + "\n"; };
+    serve::Session& live = (*server)->session();
+    std::optional<serve::ManifestWatch> watch;
+    if (!a.no_watch) watch.emplace(live.loop(), live.scenario().clusters, serve::ManifestWatch::Options{250ms, report});
+    std::optional<serve::Player> player;
+    if (a.play) player.emplace(live.loop(), live.scenario(), report);
+    end.Await();
+  }
   if (absl::Status status = (*server)->Stop(); !status.ok()) return Complain(status);
   return kOk;
 }
@@ -265,6 +277,8 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--max-unread-bytes", s.limits.unread_bytes,
                    "That wait for a client who does not read, before his stream is broken")
       ->capture_default_str();
+  verb->add_flag("--play", a->play, "Do the scenario's steps, in real time");
+  verb->add_flag("--no-watch", a->no_watch, "Leave it when manifests change on disk; otherwise changes are applied");
   verb->add_flag("--json", a->json, "Listeners and pods as one line of JSON once all is ready");
   verb->footer("Ends with SIGINT or SIGTERM. Exit code 0: ended so; 2: the input is wrong, or an address is taken.");
   verb->callback([a, &outcome] {

@@ -13,8 +13,8 @@
 #include "core/model/proxy.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
-#include "scenarios/inputs.h"
 #include "serve/server.h"
+#include "tests/serve/two_clusters.h"
 
 namespace wavetank::serve {
 
@@ -24,19 +24,6 @@ inline const std::string kClusterType(pilot::TypeUrl(pilot::XdsType::kCds));
 inline const std::string kEndpointType(pilot::TypeUrl(pilot::XdsType::kEds));
 inline const std::string kListenerType(pilot::TypeUrl(pilot::XdsType::kLds));
 inline const std::string kHelloworld = "outbound|5000||helloworld.sample.svc.cluster.local";
-
-inline SessionOptions TwoClusters() {
-  SessionOptions out;
-  out.scenario = *scenario::LoadScenario(std::string(WAVETANK_SOURCE_DIR) + "/scenarios/multi-primary-multi-network");
-  out.start = *scenario::MakeStart(out.scenario);
-  // Tests wait in real time for what a scenario waits in virtual time.
-  out.timing = {{"kube.container_start", "50ms"},
-                {"kube.readiness", "20ms"},
-                {"kube.readiness_jitter", "1ms"},
-                {"istiod.debounce_after", "10ms"},
-                {"istiod.connections_per_second", "0"}};
-  return out;
-}
 
 inline ServerOptions OnAnyPort() {
   ServerOptions out;

@@ -1,0 +1,105 @@
+#include "serve/player.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "scenarios/inputs.h"
+
+namespace wavetank::serve {
+namespace {
+
+constexpr Duration kSettleLimit = 10min, kTrafficLimit = 10min;
+constexpr Duration kQuiet = 1s, kLook = 50ms;
+constexpr Duration kLeadIn = 500ms;  // traffic meanwhile begins before the wave, as in a run
+
+}  // namespace
+
+Player::Player(Loop& loop, const scenario::Scenario& scenario, std::function<void(std::string)> report)
+    : loop_(loop), scenario_(scenario), report_(std::move(report)), start_(std::chrono::steady_clock::now()) {
+  thread_ = std::thread([this] { Run(); });
+}
+
+Player::~Player() {
+  stop_.Raise();
+  thread_.join();
+}
+
+void Player::Run() {
+  for (const scenario::Step& step : scenario_.steps) {
+    if (step.at) {
+      const Duration since = std::chrono::steady_clock::now() - start_;
+      if (!stop_.Wait(std::max<Duration>(*step.at - since, 0ns))) return;
+    }
+    if (!stop_.Wait(step.after)) return;
+    report_(fmt::format("step '{}'", step.name));
+    if (absl::Status status = Play(step); !status.ok()) {
+      if (!stop_.raised()) report_(fmt::format("step '{}': {}", step.name, Message(status)));
+      return;
+    }
+  }
+  if (!stop_.raised()) report_("all steps were played");
+}
+
+bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit) {
+  for (Duration waited{}; waited < limit; waited += kLook) {
+    const std::optional<bool> answer = loop_.Call(done);
+    if (!answer || !stop_.Wait(*answer ? 0ns : kLook)) return false;
+    if (*answer) return true;
+  }
+  return true;
+}
+
+absl::Status Player::Act(const scenario::Action& action) {
+  absl::StatusOr<std::vector<sim::Input>> inputs = scenario::MakeInputs(scenario_, action);
+  if (!inputs.ok()) return inputs.status();
+  for (const sim::Input& input : *inputs) {
+    const auto status = loop_.Call([&](sim::World& world) { return world.Do(input); });
+    if (!status) return absl::CancelledError("the loop has stopped");
+    if (!status->ok()) return *status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> Player::StartTraffic(const std::vector<scenario::Traffic>& traffic) {
+  std::vector<std::string> ids;
+  for (const scenario::Traffic& each : traffic) {
+    ids.push_back(fmt::format("{}#{}", each.flow, traffic_count_++));
+    const sim::Input input = scenario::MakeTraffic(*scenario_.FindFlow(each.flow), each, ids.back());
+    const auto status = loop_.Call([&](sim::World& world) { return world.Do(input); });
+    if (!status) return absl::CancelledError("the loop has stopped");
+    if (!status->ok()) return *status;
+  }
+  return ids;
+}
+
+absl::Status Player::Play(const scenario::Step& step) {
+  const absl::Status over = absl::CancelledError("the server is going down");
+  absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile);
+  if (!meanwhile.ok()) return meanwhile.status();
+  if (!meanwhile->empty() && !stop_.Wait(kLeadIn)) return over;
+  const size_t times = step.repeat == 0 ? step.actions.size() : static_cast<size_t>(step.repeat);
+  for (size_t i = 0; i < times && !step.actions.empty(); ++i) {
+    if (i > 0 && step.repeat > 0 && !stop_.Wait(step.every)) return over;
+    if (absl::Status status = Act(step.actions[i % step.actions.size()]); !status.ok()) return status;
+  }
+  const auto settled = [](sim::World& world) {
+    return world.Settled() && world.Now() - world.last_control_plane_event() >= kQuiet;
+  };
+  if (!step.actions.empty() && !Until(settled, kSettleLimit)) return over;
+  if (!meanwhile->empty()) {
+    if (!stop_.Wait(step.linger)) return over;
+    for (const std::string& id : *meanwhile) {
+      loop_.Call([&](sim::World& world) { return world.Do({"stopTraffic", {{"id", id}}}); });
+    }
+  }
+  absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then);
+  if (!then.ok()) return then.status();
+  const auto done = [&](sim::World& world) {
+    return std::all_of(then->begin(), then->end(), [&](const std::string& id) { return world.TrafficDone(id); });
+  };
+  return Until(done, kTrafficLimit) ? absl::OkStatus() : over;
+}
+
+}  // namespace wavetank::serve

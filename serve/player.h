@@ -1,0 +1,37 @@
+// Plays a scenario's steps on a live world, at the times that they have, but by the real clock. Judges nothing: what
+// the waves do, real clients see, and the event log keeps.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "scenarios/scenario.h"
+#include "serve/loop.h"
+#include "serve/stop_flag.h"
+
+namespace wavetank::serve {
+
+class Player {
+ public:
+  // Begins at once, in a thread of its own. `loop` and `scenario` outlive it. `report`: a sentence per step.
+  Player(Loop& loop, const scenario::Scenario& scenario, std::function<void(std::string)> report);
+  ~Player();  // leaves off where it is
+
+ private:
+  void Run();
+  absl::Status Play(const scenario::Step& step);
+  absl::Status Act(const scenario::Action& action);
+  absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<scenario::Traffic>& traffic);
+  // Until `done` says so, or `limit` is over; false: the player is to end.
+  bool Until(const std::function<bool(sim::World&)>& done, Duration limit);
+
+  Loop& loop_;
+  const scenario::Scenario& scenario_;
+  const std::function<void(std::string)> report_;
+  int traffic_count_ = 0;
+  std::chrono::steady_clock::time_point start_;
+  StopFlag stop_;
+  std::thread thread_;
+};
+
+}  // namespace wavetank::serve

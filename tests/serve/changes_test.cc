@@ -1,0 +1,163 @@
+// Changes of a live world that nobody types: edited manifests, a scenario's steps.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "scenarios/mesh_survey.h"
+#include "serve/manifest_watch.h"
+#include "serve/player.h"
+#include "tests/serve/two_clusters.h"
+
+namespace wavetank::serve {
+namespace {
+
+namespace fs = std::filesystem;
+using RealClock = std::chrono::steady_clock;
+
+// What was reported, from other threads.
+class Reports {
+ public:
+  void Add(std::string text) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    all_.push_back(std::move(text));
+  }
+  // The report with this number, once it is there.
+  std::string Await(size_t number) {
+    for (const auto patience = RealClock::now() + 10s; RealClock::now() < patience;) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (all_.size() > number) return all_[number];
+      }
+      std::this_thread::sleep_for(1ms);
+    }
+    return "nothing";
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> all_;
+};
+
+bool Await(Loop& loop, const std::function<bool(sim::World&)>& what) {
+  for (const auto patience = RealClock::now() + 10s; RealClock::now() < patience;) {
+    if (loop.Call(what).value_or(false)) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+std::string ConfigMap(const std::string& name, const std::string& value) {
+  return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: default}\ndata: {key: " + value +
+         "}\n---\n";
+}
+
+class Manifests : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) / ("wavetank-watch-" + std::to_string(getpid()));
+    fs::create_directories(folder_);
+    Write(ConfigMap("one", "a") + ConfigMap("two", "a"));
+    scenario::SurveyOptions survey;
+    survey.clusters = {{"c1", {folder_.string()}, "", ""}};
+    absl::StatusOr<scenario::MeshPlan> plan = scenario::PlanMesh(survey);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    SessionOptions options;
+    options.scenario = std::move(plan->scenario);
+    options.start = std::move(plan->start);
+    auto session = Session::Create(std::move(options));
+    ASSERT_TRUE(session.ok()) << session.status();
+    session_ = *std::move(session);
+    session_->GoLive();
+  }
+  void TearDown() override {
+    session_ = nullptr;
+    fs::remove_all(folder_);
+  }
+  void Write(const std::string& text) { std::ofstream(folder_ / "all.yaml") << text; }
+  // Of the ConfigMap; "" if there is none.
+  std::string Value(const std::string& name) {
+    return *session_->loop().Call([&](sim::World& world) {
+      const kube::ObjectRef object = world.cluster("c1").api().Get("ConfigMap", {"default", name});
+      return object == nullptr ? std::string() : object->body["data"].value("key", "");
+    });
+  }
+
+  fs::path folder_;
+  std::unique_ptr<Session> session_;
+};
+
+TEST_F(Manifests, WhatIsEditedIsAppliedAndWhatIsGoneIsDeleted) {
+  Reports reports;
+  ManifestWatch watch(session_->loop(), session_->scenario().clusters,
+                      {10ms, [&](std::string text) { reports.Add(std::move(text)); }});
+  Write(ConfigMap("one", "bb") + ConfigMap("three", "c"));
+  EXPECT_EQ(reports.Await(0), "c1: 2 applied, 1 deleted");
+  EXPECT_EQ(Value("one"), "bb");
+  EXPECT_EQ(Value("two"), "");
+  EXPECT_EQ(Value("three"), "c");
+  // A file more, and one that cannot be read: nothing changes until it can.
+  std::ofstream(folder_ / "more.yaml") << "kind: [";
+  EXPECT_NE(reports.Await(1).find("more.yaml"), std::string::npos) << reports.Await(1);
+  EXPECT_EQ(Value("one"), "bb");
+  std::ofstream(folder_ / "more.yaml") << ConfigMap("four", "d");
+  EXPECT_EQ(reports.Await(2), "c1: 1 applied, 0 deleted");
+  EXPECT_EQ(Value("four"), "d");
+}
+
+TEST_F(Manifests, AFileThatIsOnlyTouchedChangesNothing) {
+  const uint64_t before = *session_->loop().Call([](sim::World& world) { return world.kernel().digest().records(); });
+  std::atomic<int> reports{0};
+  ManifestWatch watch(session_->loop(), session_->scenario().clusters, {10ms, [&](const std::string&) { ++reports; }});
+  Write(ConfigMap("two", "a") + ConfigMap("one", "a"));
+  std::this_thread::sleep_for(100ms);
+  EXPECT_EQ(reports, 0);
+  EXPECT_EQ(*session_->loop().Call([](sim::World& world) { return world.kernel().digest().records(); }), before);
+}
+
+TEST(Play, AScenariosStepsAreDoneInRealTime) {
+  SessionOptions options = TwoClusters();
+  scenario::Step wait, scale;
+  wait.name = "nothing";
+  scale.name = "more";
+  scale.at = 200ms;
+  scenario::Action action;
+  action.kind = "scale";
+  action.arguments = {{"cluster", "cluster1"}, {"deployment", "sample/helloworld-v1"}, {"replicas", 3}};
+  scale.actions = {action};
+  options.scenario.steps = {wait, scale};
+  auto session = Session::Create(std::move(options));
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->GoLive();
+  const auto start = RealClock::now();
+  Reports reports;
+  Player player((*session)->loop(), (*session)->scenario(), [&](std::string text) { reports.Add(std::move(text)); });
+  EXPECT_EQ(reports.Await(0), "step 'nothing'");
+  EXPECT_EQ(reports.Await(1), "step 'more'");
+  EXPECT_GE(RealClock::now() - start, 200ms);
+  EXPECT_TRUE(Await((*session)->loop(),
+                    [](sim::World& world) { return world.Pods("cluster1", "sample", "helloworld").size() == 3; }));
+  EXPECT_EQ(reports.Await(2), "all steps were played");
+}
+
+TEST(Play, APlayerThatIsStoppedLeavesOff) {
+  SessionOptions options = TwoClusters();
+  scenario::Step later;
+  later.name = "much later";
+  later.at = 1h;
+  options.scenario.steps = {later};
+  auto session = Session::Create(std::move(options));
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->GoLive();
+  const auto start = RealClock::now();
+  {
+    Player player((*session)->loop(), (*session)->scenario(), [](const std::string&) { FAIL(); });
+  }
+  EXPECT_LT(RealClock::now() - start, 1s);
+}
+
+}  // namespace
+}  // namespace wavetank::serve
