@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "fakes/kube/http/status.h"
+#include "fakes/kube/table_printer.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -22,14 +23,32 @@ json PartialOf(const kube::Object& object, int64_t resource_version) {
   return out;
 }
 
-std::string WholeOf(const kube::Object& object, const Form& form, int64_t resource_version) {
-  const std::string api_version = form.resource->ApiVersion();
-  const bool same_version = resource_version == 0 || resource_version == object.meta.resource_version;
-  if (same_version && api_version == object.api_version) return Dump(object.body);
+bool ShowsAsIs(const kube::Object& object, const Form& form, int64_t resource_version) {
+  return (resource_version == 0 || resource_version == object.meta.resource_version) &&
+         form.resource->ApiVersion() == object.api_version;
+}
+
+json WholeOf(const kube::Object& object, const Form& form, int64_t resource_version) {
   json copy = object.body;
-  copy["apiVersion"] = api_version;
-  if (!same_version) copy["metadata"]["resourceVersion"] = std::to_string(resource_version);
-  return Dump(copy);
+  copy["apiVersion"] = form.resource->ApiVersion();
+  if (resource_version != 0) copy["metadata"]["resourceVersion"] = std::to_string(resource_version);
+  return copy;
+}
+
+json RowOf(const kube::Object& object, const Form& form, int64_t resource_version) {
+  json row = {{"cells", TableCells({form.resource->kind, form.resource->group}, form.resource->printer_columns, object,
+                                   form.now_unix_seconds)}};
+  if (form.rows == Form::RowObject::kMetadata) row["object"] = PartialOf(object, resource_version);
+  if (form.rows == Form::RowObject::kWhole) row["object"] = WholeOf(object, form, resource_version);
+  return row;
+}
+
+json TableHead(const Form& form, json metadata) {
+  return {
+      {"kind", "Table"},
+      {"apiVersion", "meta.k8s.io/v1"},
+      {"metadata", std::move(metadata)},
+      {"columnDefinitions", TableColumns({form.resource->kind, form.resource->group}, form.resource->printer_columns)}};
 }
 
 json ListMetadata(const ListPage& page) {
@@ -71,11 +90,19 @@ std::string RenderObject(const kube::Object& object, const Form& form, int64_t r
   switch (form.kind) {
     case Form::Kind::kMetadata:
       return Dump(PartialOf(object, resource_version));
-    case Form::Kind::kTable:
+    case Form::Kind::kTable: {
+      json table =
+          TableHead(form, {{"resourceVersion",
+                            std::to_string(resource_version != 0 ? resource_version : object.meta.resource_version)}});
+      table["rows"] = json::array({RowOf(object, form, resource_version)});
+      return Dump(table);
+    }
     case Form::Kind::kWhole:
       break;
   }
-  return WholeOf(object, form, resource_version);
+  // What is shown as it is stored needs no copy.
+  if (ShowsAsIs(object, form, resource_version)) return Dump(object.body);
+  return Dump(WholeOf(object, form, resource_version));
 }
 
 Response RenderList(ListPage page, Form form) {
@@ -83,9 +110,11 @@ Response RenderList(ListPage page, Form form) {
   if (form.kind == Form::Kind::kMetadata)
     head = {{"kind", "PartialObjectMetadataList"}, {"apiVersion", "meta.k8s.io/v1"}};
   head["metadata"] = ListMetadata(page);
+  const bool table = form.kind == Form::Kind::kTable;
+  if (table) head = TableHead(form, ListMetadata(page));
   std::string start = Dump(head);
   start.pop_back();
-  start += ",\"items\":[";
+  start += table ? ",\"rows\":[" : ",\"items\":[";
   Response response;
   struct State {
     std::vector<kube::ObjectRef> items;
@@ -99,7 +128,9 @@ Response RenderList(ListPage page, Form form) {
     const size_t until = piece->size() + kPiece;
     while (state->next < state->items.size()) {
       if (state->next > 0) *piece += ',';
-      *piece += RenderObject(*state->items[state->next], state->form);
+      const kube::Object& object = *state->items[state->next];
+      *piece += state->form.kind == Form::Kind::kTable ? Dump(RowOf(object, state->form, 0))
+                                                       : RenderObject(object, state->form);
       state->items[state->next++].reset();
       if (piece->size() >= until && state->next < state->items.size()) return true;
     }

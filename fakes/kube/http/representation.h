@@ -19,7 +19,6 @@ struct Form {
   Kind kind = Kind::kWhole;
   RowObject rows = RowObject::kMetadata;
   std::shared_ptr<const Resource> resource;  // a copy: the definition behind it may go while a watch runs
-  nlohmann::json columns;                    // a custom resource's additionalPrinterColumns, for tables
   int64_t now_unix_seconds = 0;              // ages in tables count from here
 
   // Equal for forms in which an object has the same text.

@@ -176,6 +176,7 @@ void ResourceTable::Define(const kube::Object& definition) {
     Resource resource = common;
     resource.version = Text(version, "name");
     if (resource.version.empty()) continue;
+    resource.printer_columns = version.value("additionalPrinterColumns", json());
     const auto subresources = version.find("subresources");
     if (subresources != version.end() && subresources->is_object()) {
       for (const char* name : {"scale", "status"}) {

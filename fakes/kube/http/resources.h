@@ -17,6 +17,7 @@ struct Resource {
   std::string plural, singular;
   std::vector<std::string> short_names, categories;
   std::vector<std::string> subresources;  // "status", "scale", "token", ...
+  nlohmann::json printer_columns;         // a custom resource's additionalPrinterColumns
   bool namespaced = true;
   bool custom = false;       // of a CustomResourceDefinition
   bool review_only = false;  // answers a POST and keeps nothing

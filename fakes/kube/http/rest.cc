@@ -103,10 +103,6 @@ RestApi::RestApi(ApiServer& server, RestOptions options)
 
 RestApi::~RestApi() = default;
 
-int64_t RestApi::UnixNow() const {
-  return kWorldEpochUnixSeconds + server_.host().Now().time_since_epoch() / std::chrono::seconds(1);
-}
-
 absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
   if (request.parsed != nullptr) return *request.parsed;
   if (request.body.empty()) return json();
@@ -321,7 +317,7 @@ Form RestApi::FormFor(const Request& request, const Target& target, const Query&
   Form form;
   form.kind = FormOf(request.accept);
   form.resource = target.resource;
-  form.now_unix_seconds = UnixNow();
+  form.now_unix_seconds = UnixNow(server_);
   const std::string& include = query.Get("includeObject");
   if (include == "Object") form.rows = Form::RowObject::kWhole;
   if (include == "None") form.rows = Form::RowObject::kNone;
@@ -575,7 +571,7 @@ Response RestApi::IssueToken(const Request& request, const Target& target) {
                             {"spec", spec},
                             {"status",
                              {{"token", options_.tokens->Issue(claims)},
-                              {"expirationTimestamp", kube::FormatRfc3339(UnixNow() + seconds)}}}});
+                              {"expirationTimestamp", kube::FormatRfc3339(UnixNow(server_) + seconds)}}}});
 }
 
 }  // namespace wavetank::fakekube::http

@@ -99,7 +99,6 @@ class RestApi {
   Response One(int code, const kube::Object& object, const Request& request, const Target& target,
                const Query& query) const;
   Form FormFor(const Request& request, const Target& target, const Query& query) const;
-  int64_t UnixNow() const;
 
   ApiServer& server_;
   const RestOptions options_;

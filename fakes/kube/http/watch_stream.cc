@@ -11,6 +11,10 @@ namespace wavetank::fakekube::http {
 
 using nlohmann::json;
 
+int64_t UnixNow(ApiServer& server) {
+  return kWorldEpochUnixSeconds + server.host().Now().time_since_epoch() / std::chrono::seconds(1);
+}
+
 Line LineCache::Event(std::string_view type, const ObjectRef& object, int64_t resource_version, const Form& form,
                       const std::string& form_key) {
   if (object_ != object || resource_version_ != resource_version) {
@@ -47,6 +51,7 @@ void WatchStream::On(const Change& change) {
   const bool was =
       change.type != kube::WatchEventType::kAdded && change.previous != nullptr && Matches(*change.previous);
   if (!is && !was) return;
+  form_.now_unix_seconds = UnixNow(server_);
   // Who watches must never see a version twice: what has gone shows the version at which it went.
   if (is) {
     write_(cache_->Event(was ? "MODIFIED" : "ADDED", change.object, change.resource_version, form_, form_key_));

@@ -16,6 +16,9 @@
 
 namespace wavetank::fakekube::http {
 
+// What the cluster's clocks say.
+int64_t UnixNow(ApiServer& server);
+
 using Line = std::shared_ptr<const std::string>;
 
 // The lines of the change that was last sent to anybody.
@@ -60,7 +63,7 @@ class WatchStream {
 
   ApiServer& server_;
   std::shared_ptr<LineCache> cache_;
-  const Form form_;
+  Form form_;
   const std::string form_key_;
   const Options options_;
   ApiServer::WatchId id_ = 0;

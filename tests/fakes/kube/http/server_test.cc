@@ -198,7 +198,7 @@ TEST_F(ServerTest, WhoSendsTooSlowlyIsCutOff) {
 
 TEST_F(ServerTest, WhoReadsTooSlowlyIsCutOffAndTheOthersNoticeNothing) {
   ServedCluster::Options options;
-  options.server.max_unsent_watch_bytes = 200000;
+  options.server.max_unsent_watch_bytes = 1000000;
   Serve(options);
   Peer slow(port(), 4096), good(port());
   for (Peer* peer : {&slow, &good}) {
