@@ -27,6 +27,7 @@ struct Arguments {
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
+  std::string kube_token_file;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false;
 };
@@ -139,7 +140,12 @@ absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
 // What whoever drives the server needs to know, as one line of JSON or as a table.
 void Announce(const Arguments& a, serve::Server& server) {
   if (a.json) {
-    nlohmann::ordered_json out = {{"listeners", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json out = {{"listeners", nlohmann::ordered_json::array()},
+                                  {"kube", nlohmann::ordered_json::array()}};
+    if (server.kube() != nullptr) {
+      for (const serve::KubeListener& where : server.kube()->where())
+        out["kube"].push_back({{"cluster", where.cluster}, {"server", where.server}});
+    }
     for (const auto& grpc : server.grpc()) {
       const serve::GrpcListeners& where = grpc->where();
       out["listeners"].push_back({{"cluster", where.cluster},
@@ -176,6 +182,16 @@ void Announce(const Arguments& a, serve::Server& server) {
     }
   }
   PrintTable(rows);
+  if (server.kube() != nullptr) {
+    rows = {{"CLUSTER", "KUBERNETES API"}};
+    for (const serve::KubeListener& where : server.kube()->where()) rows.push_back({where.cluster, where.server});
+    std::cout << "\n";
+    PrintTable(rows);
+    if (!serve::IsLoopback(a.server.kube.listen)) {
+      std::cout << "note: " << a.server.kube.listen << " is open to other machines"
+                << (a.server.kube.token.empty() ? ", and asks nobody who he is" : "") << "\n";
+    }
+  }
   std::cout << "serving; end with Ctrl-C" << std::endl;
 }
 
@@ -252,6 +268,10 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--secure-listen", s.secure_listen, "The same over TLS, with the simulated CA's certificate")
       ->capture_default_str();
   verb->add_option("--uds", s.unix_socket, "Unix socket for plaintext gRPC; of further primaries PATH.CLUSTER");
+  verb->add_option("--kube", s.kube.listen,
+                   "Kubernetes API of the first cluster, e.g. 127.0.0.1:8901; of each further one a port above");
+  verb->add_option("--kube-token-file", a->kube_token_file,
+                   "Holds the token that the Kubernetes APIs demand; without, everybody may do everything");
   verb->add_option("--profile", a->profile,
                    "istio; upstream-envoy leaves out what only Istio's Envoy knows; or a behaviour profile")
       ->capture_default_str();
@@ -290,6 +310,14 @@ void AddServe(CLI::App& app, Outcome& outcome) {
         return;
       }
       a->server.secrets.ttl = *ttl;
+    }
+    if (!a->kube_token_file.empty()) {
+      absl::StatusOr<std::string> token = ReadToken(a->kube_token_file);
+      if (!token.ok()) {
+        outcome.code = Complain(token.status());
+        return;
+      }
+      a->server.kube.token = *std::move(token);
     }
     outcome.code = Serve(*a);
   });

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace CLI {
 class App;
@@ -31,10 +31,14 @@ void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
+void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.
 int Complain(const absl::Status& status);
+
+// The first word of a file. NotFound says which file.
+absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // On standard output, columns as wide as their widest cell.
 void PrintTable(const std::vector<std::vector<std::string>>& rows);

@@ -2,6 +2,7 @@
 
 #include <openssl/sha.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -51,20 +52,80 @@ bool Holds(std::string_view text, int depth) {
 
 }  // namespace
 
+namespace {
+
+std::string Digest(std::string_view text) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest.data()), digest.size()));
+}
+
+std::string WithoutTokens(std::string_view text, int depth) {
+  std::string out;
+  size_t done = 0, word_end = 0;
+  for (size_t i = 0; i < text.size();) {
+    if (!IsBase64Url(text[i])) {
+      ++i;
+      continue;
+    }
+    size_t end = i;
+    std::string_view word;  // what may be a token: runs with dots between, looked at once
+    if (i >= word_end) {
+      while (end < text.size() && (IsBase64Url(text[end]) || text[end] == '.')) ++end;
+      word_end = end;
+      word = text.substr(i, end - i);
+    }
+    std::string instead;
+    if (HoldsJwt(word)) {
+      instead = "redacted-token-" + Digest(word).substr(0, 16);
+    } else if (depth > 0) {
+      end = i;
+      while (end < text.size() && IsBase64(text[end])) ++end;
+      const size_t letters = end - i;
+      while (end < text.size() && text[end] == '=' && end - i < letters + 2) ++end;
+      std::string decoded;
+      if (letters >= kShortestBase64 && absl::Base64Unescape(absl::string_view(text.data() + i, end - i), &decoded) &&
+          Holds(decoded, depth - 1)) {
+        instead = absl::Base64Escape(WithoutTokens(decoded, depth - 1));
+      }
+    }
+    if (!instead.empty()) {
+      out.append(text.substr(done, i - done)).append(instead);
+      done = end;
+    }
+    i = std::max(end, i + 1);
+  }
+  out.append(text.substr(done));
+  return out;
+}
+
+}  // namespace
+
 bool HoldsSecret(std::string_view text) { return Holds(text, 2); }
 
 nlohmann::json Redacted(const nlohmann::json& value) {
   if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
     if (!HoldsSecret(text)) return value;
-    std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;
-    SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-    const absl::string_view bytes(reinterpret_cast<const char*>(digest.data()), digest.size());
-    return "redacted sha256:" + absl::BytesToHexString(bytes);
+    return "redacted sha256:" + Digest(text);
   }
   nlohmann::json copy = value;
   if (value.is_structured()) {
     for (auto& child : copy) child = Redacted(child);
+  }
+  return copy;
+}
+
+nlohmann::json RedactedWithin(const nlohmann::json& value) {
+  if (value.is_string()) {
+    const std::string& text = value.get_ref<const std::string&>();
+    if (!HoldsSecret(text)) return value;
+    std::string without = WithoutTokens(text, 2);
+    return HoldsSecret(without) ? Redacted(value) : nlohmann::json(std::move(without));
+  }
+  nlohmann::json copy = value;
+  if (value.is_structured()) {
+    for (auto& child : copy) child = RedactedWithin(child);
   }
   return copy;
 }

@@ -15,4 +15,8 @@ bool HoldsSecret(std::string_view text);
 // secret, so that a change of it remains a change.
 nlohmann::json Redacted(const nlohmann::json& value);
 
+// As Redacted(), but of a string only the tokens are replaced ("redacted-token-<digest>"), also inside base64, so that
+// a kubeconfig stays one and a replay connects where the run did. A string with a private key is replaced whole.
+nlohmann::json RedactedWithin(const nlohmann::json& value);
+
 }  // namespace wavetank::replay

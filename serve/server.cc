@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
+#include "serve/istio_definitions.h"
 
 namespace wavetank::serve {
 
@@ -15,6 +16,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
   Loop& loop = server->session_->loop();
   server->frontend_ = std::make_unique<Frontend>(loop, options.limits);
   server->secrets_ = std::make_unique<WorkloadSecrets>(*server->frontend_, options.secrets);
+  if (!options.kube.listen.empty()) {
+    if (absl::Status status = DefineIstioResources(loop.world()); !status.ok()) return status;
+  }
   server->session_->GoLive();
   size_t index = 0;
   for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) {
@@ -29,6 +33,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     if (!grpc.ok()) return grpc.status();
     server->grpc_.push_back(*std::move(grpc));
   }
+  if (!options.kube.listen.empty()) {
+    std::vector<std::string> clusters;
+    for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) clusters.push_back(cluster.name);
+    absl::StatusOr<std::unique_ptr<KubeFrontend>> kube = KubeFrontend::Start(loop, clusters, options.kube);
+    if (!kube.ok()) return kube.status();
+    server->kube_ = *std::move(kube);
+  }
   return server;
 }
 
@@ -37,6 +48,7 @@ Server::~Server() { Stop().IgnoreError(); }
 absl::Status Server::Stop() {
   if (stopped_) return absl::OkStatus();
   stopped_ = true;
+  if (kube_ != nullptr) kube_->Stop();
   frontend_->ShutDown();
   grpc_.clear();
   // What the loop still holds may know of the frontend, which therefore goes after it.

@@ -12,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "serve/bootstrap.h"
 #include "serve/grpc_server.h"
+#include "serve/kube_frontend.h"
 #include "serve/session.h"
 #include "serve/workload_secrets.h"
 
@@ -21,6 +22,7 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:15010";         // plaintext; empty: none
   std::string secure_listen = "127.0.0.1:15012";  // empty: none
   std::string unix_socket;                        // empty: none
+  KubeOptions kube;                               // no Kubernetes API unless it names an address
   Limits limits;
   WorkloadSecrets::Options secrets;
 };
@@ -40,6 +42,8 @@ class Server {
   WorkloadSecrets& secrets() { return *secrets_; }  // on the loop's thread only
   // By primary cluster, in the order of the scenario.
   const std::vector<std::unique_ptr<GrpcServer>>& grpc() const { return grpc_; }
+  // Null: none.
+  const KubeFrontend* kube() const { return kube_.get(); }
   const GrpcListeners* ListenersOf(std::string_view cluster);
 
  private:
@@ -49,6 +53,7 @@ class Server {
   std::unique_ptr<Frontend> frontend_;
   std::unique_ptr<WorkloadSecrets> secrets_;
   std::vector<std::unique_ptr<GrpcServer>> grpc_;
+  std::unique_ptr<KubeFrontend> kube_;
   bool stopped_ = false;
 };
 

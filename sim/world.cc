@@ -14,6 +14,9 @@
 #include "core/security/remote_secret.h"
 #include "core/x509/x509.h"
 #include "fakes/kube/client.h"
+#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/status.h"
+#include "fakes/kube/http/watch_stream.h"
 #include "fakes/kube/rbac.h"
 #include "fmt/format.h"
 #include "sim/installation.h"
@@ -111,6 +114,15 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   fakekube::Cluster& cluster() { return *cluster_; }
   ClusterSite& place() { return place_; }
   const kube::TokenAuthority& tokens() const { return tokens_; }
+  // Made when the first real client, or the replay of one, asks.
+  fakekube::http::RestApi& rest() {
+    if (rest_ == nullptr) {
+      fakekube::http::RestOptions options;
+      options.tokens = &tokens_;
+      rest_ = std::make_unique<fakekube::http::RestApi>(cluster_->api(), std::move(options));
+    }
+    return *rest_;
+  }
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
   const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
   bool Settled() const {
@@ -410,6 +422,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   kube::TokenAuthority tokens_;
   x509::CertificateAuthority api_ca_;
   std::unique_ptr<fakekube::Cluster> cluster_;
+  std::unique_ptr<fakekube::http::RestApi> rest_;
   std::unique_ptr<ClusterDns> dns_;
   std::unique_ptr<KubeProxy> kube_proxy_;
   ClusterSite place_;
@@ -616,6 +629,7 @@ absl::Status World::Apply(const Input& input) {
   if (input.kind == "patch") {
     return cluster.api().Patch(Text(body, "kind"), name, body.value("patch", json::object())).status();
   }
+  if (input.kind == "kubeRequest") return ApplyKubeRequest(**site, body);
   if (input.kind == "loadBalancer") return cluster.SetLoadBalancerAddress(name, Text(body, "address"));
   if (input.kind == "cacerts") {
     const std::string root_name = body.value("root", "root");
@@ -713,6 +727,53 @@ absl::Status World::ApplyRemoteSecret(const json& body) {
     return absl::InvalidArgumentError(fmt::format("a remote Secret cannot be '{}'", state));
   }
   return api.Apply(std::move(secret)).status();
+}
+
+fakekube::http::RestApi* World::KubeApi(std::string_view cluster) {
+  for (const auto& site : sites_) {
+    if (site->config().name == cluster) return &site->rest();
+  }
+  return nullptr;
+}
+
+fakekube::http::Response World::KubeRequest(std::string_view cluster, const fakekube::http::Request& request) {
+  fakekube::http::RestApi* api = KubeApi(cluster);
+  if (api == nullptr) return fakekube::http::NoSuchPath();
+  if (!api->Changes(request)) return api->Handle(request);
+  if (std::optional<fakekube::http::Response> refusal = api->Refuse(request)) return *std::move(refusal);
+  const absl::StatusOr<json> body = api->ParseBody(request);
+  if (!body.ok()) return fakekube::http::BadRequest(Message(body.status()));
+  kube_request_ = &request;
+  // The log holds no credentials: who came this far was let in.
+  const absl::Status status = Do({"kubeRequest",
+                                  {{"cluster", cluster},
+                                   {"method", request.method},
+                                   {"path", request.path},
+                                   {"query", request.query},
+                                   {"contentType", request.content_type},
+                                   {"body", *body}}});
+  kube_request_ = nullptr;
+  if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
+  fakekube::http::Response response = std::move(*kube_response_);
+  kube_response_ = nullptr;
+  response.delay = api->server().faults().extra_latency;
+  return response;
+}
+
+absl::Status World::ApplyKubeRequest(Site& site, const json& body) {
+  fakekube::http::Request request;
+  if (kube_request_ != nullptr) request.accept = kube_request_->accept;
+  request.method = Text(body, "method");
+  request.path = Text(body, "path");
+  request.query = Text(body, "query");
+  request.content_type = Text(body, "contentType");
+  request.parsed = std::make_shared<const json>(body.value("body", json()));
+  if (!site.rest().Changes(request)) {
+    return absl::InvalidArgumentError(fmt::format("{} {} changes nothing", request.method, request.path));
+  }
+  fakekube::http::Response response = site.rest().Execute(request);
+  if (kube_request_ != nullptr) kube_response_ = std::make_unique<fakekube::http::Response>(std::move(response));
+  return absl::OkStatus();
 }
 
 bool World::Settled() const {

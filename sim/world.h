@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/http.h"
+#include "fakes/kube/http/message.h"
 #include "nlohmann/json.hpp"
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
@@ -24,6 +25,10 @@
 #include "sim/pod_process.h"
 #include "sim/traffic.h"
 #include "sim/world_options.h"
+
+namespace wavetank::fakekube::http {
+class RestApi;
+}
 
 namespace wavetank::sim {
 
@@ -41,6 +46,7 @@ namespace wavetank::sim {
 //   dns            {name, addresses}                  null: as before
 //   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
 //   stopTraffic    {id}
+//   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API
 //   xdsOpen, xdsRequest, xdsDeltaRequest, xdsClose, certificateRequest      of real clients: sim/outside_clients.h
 struct Input {
   std::string kind;
@@ -73,6 +79,11 @@ class World {
   const Timing& timing() const { return timing_; }
 
   fakekube::Cluster& cluster(std::string_view name);
+  // The REST API of a cluster, for what changes nothing. Null: there is no such cluster.
+  fakekube::http::RestApi* KubeApi(std::string_view cluster);
+  // Answers a request of a Kubernetes client. One that may change the cluster is an input (kubeRequest), also if the
+  // API then refuses it.
+  fakekube::http::Response KubeRequest(std::string_view cluster, const fakekube::http::Request& request);
   // Issues and reads the tokens of a cluster's ServiceAccounts; null if there is no such cluster.
   const kube::TokenAuthority* tokens(std::string_view cluster) const;
   // Real clients, for whoever serves them.
@@ -105,6 +116,7 @@ class World {
   absl::Status Apply(const Input& input);
   absl::Status Install(Site& site);
   absl::Status ApplyRemoteSecret(const nlohmann::json& body);
+  absl::Status ApplyKubeRequest(Site& site, const nlohmann::json& body);
   absl::StatusOr<Site*> FindSite(const nlohmann::json& body, const char* key = "cluster");
 
   const WorldOptions options_;
@@ -123,6 +135,9 @@ class World {
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
   std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
+  // The request that an input is being made of, and the API's answer to it; null in a replay, where nobody waits.
+  const fakekube::http::Request* kube_request_ = nullptr;
+  std::unique_ptr<fakekube::http::Response> kube_response_;
   uint64_t inputs_ = 0;
   Time last_control_{};
 };

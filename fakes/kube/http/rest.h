@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/kube/service_account_token.h"
@@ -65,6 +66,9 @@ class RestApi {
   // nothing of the body.
   absl::StatusOr<nlohmann::json> ParseBody(const Request& request) const;
 
+  // From now on; "" lets everybody in again.
+  void DemandToken(std::string token) { options_.bearer_token = std::move(token); }
+
   const ResourceTable& resources() const { return resources_; }
   ApiServer& server() { return server_; }
 
@@ -101,7 +105,7 @@ class RestApi {
   Form FormFor(const Request& request, const Target& target, const Query& query) const;
 
   ApiServer& server_;
-  const RestOptions options_;
+  RestOptions options_;
   ResourceTable resources_;
   std::shared_ptr<LineCache> lines_;
   std::deque<std::unique_ptr<KeptList>> kept_;

@@ -1,0 +1,83 @@
+#include "serve/kube_frontend.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/status.h"
+#include "fakes/kube/http/watch_stream.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::serve {
+namespace {
+
+namespace http = fakekube::http;
+using nlohmann::json;
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, const std::vector<std::string>& clusters,
+                                                                  const KubeOptions& options) {
+  const size_t colon = options.listen.rfind(':');
+  int32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(options.listen.substr(colon + 1), &port) || port < 0 ||
+      port + clusters.size() > 65536) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}' is no address to listen at; write 127.0.0.1:8901", options.listen));
+  }
+  const std::string host = options.listen.substr(0, colon);
+  // As a socket is bound: brackets belong to URLs.
+  const std::string ip = host.size() > 2 && host.front() == '[' ? host.substr(1, host.size() - 2)
+                         : host == "localhost"                  ? "127.0.0.1"
+                                                                : host;
+  if (!options.token.empty()) {
+    loop.Call([&](sim::World& world) {
+      for (const std::string& cluster : clusters) world.KubeApi(cluster)->DemandToken(options.token);
+      return true;
+    });
+  }
+  std::unique_ptr<KubeFrontend> frontend(new KubeFrontend);
+  frontend->server_ = std::make_unique<http::Server>(options.limits, [&loop](absl::AnyInvocable<void()> task) {
+    loop.Post([task = std::move(task)](sim::World&) mutable { task(); });
+  });
+  auto listing = std::make_shared<json>(json::array());
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    const uint16_t wanted = static_cast<uint16_t>(port == 0 ? 0 : port + static_cast<int32_t>(i));
+    absl::StatusOr<uint16_t> got =
+        frontend->server_->Listen(ip, wanted, [&loop, cluster = clusters[i], listing](const http::Request& request) {
+          if (request.path == kClustersPath && request.method == "GET") return http::JsonResponse(200, *listing);
+          return loop.world().KubeRequest(cluster, request);
+        });
+    if (!got.ok()) return got.status();
+    frontend->where_.push_back({clusters[i], fmt::format("http://{}:{}", host, *got)});
+    listing->push_back({{"cluster", clusters[i]}, {"server", frontend->where_.back().server}});
+  }
+  frontend->server_->Start();
+  return frontend;
+}
+
+KubeFrontend::~KubeFrontend() { Stop(); }
+
+void KubeFrontend::Stop() {
+  if (server_ != nullptr) server_->Stop();
+}
+
+std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token) {
+  // JSON is YAML; written so that people read it.
+  const auto quoted = [](const std::string& text) { return json(text).dump(); };
+  std::string out = "apiVersion: v1\nkind: Config\n";
+  if (!clusters.empty()) out += fmt::format("current-context: {}\n", quoted(clusters.front().cluster));
+  out += "clusters:\n";
+  for (const KubeListener& c : clusters)
+    out += fmt::format("- name: {}\n  cluster: {{server: {}}}\n", quoted(c.cluster), quoted(c.server));
+  out += "contexts:\n";
+  for (const KubeListener& c : clusters)
+    out += fmt::format("- name: {0}\n  context: {{cluster: {0}, user: wavetank}}\n", quoted(c.cluster));
+  out += token.empty() ? "users:\n- name: wavetank\n  user: {}\n"
+                       : fmt::format("users:\n- name: wavetank\n  user: {{token: {}}}\n", quoted(token));
+  return out;
+}
+
+}  // namespace wavetank::serve

@@ -1,0 +1,52 @@
+// The Kubernetes APIs of a live world's clusters, for kubectl and other real clients: one port per cluster.
+//
+// Reads look at the world as it is; what may change it is an input (World::KubeRequest). Errors, limits and what is
+// served: docs/kube-api.md.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/kube/http/server.h"
+#include "serve/loop.h"
+
+namespace wavetank::serve {
+
+struct KubeOptions {
+  std::string listen;  // "127.0.0.1:8901": of the first cluster, each further one a port above. Empty: none
+  // Who presents it may do everything, others only come in with a ServiceAccount's token. Empty: all may do all.
+  std::string token;
+  fakekube::http::ServerOptions limits;
+};
+
+struct KubeListener {
+  std::string cluster, server;  // "http://127.0.0.1:8901"
+};
+
+class KubeFrontend {
+ public:
+  // `loop` must outlive it. InvalidArgument or Unavailable names the address.
+  static absl::StatusOr<std::unique_ptr<KubeFrontend>> Start(Loop& loop, const std::vector<std::string>& clusters,
+                                                             const KubeOptions& options);
+  ~KubeFrontend();  // Stop()
+  // Hangs up on all clients. While the loop runs, or after its end.
+  void Stop();
+
+  const std::vector<KubeListener>& where() const { return where_; }
+
+ private:
+  KubeFrontend() = default;
+
+  std::vector<KubeListener> where_;
+  std::unique_ptr<fakekube::http::Server> server_;
+};
+
+// Where a running server says which clusters it serves: a list of {cluster, server}.
+inline constexpr std::string_view kClustersPath = "/wavetank/clusters";
+
+// One context per cluster, the first of them current. `token` may be empty. Holds a credential then.
+std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token);
+
+}  // namespace wavetank::serve

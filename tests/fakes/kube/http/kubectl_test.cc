@@ -1,0 +1,131 @@
+// Real clients against a served cluster: what a user types and reads, as transcripts; and the Python client.
+//
+// transcripts/*.txt hold commands after "$ " and what they print, standard error included, then "[exit N]" unless it is
+// 0. WAVETANK_RECORD=1 writes what was printed into them. The clients come from tools/kube-clients; without them these
+// tests are skipped.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "served_cluster.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path& Clients() {
+  static const auto* const kPath = new fs::path(fs::path(WAVETANK_SOURCE_DIR) / "build/kube-clients");
+  return *kPath;
+}
+fs::path Here() { return fs::path(WAVETANK_SOURCE_DIR) / "tests/fakes/kube/http"; }
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// Ages differ from run to run; the columns behind them do not move.
+std::string WithoutAges(const std::string& text) {
+  static const auto* const kAge = new std::regex("(^|[ (])([0-9]+(ms|s|m[0-9]*s?))( *)(?=$|[ )\n])");
+  std::string out;
+  auto from = text.begin();
+  for (std::sregex_iterator it(text.begin(), text.end(), *kAge), end; it != end; ++it) {
+    out.append(from, text.begin() + it->position());
+    const std::string blanks = (*it)[4].str(), age = (*it)[2].str();
+    out += (*it)[1].str() + "AGE";
+    const size_t width = age.size() + blanks.size();
+    if (!blanks.empty() && width > 3) out.append(width - 3, ' ');
+    from = text.begin() + it->position() + it->length();
+  }
+  return out.append(from, text.end());
+}
+
+class ClientTest : public ::testing::Test {
+ protected:
+  // A folder with a kubeconfig, and a cluster that it leads to.
+  void Serve(ServedCluster::Options options = {}) {
+    served_ = std::make_unique<ServedCluster>(std::move(options));
+    ASSERT_TRUE(served_->port().ok()) << served_->port().status();
+    std::string name = (fs::temp_directory_path() / "wavetank-kubectl-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    std::ofstream(folder_ / "config")
+        << "apiVersion: v1\nkind: Config\ncurrent-context: cluster1\nclusters:\n- name: cluster1\n  cluster: {server: \""
+        << served_->url()
+        << "\"}\ncontexts:\n- name: cluster1\n  context: {cluster: cluster1, user: me}\nusers:\n- name: me\n  user: {}\n";
+  }
+  ~ClientTest() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+
+  // What a shell prints for `command`, in the folder of manifests.
+  std::string Run(const std::string& command) {
+    const std::string line =
+        "cd '" + (Here() / "transcripts").string() + "' && export HOME='" + folder_.string() + "' KUBECONFIG='" +
+        (folder_ / "config").string() + "' URL='" + served_->url() + "' PATH='" + (Clients() / "bin").string() +
+        "':\"$PATH\" && { " + command + "\n} 2>&1";
+    FILE* pipe = ::popen(line.c_str(), "r");
+    if (pipe == nullptr) return "cannot run a shell";
+    std::string out;
+    char buffer[4096];
+    for (size_t got; (got = ::fread(buffer, 1, sizeof buffer, pipe)) > 0;) out.append(buffer, got);
+    const int status = ::pclose(pipe);
+    if (!out.empty() && out.back() != '\n') out += '\n';
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (code != 0) out += "[exit " + std::to_string(code) + "]\n";
+    return out;
+  }
+
+  std::unique_ptr<ServedCluster> served_;
+  fs::path folder_;
+};
+
+class Transcript : public ClientTest, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(Transcript, IsWhatKubectlPrints) {
+  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
+  Serve();
+  const fs::path file = Here() / "transcripts" / GetParam();
+  std::istringstream lines(ReadFile(file));
+  std::string now;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("$ ", 0) == 0) {
+      now += line + "\n" + WithoutAges(Run(line.substr(2)));
+    } else if (line.rfind("# ", 0) == 0) {
+      now += (now.empty() ? "" : "\n") + line + "\n";
+    }
+  }
+  if (const char* record = ::getenv("WAVETANK_RECORD"); record != nullptr && std::string(record) == "1") {
+    std::ofstream(file) << now;
+  }
+  EXPECT_EQ(now, ReadFile(file));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript, ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "refusals.txt"),
+                         [](const auto& tested) {
+                           const std::string name = tested.param;
+                           return name.substr(0, name.find('.'));
+                         });
+
+using PythonClient = ClientTest;
+
+TEST_F(PythonClient, ListsWritesAndWatches) {
+  const fs::path python = Clients() / "python/bin/python";
+  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
+  Serve();
+  EXPECT_EQ(Run("'" + python.string() + "' '" + (Here() / "python_client.py").string() + "' \"$URL\""), "all well\n");
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube::http
