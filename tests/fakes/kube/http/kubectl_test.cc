@@ -60,10 +60,11 @@ class ClientTest : public ::testing::Test {
     std::string name = (fs::temp_directory_path() / "wavetank-kubectl-XXXXXX").string();
     ASSERT_NE(::mkdtemp(name.data()), nullptr);
     folder_ = name;
-    std::ofstream(folder_ / "config")
-        << "apiVersion: v1\nkind: Config\ncurrent-context: cluster1\nclusters:\n- name: cluster1\n  cluster: {server: \""
-        << served_->url()
-        << "\"}\ncontexts:\n- name: cluster1\n  context: {cluster: cluster1, user: me}\nusers:\n- name: me\n  user: {}\n";
+    std::ofstream(folder_ / "config") << "apiVersion: v1\nkind: Config\ncurrent-context: cluster1\nclusters:\n- name: "
+                                         "cluster1\n  cluster: {server: \""
+                                      << served_->url()
+                                      << "\"}\ncontexts:\n- name: cluster1\n  context: {cluster: cluster1, user: "
+                                         "me}\nusers:\n- name: me\n  user: {}\n";
   }
   ~ClientTest() override {
     if (!folder_.empty()) fs::remove_all(folder_);
@@ -71,10 +72,9 @@ class ClientTest : public ::testing::Test {
 
   // What a shell prints for `command`, in the folder of manifests.
   std::string Run(const std::string& command) {
-    const std::string line =
-        "cd '" + (Here() / "transcripts").string() + "' && export HOME='" + folder_.string() + "' KUBECONFIG='" +
-        (folder_ / "config").string() + "' URL='" + served_->url() + "' PATH='" + (Clients() / "bin").string() +
-        "':\"$PATH\" && { " + command + "\n} 2>&1";
+    const std::string line = "cd '" + (Here() / "transcripts").string() + "' && export HOME='" + folder_.string() +
+                             "' KUBECONFIG='" + (folder_ / "config").string() + "' URL='" + served_->url() +
+                             "' PATH='" + (Clients() / "bin").string() + "':\"$PATH\" && { " + command + "\n} 2>&1";
     FILE* pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) return "cannot run a shell";
     std::string out;
@@ -112,7 +112,8 @@ TEST_P(Transcript, IsWhatKubectlPrints) {
   EXPECT_EQ(now, ReadFile(file));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript, ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "refusals.txt"),
+INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript,
+                         ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "refusals.txt"),
                          [](const auto& tested) {
                            const std::string name = tested.param;
                            return name.substr(0, name.find('.'));
