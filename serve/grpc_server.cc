@@ -13,6 +13,7 @@
 #include "core/istiod/istiod.h"
 #include "fmt/format.h"
 #include "serve/grpc_services.h"
+#include "serve/stop_flag.h"
 
 namespace wavetank::serve {
 namespace {
@@ -22,8 +23,12 @@ constexpr int kKeepaliveMs = 30'000, kKeepaliveTimeoutMs = 10'000, kMinClientPin
 // What all clients of one server may have in buffers for reading.
 constexpr size_t kBufferBytes = 512 << 20;
 
+// How often the istiod's certificate and roots are compared with those that TLS listens with.
+constexpr Duration kLookAtCertificate = 500ms;
+
 struct Serving {
   std::string key_pem, chain_pem, roots_pem;
+  bool operator==(const Serving&) const = default;
 };
 
 std::string WithPort(const std::string& address, int port) {
@@ -82,6 +87,8 @@ class Server final : public GrpcServer {
   Server(Frontend& frontend, WorkloadSecrets& secrets, GrpcListeners where)
       : where_(std::move(where)), frontend_(frontend), secrets_(secrets) {}
   ~Server() override {
+    stop_.Raise();
+    if (refresher_.joinable()) refresher_.join();
     plaintext_ = nullptr;
     secure_ = nullptr;
     if (!where_.unix_socket.empty()) unlink(where_.unix_socket.c_str());
@@ -102,23 +109,43 @@ class Server final : public GrpcServer {
       }
     }
     if (where_.secure.empty()) return absl::OkStatus();
-    const std::optional<Serving> serving = ServingNow();
-    if (!serving || serving->chain_pem.empty()) {
+    serving_ = ServingNow().value_or(Serving());
+    if (serving_.chain_pem.empty()) {
       return absl::UnavailableError(fmt::format("cluster '{}' has no istiod with a certificate; nothing listens on {}",
                                                 where_.cluster, where_.secure));
     }
-    // A client certificate is verified if there is one, as istiod does; without it a token must say who calls.
-    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
-    tls.pem_root_certs = serving->roots_pem;
-    tls.pem_key_cert_pairs.push_back({serving->key_pem, serving->chain_pem});
-    context.tls = true;
-    secure_ = std::make_unique<Listener>(context);
-    return secure_->Start(frontend_.limits(), grpc::SslServerCredentials(tls), {&where_.secure}, {});
+    if (absl::Status status = StartSecure(&where_.secure); !status.ok()) return status;
+    refresher_ = std::thread([this] { Refresh(); });
+    return absl::OkStatus();
   }
 
   const GrpcListeners& where() const override { return where_; }
 
  private:
+  absl::Status StartSecure(std::string* address) {
+    // A client certificate is verified if there is one, as istiod does; without it a token must say who calls.
+    grpc::SslServerCredentialsOptions tls(GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
+    tls.pem_root_certs = serving_.roots_pem;
+    tls.pem_key_cert_pairs.push_back({serving_.key_pem, serving_.chain_pem});
+    secure_ = std::make_unique<Listener>(ServiceContext{&frontend_, &secrets_, where_.cluster, true});
+    return secure_->Start(frontend_.limits(), grpc::SslServerCredentials(tls), {address}, {});
+  }
+
+  // A new certificate or new roots need a new listener in this gRPC: clients are hung up on and come again. (istiod
+  // keeps their connections.)
+  void Refresh() {
+    std::string address = where_.secure;  // with the port that it was given
+    while (stop_.Wait(kLookAtCertificate)) {
+      const std::optional<Serving> now = ServingNow();
+      if (!now || now->chain_pem.empty() || *now == serving_) continue;
+      serving_ = *now;
+      secure_ = nullptr;
+      // The port may take a moment to be free.
+      while (!StartSecure(&address).ok() && stop_.Wait(kLookAtCertificate)) {
+      }
+    }
+  }
+
   std::optional<Serving> ServingNow() {
     return frontend_.loop().Call([this](sim::World& world) {
       Serving out;
@@ -136,6 +163,9 @@ class Server final : public GrpcServer {
   Frontend& frontend_;
   WorkloadSecrets& secrets_;
   std::unique_ptr<Listener> plaintext_, secure_;
+  Serving serving_;
+  StopFlag stop_;
+  std::thread refresher_;
 };
 
 }  // namespace

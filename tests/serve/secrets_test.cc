@@ -50,6 +50,32 @@ discovery::DiscoveryRequest AskSecrets(const envoy::config::core::v3::Node& node
   return out;
 }
 
+grpc::Status FetchFrom(Server& server, const std::shared_ptr<grpc::Channel>& channel, const std::string& app,
+                       Identity* out) {
+  const auto stub = SecretDiscoveryService::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+  discovery::DiscoveryResponse response;
+  const auto node = NodeOf(server, PodOf(server, "cluster1", app));
+  const grpc::Status status = stub->FetchSecrets(&context, AskSecrets(node, {"default", "ROOTCA"}), &response);
+  if (status.ok()) *out = Unpack(response);
+  return status;
+}
+
+std::shared_ptr<grpc::Channel> SecureChannel(Server& server, const Identity& who, bool present = true) {
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = who.roots;
+  if (present) {
+    tls.pem_private_key = who.key;
+    tls.pem_cert_chain = who.chain;
+  }
+  grpc::ChannelArguments arguments;
+  static int number = 0;
+  arguments.SetInt("wavetank.test", ++number);
+  arguments.SetSslTargetNameOverride("istiod.istio-system.svc");
+  return grpc::CreateCustomChannel(server.ListenersOf("cluster1")->secure, grpc::SslCredentials(tls), arguments);
+}
+
 class Secrets : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -72,13 +98,7 @@ class Secrets : public testing::Test {
     return NodeOf(*server_, PodOf(*server_, "cluster1", app));
   }
   static grpc::Status Fetch(const std::shared_ptr<grpc::Channel>& channel, const std::string& app, Identity* out) {
-    const auto stub = SecretDiscoveryService::NewStub(channel);
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
-    discovery::DiscoveryResponse response;
-    const grpc::Status status = stub->FetchSecrets(&context, AskSecrets(Node(app), {"default", "ROOTCA"}), &response);
-    if (status.ok()) *out = Unpack(response);
-    return status;
+    return FetchFrom(*server_, channel, app, out);
   }
   static Identity IdentityOf(const std::string& app) {
     Identity out;
@@ -87,17 +107,7 @@ class Secrets : public testing::Test {
     return out;
   }
   static std::shared_ptr<grpc::Channel> Secure(const Identity& who, bool present = true) {
-    grpc::SslCredentialsOptions tls;
-    tls.pem_root_certs = who.roots;
-    if (present) {
-      tls.pem_private_key = who.key;
-      tls.pem_cert_chain = who.chain;
-    }
-    grpc::ChannelArguments arguments;
-    static int number = 0;
-    arguments.SetInt("wavetank.test", ++number);
-    arguments.SetSslTargetNameOverride("istiod.istio-system.svc");
-    return grpc::CreateCustomChannel(server_->ListenersOf("cluster1")->secure, grpc::SslCredentials(tls), arguments);
+    return SecureChannel(*server_, who, present);
   }
   static grpc::Status Sign(const std::shared_ptr<grpc::Channel>& channel, const std::string& token,
                            std::vector<std::string>* chain) {
@@ -270,6 +280,29 @@ TEST_F(Secrets, ATokenOfThisWorldSaysWhoCallsAndAnotherDoesNot) {
        {std::string("x.y.z"), token("cluster1", "vault"), token("cluster2", "istio-ca"), std::string()}) {
     EXPECT_EQ(Sign(Secure(sleep, false), bad, &chain).error_code(), grpc::StatusCode::UNAUTHENTICATED);
   }
+}
+
+// A new root, which istiod takes when it starts again: TLS shows a certificate under it soon after.
+TEST(SecretsOfANewCa, AreWhatTlsAsksForAndShows) {
+  const auto server = StartServer();
+  ASSERT_NE(server, nullptr);
+  const auto plaintext = PlainChannel(server->ListenersOf("cluster1")->plaintext);
+  Identity before, after;
+  ASSERT_TRUE(FetchFrom(*server, plaintext, "sleep", &before).ok());
+  ASSERT_TRUE(Do(*server, {"cacerts", {{"cluster", "cluster1"}, {"root", "second"}}}).ok());
+  ASSERT_TRUE(Do(*server, {"kill", {{"cluster", "cluster1"}, {"namespace", "istio-system"}, {"app", "istiod"}}}).ok());
+  const auto patience = std::chrono::steady_clock::now() + 8s;
+  bool served = false;
+  while (!served && std::chrono::steady_clock::now() < patience) {
+    Identity ignored;
+    served = FetchFrom(*server, plaintext, "sleep", &after).ok() && after.roots != before.roots &&
+             FetchFrom(*server, SecureChannel(*server, after), "sleep", &ignored).ok();
+    if (!served) std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_TRUE(served);
+  Identity ignored;
+  EXPECT_EQ(FetchFrom(*server, SecureChannel(*server, before), "sleep", &ignored).error_code(),
+            grpc::StatusCode::UNAVAILABLE);
 }
 
 // Last in this file's order: it ends the server.
