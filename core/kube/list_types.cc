@@ -1,5 +1,7 @@
 #include "core/kube/list_types.h"
 
+#include <algorithm>
+
 namespace wavetank::kube {
 namespace {
 
@@ -61,6 +63,16 @@ ListType ListTypeOf(std::string_view kind, std::string_view parent, std::string_
     if (entry.parent == parent && entry.field == field) return entry.type;
   }
   return kAtomic;
+}
+
+bool AtomicMapping(std::string_view kind, std::string_view parent, std::string_view field) {
+  if (kind.empty()) return false;
+  constexpr std::array<std::string_view, 11> kAtomicFields = {
+      "selector",     "labelSelector", "podSelector",      "namespaceSelector", "nodeSelector",  "configMapKeyRef",
+      "secretKeyRef", "fieldRef",      "resourceFieldRef", "roleRef",           "scaleTargetRef"};
+  // "selector" may be a label's or an annotation's key.
+  if (parent == "metadata" || parent == "labels" || parent == "annotations") return false;
+  return std::find(kAtomicFields.begin(), kAtomicFields.end(), field) != kAtomicFields.end();
 }
 
 std::string_view DefaultOfKey(std::string_view key) { return key == "protocol" ? "TCP" : ""; }

@@ -21,6 +21,9 @@ struct ListType {
 // what is not known is atomic. `kind` of another group than Kubernetes' own must be given as "": only metadata merges.
 ListType ListTypeOf(std::string_view kind, std::string_view parent, std::string_view field);
 
+// A mapping that only changes as a whole under server-side apply: selectors, and references to other objects.
+bool AtomicMapping(std::string_view kind, std::string_view parent, std::string_view field);
+
 // The value of a list's element of this type that later fields than the keys default to: "TCP" for `protocol`.
 std::string_view DefaultOfKey(std::string_view key);
 

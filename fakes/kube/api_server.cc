@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "core/base/random.h"
 #include "core/kube/time_format.h"
+#include "fakes/kube/api_error.h"
+#include "fakes/kube/json_access.h"
 #include "fakes/kube/patch.h"
+#include "fakes/kube/server_side_apply.h"
+#include "fakes/kube/validation.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -23,6 +28,14 @@ std::string MakeUid(std::string_view cluster, std::string_view key, uint64_t cou
 
 std::string Describe(std::string_view kind, const NamespacedName& name) {
   return name.ns.empty() ? fmt::format("{} {}", kind, name.name) : fmt::format("{} {}/{}", kind, name.ns, name.name);
+}
+
+// Labels, annotations, owners and finalizers.
+bool SameMetadata(const json& a, const json& b) {
+  for (const char* field : {"labels", "annotations", "ownerReferences", "finalizers"}) {
+    if (At(a, {"metadata", field}) != At(b, {"metadata", field})) return false;
+  }
+  return true;
 }
 
 // Equal but for what the server itself writes at every change.
@@ -55,20 +68,35 @@ ApiServer::ApiServer(Host& host, const Options& options)
       services_(options.service_cidr),
       history_floor_(options.first_resource_version) {}
 
-std::vector<const ApiServer::Kind*> ApiServer::Find(const GroupKind& kind) const {
+bool ApiServer::IsClusterScoped(const GroupKind& kind) const {
+  if (ClusterScoped(kind)) return true;
+  if (cluster_scoped_.empty()) return false;
+  if (!kind.any_group) return cluster_scoped_.count({std::string(kind.kind), std::string(kind.group)}) != 0;
+  const auto it = cluster_scoped_.lower_bound({std::string(kind.kind), ""});
+  return it != cluster_scoped_.end() && it->first == kind.kind;
+}
+
+int64_t ApiServer::UnixNow() const {
+  return kWorldEpochUnixSeconds +
+         std::chrono::floor<std::chrono::seconds>(host_.Now().time_since_epoch() + faults_.clock_skew).count();
+}
+
+std::string ApiServer::DateNow() const { return kube::FormatRfc3339(UnixNow()); }
+
+std::vector<const ApiServer::Kind*> ApiServer::Find(const Kinds& kinds, const GroupKind& kind) {
   std::vector<const Kind*> out;
   if (!kind.any_group) {
-    if (const auto it = kinds_.find(kind); it != kinds_.end()) out.push_back(&it->second);
+    if (const auto it = kinds.find(kind); it != kinds.end()) out.push_back(&it->second);
     return out;
   }
-  for (auto it = kinds_.lower_bound(GroupKind{kind.kind, {}}); it != kinds_.end() && it->first.first == kind.kind; ++it)
+  for (auto it = kinds.lower_bound(GroupKind{kind.kind, {}}); it != kinds.end() && it->first.first == kind.kind; ++it)
     out.push_back(&it->second);
   return out;
 }
 
 absl::StatusOr<ObjectRef> ApiServer::One(std::string_view kind, const NamespacedName& name) const {
   ObjectRef found;
-  for (const Kind* k : Find(ParseGroupKind(kind))) {
+  for (const Kind* k : Find(kinds_, ParseGroupKind(kind))) {
     const auto it = k->objects.find(name);
     if (it == k->objects.end()) continue;
     if (found != nullptr) {
@@ -85,15 +113,23 @@ absl::StatusOr<ObjectRef> ApiServer::One(std::string_view kind, const Namespaced
 }
 
 ObjectRef ApiServer::Get(std::string_view kind, const NamespacedName& name) const {
-  for (const Kind* k : Find(ParseGroupKind(kind))) {
+  for (const Kind* k : Find(kinds_, ParseGroupKind(kind))) {
     if (const auto it = k->objects.find(name); it != k->objects.end()) return it->second;
   }
   return nullptr;
 }
 
 std::vector<ObjectRef> ApiServer::List(std::string_view kind, std::string_view ns) const {
+  return ListIn(kinds_, kind, ns);
+}
+
+kube::ObjectList ApiServer::ListForClients(std::string_view kind, std::string_view ns) const {
+  return {ListIn(stale_ != nullptr ? stale_->kinds : kinds_, kind, ns), VisibleVersion()};
+}
+
+std::vector<ObjectRef> ApiServer::ListIn(const Kinds& kinds, std::string_view kind, std::string_view ns) {
   std::vector<ObjectRef> out;
-  for (const Kind* k : Find(ParseGroupKind(kind))) {
+  for (const Kind* k : Find(kinds, ParseGroupKind(kind))) {
     if (ns.empty()) {
       out.reserve(out.size() + k->objects.size());
       for (const auto& [name, object] : k->objects) out.push_back(object);
@@ -125,6 +161,7 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
   }
   kinds_[{kind, std::string(group_kind.group)}].objects[name] = *object;
   if (previous != nullptr && group_kind.Is("Service")) services_.Release(*previous, object->get());
+  if (kind == "CustomResourceDefinition") DefineScope(**object);
   if (previous == nullptr) ++object_count_;
   const std::string key = (*object)->Key();
   host_.Emit({TraceKind::kObjectApplied, trace_name_, host_.Intern(key), resource_version_, 0, {}});
@@ -134,19 +171,31 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
   return *object;
 }
 
-absl::StatusOr<ObjectRef> ApiServer::Create(json body) {
+absl::StatusOr<ObjectRef> ApiServer::Create(json body, const WriteOptions& options) {
+  return CreateChecked(std::move(body), options, false);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions& options, bool managed) {
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
   json& metadata = body["metadata"];
   const std::string qualified = Qualified(GroupKindOf(**parsed));
-  if (ClusterScoped(GroupKindOf(**parsed))) {
+  if (IsClusterScoped(GroupKindOf(**parsed))) {
     metadata.erase("namespace");
     name.ns.clear();
   } else {
     if (name.ns.empty()) metadata["namespace"] = name.ns = "default";
-    if (Get("Namespace", {"", name.ns}) == nullptr) {
+    const ObjectRef in = Get("Namespace.", {"", name.ns});
+    if (in != nullptr && in->meta.deleting) {
+      return MakeApiError(
+          {403, "Forbidden",
+           fmt::format("{}: unable to create new content in namespace {} because it is being terminated",
+                       Describe(kind, name), name.ns),
+           nullptr});
+    }
+    if (in == nullptr) {
       if (!options_.create_namespaces) {
         return absl::NotFoundError(fmt::format("{}: namespace {} does not exist in {}; create it first",
                                                Describe(kind, name), name.ns, options_.name));
@@ -159,22 +208,32 @@ absl::StatusOr<ObjectRef> ApiServer::Create(json body) {
   if (Get(qualified, name) != nullptr) {
     return absl::AlreadyExistsError(fmt::format("{} already exists in {}", Describe(kind, name), options_.name));
   }
+  if (options.validate) {
+    json defaulted = body;
+    SetDefaults(defaulted);
+    if (absl::Status status = Validate(defaulted, nullptr); !status.ok()) return status;
+  }
   metadata["uid"] = MakeUid(options_.name, Describe(kind, name), ++created_);
   metadata["generation"] = 1;
+  for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.erase(field);
+  if (!managed) metadata.erase("managedFields");
   if (!metadata.contains("creationTimestamp") || metadata["creationTimestamp"].is_null()) {
-    metadata["creationTimestamp"] =
-        kube::FormatRfc3339(kWorldEpochUnixSeconds + host_.Now().time_since_epoch() / std::chrono::seconds(1));
+    metadata["creationTimestamp"] = DateNow();
   }
   return Store(std::move(body), nullptr);
 }
 
-absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
+absl::StatusOr<ObjectRef> ApiServer::Update(json body, const WriteOptions& options) {
+  return UpdateChecked(std::move(body), options, false);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions& options, bool managed) {
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
   const GroupKind group_kind = GroupKindOf(**parsed);
-  if (ClusterScoped(group_kind)) {
+  if (IsClusterScoped(group_kind)) {
     name.ns.clear();
   } else if (name.ns.empty()) {
     name.ns = "default";
@@ -196,8 +255,20 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
   }
   json& metadata = body["metadata"];
   const json& old_metadata = previous->body["metadata"];
-  for (const char* field : {"uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp"}) {
-    if (const auto it = old_metadata.find(field); it != old_metadata.end()) metadata[field] = *it;
+  for (const char* field : {"uid", "creationTimestamp", "generation", "resourceVersion", "deletionTimestamp",
+                            "deletionGracePeriodSeconds"}) {
+    if (const auto it = old_metadata.find(field); it != old_metadata.end()) {
+      metadata[field] = *it;
+    } else {
+      metadata.erase(field);
+    }
+  }
+  const bool tracked = !managed && HasManagedFields(previous->body);
+  const json said = tracked ? At(metadata, "managedFields") : json();
+  if (tracked) {
+    metadata["managedFields"] = old_metadata["managedFields"];
+  } else if (!managed) {
+    metadata.erase("managedFields");
   }
   if (group_kind.Is("Namespace")) {
     json labels = metadata.value("labels", json::object());
@@ -233,29 +304,95 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body) {
   // What defaulting would add anyway is no change.
   json defaulted = body;
   SetDefaults(defaulted);
-  if (SameContent(defaulted, previous->body)) return previous;
+  const bool reset = said.is_array() && (said.empty() || said == json::array({json::object()}));
+  if (!reset && SameContent(defaulted, previous->body)) return previous;
+  if (options.validate) {
+    if (absl::Status status = Validate(defaulted, previous.get()); !status.ok()) return status;
+  }
   if (!body.contains("spec") || !previous->body.contains("spec") || defaulted["spec"] != previous->body["spec"]) {
     metadata["generation"] = previous->meta.generation + 1;
+  }
+  if (tracked) {
+    defaulted["metadata"]["generation"] = metadata["generation"];
+    if (reset) defaulted["metadata"]["managedFields"] = said;
+    const bool status_only = defaulted["spec"] == previous->body["spec"] && SameMetadata(defaulted, previous->body);
+    TrackUpdate(previous->body, defaulted, group_kind,
+                {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
+    body = std::move(defaulted);
+  }
+  // The last finalizer went with this write: so does the object.
+  if (previous->meta.deleting && Items(At(body, {"metadata", "finalizers"})).empty() &&
+      !Lingers(*previous, name.name)) {
+    absl::StatusOr<ObjectRef> last = kube::Object::FromJson(std::move(body));
+    if (last.ok()) Remove(previous, *last);
+    return last;
   }
   return Store(std::move(body), previous);
 }
 
-absl::StatusOr<ObjectRef> ApiServer::Apply(json body) {
+bool ApiServer::Lingers(const kube::Object& object, const std::string& name) const {
+  const GroupKind kind = GroupKindOf(object);
+  if (kind.Is("Pod")) return Number(At(object.body, "metadata"), "deletionGracePeriodSeconds", 1) != 0;
+  return kind.Is("Namespace") && !NamespaceIsEmpty(name);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::ServerSideApply(json body, bool force, const WriteOptions& options) {
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const GroupKind kind = GroupKindOf(**parsed);
   NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
-  if (ClusterScoped(kind)) {
+  if (IsClusterScoped(kind)) {
+    name.ns.clear();
+  } else if (name.ns.empty()) {
+    name.ns = "default";
+    body["metadata"]["namespace"] = name.ns;
+  }
+  const ObjectRef live = Get(Qualified(kind), name);
+  const int64_t expected = (*parsed)->meta.resource_version;
+  if (live == nullptr ? expected != 0 : expected != 0 && expected != live->meta.resource_version) {
+    return absl::AbortedError(
+        fmt::format("{}: the object has been modified; please apply your changes to the latest "
+                    "version and try again",
+                    Describe(kind.kind, name)));
+  }
+  if (live != nullptr && !(*parsed)->meta.uid.empty() && (*parsed)->meta.uid != live->meta.uid) {
+    return absl::AbortedError(fmt::format("{}: uid {} is another object's, of the same name", Describe(kind.kind, name),
+                                          (*parsed)->meta.uid));
+  }
+  for (const char* field : {"uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"})
+    body["metadata"].erase(field);
+  if (options.subresource.empty()) {
+    body.erase("status");
+  } else if (options.subresource == "status") {
+    json only = {{"apiVersion", body["apiVersion"]}, {"kind", body["kind"]}, {"metadata", {{"name", name.name}}}};
+    if (!name.ns.empty()) only["metadata"]["namespace"] = name.ns;
+    if (body.contains("status")) only["status"] = body["status"];
+    body = std::move(only);
+  }
+  absl::StatusOr<json> merged =
+      fakekube::ServerSideApply(live == nullptr ? json() : live->body, body, kind,
+                                {options.field_manager, options.subresource, DateNow()}, force);
+  if (!merged.ok()) return merged.status();
+  return live == nullptr ? CreateChecked(*std::move(merged), options, true)
+                         : UpdateChecked(*std::move(merged), options, true);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::Apply(json body, const WriteOptions& options) {
+  absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
+  if (!parsed.ok()) return parsed.status();
+  const GroupKind kind = GroupKindOf(**parsed);
+  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
+  if (IsClusterScoped(kind)) {
     name.ns.clear();
   } else if (name.ns.empty()) {
     name.ns = "default";
   }
-  if (Get(Qualified(kind), name) != nullptr) return Update(std::move(body));
+  if (Get(Qualified(kind), name) != nullptr) return Update(std::move(body), options);
   if ((*parsed)->meta.resource_version != 0) {
     return absl::AbortedError(fmt::format("{}: the object of resourceVersion {} has been deleted; retry without one",
                                           Describe(kind.kind, name), (*parsed)->meta.resource_version));
   }
-  return Create(std::move(body));
+  return Create(std::move(body), options);
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, const json& patch) {
@@ -264,63 +401,6 @@ absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const Namespac
   json body = (*previous)->body;
   MergePatch(body, patch);
   return Update(std::move(body));
-}
-
-void ApiServer::DeleteDependents(const std::string& uid) {
-  const auto it = dependents_.find(uid);
-  if (it == dependents_.end()) return;
-  const auto dependents = std::move(it->second);
-  dependents_.erase(it);
-  for (const auto& [key, unused] : dependents) {
-    const ObjectRef object = Get(key.first, key.second);
-    if (object == nullptr) continue;
-    bool owned = false;
-    for (const kube::OwnerReference& owner : object->meta.owner_references) owned = owned || owner.uid == uid;
-    if (owned) Delete(key.first, key.second).IgnoreError();
-  }
-}
-
-absl::Status ApiServer::Delete(std::string_view kind, const NamespacedName& name) {
-  const absl::StatusOr<ObjectRef> found = One(kind, name);
-  if (!found.ok()) return found.status();
-  const ObjectRef& object = *found;
-  const GroupKind group_kind = GroupKindOf(*object);
-  if (!group_kind.Is("Pod")) return Finalize(Qualified(group_kind), name);
-  if (object->meta.deleting) return absl::OkStatus();
-  json body = object->body;
-  body["metadata"]["deletionTimestamp"] =
-      kube::FormatRfc3339(kWorldEpochUnixSeconds + host_.Now().time_since_epoch() / std::chrono::seconds(1));
-  return Store(std::move(body), object).status();
-}
-
-absl::Status ApiServer::Finalize(std::string_view kind, const NamespacedName& name) {
-  const absl::StatusOr<ObjectRef> found = One(kind, name);
-  if (!found.ok()) return found.status();
-  const ObjectRef object = *found;
-  const GroupKind group_kind = GroupKindOf(*object);
-  const std::string qualified = Qualified(group_kind);
-  kinds_.find(group_kind)->second.objects.erase(name);
-  --object_count_;
-  if (group_kind.Is("Service")) services_.Release(*object, nullptr);
-  for (const kube::OwnerReference& owner : object->meta.owner_references) {
-    if (const auto d = dependents_.find(owner.uid); d != dependents_.end()) d->second.erase({qualified, name});
-  }
-  ++resource_version_;
-  host_.Emit({TraceKind::kObjectDeleted, trace_name_, host_.Intern(object->Key()), resource_version_, 0, {}});
-  Notify(kube::WatchEventType::kDeleted, object, object);
-  DeleteDependents(object->meta.uid);
-  if (group_kind.Is("Namespace")) {
-    // A namespace takes its content with it.
-    std::vector<std::pair<std::string, NamespacedName>> content;
-    for (const auto& [other, state] : kinds_) {
-      for (auto inside = state.objects.lower_bound({name.name, ""});
-           inside != state.objects.end() && inside->first.ns == name.name; ++inside) {
-        content.emplace_back(Qualified(GroupKind{other.first, other.second}), inside->first);
-      }
-    }
-    for (const auto& [other, inside] : content) Finalize(other, inside).IgnoreError();
-  }
-  return absl::OkStatus();
 }
 
 void ApiServer::Observe(std::string_view kind, Observer observer) {
@@ -334,8 +414,10 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
     history_floor_ = history_.front().resource_version;
     history_.pop_front();
   }
-  for (const auto& [id, watch] : watches_) {
-    if (ParseGroupKind(watch.kind).Covers(*object)) watch.sink.on_change(change);
+  if (stale_ != nullptr) {
+    stale_->held.push_back(change);
+  } else {
+    TellWatches(change);
   }
   const auto observers = observers_.find(Qualified(GroupKindOf(*object)));
   if (observers == observers_.end()) return;
@@ -343,16 +425,36 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
   for (size_t i = 0; i < observers->second.size(); ++i) observers->second[i](change);
 }
 
+void ApiServer::TellWatches(const Change& change) {
+  // By id: a sink may start or stop other watches.
+  for (auto it = watches_.begin(); it != watches_.end();) {
+    const WatchId id = it->first;
+    const WatchState& watch = it->second;
+    if (change.resource_version > watch.after && watch.parsed.Covers(*change.object)) watch.sink.on_change(change);
+    it = watches_.upper_bound(id);
+  }
+}
+
 absl::StatusOr<ApiServer::WatchId> ApiServer::StartWatch(std::string_view kind, int64_t after, WatchSink sink) {
   if (after < history_floor_) {
     return absl::OutOfRangeError(fmt::format("too old resource version: {} ({}); list again", after, history_floor_));
   }
+  if (after > resource_version_) {
+    return absl::OutOfRangeError(
+        fmt::format("resource version {} is not of this server ({}); list again", after, resource_version_));
+  }
   const GroupKind wanted = ParseGroupKind(kind);
-  for (const Change& change : history_) {
-    if (change.resource_version > after && wanted.Covers(*change.object)) sink.on_change(change);
+  auto next = std::partition_point(history_.begin(), history_.end(),
+                                   [&](const Change& change) { return change.resource_version <= after; });
+  for (; next != history_.end() && next->resource_version <= VisibleVersion(); ++next) {
+    if (wanted.Covers(*next->object)) sink.on_change(*next);
   }
   const WatchId id = next_watch_++;
-  watches_.emplace(id, WatchState{std::string(kind), std::move(sink)});
+  WatchState& watch = watches_[id];
+  watch.kind = kind;
+  watch.parsed = ParseGroupKind(watch.kind);
+  watch.after = after;
+  watch.sink = std::move(sink);
   return id;
 }
 
@@ -366,6 +468,17 @@ void ApiServer::DropWatches(const absl::Status& reason) {
 void ApiServer::ForgetHistory() {
   history_.clear();
   history_floor_ = resource_version_;
+}
+
+void ApiServer::SetStaleReads(bool stale) {
+  if (stale == (stale_ != nullptr)) return;
+  if (stale) {
+    stale_ = std::make_unique<Stale>(Stale{kinds_, resource_version_, {}});
+    return;
+  }
+  const std::vector<Change> held = std::move(stale_->held);
+  stale_.reset();
+  for (const Change& change : held) TellWatches(change);
 }
 
 }  // namespace wavetank::fakekube

@@ -1,7 +1,12 @@
 // One cluster's API server: versioned objects, optimistic concurrency, watches with a bounded history.
 //
 // Fault model (Faults, set by scenario steps): it may not answer at all, answer late, drop watches, forget history so
-// that watchers get 410 Gone, or refuse credentials. Clients must survive each of these at any time.
+// that watchers get 410 Gone, refuse credentials, ask clients to come back later (429), serve lists and watches from a
+// cache that stands still, or have a clock that is wrong. Clients must survive each of these at any time.
+//
+// Deletion (apimachinery: Finalizers, "Garbage Collection"): an object with finalizers, a pod in its grace period and a
+// namespace with content stay with a deletionTimestamp until the last of these is gone. Dependents (ownerReferences) go
+// with their last owner, before it (foreground), or stay behind (orphan).
 //
 // This class is synchronous and knows no latency: clients over a network are made by ClientFor() (client.h),
 // controllers observe it directly. Any kind is accepted; what it does not know it keeps as JSON.
@@ -11,8 +16,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -31,6 +39,23 @@ struct Faults {
   bool unreachable = false;
   bool unauthorized = false;
   Duration extra_latency{};
+  // 429 to every request, with this as Retry-After. Zero: none.
+  Duration retry_after{};
+  // The server's clock is ahead by so much, or behind: timestamps of objects, lifetimes of tokens.
+  Duration clock_skew{};
+};
+
+struct WriteOptions {
+  bool validate = false;  // as kube-apiserver does (validation.h); manifests of scenarios may leave things out
+  // Who writes, for managedFields.
+  std::string field_manager = "kube-controller-manager";
+  std::string subresource;
+};
+
+enum class Propagation : uint8_t { kBackground, kForeground, kOrphan };
+struct DeleteOptions {
+  Propagation propagation = Propagation::kBackground;
+  std::optional<int64_t> grace_seconds;  // of pods; nullopt: what the pod says
 };
 
 struct Change {
@@ -60,32 +85,47 @@ class ApiServer {
 
   // `kind` below is a text as kinds.h reads it.
 
-  // The body is defaulted as an API server would. AlreadyExists if it is there.
-  absl::StatusOr<ObjectRef> Create(nlohmann::json body);
+  // The body is defaulted as an API server would. AlreadyExists if it is there; a namespace that is going takes nothing
+  // new (PermissionDenied).
+  absl::StatusOr<ObjectRef> Create(nlohmann::json body, const WriteOptions& options = {});
   // Replaces. A resourceVersion in the body that is not the stored one is Aborted (409 Conflict); NotFound if it is
   // not there. Writing what is there already changes nothing. `status` and what the server allocated (clusterIP,
-  // nodePorts) stay unless the body names them.
-  absl::StatusOr<ObjectRef> Update(nlohmann::json body);
+  // nodePorts) stay unless the body names them. An object that was waiting for its last finalizer only goes with it.
+  absl::StatusOr<ObjectRef> Update(nlohmann::json body, const WriteOptions& options = {});
   // Create or update, as `kubectl apply` of a whole manifest. A resourceVersion of what is not there any more is stale.
-  absl::StatusOr<ObjectRef> Apply(nlohmann::json body);
+  absl::StatusOr<ObjectRef> Apply(nlohmann::json body, const WriteOptions& options = {});
+  // Server-side apply (server_side_apply.h): Aborted with the conflicts unless `force`. Creates what is not there. A
+  // uid or resourceVersion in the body must fit.
+  absl::StatusOr<ObjectRef> ServerSideApply(nlohmann::json body, bool force, const WriteOptions& options);
   // JSON merge patch (RFC 7386). InvalidArgument if `kind` has no group and several groups hold that name.
   absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, const nlohmann::json& patch);
-  // Dependents go with it (ownerReferences). A pod first terminates: it gets a deletionTimestamp, and is gone when the
-  // kubelet finalizes it.
-  absl::Status Delete(std::string_view kind, const NamespacedName& name);
+  // Dependents go with it (ownerReferences), or as the options say. A pod first terminates: it gets a
+  // deletionTimestamp, and is gone when the kubelet has stopped it (grace_seconds 0). So do a namespace with content
+  // and what has finalizers. Deleting again what is going already changes nothing, but for a pod's grace_seconds 0.
+  absl::Status Delete(std::string_view kind, const NamespacedName& name, const DeleteOptions& options = {});
   // Removes at once, whatever it is.
   absl::Status Finalize(std::string_view kind, const NamespacedName& name);
 
   ObjectRef Get(std::string_view kind, const NamespacedName& name) const;  // null if it is not there
   // In order of group, then key. O(objects of the kind) or, with a namespace, O(objects in it).
   std::vector<ObjectRef> List(std::string_view kind, std::string_view ns = {}) const;
+  // The same as clients over a network see it, with the version that it is of: while reads are stale, an old state.
+  kube::ObjectList ListForClients(std::string_view kind, std::string_view ns = {}) const;
+
+  // True for kinds outside of namespaces: Kubernetes' own, and those whose CustomResourceDefinition is here and says
+  // so.
+  bool IsClusterScoped(const GroupKind& kind) const;
+  // The server's clock, wrong or not.
+  int64_t UnixNow() const;
+  std::string DateNow() const;  // RFC 3339
 
   // Observers run within the write, in order of registration, after the store has changed. They may write.
   using Observer = std::function<void(const Change&)>;
   // A kind without group must be one of Kubernetes' own.
   void Observe(std::string_view kind, Observer observer);
 
-  // Watches. `after` is a resourceVersion; OutOfRange if its successors are no longer all there.
+  // Watches. `after` is a resourceVersion; OutOfRange if its successors are no longer all there, or if this server has
+  // not come that far: then it is of another life. A sink must not stop its own watch from within on_change.
   using WatchId = uint64_t;
   struct WatchSink {
     std::function<void(const Change&)> on_change;
@@ -95,8 +135,14 @@ class ApiServer {
   void StopWatch(WatchId id) { watches_.erase(id); }
   void DropWatches(const absl::Status& reason);
   void ForgetHistory();
+  // From now on clients' lists and watches stand still (a watch cache that no longer hears of the store); at the end
+  // what was held back is delivered. Controllers and writes see the truth.
+  void SetStaleReads(bool stale);
+  // The version that clients see: of lists, and of bookmarks.
+  int64_t VisibleVersion() const { return stale_ != nullptr ? stale_->resource_version : resource_version_; }
 
   Faults& faults() { return faults_; }
+  const Faults& faults() const { return faults_; }
   size_t objects() const { return object_count_; }
 
  private:
@@ -114,16 +160,45 @@ class ApiServer {
       return View(a) < View(b);
     }
   };
+  using Kinds = std::map<KindLess::Key, Kind, KindLess>;
   struct WatchState {
     std::string kind;  // as it was named
+    GroupKind parsed;  // views into `kind`
+    int64_t after = 0;
     WatchSink sink;
   };
+  struct Stale {
+    Kinds kinds;
+    int64_t resource_version;
+    std::vector<Change> held;
+  };
 
+  // `managed`: managedFields in the body are the server's own.
+  absl::StatusOr<ObjectRef> CreateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
+  absl::StatusOr<ObjectRef> UpdateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
   absl::StatusOr<ObjectRef> Store(nlohmann::json body, const ObjectRef& previous);
   void Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous);
-  void DeleteDependents(const std::string& uid);
+  void TellWatches(const Change& change);
+  // What follows from an object's end: dependents, owners and the namespace that waited for it.
+  void DeleteDependents(const kube::Object& owner, Propagation propagation);
+  void AfterRemoval(const kube::Object& gone);
+  void Remove(const ObjectRef& object, ObjectRef last);
+  // Marks an object as going.
+  absl::Status MarkDeleting(const ObjectRef& object, int64_t grace_seconds, std::string_view finalizer);
+  // Takes a finalizer away; the object goes if it was the last one.
+  void DropFinalizer(const ObjectRef& object, std::string_view finalizer);
+  std::vector<ObjectRef> Dependents(const std::string& uid) const;
+  bool HasBlockingDependents(const kube::Object& owner) const;
+  // The object that a reference means, if it still lives.
+  ObjectRef OwnerOf(const kube::Object& dependent, const kube::OwnerReference& reference) const;
+  void DefineScope(const kube::Object& definition);
+  // Going, and not yet gone although nothing holds it by finalizers: a pod's grace period, a namespace's content.
+  bool Lingers(const kube::Object& object, const std::string& name) const;
+  bool NamespaceIsEmpty(const std::string& ns) const;
+  absl::Status DeleteNamespace(const ObjectRef& object);
   // What `kind` names, as far as it is known; at most one unless it stands for any group.
-  std::vector<const Kind*> Find(const GroupKind& kind) const;
+  static std::vector<const Kind*> Find(const Kinds& kinds, const GroupKind& kind);
+  static std::vector<ObjectRef> ListIn(const Kinds& kinds, std::string_view kind, std::string_view ns);
   // The one object that is meant; NotFound, or InvalidArgument if that is not clear.
   absl::StatusOr<ObjectRef> One(std::string_view kind, const NamespacedName& name) const;
 
@@ -133,7 +208,8 @@ class ApiServer {
   int64_t resource_version_;
   uint64_t created_ = 0;
   size_t object_count_ = 0;
-  std::map<KindLess::Key, Kind, KindLess> kinds_;
+  Kinds kinds_;
+  std::set<std::pair<std::string, std::string>> cluster_scoped_;  // kind, group of definitions
   std::map<std::string, std::map<std::pair<std::string, NamespacedName>, bool>>
       dependents_;  // by owner uid; qualified kinds
   ServiceAllocator services_;
@@ -143,6 +219,7 @@ class ApiServer {
   std::map<WatchId, WatchState> watches_;
   WatchId next_watch_ = 1;
   Faults faults_;
+  std::unique_ptr<Stale> stale_;
 };
 
 // What a real API server fills in: protocols of ports, types, replicas, Secrets' stringData. What is allocated (cluster

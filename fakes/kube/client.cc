@@ -16,6 +16,10 @@ namespace {
 constexpr Duration kDialTimeout = 30s;
 constexpr Duration kLineRetry = 200ms;
 constexpr Duration kBookmarkInterval = 60s;
+// client-go: rest/with_retry.go. A 429 with Retry-After is tried again by the client itself, so often.
+constexpr int kMaxRetries = 10;
+
+absl::Status TooManyRequests() { return absl::ResourceExhaustedError("Too many requests, please try again later."); }
 
 // Outlives the client as long as callbacks are on their way.
 struct Shared {
@@ -50,7 +54,15 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
         ns_(std::move(ns)),
         callbacks_(std::move(callbacks)) {}
 
-  void Start(int64_t after) {
+  void Start(int64_t after, int attempt = 0) {
+    if (closed_) return;
+    if (const Duration wait = shared_->server.faults().retry_after; wait > Duration::zero()) {
+      if (attempt == kMaxRetries) return EndLater(TooManyRequests());
+      shared_->host.RunAfter(wait, [weak = weak_from_this(), after, attempt] {
+        if (const auto self = weak.lock()) self->Start(after, attempt + 1);
+      });
+      return;
+    }
     if (absl::Status refused = Refused(); !refused.ok()) return EndLater(refused);
     const std::weak_ptr<WatchStream> weak = weak_from_this();
     absl::StatusOr<ApiServer::WatchId> id = shared_->server.StartWatch(kind_, after,
@@ -158,7 +170,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
       if (self == nullptr || self->closed_ || !self->id_) return;
       auto mark = std::make_shared<kube::Object>();
       mark->kind = ParseGroupKind(self->kind_).kind;
-      mark->meta.resource_version = self->shared_->server.resource_version();
+      mark->meta.resource_version = self->shared_->server.VisibleVersion();
       // Not before events that are still on their way.
       if (self->held_ == 0) {
         self->Deliver({kube::WatchEventType::kBookmark, std::move(mark)}, self->shared_->host.Now());
@@ -203,12 +215,11 @@ class NetworkClient final : public kube::Client {
           if (!labels.ok()) return labels.status();
           absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
           if (!fields.ok()) return fields.status();
-          kube::ObjectList list;
-          list.resource_version = server.resource_version();
-          for (ObjectRef& object : server.List(kind, options.ns)) {
-            if (labels->Matches(object->meta.labels) && fields->Matches(*object))
-              list.items.push_back(std::move(object));
-          }
+          kube::ObjectList list = server.ListForClients(kind, options.ns);
+          if (labels->empty() && fields->empty()) return list;
+          std::erase_if(list.items, [&](const ObjectRef& object) {
+            return !labels->Matches(object->meta.labels) || !fields->Matches(*object);
+          });
           return list;
         },
         std::move(done));
@@ -244,23 +255,42 @@ class NetworkClient final : public kube::Client {
  private:
   template <class Result, class Work>
   void Request(Work work, absl::AnyInvocable<void(absl::StatusOr<Result>)> done) {
-    const std::optional<Duration> round_trip = shared_->RoundTrip();
+    Send<Result>(shared_, std::move(work), std::move(done), 0);
+  }
+
+  template <class Result, class Work>
+  static void Send(std::shared_ptr<Shared> shared, Work work, absl::AnyInvocable<void(absl::StatusOr<Result>)> done,
+                   int attempt) {
+    Host& host = shared->host;
+    const std::optional<Duration> round_trip = shared->RoundTrip();
     if (!round_trip) {
-      shared_->host.RunAfter(
-          shared_->server.faults().unreachable ? shared_->latency.request : kDialTimeout,
+      host.RunAfter(
+          shared->server.faults().unreachable ? shared->latency.request : kDialTimeout,
           [done = std::move(done)]() mutable { done(absl::UnavailableError("no answer from the API server")); });
       return;
     }
     // Executed halfway: what the server says is what it knew then.
     const Duration half = *round_trip / 2;
-    shared_->host.RunAfter(
-        half, [shared = shared_, rest = *round_trip - half, work = std::move(work), done = std::move(done)]() mutable {
-          absl::StatusOr<Result> result = shared->server.faults().unauthorized
-                                              ? absl::StatusOr<Result>(absl::UnauthenticatedError("Unauthorized"))
-                                              : work(shared->server);
-          shared->host.RunAfter(
-              rest, [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
-        });
+    host.RunAfter(half, [shared = std::move(shared), rest = *round_trip - half, work = std::move(work),
+                         done = std::move(done), attempt]() mutable {
+      const Faults& faults = shared->server.faults();
+      Host& here = shared->host;
+      if (faults.retry_after > Duration::zero()) {
+        if (attempt == kMaxRetries) {
+          here.RunAfter(rest, [done = std::move(done)]() mutable { done(TooManyRequests()); });
+          return;
+        }
+        here.RunAfter(rest + faults.retry_after,
+                      [shared = std::move(shared), work = std::move(work), done = std::move(done), attempt]() mutable {
+                        Send<Result>(std::move(shared), std::move(work), std::move(done), attempt + 1);
+                      });
+        return;
+      }
+      absl::StatusOr<Result> result = faults.unauthorized
+                                          ? absl::StatusOr<Result>(absl::UnauthenticatedError("Unauthorized"))
+                                          : work(shared->server);
+      here.RunAfter(rest, [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
+    });
   }
 
   std::shared_ptr<Shared> shared_;

@@ -7,6 +7,7 @@
 #include "fakes/kube/ip_pool.h"
 #include "fakes/kube/kubelet.h"
 #include "fakes/kube/load_balancers.h"
+#include "fakes/kube/token_controller.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -42,12 +43,14 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
   api_.Observe("ServiceAccount", [this, make_default_account](const Change& change) {
     if (change.type != kube::WatchEventType::kDeleted || change.object->meta.name != "default") return;
     // Not in a namespace that is just going.
-    if (api_.Get("Namespace", {"", change.object->meta.ns}) != nullptr) make_default_account(change.object->meta.ns);
+    const ObjectRef ns = api_.Get("Namespace", {"", change.object->meta.ns});
+    if (ns != nullptr && !ns->meta.deleting) make_default_account(change.object->meta.ns);
   });
   load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
   endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
   kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
   deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
+  if (options_.issue_token) tokens_ = std::make_unique<TokenController>(api_, options_);
 
   for (const char* ns : {"default", "kube-system", "kube-public"}) {
     api_.Create({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", ns}}}}).IgnoreError();
@@ -73,7 +76,8 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
 Cluster::~Cluster() = default;
 
 bool Cluster::Settled() const {
-  return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled();
+  return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled() &&
+         (tokens_ == nullptr || tokens_->Settled());
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {

@@ -29,6 +29,11 @@ struct ClusterOptions {
   uint64_t seed = 1;
   bool create_namespaces = false;
 
+  // Issues a ServiceAccount's token without end, for Secrets of type kubernetes.io/service-account-token; null: nobody
+  // fills them. `ca_pem`: what else they hold.
+  std::function<std::string(const std::string& ns, const std::string& service_account)> issue_token;
+  std::string ca_pem;
+
   Duration schedule = 20ms;
   Duration container_start = 600ms;
   Duration readiness = 400ms;
@@ -63,6 +68,7 @@ class DeploymentController;
 class Kubelet;
 class EndpointSliceController;
 class LoadBalancerController;
+class TokenController;
 
 class Cluster {
  public:
@@ -88,6 +94,7 @@ class Cluster {
   std::unique_ptr<EndpointSliceController> endpoint_slices_;
   std::unique_ptr<Kubelet> kubelet_;
   std::unique_ptr<DeploymentController> deployments_;
+  std::unique_ptr<TokenController> tokens_;
 };
 
 }  // namespace wavetank::fakekube

@@ -1,5 +1,6 @@
 #include "fakes/kube/api_server.h"
 #include "fakes/kube/base64.h"
+#include "fakes/kube/json_access.h"
 #include "fakes/kube/kinds.h"
 
 namespace wavetank::fakekube {
@@ -88,6 +89,38 @@ void DefaultSecret(json& body) {
   body.erase("stringData");
 }
 
+// A definition is served as soon as it is stored: nothing here can take its names away.
+void DefaultDefinition(json& body, const json& metadata) {
+  json& spec = ObjectAt(body, "spec");
+  json& names = ObjectAt(spec, "names");
+  const std::string kind = Text(names, "kind");
+  std::string singular = kind;
+  for (char& c : singular) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (!kind.empty()) {
+    Default(names, "singular", singular);
+    Default(names, "listKind", kind + "List");
+  }
+  Default(ObjectAt(spec, "conversion"), "strategy", "None");
+  json& status = ObjectAt(body, "status");
+  status["acceptedNames"] = names;
+  if (!status["conditions"].is_array() || status["conditions"].empty()) {
+    const std::string since = Text(metadata, "creationTimestamp");
+    status["conditions"] = json::array({{{"type", "NamesAccepted"},
+                                         {"status", "True"},
+                                         {"reason", "NoConflicts"},
+                                         {"message", "no conflicts found"},
+                                         {"lastTransitionTime", since}},
+                                        {{"type", "Established"},
+                                         {"status", "True"},
+                                         {"reason", "InitialNamesAccepted"},
+                                         {"message", "the initial names have been accepted"},
+                                         {"lastTransitionTime", since}}});
+  }
+  for (const json& version : Items(At(spec, "versions"))) {
+    if (At(version, "storage") == true) status["storedVersions"] = json::array({Text(version, "name")});
+  }
+}
+
 }  // namespace
 
 void SetDefaults(json& body) {
@@ -109,6 +142,8 @@ void SetDefaults(json& body) {
     Default(ObjectAt(body, "status"), "phase", "Pending");
   } else if (kind == "Secret") {
     DefaultSecret(body);
+  } else if (kind == "CustomResourceDefinition") {
+    DefaultDefinition(body, metadata);
   }
 }
 

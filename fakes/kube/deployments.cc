@@ -128,7 +128,8 @@ void DeploymentController::QueueReplicaSet(const NamespacedName& name) {
 
 void DeploymentController::SyncDeployment(const NamespacedName& name) {
   const ObjectRef deployment = api_.Get("Deployment", name);
-  if (deployment == nullptr) return;
+  // One that is going waits for its dependents, and makes no more.
+  if (deployment == nullptr || deployment->meta.deleting) return;
   const json& spec = deployment->body.at("spec");
   const json pod_template = spec.value("template", json::object());
   const std::string hash = TemplateHash(*deployment);
@@ -243,7 +244,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   }
   const int64_t wanted = Replicas(*set);
   const int64_t have = static_cast<int64_t>(pods.size()) + being_admitted_[name];
-  for (int64_t i = have; i < wanted; ++i) CreatePod(set);
+  for (int64_t i = have; i < wanted && !set->meta.deleting; ++i) CreatePod(set);
   if (have > wanted) {
     // Those that are not ready go first, then the youngest.
     std::stable_sort(pods.begin(), pods.end(), [](const ObjectRef& a, const ObjectRef& b) {
@@ -309,7 +310,7 @@ void DeploymentController::Admit(json pod, const NamespacedName& set_name, int a
     // Its ReplicaSet went while the webhook was asked, maybe with the whole
     // namespace.
     const ObjectRef set = api_.Get("ReplicaSet", set_name);
-    if (set == nullptr || original["metadata"]["ownerReferences"][0]["uid"] != set->meta.uid) {
+    if (set == nullptr || set->meta.deleting || original["metadata"]["ownerReferences"][0]["uid"] != set->meta.uid) {
       --being_admitted_[set_name];
       QueueReplicaSet(set_name);
       return;

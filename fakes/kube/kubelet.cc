@@ -6,16 +6,12 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/kube/time_format.h"
+#include "fakes/kube/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-std::string DateNow(Host& host) {
-  return kube::FormatRfc3339(kWorldEpochUnixSeconds + host.Now().time_since_epoch() / std::chrono::seconds(1));
-}
 
 json Conditions(bool ready) {
   const char* text = ready ? "True" : "False";
@@ -23,6 +19,20 @@ json Conditions(bool ready) {
                       {{"type", "Ready"}, {"status", text}},
                       {{"type", "ContainersReady"}, {"status", text}},
                       {{"type", "PodScheduled"}, {"status", "True"}}});
+}
+
+// All containers of a pod run, and are ready or not together.
+json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started) {
+  json out = json::array();
+  for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
+    out.push_back({{"name", Text(container, "name")},
+                   {"image", Text(container, "image")},
+                   {"ready", ready},
+                   {"started", true},
+                   {"restartCount", 0},
+                   {"state", {{"running", {{"startedAt", started}}}}}});
+  }
+  return out;
 }
 
 }  // namespace
@@ -98,6 +108,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     ip = *std::move(free);
   }
   held_[uid] = ip;
+  const std::string started = api_.DateNow();
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name,
                                                  {{"status",
                                                    {{"phase", "Running"},
@@ -105,7 +116,8 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
                                                     {"message", nullptr},
                                                     {"podIP", ip},
                                                     {"podIPs", json::array({{{"ip", ip}}})},
-                                                    {"startTime", DateNow(api_.host())},
+                                                    {"startTime", started},
+                                                    {"containerStatuses", ContainerStatuses(*pod, false, started)},
                                                     {"conditions", Conditions(false)}}}});
   if (!running.ok()) return;
   const Duration delay =
@@ -124,19 +136,23 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
   if (ready) starting_.erase(name);
-  api_.Patch("Pod", name, {{"status", {{"conditions", Conditions(ready)}}}}).IgnoreError();
+  const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
+  api_.Patch("Pod", name,
+             {{"status",
+               {{"conditions", Conditions(ready)}, {"containerStatuses", ContainerStatuses(*pod, ready, started)}}}})
+      .IgnoreError();
 }
 
 void Kubelet::Terminate(const ObjectRef& pod) {
   const NamespacedName name{pod->meta.ns, pod->meta.name};
   starting_.erase(name);
   if (runtime_ != nullptr) runtime_->Terminate(pod);
-  const int64_t grace = pod->body["spec"].value("terminationGracePeriodSeconds", int64_t{30});
+  const int64_t grace = Number(At(pod->body, "metadata"), "deletionGracePeriodSeconds", 30);
   // Processes that heed SIGTERM are gone long before the grace period ends.
   const Duration delay = std::min<Duration>(options_.termination, std::chrono::seconds(std::max<int64_t>(grace, 0)));
   pending_.After(delay, [this, name, uid = pod->meta.uid] {
     const ObjectRef now = api_.Get("Pod", name);
-    if (now != nullptr && now->meta.uid == uid) api_.Finalize("Pod", name).IgnoreError();
+    if (now != nullptr && now->meta.uid == uid) api_.Delete("Pod", name, {{}, 0}).IgnoreError();
   });
 }
 

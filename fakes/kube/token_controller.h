@@ -1,0 +1,28 @@
+// Tokens in Secrets: fills Secrets of type kubernetes.io/service-account-token with their ServiceAccount's token, the
+// cluster's CA and the namespace, and removes them with the account. kubernetes: pkg/controller/serviceaccount,
+// TokensController.
+#pragma once
+
+#include <set>
+
+#include "fakes/kube/cluster.h"
+#include "fakes/kube/pending.h"
+
+namespace wavetank::fakekube {
+
+class TokenController {
+ public:
+  TokenController(ApiServer& api, const ClusterOptions& options);
+  bool Settled() const { return pending_.idle(); }
+
+ private:
+  void Queue(const NamespacedName& secret);
+  void Sync(const NamespacedName& secret);
+
+  ApiServer& api_;
+  const ClusterOptions& options_;
+  PendingWork pending_;
+  std::set<NamespacedName> queued_;
+};
+
+}  // namespace wavetank::fakekube
