@@ -196,7 +196,16 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
   } else if (action.kind == "kill") {
     out.push_back({"kill", {{"cluster", cluster}, {"namespace", Text(a, "namespace")}, {"app", Text(a, "app")}}});
   } else if (action.kind == "apiServer") {
-    out.push_back({"apiServer", {{"cluster", cluster}, {"fault", Text(a, "fault")}}});
+    json body = {{"cluster", cluster}, {"fault", Text(a, "fault")}};
+    for (const auto& [from, to] :
+         {std::pair{"latency", "latencyNs"}, {"retryAfter", "retryAfterNs"}, {"skew", "skewNs"}}) {
+      if (!a.contains(from)) continue;
+      std::string text = Text(a, from);
+      const bool behind = text.starts_with("-");
+      if (const std::optional<Duration> d = ParseDuration(text.substr(behind ? 1 : 0)))
+        body[to] = behind ? -d->count() : d->count();
+    }
+    out.push_back({"apiServer", std::move(body)});
   } else if (action.kind == "dns") {
     json addresses = a.value("addresses", json());
     if (addresses.is_string()) addresses = json::array({addresses});

@@ -178,7 +178,14 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
     a["app"].RequiredText();
   } else if (action.kind == "apiServer") {
     RequireCluster(a["cluster"], scenario);
-    a["fault"].OneOf({"unreachable", "slow", "watches-dropped", "history-gone", "unauthorized", "none"}, "");
+    a["fault"].OneOf({"unreachable", "slow", "watches-dropped", "history-gone", "unauthorized", "too-many-requests",
+                      "stale-reads", "clock-skew", "none"},
+                     "");
+    a["latency"].Time(0ns);
+    a["retryAfter"].Time(0ns);
+    const std::string skew = a["skew"].present() ? a["skew"].Text() : std::string("0s");
+    if (!ParseDuration(skew.substr(skew.starts_with("-") ? 1 : 0)).has_value())
+      a["skew"].Fail("is no duration", "write 90s, or -90s for a clock that is behind");
   } else if (action.kind == "dns") {
     a["name"].RequiredText();
   }
@@ -367,7 +374,7 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"action.remoteSecret", {"of", "in", "state"}},
       {"action.link", {"between", "state", "latency", "jitter", "loss"}},
       {"action.kill", {"cluster", "namespace", "app"}},
-      {"action.apiServer", {"cluster", "fault"}},
+      {"action.apiServer", {"cluster", "fault", "latency", "retryAfter", "skew"}},
       {"action.dns", {"name", "addresses"}},
       {"expectation", {"always", "eventually", "split", "requests", "flags", "converged", "endpoints", "hops", "mtls"}},
       {"expectation.always", {"endpoints", "requests"}},
@@ -413,7 +420,11 @@ std::string Action::Describe() const {
   }
   if (kind == "delete") return fmt::format("delete {} {} in {}", text("kind"), text("name"), text("cluster"));
   if (kind == "kill") return fmt::format("kill {} in {}", text("app"), text("cluster"));
-  if (kind == "apiServer") return fmt::format("API server of {}: {}", text("cluster"), text("fault"));
+  if (kind == "apiServer") {
+    std::string how;
+    for (const char* detail : {"latency", "retryAfter", "skew"}) how += text(detail).empty() ? "" : " " + text(detail);
+    return fmt::format("API server of {}: {}{}", text("cluster"), text("fault"), how);
+  }
   return fmt::format("{} {}", kind, arguments.dump());
 }
 

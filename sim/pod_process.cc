@@ -119,7 +119,8 @@ void PodProcess::StartProxy() {
   way.server_name = bootstrap.discovery_san;
   way.roots_pem = [this] { return RootCertificates(); };
   way.credentials = [this] {
-    const Time now = site_.commons->host->Now();
+    // The API server issues it, by its own clock.
+    const Time now = site_.commons->host->Now() + site_.cluster->api().faults().clock_skew;
     security::PeerCredentials peer;
     kube::TokenClaims claims;
     claims.ns = pod_->meta.ns;

@@ -83,6 +83,14 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     options.termination = t.termination;
     options.endpoint_slice = t.endpoint_slice;
     options.load_balancer = t.load_balancer;
+    options.ca_pem = ca_pem();
+    options.issue_token = [this](const std::string& ns, const std::string& account) {
+      kube::TokenClaims claims;
+      claims.ns = ns;
+      claims.service_account = account;
+      claims.issued = claims.expires = world_.host_->Now();
+      return tokens_.Issue(claims);
+    };
     cluster_ = std::make_unique<fakekube::Cluster>(*world.host_, options, this, this);
     dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns);
 
@@ -213,8 +221,11 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
         });
         return;
       }
-      const Duration delay = *there + *back + world_.timing_.api_request + of_.cluster_->api().faults().extra_latency;
-      absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now);
+      // A 429 is tried again once, as long as it lasts.
+      const Duration delay = *there + *back + world_.timing_.api_request + of_.cluster_->api().faults().extra_latency +
+                             of_.cluster_->api().faults().retry_after;
+      const fakekube::Faults& faults = of_.cluster_->api().faults();
+      absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + faults.clock_skew);
       if (claims.ok() && !claims->pod_name.empty()) {
         const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
         if (pod == nullptr || pod->meta.uid != claims->pod_uid) {
@@ -669,8 +680,15 @@ absl::Status World::Apply(const Input& input) {
     } else if (fault == "unauthorized") {
       faults.unauthorized = true;
       cluster.api().DropWatches(absl::UnauthenticatedError("Unauthorized"));
+    } else if (fault == "too-many-requests") {
+      faults.retry_after = Duration(body.value("retryAfterNs", int64_t{1'000'000'000}));
+    } else if (fault == "stale-reads") {
+      cluster.api().SetStaleReads(true);
+    } else if (fault == "clock-skew") {
+      faults.clock_skew = Duration(body.value("skewNs", int64_t{0}));
     } else if (fault == "none") {
       faults = {};
+      cluster.api().SetStaleReads(false);
     } else {
       return absl::InvalidArgumentError(fmt::format("no fault of an API server is named '{}'", fault));
     }

@@ -30,12 +30,18 @@ std::string Describe(std::string_view kind, const NamespacedName& name) {
   return name.ns.empty() ? fmt::format("{} {}", kind, name.name) : fmt::format("{} {}/{}", kind, name.ns, name.name);
 }
 
-// Labels, annotations, owners and finalizers.
-bool SameMetadata(const json& a, const json& b) {
+// Equal but for the status and what the server itself writes.
+bool SameButStatus(const json& a, const json& b) {
   for (const char* field : {"labels", "annotations", "ownerReferences", "finalizers"}) {
     if (At(a, {"metadata", field}) != At(b, {"metadata", field})) return false;
   }
-  return true;
+  const auto covers = [](const json& one, const json& other) {
+    for (const auto& [key, value] : one.items()) {
+      if (key != "metadata" && key != "status" && value != At(other, key)) return false;
+    }
+    return true;
+  };
+  return covers(a, b) && covers(b, a);
 }
 
 // Equal but for what the server itself writes at every change.
@@ -315,7 +321,7 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   if (tracked) {
     defaulted["metadata"]["generation"] = metadata["generation"];
     if (reset) defaulted["metadata"]["managedFields"] = said;
-    const bool status_only = defaulted["spec"] == previous->body["spec"] && SameMetadata(defaulted, previous->body);
+    const bool status_only = SameButStatus(defaulted, previous->body);
     TrackUpdate(previous->body, defaulted, group_kind,
                 {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
     body = std::move(defaulted);

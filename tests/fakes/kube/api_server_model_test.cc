@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 
+#include "core/base/random.h"
 #include "fakes/kube/api_server.h"
 #include "sim/kernel.h"
 
@@ -210,6 +215,139 @@ TEST(ApiServerModel, IsAMapOfVersionedObjectsWhoseWatchersMissNothing) {
           RC_ASSERT(follower->wrong == "");
           if (follower->kind == k) RC_ASSERT(follower->seen == expected);
         }
+      }
+    }
+  }));
+}
+
+// A client that lists, watches and lists again when its watch is gone (410), as an informer does.
+struct Informed {
+  ApiServer* server = nullptr;
+  std::map<NamespacedName, int> known;
+  int64_t version = 0;
+  std::optional<ApiServer::WatchId> watch;
+  int lists = 0;
+
+  void List() {
+    ++lists;
+    known.clear();
+    const kube::ObjectList list = server->ListForClients("ConfigMap");
+    version = list.resource_version;
+    for (const ObjectRef& object : list.items) Learn(*object);
+  }
+  // False if it had to give up its watch.
+  bool Watch() {
+    const absl::StatusOr<ApiServer::WatchId> id = server->StartWatch(
+        "ConfigMap", version, {[this](const Change& c) { On(c); }, [this](const absl::Status&) { watch.reset(); }});
+    if (id.ok()) watch = *id;
+    return id.ok();
+  }
+  void On(const Change& change) {
+    RC_ASSERT(change.resource_version > version);
+    version = change.resource_version;
+    const NamespacedName name{change.object->meta.ns, change.object->meta.name};
+    // A watch is the difference of lists: what it adds was not there, what it changes or removes was.
+    RC_ASSERT((known.count(name) == 0) == (change.type == kube::WatchEventType::kAdded));
+    if (change.type == kube::WatchEventType::kDeleted) {
+      known.erase(name);
+    } else {
+      Learn(*change.object);
+    }
+  }
+  void Learn(const kube::Object& object) {
+    known[{object.meta.ns, object.meta.name}] = object.body.at("data").value("value", -1);
+  }
+};
+
+// How many operations each run has; many with ./test --long.
+int Operations() {
+  const char* const wanted = std::getenv("WAVETANK_LONG");
+  return wanted != nullptr && std::strcmp(wanted, "1") == 0 ? 10'000 : 150;
+}
+
+TEST(ApiServerModel, WhoeverFollowsItKnowsEverythingThroughBrokenWatchesLostHistoryAndStaleReads) {
+  EXPECT_TRUE(rc::check([] {
+    sim::Kernel kernel(1);
+    ApiServer::Options options;
+    options.name = "cluster1";
+    options.history = 40;
+    options.create_namespaces = true;
+    ApiServer server(kernel.NewHost("cluster1", 0, nullptr), options);
+    std::map<NamespacedName, int> truth, visible;
+    std::set<NamespacedName> held;  // by a finalizer, and going
+    std::vector<std::unique_ptr<Informed>> clients;
+    for (int i = 0; i < 4; ++i) {
+      clients.push_back(std::make_unique<Informed>());
+      clients.back()->server = &server;
+    }
+    int64_t last_version = server.resource_version();
+    bool stale = false;
+    // One draw decides a run: a sequence of so many draws would drown the shrinker.
+    RandomStream random(*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<uint64_t>()), "operations");
+    const int operations = Operations();
+    for (int i = 0; i < operations; ++i) {
+      const NamespacedName name{random.Below(2) == 0 ? "a" : "b", "c" + std::to_string(random.Below(12))};
+      const bool there = truth.count(name) != 0;
+      const int value = static_cast<int>(random.Below(4));
+      const uint64_t operation = random.Below(20);
+      const json body = {{"apiVersion", "v1"},
+                         {"kind", "ConfigMap"},
+                         {"metadata", {{"name", name.name}, {"namespace", name.ns}}},
+                         {"data", {{"value", value}}}};
+      if (operation < 8) {
+        if (held.count(name) == 0) {
+          RC_ASSERT(server.Apply(body).ok());
+          truth[name] = value;
+        }
+      } else if (operation < 10) {
+        if (held.count(name) == 0) {
+          WriteOptions writer;
+          writer.field_manager = random.Below(2) == 0 ? "one" : "two";
+          RC_ASSERT(server.ServerSideApply(body, /*force=*/true, writer).ok());
+          truth[name] = value;
+        }
+      } else if (operation < 12) {
+        RC_ASSERT(server.Delete("ConfigMap", name).ok() == there);
+        if (held.count(name) == 0) truth.erase(name);
+      } else if (operation < 13) {
+        if (there && held.count(name) == 0) {
+          RC_ASSERT(server.Patch("ConfigMap", name, {{"metadata", {{"finalizers", {"a/b"}}}}}).ok());
+          RC_ASSERT(server.Delete("ConfigMap", name).ok());
+          RC_ASSERT(server.Get("ConfigMap", name) != nullptr);
+          held.insert(name);
+        }
+      } else if (operation < 14) {
+        if (held.erase(name) != 0) {
+          RC_ASSERT(server.Patch("ConfigMap", name, {{"metadata", {{"finalizers", nullptr}}}}).ok());
+          truth.erase(name);
+        }
+      } else if (operation < 15) {
+        server.DropWatches(absl::UnavailableError("connection lost"));
+      } else if (operation < 16) {
+        if (random.Below(4) == 0) {
+          server.ForgetHistory();
+          server.DropWatches(absl::OutOfRangeError("too old resource version"));
+        }
+      } else if (operation < 17) {
+        stale = !stale && random.Below(2) == 0;
+        server.SetStaleReads(stale);
+      } else {
+        Informed& client = *clients[random.Below(clients.size())];
+        if (!client.watch && !client.Watch()) {
+          client.List();
+          // While reads are stale the list may be of a time that the history no longer reaches.
+          RC_ASSERT(client.Watch() || stale);
+        }
+      }
+      RC_ASSERT(server.resource_version() >= last_version);
+      last_version = server.resource_version();
+      if (!stale) visible = truth;
+      std::map<NamespacedName, int> listed;
+      for (const ObjectRef& object : server.List("ConfigMap"))
+        listed[{object->meta.ns, object->meta.name}] = object->body.at("data").value("value", -1);
+      RC_ASSERT(listed == truth);
+      for (const auto& client : clients) {
+        if (client->watch) RC_ASSERT(client->known == visible);
       }
     }
   }));

@@ -1,0 +1,82 @@
+#include "fakes/kube/patch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "fakes/kube/api_error.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+const GroupKind kService{"Service", ""}, kCustom{"VirtualService", "networking.istio.example"};
+
+std::string Cause(const absl::Status& status) {
+  const std::optional<ApiError> error = ApiErrorOf(status);
+  if (!error || !error->details.contains("causes")) return "no cause";
+  return error->details["causes"][0]["message"];
+}
+
+TEST(JsonPatchTest, DoesAllOperationsOrNone) {
+  json target = json::parse(R"({"a":{"b":[1,2]},"c~d/e":"x"})");
+  const json before = target;
+  EXPECT_TRUE(JsonPatch(target, json::parse(R"([
+      {"op":"test","path":"/c~0d~1e","value":"x"},
+      {"op":"add","path":"/a/b/1","value":9},{"op":"add","path":"/a/b/-","value":3},
+      {"op":"replace","path":"/a/b/0","value":0},{"op":"remove","path":"/a/b/2"},
+      {"op":"copy","from":"/a/b","path":"/copy"},{"op":"move","from":"/c~0d~1e","path":"/moved"}])"))
+                  .ok());
+  EXPECT_EQ(target, json::parse(R"({"a":{"b":[0,9,3]},"copy":[0,9,3],"moved":"x"})"));
+  target = before;
+  EXPECT_FALSE(JsonPatch(target, json::parse(R"([{"op":"remove","path":"/a"},{"op":"remove","path":"/none"}])")).ok());
+  EXPECT_EQ(target, before);
+}
+
+TEST(JsonPatchTest, WhatDoesNotFitIsRefusedInKubernetesWords) {
+  json target = json::parse(R"({"a":[1]})");
+  const absl::Status failed = JsonPatch(target, json::parse(R"([{"op":"test","path":"/a/0","value":2}])"));
+  EXPECT_EQ(failed.message(), "the server rejected our request due to an error in our request");
+  EXPECT_EQ(ApiErrorOf(failed)->code, 422);
+  EXPECT_EQ(Cause(failed), "testing value /a/0 failed");
+  for (const char* patch :
+       {R"([{"op":"add","path":"/x/y","value":1}])", R"([{"op":"remove","path":"/a/1"}])",
+        R"([{"op":"replace","path":"/a/01","value":1}])", R"([{"op":"add","path":"/a/2","value":1}])",
+        R"([{"op":"move","from":"/a","path":"/a/0"}])", R"([{"op":"jump","path":"/a"}])",
+        R"([{"op":"copy","from":"/b","path":"/a"}])", R"([{"op":"add","path":"a","value":1}])"}) {
+    EXPECT_EQ(ApiErrorOf(JsonPatch(target, json::parse(patch)))->code, 422) << patch;
+  }
+  EXPECT_EQ(ApiErrorOf(JsonPatch(target, json::object()))->code, 400);
+  EXPECT_EQ(ApiErrorOf(JsonPatch(target, json::array({1})))->code, 400);
+}
+
+TEST(JsonPatchTest, CopiesOfCopiesEndBeforeTheMemoryDoes) {
+  json target = {{"a", {std::string(1000, 'x')}}};
+  json patch = json::array();
+  for (int i = 0; i < 100; ++i) patch.push_back({{"op", "copy"}, {"from", "/a"}, {"path", "/a/-"}});
+  EXPECT_THAT(Cause(JsonPatch(target, patch)), HasSubstr("exceeding the limit"));
+}
+
+TEST(PatchTest, AMergePatchReplacesListsAndAStrategicOneMergesThem) {
+  const json before = json::parse(R"({"spec":{"ports":[{"port":80}],"type":"ClusterIP"}})");
+  const json patch = json::parse(R"({"spec":{"ports":[{"port":81}],"type":null}})");
+  json merged = before, strategic = before;
+  ASSERT_TRUE(ApplyPatch(PatchType::kMerge, kService, merged, patch).ok());
+  ASSERT_TRUE(ApplyPatch(PatchType::kStrategic, kService, strategic, patch).ok());
+  EXPECT_EQ(merged["spec"], json::parse(R"({"ports":[{"port":81}]})"));
+  EXPECT_EQ(strategic["spec"]["ports"].size(), 2u);
+}
+
+TEST(PatchTest, ACustomResourceHasNoStrategicMerge) {
+  json target = {{"spec", {{"hosts", {"a"}}}}};
+  EXPECT_EQ(ApiErrorOf(ApplyPatch(PatchType::kStrategic, kCustom, target, json::object()))->code, 415);
+  EXPECT_TRUE(ApplyPatch(PatchType::kMerge, kCustom, target, {{"spec", {{"hosts", {"b"}}}}}).ok());
+  EXPECT_EQ(target["spec"]["hosts"][0], "b");
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube
