@@ -312,7 +312,7 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   SetDefaults(defaulted);
   const bool reset = said.is_array() && (said.empty() || said == json::array({json::object()}));
   if (!reset && SameContent(defaulted, previous->body)) return previous;
-  if (options.validate) {
+  if (options.validate && options.subresource != "status") {
     if (absl::Status status = Validate(defaulted, previous.get()); !status.ok()) return status;
   }
   if (!body.contains("spec") || !previous->body.contains("spec") || defaulted["spec"] != previous->body["spec"]) {

@@ -68,7 +68,15 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
                  {"kind", "Node"},
                  {"metadata", {{"name", node.name}, {"labels", labels}}},
                  {"status",
-                  {{"addresses", addresses}, {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}})
+                  {{"addresses", addresses},
+                   {"nodeInfo",
+                    {{"kubeletVersion", "v1.27.16"},
+                     {"osImage", "simulated"},
+                     {"kernelVersion", "simulated"},
+                     {"containerRuntimeVersion", "simulated://1.0"},
+                     {"operatingSystem", "linux"},
+                     {"architecture", "amd64"}}},
+                   {"conditions", json::array({{{"type", "Ready"}, {"status", "True"}}})}}}})
         .IgnoreError();
   }
 }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <cstdlib>
+
+#include "fakes/kube/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -77,6 +79,14 @@ std::string TemplateHash(const kube::Object& deployment) {
   return SafeText(HashName(spec->value("template", json::object()).dump()), 10);
 }
 
+// Counts a Deployment's templates, as `kubectl rollout history` and `undo` read it off its ReplicaSets.
+constexpr const char* kRevision = "deployment.kubernetes.io/revision";
+
+int64_t RevisionOf(const kube::Object& set) {
+  const auto it = set.meta.annotations.find(kRevision);
+  return it == set.meta.annotations.end() ? 0 : std::strtoll(it->second.c_str(), nullptr, 10);
+}
+
 bool HasTemplate(const kube::Object& set, std::string_view hash) {
   const auto label = set.meta.labels.find("pod-template-hash");
   return label != set.meta.labels.end() && label->second == hash;
@@ -137,11 +147,13 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
 
   ObjectRef current;
   std::vector<ObjectRef> old;
+  int64_t revision = 1;
   for (const ObjectRef& set : Controlled(api_, "ReplicaSet", *deployment)) {
     if (HasTemplate(*set, hash)) {
       current = set;
     } else {
       old.push_back(set);
+      revision = std::max(revision, RevisionOf(*set) + 1);
     }
   }
   int64_t old_replicas = 0;
@@ -170,11 +182,22 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
                   {{"name", name.name + "-" + hash},
                    {"namespace", name.ns},
                    {"labels", labels},
+                   {"annotations", {{kRevision, std::to_string(revision)}}},
                    {"ownerReferences", OwnedBy(*deployment)}}},
                  {"spec", {{"replicas", first}, {"selector", selector}, {"template", set_template}}}})
         .IgnoreError();
     if (!old.empty()) Queue(name);
     return;
+  }
+  if (RevisionOf(*current) < revision) {  // a template of old is the wanted one again
+    api_.Patch("ReplicaSet", {name.ns, current->meta.name},
+               {{"metadata", {{"annotations", {{kRevision, std::to_string(revision)}}}}}})
+        .IgnoreError();
+  }
+  // A change of the spec that scales nothing is seen all the same.
+  if (old_replicas == 0 && Replicas(*current) == wanted &&
+      Number(At(deployment->body, "status"), "observedGeneration") < deployment->meta.generation) {
+    api_.Patch("Deployment", name, {{"status", {{"observedGeneration", deployment->meta.generation}}}}).IgnoreError();
   }
   const auto scale = [&](const ObjectRef& set, int64_t replicas) {
     if (Replicas(*set) == replicas) return;
@@ -272,7 +295,14 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
     if (HasTemplate(*sibling, hash)) updated += sibling_status.value("replicas", int64_t{0});
     all_ready += sibling_status.value("readyReplicas", int64_t{0});
   }
-  json condition = {{"type", "Available"}, {"status", all_ready >= Replicas(*deployment) ? "True" : "False"}};
+  const int64_t all_wanted = Replicas(*deployment);
+  const bool available = all_ready >= all_wanted, complete = available && updated == all_wanted && all == all_wanted;
+  const json conditions = {{{"type", "Available"},
+                            {"status", available ? "True" : "False"},
+                            {"reason", available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"}},
+                           {{"type", "Progressing"},
+                            {"status", "True"},
+                            {"reason", complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"}}};
   api_.Patch("Deployment", {name.ns, owner->name},
              {{"status",
                {{"replicas", all},
@@ -280,7 +310,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                 {"availableReplicas", all_ready},
                 {"updatedReplicas", updated},
                 {"observedGeneration", deployment->meta.generation},
-                {"conditions", json::array({condition})}}}})
+                {"conditions", conditions}}}})
       .IgnoreError();
   // A rolling change goes on when pods became ready.
   if (Controlled(api_, "ReplicaSet", *deployment).size() > 1) Queue({name.ns, owner->name});

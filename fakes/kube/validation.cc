@@ -544,6 +544,22 @@ std::string WrongType(std::string_view kind, const json& body) {
   return {};
 }
 
+Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Object* previous) {
+  Errors errors;
+  CheckMetadata(kind, body, previous, &errors);
+  if (!own) return errors;
+  const std::string_view name = kind.kind;
+  if (name == "Service") CheckService(body, previous, &errors);
+  if (name == "Pod") CheckPod(body, previous, &errors);
+  if (name == "Deployment" || name == "ReplicaSet" || name == "StatefulSet" || name == "DaemonSet")
+    CheckWorkload(name, body, previous, &errors);
+  if (name == "ConfigMap") CheckData(body, previous, &errors);
+  if (name == "Secret") CheckSecret(body, previous, &errors);
+  if (name == "RoleBinding" || name == "ClusterRoleBinding") CheckBinding(body, previous, &errors);
+  if (name == "CustomResourceDefinition") CheckDefinition(body, previous, &errors);
+  return errors;
+}
+
 }  // namespace
 
 std::string NameProblem(const GroupKind& kind, std::string_view name) {
@@ -585,19 +601,15 @@ absl::Status Validate(const json& body, const kube::Object* previous) {
       if (!Base64Decode(TextOf(value))) return cannot_handle("illegal base64 data at input byte 0");
     }
   }
-  Errors errors;
-  CheckMetadata(kind, body, previous, &errors);
-  if (own) {
-    if (kind_name == "Service") CheckService(body, previous, &errors);
-    if (kind_name == "Pod") CheckPod(body, previous, &errors);
-    if (kind_name == "Deployment" || kind_name == "ReplicaSet" || kind_name == "StatefulSet" ||
-        kind_name == "DaemonSet") {
-      CheckWorkload(kind_name, body, previous, &errors);
-    }
-    if (kind_name == "ConfigMap") CheckData(body, previous, &errors);
-    if (kind_name == "Secret") CheckSecret(body, previous, &errors);
-    if (kind_name == "RoleBinding" || kind_name == "ClusterRoleBinding") CheckBinding(body, previous, &errors);
-    if (kind_name == "CustomResourceDefinition") CheckDefinition(body, previous, &errors);
+  Errors errors = Check(kind, own, body, previous);
+  if (!errors.empty() && previous != nullptr) {
+    // What was stored without being judged does not stand in the way of other changes.
+    const Errors before = Check(kind, own, previous->body, nullptr);
+    std::erase_if(errors, [&](const FieldError& error) {
+      return std::any_of(before.begin(), before.end(), [&](const FieldError& old) {
+        return old.field == error.field && old.message == error.message;
+      });
+    });
   }
   if (errors.empty()) return absl::OkStatus();
   return InvalidObject(kind, TextOf(At(body, {"metadata", "name"})), errors);

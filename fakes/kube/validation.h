@@ -13,7 +13,8 @@
 
 namespace wavetank::fakekube {
 
-// `body` is defaulted already. `previous` is the stored version, null for a new object. O(body).
+// `body` is defaulted already. `previous` is the stored version, null for a new object; what is wrong with that already
+// is no reason to refuse the next. O(body).
 absl::Status Validate(const nlohmann::json& body, const kube::Object* previous);
 
 // What is wrong with a name of an object of `kind`; empty if nothing is.

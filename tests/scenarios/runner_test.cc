@@ -72,6 +72,42 @@ TEST(Runner, AChangeIsFollowedToTheLastProxyStageByStage) {
   EXPECT_GE(c.proxies.front().stages[static_cast<size_t>(Stage::kDebounce)], 100ms);
 }
 
+// What faults of the API server do to convergence.
+TEST(Runner, StaleReadsKeepAChangeFromProxiesUntilTheyEnd) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: stale
+    do:
+      - apiServer: {cluster: cluster1, fault: stale-reads}
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}
+    linger: 5s
+    expect:
+      - endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}
+  - name: over
+    do: [{apiServer: {cluster: cluster1, fault: none}}]
+    expect:
+      - eventually: {within: 2s, endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& step : result->steps) {
+    for (const auto& e : step.expectations) EXPECT_TRUE(e.held) << step.name << ": " << e.text << ": " << e.explanation;
+  }
+}
+
+TEST(Runner, TooManyRequestsAndAWrongClockLeaveRunningWatchesAlone) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: scaled in spite of both
+    do:
+      - apiServer: {cluster: cluster1, fault: too-many-requests, retryAfter: 10s}
+      - apiServer: {cluster: cluster1, fault: clock-skew, skew: -10m}
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}
+    linger: 5s
+    expect:
+      - endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& e : result->steps[0].expectations) EXPECT_TRUE(e.held) << e.text << ": " << e.explanation;
+}
+
 TEST(Runner, RequestsToNobodyFailWithTheClientsWords) {
   const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
   - name: gone

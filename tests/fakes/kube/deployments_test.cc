@@ -131,5 +131,44 @@ TEST_F(DeploymentsTest, GoingBackTakesTheOldReplicaSetAgain) {
   EXPECT_EQ(api().List("ReplicaSet", "sample").size(), 2u);
 }
 
+TEST_F(DeploymentsTest, ItsStatusSaysWhatRolloutStatusWaitsFor) {
+  ApplyText(kWeb);
+  Settle();
+  const auto get = [&] { return api().Get("Deployment", {"sample", "web"})->body; };
+  EXPECT_EQ(get()["status"]["observedGeneration"], 1);
+  EXPECT_EQ(get()["status"]["updatedReplicas"], 2);
+  EXPECT_EQ(get()["status"]["conditions"][1]["reason"], "NewReplicaSetAvailable");
+  // A change that scales nothing is observed too.
+  ASSERT_TRUE(api().Patch("Deployment", {"sample", "web"}, {{"spec", {{"minReadySeconds", 1}}}}).ok());
+  Settle();
+  EXPECT_EQ(get()["status"]["observedGeneration"], 2);
+}
+
+TEST_F(DeploymentsTest, RevisionsCountTemplatesAndGoingBackIsANewOne) {
+  ApplyText(kWeb);
+  Settle();
+  const auto change = [&](const char* image) {
+    const json containers = json::array({{{"name", "web"}, {"image", image}}});
+    ASSERT_TRUE(api()
+                    .Patch("Deployment", {"sample", "web"},
+                           {{"spec", {{"template", {{"spec", {{"containers", containers}}}}}}}})
+                    .ok());
+    Settle();
+  };
+  const auto revisions = [&] {
+    std::map<std::string, std::string> out;  // by image
+    for (const ObjectRef& set : api().List("ReplicaSet", "sample")) {
+      out[set->body["spec"]["template"]["spec"]["containers"][0]["image"]] =
+          set->meta.annotations.at("deployment.kubernetes.io/revision");
+    }
+    return out;
+  };
+  change("y");
+  EXPECT_EQ(revisions(), (std::map<std::string, std::string>{{"x", "1"}, {"y", "2"}}));
+  change("z");
+  change("y");
+  EXPECT_EQ(revisions(), (std::map<std::string, std::string>{{"x", "1"}, {"y", "4"}, {"z", "3"}}));
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube

@@ -132,5 +132,11 @@ TEST_F(ValidationTest, WhatScenariosApplyIsNotJudged) {
   EXPECT_TRUE(api().Apply({{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "x"}}}}).ok());
 }
 
+TEST_F(ValidationTest, WhatWasStoredUnjudgedDoesNotStandInTheWayOfOtherChanges) {
+  ASSERT_TRUE(api().Apply({{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "web"}}}}).ok());
+  EXPECT_EQ(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: {a: b}}\nspec: {}\n"), "");
+  EXPECT_NE(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: {a: '$'}}\nspec: {}\n"), "");
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube
