@@ -37,12 +37,11 @@ namespace wavetank::sim {
 //   apply          {cluster, object}
 //   delete         {cluster, kind, namespace, name}
 //   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
-//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that root
-//   remoteSecret   {of, in, state}                    present, deleted, rotated, broken
-//   loadBalancer   {cluster, namespace, name, address}          none, new, or an address
-//   link           {between, cut?, latencyNs?, jitterNs?, lossPpm?}
-//   kill           {cluster, namespace, app}          its pods die
-//   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}       unreachable, slow, watches-dropped,
+//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that
+//   root remoteSecret   {of, in, state}                    present, deleted, rotated, broken loadBalancer   {cluster,
+//   namespace, name, address}          none, new, or an address link           {between, cut?, latencyNs?, jitterNs?,
+//   lossPpm?} kill           {cluster, namespace, app}          its pods die apiServer      {cluster, fault,
+//   latencyNs?, retryAfterNs?, skewNs?}       unreachable, slow, watches-dropped,
 //                                                     history-gone, unauthorized, too-many-requests, stale-reads,
 //                                                     clock-skew, none
 //   dns            {name, addresses}                  null: as before

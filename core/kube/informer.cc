@@ -88,7 +88,8 @@ void Informer::WatchNow() {
     const bool list = status.code() == absl::StatusCode::kOutOfRange;
     // A watch that was running and broke is resumed at once; one that could not even start, or was refused with 429
     // until the client gave up, waits.
-    if (!list && !absl::IsResourceExhausted(status) && host_.Now() - watch_started_ >= kShortWatch) return RetryAfter(Duration::zero(), false);
+    if (!list && !absl::IsResourceExhausted(status) && host_.Now() - watch_started_ >= kShortWatch)
+      return RetryAfter(Duration::zero(), false);
     Retry(list);
   };
   watch_started_ = host_.Now();
