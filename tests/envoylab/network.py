@@ -23,7 +23,8 @@ def missing():
     try:
         namespace = Namespace("probe")
         namespace.run("ip", "link", "add", "wtl-probe", "type", "veth", "peer", "name", "wtl-peer")
-        namespace.iptables("*nat\n-A OUTPUT -p tcp -m owner --uid-owner 1337 -j REDIRECT --to-ports 15001\nCOMMIT\n")
+        namespace.iptables("*nat\n-A OUTPUT -p tcp -m owner --uid-owner 1337 -j REDIRECT --to-ports 15001\nCOMMIT\n"
+                           "*filter\n-A FORWARD -p tcp -j REJECT --reject-with tcp-reset\nCOMMIT\n")
         namespace.close()
     except (OSError, subprocess.CalledProcessError) as e:
         return f"network namespaces are not to be had ({e})"
@@ -128,6 +129,7 @@ class Network:
                              "-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT\n"
                              "-A FORWARD -i wtl-p+ -o wtl-p+ -j ACCEPT\n"
                              "-A FORWARD -i wtl-p+ -o wtl-wan -p tcp --dport 15443 -j ACCEPT\n"
+                             "-A FORWARD -i wtl-p+ -o wtl-wan -p tcp -j REJECT --reject-with tcp-reset\n"
                              "COMMIT\n*nat\n-A POSTROUTING -o wtl-wan -j MASQUERADE\nCOMMIT\n")
 
     def add_pod(self, name, ip, redirect):
@@ -152,6 +154,7 @@ class Network:
         for network, address in ((self, "172.30.0.1/30"), (other, "172.30.0.2/30")):
             network.router.run("ip", "address", "add", address, "dev", "wtl-wan")
             network.router.run("ip", "link", "set", "wtl-wan", "up")
+            network.router.run("ip", "route", "add", "default", "dev", "wtl-wan")
 
     def publish(self, address, pod_ip, others):
         """The load balancer of this network's gateway: `address`:15443 from the wire leads to the pod."""

@@ -287,14 +287,19 @@ class TwoNetworks:
         print(f"    {len(answers)} requests meanwhile")
 
     def gateway_unlabelled(self):
-        """The gateway's Service loses its label under traffic: the other network's requests stay at home, none fails."""
+        """The gateway's Service loses its label under traffic: istiod then gives out the other network's pods themselves,
+        which cannot be reached; retries carry every request to the pod at home, and none fails."""
         traffic = Traffic(self.sleeps["cluster1"], self.vips["cluster1"])
         try:
             time.sleep(0.5)
-            self.mesh.edit("eastwest-network2.yaml", r"topology\.istio\.io/network:", "example.com/was-network:")
+            # Of the Service alone: the Deployment's pods keep theirs.
+            self.mesh.edit("eastwest-network2.yaml", r"(kind: Service\n(?:.*\n)*?) +topology\.istio\.io/network:",
+                           r"\1    example.com/was-network:")
             wait_for("the gateway leaves the endpoints", 15, lambda: not [
                 e for e in self.sleeps["cluster1"].endpoints() if e.endswith(":15443")])
             gone = time.monotonic()
+            expect("pods instead of the gateway", self.sleeps["cluster1"].endpoints() == sorted(
+                f"{pod.ip}:5000" for pod in self.hellos.values()), self.sleeps["cluster1"].endpoints())
             time.sleep(1)
         finally:
             answers = traffic.stop()
