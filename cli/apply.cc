@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/apply_to_server.h"
 #include "cli/mesh_arguments.h"
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"
@@ -12,6 +13,7 @@ namespace {
 
 struct Arguments {
   MeshArguments mesh;
+  std::string server, token_file;
   std::string profile = "istio-1.18";
   uint64_t seed = 1;
   int requests = 20;
@@ -47,6 +49,7 @@ int ApplyManifests(const Arguments& a) {
   absl::StatusOr<std::vector<scenario::SurveyCluster>> clusters = a.mesh.Clusters();
   if (!clusters.ok()) return Complain(clusters.status());
   options.clusters = *std::move(clusters);
+  if (!a.server.empty()) return ApplyToServer(options.clusters, a.server, a.token_file);
   absl::StatusOr<scenario::Survey> survey = [&] {
     Progress progress;
     options.progress = [&](std::string_view what) { progress.Say(what); };
@@ -68,6 +71,9 @@ void AddApply(CLI::App& app, Outcome& outcome) {
       "apply", "Builds a mesh from manifests and shows its Services, each proxy's endpoints and who reaches what");
   auto a = std::make_shared<Arguments>();
   a->mesh.AddTo(verb, "folder", "A folder (or file) of manifests per cluster, which it names");
+  verb->add_option("--server", a->server,
+                   "HOST:PORT of a running `wavetank serve --kube`: apply there instead, as `kubectl apply` would");
+  verb->add_option("--token-file", a->token_file, "The token that the server demands, if it does");
   verb->add_option("--profile", a->profile, "Behaviour profile");
   verb->add_option("--seed", a->seed, "Of the world");
   verb->add_option("--requests", a->requests, "Per client, Service and port")->check(CLI::Range(0, 100000));

@@ -13,7 +13,8 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
 
-absl::StatusOr<std::string> Fetch(const std::string& server, const std::string& path, Duration timeout) {
+absl::StatusOr<Answer> Send(const Call& call, Duration timeout) {
+  const std::string& server = call.server;
   constexpr std::string_view kScheme = "http://";
   const size_t colon = server.rfind(':');
   if (!server.starts_with(kScheme) || colon == std::string::npos || colon < kScheme.size())
@@ -22,8 +23,14 @@ absl::StatusOr<std::string> Fetch(const std::string& server, const std::string& 
   asio::io_context io;
   asio::ip::tcp::resolver resolver(io);
   beast::tcp_stream stream(io);
-  bhttp::request<bhttp::empty_body> request(bhttp::verb::get, path, 11);
+  const bhttp::verb verb = bhttp::string_to_verb(call.method);
+  if (verb == bhttp::verb::unknown) return absl::InvalidArgumentError(fmt::format("no method '{}'", call.method));
+  bhttp::request<bhttp::string_body> request(verb, call.path, 11);
   request.set(bhttp::field::host, host);
+  if (!call.content_type.empty()) request.set(bhttp::field::content_type, call.content_type);
+  if (!call.token.empty()) request.set(bhttp::field::authorization, "Bearer " + call.token);
+  request.body() = call.body;
+  request.prepare_payload();
   bhttp::response<bhttp::string_body> response;
   beast::flat_buffer buffer;
   // Deadlines work only for what is asynchronous.
@@ -41,9 +48,15 @@ absl::StatusOr<std::string> Fetch(const std::string& server, const std::string& 
   });
   io.run_for(std::chrono::nanoseconds(2 * timeout.count()));
   if (failed) return absl::UnavailableError(fmt::format("{} does not answer: {}", server, failed.message()));
-  if (response.result_int() != 200)
-    return absl::FailedPreconditionError(fmt::format("{}{} answers {}", server, path, response.result_int()));
-  return response.body();
+  return Answer{static_cast<int>(response.result_int()), response.body()};
+}
+
+absl::StatusOr<std::string> Fetch(const std::string& server, const std::string& path, Duration timeout) {
+  absl::StatusOr<Answer> answer = Send({server, "GET", path, "", "", ""}, timeout);
+  if (!answer.ok()) return answer.status();
+  if (answer->status != 200)
+    return absl::FailedPreconditionError(fmt::format("{}{} answers {}", server, path, answer->status));
+  return std::move(answer->body);
 }
 
 }  // namespace wavetank::fakekube::http
