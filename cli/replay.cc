@@ -15,6 +15,7 @@ namespace {
 
 struct Arguments {
   std::string log, until;
+  std::vector<std::string> secrets;
   bool json = false, verify = false, inputs = false, events = false;
 };
 
@@ -84,7 +85,9 @@ int ReplayLog(const Arguments& a) {
     // From the beginning of the world, wherever its clock began.
     options.until = Time{Duration((*log)->header().world.value("startNs", int64_t{0}))} + *until;
   }
-  replay::WorldTarget target;
+  absl::StatusOr<replay::SecretSource> secrets = replay::SecretSource::Load(a.secrets);
+  if (!secrets.ok()) return Complain(secrets.status());
+  replay::WorldTarget target(*std::move(secrets));
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(**log, target, options);
   if (!result.ok()) return Complain(result.status());
   if (a.json) {
@@ -135,6 +138,8 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   verb->add_option("log", a->log, "Event log, as written by `wavetank run --log`")->required();
   verb->add_option("--until", a->until,
                    "Stop at this virtual time, e.g. 30s, and show Services and endpoints as they are there");
+  verb->add_option("--secrets", a->secrets,
+                   "Manifests, or folders of them, with the private keys that the run was given; logs hold none");
   verb->add_flag("--verify", a->verify, "Only check that the log is whole");
   verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
   verb->add_flag("--events", a->events, "Only print what was done and what followed, one line each");

@@ -11,6 +11,7 @@
 namespace wavetank::replay {
 namespace {
 
+constexpr std::string_view kRedacted = "redacted sha256:";
 constexpr size_t kShortestBase64 = 48;  // shorter runs hold no key and no token worth the name
 
 bool IsBase64(char c) {
@@ -101,13 +102,15 @@ std::string WithoutTokens(std::string_view text, int depth) {
 
 }  // namespace
 
+bool IsRedacted(std::string_view text) { return text.starts_with(kRedacted); }
+
 bool HoldsSecret(std::string_view text) { return Holds(text, 2); }
 
 nlohmann::json Redacted(const nlohmann::json& value) {
   if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
     if (!HoldsSecret(text)) return value;
-    return "redacted sha256:" + Digest(text);
+    return std::string(kRedacted) + Digest(text);
   }
   nlohmann::json copy = value;
   if (value.is_structured()) {

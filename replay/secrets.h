@@ -19,4 +19,7 @@ nlohmann::json Redacted(const nlohmann::json& value);
 // a kubeconfig stays one and a replay connects where the run did. A string with a private key is replaced whole.
 nlohmann::json RedactedWithin(const nlohmann::json& value);
 
+// Whether Redacted() wrote this.
+bool IsRedacted(std::string_view text);
+
 }  // namespace wavetank::replay

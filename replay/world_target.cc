@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/status.h"
+#include "fmt/format.h"
 #include "replay/recorder.h"
 
 namespace wavetank::replay {
@@ -32,12 +34,14 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
 absl::Status WorldTarget::Do(const LogInput& input) {
   // What real clients say is replayed as it was written down, whatever they put into it.
   const bool of_client = input.kind.rfind("xds", 0) == 0 || input.kind == "certificateRequest";
-  if (!of_client && input.body.dump().find("redacted sha256:") != std::string::npos) {
-    return absl::FailedPreconditionError(
-        "an input of this log is a Secret that came from a manifest; logs never hold keys, so it cannot be replayed. "
-        "Run the scenario again instead");
+  sim::Input again{input.kind, input.body};
+  if (const absl::Status restored = secrets_.Restore(&again.body); !restored.ok() && !of_client) {
+    return absl::FailedPreconditionError(fmt::format(
+        "logs hold no private keys, so the replay of this one needs the manifests with the keys of {}, just "
+        "as they were: --secrets FILE or FOLDER",
+        Message(restored)));
   }
-  return world_->Do({input.kind, input.body});
+  return world_->Do(again);
 }
 
 }  // namespace wavetank::replay

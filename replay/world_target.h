@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "replay/replayer.h"
+#include "replay/secret_source.h"
 #include "sim/world.h"
 
 namespace wavetank::replay {
@@ -14,9 +16,13 @@ void DescribeWorld(const sim::World& world, LogHeader* header);
 
 class WorldTarget final : public ReplayTarget {
  public:
+  WorldTarget() = default;
+  // `secrets`: those of the manifests that the recorded run was given; a log holds their digests only.
+  explicit WorldTarget(SecretSource secrets) : secrets_(std::move(secrets)) {}
+
   absl::Status Start(const LogHeader& header, Sink sink) override;
   void AdvanceTo(Time time) override { world_->RunUntil(time); }
-  // FailedPrecondition: the log holds only the digest of a Secret that came from a manifest.
+  // FailedPrecondition: the log holds only the digest of a secret, and none of `secrets` has it.
   absl::Status Do(const LogInput& input) override;
   std::string TraceDigest() const override { return world_->kernel().digest().Hex(); }
 
@@ -24,6 +30,7 @@ class WorldTarget final : public ReplayTarget {
   sim::World* world() { return world_.get(); }
 
  private:
+  SecretSource secrets_;
   std::unique_ptr<sim::World> world_;
 };
 

@@ -26,10 +26,16 @@ struct Selected {
   int flows = 0;
 };
 
+bool Concerns(const Expectation& e, const TrafficResult& t) {
+  using Phase = Expectation::Phase;
+  if (e.phase != Phase::kAll && t.meanwhile != (e.phase == Phase::kMeanwhile)) return false;
+  return e.flow.empty() || t.flow == e.flow;
+}
+
 Selected Select(const Expectation& e, const StepResult& step) {
   Selected out;
   for (const TrafficResult& t : step.traffic) {
-    if (t.meanwhile != e.meanwhile || (!e.flow.empty() && t.flow != e.flow)) continue;
+    if (!Concerns(e, t)) continue;
     ++out.flows;
     out.sum.sent += t.sent;
     out.sum.failed += t.failed;
@@ -53,7 +59,8 @@ Selected Select(const Expectation& e, const StepResult& step) {
 }
 
 std::string Who(const Expectation& e) {
-  return fmt::format("{}{}", e.flow.empty() ? "all flows" : e.flow, e.meanwhile ? ", meanwhile" : "");
+  return fmt::format("{}{}", e.flow.empty() ? "all flows" : e.flow,
+                     e.phase == Expectation::Phase::kMeanwhile ? ", meanwhile" : "");
 }
 
 ExpectationResult JudgeSplit(const Expectation& e, const Selected& s) {
@@ -156,6 +163,74 @@ ExpectationResult JudgeEndpoints(const Expectation& e, const WorldView& world) {
   return r;
 }
 
+ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) {
+  ExpectationResult r;
+  r.held = true;
+  // A range in percent is about the share, one without about the number.
+  const auto failed = e.ranges.find("failed");
+  const bool share = failed != e.ranges.end() && failed->second.text.find('%') != std::string::npos;
+  JudgeRange(e, "failed", share ? Ppm(sum.failed, sum.sent) : sum.failed, fmt::format("{} of {}", sum.failed, sum.sent),
+             &r);
+  JudgeRange(e, "sent", sum.sent, std::to_string(sum.sent), &r);
+  JudgeRange(e, "retried", sum.retried, std::to_string(sum.retried), &r);
+  JudgeRange(e, "p50", sum.p50.count(), FormatDuration(sum.p50), &r);
+  JudgeRange(e, "p99", sum.p99.count(), FormatDuration(sum.p99), &r);
+  return r;
+}
+
+// Traffic that must be right always or eventually is judged second by second, each by the requests that ended in it.
+ExpectationResult JudgeSeconds(const Expectation& e, const StepResult& step) {
+  std::map<int64_t, TrafficResult::Second> seconds;
+  for (const TrafficResult& t : step.traffic) {
+    if (!Concerns(e, t)) continue;
+    for (const auto& [number, second] : t.seconds) {
+      TrafficResult::Second& into = seconds[number];
+      into.sent += second.sent;
+      into.failed += second.failed;
+      into.retried += second.retried;
+      for (const auto& [name, count] : second.by_version) into.by_version[name] += count;
+      for (const auto& [name, count] : second.by_cluster) into.by_cluster[name] += count;
+      for (const auto& [name, count] : second.by_pod) into.by_pod[name] += count;
+      into.latencies_ns.insert(into.latencies_ns.end(), second.latencies_ns.begin(), second.latencies_ns.end());
+    }
+  }
+  const bool always = e.mode == "always";
+  ExpectationResult r;
+  int64_t looked = 0;
+  for (auto& [number, second] : seconds) {
+    if (!always && (number < 0 || std::chrono::seconds(number) >= e.within)) continue;
+    ++looked;
+    Selected s;
+    s.sum.sent = second.sent;
+    s.sum.failed = second.failed;
+    s.sum.retried = second.retried;
+    s.sum.by_version = std::move(second.by_version);
+    s.sum.by_cluster = std::move(second.by_cluster);
+    s.sum.by_pod = std::move(second.by_pod);
+    std::sort(second.latencies_ns.begin(), second.latencies_ns.end());
+    const auto percentile = [&](size_t part) {
+      return second.latencies_ns.empty() ? Duration::zero()
+                                         : Duration(second.latencies_ns[(second.latencies_ns.size() - 1) * part / 100]);
+    };
+    s.sum.p50 = percentile(50);
+    s.sum.p99 = percentile(99);
+    r = e.kind == "split" ? JudgeSplit(e, s) : JudgeRequests(e, s.sum);
+    r.explanation = number < 0 ? fmt::format("in the second that ended {} s before: {}", -number - 1, r.explanation)
+                               : fmt::format("in the second from {} s on: {}", number, r.explanation);
+    if (r.held != always) return r;
+  }
+  if (looked == 0) {
+    r.explanation = always ? "no request ended in this step; add the flow to meanwhile or then"
+                           : fmt::format("no request ended within {} of the change; add the flow to meanwhile or then",
+                                         FormatDuration(e.within));
+  } else if (always) {
+    r.explanation = fmt::format("in each of {} seconds; last {}", looked, r.explanation);
+  } else {
+    r.explanation = fmt::format("in none of {} seconds; last {}", looked, r.explanation);
+  }
+  return r;
+}
+
 }  // namespace
 
 std::string Describe(const Expectation& e) {
@@ -196,6 +271,8 @@ ExpectationResult Judge(const Expectation& e, const StepResult& step, const Worl
     }
   } else if (e.kind == "endpoints") {
     r = JudgeEndpoints(e, world);
+  } else if (!e.mode.empty()) {
+    r = JudgeSeconds(e, step);
   } else {
     const Selected s = Select(e, step);
     if (s.flows == 0 || s.sum.sent == 0) {
@@ -219,16 +296,7 @@ ExpectationResult Judge(const Expectation& e, const StepResult& step, const Worl
         r.explanation += fmt::format("{}{} with {}", r.explanation.empty() ? "" : ", ", count, none ? "none" : flags);
       }
     } else if (e.kind == "requests") {
-      r.held = true;
-      // A range in percent is about the share, one without about the number.
-      const auto failed = e.ranges.find("failed");
-      const bool share = failed != e.ranges.end() && failed->second.text.find('%') != std::string::npos;
-      JudgeRange(e, "failed", share ? Ppm(s.sum.failed, s.sum.sent) : s.sum.failed,
-                 fmt::format("{} of {}", s.sum.failed, s.sum.sent), &r);
-      JudgeRange(e, "sent", s.sum.sent, std::to_string(s.sum.sent), &r);
-      JudgeRange(e, "retried", s.sum.retried, std::to_string(s.sum.retried), &r);
-      JudgeRange(e, "p50", s.sum.p50.count(), FormatDuration(s.sum.p50), &r);
-      JudgeRange(e, "p99", s.sum.p99.count(), FormatDuration(s.sum.p99), &r);
+      r = JudgeRequests(e, s.sum);
     }
   }
   r.text = Describe(e);

@@ -228,7 +228,10 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   if (!e.flow.empty() && scenario.FindFlow(e.flow) == nullptr) {
     k["flow"].Fail(fmt::format("no flow is named '{}'", e.flow), "name one of the scenario's flows");
   }
-  e.meanwhile = k["of"].OneOf({"then", "meanwhile"}, "then") == "meanwhile";
+  // What holds always or eventually is about the whole step, unless it says otherwise.
+  using Phase = Expectation::Phase;
+  const bool meanwhile = k["of"].OneOf({"then", "meanwhile"}, "then") == "meanwhile";
+  e.phase = meanwhile ? Phase::kMeanwhile : e.mode.empty() || k["of"].present() ? Phase::kThen : Phase::kAll;
   if (e.kind == "split") {
     e.by = k["by"].OneOf({"version", "cluster", "pod"}, "version");
     e.confidence_ppm = k["confidence"].Share(e.confidence_ppm);
@@ -242,6 +245,10 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   } else if (e.kind == "requests") {
     for (const char* name : {"failed", "sent", "retried", "p50", "p99"}) ReadRange(k[name], name, &e);
     if (e.ranges.empty()) k.Fail("names no quantity", "write failed: 0");
+    if (!e.mode.empty() && k["sent"].present()) {
+      k["sent"].Fail("counts the requests of a whole step, of which no instant has all",
+                     "write it outside of " + e.mode);
+    }
   } else if (e.kind == "flags") {
     for (const Field& flag : k["only"].Items()) e.names.push_back(flag.Text());
     if (!k["only"].present()) k["only"].Fail("is required but missing", "write only: [UF, URX], or only: [] for none");

@@ -53,6 +53,8 @@ struct TrafficResult {
   int64_t remote = 0;
   std::map<int, int64_t> remote_hops, local_hops;  // number of gateway hops -> requests
   std::map<std::string, int64_t> gateway_snis;
+  // Ways of answered requests: the gateways passed, as traces name their proxies, and last the pod that answered.
+  std::map<std::vector<std::string>, int64_t> ways;
   int64_t mtls_verified = 0;  // both sides verified at the far pod
   Duration p50{}, p99{}, max{};
   // Per bucket of time since `start`.
@@ -62,6 +64,14 @@ struct TrafficResult {
     int64_t failed = 0;
   };
   std::vector<Bucket> series;
+  // What ended in each second, counted from the step's event (before it: negative). Only of steps that expect
+  // something always or eventually.
+  struct Second {
+    int64_t sent = 0, failed = 0, retried = 0;
+    std::map<std::string, int64_t> by_version, by_cluster, by_pod;
+    std::vector<int64_t> latencies_ns;
+  };
+  std::map<int64_t, Second> seconds;
 };
 
 struct ExpectationResult {

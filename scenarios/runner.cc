@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include "absl/cleanup/cleanup.h"
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
 #include "replay/recorder.h"
@@ -144,11 +145,14 @@ class Run final : public WorldView {
   }
 
   // Starts traffic of a phase; the accounts fill as requests end.
-  absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile) {
+  // `seconds_since`: as TrafficAccount's.
+  absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile,
+                                                        std::optional<Time> seconds_since) {
     std::vector<std::string> ids;
     for (const Traffic& t : traffic) {
       ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
-      accounts_.emplace(ids.back(), TrafficAccount(t.flow, meanwhile, world_->Now()));
+      accounts_.emplace(ids.back(),
+                        TrafficAccount(world_->kernel().names(), t.flow, meanwhile, world_->Now(), seconds_since));
       if (absl::Status status = Do(MakeTraffic(*scenario_.FindFlow(t.flow), t, ids.back())); !status.ok())
         return status;
     }
@@ -158,7 +162,7 @@ class Run final : public WorldView {
     const auto done = [&] {
       return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
     };
-    while (!done() && world_->Now() < deadline) world_->RunUntil(std::min(deadline, world_->Now() + 50ms));
+    while (!done() && world_->Now() < deadline) Pass(std::min(deadline, world_->Now() + 50ms));
   }
   // As long as sending takes, and then the patience with the last.
   Duration TrafficLimit(const Step& step) const {
@@ -187,9 +191,18 @@ class Run final : public WorldView {
     out.start = world_->Now();
     if (result_.steps.empty()) out.notes = start_notes_;
 
-    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true);
+    const Time event = world_->Now() + (step.meanwhile.empty() ? Duration::zero() : kLeadIn);
+    std::optional<Time> seconds_since;
+    Watch watch{step, event, std::vector<std::optional<ExpectationResult>>(step.expectations.size())};
+    for (const Expectation& e : step.expectations) {
+      if (e.mode.empty()) continue;
+      seconds_since = event;
+      if (e.kind == "endpoints") watch_ = &watch;
+    }
+    const auto unwatch = absl::MakeCleanup([this] { watch_ = nullptr; });
+    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true, seconds_since);
     if (!meanwhile.ok()) return meanwhile.status();
-    if (!meanwhile->empty()) world_->RunUntil(world_->Now() + kLeadIn);
+    if (!meanwhile->empty()) Pass(event);
 
     convergence_.Begin(world_->Now(), inputs_);
     for (const Action& action : step.actions) out.actions.push_back(action.Describe());
@@ -199,83 +212,98 @@ class Run final : public WorldView {
       }
     } else {
       for (int64_t i = 0; i < step.repeat; ++i) {
-        if (i > 0) world_->RunUntil(world_->Now() + step.every);
+        if (i > 0) Pass(world_->Now() + step.every);
         const auto turn = static_cast<size_t>(i) % step.actions.size();
         if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
-    std::vector<std::optional<ExpectationResult>> early(step.expectations.size());
-    if (!step.actions.empty()) Settle(step, &early, &out);
+    if (!step.actions.empty()) Settle(&out);
     out.convergence = convergence_.End();
     for (const sim::PodProcess* pod : world_->Pods()) {
       if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++out.convergence.connected;
     }
     if (!meanwhile->empty()) {
-      world_->RunUntil(world_->Now() + step.linger);
+      Pass(world_->Now() + step.linger);
       for (const std::string& id : *meanwhile) Do({"stopTraffic", {{"id", id}}}).IgnoreError();
       AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
       CloseAccounts(*meanwhile, &out);
     }
 
-    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false);
+    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since);
     if (!then.ok()) return then.status();
     AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
     CloseAccounts(*then, &out);
 
+    Look();
     out.end = world_->Now();
     for (size_t i = 0; i < step.expectations.size(); ++i) {
-      out.expectations.push_back(early[i] ? *early[i] : Judge(step.expectations[i], out, *this));
+      const std::optional<ExpectationResult>& seen = watch.verdicts[i];
+      out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
     }
     result_.steps.push_back(std::move(out));
     return absl::OkStatus();
   }
 
-  // Until the world is at rest. Expectations that hold "always" are asked all along, those that hold "eventually"
-  // until they do or their time is over.
-  void Settle(const Step& step, std::vector<std::optional<ExpectationResult>>* early, StepResult* out) {
-    const Time event = world_->Now(), deadline = event + kSettleLimit;
-    const auto ask = [&] {
-      for (size_t i = 0; i < step.expectations.size(); ++i) {
-        const Expectation& e = step.expectations[i];
-        if (e.mode.empty() || e.kind != "endpoints") continue;
-        std::optional<ExpectationResult>& verdict = (*early)[i];
-        const Duration since = world_->Now() - event;
-        if (e.mode == "always") {
-          if (verdict && !verdict->held) continue;
-          verdict = Judge(e, *out, *this);
-          if (!verdict->held)
-            verdict->explanation = fmt::format("after {}: {}", FormatDuration(since), verdict->explanation);
-        } else if (!verdict || !verdict->held) {
-          if (since > e.within && verdict) continue;
-          verdict = Judge(e, *out, *this);
-          verdict->explanation += fmt::format("; {} after {}", verdict->held ? "held" : "not", FormatDuration(since));
-        }
+  // What the endpoints that a step expects always or eventually have been so far: "always" is true until it was not
+  // once, "eventually" is not until it was.
+  struct Watch {
+    const Step& step;
+    Time event;
+    std::vector<std::optional<ExpectationResult>> verdicts;
+  };
+  static constexpr Duration kLook = 10ms;  // so often; endpoints do not come and go in less
+
+  void Look() {
+    if (watch_ == nullptr) return;
+    const Duration since = world_->Now() - watch_->event;
+    for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
+      const Expectation& e = watch_->step.expectations[i];
+      if (e.mode.empty() || e.kind != "endpoints") continue;
+      std::optional<ExpectationResult>& verdict = watch_->verdicts[i];
+      if (e.mode == "always") {
+        if (verdict && !verdict->held) continue;
+        verdict = Judge(e, {}, *this);
+        if (!verdict->held)
+          verdict->explanation = fmt::format("after {}: {}", FormatDuration(since), verdict->explanation);
+      } else if (!verdict || !verdict->held) {
+        if (since < Duration::zero() || (since > e.within && verdict)) continue;
+        verdict = Judge(e, {}, *this);
+        verdict->explanation += fmt::format("; {} after {}", verdict->held ? "held" : "not", FormatDuration(since));
       }
-    };
-    const bool asks = std::any_of(step.expectations.begin(), step.expectations.end(),
-                                  [](const Expectation& e) { return !e.mode.empty() && e.kind == "endpoints"; });
-    if (!asks) {
+    }
+  }
+
+  // Goes on until `until`, looking at what a step watches.
+  void Pass(Time until) {
+    while (watch_ != nullptr && until - world_->Now() > kLook) {
+      world_->RunUntil(world_->Now() + kLook);
+      Look();
+    }
+    world_->RunUntil(until);
+    Look();
+  }
+
+  // Until the world is at rest, and until what must be true eventually is or its time is over.
+  void Settle(StepResult* out) {
+    const Time deadline = world_->Now() + kSettleLimit;
+    if (watch_ == nullptr) {
       if (!world_->RunUntilSettled(deadline)) out->notes.push_back("had not settled after 10 minutes");
     } else {
-      constexpr Duration kLook = 10ms;
-      ask();
+      Look();
       while (world_->Now() < deadline &&
              !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
-        world_->RunUntil(world_->Now() + kLook);
-        ask();
+        Pass(world_->Now() + kLook);
       }
       const auto waiting = [&] {
-        for (size_t i = 0; i < early->size(); ++i) {
-          const Expectation& e = step.expectations[i];
-          if (e.mode == "eventually" && (*early)[i] && !(*early)[i]->held && world_->Now() - event < e.within)
+        for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
+          const Expectation& e = watch_->step.expectations[i];
+          const auto& verdict = watch_->verdicts[i];
+          if (e.mode == "eventually" && verdict && !verdict->held && world_->Now() - watch_->event < e.within)
             return true;
         }
         return false;
       };
-      while (waiting()) {
-        world_->RunUntil(world_->Now() + kLook);
-        ask();
-      }
+      while (waiting()) Pass(world_->Now() + kLook);
     }
     for (const std::string& complaint : world_->Complaints()) out->notes.push_back(complaint);
   }
@@ -285,6 +313,7 @@ class Run final : public WorldView {
   std::unique_ptr<sim::World> world_;
   std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
+  Watch* watch_ = nullptr;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
   RunResult result_;
   std::vector<std::string> start_notes_;

@@ -86,11 +86,13 @@ struct Range {
 };
 
 struct Expectation {
-  std::string kind;        // "split", "requests", "converged", "endpoints", "hops", "mtls", "flags", "response"
-  std::string mode;        // "", "always", "eventually"
-  Duration within{};       // eventually
-  std::string flow;        // empty: every flow of the step
-  bool meanwhile = false;  // judge the traffic of the wave itself, not the traffic after it
+  std::string kind;   // "split", "requests", "converged", "endpoints", "hops", "mtls", "flags", "response"
+  std::string mode;   // "", "always", "eventually"
+  Duration within{};  // eventually
+  std::string flow;   // empty: every flow of the step
+  // Which traffic is judged: that after the wave, that of the wave itself, or all of the step.
+  enum class Phase : uint8_t { kThen, kMeanwhile, kAll };
+  Phase phase = Phase::kThen;
   // split
   std::string by = "version";
   std::map<std::string, int64_t> shares_ppm;

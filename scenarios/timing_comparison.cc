@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -74,20 +75,19 @@ std::string_view TypeOf(std::string_view op) {
 // What a run's trace says of clients and istiod.
 class Listener {
  public:
-  void Listen(sim::Kernel& kernel) {
+  void Listen(sim::World& world) {
+    sim::Kernel& kernel = world.kernel();
+    world.commons().on_dial = [this, &kernel](const std::string& proxy) {
+      if (!first_dialled_ && IsClient(proxy)) first_dialled_ = kernel.Now();
+    };
     kernel.AddObserver([this, &kernel](const sim::TraceEvent& event) {
       if (spent_.empty() || spent_.back().second != kernel.spent()) spent_.emplace_back(event.time, kernel.spent());
       const TraceRecord& r = event.record;
       if (r.kind == TraceKind::kDebounced) {
         debounced_.push_back(event.time);
-      } else if (r.kind == TraceKind::kXdsReceived || r.kind == TraceKind::kXdsConnected) {
-        const std::string_view proxy = kernel.names().Text(r.subject);
-        if (proxy.find(".clients@") == std::string_view::npos) return;
-        if (r.kind == TraceKind::kXdsConnected) {
-          connected_.push_back(event.time);
-        } else {
-          received_.push_back({event.time, r.subject, std::string(kernel.names().Text(r.object))});
-        }
+      } else if (r.kind == TraceKind::kXdsReceived) {
+        if (!IsClient(kernel.names().Text(r.subject))) return;
+        received_.push_back({event.time, r.subject, std::string(kernel.names().Text(r.object))});
       }
     });
   }
@@ -112,7 +112,7 @@ class Listener {
     }
     return out;
   }
-  Time FirstConnected() const { return connected_.empty() ? Time{} : connected_.front(); }
+  Time FirstDialled() const { return first_dialled_.value_or(Time{}); }
   Duration SpentUntil(Time time) const {
     Duration out{};
     for (const auto& [at, spent] : spent_) {
@@ -123,13 +123,16 @@ class Listener {
   }
 
  private:
+  static bool IsClient(std::string_view proxy) { return proxy.find(".clients@") != std::string_view::npos; }
+
   struct Response {
     Time time;
     NameId proxy;
     std::string type;
   };
   std::vector<Response> received_;
-  std::vector<Time> debounced_, connected_;
+  std::vector<Time> debounced_;
+  std::optional<Time> first_dialled_;
   std::vector<std::pair<Time, Duration>> spent_;
 };
 
@@ -198,7 +201,7 @@ absl::StatusOr<std::map<std::string, TimingFigures>> RunSetup(const TimingMeasur
   run.progress = [&](std::string_view) {
     if (options.progress) options.progress(setup.setup);
   };
-  run.on_world = [&](sim::World& world) { listener.Listen(world.kernel()); };
+  run.on_world = [&](sim::World& world) { listener.Listen(world); };
   absl::StatusOr<RunResult> result = Run(*scenario, run);
   if (!result.ok()) return result.status();
 
@@ -215,7 +218,7 @@ absl::StatusOr<std::map<std::string, TimingFigures>> RunSetup(const TimingMeasur
     // Of a burst: after the last write, what the client has in the end. Of new clients: their first whole
     // configuration.
     const bool burst = step.repeat > 0;
-    const Time since = burst ? event + step.every * (step.repeat - 1) : connecting ? listener.FirstConnected() : event;
+    const Time since = burst ? event + step.every * (step.repeat - 1) : connecting ? listener.FirstDialled() : event;
     const std::vector<Duration> received =
         listener.Received(connecting ? "RDS" : TypeOf(op), event, done.end, since, burst);
     if (received.size() != static_cast<size_t>(setup.clients)) {
@@ -233,6 +236,9 @@ absl::StatusOr<std::map<std::string, TimingFigures>> RunSetup(const TimingMeasur
   }
   return figures;
 }
+
+// What a measurement that looks every `clock` would have said.
+Duration AsSeen(Duration at, Duration clock) { return clock.count() == 0 ? at : (at + clock - 1ns) / clock * clock; }
 
 int64_t RatioPpm(Duration predicted, Duration measured) {
   return measured.count() == 0 ? 1'000'000 : predicted.count() * 1000 / (measured.count() / 1000);
@@ -292,6 +298,7 @@ absl::StatusOr<std::vector<TimingMeasurement>> LoadMeasurements(const std::strin
     m.services = m.endpoints_each = 10;
     m.repetitions = Number(row, "runs");
     m.figures.p50 = {Millis(row["first"]), Millis(row["median"]), Millis(row["last"])};
+    m.clock = Millis(row["clock"]);
     for (const std::string& at : Split(row["debounced_at"], ' ')) m.figures.pushes.push_back(Millis(at));
     out.push_back(std::move(m));
   }
@@ -319,6 +326,8 @@ absl::StatusOr<std::vector<TimingComparison>> CompareTiming(const TimingComparis
     }
     TimingComparison comparison;
     comparison.predicted = runs[m.setup][m.op];
+    Arrival& seen = comparison.predicted.p50;
+    for (Duration* at : {&seen.first, &seen.median, &seen.last}) *at = AsSeen(*at, m.clock);
     comparison.measured = std::move(m);
     out.push_back(std::move(comparison));
   }

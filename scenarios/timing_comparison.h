@@ -29,6 +29,8 @@ struct TimingMeasurement {
   std::string setup, scenario, op;  // scenario: file in the folder
   int clients = 0, services = 0, endpoints_each = 0;
   std::string source;  // the run of the measurement
+  // The measurement looked this often, so that what it saw is a multiple; 0: it was told at once.
+  Duration clock{};
   int repetitions = 0;
   TimingFigures figures;
 };

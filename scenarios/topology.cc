@@ -8,19 +8,28 @@
 
 namespace wavetank::scenario {
 
+namespace {
+
+// App and version, or the pod's own name.
+std::string Label(const sim::PodProcess& pod) {
+  const kube::Labels& labels = pod.pod()->meta.labels;
+  const auto version = labels.find("version");
+  const std::string& app = pod.app().empty() ? pod.pod()->meta.name : pod.app();
+  return version == labels.end() ? app : app + " " + version->second;
+}
+
+std::string NodeId(const sim::PodProcess& pod) { return pod.site().name + "/" + pod.pod()->meta.ns + "/" + Label(pod); }
+
+}  // namespace
+
 void AddTopology(const sim::World& world, const Scenario& scenario, RunResult* result) {
   // Workloads are drawn by what they are, not one by one: app and version in a cluster.
   std::map<std::string, int> pods;
   std::map<std::string, TopologyNode> nodes;
   for (const sim::PodProcess* pod : world.Pods()) {
-    const kube::Labels& labels = pod->pod()->meta.labels;
-    const auto version = labels.find("version");
-    const std::string& cluster = pod->site().name;
     const bool istiod = pod->app() == "istiod";
-    std::string label = pod->app().empty() ? pod->pod()->meta.name : pod->app();
-    if (version != labels.end()) label += " " + version->second;
-    const std::string id = cluster + "/" + pod->pod()->meta.ns + "/" + label;
-    nodes[id] = {id, label, istiod ? "istiod" : pod->router() ? "gateway" : "workload", cluster};
+    const std::string id = NodeId(*pod);
+    nodes[id] = {id, Label(*pod), istiod ? "istiod" : pod->router() ? "gateway" : "workload", pod->site().name};
     ++pods[id];
   }
   for (auto& [id, node] : nodes) {
@@ -43,24 +52,31 @@ void AddTopology(const sim::World& world, const Scenario& scenario, RunResult* r
     const std::string to = id_of(secret.of, "istiod");
     if (!from.empty() && !to.empty()) result->edges.push_back({from, to, "watches " + secret.of});
   }
-  // Who answered whom at the end.
+  // Who answered whom at the end, and through which gateways.
   if (result->steps.empty()) return;
+  std::map<std::string, std::string> node_of;  // of proxies as traces name them, and of pods
+  for (const sim::PodProcess* pod : world.Pods()) {
+    node_of[pod->name()] = node_of[pod->pod()->meta.name] = NodeId(*pod);
+  }
+  std::map<std::pair<std::string, std::string>, int64_t> calls;
   for (const TrafficResult& traffic : result->steps.back().traffic) {
     const FlowSpec* flow = scenario.FindFlow(traffic.flow);
     if (flow == nullptr || traffic.meanwhile) continue;
-    const std::string from = flow->from_cluster + "/" + flow->from_namespace + "/" + flow->from_app;
-    for (const auto& [pod_name, count] : traffic.by_pod) {
-      for (const sim::PodProcess* pod : world.Pods()) {
-        if (pod->pod()->meta.name != pod_name) continue;
-        const kube::Labels& labels = pod->pod()->meta.labels;
-        const auto version = labels.find("version");
-        std::string label = pod->app();
-        if (version != labels.end()) label += " " + version->second;
-        const std::string to = pod->site().name + "/" + pod->pod()->meta.ns + "/" + label;
-        result->edges.push_back({from, to, fmt::format("{}", count)});
+    const std::vector<const sim::PodProcess*> clients =
+        world.Pods(flow->from_cluster, flow->from_namespace, flow->from_app);
+    if (clients.empty()) continue;
+    const std::string client = NodeId(*clients.front());
+    for (const auto& [way, count] : traffic.ways) {
+      std::string from = client;
+      for (const std::string& stop : way) {
+        const auto to = node_of.find(stop);
+        if (to == node_of.end()) continue;  // gone since
+        calls[{from, to->second}] += count;
+        from = to->second;
       }
     }
   }
+  for (const auto& [ends, count] : calls) result->edges.push_back({ends.first, ends.second, fmt::format("{}", count)});
 }
 
 }  // namespace wavetank::scenario

@@ -4,11 +4,18 @@
 
 namespace wavetank::scenario {
 
-TrafficAccount::TrafficAccount(std::string flow, bool meanwhile, Time start) {
+TrafficAccount::TrafficAccount(const NameTable& names, std::string flow, bool meanwhile, Time start,
+                               std::optional<Time> seconds_since)
+    : names_(names), seconds_since_(seconds_since) {
   result_.flow = std::move(flow);
   result_.meanwhile = meanwhile;
   result_.start = start;
   result_.bucket = kBucket;
+}
+
+TrafficResult::Second* TrafficAccount::SecondOf(Time at) {
+  if (!seconds_since_) return nullptr;
+  return &result_.seconds[std::chrono::floor<std::chrono::seconds>(at - *seconds_since_).count()];
 }
 
 void TrafficAccount::Add(const sim::TrafficRecord& t) {
@@ -24,6 +31,17 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
                          : envoysim::ResponseFlagsToString(r.flags)];
   if (r.attempts > 1) ++result_.retried;
   latencies_.push_back((t.done - t.sent).count());
+  if (TrafficResult::Second* second = SecondOf(t.done)) {
+    ++second->sent;
+    second->failed += failed ? 1 : 0;
+    second->retried += r.attempts > 1 ? 1 : 0;
+    second->latencies_ns.push_back(latencies_.back());
+    if (!failed) {
+      ++second->by_version[t.server->version];
+      ++second->by_cluster[t.server->cluster];
+      ++second->by_pod[t.server->name];
+    }
+  }
 
   if (failed) {
     ++result_.failed;
@@ -35,19 +53,21 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
   ++result_.by_pod[t.server->name];
   ++result_.series[bucket].by_version[t.server->version];
 
-  int gateways = 0;
+  std::vector<std::string> way;
   const envoysim::Hop* last_tls = nullptr;
   for (const envoysim::Hop& hop : t.hops) {
     // A tcp_proxy behind an SNI match on the way: the gateway sends on what it cannot read.
     if (!hop.cluster.empty() && !hop.tls && !hop.sni.empty()) {
-      ++gateways;
+      way.emplace_back(names_.Text(hop.proxy));
       ++result_.gateway_snis[std::string(hop.sni)];
     }
     if (hop.tls) last_tls = &hop;
   }
   const bool remote = t.server->cluster != t.spec.cluster;
   result_.remote += remote ? 1 : 0;
-  ++(remote ? result_.remote_hops : result_.local_hops)[gateways];
+  ++(remote ? result_.remote_hops : result_.local_hops)[static_cast<int>(way.size())];
+  way.push_back(t.server->name);
+  ++result_.ways[std::move(way)];
   if (last_tls != nullptr && last_tls->client_verified && last_tls->server_verified) ++result_.mtls_verified;
 }
 
@@ -57,6 +77,10 @@ TrafficResult TrafficAccount::Finish(Time end, int64_t unanswered) {
     result_.sent += unanswered;
     result_.failed += unanswered;
     result_.by_flags["no answer"] += unanswered;
+    if (TrafficResult::Second* second = SecondOf(end)) {
+      second->sent += unanswered;
+      second->failed += unanswered;
+    }
   }
   std::sort(latencies_.begin(), latencies_.end());
   const auto percentile = [&](int64_t part) {

@@ -20,6 +20,8 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
   ClientStream(IstiodClient& client, AdsStreamObserver* observer) : client_(&client), observer_(observer) {}
 
   void Start() {
+    Commons& commons = *client_->site().commons;
+    if (commons.on_dial) commons.on_dial(client_->options().proxy);
     client_->Dial([weak = weak_from_this()](absl::StatusOr<ChannelRef> channel) {
       const auto self = weak.lock();
       if (self == nullptr || self->observer_ == nullptr) {

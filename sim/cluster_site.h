@@ -36,9 +36,12 @@ struct Commons {
   WorldDns dns;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
+  // Told whenever a proxy sets out to open its ADS stream. May be empty.
+  std::function<void(const std::string& proxy)> on_dial;
   // Sees every response that reaches a proxy, before its Envoy does; for those who want to look. May be empty.
   std::function<void(const std::string& proxy, const pilot::DiscoveryResponse&)> on_xds;
   std::function<void(const std::string& proxy, const pilot::DeltaDiscoveryResponse&)> on_delta_xds;
+  Duration xds_retry_base = 500ms, xds_retry_max = 30s;
   envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
 };
 

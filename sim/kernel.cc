@@ -1,6 +1,7 @@
 #include "sim/kernel.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 namespace wavetank::sim {
@@ -8,7 +9,10 @@ namespace wavetank::sim {
 class Kernel::KernelHost final : public Host {
  public:
   KernelHost(Kernel& kernel, std::string name, int cpus, const CostModel* costs)
-      : kernel_(kernel), name_(std::move(name)), busy_until_(static_cast<size_t>(cpus)), costs_(costs) {}
+      : kernel_(kernel), name_(std::move(name)), idle_(cpus), costs_(costs) {}
+
+  // Callbacks may own what holds hosts; they go before the first host does.
+  void DropWork() { waiting_.clear(); }
 
   Time Now() const override { return kernel_.now_; }
 
@@ -18,14 +22,23 @@ class Kernel::KernelHost final : public Host {
 
   bool Cancel(TimerId timer) override { return kernel_.queue_.Cancel(static_cast<uint64_t>(timer)); }
 
-  // Work is not preempted and runs in order of arrival, each piece on the processor that is free first.
+  // As Go's scheduler does it: work waits in order of arrival for a free processor, but what the end of a piece of work
+  // spends at once goes on where it is, up to a time slice (go: runtime/proc.go, forcePreemptNS). So a push to one
+  // proxy is done when the next begins, and long ones still let others in.
   void Spend(const Work& work, Callback done) override {
-    if (busy_until_.empty() || costs_ == nullptr) return Post(std::move(done));
-    auto cpu = std::min_element(busy_until_.begin(), busy_until_.end());
-    const Duration cost = costs_->Cost(work);
-    *cpu = std::max(*cpu, kernel_.now_) + cost;
-    kernel_.spent_ += cost;
-    RunAfter(*cpu - kernel_.now_, std::move(done));
+    if (idle_ + running_ == 0 || costs_ == nullptr) return Post(std::move(done));
+    Piece piece{costs_->Cost(work), kernel_.cause_, std::move(done)};
+    kernel_.spent_ += piece.cost;
+    if (holding_ && kernel_.now_ - slice_ < kSlice) {
+      holding_ = false;
+      Start(std::move(piece), slice_);
+    } else if (idle_ > 0) {
+      --idle_;
+      ++running_;
+      Start(std::move(piece), kernel_.now_);
+    } else {
+      waiting_.push_back(std::move(piece));
+    }
   }
 
   CauseId cause() const override { return kernel_.cause_; }
@@ -36,8 +49,38 @@ class Kernel::KernelHost final : public Host {
 
  private:
   Kernel& kernel_;
+  struct Piece {
+    Duration cost;
+    CauseId cause;
+    Callback done;
+  };
+  static constexpr Duration kSlice = 10ms;
+
+  // `slice`: since when its processor works on what belongs together.
+  void Start(Piece piece, Time slice) {
+    const ScopedCause cause(*this, piece.cause);
+    RunAfter(piece.cost, [this, slice, done = std::move(piece.done)]() mutable {
+      holding_ = true;
+      slice_ = slice;
+      done();
+      if (!std::exchange(holding_, false)) return;
+      if (waiting_.empty()) {
+        ++idle_;
+        --running_;
+        return;
+      }
+      Piece next = std::move(waiting_.front());
+      waiting_.pop_front();
+      Start(std::move(next), kernel_.now_);
+    });
+  }
+
   std::string name_;
-  std::vector<Time> busy_until_;
+  int idle_, running_ = 0;     // processors
+  std::deque<Piece> waiting_;  // for a processor
+  // While a piece's callback runs: its processor is still its own.
+  bool holding_ = false;
+  Time slice_{};
   const CostModel* costs_;
 };
 
@@ -47,6 +90,7 @@ Kernel::~Kernel() {
   // Callbacks may own what holds hosts; they go first, while the hosts still stand.
   Time ignored;
   while (!queue_.empty()) queue_.Pop(&ignored);
+  for (const auto& host : hosts_) host->DropWork();
 }
 
 Host& Kernel::NewHost(std::string name, int cpus, const CostModel* costs) {

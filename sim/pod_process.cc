@@ -69,7 +69,11 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     ready_(true);
     return;
   }
-  absl::StatusOr<pilot::ProxyBootstrap> bootstrap = pilot::ReadProxyBootstrap(pod_->body);
+  pilot::BootstrapOptions options;
+  if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", pod_->body["spec"].value("nodeName", "")})) {
+    options.node_cpus = pilot::NodeCpus(node->body);
+  }
+  absl::StatusOr<pilot::ProxyBootstrap> bootstrap = pilot::ReadProxyBootstrap(pod_->body, options);
   if (!bootstrap.ok()) {
     // The agent ends with an error, again and again: the pod never gets ready.
     failure_ = bootstrap.status();
@@ -154,6 +158,8 @@ void PodProcess::StartProxy() {
   options.workload = workload_;
   options.ip = commons.network->at(workload_).ip;
   options.protocol = commons.ads_protocol;
+  options.xds_retry_base = commons.xds_retry_base;
+  options.xds_retry_max = commons.xds_retry_max;
   options.drain_time = bootstrap.drain;
   envoy_ = std::make_unique<envoysim::Envoy>(*commons.plane, *this, options);
   Workload& workload = commons.network->at(workload_);

@@ -42,6 +42,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   // Null without a sidecar or gateway.
   envoysim::Envoy* envoy() { return envoy_.get(); }
   const envoysim::Envoy* envoy() const { return envoy_.get(); }
+  const std::optional<pilot::ProxyBootstrap>& bootstrap() const { return bootstrap_; }  // nothing: not injected
   bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
   // Made when first asked for.
   envoysim::AppClient& client();

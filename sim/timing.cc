@@ -116,6 +116,8 @@ const std::vector<Quantity>& Quantities() {
         Time("kube.kube_proxy", &Timing::kube_proxy, "EndpointSlice written to VIPs follow"),
         Time("line.inside", &Timing::line_inside, "one way within a site"),
         Time("line.between", &Timing::line_between, "one way between sites"),
+        Time("envoy.xds_retry_base", &Timing::xds_retry_base, "first wait before the ADS stream is opened again"),
+        Time("envoy.xds_retry_max", &Timing::xds_retry_max, "up to which it doubles"),
         Count("istiod.cpus", &Timing::istiod_cpus, "processors of each istiod; 0: its work takes no time", 0),
         Time("istiod.debounce_after", &Timing::debounce_after, "PILOT_DEBOUNCE_AFTER"),
         Time("istiod.debounce_max", &Timing::debounce_max, "PILOT_DEBOUNCE_MAX"),
@@ -155,8 +157,8 @@ std::array<WorkCost, kWorkKinds> Timing::DefaultWork() {
   };
   set(WorkKind::kRegistryEvent, 500, 1'000, 0);
   set(WorkKind::kSecretSync, 6'600, 2'000, 0);
-  set(WorkKind::kPushContextInit, 180, 15'000, 250'000);
-  set(WorkKind::kPushStart, 100, 100, 0);
+  set(WorkKind::kPushContextInit, 230, 15'000, 250'000);
+  set(WorkKind::kPushStart, 0, 100, 600'000);
   set(WorkKind::kGenerateCds, 60, 0, 5'000);
   set(WorkKind::kGenerateEds, 70, 0, 900'000);
   set(WorkKind::kGenerateLds, 60, 0, 5'000);

@@ -44,6 +44,10 @@ struct Timing {
   Duration line_inside = 100us;  // one way, between two pods of one site
   Duration line_between = 2ms;   // one way, between two sites
 
+  // Envoy's wait before it opens its ADS stream again: uniform in [0, interval), the interval doubling.
+  Duration xds_retry_base = 500ms;
+  Duration xds_retry_max = 30s;
+
   // istiod.
   int64_t istiod_cpus = 2;
   Duration debounce_after = 100ms;      // PILOT_DEBOUNCE_AFTER

@@ -8,8 +8,8 @@ namespace wavetank {
 enum class WorkKind : uint8_t {
   kRegistryEvent,    // one informer event through istiod's registry queue (units: endpoints touched)
   kSecretSync,       // creating a remote cluster's client and syncing its informers (units: objects)
-  kPushContextInit,  // PushContext::Init of a full push (units: services, extra: endpoints)
-  kPushStart,        // per push: computing which proxies it concerns (units: connections)
+  kPushContextInit,  // a full push makes it (units: services, extra: endpoints), others look it up (none)
+  kPushStart,        // queueing a push (units: connections); taking a proxy out (extra: merged changes)
   kGenerateCds,      // per proxy (units: resources generated, extra: bytes)
   kGenerateEds,      // per proxy (units: cluster load assignments, extra: endpoints)
   kGenerateLds,      // per proxy (units: resources, extra: bytes)

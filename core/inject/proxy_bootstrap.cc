@@ -341,6 +341,16 @@ bool HasProxy(const json& pod) {
   return args.is_array() && args.size() >= 2 && args[0] == "proxy";
 }
 
+int NodeCpus(const json& node) {
+  for (const char* field : {"allocatable", "capacity"}) {
+    const json& cpu = At(At(At(node, "status"), field), "cpu");
+    if (cpu.is_null()) continue;
+    const std::optional<int64_t> cores = CeilQuantity(cpu);
+    if (cores.has_value() && *cores > 0 && *cores <= 10'000) return static_cast<int>(*cores);
+  }
+  return 0;
+}
+
 absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const BootstrapOptions& options) {
   const json& spec = At(pod, "spec");
   const json* container = FindNamed(At(spec, "containers"), "istio-proxy");

@@ -70,6 +70,10 @@ struct BootstrapOptions {
   std::string version = "1.18.2";  // of a proxy whose image's tag is no version
 };
 
+// What a node can give to its pods, as the downward API tells a container without a CPU limit: status.allocatable.cpu,
+// else status.capacity.cpu, whole cores, rounded up. 0 if the node says neither.
+int NodeCpus(const nlohmann::json& node);
+
 // Whether the pod has a proxy that an agent runs.
 bool HasProxy(const nlohmann::json& pod);
 

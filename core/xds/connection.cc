@@ -13,6 +13,10 @@
 namespace wavetank::pilot {
 namespace {
 
+// What gRPC takes of a stream before the sender must wait for the wire, while others work. gRPC-Go:
+// internal/transport/defaults.go, defaultWriteQuota.
+constexpr int64_t kWriteQuota = 64 * 1024;
+
 // By the protocol, or by istiod's own convention for its own types: no names means everything.
 bool IsWildcardType(XdsType type) { return type == XdsType::kCds || type == XdsType::kLds || type == XdsType::kNds; }
 
@@ -399,14 +403,17 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
   const wavetank::Work work = GenerationWork(type, generated, bytes);
   Work(work, [this, type, request, bytes, generated = std::move(generated), removed = std::move(removed),
               done = std::move(done)]() mutable {
-    Work({WorkKind::kSendResponse, bytes}, [this, type, request, generated = std::move(generated),
+    Work({WorkKind::kSendResponse, bytes}, [this, type, request, bytes, generated = std::move(generated),
                                             removed = std::move(removed), done = std::move(done)]() mutable {
       if (delta_) {
         SendDelta(type, request, std::move(generated), std::move(removed), request->push->version());
       } else {
         Send(type, request, std::move(generated), request->push->version());
       }
-      done();
+      if (bytes <= kWriteQuota) return done();
+      server_->host().Post([self = shared_from_this(), done = std::move(done)]() mutable {
+        if (self->server_ != nullptr) done();
+      });
     });
   });
 }

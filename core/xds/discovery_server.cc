@@ -174,7 +174,10 @@ void DiscoveryServer::Push(PushRequest request, Callback done) {
   if (!request.full) {
     request.push = push_context();
     DropCache(request);
-    return StartPush(std::move(request), std::move(done));
+    return host_.Spend({WorkKind::kPushContextInit, 0}, [this, request = std::move(request), done = std::move(done),
+                                                         alive = std::weak_ptr<char>(alive_)]() mutable {
+      if (!alive.expired()) StartPush(std::move(request), std::move(done));
+    });
   }
   const uint64_t number = ++pushes_;
   const int64_t seconds = std::chrono::duration_cast<std::chrono::seconds>(host_.Now().time_since_epoch()).count();
@@ -222,22 +225,28 @@ void DiscoveryServer::Enqueue(const ConnectionRef& connection, const PushRequest
   queue_.Enqueue(connection, request);
 }
 
+// One proxy after the other leaves the queue, and every change that was merged into its push is counted in a metric
+// before the next one may leave. istiod: pilot/pkg/xds/discovery.go, doSendPushes; monitoring.go, recordPushTriggers.
 void DiscoveryServer::SendPushes() {
-  if (sending_) return;
+  if (sending_ || in_flight_ >= options_.push_throttle || queue_.empty()) return;
   sending_ = true;
-  while (in_flight_ < options_.push_throttle && !queue_.empty()) {
-    auto [connection, request] = queue_.Dequeue();
-    ++in_flight_;
-    const ScopedCause cause(host_, request->cause);
+  ++in_flight_;
+  auto [connection, request] = queue_.Dequeue();
+  const ScopedCause cause(host_, request->cause);
+  const Work work{WorkKind::kPushStart, 0, request->events};
+  host_.Spend(work, [this, connection = std::move(connection), request = std::move(request),
+                     alive = std::weak_ptr<char>(alive_)]() mutable {
+    if (alive.expired()) return;
     host_.Emit({TraceKind::kPushDequeued,
                 connection->trace_name(),
                 kNoName,
                 (host_.Now() - connection->slot.queued).count(),
                 0,
                 {}});
+    sending_ = false;
+    SendPushes();  // goes on at once; the connection's own goroutine takes its turn
     connection->Push(std::move(request));
-  }
-  sending_ = false;
+  });
 }
 
 void DiscoveryServer::OnPushDone(const ConnectionRef& connection) {

@@ -79,6 +79,8 @@ void Envoy::Impl::Start() {
     }
     AdsClient::Options ads;
     ads.protocol = options_.protocol;
+    ads.backoff_base = options_.xds_retry_base;
+    ads.backoff_max = options_.xds_retry_max;
     ads_ = std::make_unique<AdsClient>(host_, context_.ads(), *this, ads, NewStream("ads"));
     ads_->Start();
     ads_->Subscribe(XdsType::kCds, nullptr);

@@ -99,6 +99,7 @@ struct EnvoyOptions {
   IpAddress ip;  // the pod's
   AdsTransport::Protocol protocol = AdsTransport::Protocol::kSotw;
   bool has_ads = true;
+  Duration xds_retry_base = 500ms, xds_retry_max = 30s;  // AdsClient::Options
   // Connections of listeners and chains that went away are closed after this (istio-proxy: --drain-time-s 45).
   Duration drain_time = 45s;
   // Of the bootstrap's own CDS and LDS config sources. Istio writes 0s: wait for good.

@@ -26,7 +26,7 @@ function time(ms) {
 function percent(part, whole) { return whole === 0 ? "–" : (100 * part / whole).toFixed(1) + " %"; }
 function sum(counts) { return Object.values(counts).reduce((a, b) => a + b, 0); }
 function table(head, rows) {
-  const t = make("table");
+  const t = make("table", head.length > 9 ? {class: "wide"} : {});
   const numeric = head.map(h => h.startsWith("#"));
   t.append(make("thead", {}, make("tr", {}, ...head.map((h, i) => make("th", numeric[i] ? {class: "n"} : {}, h.replace(/^#/, ""))))));
   t.append(make("tbody", {}, ...rows.map(row => make("tr", {}, ...row.map((cell, i) => make("td", numeric[i] ? {class: "n"} : {}, cell))))));

@@ -13,6 +13,7 @@
 
 #include "core/base/digest.h"
 #include "core/base/status.h"
+#include "replay/secret_source.h"
 #include "replay/secrets.h"
 #include "tests/replay/temp_folder.h"
 #include "tests/replay/toy_world.h"
@@ -402,6 +403,36 @@ TEST(EventLog, KeysAndTokensAreRefused) {
   }
   EXPECT_FALSE(HoldsSecret("-----BEGIN CERTIFICATE-----"));
   EXPECT_FALSE(HoldsSecret(std::string(1000, 'A')));
+}
+
+TEST(EventLog, WhatWasTakenOutComesBackFromTheManifestsThatHaveIt) {
+  TempFolder folder;
+  const std::string pem = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n-----END RSA PRIVATE KEY-----\n";
+  const nlohmann::json body = {{"objects",
+                                {{{"apiVersion", "v1"},
+                                  {"kind", "Secret"},
+                                  {"metadata", {{"name", "cacerts"}, {"namespace", "istio-system"}}},
+                                  {"stringData", {{"ca-key.pem", pem}, {"note", "left as it is"}}}}}}};
+  nlohmann::json logged = Redacted(body);
+  EXPECT_FALSE(HoldsSecret(logged.dump()));
+
+  std::filesystem::create_directories(folder / "deep/er");
+  std::ofstream(folder / "deep/er/ca.yaml")
+      << "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\nstringData:\n  other.pem: |\n"
+      << "    -----BEGIN RSA PRIVATE KEY-----\n    MIIEpAIBAAKCAQEA\n"
+      << "    -----END RSA PRIVATE KEY-----\n";
+  std::ofstream(folder / "deep/no-manifest.yaml") << "name: a scenario, say\n";
+  const absl::StatusOr<SecretSource> source = SecretSource::Load({folder / "deep"});
+  ASSERT_TRUE(source.ok()) << source.status();
+  nlohmann::json restored = logged;
+  ASSERT_TRUE(source->Restore(&restored).ok());
+  EXPECT_EQ(restored, body);
+
+  const absl::Status missing = SecretSource().Restore(&logged);
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Error(missing), "Secret istio-system/cacerts");
+  EXPECT_THAT(Error(SecretSource::Load({folder / "deep/no-manifest.yaml"}).status()), HasSubstr("no-manifest.yaml"));
+  EXPECT_FALSE(SecretSource::Load({folder / "nowhere"}).ok());
 }
 
 // Any inputs and events come back as they went in, whatever bytes the names hold.

@@ -64,6 +64,22 @@ TEST(ParseScenario, RejectsWhatCannotBeMeant) {
   EXPECT_THAT(ErrorOf(Replaced(kGood, "- name: c1", "- name: c1\n  - name: c1")), HasSubstr("two clusters are named"));
 }
 
+TEST(ParseScenario, WhatHoldsAlwaysIsAboutAllTrafficOfItsStepUnlessItSaysWhich) {
+  using Phase = Expectation::Phase;
+  const auto phase = [](const std::string& expectation) {
+    const absl::StatusOr<Scenario> s =
+        ParseScenario("s.yaml", Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", expectation));
+    EXPECT_TRUE(s.ok()) << s.status();
+    return s.ok() ? s->steps[0].expectations[0].phase : Phase::kThen;
+  };
+  EXPECT_EQ(phase("requests: {failed: 0}"), Phase::kThen);
+  EXPECT_EQ(phase("always: {requests: {failed: 0}}"), Phase::kAll);
+  EXPECT_EQ(phase("always: {requests: {of: then, failed: 0}}"), Phase::kThen);
+  EXPECT_EQ(phase("eventually: {requests: {of: meanwhile, failed: 0}}"), Phase::kMeanwhile);
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", "always: {requests: {sent: 5}}")),
+              HasSubstr("no instant has all"));
+}
+
 TEST(ParseScenario, RepeatsOnlyWhatThereIsAndSoOften) {
   const std::string step = "  - name: s\n    repeat: {times: 3, every: 20ms}\n";
   EXPECT_THAT(ErrorOf(Replaced(kGood, "  - name: s\n", step)), HasSubstr("there is nothing to repeat"));

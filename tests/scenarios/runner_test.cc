@@ -1,8 +1,16 @@
 #include "scenarios/runner.h"
 
+#include <filesystem>
+#include <fstream>
+#include <map>
+
 #include "fmt/format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/secret_source.h"
+#include "replay/world_target.h"
 #include "scenarios/mesh_survey.h"
 #include "scenarios/scenario.h"
 #include "scenarios/xds_snapshot.h"
@@ -11,6 +19,7 @@
 namespace wavetank::scenario {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 const std::string kManifests = WAVETANK_SOURCE_DIR "/scenarios/manifests/";
@@ -121,6 +130,86 @@ TEST(Runner, RequestsToNobodyFailWithTheClientsWords) {
   for (const auto& e : result->steps[0].expectations) EXPECT_TRUE(e.held) << e.text << ": " << e.explanation;
 }
 
+// The wave is between two phases of traffic: what goes wrong during it is not seen after it.
+const char kWave[] = R"(
+  - name: down and up
+    do:
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 0}
+    meanwhile: [{flow: hello}]
+    linger: 3s
+  - name: back
+    do:
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 1}
+    meanwhile: [{flow: hello}]
+    linger: 3s
+    then: [{flow: hello, requests: 100}]
+    expect:
+)";
+
+std::vector<ExpectationResult> ExpectedOfTheWave(const std::string& expectations) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(kWave + expectations));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->steps[1].expectations : std::vector<ExpectationResult>();
+}
+
+TEST(Runner, AlwaysIsAboutEverySecondOfAllTrafficOfAStep) {
+  const auto expectations = ExpectedOfTheWave(R"(
+      - requests: {failed: 0}
+      - always: {requests: {failed: 0}}
+      - always: {requests: {of: then, failed: 0}}
+      - always: {requests: {of: meanwhile, failed: 0}}
+      - always: {requests: {failed: "<= 100%"}}
+)");
+  ASSERT_EQ(expectations.size(), 5u);
+  EXPECT_TRUE(expectations[0].held) << expectations[0].explanation;
+  EXPECT_FALSE(expectations[1].held);
+  EXPECT_THAT(expectations[1].explanation, HasSubstr("in the second that ended 0 s before: "));
+  EXPECT_TRUE(expectations[2].held) << expectations[2].explanation;
+  EXPECT_THAT(expectations[2].explanation, HasSubstr("in each of "));
+  EXPECT_FALSE(expectations[3].held);
+  EXPECT_TRUE(expectations[4].held) << expectations[4].explanation;
+}
+
+TEST(Runner, EventuallyIsAboutOneSecondThatBeganSoonEnough) {
+  const auto expectations = ExpectedOfTheWave(R"(
+      - eventually: {within: 30s, requests: {failed: 0}}
+      - eventually: {within: 1s, requests: {failed: 0}}
+      - eventually: {within: 30s, split: {is: {v1: 100%}}}
+      - eventually: {within: 30s, split: {is: {v2: 100%}}}
+      - eventually: {within: 30s, requests: {p50: "<= 1ns"}}
+)");
+  ASSERT_EQ(expectations.size(), 5u);
+  EXPECT_TRUE(expectations[0].held) << expectations[0].explanation;
+  // A pod takes longer than a second to come back.
+  EXPECT_FALSE(expectations[1].held);
+  EXPECT_THAT(expectations[1].explanation, HasSubstr("in none of 1 seconds"));
+  EXPECT_TRUE(expectations[2].held) << expectations[2].explanation;
+  EXPECT_FALSE(expectations[3].held);
+  EXPECT_FALSE(expectations[4].held);
+}
+
+TEST(Runner, WhatMustAlwaysBeIsLookedAtAfterTheMeshHasSettledToo) {
+  // The second step's traffic is what takes the time; nothing is done in it, so nothing settles.
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: rest
+    then: [{flow: hello, requests: 50}]
+    expect:
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}}
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+  - name: scaled
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}}]
+    expect:
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}}
+      - eventually: {within: 10s, endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->steps[0].expectations[0].held) << result->steps[0].expectations[0].explanation;
+  EXPECT_FALSE(result->steps[0].expectations[1].held);
+  EXPECT_FALSE(result->steps[1].expectations[0].held);
+  EXPECT_THAT(result->steps[1].expectations[0].explanation, HasSubstr("after 1."));
+  EXPECT_TRUE(result->steps[1].expectations[1].held) << result->steps[1].expectations[1].explanation;
+}
+
 TEST(Runner, StopsBeforeAStepAndShowsWhatAProxyHolds) {
   XdsSnapshot sleep;
   RunOptions options;
@@ -143,6 +232,67 @@ TEST(Runner, RefusesAnUnknownProfileWithTheKnownOnes) {
   const absl::StatusOr<RunResult> result = RunText(OneCluster("  - {name: never}\n"), options);
   ASSERT_FALSE(result.ok());
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("gateway-once-per-cla"));
+}
+
+TEST(Runner, ALogHoldsNoKeyAndIsReplayedWithTheManifestsThatHaveIt) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "wavetank-keys";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string manifest = (folder / "secret.yaml").string(), log = (folder / "run.wtlog").string();
+  const std::string key = "TUlJRXBBSUJBQUtDQVFFQQ";
+  std::ofstream(manifest)
+      << "apiVersion: v1\nkind: Secret\nmetadata: {name: gateway-tls, namespace: sample}\nstringData:\n"
+      << "  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n    " << key << "\n    -----END PRIVATE KEY-----\n";
+  RunOptions options;
+  options.log = log;
+  const absl::StatusOr<RunResult> ran = RunText(OneCluster(fmt::format(R"(
+  - name: a Secret comes
+    do: [{{apply: {{cluster: cluster1, manifest: {}}}}}]
+)",
+                                                                       manifest)),
+                                                options);
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  std::ifstream in(log, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  EXPECT_EQ(bytes.find(key), std::string::npos);
+
+  const auto replay = [&](const std::vector<std::string>& secrets) {
+    auto reader = replay::LogReader::Open(log);
+    auto source = replay::SecretSource::Load(secrets);
+    EXPECT_TRUE(reader.ok() && source.ok());
+    replay::WorldTarget target(*std::move(source));
+    return replay::Replay(**reader, target);
+  };
+  const absl::StatusOr<replay::ReplayResult> without = replay({});
+  EXPECT_EQ(without.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(without.status().message()),
+              AllOf(HasSubstr("Secret sample/gateway-tls"), HasSubstr("--secrets")));
+  const absl::StatusOr<replay::ReplayResult> with = replay({folder.string()});
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_FALSE(with->divergence) << replay::Describe(*with->divergence);
+  EXPECT_EQ(with->trace_digest, ran->digest);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Runner, ARequestThroughAGatewayIsDrawnThroughIt) {
+  const absl::StatusOr<Scenario> scenario =
+      LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network/scenario.yaml");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  RunOptions options;
+  options.until_step = 1;
+  const absl::StatusOr<RunResult> result = scenario::Run(*scenario, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::map<std::pair<std::string, std::string>, int> calls;
+  for (const TopologyEdge& edge : result->edges) {
+    if (edge.label.find_first_not_of("0123456789") == std::string::npos)
+      calls[{edge.from, edge.to}] = std::stoi(edge.label);
+  }
+  const std::string sleep = "cluster1/sample/sleep", gateway = "cluster2/istio-system/istio-eastwestgateway";
+  const int home = calls[{sleep, "cluster1/sample/helloworld v1"}], away = calls[{sleep, gateway}];
+  EXPECT_EQ(home + away, 1000);
+  EXPECT_GT(away, 0);
+  EXPECT_EQ((calls[{gateway, "cluster2/sample/helloworld v2"}]), away);
+  EXPECT_FALSE((calls.contains({sleep, "cluster2/sample/helloworld v2"})));
 }
 
 TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {

@@ -89,6 +89,26 @@ TEST(Kernel, WorkWaitsForAFreeProcessorInOrderOfArrival) {
   EXPECT_EQ(done, (std::vector<int64_t>{10, 10, 20, 20}));
 }
 
+TEST(Kernel, WhatAPieceOfWorkSpendsAtItsEndGoesOnBeforeOthersForATimeSlice) {
+  Kernel kernel(1);
+  const FixedCost costs;
+  Host& host = kernel.NewHost("h", 1, &costs);
+  std::vector<std::string> done;
+  const auto job = [&](const std::string& name, int64_t ms) {
+    host.Spend({WorkKind::kRegistryEvent, ms}, [&, name, ms] {
+      done.push_back(name + "1");
+      host.Spend({WorkKind::kRegistryEvent, ms}, [&, name] { done.push_back(name + "2"); });
+    });
+  };
+  job("a", 4);
+  job("b", 4);
+  job("c", 10);  // its first half uses the slice up
+  job("d", 1);
+  kernel.RunUntil(Time(1s));
+  EXPECT_EQ(done, (std::vector<std::string>{"a1", "a2", "b1", "b2", "c1", "d1", "d2", "c2"}));
+  EXPECT_EQ(kernel.spent(), 38ms);
+}
+
 TEST(Kernel, HostsDoNotShareProcessors) {
   Kernel kernel(1);
   const FixedCost costs;

@@ -186,6 +186,34 @@ TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
   EXPECT_EQ(send("around"), "");
 }
 
+// pilot-agent starts as many workers as its container may use processors: its limit, or without one the node's.
+TEST_F(WorldTest, AProxyWithoutACpuLimitRunsOnTheProcessorsOfItsNode) {
+  Build(/*remote=*/false);
+  const auto concurrency = [this] {
+    std::vector<int64_t> out;
+    for (const PodProcess* pod : world_->Pods("cluster1", "sample", "sleep")) {
+      const json& config = pod->bootstrap()->metadata["PROXY_CONFIG"];
+      out.push_back(config.value("concurrency", int64_t{0}));
+    }
+    return out;
+  };
+  EXPECT_THAT(concurrency(), testing::ElementsAre(2));  // the injection template's limit
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Node"},
+               {"namespace", ""},
+               {"name", "n1"},
+               {"patch", {{"status", {{"allocatable", {{"cpu", "3500m"}}}}}}}});
+  // Requests of its own take the template's resources away, and with them its limit.
+  const json annotations = {{"sidecar.istio.io/proxyCPU", "100m"}};
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "sample"},
+               {"name", "sleep"},
+               {"patch", {{"spec", {{"template", {{"metadata", {{"annotations", annotations}}}}}}}}}});
+  ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+  EXPECT_THAT(concurrency(), testing::ElementsAre(4));
+}
+
 TEST_F(WorldTest, OptionsSurviveTheirJson) {
   const WorldOptions options = TwoClusters(true);
   const absl::StatusOr<WorldOptions> again = WorldOptions::FromJson(options.ToJson());

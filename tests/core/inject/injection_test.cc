@@ -589,6 +589,13 @@ TEST(ProxyBootstrapTest, WithoutACpuLimitTheNodesCoresCount) {
   EXPECT_EQ(ReadProxyBootstrap(pod, options)->concurrency, 8);
 }
 
+TEST(ProxyBootstrapTest, ANodeGivesItsAllocatableCoresRoundedUp) {
+  EXPECT_EQ(NodeCpus({{"status", {{"capacity", {{"cpu", "8"}}}, {"allocatable", {{"cpu", "3920m"}}}}}}), 4);
+  EXPECT_EQ(NodeCpus({{"status", {{"capacity", {{"cpu", 8}}}}}}), 8);
+  EXPECT_EQ(NodeCpus({{"status", {{"capacity", {{"cpu", "many"}}}}}}), 0);
+  EXPECT_EQ(NodeCpus(json::object()), 0);
+}
+
 // The manifests that Istio's users apply; there when the project's shared folder is.
 TEST(ProxyBootstrapTest, IstiosOwnManifestsInjectAndReadBack) {
   const std::filesystem::path folder = std::filesystem::path(WAVETANK_SOURCE_DIR).parent_path() / "shared" / "real";

@@ -1,11 +1,13 @@
 #include "core/xds/discovery_server.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -145,8 +147,10 @@ class Client final : public AdsStream {
 class PerByteCosts final : public sim::CostModel {
  public:
   Duration Cost(const Work& work) const override {
-    return work.kind == WorkKind::kSendResponse ? 10ms : work.kind == WorkKind::kPushContextInit ? 5ms : 0ms;
+    if (work.kind == WorkKind::kPushStart) return work.extra * trigger;
+    return work.kind == WorkKind::kSendResponse ? send : work.kind == WorkKind::kPushContextInit ? 5ms : 0ms;
   }
+  Duration send = 10ms, trigger = 0ms;
 };
 
 struct SeenPush final : PushObserver {
@@ -251,6 +255,61 @@ TEST_F(DiscoveryServerTest, AFirstRequestIsAnsweredAndAnAckIsNot) {
   EXPECT_THAT(client.got, SizeIs(1));
   const Proxy& proxy = server_->Clients()[0]->proxy();
   EXPECT_EQ(proxy.watched_resources.at(XdsType::kCds).nonce_acked, client.got[0].nonce);
+}
+
+TEST_F(DiscoveryServerTest, MergedChangesAreCountedForAProxyBeforeTheNextOneLeavesTheQueue) {
+  for (int i = 0; i < 3; ++i) {
+    Client& client = Connect(fmt::format("10.0.0.{}", i + 1));
+    client.Request(XdsType::kCds);
+    client.Request(XdsType::kEds, {Cluster("web")});
+  }
+  Update("web", Endpoints(9));
+  Run();
+  for (const auto& client : clients_) client->got.clear();
+  costs_.trigger = 20ms;
+  for (int i = 1; i <= 3; ++i) Update("web", Endpoints(i));
+  const Time written = host_.Now();
+  Run();
+  std::vector<int64_t> at;
+  for (const auto& client : clients_) {
+    ASSERT_THAT(client->got, SizeIs(1));
+    at.push_back((client->got[0].at - written) / 1ms);
+  }
+  const int64_t debounce = 105, sending = 10;  // and the look at the push context
+  EXPECT_THAT(at, ElementsAre(debounce + 60 + sending, debounce + 120 + sending, debounce + 180 + sending));
+}
+
+// Who gets what in which order, as "2C": the second client its clusters.
+TEST_F(DiscoveryServerTest, APushIsDoneBeforeTheNextBeginsUnlessItsResponseFillsTheStream) {
+  costs_.send = 1ms;
+  for (int i = 0; i < 4; ++i) {
+    Client& client = Connect(fmt::format("10.0.0.{}", i + 1));
+    client.Request(XdsType::kCds);
+    client.Request(XdsType::kLds);
+  }
+  Run();
+  const auto order = [this] {
+    for (const auto& client : clients_) client->got.clear();
+    PushRequest request;
+    request.full = true;
+    server_->ConfigUpdate(std::move(request));
+    Run();
+    std::vector<std::tuple<Time, size_t, std::string>> all;
+    for (size_t i = 0; i < clients_.size(); ++i) {
+      for (const Client::Got& got : clients_[i]->got) {
+        all.emplace_back(got.at, i, fmt::format("{}{}", i + 1, got.type == XdsType::kCds ? "C" : "L"));
+      }
+    }
+    std::sort(all.begin(), all.end());
+    std::string out;
+    for (const auto& [at, i, what] : all) out += what + " ";
+    return out;
+  };
+  // Two processors. The last to leave the queue goes on where the queue was emptied, as Go runs a goroutine's newest
+  // child next.
+  EXPECT_EQ(order(), "1C 4C 1L 4L 2C 3C 2L 3L ");
+  cds_.wildcard = {std::string(70'000, 'x')};
+  EXPECT_EQ(order(), "1C 4C 2C 3C 1L 4L 2L 3L ");
 }
 
 TEST_F(DiscoveryServerTest, ANackIsRemembered) {
