@@ -150,13 +150,17 @@ class EdsGenerator final : public Generator {
         return *known;
       }
     }
-    Resource made{name, std::make_shared<const std::string>(builder.Build(&out.endpoints).Encode(name))};
+    scratch_ = builder.Build(&out.endpoints, nullptr, std::move(scratch_));
+    Resource made{name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
+    scratch_.Clear();  // it points into the endpoints
     if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), made);
     return made;
   }
 
   XdsCache* cache_;
   std::string key_;
+  LoadAssignment scratch_;  // memory only, as the next one
+  std::string buffer_;
 };
 
 }  // namespace

@@ -37,8 +37,9 @@ class LoadAssignmentBuilder {
   std::vector<ConfigKey> DependentConfigs() const;
 
   // O(endpoints of the service). `looked_at`, if not null, grows by their number; `explanation`, if not null, is filled
-  // with what was decided about each of them (core/gen/endpoint_decision.h).
-  LoadAssignment Build(int64_t* looked_at, AssignmentExplanation* explanation = nullptr) const;
+  // with what was decided about each of them (core/gen/endpoint_decision.h). `reused`: gives its memory to the result.
+  LoadAssignment Build(int64_t* looked_at, AssignmentExplanation* explanation = nullptr,
+                       LoadAssignment reused = {}) const;
 
  private:
   class Grouping;
