@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
 #include "core/model/gateway.h"
@@ -18,7 +20,8 @@ using Rule = config::TypedConfig<config::VirtualService>;
 
 class GatewayRoutes {
  public:
-  GatewayRoutes(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
+  GatewayRoutes(const Proxy& proxy, const PushContext& push)
+      : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
 
   std::vector<VirtualHost> Build(const std::vector<const GatewayServer*>& servers) {
     for (const GatewayServer* server : servers) {
@@ -59,13 +62,12 @@ class GatewayRoutes {
   };
 
   void AddRule(const GatewayServer& server, const Rule& rule) {
-    const std::vector<std::string> hosts =
-        IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
+    const HostList hosts = IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
     if (hosts.empty()) return;
     const std::vector<EncodedRouteRef>& routes = RoutesOf(server, rule);
     if (routes.empty()) return;
-    for (const std::string& hostname : hosts) {
-      const auto [at, added] = hosts_.try_emplace(hostname);
+    for (std::string_view hostname : hosts) {
+      const auto [at, added] = hosts_.try_emplace(absl::string_view(hostname.data(), hostname.size()));
       VirtualHost& host = at->second;
       if (added) Name(hostname, server.server, host);
       host.routes.insert(host.routes.end(), routes.begin(), routes.end());
@@ -73,25 +75,27 @@ class GatewayRoutes {
     }
   }
 
-  static void Name(const std::string& hostname, const config::Server& server, VirtualHost& out) {
+  static void Name(std::string_view hostname, const config::Server& server, VirtualHost& out) {
     out.name = DomainName(hostname, static_cast<int>(server.port.number));
-    out.domains = {hostname};
+    out.domains.emplace_back(hostname);
   }
 
   // One rule's routes are the same for all servers of a gateway: those of the first server's port.
   const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
     std::vector<EncodedRouteRef>& routes = routes_[{server.gateway_name, &rule}];
     if (!routes.empty()) return routes;
-    std::map<std::string, ServiceRef, std::less<>> services;  // keeps what the scope hands out alive
+    absl::InlinedVector<std::pair<std::string, ServiceRef>, 2> services;  // keeps what the scope hands out alive
     const HttpRouteScope scope{proxy_,
                                push_.mesh(),
                                server.gateway_name,
                                static_cast<int>(server.server.port.number),
                                server.server.tls.has_value(),
+                               retry_policy_,
                                [&](std::string_view host) -> const Service* {
-                                 const auto it = services.find(host);
-                                 if (it != services.end()) return it->second.get();
-                                 return services.emplace(host, ServiceFor(host, rule.meta.ns)).first->second.get();
+                                 for (const auto& [name, service] : services) {
+                                   if (name == host) return service.get();
+                                 }
+                                 return services.emplace_back(host, ServiceFor(host, rule.meta.ns)).second.get();
                                }};
     routes = BuildHttpRoutes(scope, rule);
     return routes;
@@ -138,7 +142,9 @@ class GatewayRoutes {
 
   const Proxy& proxy_;
   const PushContext& push_;
-  std::map<std::pair<std::string, const Rule*>, std::vector<EncodedRouteRef>> routes_;
+  const std::string retry_policy_;
+  // By gateway's name, which its servers share for the time of the generation, and rule.
+  absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, std::vector<EncodedRouteRef>> routes_;
   absl::flat_hash_map<std::string, VirtualHost> hosts_;
 };
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,13 @@ class Writer {
   }
   void NonEmpty(int field, std::string_view value) {
     if (!value.empty()) Bytes(field, value);
+  }
+  // One string, of several parts.
+  void Joined(int field, std::initializer_list<std::string_view> parts) {
+    size_t length = 0;
+    for (std::string_view part : parts) length += part.size();
+    Header(field, length);
+    for (std::string_view part : parts) Append(part);
   }
   template <typename Strings>
   void Repeated(int field, const Strings& values) {
@@ -191,6 +199,8 @@ class ReverseWriter {
 template <typename Body>
 std::string Encode(Body&& body) {
   std::string out;
+  constexpr size_t kUsual = 240;
+  out.reserve(kUsual);
   Writer writer(&out);
   body(writer);
   return out;

@@ -13,31 +13,9 @@
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
+#include "tests/core/push/fake_discovery.h"
 
 namespace wavetank::pilot {
-
-class FakeDiscovery final : public ServiceDiscovery {
- public:
-  std::vector<ServiceRef> Services() const override { return services; }
-  ServiceRef GetService(std::string_view hostname) const override {
-    for (const ServiceRef& service : services) {
-      if (service->hostname == hostname) return service;
-    }
-    return nullptr;
-  }
-  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override {
-    std::vector<ServiceInstance> out;
-    for (const ServiceInstance& i : instances) {
-      if (i.service->hostname == service.hostname && i.service_port.port == port) out.push_back(i);
-    }
-    return out;
-  }
-  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return {}; }
-  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return std::nullopt; }
-
-  std::vector<ServiceRef> services;
-  std::vector<ServiceInstance> instances;
-};
 
 struct GenWorld {
   config::ConfigStore configs;
