@@ -42,7 +42,7 @@ TEST_P(BenchCases, GenerateAsManyResourcesAsIstiod) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Istiod, BenchCases, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& made) { return std::string(made.param.name); });
 
 }  // namespace
 }  // namespace wavetank::pilot::bench_cases
