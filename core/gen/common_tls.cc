@@ -43,8 +43,7 @@ std::string CredentialResourceName(std::string_view credential_name) {
   return absl::StrCat("kubernetes://", std::string(credential_name));
 }
 
-void SetCredentialSecret(std::string_view credential_name, bool credential_socket,
-                         envoy_tls::SdsSecretConfig& secret) {
+void SetCredentialSecret(std::string_view credential_name, bool credential_socket, envoy_tls::SdsSecretConfig& secret) {
   if (credential_name == "builtin://") return SetAgentSecret(kSdsDefaultResource, secret);
   if (credential_name == "builtin://-cacert") return SetAgentSecret(kSdsRootResource, secret);
   if (credential_socket && HasPrefix(credential_name, "sds://")) {

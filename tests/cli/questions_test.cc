@@ -106,8 +106,8 @@ TEST_F(Questions, XdsShowsEndpointsAsIstioctlDoes) {
 TEST_F(Questions, XdsShowsFourTypesUnlessOneIsNamed) {
   const Ran all = Call("xds " + kTwoNetworks + " --proxy client-west");
   ASSERT_EQ(all.code, 0) << all.error;
-  EXPECT_THAT(all.output, AllOf(HasSubstr("BlackHoleCluster"), HasSubstr("ENDPOINT"), HasSubstr("ADDRESS"),
-                                HasSubstr("DOMAINS")));
+  EXPECT_THAT(all.output,
+              AllOf(HasSubstr("BlackHoleCluster"), HasSubstr("ENDPOINT"), HasSubstr("ADDRESS"), HasSubstr("DOMAINS")));
   const Ran as_json = Call("xds " + kTwoNetworks + " --proxy client-west -o json");
   const json types = json::parse(as_json.output);
   EXPECT_EQ(types.size(), 4u);
@@ -158,9 +158,8 @@ TEST_F(Why, ShowsEachFilterForEachEndpoint) {
   for (const auto& row : Table(ran.output)) {
     if (row.size() == 12) by_cluster[row[1]] = row;
   }
-  EXPECT_THAT(by_cluster["CLUSTER"],
-              ElementsAre("ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW",
-                          "MTLS", "LOCALITY LB", "REACHED"));
+  EXPECT_THAT(by_cluster["CLUSTER"], ElementsAre("ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT",
+                                                 "SUBSET", "DRAINING", "VIEW", "MTLS", "LOCALITY LB", "REACHED"));
   ASSERT_EQ(by_cluster.count("cluster1") + by_cluster.count("cluster2"), 2u) << ran.output;
   EXPECT_EQ(by_cluster["cluster1"].back(), "directly, weight 1");
   EXPECT_THAT(by_cluster["cluster2"].back(), testing::MatchesRegex("gateway .*:15443 weight 1"));
@@ -185,8 +184,8 @@ TEST_F(Why, AnswersAsJson) {
   for (const auto& [filter, passed] : endpoints[0]["filters"].items()) EXPECT_EQ(passed, true) << filter;
 
   const std::string address = endpoints[0]["address"];
-  const Ran one = Call(fmt::format("why {} --step 0 --json --proxy {} --host {} --endpoint {}", kScenario, Sleep(),
-                                   kHost, address));
+  const Ran one = Call(
+      fmt::format("why {} --step 0 --json --proxy {} --host {} --endpoint {}", kScenario, Sleep(), kHost, address));
   EXPECT_EQ(json::parse(one.output)["clusters"][0]["endpoints"].size(), 1u);
 }
 

@@ -86,7 +86,7 @@ struct GenWorld {
     configs.Put(config::PeerAuthenticationRef(std::move(policy)));
   }
 
-  PushContextRef Push() {
+  Environment Env() {
     Environment env;
     env.discovery = &discovery;
     env.configs = &configs;
@@ -95,9 +95,12 @@ struct GenWorld {
     env.gateways = MakeNetworkGateways(gateways, !gateways.empty());
     env.profile = &profile;
     env.cluster_id = ClusterId("c1");
+    return env;
+  }
+  PushContextRef Push() {
     PushRequest request;
     request.full = true;
-    return PushContext::Create(env, nullptr, request, "1");
+    return PushContext::Create(Env(), nullptr, request, "1");
   }
 
   // On "network-<cluster>", with its scope and gateways of `push`.
