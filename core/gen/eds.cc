@@ -127,7 +127,7 @@ class EdsGenerator final : public Generator {
         return *known;
       }
     }
-    scratch_ = builder.Build(&out.endpoints, nullptr, std::move(scratch_));
+    builder.Build(scratch_, &out.endpoints);
     Resource made{name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
     scratch_.Clear();  // it points into the endpoints
     if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), made);

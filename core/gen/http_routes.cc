@@ -373,7 +373,10 @@ class Translator {
       }
     }
     out.fields = route.Encoded();
-    if (!action.empty()) wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
+    if (!action.empty()) {
+      out.fields.reserve(out.fields.size() + action.size() + 8);
+      wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
+    }
     return out;
   }
 

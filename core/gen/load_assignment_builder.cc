@@ -129,7 +129,7 @@ std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
 class LoadAssignmentBuilder::Grouping {
  public:
   Grouping(const LoadAssignmentBuilder& builder, const Port& port, AssignmentExplanation* explanation,
-           LoadAssignment reused)
+           LoadAssignment& out)
       : b_(builder),
         explanation_(explanation),
         port_name_(port.name),
@@ -138,12 +138,12 @@ class LoadAssignmentBuilder::Grouping {
         split_horizon_(networks_.IsMultiNetworkEnabled()),
         scale_(split_horizon_ ? networks_.LbWeightScaleFactor() : 1),
         keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)),
-        out_(std::move(reused)) {
+        out_(out) {
     const config::Subset* subset = b_.subset_.empty() ? nullptr : FindSubset(b_.rule_, b_.subset_);
     if (subset != nullptr) subset_labels_ = &subset->labels;
   }
 
-  LoadAssignment Run(const EndpointShards& shards, int64_t* looked_at) {
+  void Run(const EndpointShards& shards, int64_t* looked_at) {
     Lists lists;
     for (const auto& [key, list] : shards.shards) {
       const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
@@ -181,7 +181,6 @@ class LoadAssignmentBuilder::Grouping {
     }
     Finish();
     if (explanation_ != nullptr) ExplainRoutes();
-    return std::move(out_);
   }
 
  private:
@@ -508,12 +507,11 @@ class LoadAssignmentBuilder::Grouping {
 
   std::string_view gateway_metadata_;  // of out_
   uint32_t gateway_shape_ = kNone;
-  LoadAssignment out_;
+  LoadAssignment& out_;
 };
 
-LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplanation* explanation,
-                                            LoadAssignment reused) const {
-  reused.Clear();
+void LoadAssignmentBuilder::Build(LoadAssignment& out, int64_t* looked_at, AssignmentExplanation* explanation) const {
+  out.Clear();
   if (explanation != nullptr) {
     explanation->service = service_;
     explanation->multi_network = push_.networks().IsMultiNetworkEnabled();
@@ -523,7 +521,6 @@ LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplan
   }
   const auto nothing = [&](AssignmentRefusal why) {
     if (explanation != nullptr) explanation->refusal = why;
-    return std::move(reused);
   };
   if (service_ == nullptr) return nothing(AssignmentRefusal::kServiceUnknown);
   // The proxy still asks for what was an EDS cluster when it subscribed.
@@ -534,7 +531,7 @@ LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplan
   if (port == nullptr) return nothing(AssignmentRefusal::kNoSuchPort);
   const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
   if (shards == nullptr) return nothing(AssignmentRefusal::kNoShards);
-  return Grouping(*this, *port, explanation, std::move(reused)).Run(*shards, looked_at);
+  Grouping(*this, *port, explanation, out).Run(*shards, looked_at);
 }
 
 }  // namespace wavetank::pilot

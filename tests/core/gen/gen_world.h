@@ -77,10 +77,11 @@ struct GenWorld {
     configs.Put(config::DestinationRuleRef(std::move(rule)));
   }
 
-  void AddPeerAuthentication(config::PeerAuthentication spec, const std::string& ns = "shop") {
+  void AddPeerAuthentication(config::PeerAuthentication spec, const std::string& ns = "shop",
+                             const std::string& name = "default") {
     auto policy = std::make_shared<config::TypedConfig<config::PeerAuthentication>>();
     policy->meta.kind = config::Kind::kPeerAuthentication;
-    policy->meta.name = "default";
+    policy->meta.name = name;
     policy->meta.ns = ns;
     policy->spec = std::move(spec);
     configs.Put(config::PeerAuthenticationRef(std::move(policy)));
