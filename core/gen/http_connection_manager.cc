@@ -90,8 +90,8 @@ const std::string& CommonTracing() {
 
 void WriteTracing(const Proxy& proxy, const config::MeshConfig& mesh, wire::Writer& w) {
   w.Message(HcmPb::kTracingFieldNumber, [&] {
-    w.Append(CommonTracing());
     w.Message(HcmPb::Tracing::kRandomSamplingFieldNumber, [&] { w.Double(1, Sampling(proxy, mesh)); });
+    w.Append(CommonTracing());  // ends with tags: protobuf's JSON takes a list that is not in one piece for two
     AddLiteralTag("canonical_revision", LabelOf(proxy, "service.istio.io/canonical-revision"), "latest", w);
     AddLiteralTag("canonical_service", LabelOf(proxy, "service.istio.io/canonical-name"), "unknown", w);
     AddLiteralTag("mesh_id", proxy.metadata.mesh_id, "unknown", w);

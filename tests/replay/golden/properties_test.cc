@@ -43,6 +43,9 @@ json StateOf(CaseIstiod& istiod) {
   return out;
 }
 
+// Empty if both are the same; else what would make the one the other.
+std::string Differences(const json& a, const json& b) { return a == b ? "" : json::diff(a, b).dump(1); }
+
 // What the properties compare is not blind: each kind of change shows.
 TEST(PropertiesTest, StateTellsMeshesApart) {
   const Mesh plain(true);
@@ -73,7 +76,7 @@ TEST(PropertiesTest, IncrementalStateEqualsStateFromScratch) {
     for (size_t i = 0; i < before.steps.size(); ++i) RC_ASSERT(incremental.Step(i).ok());
     const Case after = CaseOf(mesh, two_networks);
     CaseIstiod scratch(after, {});
-    RC_ASSERT(StateOf(incremental) == StateOf(scratch));
+    RC_ASSERT(Differences(StateOf(incremental), StateOf(scratch)) == "");
   }));
 }
 
@@ -93,30 +96,7 @@ TEST(PropertiesTest, OrderInWhichObjectsComeChangesNothing) {
     one_by_one.steps.push_back({"everything", std::move(all)});
     CaseIstiod first(at_once, {}), second(one_by_one, {});
     RC_ASSERT(second.Step(0).ok());
-    RC_ASSERT(StateOf(first) == StateOf(second));
-  }));
-}
-
-TEST(PropertiesTest, RemovedClusterLeavesNoEndpointAndNoService) {
-  EXPECT_TRUE(rc::check([] {
-    const bool two_networks = *rc::gen::arbitrary<bool>();
-    Mesh mesh(two_networks);
-    for (const auto& [what, cluster, service, detail] : *AnyChanges()) mesh.Change(what, cluster, service, detail);
-    Case spec = CaseOf(mesh, two_networks);
-    spec.steps.push_back(
-        {"secret", {{Operation::Kind::kDelete, "east", mesh.objects[0].at("Secret/istio-system/remote-west")}}});
-    CaseIstiod istiod(spec, {});
-    RC_ASSERT(istiod.Step(0).ok());
-    const json view = ShardsView(istiod.istiod().discovery().endpoints());
-    for (const auto& [service, shards] : view.items()) {
-      for (const auto& [shard, endpoints] : shards.items()) RC_ASSERT(shard.find("west") == std::string::npos);
-    }
-    for (const pilot::Registry* registry : istiod.istiod().registries().aggregate().registries()) {
-      RC_ASSERT(registry->cluster() != pilot::ClusterId("west"));
-    }
-    for (const pilot::ServiceRef& service : istiod.istiod().registries().aggregate().Services()) {
-      RC_ASSERT(!service->cluster_vips.contains(pilot::ClusterId("west")));
-    }
+    RC_ASSERT(Differences(StateOf(first), StateOf(second)) == "");
   }));
 }
 
@@ -165,6 +145,20 @@ Case StepByStep(Mesh& mesh, bool two_networks, const Changes& changes) {
   return out;
 }
 
+// What the first client has and the second has not, or has otherwise.
+std::string Missing(const json& held, const json& by) {
+  json out;
+  for (const auto& [type, resources] : held.items()) {
+    for (const auto& [name, bytes] : resources.items()) {
+      if (!by.at(type).contains(name) || by.at(type).at(name) != bytes) out[type].push_back(name);
+    }
+  }
+  return out.is_null() ? "" : out.dump(1);
+}
+
+// But for what 1.18.2 forgets to tell delta clients: of the names on record, which say what has been removed, it keeps
+// those of its last push only (golden/SURPRISES-PUSH.md, "delta removals are unreliable"). So a delta client has
+// everything that a state-of-the-world client has, and the same after a fresh start.
 TEST(PropertiesTest, StateOfTheWorldEqualsDelta) {
   EXPECT_TRUE(rc::check([] {
     const bool two_networks = *rc::gen::arbitrary<bool>();
@@ -175,8 +169,13 @@ TEST(PropertiesTest, StateOfTheWorldEqualsDelta) {
     for (size_t step = 0; step <= spec.steps.size(); ++step) {
       if (step > 0) RC_ASSERT(istiod.Step(step - 1).ok());
       for (size_t proxy = 0; proxy < spec.proxies.size(); ++proxy) {
-        RC_ASSERT(clients.Holds(2 * proxy) == clients.Holds(2 * proxy + 1));
+        RC_ASSERT(Missing(clients.Holds(2 * proxy), clients.Holds(2 * proxy + 1)) == "");
       }
+    }
+    const Clients fresh(istiod, spec, true, true);
+    for (size_t proxy = 0; proxy < spec.proxies.size(); ++proxy) {
+      RC_ASSERT(Differences(fresh.Holds(2 * proxy), fresh.Holds(2 * proxy + 1)) == "");
+      RC_ASSERT(Differences(fresh.Holds(2 * proxy), clients.Holds(2 * proxy)) == "");
     }
   }));
 }
@@ -193,10 +192,11 @@ TEST(PropertiesTest, OneMergedPushEqualsThePushesOneByOne) {
       all.insert(all.end(), step.operations.begin(), step.operations.end());
     }
     CaseIstiod merged(at_once, {}), single(one_by_one, {});
-    const Clients clients(merged, at_once, true, true), others(single, one_by_one, true, true);
+    // Delta clients keep what 1.18.2 forgets to remove, which depends on the pushes.
+    const Clients clients(merged, at_once, true, false), others(single, one_by_one, true, false);
     RC_ASSERT(merged.Step(0).ok());
     for (size_t i = 0; i < one_by_one.steps.size(); ++i) RC_ASSERT(single.Step(i).ok());
-    RC_ASSERT(clients.HoldAll() == others.HoldAll());
+    RC_ASSERT(Differences(clients.HoldAll(), others.HoldAll()) == "");
   }));
 }
 
@@ -233,12 +233,13 @@ TEST(PropertiesTest, ReplicasThatHearOfTheSameInAnotherOrderAgree) {
     const Clients clients(a, first, true, false), others(b, second, true, false);
     for (size_t i = 0; i < first.steps.size(); ++i) RC_ASSERT(a.Step(i).ok());
     RC_ASSERT(b.Step(0).ok());
-    RC_ASSERT(StateOf(a) == StateOf(b));
-    RC_ASSERT(clients.HoldAll() == others.HoldAll());
+    RC_ASSERT(Differences(StateOf(a), StateOf(b)) == "");
+    RC_ASSERT(Differences(clients.HoldAll(), others.HoldAll()) == "");
   }));
 }
 
-// As if it had never been there: what proxies and observers see, watches, timers.
+// As if it had never been there: what proxies and observers see, watches, timers. In 1.18.2 the cluster's gateways stay
+// until something else makes the network manager read anew (golden/SURPRISES.md, 5), which the second step does.
 TEST(PropertiesTest, RemovedClusterLeavesNoTrace) {
   EXPECT_TRUE(rc::check([] {
     const bool two_networks = *rc::gen::arbitrary<bool>();
@@ -248,19 +249,24 @@ TEST(PropertiesTest, RemovedClusterLeavesNoTrace) {
     Case with = CaseOf(mesh, two_networks);
     with.steps.push_back({"secret", {removal}});
     mesh.objects[0].erase("Secret/istio-system/remote-west");
-    const Case without = CaseOf(mesh, two_networks);
+    Case without = CaseOf(mesh, two_networks);
+    mesh.changes.clear();
+    mesh.Change(5, 0, 0, 1);  // another number of gateways' addresses
+    mesh.Change(5, 0, 0, 2);
+    with.steps.push_back({"reload", mesh.changes});
+    without.steps.push_back({"reload", mesh.changes});
     CaseIstiod istiod(with, {}), never(without, {});
     RC_ASSERT(istiod.server("west").WatchCount() > 0);
     RC_ASSERT(istiod.Step(0).ok());
     RC_ASSERT(istiod.server("west").WatchCount() == 0u);
+    RC_ASSERT(istiod.Step(1).ok());
+    RC_ASSERT(never.Step(0).ok());
     RC_ASSERT(istiod.server("east").WatchCount() == never.server("east").WatchCount());
     RC_ASSERT(istiod.kernel().pending() == never.kernel().pending());
     RC_ASSERT(istiod.istiod().registries().Find(pilot::ClusterId("west")) == nullptr);
     RC_ASSERT(istiod.istiod().discovery().cache().size() == never.istiod().discovery().cache().size());
     const json after = StateOf(istiod), wanted = StateOf(never);
-    RC_ASSERT(after["gateways"] == wanted["gateways"]);
-    RC_ASSERT(after["shards"] == wanted["shards"]);
-    RC_ASSERT(after["proxies"] == wanted["proxies"]);
+    RC_ASSERT(Differences(after, wanted) == "");
   }));
 }
 
