@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "core/base/text_arena.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/listener_types.h"
@@ -143,7 +143,7 @@ class HostBuilder {
         full_names_.insert(routed->service->hostname);
         // Only a route for all ports has domains with one.
         if (inputs_.listen_port == 0) {
-          full_names_.insert(texts_.Keep(DomainName(routed->service->hostname, group.port)));
+          full_names_.insert(Keep(DomainName(routed->service->hostname, group.port)));
         }
       }
     }
@@ -262,7 +262,7 @@ class HostBuilder {
           std::find(short_names.begin(), short_names.end(), domain) != short_names.end()) {
         return true;
       }
-      domains_.insert(texts_.Keep(domain));
+      domains_.insert(Keep(domain));
       return false;
     });
     if (host.domains.empty()) return;
@@ -307,6 +307,11 @@ class HostBuilder {
     return out;
   }
 
+  absl::string_view Keep(std::string_view text) {
+    const std::string_view kept = texts_.Keep(text);
+    return {kept.data(), kept.size()};
+  }
+
   const Proxy& proxy_;
   const PushContext& push_;
   const Inputs& inputs_;
@@ -314,15 +319,10 @@ class HostBuilder {
   std::vector<VirtualHostGroup> groups_;
   std::map<std::string_view, std::unique_ptr<Service>> trimmed_;
   // Of services and of groups_, which live longer, or of texts_.
-  using Names = absl::flat_hash_set<std::string_view, std::hash<std::string_view>>;
+  using Names = absl::flat_hash_set<absl::string_view>;
   TextArena texts_;
   Names ruled_, domains_, full_names_;
-  struct HostPortHash {
-    size_t operator()(const std::pair<std::string_view, int>& name) const {
-      return std::hash<std::string_view>()(name.first) + static_cast<size_t>(name.second);
-    }
-  };
-  absl::flat_hash_set<std::pair<std::string_view, int>, HostPortHash> names_;
+  absl::flat_hash_set<std::pair<absl::string_view, int>> names_;  // host and port
 };
 
 // The listener stands at the service's own address: whatever the Host header says, it is for this service.
