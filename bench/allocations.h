@@ -1,20 +1,28 @@
-// Counts the program's allocations. Include it in one file only: it replaces operator new.
+// Counts the program's allocations, and the bytes that it holds as malloc rounds them. Include it in one file only: it
+// replaces operator new.
 #pragma once
+
+#include <malloc.h>
 
 #include <cstdlib>
 #include <new>
 
 namespace wavetank::bench {
 
-inline size_t allocations = 0;
+inline size_t allocations = 0, live_bytes = 0;
 
 }  // namespace wavetank::bench
 
 // Not inlined: GCC would then see malloc's pointer reach what it takes for the standard operator delete.
 [[gnu::noinline]] void* operator new(size_t size) {
   ++wavetank::bench::allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
+  void* const p = std::malloc(size);
+  if (p == nullptr) throw std::bad_alloc();
+  wavetank::bench::live_bytes += malloc_usable_size(p);
+  return p;
 }
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p) noexcept {
+  wavetank::bench::live_bytes -= malloc_usable_size(p);  // 0 of null
+  std::free(p);
+}
+[[gnu::noinline]] void operator delete(void* p, size_t) noexcept { operator delete(p); }

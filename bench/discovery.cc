@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "bench/five_networks.h"
 #include "core/config/mesh_config.h"
 #include "core/config/store.h"
+#include "core/gen/eds.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
 #include "core/xds/discovery_server.h"
@@ -18,21 +20,6 @@ namespace wavetank::pilot {
 namespace {
 
 const ShardKey kShard{ClusterId("cluster1"), Provider::kKubernetes};
-
-class ServiceList final : public ServiceDiscovery {
- public:
-  std::vector<ServiceRef> services;
-  std::vector<ServiceRef> Services() const override { return services; }
-  ServiceRef GetService(std::string_view hostname) const override {
-    for (const ServiceRef& service : services) {
-      if (service->hostname == hostname) return service;
-    }
-    return nullptr;
-  }
-  std::vector<ServiceInstance> InstancesByPort(const Service&, int) const override { return {}; }
-  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return {}; }
-  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return std::nullopt; }
-};
 
 class ReadyMade final : public Generator {
  public:
@@ -129,7 +116,7 @@ struct World {
   Host& host = kernel.NewHost("istiod", 0, nullptr);
   Profile profile;
   config::ConfigStore configs;
-  ServiceList services;
+  FakeDiscovery services;
   ReadyMade generator;
   std::unique_ptr<DiscoveryServer> server;
   std::vector<std::unique_ptr<Client>> clients;
@@ -158,6 +145,82 @@ void PushEverything(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(PushEverything)->Arg(1000)->Arg(8000)->Unit(benchmark::kMillisecond);
+
+// BenchmarkFullPush: connected proxies, 20 in 100 per network, that watch 100 services of 100 endpoints; from the
+// change to the last response. Push context, proxy state, generation and responses; no protobuf, no transport.
+class EdsClient final : public AdsStream {
+ public:
+  void Send(std::shared_ptr<const DiscoveryResponse> response) override {
+    ++responses;
+    DiscoveryRequest ack;
+    ack.type = response->type;
+    ack.response_nonce = response->nonce;
+    ack.resource_names = *names;
+    connection->OnRequest(std::move(ack));
+  }
+  void SendDelta(std::shared_ptr<const DeltaDiscoveryResponse>) override {}
+  void Close(const absl::Status&) override {}
+  const std::vector<std::string>* names = nullptr;
+  std::unique_ptr<AdsConnection> connection;
+  int64_t responses = 0;
+};
+
+void FullPushToConnected(benchmark::State& state) {
+  constexpr int kServices = 100, kEndpoints = 100;
+  GenWorld world;
+  bench::AddFiveNetworks(world, kServices);
+  const std::vector<std::string> names = bench::ClusterNames(kServices);
+  sim::Kernel kernel{1};
+  Host& host = kernel.NewHost("istiod", 0, nullptr);
+  DiscoveryServer::Options options;
+  options.requests_per_second = 0;
+  options.cache = state.range(1) != 0;
+  DiscoveryServer server(
+      host, [&] { return world.Env(); }, std::move(options));
+  const auto eds = MakeEdsGenerator({&server.cache()});
+  server.SetGenerator(XdsType::kEds, eds.get());
+  server.SetReady();
+  bench::ForEachOfFiveNetworks(
+      kServices, kEndpoints, [&](const std::string& cluster, const std::string& service, EndpointList list) {
+        server.EdsUpdate({ClusterId(cluster), Provider::kKubernetes}, GenWorld::Host(service), "shop", std::move(list));
+      });
+  kernel.RunUntil(kernel.Now() + 1s);
+  std::vector<std::unique_ptr<EdsClient>> clients;
+  for (int i = 0; i < state.range(0); ++i) {
+    auto client = std::make_unique<EdsClient>();
+    client->names = &names;
+    const std::string c = std::to_string(i % 5);
+    DiscoveryRequest request;
+    request.type = XdsType::kEds;
+    request.resource_names = names;
+    request.node = std::make_shared<Node>(
+        Node{"sidecar~" + bench::Ip("10", i) + "~p" + std::to_string(i) + ".shop~shop.svc.cluster.local",
+             {"region-" + c, "zone-" + c, ""},
+             {{"CLUSTER_ID", "cluster-" + c}, {"NAMESPACE", "shop"}, {"NETWORK", "network-cluster-" + c}}});
+    client->connection = server.Connect({}, *client);
+    client->connection->OnRequest(std::move(request));
+    clients.push_back(std::move(client));
+  }
+  kernel.RunUntil(kernel.Now() + 1s);
+  const auto responses = [&] {
+    int64_t sum = 0;
+    for (const auto& client : clients) sum += client->responses;
+    return sum;
+  };
+  for (auto _ : state) {
+    const int64_t before = responses();
+    server.ConfigUpdate({.full = true});
+    kernel.RunUntil(kernel.Now() + 1s);
+    if (responses() - before != state.range(0)) state.SkipWithError("not every proxy was answered once");
+  }
+  for (auto& client : clients) client->connection.reset();
+}
+BENCHMARK(FullPushToConnected)
+    ->ArgNames({"proxies", "cache"})
+    ->Args({100, 1})
+    ->Args({100, 0})
+    ->Args({1000, 1})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace wavetank::pilot

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "bench/allocations.h"
+#include "bench/five_networks.h"
 #include "benchmark/benchmark.h"
 #include "core/gen/eds.h"
 #include "core/xds/cache.h"
@@ -13,16 +14,8 @@
 namespace wavetank::pilot {
 namespace {
 
-std::string Ip(const char* prefix, int n) {
-  return std::string(prefix) + "." + std::to_string(n / 65536) + "." + std::to_string(n / 256 % 256) + "." +
-         std::to_string(n % 256);
-}
-
-std::vector<std::string> ClusterNames(int services) {
-  std::vector<std::string> out;
-  for (int s = 0; s < services; ++s) out.push_back("outbound|80||" + GenWorld::Host("svc-" + std::to_string(s)));
-  return out;
-}
+using bench::ClusterNames;
+using bench::Ip;
 
 void Measure(benchmark::State& state, const PushContextRef& push, const Proxy& proxy, int services, int64_t endpoints) {
   WatchedResource watched;
@@ -72,34 +65,12 @@ void EndpointGeneration(benchmark::State& state) {
 }
 BENCHMARK(EndpointGeneration)->Args({1, 100})->Args({10, 10})->Args({100, 10})->Args({1000, 1});
 
-// Five clusters on five networks with three gateways each; `endpoints` spread over `services`.
 void FillFiveNetworks(GenWorld& world, int services, int endpoints_per_service) {
-  for (int c = 0; c < 5; ++c) {
-    for (int g = 1; g <= 3; ++g) {
-      world.AddGateway("cluster-" + std::to_string(c), "203.0." + std::to_string(c) + "." + std::to_string(g));
-    }
-  }
-  for (int s = 0; s < services; ++s) world.AddService("svc-" + std::to_string(s));
-  for (int c = 0; c < 5; ++c) {
-    const std::string cluster = "cluster-" + std::to_string(c);
-    std::shared_ptr<const EndpointProfile> versions[2];
-    for (int v = 0; v < 2; ++v) {
-      EndpointProfile p = GenWorld::Workload(cluster, "region-" + std::to_string(c) + "/zone-" + std::to_string(c));
-      p.labels = {{"app", "svc"},
-                  {"version", v == 0 ? "v1" : "v2"},
-                  {"security.istio.io/tlsMode", "istio"},
-                  {"topology.istio.io/cluster", cluster},
-                  {"topology.istio.io/network", p.network.str()}};
-      versions[v] = std::make_shared<const EndpointProfile>(std::move(p));
-    }
-    for (int s = 0; s < services; ++s) {
-      EndpointList list;
-      for (int e = 0; e < endpoints_per_service / 5; ++e) {
-        list.push_back({Ip("10", s * 1000 + e), 8080, 0, HealthStatus::kHealthy, versions[e % 2]});
-      }
-      world.SetEndpoints(cluster, "svc-" + std::to_string(s), std::move(list));
-    }
-  }
+  bench::AddFiveNetworks(world, services);
+  bench::ForEachOfFiveNetworks(services, endpoints_per_service,
+                               [&](const std::string& cluster, const std::string& service, EndpointList list) {
+                                 world.SetEndpoints(cluster, service, std::move(list));
+                               });
 }
 
 Proxy ConnectFrom(const PushContext& push, int c) {
@@ -137,6 +108,19 @@ void FullPush(benchmark::State& state) {
   }
 }
 BENCHMARK(FullPush)->ArgName("cache")->Arg(1)->Arg(0)->Unit(benchmark::kMillisecond);
+
+// What the index itself takes per endpoint, its text apart: addresses here fit into the string itself.
+void EndpointIndexMemory(benchmark::State& state) {
+  constexpr int kServices = 100, kEndpoints = 1000;
+  for (auto _ : state) {
+    GenWorld world;
+    const size_t before = bench::live_bytes;
+    FillFiveNetworks(world, kServices, kEndpoints);
+    state.counters["bytes/endpoint"] =
+        static_cast<double>(bench::live_bytes - before) / static_cast<double>(kServices * kEndpoints);
+  }
+}
+BENCHMARK(EndpointIndexMemory)->Iterations(1);
 
 // An update of one service's endpoints, and the incremental push of it to one proxy that watches every service.
 void EdsUpdate(benchmark::State& state) {

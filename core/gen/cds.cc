@@ -9,38 +9,13 @@
 #include "absl/container/flat_hash_set.h"
 #include "core/gen/cluster_builder.h"
 #include "core/gen/common_tls.h"
+#include "core/gen/needs_push.h"
 #include "core/model/gateway.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
 
 namespace wavetank::pilot {
 namespace {
-
-// Kinds of configuration that no cluster depends on. istiod: skippedCdsConfigs.
-bool NeverMatters(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::kGateway:
-    case ConfigKind::kWorkloadEntry:
-    case ConfigKind::kAuthorizationPolicy:
-    case ConfigKind::kRequestAuthentication:
-    case ConfigKind::kSecret:
-    case ConfigKind::kTelemetry:
-    case ConfigKind::kProxyConfig:
-    case ConfigKind::kWasmPlugin:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool NeedsPush(const PushRequest& request) {
-  if (!request.full) return false;
-  if (request.configs_updated.empty()) return true;
-  for (const ConfigKey& key : request.configs_updated) {
-    if (!NeverMatters(key.kind)) return true;
-  }
-  return false;
-}
 
 bool OnlyServices(const PushRequest& request) {
   if (request.configs_updated.empty()) return false;
@@ -190,13 +165,13 @@ class CdsGenerator final : public Generator {
   explicit CdsGenerator(const CdsOptions& options) : cache_(options.cache) {}
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource&, const PushRequest& request) override {
-    if (!NeedsPush(request)) return NothingToSend();
+    if (!NeedsPush(proxy, request)) return NothingToSend();
     return Everything(proxy, request);
   }
 
   GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
                                     const PushRequest& request) override {
-    if (!NeedsPush(request)) return NothingToSend();
+    if (!NeedsPush(proxy, request)) return NothingToSend();
     if (!OnlyServices(request)) return Everything(proxy, request);
 
     // Names on record by host; of the clusters of one port (its subsets) the last. istiod forgets the others when a
@@ -235,6 +210,9 @@ class CdsGenerator final : public Generator {
   }
 
  private:
+  static bool NeedsPush(const Proxy& proxy, const PushRequest& request) {
+    return request.full && AnyConcerns(XdsType::kCds, request.configs_updated, proxy);
+  }
   static GeneratedResources NothingToSend() {
     GeneratedResources out;
     out.send = false;

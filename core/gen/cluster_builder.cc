@@ -207,8 +207,7 @@ std::unique_ptr<InlineEndpoints> ClusterBuilder::DnsEndpoints(const Service& ser
     group.weight = kMax - weight < sum ? kMax : sum + weight;
     group.endpoints.push_back(
         {&e.address, e.endpoint_port, weight, static_cast<uint32_t>(out->assignment.shapes.size()), 0});
-    out->assignment.shapes.push_back(
-        {EncodeEndpointMetadata({p.tls_mode, p.workload_name, p.ns, p.locality.cluster.str(), &p.labels}), &p.labels});
+    out->assignment.shapes.push_back({ProfileMetadata(p, false), &p.labels});
   }
   for (auto& [label, group] : groups) out->assignment.localities.push_back(std::move(group));
   return out;

@@ -87,7 +87,7 @@ void SetTlsVersions(envoy_tls::CommonTlsContext& common) {
 std::string EncodeIstioMutualCommon(bool http2) {
   envoy_tls::CommonTlsContext common;
   SetTlsVersions(common);
-  *common.add_tls_certificate_sds_secret_configs() = AgentSecret(kSdsDefaultResource);
+  SetAgentSecret(kSdsDefaultResource, *common.add_tls_certificate_sds_secret_configs());
   if (http2) {
     SetAlpn(common, kAlpnInMeshH2WithMxc);
   } else {
@@ -98,7 +98,7 @@ std::string EncodeIstioMutualCommon(bool http2) {
 
 std::string EncodeIstioRoot() {
   envoy_tls::CommonTlsContext::CombinedCertificateValidationContext combined;
-  *combined.mutable_validation_context_sds_secret_config() = AgentSecret(kSdsRootResource);
+  SetAgentSecret(kSdsRootResource, *combined.mutable_validation_context_sds_secret_config());
   return Serialize(combined);
 }
 
@@ -133,24 +133,24 @@ bool SetFromRule(const Settings& tls, const TlsInputs& in, const Proxy& proxy, c
   if (!tls.credential.empty()) {
     const bool socket = HasCredentialSocket(proxy);
     if (tls.mode == Mode::kMutual) {
-      *common->add_tls_certificate_sds_secret_configs() = CredentialSecret(tls.credential, socket);
+      SetCredentialSecret(tls.credential, socket, *common->add_tls_certificate_sds_secret_configs());
     }
     AddSans(sans, *common);
-    *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
-        CredentialSecret(absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket);
+    SetCredentialSecret(absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket,
+                        *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
   } else {
     if (tls.mode == Mode::kMutual) {
       if (tls.certificate.empty() || tls.key.empty()) return false;
       // Files in the proxy's own pod; its agent serves them, since Envoy alone would not see them change.
-      *common->add_tls_certificate_sds_secret_configs() =
-          AgentSecret(absl::StrCat("file-cert:", std::string(tls.certificate), "~", std::string(tls.key)));
+      SetAgentSecret(absl::StrCat("file-cert:", std::string(tls.certificate), "~", std::string(tls.key)),
+                     *common->add_tls_certificate_sds_secret_configs());
     }
     if (tls.root.empty()) {
       common->mutable_validation_context();  // whoever answers
     } else {
       AddSans(sans, *common);
-      *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config() =
-          AgentSecret(absl::StrCat("file-root:", std::string(tls.root)));
+      SetAgentSecret(absl::StrCat("file-root:", std::string(tls.root)),
+                     *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
     }
   }
   for (const std::string& curve : mesh.tls_defaults.ecdh_curves) common->mutable_tls_params()->add_ecdh_curves(curve);

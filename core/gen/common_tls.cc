@@ -10,15 +10,13 @@ using envoy::config::core::v3::ApiConfigSource;
 using envoy::config::core::v3::ApiVersion;
 using envoy::config::core::v3::ConfigSource;
 
-ConfigSource GrpcSource(std::string_view cluster) {
-  ConfigSource source;
+void SetGrpcSource(std::string_view cluster, ConfigSource& source) {
   ApiConfigSource* api = source.mutable_api_config_source();
   api->set_api_type(ApiConfigSource::GRPC);
   api->set_set_node_on_first_message_only(true);
   api->set_transport_api_version(ApiVersion::V3);
   api->add_grpc_services()->mutable_envoy_grpc()->set_cluster_name(std::string(cluster));
   source.set_resource_api_version(ApiVersion::V3);
-  return source;
 }
 
 bool HasPrefix(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
@@ -30,13 +28,11 @@ void SetAlpn(envoy_tls::CommonTlsContext& context, std::span<const std::string_v
   for (std::string_view protocol : protocols) context.add_alpn_protocols(std::string(protocol));
 }
 
-envoy_tls::SdsSecretConfig AgentSecret(std::string_view name) {
-  envoy_tls::SdsSecretConfig secret;
+void SetAgentSecret(std::string_view name, envoy_tls::SdsSecretConfig& secret) {
   secret.set_name(std::string(name));
-  *secret.mutable_sds_config() = GrpcSource("sds-grpc");
+  SetGrpcSource("sds-grpc", *secret.mutable_sds_config());
   if (name == kSdsDefaultResource || name == kSdsRootResource)
     secret.mutable_sds_config()->mutable_initial_fetch_timeout();
-  return secret;
 }
 
 std::string CredentialResourceName(std::string_view credential_name) {
@@ -47,19 +43,16 @@ std::string CredentialResourceName(std::string_view credential_name) {
   return absl::StrCat("kubernetes://", std::string(credential_name));
 }
 
-envoy_tls::SdsSecretConfig CredentialSecret(std::string_view credential_name, bool credential_socket) {
-  if (credential_name == "builtin://") return AgentSecret(kSdsDefaultResource);
-  if (credential_name == "builtin://-cacert") return AgentSecret(kSdsRootResource);
-  envoy_tls::SdsSecretConfig secret;
+void SetCredentialSecret(std::string_view credential_name, bool credential_socket, envoy_tls::SdsSecretConfig& secret) {
+  if (credential_name == "builtin://") return SetAgentSecret(kSdsDefaultResource, secret);
+  if (credential_name == "builtin://-cacert") return SetAgentSecret(kSdsRootResource, secret);
   if (credential_socket && HasPrefix(credential_name, "sds://")) {
     secret.set_name(std::string(credential_name));
-    *secret.mutable_sds_config() = GrpcSource("sds-external");
-    return secret;
+    return SetGrpcSource("sds-external", *secret.mutable_sds_config());
   }
   secret.set_name(CredentialResourceName(credential_name));
   secret.mutable_sds_config()->mutable_ads();
   secret.mutable_sds_config()->set_resource_api_version(ApiVersion::V3);
-  return secret;
 }
 
 bool HasCredentialSocket(const Proxy& proxy) {
@@ -77,13 +70,14 @@ void ApplyWorkloadCertificate(envoy_tls::CommonTlsContext& context, const Certif
     auto* matchers = SubjectAltNameMatchers(*combined->mutable_default_validation_context());
     AddExactMatchers(sans, matchers);
     for (const std::string& domain : trust_domains) matchers->Add()->set_prefix(absl::StrCat("spiffe://", domain, "/"));
-    *combined->mutable_validation_context_sds_secret_config() = AgentSecret(
-        files.root.empty() ? std::string(kSdsRootResource) : absl::StrCat("file-root:", std::string(files.root)));
+    SetAgentSecret(
+        files.root.empty() ? std::string(kSdsRootResource) : absl::StrCat("file-root:", std::string(files.root)),
+        *combined->mutable_validation_context_sds_secret_config());
   }
   const bool from_files = !files.certificate.empty() && !files.key.empty();
-  *context.add_tls_certificate_sds_secret_configs() =
-      AgentSecret(from_files ? absl::StrCat("file-cert:", std::string(files.certificate), "~", std::string(files.key))
-                             : std::string(kSdsDefaultResource));
+  SetAgentSecret(from_files ? absl::StrCat("file-cert:", std::string(files.certificate), "~", std::string(files.key))
+                            : std::string(kSdsDefaultResource),
+                 *context.add_tls_certificate_sds_secret_configs());
 }
 
 google::protobuf::RepeatedPtrField<envoy_matcher::StringMatcher>* SubjectAltNameMatchers(

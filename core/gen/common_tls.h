@@ -36,7 +36,7 @@ void SetAlpn(envoy_tls::CommonTlsContext& context, std::span<const std::string_v
 
 // A secret that the agent serves over its socket: the workload's own, or "file-cert:..." (istiod:
 // ConstructSdsSecretConfig). Only the two built-in names get an initial fetch timeout of 0.
-envoy_tls::SdsSecretConfig AgentSecret(std::string_view name);
+void SetAgentSecret(std::string_view name, envoy_tls::SdsSecretConfig& out);
 
 // The SDS name of a credentialName: "kubernetes://name" unless it says its own type (istiod:
 // credentials.ToResourceName).
@@ -44,7 +44,7 @@ std::string CredentialResourceName(std::string_view credential_name);
 
 // A secret named by `credentialName`: from istiod over ADS, from the agent for "builtin://", or with
 // `credential_socket` from the external socket for "sds://" (istiod: ConstructSdsSecretConfigForCredential).
-envoy_tls::SdsSecretConfig CredentialSecret(std::string_view credential_name, bool credential_socket);
+void SetCredentialSecret(std::string_view credential_name, bool credential_socket, envoy_tls::SdsSecretConfig& out);
 
 // True when the proxy's metadata says that a socket serves "sds://" credentials.
 bool HasCredentialSocket(const Proxy& proxy);

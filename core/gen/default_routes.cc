@@ -27,10 +27,25 @@ void WritePrefixMatch(wire::Writer& w) {
   w.Message(RoutePb::kMatchFieldNumber, [&] { w.Bytes(route_v3::RouteMatch::kPrefixFieldNumber, "/"); });
 }
 
+// A number's text, without a string around it.
+class Digits {
+ public:
+  explicit Digits(int number) : end_(std::to_chars(text_, text_ + sizeof text_, number).ptr) {}
+  std::string_view view() const { return {text_, static_cast<size_t>(end_ - text_)}; }
+
+ private:
+  char text_[12];
+  char* end_;
+};
+
+bool IsIpv6(std::string_view host) { return host.find(':') != std::string_view::npos; }
+
 void WriteDecorator(wire::Writer& w, std::string_view hostname, int port) {
-  std::string operation = DomainName(hostname, port);
-  operation.append("/*");
-  w.Message(RoutePb::kDecoratorFieldNumber, [&] { w.Bytes(route_v3::Decorator::kOperationFieldNumber, operation); });
+  const bool v6 = IsIpv6(hostname);
+  w.Message(RoutePb::kDecoratorFieldNumber, [&] {
+    w.Joined(route_v3::Decorator::kOperationFieldNumber,
+             {v6 ? "[" : "", hostname, v6 ? "]:" : ":", Digits(port).view(), "/*"});
+  });
 }
 
 // Status codes that Go's net/http has words for.
@@ -80,14 +95,16 @@ RetryPb DefaultRetryPolicy() {
 
 }  // namespace
 
-std::string DomainName(std::string_view host, int port) {
-  const bool v6 = host.find(':') != std::string_view::npos;
-  std::string out;
-  out.reserve(host.size() + 8);
+void AppendDomainName(std::string_view host, int port, std::string& out) {
+  const bool v6 = IsIpv6(host);
+  out.reserve(out.size() + host.size() + 8);
   if (v6) out.push_back('[');
-  out.append(host);
-  if (v6) out.push_back(']');
-  absl::StrAppend(&out, ":", port);
+  out.append(host).append(v6 ? "]:" : ":").append(Digits(port).view());
+}
+
+std::string DomainName(std::string_view host, int port) {
+  std::string out;
+  AppendDomainName(host, port, out);
   return out;
 }
 
@@ -148,7 +165,8 @@ std::string DefaultOutboundRoute(std::string_view hostname, int port, std::strin
   WritePrefixMatch(w);
   WriteDecorator(w, hostname, port);
   w.Message(RoutePb::kRouteFieldNumber, [&] {
-    w.Bytes(ActionPb::kClusterFieldNumber, BuildSubsetKey(TrafficDirection::kOutbound, "", hostname, port));
+    // BuildSubsetKey
+    w.Joined(ActionPb::kClusterFieldNumber, {"outbound|", Digits(port).view(), "||", hostname});
     w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, retry_policy);
     w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash_policy);
     w.Duration(ActionPb::kTimeoutFieldNumber, 0);

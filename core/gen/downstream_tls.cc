@@ -7,6 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/any.h"
 #include "core/gen/common_tls.h"
+#include "core/gen/wire.h"
+#include "google/protobuf/arena.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -81,23 +83,34 @@ std::vector<std::string> TrustDomains(const config::MeshConfig& mesh) {
 }
 
 std::string EncodeSocket(const DownstreamPb& context) {
-  envoy::config::core::v3::TransportSocket socket;
-  socket.set_name(std::string(kTlsTransportSocket));
-  *socket.mutable_typed_config() = PackAny(context);
-  return Serialize(socket);
+  using SocketPb = envoy::config::core::v3::TransportSocket;
+  static const auto& type = *new std::string(TypeUrlOf(context));
+  std::string out;
+  const size_t size = context.ByteSizeLong();
+  out.reserve(size + type.size() + 64);
+  wire::Writer w(&out);
+  w.Bytes(SocketPb::kNameFieldNumber, kTlsTransportSocket);
+  w.Any(SocketPb::kTypedConfigFieldNumber, type, Serialize(context));
+  return out;
 }
+
+// A context and all that is in it go at once.
+struct Draft {
+  google::protobuf::Arena arena;
+  DownstreamPb& context = *google::protobuf::Arena::CreateMessage<DownstreamPb>(&arena);
+};
 
 // A certificate of the router's operator, fetched from istiod. istiod: ApplyCredentialSDSToServerCommonTLSContext.
 void ApplyCredential(const Settings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
-  *out.add_tls_certificate_sds_secret_configs() = CredentialSecret(settings.credential_name, socket);
+  SetCredentialSecret(settings.credential_name, socket, *out.add_tls_certificate_sds_secret_configs());
   if (settings.mode == Settings::Mode::kMutual) {
     auto* combined = out.mutable_combined_validation_context();
     auto* validation = combined->mutable_default_validation_context();
     AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*validation));
     for (const std::string& spki : settings.verify_certificate_spki) validation->add_verify_certificate_spki(spki);
     for (const std::string& hash : settings.verify_certificate_hash) validation->add_verify_certificate_hash(hash);
-    *combined->mutable_validation_context_sds_secret_config() =
-        CredentialSecret(absl::StrCat(settings.credential_name, std::string(kSdsCaSuffix)), socket);
+    SetCredentialSecret(absl::StrCat(settings.credential_name, std::string(kSdsCaSuffix)), socket,
+                        *combined->mutable_validation_context_sds_secret_config());
   } else if (!settings.subject_alt_names.empty()) {
     AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*out.mutable_validation_context()));
   }
@@ -122,7 +135,8 @@ void ApplyParameters(const Settings& settings, const MeshTls& defaults, envoy_tl
 }  // namespace
 
 std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
-  DownstreamPb context;
+  Draft draft;
+  DownstreamPb& context = draft.context;
   context.mutable_require_client_certificate()->set_value(true);
   envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
   if (http) {
@@ -143,7 +157,8 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
 std::string ServerTlsSocket(const Settings& settings, const Proxy& proxy, const config::MeshConfig& mesh, bool tcp) {
   const bool istio_mutual = settings.mode == Settings::Mode::kIstioMutual;
   const bool validate = istio_mutual || settings.mode == Settings::Mode::kMutual;
-  DownstreamPb context;
+  Draft draft;
+  DownstreamPb& context = draft.context;
   context.mutable_require_client_certificate()->set_value(validate);
   envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
   if (istio_mutual && tcp) {

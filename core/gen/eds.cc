@@ -9,42 +9,18 @@
 #include <vector>
 
 #include "core/gen/load_assignment_builder.h"
+#include "core/gen/needs_push.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
 
 namespace wavetank::pilot {
 namespace {
 
-// Kinds of configuration that no endpoint depends on. istiod: skippedEdsConfigs.
-bool NeverMatters(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::kGateway:
-    case ConfigKind::kVirtualService:
-    case ConfigKind::kAuthorizationPolicy:
-    case ConfigKind::kRequestAuthentication:
-    case ConfigKind::kSecret:
-    case ConfigKind::kTelemetry:
-    case ConfigKind::kProxyConfig:
-    case ConfigKind::kWasmPlugin:
-      return true;
-    default:
-      return false;
-  }
-}
-
-bool NeedsPush(const std::set<ConfigKey>& updated) {
-  if (updated.empty()) return true;
-  for (const ConfigKey& key : updated) {
-    if (!NeverMatters(key.kind)) return true;
-  }
-  return false;
-}
-
 // Nothing but services changed, as far as endpoints go. istiod: canSendPartialFullPushes.
-bool OnlyServices(const std::set<ConfigKey>& updated) {
+bool OnlyServices(const std::set<ConfigKey>& updated, const Proxy& proxy) {
   if (updated.empty()) return false;
   for (const ConfigKey& key : updated) {
-    if (!NeverMatters(key.kind) && key.kind != ConfigKind::kServiceEntry) return false;
+    if (Concerns(XdsType::kEds, key.kind, proxy) && key.kind != ConfigKind::kServiceEntry) return false;
   }
   return true;
 }
@@ -92,9 +68,9 @@ class EdsGenerator final : public Generator {
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
     out.send = false;
-    if (!NeedsPush(request.configs_updated)) return out;
+    if (!AnyConcerns(XdsType::kEds, request.configs_updated, proxy)) return out;
     std::optional<HostNames> only;
-    if (!request.full || OnlyServices(request.configs_updated)) only = Services(request);
+    if (!request.full || OnlyServices(request.configs_updated, proxy)) only = Services(request);
     out.incremental = only && !only->empty();
     const auto generate = [&](const std::string& name) {
       out.resources.push_back(Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request, out));
@@ -112,7 +88,8 @@ class EdsGenerator final : public Generator {
   GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
                                     const PushRequest& request) override {
     // istiod: shouldUseDeltaEds. An incremental push removes no cluster, so the other way serves it as well.
-    const bool delta = NeedsPush(request.configs_updated) && request.full && OnlyServices(request.configs_updated);
+    const bool delta = request.full && AnyConcerns(XdsType::kEds, request.configs_updated, proxy) &&
+                       OnlyServices(request.configs_updated, proxy);
     if (!delta) return Generate(proxy, watched, request);
     GeneratedResources out;
     out.used_delta = true;
@@ -150,13 +127,17 @@ class EdsGenerator final : public Generator {
         return *known;
       }
     }
-    Resource made{name, std::make_shared<const std::string>(builder.Build(&out.endpoints).Encode(name))};
+    builder.Build(scratch_, &out.endpoints);
+    Resource made{name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
+    scratch_.Clear();  // it points into the endpoints
     if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), made);
     return made;
   }
 
   XdsCache* cache_;
   std::string key_;
+  LoadAssignment scratch_;  // memory only, as the next one
+  std::string buffer_;
 };
 
 }  // namespace

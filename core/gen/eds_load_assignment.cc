@@ -27,12 +27,14 @@ constexpr int kMapKey = 1, kMapValue = 2;
 
 constexpr std::string_view kUnixPrefix = "unix://";
 
+// All of the following write backwards, the last field first.
+
 // istiod: util.go, BuildAddress: whatever has no port is a pipe.
-void WriteAddress(const LbEndpoint& e, wire::Writer& out) {
+void WriteAddress(const LbEndpoint& e, wire::ReverseWriter& out) {
   if (e.port != 0) {
     out.Message(address::kSocketAddress, [&] {
-      out.NonEmpty(address::kSocketAddressAddress, *e.address);
       out.Varint(address::kSocketAddressPort, e.port);
+      out.NonEmpty(address::kSocketAddressAddress, *e.address);
     });
     return;
   }
@@ -41,34 +43,30 @@ void WriteAddress(const LbEndpoint& e, wire::Writer& out) {
   out.Message(address::kPipe, [&] { out.NonEmpty(address::kPipePath, path); });
 }
 
-// The metadata of the shape goes in the middle: what stands before and after it is written to `scratch` first, so that
-// the length is known and nothing has to move.
-void WriteEndpoint(const LbEndpoint& e, const EndpointShape& shape, std::string& scratch, wire::Writer& out) {
-  scratch.clear();
-  wire::Writer parts(&scratch);
-  parts.Message(lb_endpoint::kEndpoint, [&] { parts.Message(kEndpointAddress, [&] { WriteAddress(e, parts); }); });
-  if (e.health != 0) parts.Varint(lb_endpoint::kHealthStatus, e.health);
-  const size_t before = scratch.size();
-  parts.UInt32Value(lb_endpoint::kWeight, e.weight);
-
-  const std::string_view written = scratch;
-  out.Header(group::kLbEndpoints, written.size() + shape.metadata.size());
-  out.Append(written.substr(0, before));
-  out.Append(shape.metadata);
-  out.Append(written.substr(before));
+void WriteEndpoint(const LbEndpoint& e, const EndpointShape& shape, wire::ReverseWriter& out) {
+  constexpr size_t kFields = 8;
+  out.Reserve(kFields * wire::ReverseWriter::kField + e.address->size() + shape.metadata.size());
+  out.Message(group::kLbEndpoints, [&] {
+    out.UInt32Value(lb_endpoint::kWeight, e.weight);
+    out.Append(shape.metadata);
+    if (e.health != 0) out.Varint(lb_endpoint::kHealthStatus, e.health);
+    out.Message(lb_endpoint::kEndpoint, [&] { out.Message(kEndpointAddress, [&] { WriteAddress(e, out); }); });
+  });
 }
 
-void WriteGroup(const LoadAssignment& assignment, const LocalityLbEndpoints& g, std::string& scratch,
-                wire::Writer& out) {
+void WriteGroup(const LoadAssignment& assignment, const LocalityLbEndpoints& g, wire::ReverseWriter& out) {
+  constexpr size_t kFields = 7;
+  out.Reserve(kFields * wire::ReverseWriter::kField);
+  if (g.priority != 0) out.Varint(group::kPriority, g.priority);
+  if (g.weight) out.UInt32Value(group::kWeight, *g.weight);
+  for (auto e = g.endpoints.rbegin(); e != g.endpoints.rend(); ++e) WriteEndpoint(*e, assignment.shapes[e->shape], out);
+  out.Reserve(kFields * wire::ReverseWriter::kField + g.locality.size());
   out.Message(group::kLocality, [&] {
     const LocalityParts parts = SplitLocality(g.locality);
-    out.NonEmpty(1, parts.region);
-    out.NonEmpty(2, parts.zone);
     out.NonEmpty(3, parts.sub_zone);
+    out.NonEmpty(2, parts.zone);
+    out.NonEmpty(1, parts.region);
   });
-  for (const LbEndpoint& e : g.endpoints) WriteEndpoint(e, assignment.shapes[e.shape], scratch, out);
-  if (g.weight) out.UInt32Value(group::kWeight, *g.weight);
-  if (g.priority != 0) out.Varint(group::kPriority, g.priority);
 }
 
 // An entry of map<string, Struct> whose Struct has the one field `name`: the parts of `text`, one after the other.
@@ -114,22 +112,37 @@ size_t LoadAssignment::EndpointCount() const {
   return count;
 }
 
-std::string LoadAssignment::Encode(std::string_view cluster_name) const {
-  constexpr size_t kBesideMetadata = 48;  // an endpoint's other fields, and a locality's, about
-  size_t expected = cluster_name.size() + kBesideMetadata;
-  for (const LocalityLbEndpoints& g : localities) {
-    expected += kBesideMetadata + g.locality.size();
-    for (const LbEndpoint& e : g.endpoints) expected += kBesideMetadata + shapes[e.shape].metadata.size();
+std::string_view LoadAssignment::Encode(std::string_view cluster_name, std::string& buffer) const {
+  wire::ReverseWriter out(&buffer);
+  for (auto g = localities.rbegin(); g != localities.rend(); ++g) {
+    out.Message(cla::kEndpoints, [&] { WriteGroup(*this, *g, out); });
   }
-  std::string bytes, scratch;
-  bytes.reserve(expected);
-  scratch.reserve(2 * kBesideMetadata);
-  wire::Writer out(&bytes);
+  out.Reserve(wire::ReverseWriter::kField + cluster_name.size());
   out.NonEmpty(cla::kClusterName, cluster_name);
-  for (const LocalityLbEndpoints& g : localities) {
-    out.Message(cla::kEndpoints, [&] { WriteGroup(*this, g, scratch, out); });
+  return out.written();
+}
+
+std::string LoadAssignment::Encode(std::string_view cluster_name) const {
+  std::string buffer;
+  return std::string(Encode(cluster_name, buffer));
+}
+
+void LoadAssignment::Clear() {
+  for (LocalityLbEndpoints& g : localities) {
+    g.endpoints.clear();
+    spare.push_back(std::move(g.endpoints));
   }
-  return bytes;
+  localities.clear();
+  shapes.clear();
+  owned_labels.clear();
+  owned_metadata.clear();
+}
+
+std::vector<LbEndpoint> LoadAssignment::TakeSpare() {
+  if (spare.empty()) return {};
+  std::vector<LbEndpoint> out = std::move(spare.back());
+  spare.pop_back();
+  return out;
 }
 
 std::string EncodeEndpointMetadata(const EndpointMetadata& m) {
@@ -150,6 +163,15 @@ std::string EncodeEndpointMetadata(const EndpointMetadata& m) {
     WriteStructEntry("istio", "workload", {m.workload_name, ";", m.ns, ";", name, ";", revision, ";", m.cluster}, out);
   });
   return bytes;
+}
+
+const std::string& ProfileMetadata(const EndpointProfile& profile, bool without_tls) {
+  std::string& made = profile.encoded.metadata[without_tls ? 1 : 0];
+  if (made.empty()) {
+    made = EncodeEndpointMetadata({without_tls ? std::string_view() : std::string_view(profile.tls_mode),
+                                   profile.workload_name, profile.ns, profile.locality.cluster.str(), &profile.labels});
+  }
+  return made;
 }
 
 }  // namespace wavetank::pilot

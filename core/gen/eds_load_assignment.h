@@ -18,7 +18,8 @@ namespace wavetank::pilot {
 
 // Shared by the endpoints of a workload, and by all gateways of an assignment.
 struct EndpointShape {
-  std::string metadata;            // field LbEndpoint.metadata, encoded with its tag
+  // Field LbEndpoint.metadata, encoded with its tag: the profile's (ProfileMetadata), or LoadAssignment's own.
+  std::string_view metadata;
   const Labels* labels = nullptr;  // of the workload; failoverPriority looks at them
 };
 
@@ -44,11 +45,18 @@ struct LocalityLbEndpoints {
 struct LoadAssignment {
   std::vector<EndpointShape> shapes;
   std::vector<LocalityLbEndpoints> localities;
-  std::vector<std::unique_ptr<const Labels>> owned_labels;  // of shapes that are no workload's
+  std::vector<std::unique_ptr<const Labels>> owned_labels;         // of shapes that are no workload's
+  std::vector<std::unique_ptr<const std::string>> owned_metadata;  // the same
+  std::vector<std::vector<LbEndpoint>> spare;                      // memory for localities to come
 
   size_t EndpointCount() const;
-  // A serialised envoy.config.endpoint.v3.ClusterLoadAssignment; allocates a fixed number of times.
+  // A serialised envoy.config.endpoint.v3.ClusterLoadAssignment, in `buffer` until its next use.
+  std::string_view Encode(std::string_view cluster_name, std::string& buffer) const;
   std::string Encode(std::string_view cluster_name) const;
+
+  // Empty, but for the memory of what it held: whoever makes one after the other allocates for the largest only.
+  void Clear();
+  std::vector<LbEndpoint> TakeSpare();
 };
 
 // The fields of an endpoint's metadata (istiod: pilot/pkg/networking/util/util.go, AppendLbEndpointMetadata).
@@ -59,5 +67,7 @@ struct EndpointMetadata {
 };
 // Field LbEndpoint.metadata with its tag: which transport socket to use, and the workload for telemetry.
 std::string EncodeEndpointMetadata(const EndpointMetadata& metadata);
+// The same of a profile, made when first asked for and kept with it; `without_tls`: as if it had no mTLS.
+const std::string& ProfileMetadata(const EndpointProfile& profile, bool without_tls);
 
 }  // namespace wavetank::pilot

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
 #include "core/model/gateway.h"
@@ -18,7 +20,8 @@ using Rule = config::TypedConfig<config::VirtualService>;
 
 class GatewayRoutes {
  public:
-  GatewayRoutes(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
+  GatewayRoutes(const Proxy& proxy, const PushContext& push)
+      : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
 
   std::vector<VirtualHost> Build(const std::vector<const GatewayServer*>& servers) {
     for (const GatewayServer* server : servers) {
@@ -58,40 +61,47 @@ class GatewayRoutes {
     bool operator()(absl::Span<const EncodedRouteRef> a, absl::Span<const EncodedRouteRef> b) const { return a == b; }
   };
 
+  // A host on its way to a virtual host.
+  struct Host {
+    int port = 0;  // of the first server that has it
+    bool require_tls = false;
+    EncodedRoutes routes;
+  };
+
   void AddRule(const GatewayServer& server, const Rule& rule) {
-    const std::vector<std::string> hosts =
-        IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
+    const HostList hosts = IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
     if (hosts.empty()) return;
     const std::vector<EncodedRouteRef>& routes = RoutesOf(server, rule);
     if (routes.empty()) return;
-    for (const std::string& hostname : hosts) {
-      const auto [at, added] = hosts_.try_emplace(hostname);
-      VirtualHost& host = at->second;
-      if (added) Name(hostname, server.server, host);
+    for (std::string_view hostname : hosts) {
+      Host& host = HostOf(hostname, server.server);
       host.routes.insert(host.routes.end(), routes.begin(), routes.end());
       if (server.server.tls && server.server.tls->https_redirect) host.require_tls = true;
     }
   }
 
-  static void Name(const std::string& hostname, const config::Server& server, VirtualHost& out) {
-    out.name = DomainName(hostname, static_cast<int>(server.port.number));
-    out.domains = {hostname};
+  Host& HostOf(std::string_view hostname, const config::Server& server) {
+    const auto [at, added] = hosts_.try_emplace(absl::string_view(hostname.data(), hostname.size()));
+    if (added) at->second.port = static_cast<int>(server.port.number);
+    return at->second;
   }
 
   // One rule's routes are the same for all servers of a gateway: those of the first server's port.
   const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
     std::vector<EncodedRouteRef>& routes = routes_[{server.gateway_name, &rule}];
     if (!routes.empty()) return routes;
-    std::map<std::string, ServiceRef, std::less<>> services;  // keeps what the scope hands out alive
+    absl::InlinedVector<std::pair<std::string, ServiceRef>, 2> services;  // keeps what the scope hands out alive
     const HttpRouteScope scope{proxy_,
                                push_.mesh(),
                                server.gateway_name,
                                static_cast<int>(server.server.port.number),
                                server.server.tls.has_value(),
+                               retry_policy_,
                                [&](std::string_view host) -> const Service* {
-                                 const auto it = services.find(host);
-                                 if (it != services.end()) return it->second.get();
-                                 return services.emplace(host, ServiceFor(host, rule.meta.ns)).first->second.get();
+                                 for (const auto& [name, service] : services) {
+                                   if (name == host) return service.get();
+                                 }
+                                 return services.emplace_back(host, ServiceFor(host, rule.meta.ns)).second.get();
                                }};
     routes = BuildHttpRoutes(scope, rule);
     return routes;
@@ -105,41 +115,44 @@ class GatewayRoutes {
   }
 
   void Redirect(const config::Server& server) {
-    for (const std::string& hostname : server.hosts) {
-      const auto [at, added] = hosts_.try_emplace(hostname);
-      at->second.require_tls = true;
-      if (added) Name(hostname, server, at->second);
-    }
+    for (const std::string& hostname : server.hosts) HostOf(hostname, server).require_tls = true;
   }
 
   // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
   std::vector<VirtualHost> Collapse() {
-    std::vector<std::pair<const std::string*, VirtualHost*>> sorted;
+    std::vector<std::pair<std::string_view, Host*>> sorted;
     sorted.reserve(hosts_.size());
-    for (auto& [hostname, host] : hosts_) sorted.emplace_back(&hostname, &host);  // order: sorted below
+    for (auto& [hostname, host] : hosts_) {  // order: sorted below
+      sorted.emplace_back(std::string_view(hostname.data(), hostname.size()), &host);
+    }
     std::sort(sorted.begin(), sorted.end(),
-              [](const auto& a, const auto& b) { return HostMoreSpecific(*a.first, *b.first); });
+              [](const auto& a, const auto& b) { return HostMoreSpecific(a.first, b.first); });
     std::vector<VirtualHost> out;
     out.reserve(sorted.size());
     absl::flat_hash_map<absl::Span<const EncodedRouteRef>, size_t, SameRoutes, SameRoutes> known;
+    known.reserve(sorted.size());
     for (const auto& [hostname, host] : sorted) {
       const auto it = known.find(host->routes);
       if (it != known.end() && out[it->second].require_tls == host->require_tls) {
-        std::vector<std::string>& domains = out[it->second].domains;
-        domains.insert(domains.end(), host->domains.begin(), host->domains.end());
+        out[it->second].domains.emplace_back(hostname);
         continue;
       }
-      const size_t at = out.size();
-      out.push_back(std::move(*host));
-      known.insert_or_assign(absl::Span<const EncodedRouteRef>(out.back().routes), at);
+      known.insert_or_assign(absl::Span<const EncodedRouteRef>(host->routes), out.size());
+      VirtualHost& made = out.emplace_back();
+      made.name = DomainName(hostname, host->port);
+      made.domains.emplace_back(hostname);
+      made.routes = host->routes;  // a copy: `known` looks at the host's
+      made.require_tls = host->require_tls;
     }
     return out;
   }
 
   const Proxy& proxy_;
   const PushContext& push_;
-  std::map<std::pair<std::string, const Rule*>, std::vector<EncodedRouteRef>> routes_;
-  absl::flat_hash_map<std::string, VirtualHost> hosts_;
+  const std::string retry_policy_;
+  // By gateway's name, which its servers share for the time of the generation, and rule.
+  absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, std::vector<EncodedRouteRef>> routes_;
+  absl::flat_hash_map<absl::string_view, Host> hosts_;  // by names that servers and rules have
 };
 
 }  // namespace

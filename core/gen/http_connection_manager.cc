@@ -18,6 +18,8 @@ namespace hcm = ::envoy::extensions::filters::network::http_connection_manager::
 using HcmPb = hcm::HttpConnectionManager;
 using Normalization = config::MeshConfig::PathNormalization;
 
+constexpr size_t kUsualBytes = 2560;  // of what all of one kind share
+
 constexpr char kFilterName[] = "envoy.filters.network.http_connection_manager";
 constexpr char kTypeUrl[] =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
@@ -42,10 +44,13 @@ void AddDryRunTag(const char* name, const char* key, HcmPb::Tracing& out) {
   metadata->mutable_metadata_key()->add_path()->set_key(key);
 }
 
-void AddLiteralTag(const char* name, std::string_view value, std::string_view fallback, HcmPb::Tracing& out) {
-  auto* tag = out.add_custom_tags();
-  tag->set_tag(absl::StrCat("istio.", name));
-  tag->mutable_literal()->set_value(std::string(value.empty() ? fallback : value));
+void AddLiteralTag(std::string_view name, std::string_view value, std::string_view fallback, wire::Writer& w) {
+  using TagPb = envoy::type::tracing::v3::CustomTag;
+  w.Message(HcmPb::Tracing::kCustomTagsFieldNumber, [&] {
+    w.Joined(TagPb::kTagFieldNumber, {"istio.", name});
+    w.Message(TagPb::kLiteralFieldNumber,
+              [&] { w.NonEmpty(TagPb::Literal::kValueFieldNumber, value.empty() ? fallback : value); });
+  });
 }
 
 std::string_view LabelOf(const Proxy& proxy, std::string_view key) {
@@ -67,19 +72,31 @@ double Sampling(const Proxy& proxy, const config::MeshConfig& mesh) {
   return sampling == 0.0 || sampling > 100.0 ? 1.0 : sampling;
 }
 
-void SetTracing(const Proxy& proxy, const config::MeshConfig& mesh, HcmPb::Tracing& out) {
-  out.mutable_client_sampling()->set_value(100);
-  out.mutable_overall_sampling()->set_value(100);
-  out.mutable_random_sampling()->set_value(Sampling(proxy, mesh));
-  // By name.
-  AddDryRunTag("allow_policy.name", "istio_dry_run_allow_shadow_effective_policy_id", out);
-  AddDryRunTag("allow_policy.result", "istio_dry_run_allow_shadow_engine_result", out);
-  AddDryRunTag("deny_policy.name", "istio_dry_run_deny_shadow_effective_policy_id", out);
-  AddDryRunTag("deny_policy.result", "istio_dry_run_deny_shadow_engine_result", out);
-  AddLiteralTag("canonical_revision", LabelOf(proxy, "service.istio.io/canonical-revision"), "latest", out);
-  AddLiteralTag("canonical_service", LabelOf(proxy, "service.istio.io/canonical-name"), "unknown", out);
-  AddLiteralTag("mesh_id", proxy.metadata.mesh_id, "unknown", out);
-  AddLiteralTag("namespace", proxy.metadata.ns, "default", out);
+// What is the same for every proxy.
+const std::string& CommonTracing() {
+  static const auto& bytes = *[] {
+    HcmPb::Tracing out;
+    out.mutable_client_sampling()->set_value(100);
+    out.mutable_overall_sampling()->set_value(100);
+    // By name, with those of the proxy after them.
+    AddDryRunTag("allow_policy.name", "istio_dry_run_allow_shadow_effective_policy_id", out);
+    AddDryRunTag("allow_policy.result", "istio_dry_run_allow_shadow_engine_result", out);
+    AddDryRunTag("deny_policy.name", "istio_dry_run_deny_shadow_effective_policy_id", out);
+    AddDryRunTag("deny_policy.result", "istio_dry_run_deny_shadow_engine_result", out);
+    return new std::string(Serialize(out));
+  }();
+  return bytes;
+}
+
+void WriteTracing(const Proxy& proxy, const config::MeshConfig& mesh, wire::Writer& w) {
+  w.Message(HcmPb::kTracingFieldNumber, [&] {
+    w.Message(HcmPb::Tracing::kRandomSamplingFieldNumber, [&] { w.Double(1, Sampling(proxy, mesh)); });
+    w.Append(CommonTracing());  // ends with tags: protobuf's JSON takes a list that is not in one piece for two
+    AddLiteralTag("canonical_revision", LabelOf(proxy, "service.istio.io/canonical-revision"), "latest", w);
+    AddLiteralTag("canonical_service", LabelOf(proxy, "service.istio.io/canonical-name"), "unknown", w);
+    AddLiteralTag("mesh_id", proxy.metadata.mesh_id, "unknown", w);
+    AddLiteralTag("namespace", proxy.metadata.ns, "default", w);
+  });
 }
 
 // istiod: gateway.go, buildGatewayConnectionManager.
@@ -128,6 +145,17 @@ void SetDownstream(const Proxy& proxy, const config::MeshConfig& mesh, ListenerC
   out.mutable_use_remote_address()->set_value(listener_class == ListenerClass::kGateway);
 }
 
+const std::string& FromAds() {
+  static const auto& source = *[] {
+    envoy::config::core::v3::ConfigSource ads;
+    ads.mutable_ads();
+    ads.mutable_initial_fetch_timeout();
+    ads.set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
+    return new std::string(Serialize(ads));
+  }();
+  return source;
+}
+
 const std::string& RequestIdExtension() {
   static const auto& bytes = *[] {
     envoy::extensions::request_id::uuid::v3::UuidRequestIdConfig config;
@@ -141,20 +169,18 @@ const std::string& RequestIdExtension() {
 
 }  // namespace
 
-std::string HttpConnectionManagers::HttpFilters(const Kind& kind) const {
+void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w) const {
   const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
   const bool istio = !push_.profile().upstream_envoy;
-  return wire::Encode([&, listener_kind = listener_class, web = grpc_web](wire::Writer& w) {
-    const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
-    // Before anything that may reject a request, so that rejections are attributed too.
-    if (istio) add(HttpMetadataExchange());
-    if (web) add(HttpGrpcWeb());
-    add(HttpGrpcStats());
-    if (istio && listener_kind != ListenerClass::kSidecarInbound) add(HttpAlpn());
-    add(HttpFault());
-    add(HttpCors());
-    add(HttpRouter());
-  });
+  const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
+  // Before anything that may reject a request, so that rejections are attributed too.
+  if (istio) add(HttpMetadataExchange());
+  if (grpc_web) add(HttpGrpcWeb());
+  add(HttpGrpcStats());
+  if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
+  add(HttpFault());
+  add(HttpCors());
+  add(HttpRouter());
 }
 
 std::string HttpConnectionManagers::Common(const Kind& kind) const {
@@ -171,11 +197,13 @@ std::string HttpConnectionManagers::Common(const Kind& kind) const {
   out.mutable_stream_idle_timeout();
   SetDownstream(proxy_, mesh, listener_class, http2, out);
   if (absolute_urls) out.mutable_http_protocol_options()->mutable_allow_absolute_url()->set_value(true);
-  if (mesh.enable_tracing) SetTracing(proxy_, mesh, *out.mutable_tracing());
-  std::string bytes = Serialize(out);
+  std::string bytes;
+  bytes.reserve(kUsualBytes);
+  out.AppendToString(&bytes);  // no maps in there
   wire::Writer w(&bytes);
+  if (mesh.enable_tracing) WriteTracing(proxy_, mesh, w);
   w.NonEmpty(HcmPb::kAccessLogFieldNumber, FileAccessLog(mesh));
-  w.Append(HttpFilters(kind));
+  WriteHttpFilters(kind, w);
   w.Bytes(HcmPb::kRequestIdExtensionFieldNumber, RequestIdExtension());
   return bytes;
 }
@@ -186,26 +214,20 @@ std::string HttpConnectionManagers::Filter(const HttpOptions& options, std::stri
                   options.absolute_urls};
   std::string& common = common_[kind];
   if (common.empty()) common = Common(kind);
-  const std::string config = wire::Encode([&](wire::Writer& w) {
-    w.Append(common);
-    w.NonEmpty(HcmPb::kStatPrefixFieldNumber,
-               options.stat_prefix.empty() ? default_stat_prefix : std::string_view(options.stat_prefix));
-    if (options.rds.empty()) {
-      w.Bytes(HcmPb::kRouteConfigFieldNumber, options.route_config);
-      return;
-    }
+  std::string config;
+  config.reserve(common.size() + options.route_config.size() + 160);
+  wire::Writer w(&config);
+  w.Append(common);
+  w.NonEmpty(HcmPb::kStatPrefixFieldNumber,
+             options.stat_prefix.empty() ? default_stat_prefix : std::string_view(options.stat_prefix));
+  if (options.rds.empty()) {
+    w.Bytes(HcmPb::kRouteConfigFieldNumber, options.route_config);
+  } else {
     w.Message(HcmPb::kRdsFieldNumber, [&] {
-      static const auto& source = *[] {
-        envoy::config::core::v3::ConfigSource ads;
-        ads.mutable_ads();
-        ads.mutable_initial_fetch_timeout();
-        ads.set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
-        return new std::string(Serialize(ads));
-      }();
-      w.Bytes(hcm::Rds::kConfigSourceFieldNumber, source);
+      w.Bytes(hcm::Rds::kConfigSourceFieldNumber, FromAds());
       w.Bytes(hcm::Rds::kRouteConfigNameFieldNumber, options.rds);
     });
-  });
+  }
   return NetworkFilter(kFilterName, kTypeUrl, config);
 }
 

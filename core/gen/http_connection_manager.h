@@ -13,6 +13,9 @@
 namespace wavetank::pilot {
 
 class PushContext;
+namespace wire {
+class Writer;
+}
 
 struct HttpOptions {
   ListenerClass listener_class = ListenerClass::kSidecarOutbound;
@@ -34,7 +37,7 @@ class HttpConnectionManagers {
  private:
   using Kind = std::tuple<ListenerClass, bool, bool, bool>;  // gRPC-Web, HTTP/2, absolute URLs
   std::string Common(const Kind& kind) const;
-  std::string HttpFilters(const Kind& kind) const;
+  void WriteHttpFilters(const Kind& kind, wire::Writer& w) const;
 
   const Proxy& proxy_;
   const PushContext& push_;

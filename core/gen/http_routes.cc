@@ -256,6 +256,18 @@ bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
   return out.has_delay() || out.has_abort();
 }
 
+// A message that few routes need: made when it is first written to.
+template <typename Message>
+class Rare {
+ public:
+  Message* operator->() { return &**this; }
+  Message& operator*() { return message_ ? *message_ : message_.emplace(); }
+  std::string Encoded() const { return message_ ? Serialize(*message_) : std::string(); }
+
+ private:
+  std::optional<Message> message_;
+};
+
 // What all matches of one HTTP route share, encoded.
 struct SharedParts {
   std::string fields;   // of Route: action, headers, faults
@@ -264,8 +276,7 @@ struct SharedParts {
 
 class Translator {
  public:
-  Translator(const HttpRouteScope& scope, const Rule& rule)
-      : scope_(scope), rule_(rule), metadata_(ConfigInfoMetadata(rule.meta)) {}
+  Translator(const HttpRouteScope& scope, const Rule& rule) : scope_(scope), rule_(rule) {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
@@ -299,6 +310,7 @@ class Translator {
   // True if the route catches all. `shared` is filled for the first match and used by the next ones.
   bool Add(const config::HttpRoute& in, const config::HttpMatchRequest* match, std::optional<SharedParts>& shared) {
     if (!shared) shared = Share(in);
+    if (metadata_.empty()) metadata_ = ConfigInfoMetadata(rule_.meta);
     auto out = std::make_shared<EncodedRoute>();
     out->bytes.reserve(shared->fields.size() + metadata_.size() + 128);
     wire::Writer w(&out->bytes);
@@ -312,8 +324,7 @@ class Translator {
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);
-    w.Message(RoutePb::kDecoratorFieldNumber,
-              [&] { w.Bytes(route_v3::Decorator::kOperationFieldNumber, Operation(shared->cluster, path)); });
+    w.Message(RoutePb::kDecoratorFieldNumber, [&] { WriteOperation(w, shared->cluster, path); });
     out_.push_back(std::move(out));
     return out_.back()->catch_all;
   }
@@ -343,42 +354,49 @@ class Translator {
 
   SharedParts Share(const config::HttpRoute& in) const {
     SharedParts out;
-    RoutePb route;  // headers, faults and rare actions
+    Rare<RoutePb> route;  // headers, faults and rare actions
     std::string authority;
-    if (in.headers) authority = TranslateHeaders(*in.headers, route);
+    if (in.headers) authority = TranslateHeaders(*in.headers, *route);
     std::string action;
     if (in.redirect) {
-      if (!TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, *route.mutable_redirect())) {
-        route.clear_redirect();
+      if (!TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, *route->mutable_redirect())) {
+        route->clear_redirect();
       }
     } else if (in.direct_response) {
-      TranslateDirectResponse(*in.direct_response, *route.mutable_direct_response());
+      TranslateDirectResponse(*in.direct_response, *route->mutable_direct_response());
     } else {
       action = TranslateDestinations(in, std::move(authority), route, out.cluster);
     }
     if (in.fault) {
       if (FaultPb fault; TranslateFault(*in.fault, fault)) {
-        (*route.mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
+        (*route->mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
       }
     }
-    if (route.ByteSizeLong() > 0) out.fields = Serialize(route);
-    if (!action.empty()) wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
+    out.fields = route.Encoded();
+    if (!action.empty()) {
+      out.fields.reserve(out.fields.size() + action.size() + 8);
+      wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
+    }
     return out;
   }
 
   // An encoded RouteAction; headers of a lone destination go to the route. `cluster`: of a lone destination.
-  std::string TranslateDestinations(const config::HttpRoute& in, std::string authority, RoutePb& route,
+  std::string TranslateDestinations(const config::HttpRoute& in, std::string authority, Rare<RoutePb>& route,
                                     std::string& cluster) const {
     if (in.rewrite && !in.rewrite->authority.empty()) authority = in.rewrite->authority;
-    ActionPb rare;  // what few routes have
-    if (in.cors_policy) TranslateCors(*in.cors_policy, *rare.mutable_cors());
-    if (in.mirror) AddMirror(in, rare);
+    Rare<ActionPb> rare;
+    if (in.cors_policy) TranslateCors(*in.cors_policy, *rare->mutable_cors());
+    if (in.mirror) AddMirror(in, *rare);
     std::string out;
+    out.reserve(96 + scope_.retry_policy.size());
     wire::Writer w(&out);
     AddClusters(in, route, w, rare, authority, cluster);
-    if (rare.ByteSizeLong() > 0) w.Append(Serialize(rare));
-    w.NonEmpty(ActionPb::kRetryPolicyFieldNumber,
-               RetryPolicy(in.retries ? in.retries : scope_.mesh.default_http_retry_policy));
+    w.Append(rare.Encoded());
+    if (in.retries) {
+      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries));
+    } else {
+      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
+    }
     // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
     const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
     w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
@@ -409,8 +427,8 @@ class Translator {
     mirror->mutable_trace_sampled()->set_value(false);
   }
 
-  void AddClusters(const config::HttpRoute& in, RoutePb& route, wire::Writer& w, ActionPb& rare, std::string& authority,
-                   std::string& only_cluster) const {
+  void AddClusters(const config::HttpRoute& in, Rare<RoutePb>& route, wire::Writer& w, Rare<ActionPb>& rare,
+                   std::string& authority, std::string& only_cluster) const {
     for (const config::HttpRouteDestination& to : in.route) {
       if (HasNoShare(in, to)) continue;
       const auto hash = HashForDestination(scope_.proxy, to.destination);
@@ -419,7 +437,7 @@ class Translator {
     const auto shares =
         std::count_if(in.route.begin(), in.route.end(), [&](const auto& to) { return !HasNoShare(in, to); });
     if (shares != 1) {
-      auto& weighted = *rare.mutable_weighted_clusters();
+      auto& weighted = *rare->mutable_weighted_clusters();
       for (const config::HttpRouteDestination& to : in.route) {
         if (!HasNoShare(in, to)) AddWeighted(to, *weighted.add_clusters());
       }
@@ -430,7 +448,7 @@ class Translator {
     w.Bytes(ActionPb::kClusterFieldNumber, only_cluster);
     if (!to.headers) return;
     // As with several clusters, the route's own rewrite wins.
-    const std::string own = TranslateHeaders(*to.headers, route);
+    const std::string own = TranslateHeaders(*to.headers, *route);
     if (authority.empty()) authority = own;
   }
 
@@ -461,16 +479,16 @@ class Translator {
   }
 
   // What traces call the route. istiod: GetRouteOperation.
-  std::string Operation(const std::string& cluster, const std::string& path) const {
-    if (const std::optional<SubsetKey> key = ParseSubsetKey(cluster)) {
-      return absl::StrCat(absl::string_view(key->hostname.data(), key->hostname.size()), ":", key->port, path);
-    }
-    return absl::StrCat(rule_.meta.name, ":", scope_.listen_port, path);
+  void WriteOperation(wire::Writer& w, const std::string& cluster, const std::string& path) const {
+    const std::optional<SubsetKey> key = ParseSubsetKey(cluster);
+    const absl::AlphaNum port(key ? key->port : scope_.listen_port);
+    w.Joined(route_v3::Decorator::kOperationFieldNumber, {key ? key->hostname : std::string_view(rule_.meta.name), ":",
+                                                          std::string_view(port.data(), port.size()), path});
   }
 
   const HttpRouteScope& scope_;
   const Rule& rule_;
-  const std::string metadata_;
+  std::string metadata_;  // once there is a route
   std::vector<EncodedRouteRef> out_;
 };
 

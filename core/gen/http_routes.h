@@ -28,7 +28,8 @@ struct HttpRouteScope {
   const config::MeshConfig& mesh;
   std::string_view gateway;  // "mesh" for sidecars, else "namespace/name"
   int listen_port = 0;
-  bool is_tls = false;  // requests arrive over TLS that the listener ends
+  bool is_tls = false;            // requests arrive over TLS that the listener ends
+  std::string_view retry_policy;  // the mesh's default, encoded
   // A destination's service, for its only port; may be null.
   std::function<const Service*(std::string_view hostname)> service;
 };

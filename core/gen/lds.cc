@@ -1,41 +1,20 @@
 #include "core/gen/lds.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "core/gen/gateway_listeners.h"
 #include "core/gen/inbound_listeners.h"
+#include "core/gen/needs_push.h"
 #include "core/gen/outbound_listeners.h"
 #include "core/model/push_context.h"
 
 namespace wavetank::pilot {
 namespace {
 
-bool Concerns(const Proxy& proxy, ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::kWorkloadEntry:
-    case ConfigKind::kSecret:
-      return false;
-    case ConfigKind::kGateway:
-      return proxy.IsRouter();
-    default:
-      return true;
-  }
-}
-
-bool NeedsPush(const Proxy& proxy, const PushRequest& request) {
-  if (!request.full) return false;
-  return request.configs_updated.empty() ||
-         std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
-                     [&](const ConfigKey& key) { return Concerns(proxy, key.kind); });
-}
-
 class LdsGenerator : public Generator {
  public:
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& /*watched*/,
                               const PushRequest& request) override {
     GeneratedResources out;
-    if (!NeedsPush(proxy, request)) {
+    if (!request.full || !AnyConcerns(XdsType::kLds, request.configs_updated, proxy)) {
       out.send = false;
       return out;
     }

@@ -110,12 +110,14 @@ std::string InspectorForPorts(Inspector inspector, const std::vector<int>& ports
 
 std::string NetworkFilter(std::string_view name, std::string_view type_url, std::string_view config) {
   using FilterPb = ::envoy::config::listener::v3::Filter;
-  return wire::Encode([&](wire::Writer& w) {
-    w.Message(::envoy::config::listener::v3::FilterChain::kFiltersFieldNumber, [&] {
-      w.Bytes(FilterPb::kNameFieldNumber, name);
-      w.Any(FilterPb::kTypedConfigFieldNumber, type_url, config);
-    });
+  std::string out;
+  out.reserve(name.size() + type_url.size() + config.size() + 40);
+  wire::Writer w(&out);
+  w.Message(::envoy::config::listener::v3::FilterChain::kFiltersFieldNumber, [&] {
+    w.Bytes(FilterPb::kNameFieldNumber, name);
+    w.Any(FilterPb::kTypedConfigFieldNumber, type_url, config);
   });
+  return out;
 }
 
 const std::string& MetadataExchangeFilter() {

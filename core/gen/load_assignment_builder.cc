@@ -128,7 +128,8 @@ std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
 // One assignment in the making.
 class LoadAssignmentBuilder::Grouping {
  public:
-  Grouping(const LoadAssignmentBuilder& builder, const Port& port, AssignmentExplanation* explanation)
+  Grouping(const LoadAssignmentBuilder& builder, const Port& port, AssignmentExplanation* explanation,
+           LoadAssignment& out)
       : b_(builder),
         explanation_(explanation),
         port_name_(port.name),
@@ -136,14 +137,14 @@ class LoadAssignmentBuilder::Grouping {
         networks_(builder.push_.networks()),
         split_horizon_(networks_.IsMultiNetworkEnabled()),
         scale_(split_horizon_ ? networks_.LbWeightScaleFactor() : 1),
-        keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)) {
+        keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)),
+        out_(out) {
     const config::Subset* subset = b_.subset_.empty() ? nullptr : FindSubset(b_.rule_, b_.subset_);
     if (subset != nullptr) subset_labels_ = &subset->labels;
   }
 
-  LoadAssignment Run(const EndpointShards& shards, int64_t* looked_at) {
+  void Run(const EndpointShards& shards, int64_t* looked_at) {
     Lists lists;
-    out_.shapes.reserve(kFew);
     for (const auto& [key, list] : shards.shards) {
       const bool same_cluster_only = b_.cluster_local_ || b_.service_->attributes.node_local;
       if (list == nullptr || list->empty()) continue;
@@ -167,7 +168,10 @@ class LoadAssignmentBuilder::Grouping {
     }
     by_address_ = some_disabled_ && (some_enabled_ || b_.sni_dnat_);
     if (by_address_) CollectDisabled(lists);
-    for (Group& group : groups_) group.result.endpoints.reserve(group.expected);
+    for (Group& group : groups_) {
+      group.result.endpoints = out_.TakeSpare();
+      group.result.endpoints.reserve(group.expected);
+    }
     for (const auto& [key, list] : lists) {
       for (const IstioEndpoint& e : *list) {
         auto [d, refused_by] = Decide(e);
@@ -177,7 +181,6 @@ class LoadAssignmentBuilder::Grouping {
     }
     Finish();
     if (explanation_ != nullptr) ExplainRoutes();
-    return std::move(out_);
   }
 
  private:
@@ -401,9 +404,7 @@ class LoadAssignmentBuilder::Grouping {
   }
 
   uint32_t MakeShape(const EndpointProfile& p, bool without_tls) {
-    out_.shapes.push_back({EncodeEndpointMetadata({without_tls ? std::string_view() : std::string_view(p.tls_mode),
-                                                   p.workload_name, p.ns, p.locality.cluster.str(), &p.labels}),
-                           &p.labels});
+    out_.shapes.push_back({ProfileMetadata(p, without_tls), &p.labels});
     return static_cast<uint32_t>(out_.shapes.size() - 1);
   }
 
@@ -411,8 +412,8 @@ class LoadAssignmentBuilder::Grouping {
   uint32_t MakeGatewayShape(const NetworkGateway& gateway) {
     static const Labels kNoLabels;
     if (gateway_metadata_.empty()) {
-      gateway_metadata_ =
-          EncodeEndpointMetadata({kMutualTlsMode, {}, {}, b_.proxy_.metadata.cluster_id.str(), &kNoLabels});
+      gateway_metadata_ = *out_.owned_metadata.emplace_back(std::make_unique<const std::string>(
+          EncodeEndpointMetadata({kMutualTlsMode, {}, {}, b_.proxy_.metadata.cluster_id.str(), &kNoLabels})));
     }
     const bool by_labels = UsesFailoverPriority(b_.locality_lb_, b_.outlier_detection_);
     if (!by_labels && gateway_shape_ != kNone) return gateway_shape_;
@@ -504,12 +505,13 @@ class LoadAssignmentBuilder::Grouping {
   bool some_disabled_ = false, some_enabled_ = false, by_address_ = false;
   std::set<HostKey> disabled_, disabled_so_far_;
 
-  std::string gateway_metadata_;
+  std::string_view gateway_metadata_;  // of out_
   uint32_t gateway_shape_ = kNone;
-  LoadAssignment out_;
+  LoadAssignment& out_;
 };
 
-LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplanation* explanation) const {
+void LoadAssignmentBuilder::Build(LoadAssignment& out, int64_t* looked_at, AssignmentExplanation* explanation) const {
+  out.Clear();
   if (explanation != nullptr) {
     explanation->service = service_;
     explanation->multi_network = push_.networks().IsMultiNetworkEnabled();
@@ -519,7 +521,6 @@ LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplan
   }
   const auto nothing = [&](AssignmentRefusal why) {
     if (explanation != nullptr) explanation->refusal = why;
-    return LoadAssignment();
   };
   if (service_ == nullptr) return nothing(AssignmentRefusal::kServiceUnknown);
   // The proxy still asks for what was an EDS cluster when it subscribed.
@@ -530,7 +531,7 @@ LoadAssignment LoadAssignmentBuilder::Build(int64_t* looked_at, AssignmentExplan
   if (port == nullptr) return nothing(AssignmentRefusal::kNoSuchPort);
   const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
   if (shards == nullptr) return nothing(AssignmentRefusal::kNoShards);
-  return Grouping(*this, *port, explanation).Run(*shards, looked_at);
+  Grouping(*this, *port, explanation, out).Run(*shards, looked_at);
 }
 
 }  // namespace wavetank::pilot

@@ -37,8 +37,14 @@ class LoadAssignmentBuilder {
   std::vector<ConfigKey> DependentConfigs() const;
 
   // O(endpoints of the service). `looked_at`, if not null, grows by their number; `explanation`, if not null, is filled
-  // with what was decided about each of them (core/gen/endpoint_decision.h).
-  LoadAssignment Build(int64_t* looked_at, AssignmentExplanation* explanation = nullptr) const;
+  // with what was decided about each of them (core/gen/endpoint_decision.h). `out`: emptied first, its memory is
+  // reused.
+  void Build(LoadAssignment& out, int64_t* looked_at, AssignmentExplanation* explanation = nullptr) const;
+  LoadAssignment Build(int64_t* looked_at, AssignmentExplanation* explanation = nullptr) const {
+    LoadAssignment out;
+    Build(out, looked_at, explanation);
+    return out;
+  }
 
  private:
   class Grouping;

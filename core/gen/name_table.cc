@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/ip.h"
+#include "core/gen/needs_push.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
@@ -123,31 +124,9 @@ bool DecodeEntry(std::string_view bytes, NameTable::Entry& out) {
   });
 }
 
-bool Concerns(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::kGateway:
-    case ConfigKind::kVirtualService:
-    case ConfigKind::kDestinationRule:
-    case ConfigKind::kSecret:
-    case ConfigKind::kTelemetry:
-    case ConfigKind::kEnvoyFilter:
-    case ConfigKind::kWorkloadEntry:
-    case ConfigKind::kAuthorizationPolicy:
-    case ConfigKind::kRequestAuthentication:
-    case ConfigKind::kPeerAuthentication:
-    case ConfigKind::kWasmPlugin:
-    case ConfigKind::kProxyConfig:
-    case ConfigKind::kMeshConfig:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool NeedsPush(const PushRequest& request) {
+bool NeedsPush(const PushRequest& request, const Proxy& proxy) {
   if (!request.full) return (request.reasons & Reason(TriggerReason::kHeadlessEndpoint)) != 0;
-  return request.configs_updated.empty() || std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
-                                                        [](const ConfigKey& key) { return Concerns(key.kind); });
+  return AnyConcerns(XdsType::kNds, request.configs_updated, proxy);
 }
 
 class NdsGenerator : public Generator {
@@ -155,7 +134,7 @@ class NdsGenerator : public Generator {
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& /*watched*/,
                               const PushRequest& request) override {
     GeneratedResources out;
-    if (!NeedsPush(request) || proxy.IsRouter() || proxy.sidecar_scope == nullptr) {
+    if (!NeedsPush(request, proxy) || proxy.IsRouter() || proxy.sidecar_scope == nullptr) {
       out.send = false;
       return out;
     }

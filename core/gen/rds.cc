@@ -1,35 +1,12 @@
 #include "core/gen/rds.h"
 
-#include <algorithm>
-
 #include "core/gen/gateway_routes.h"
+#include "core/gen/needs_push.h"
 #include "core/gen/sidecar_routes.h"
 #include "core/model/push_context.h"
 
 namespace wavetank::pilot {
 namespace {
-
-bool Concerns(ConfigKind kind) {
-  switch (kind) {
-    case ConfigKind::kWorkloadEntry:
-    case ConfigKind::kAuthorizationPolicy:
-    case ConfigKind::kRequestAuthentication:
-    case ConfigKind::kPeerAuthentication:
-    case ConfigKind::kSecret:
-    case ConfigKind::kTelemetry:
-    case ConfigKind::kWasmPlugin:
-    case ConfigKind::kProxyConfig:
-      return false;
-    default:
-      return true;
-  }
-}
-
-bool NeedsPush(const PushRequest& request) {
-  if (!request.full) return false;
-  return request.configs_updated.empty() || std::any_of(request.configs_updated.begin(), request.configs_updated.end(),
-                                                        [](const ConfigKey& key) { return Concerns(key.kind); });
-}
 
 class RdsGenerator : public Generator {
  public:
@@ -37,7 +14,7 @@ class RdsGenerator : public Generator {
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
-    if (!NeedsPush(request)) {
+    if (!request.full || !AnyConcerns(XdsType::kRds, request.configs_updated, proxy)) {
       out.send = false;
       return out;
     }

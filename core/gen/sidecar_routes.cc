@@ -6,8 +6,12 @@
 #include <set>
 #include <utility>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "core/base/text_arena.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
@@ -29,11 +33,12 @@ struct RoutedService {
   const Port* only_port = nullptr;  // null: all of them
 };
 
+// A service without VirtualService is a group of its own; so are most.
 struct VirtualHostGroup {
   int port = 0;
-  std::vector<const RoutedService*> services;
+  absl::InlinedVector<const RoutedService*, 1> services;
   std::vector<std::string> rule_hosts;  // hosts of a VirtualService that no service has
-  std::vector<EncodedRouteRef> routes;
+  EncodedRoutes routes;
 };
 
 std::optional<int> ParsePort(std::string_view text) {
@@ -68,7 +73,7 @@ struct SidecarRoutes::Inputs {
   std::string route_name;
   int listen_port = 0;  // 0: the HTTP proxy's or a unix socket's
   bool sniffed = false;
-  std::map<std::string_view, RoutedService> services;  // by host
+  absl::btree_map<std::string_view, RoutedService> services;  // by host
   const std::vector<config::VirtualServiceRef>* all_rules = nullptr;
   std::vector<const config::TypedConfig<config::VirtualService>*> rules;  // those with a say in these services
   std::vector<ConsolidatedDestRuleRef> hash_rules;                        // DestinationRules that routes hash by
@@ -132,15 +137,18 @@ class HostBuilder {
     for (const auto& [host, routed] : inputs_.services) {
       if (!ruled_.contains(routed.service->hostname)) AddService(routed);
     }
+    full_names_.reserve(groups_.size());
     for (const VirtualHostGroup& group : groups_) {
       for (const RoutedService* routed : group.services) {
         full_names_.insert(routed->service->hostname);
         // Only a route for all ports has domains with one.
-        if (inputs_.listen_port == 0) full_names_.insert(DomainName(routed->service->hostname, group.port));
+        if (inputs_.listen_port == 0) {
+          full_names_.insert(Keep(DomainName(routed->service->hostname, group.port)));
+        }
       }
     }
     names_.reserve(groups_.size());
-    domains_.reserve(6 * groups_.size());
+    domains_.reserve(4 * groups_.size());
     std::map<int, std::vector<VirtualHost>> by_port;
     for (const VirtualHostGroup& group : groups_) {
       std::vector<VirtualHost>& out = by_port[group.port];
@@ -155,9 +163,13 @@ class HostBuilder {
   using Rule = config::TypedConfig<config::VirtualService>;
 
   void AddRule(const Rule& rule) {
-    const HttpRouteScope scope{proxy_, push_.mesh(),
-                               "mesh", inputs_.listen_port,
-                               false,  [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
+    const HttpRouteScope scope{proxy_,
+                               push_.mesh(),
+                               "mesh",
+                               inputs_.listen_port,
+                               false,
+                               retry_policy_,
+                               [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
     std::vector<EncodedRouteRef> routes = BuildHttpRoutes(scope, rule);
     if (routes.empty()) return;
     std::vector<std::string> hosts;
@@ -173,7 +185,7 @@ class HostBuilder {
     if (by_port.empty() && inputs_.listen_port == kDefaultHttpPort) by_port[kDefaultHttpPort];
     for (auto& [port, list] : by_port) {
       for (const RoutedService* routed : list) ruled_.insert(routed->service->hostname);
-      groups_.push_back({port, std::move(list), hosts, routes});
+      groups_.push_back({port, {list.begin(), list.end()}, hosts, {routes.begin(), routes.end()}});
     }
   }
 
@@ -230,9 +242,9 @@ class HostBuilder {
 
   void AddHost(const std::string& hostname, const RoutedService* routed, const VirtualHostGroup& group,
                std::vector<VirtualHost>& out) {
+    if (!names_.emplace(hostname, group.port).second) return;  // Envoy refuses two of one name
     VirtualHost host;
     host.name = DomainName(hostname, group.port);
-    if (!names_.insert(host.name).second) return;  // Envoy refuses two of one name
     std::vector<std::string> short_names;
     if (routed == nullptr) {
       const bool v6 = hostname.find(':') != std::string::npos;
@@ -250,7 +262,7 @@ class HostBuilder {
           std::find(short_names.begin(), short_names.end(), domain) != short_names.end()) {
         return true;
       }
-      domains_.insert(domain);
+      domains_.insert(Keep(domain));
       return false;
     });
     if (host.domains.empty()) return;
@@ -262,6 +274,7 @@ class HostBuilder {
   std::vector<std::string> DomainsOf(const Service& service, int port,
                                      const std::vector<std::string>& short_names) const {
     std::vector<std::string> out;
+    out.reserve(4 + short_names.size());
     const auto add = [&](const std::string& host) {
       const bool v6 = host.find(':') != std::string::npos;
       out.push_back(v6 ? absl::StrCat("[", host, "]") : host);
@@ -294,13 +307,22 @@ class HostBuilder {
     return out;
   }
 
+  absl::string_view Keep(std::string_view text) {
+    const std::string_view kept = texts_.Keep(text);
+    return {kept.data(), kept.size()};
+  }
+
   const Proxy& proxy_;
   const PushContext& push_;
   const Inputs& inputs_;
   const std::string retry_policy_;
   std::vector<VirtualHostGroup> groups_;
   std::map<std::string_view, std::unique_ptr<Service>> trimmed_;
-  absl::flat_hash_set<std::string> ruled_, names_, domains_, full_names_;
+  // Of services and of groups_, which live longer, or of texts_.
+  using Names = absl::flat_hash_set<absl::string_view>;
+  TextArena texts_;
+  Names ruled_, domains_, full_names_;
+  absl::flat_hash_set<std::pair<absl::string_view, int>> names_;  // host and port
 };
 
 // The listener stands at the service's own address: whatever the Host header says, it is for this service.

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/wire.h"
 #include "envoy/config/route/v3/route.pb.h"
@@ -28,7 +26,7 @@ void WriteHost(wire::Writer& w, const VirtualHost& host) {
 
 void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
   const bool v6 = host.find(':') != std::string_view::npos;
-  out.push_back(v6 ? absl::StrCat("[", std::string(host), "]") : std::string(host));
+  out.push_back(v6 ? absl::StrCat("[", absl::string_view(host.data(), host.size()), "]") : std::string(host));
   if (port != 0) out.push_back(DomainName(host, port));
 }
 
@@ -39,7 +37,8 @@ std::vector<std::string> KubernetesDomains(std::string_view hostname, int port, 
   const size_t dot = hostname.find('.');
   if (dot + 1 > svc) return out;
   const std::string_view name = hostname.substr(0, dot), name_ns = hostname.substr(0, svc);
-  const std::string with_svc = absl::StrCat(std::string(name_ns), ".svc");
+  const std::string_view with_svc = hostname.substr(0, svc + 4);
+  out.reserve(port != 0 ? 6 : 3);
   // Only a proxy of the same namespace may leave the namespace out.
   if (hostname.substr(dot + 1, svc - dot - 1) == proxy_domain.substr(0, proxy_domain.find(".svc."))) {
     AddDomain(name, port, out);
@@ -54,17 +53,31 @@ std::vector<std::string> KubernetesDomains(std::string_view hostname, int port, 
 
 // Outside Kubernetes: by the labels that host and proxy domain share at the end.
 std::vector<std::string> SharedSuffixDomains(std::string_view hostname, int port, std::string_view proxy_domain) {
-  const std::vector<std::string> host = absl::StrSplit(absl::string_view(hostname.data(), hostname.size()), '.');
-  const std::vector<std::string> domain =
-      absl::StrSplit(absl::string_view(proxy_domain.data(), proxy_domain.size()), '.');
-  const auto end = std::mismatch(host.rbegin(), host.rend(), domain.rbegin(), domain.rend()).first;
-  const auto shared = static_cast<size_t>(end - host.rbegin());
+  const auto labels = [](std::string_view name) { return std::count(name.begin(), name.end(), '.') + 1; };
+  // What is left of both as their last labels are taken off; nothing once there was no dot.
+  struct Rest {
+    std::string_view text;
+    bool any = true;
+    std::string_view Last() const { return text.substr(text.rfind('.') + 1); }
+    void Drop() {
+      const size_t dot = text.rfind('.');
+      any = dot != text.npos;
+      text = any ? text.substr(0, dot) : std::string_view();
+    }
+  };
+  Rest host{hostname}, domain{proxy_domain};
+  int64_t shared = 0;
+  for (; host.any && domain.any && host.Last() == domain.Last(); ++shared) {
+    host.Drop();
+    domain.Drop();
+  }
   std::vector<std::string> out;
   if (shared == 0) return out;
-  const size_t own = host.size() - shared;
-  const std::string unique = absl::StrJoin(host.begin(), host.begin() + static_cast<ptrdiff_t>(own), ".");
+  const std::string_view unique = host.text;
   AddDomain(unique, port, out);
-  if (own == 2) AddDomain(absl::StrCat(unique, ".", host[own]), port, out);
+  if (labels(hostname) - shared == 2) {  // with the first of the shared labels
+    AddDomain(hostname.substr(0, hostname.find('.', unique.size() + 1)), port, out);
+  }
   return out;
 }
 
@@ -97,8 +110,8 @@ std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
 }
 
 void SortByName(std::vector<VirtualHost>& hosts) {
-  std::stable_sort(hosts.begin(), hosts.end(),
-                   [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; });
+  const auto by_name = [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; };
+  if (!std::is_sorted(hosts.begin(), hosts.end(), by_name)) std::stable_sort(hosts.begin(), hosts.end(), by_name);
 }
 
 std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain) {

@@ -6,14 +6,18 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "core/gen/http_routes.h"
 
 namespace wavetank::pilot {
 
+// Of a service without VirtualService there is one.
+using EncodedRoutes = absl::InlinedVector<EncodedRouteRef, 1>;
+
 struct VirtualHost {
   std::string name;
   std::vector<std::string> domains;
-  std::vector<EncodedRouteRef> routes;
+  EncodedRoutes routes;
   bool require_tls = false;  // redirects plain HTTP
   bool include_attempt_count = true;
 };

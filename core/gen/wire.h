@@ -7,8 +7,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace wavetank::pilot::wire {
 
@@ -36,6 +38,13 @@ class Writer {
   }
   void NonEmpty(int field, std::string_view value) {
     if (!value.empty()) Bytes(field, value);
+  }
+  // One string, of several parts.
+  void Joined(int field, std::initializer_list<std::string_view> parts) {
+    size_t length = 0;
+    for (std::string_view part : parts) length += part.size();
+    Header(field, length);
+    for (std::string_view part : parts) Append(part);
   }
   template <typename Strings>
   void Repeated(int field, const Strings& values) {
@@ -119,10 +128,79 @@ class Writer {
   std::string* out_;
 };
 
+// The same format from its end to its beginning, fields last to first: a message's length is known when its tag is due,
+// so that nothing moves and nothing is counted beforehand. For resources with many small messages in each other. The
+// buffer belongs to the caller, who uses it for one message after the other.
+class ReverseWriter {
+ public:
+  explicit ReverseWriter(std::string* buffer) : buffer_(buffer), at_(buffer->size()) {}
+
+  std::string_view written() const { return std::string_view(*buffer_).substr(at_); }
+
+  // Makes room for `bytes` more. The calls below need it; `kField` covers one of them without its strings.
+  static constexpr size_t kField = 20;
+  void Reserve(size_t bytes) {
+    if (bytes > at_) Grow(bytes);
+  }
+
+  void Varint(int field, uint64_t value) {
+    RawVarint(value);
+    RawVarint(static_cast<uint64_t>(field) << 3);
+  }
+  void Bytes(int field, std::string_view value) {
+    Append(value);
+    Close(field, value.size());
+  }
+  void NonEmpty(int field, std::string_view value) {
+    if (!value.empty()) Bytes(field, value);
+  }
+  template <typename Body>
+  void Message(int field, Body&& body) {
+    const size_t end = buffer_->size() - at_;  // counted from the end, as the buffer may grow
+    body();
+    Close(field, buffer_->size() - at_ - end);
+  }
+  void UInt32Value(int field, uint32_t value) {
+    Message(field, [&] {
+      if (value != 0) Varint(1, value);
+    });
+  }
+  void Append(std::string_view encoded) {
+    at_ -= encoded.size();
+    std::memcpy(buffer_->data() + at_, encoded.data(), encoded.size());
+  }
+
+ private:
+  void Close(int field, size_t length) {
+    RawVarint(length);
+    RawVarint(static_cast<uint64_t>(field) << 3 | 2);
+  }
+  void RawVarint(uint64_t value) {
+    size_t n = 1;
+    for (uint64_t rest = value >> 7; rest != 0; rest >>= 7) ++n;
+    at_ -= n;
+    char* to = buffer_->data() + at_;
+    for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+    *to = static_cast<char>(value);
+  }
+  void Grow(size_t bytes) {
+    const size_t used = buffer_->size() - at_, size = 2 * (buffer_->size() + bytes);
+    std::string larger(size, '\0');
+    std::memcpy(larger.data() + size - used, buffer_->data() + at_, used);
+    *buffer_ = std::move(larger);
+    at_ = size - used;
+  }
+
+  std::string* buffer_;  // what is written stands at its end
+  size_t at_;
+};
+
 // Encodes what `body` writes.
 template <typename Body>
 std::string Encode(Body&& body) {
   std::string out;
+  constexpr size_t kUsual = 240;
+  out.reserve(kUsual);
   Writer writer(&out);
   body(writer);
   return out;

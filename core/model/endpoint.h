@@ -26,6 +26,19 @@ enum class HealthStatus : uint8_t { kUnknown, kHealthy, kUnhealthy, kDraining };
 inline constexpr std::string_view kDisabledTlsMode = "disabled";
 inline constexpr std::string_view kMutualTlsMode = "istio";
 
+// What generators made of a profile, kept with it as all endpoints of the workload need it (istiod keeps
+// IstioEndpoint.EnvoyEndpoint): no part of its value, so that copies begin without and comparison does not look.
+struct EncodedProfile {
+  std::string metadata[2];  // with and without mTLS
+  EncodedProfile() = default;
+  EncodedProfile(const EncodedProfile&) {}
+  EncodedProfile& operator=(const EncodedProfile&) {
+    for (std::string& text : metadata) text.clear();
+    return *this;
+  }
+  friend bool operator==(const EncodedProfile&, const EncodedProfile&) { return true; }
+};
+
 struct EndpointProfile {
   Labels labels;
   std::string service_port_name;
@@ -38,6 +51,7 @@ struct EndpointProfile {
   std::string host_name, sub_domain;  // headless pods
   std::string node_name;
   bool discoverable_in_same_cluster_only = false;  // EndpointDiscoverabilityPolicy
+  mutable EncodedProfile encoded = {};
   friend bool operator==(const EndpointProfile&, const EndpointProfile&) = default;
 };
 

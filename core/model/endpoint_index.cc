@@ -16,10 +16,13 @@ EndpointIndex::PushType EndpointIndex::UpdateServiceEndpoints(const ShardKey& sh
     DeleteServiceShard(shard, hostname, ns, true);
     return PushType::kIncremental;
   }
-  std::unique_ptr<EndpointShards>& entry = by_host_[std::string(hostname)][std::string(ns)];
+  ByNamespace& services = by_host_[absl::string_view(hostname.data(), hostname.size())];
   PushType push = PushType::kIncremental;
-  if (entry == nullptr) {
-    entry = std::make_unique<EndpointShards>();
+  EndpointShards* entry = nullptr;
+  if (const auto known = In(services, ns); known != services.end()) {
+    entry = known->second.get();
+  } else {
+    entry = services.emplace_back(ns, std::make_unique<EndpointShards>()).second.get();
     push = PushType::kFull;
   }
   entry->version = ++version_;
@@ -41,10 +44,14 @@ EndpointIndex::PushType EndpointIndex::UpdateServiceEndpoints(const ShardKey& sh
   return push;
 }
 
+EndpointIndex::ByNamespace::const_iterator EndpointIndex::In(const ByNamespace& services, std::string_view ns) {
+  return std::find_if(services.begin(), services.end(), [&](const auto& service) { return service.first == ns; });
+}
+
 const EndpointShards* EndpointIndex::Find(std::string_view hostname, std::string_view ns) const {
   const auto by_ns = by_host_.find(absl::string_view(hostname.data(), hostname.size()));
   if (by_ns == by_host_.end()) return nullptr;
-  const auto it = by_ns->second.find(absl::string_view(ns.data(), ns.size()));
+  const auto it = In(by_ns->second, ns);
   return it == by_ns->second.end() ? nullptr : it->second.get();
 }
 
@@ -52,7 +59,7 @@ void EndpointIndex::DeleteServiceShard(const ShardKey& shard, std::string_view h
                                        bool preserve_keys) {
   const auto by_ns = by_host_.find(absl::string_view(hostname.data(), hostname.size()));
   if (by_ns == by_host_.end()) return;
-  const auto it = by_ns->second.find(absl::string_view(ns.data(), ns.size()));
+  const auto it = In(by_ns->second, ns);
   if (it == by_ns->second.end()) return;
   if (it->second->shards.erase(shard) != 0) it->second->version = ++version_;
   if (preserve_keys || !it->second->shards.empty()) return;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -57,7 +58,11 @@ class EndpointIndex {
   size_t EndpointCount() const;  // of all services; O(services)
 
  private:
-  absl::flat_hash_map<std::string, absl::flat_hash_map<std::string, std::unique_ptr<EndpointShards>>> by_host_;
+  // A host's services by namespace: nearly always one.
+  using ByNamespace = std::vector<std::pair<std::string, std::unique_ptr<EndpointShards>>>;
+  static ByNamespace::const_iterator In(const ByNamespace& services, std::string_view ns);
+
+  absl::flat_hash_map<std::string, ByNamespace> by_host_;
   uint64_t version_ = 0;
 };
 

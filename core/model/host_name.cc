@@ -25,13 +25,13 @@ bool HostMoreSpecific(std::string_view a, std::string_view b) {
   return a.size() == b.size() ? a < b : a.size() > b.size();
 }
 
-std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  std::vector<std::string> out;
-  const auto add = [&](const std::string& host) {
+HostList IntersectHosts(const HostList& a, const std::vector<std::string>& b) {
+  HostList out;
+  const auto add = [&](std::string_view host) {
     if (std::find(out.begin(), out.end(), host) == out.end()) out.push_back(host);
   };
-  for (const std::string& x : a) {
-    for (const std::string& y : b) {
+  for (std::string_view x : a) {
+    for (std::string_view y : b) {
       if (HostSubsetOf(x, y)) {
         add(x);
       } else if (HostSubsetOf(y, x)) {
@@ -42,15 +42,15 @@ std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const
   return out;
 }
 
-std::vector<std::string> HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns) {
-  std::vector<std::string> out;
+HostList HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns) {
+  HostList out;
   for (std::string_view host : hosts) {
     if (const size_t slash = host.find('/'); slash != std::string_view::npos) {
       const std::string_view of = host.substr(0, slash);
       if (of != ns && of != "*") continue;
       host = host.substr(slash + 1);
     }
-    out.emplace_back(host);
+    out.push_back(host);
   }
   return out;
 }

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
+
 namespace wavetank::pilot {
 
 inline bool IsWildcard(std::string_view host) { return !host.empty() && host.front() == '*'; }
@@ -18,10 +20,13 @@ bool HostSubsetOf(std::string_view host, std::string_view other);
 // Sorts longest first, then by letters, wildcards last. A strict weak order.
 bool HostMoreSpecific(std::string_view a, std::string_view b);
 
+// Parts of the lists that they come from.
+using HostList = absl::InlinedVector<std::string_view, 4>;
+
 // What falls under both lists, each pair's narrower side; in the order of `a`, then `b`, without repetition.
-std::vector<std::string> IntersectHosts(const std::vector<std::string>& a, const std::vector<std::string>& b);
+HostList IntersectHosts(const HostList& a, const std::vector<std::string>& b);
 
 // Those of `hosts` ("host", "ns/host", "*/host") that hold for `ns`, without their namespaces.
-std::vector<std::string> HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns);
+HostList HostsForNamespace(const std::vector<std::string>& hosts, std::string_view ns);
 
 }  // namespace wavetank::pilot

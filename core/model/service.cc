@@ -29,17 +29,30 @@ const Port* Service::FindPort(std::string_view name) const {
   return it == ports.end() ? nullptr : &*it;
 }
 
+namespace {
+
+std::string SubsetKeyOf(TrafficDirection direction, std::string_view separator, std::string_view subset,
+                        std::string_view hostname, int port) {
+  char digits[12];
+  const auto length = static_cast<size_t>(std::to_chars(std::begin(digits), std::end(digits), port).ptr - digits);
+  std::string out;
+  out.reserve(32 + subset.size() + hostname.size());
+  out.append(direction == TrafficDirection::kInbound ? "inbound" : "outbound").append(separator);
+  out.append(digits, length).append(separator).append(subset).append(separator).append(hostname);
+  return out;
+}
+
+}  // namespace
+
 std::string BuildSubsetKey(TrafficDirection direction, std::string_view subset, std::string_view hostname, int port) {
-  return fmt::format("{}|{}|{}|{}", direction == TrafficDirection::kInbound ? "inbound" : "outbound", port, subset,
-                     hostname);
+  return SubsetKeyOf(direction, "|", subset, hostname, port);
 }
 
 std::string BuildInboundSubsetKey(int port) { return fmt::format("inbound|{}||", port); }
 
 std::string BuildDnsSrvSubsetKey(TrafficDirection direction, std::string_view subset, std::string_view hostname,
                                  int port) {
-  return fmt::format("{}_.{}_.{}_.{}", direction == TrafficDirection::kInbound ? "inbound" : "outbound", port, subset,
-                     hostname);
+  return SubsetKeyOf(direction, "_.", subset, hostname, port);
 }
 
 std::optional<SubsetKey> ParseSubsetKey(std::string_view key) {

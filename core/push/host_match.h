@@ -40,18 +40,29 @@ class HostTable {
   const V* MostSpecific(std::string_view host) const {
     if (IsWildcard(host)) {
       host.remove_prefix(1);
-    } else if (const auto it = specific_.find(MapKey(host)); it != specific_.end()) {
-      return &it->second;
+    } else if (const V* found = Get(specific_, host)) {
+      return found;
     }
     for (const size_t length : lengths_) {
       if (length > host.size()) continue;
-      const auto it = wildcard_.find(MapKey(host.substr(host.size() - length)));
-      if (it != wildcard_.end()) return &it->second;
+      if (const V* found = Get(wildcard_, host.substr(host.size() - length))) return found;
     }
     return nullptr;
   }
 
  private:
+  static const V* Get(const absl::flat_hash_map<std::string, V>& table, std::string_view key) {
+    constexpr size_t kFew = 8;  // comparing so many, nearly all of other lengths, costs less than a hash
+    if (table.size() <= kFew) {
+      for (const auto& [host, value] : table) {  // order: one at most is equal
+        if (host == key) return &value;
+      }
+      return nullptr;
+    }
+    const auto it = table.find(MapKey(key));
+    return it == table.end() ? nullptr : &it->second;
+  }
+
   absl::flat_hash_map<std::string, V> specific_;
   absl::flat_hash_map<std::string, V> wildcard_;  // without their asterisk
   std::vector<size_t> lengths_;                   // of the keys of wildcard_, longest first

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "core/model/gateway.h"
 
 namespace wavetank::pilot {
@@ -35,17 +37,20 @@ void SanitizeHosts(Server& server, std::string_view ns) {
 }
 
 std::vector<std::string> SniHosts(const Server& server) {
-  std::set<std::string> out;
+  std::vector<std::string> out;
+  out.reserve(server.hosts.size());
   for (const std::string& host : server.hosts) {
     const size_t slash = host.find('/');
     if (slash == std::string::npos) {
-      out.insert(host);
+      out.push_back(host);
     } else {
       const std::string_view rest = std::string_view(host).substr(slash + 1);
-      out.insert(std::string(rest.substr(0, rest.find('/'))));
+      out.emplace_back(rest.substr(0, rest.find('/')));
     }
   }
-  return {out.begin(), out.end()};
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
 }
 
 // The port that the router's pods listen at for the Gateway's port: the first instance's target port, unless the
@@ -78,21 +83,22 @@ Credential ParseCredential(const std::string& name, std::string_view proxy_names
   return {resource, std::string(slash == std::string_view::npos ? proxy_namespace : rest.substr(0, slash))};
 }
 
-// Hosts by port with the bind address of the last server that took them. All or none of a server's are taken.
+// Hosts by port with the bind address of the last server that took them. All or none of a server's are taken; one that
+// takes some must outlive the object.
 class TlsHosts {
  public:
   bool Take(uint32_t port, const Server& server) {
-    std::map<std::string, std::string>& known = by_port_[port];
+    auto& known = by_port_[port];
     for (const std::string& host : server.hosts) {
       const auto it = known.find(host);
-      if (it != known.end() && it->second == server.bind) return false;
+      if (it != known.end() && *it->second == server.bind) return false;
     }
-    for (const std::string& host : server.hosts) known[host] = server.bind;
+    for (const std::string& host : server.hosts) known[host] = &server.bind;
     return true;
   }
 
  private:
-  std::map<uint32_t, std::map<std::string, std::string>> by_port_;
+  std::map<uint32_t, absl::flat_hash_map<absl::string_view, const std::string*>> by_port_;
 };
 
 bool CanMerge(Protocol a, Protocol b) { return (IsHttp(a) || a == b) && IsHttp(b); }

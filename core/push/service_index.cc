@@ -10,7 +10,12 @@
 namespace wavetank::pilot {
 namespace {
 
-std::string KeyOf(std::string_view hostname, std::string_view ns) { return fmt::format("{}/{}", ns, hostname); }
+// Whether "name.namespace" of `a` comes before that of `b`.
+bool NameBefore(const ServiceAttributes& a, const ServiceAttributes& b) {
+  if (a.name == b.name) return a.ns < b.ns;
+  const bool prefix = a.name.starts_with(b.name) || b.name.starts_with(a.name);
+  return prefix ? a.name + "." + a.ns < b.name + "." + b.ns : a.name < b.name;
+}
 
 // istiod: pkg/spiffe, ExpandWithTrustDomains. What is no identity of a service account stays alone.
 std::vector<std::string> ExpandWithTrustDomains(const std::set<std::string>& identities,
@@ -45,28 +50,30 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
   std::stable_sort(services.begin(), services.end(), [](const ServiceRef& a, const ServiceRef& b) {
     if (a->creation_unix_seconds != b->creation_unix_seconds)
       return a->creation_unix_seconds < b->creation_unix_seconds;
-    return a->attributes.name + "." + a->attributes.ns < b->attributes.name + "." + b->attributes.ns;
+    return NameBefore(a->attributes, b->attributes);
   });
+  by_hostname_.reserve(services.size());
+  accounts_.reserve(services.size());
+  public_.reserve(services.size());
   for (const ServiceRef& service : services) {
     const std::string& ns = service->attributes.ns;
     const ExportTo& given = service->attributes.export_to;
     by_hostname_[service->hostname][ns] = service;
 
-    const std::string key = KeyOf(service->hostname, ns);
     std::set<std::string> accounts(service->service_accounts.begin(), service->service_accounts.end());
     if (const EndpointShards* shards =
             env.endpoints == nullptr ? nullptr : env.endpoints->Find(service->hostname, ns)) {
       accounts.insert(shards->service_accounts.begin(), shards->service_accounts.end());
     }
-    Accounts& entry = accounts_[key];
-    entry.accounts = ExpandWithTrustDomains(accounts, trust_aliases);
-    entry.ports.clear();
+    Accounts& entry = accounts_[service.get()];
+    if (!accounts.empty()) entry.accounts = ExpandWithTrustDomains(accounts, trust_aliases);
+    entry.ports.reserve(service->ports.size());
     for (const Port& port : service->ports) {
       if (port.protocol != Protocol::kUdp) entry.ports.push_back(port.port);
       // istiod takes the instances of every port here. Those of a service that the client balances are read only when
       // a DestinationRule makes it a pass-through one; they are taken at that time.
       if (service->resolution != Resolution::kClientSideLb) {
-        instances_[key][port.port] = discovery_->InstancesByPort(*service, port.port);
+        instances_[service.get()][port.port] = discovery_->InstancesByPort(*service, port.port);
       }
     }
 
@@ -102,6 +109,9 @@ std::vector<ServiceRef> ServiceIndex::ExportedTo(std::string_view ns) const {
 std::shared_ptr<const ServiceView> ServiceIndex::MakeView(std::vector<ServiceRef> services) {
   auto view = std::make_shared<ServiceView>();
   view->services = std::move(services);
+  view->by_hostname.reserve(view->services.size());
+  view->dependencies.reserve(view->services.size());
+  view->accepted.reserve(view->services.size());
   for (const ServiceRef& service : view->services) {
     ServiceRef& existing = view->by_hostname[service->hostname];
     // A Kubernetes Service takes precedence over a ServiceEntry of the same host; else the first wins.
@@ -131,22 +141,28 @@ const std::map<std::string, ServiceRef, std::less<>>* ServiceIndex::ByNamespace(
   return it == by_hostname_.end() ? nullptr : &it->second;
 }
 
+const Service* ServiceIndex::Find(std::string_view hostname, std::string_view ns) const {
+  const auto* by_namespace = ByNamespace(hostname);
+  if (by_namespace == nullptr) return nullptr;
+  const auto it = by_namespace->find(ns);
+  return it == by_namespace->end() ? nullptr : it->second.get();
+}
+
 const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& service, int port) const {
   static const std::vector<ServiceInstance>* const none = new std::vector<ServiceInstance>();
-  const auto by_namespace = by_hostname_.find(service.hostname);
-  if (by_namespace == by_hostname_.end()) return *none;
-  const auto known = by_namespace->second.find(service.attributes.ns);
-  if (known == by_namespace->second.end() || known->second->FindPort(port) == nullptr) return *none;
-  Instances_& by_port = instances_[KeyOf(service.hostname, service.attributes.ns)];
+  const Service* known = Find(service.hostname, service.attributes.ns);
+  if (known == nullptr || known->FindPort(port) == nullptr) return *none;
+  Instances_& by_port = instances_[known];
   if (const auto it = by_port.find(port); it != by_port.end()) return it->second;
-  return by_port[port] = discovery_->InstancesByPort(*known->second, port);
+  return by_port[port] = discovery_->InstancesByPort(*known, port);
 }
 
 const std::vector<std::string>& ServiceIndex::ServiceAccounts(std::string_view hostname, std::string_view ns,
                                                               int port) const {
   static const std::vector<std::string>* const none = new std::vector<std::string>();
-  const auto it = accounts_.find(KeyOf(hostname, ns));
-  if (it == accounts_.end()) return *none;
+  const Service* known = Find(hostname, ns);
+  if (known == nullptr) return *none;
+  const auto it = accounts_.find(known);
   const std::vector<int>& ports = it->second.ports;
   return std::find(ports.begin(), ports.end(), port) == ports.end() ? *none : it->second.accounts;
 }

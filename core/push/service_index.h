@@ -37,6 +37,8 @@ class ServiceIndex {
     std::vector<std::string> accounts;  // sorted
     std::vector<int> ports;             // all but UDP ones
   };
+  const Service* Find(std::string_view hostname, std::string_view ns) const;  // null if there is none
+
   using Instances_ = std::map<int, std::vector<ServiceInstance>>;
   static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
 
@@ -44,8 +46,9 @@ class ServiceIndex {
   std::vector<ServiceRef> public_, all_;
   std::map<std::string, std::vector<ServiceRef>, std::less<>> private_by_namespace_, exported_to_namespace_;
   absl::flat_hash_map<std::string, std::map<std::string, ServiceRef, std::less<>>> by_hostname_;
-  absl::flat_hash_map<std::string, Accounts> accounts_;  // "ns/host"
-  mutable absl::flat_hash_map<std::string, Instances_> instances_;
+  // By the service that by_hostname_ has. Order: these are only searched.
+  absl::flat_hash_map<const Service*, Accounts> accounts_;
+  mutable absl::flat_hash_map<const Service*, Instances_> instances_;
   mutable std::shared_ptr<const ServiceView> public_view_;
   mutable std::map<std::string, std::shared_ptr<const ServiceView>, std::less<>> views_;
 };

@@ -39,6 +39,7 @@ const EgressListener* SidecarScope::GetEgressListenerForRds(int port, std::strin
 
 ConsolidatedDestRuleRef SidecarScope::DestinationRule(TrafficDirection direction, const Proxy& proxy,
                                                       std::string_view hostname) const {
+  if (destination_rules_.empty()) return nullptr;
   const auto it = destination_rules_.find(MapKey(hostname));
   if (it == destination_rules_.end()) return nullptr;
   ConsolidatedDestRuleRef catch_all;

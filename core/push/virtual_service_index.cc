@@ -21,29 +21,51 @@ std::string ResolveGatewayName(std::string_view name, std::string_view ns) {
   return fmt::format("{}/{}", rest.substr(0, rest.find('.')), name.substr(0, dot));
 }
 
-void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix) {
-  const auto host = [&](std::string& name) { name = ResolveShortnameToFqdn(name, ns, domain_suffix); };
-  const auto gateways = [&](std::vector<std::string>& names) {
-    for (std::string& name : names) {
-      if (name != kMeshGateway) name = ResolveGatewayName(name, ns);
-    }
-  };
+namespace {
+
+// Calls one of them for each name of a host or a gateway in the rule.
+template <typename Spec, typename Host, typename Gateway>
+void ForEachName(Spec& spec, const Host& host, const Gateway& gateway) {
   const auto routes = [&](auto& all) {
     for (auto& route : all) {
-      for (auto& match : route.match) gateways(match.gateways);
+      for (auto& match : route.match) {
+        for (auto& name : match.gateways) gateway(name);
+      }
       for (auto& weighted : route.route) {
         if (weighted.has_destination) host(weighted.destination.host);
       }
     }
   };
-  for (std::string& name : spec.hosts) host(name);
-  gateways(spec.gateways);
+  for (auto& name : spec.hosts) host(name);
+  for (auto& name : spec.gateways) gateway(name);
   routes(spec.http);
   routes(spec.tcp);
   routes(spec.tls);
-  for (config::HttpRoute& route : spec.http) {
+  for (auto& route : spec.http) {
     if (route.mirror) host(route.mirror->host);
   }
+}
+
+// Some name may not be in full: a rule with full names alone need not be copied.
+bool HasShortNames(const config::VirtualService& spec) {
+  bool out = false;
+  ForEachName(
+      spec,
+      [&](const std::string& host) { out |= !host.empty() && host != "*" && host.find('.') == std::string::npos; },
+      [&](const std::string& name) {
+        out |= name != kMeshGateway && (name.find('/') == std::string::npos || name.starts_with("./"));
+      });
+  return out;
+}
+
+}  // namespace
+
+void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix) {
+  ForEachName(
+      spec, [&](std::string& name) { name = ResolveShortnameToFqdn(name, ns, domain_suffix); },
+      [&](std::string& name) {
+        if (name != kMeshGateway) name = ResolveGatewayName(name, ns);
+      });
 }
 
 std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec) {
@@ -70,6 +92,10 @@ VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefau
   List resolved;
   resolved.reserve(sorted.size());
   for (const config::VirtualServiceRef& vs : sorted) {
+    if (!HasShortNames(vs->spec)) {
+      resolved.push_back(vs);
+      continue;
+    }
     auto copy = std::make_shared<config::TypedConfig<config::VirtualService>>(*vs);
     ResolveShortnames(copy->spec, vs->meta.ns, domain_suffix);
     resolved.push_back(std::move(copy));

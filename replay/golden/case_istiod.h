@@ -40,6 +40,7 @@ class CaseIstiod {
 
   pilot::Istiod& istiod() { return *istiod_; }
   sim::Kernel& kernel() { return kernel_; }
+  const CaseServer& server(const std::string& cluster) const { return *servers_.at(cluster); }
 
  private:
   class Costs;

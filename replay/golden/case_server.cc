@@ -137,6 +137,11 @@ absl::Status CaseServer::Delete(const json& body) {
   return absl::OkStatus();
 }
 
+size_t CaseServer::WatchCount() const {
+  return static_cast<size_t>(
+      std::count_if(watches_.begin(), watches_.end(), [](const auto& watch) { return !watch.expired(); }));
+}
+
 void CaseServer::Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous) {
   std::erase_if(watches_, [](const auto& watch) { return watch.expired(); });
   for (const std::weak_ptr<Subscription>& weak : watches_) {

@@ -27,6 +27,8 @@ class CaseServer {
   absl::Status Delete(const nlohmann::json& body);
 
   std::unique_ptr<kube::Client> MakeClient();
+  // Watches that somebody still has.
+  size_t WatchCount() const;
 
  private:
   friend class CaseClient;

@@ -87,6 +87,16 @@ void PushClient::MaybeAskListeners() {
   }
 }
 
+PushClient::Held PushClient::Holds(XdsType type) const {
+  const auto it = held_.find(type);
+  if (it == held_.end()) return {};
+  Held out = it->second;
+  if (const auto names = subscribed_.find(type); names != subscribed_.end()) {
+    std::erase_if(out, [&](const auto& resource) { return !names->second.contains(resource.first); });
+  }
+  return out;
+}
+
 void PushClient::OnSotw(const pilot::DiscoveryResponse& response) {
   Held& held = held_[response.type];
   nonces_[response.type] = response.nonce;
@@ -112,6 +122,7 @@ void PushClient::OnSotw(const pilot::DiscoveryResponse& response) {
     Subscribe(XdsType::kRds, Referenced(XdsType::kLds), false);
     return Request(XdsType::kLds, {}, response.nonce);
   }
+  for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
   const std::set<std::string>& names = subscribed_[response.type];
   Request(response.type, {names.begin(), names.end()}, response.nonce);
   if (response.type == XdsType::kEds) MaybeAskListeners();

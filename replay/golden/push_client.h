@@ -23,6 +23,11 @@ class PushClient final : public pilot::AdsStream {
   // Why the stream ended, if it did.
   const absl::Status& status() const { return status_; }
 
+  using Held = std::map<std::string, std::shared_ptr<const std::string>>;
+  // The resources of a type that an Envoy in its place would have now: endpoints and routes of what its clusters and
+  // listeners name, all else that was not removed.
+  Held Holds(pilot::XdsType type) const;
+
   // AdsStream
   void Send(std::shared_ptr<const pilot::DiscoveryResponse> response) override;
   void SendDelta(std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override;
@@ -38,8 +43,6 @@ class PushClient final : public pilot::AdsStream {
   std::set<std::string> Referenced(pilot::XdsType parent) const;
   void Subscribe(pilot::XdsType type, std::set<std::string> names, bool force);
   void MaybeAskListeners();
-
-  using Held = std::map<std::string, std::shared_ptr<const std::string>>;
 
   Host& host_;
   const bool delta_;

@@ -20,9 +20,13 @@ const std::string& Str(const google::protobuf::Struct& s, const char* name) {
   return s.fields().at(name).string_value();
 }
 
+std::string_view Own(const EndpointMetadata& metadata, LoadAssignment& in) {
+  return *in.owned_metadata.emplace_back(std::make_unique<const std::string>(EncodeEndpointMetadata(metadata)));
+}
+
 LoadAssignment OneEndpoint(const std::string& address, uint32_t port, const Labels& labels) {
   LoadAssignment out;
-  out.shapes.push_back({EncodeEndpointMetadata({"istio", "web-v1", "shop", "cluster1", &labels}), &labels});
+  out.shapes.push_back({Own({"istio", "web-v1", "shop", "cluster1", &labels}, out), &labels});
   LocalityLbEndpoints group;
   group.locality = "r/z/s";
   group.weight = 7;
@@ -79,7 +83,7 @@ TEST(EdsLoadAssignment, WithoutPortTheAddressIsAPipe) {
 TEST(EdsLoadAssignment, DisabledTlsModeAsksForNoTransportSocket) {
   for (std::string_view mode : {std::string_view(), kDisabledTlsMode}) {
     LoadAssignment assignment = OneEndpoint("10.0.0.1", 80, {});
-    assignment.shapes[0].metadata = EncodeEndpointMetadata({mode, "w", "n", "c", nullptr});
+    assignment.shapes[0].metadata = Own({mode, "w", "n", "c", nullptr}, assignment);
     const std::string address = "10.0.0.1";
     assignment.localities[0].endpoints[0].address = &address;
     const auto metadata = Parse(assignment.Encode("c")).endpoints(0).lb_endpoints(0).metadata().filter_metadata();
@@ -92,7 +96,7 @@ TEST(EdsLoadAssignment, CanonicalServiceHasItsOwnLabelsThenTheRecommendedOnesThe
   const auto workload = [](const Labels& labels) {
     LoadAssignment assignment;
     const std::string address = "10.0.0.1";
-    assignment.shapes.push_back({EncodeEndpointMetadata({{}, "w", "n", "c", &labels}), &labels});
+    assignment.shapes.push_back({Own({{}, "w", "n", "c", &labels}, assignment), &labels});
     LocalityLbEndpoints group;
     group.endpoints.push_back({&address, 80, 1, 0, 0});
     assignment.localities.push_back(group);

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "rapidcheck.h"
 #include "tests/core/gen/gen_world.h"
+#include "tests/meshes.h"
 
 namespace wavetank::pilot {
 namespace {

@@ -13,31 +13,9 @@
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
+#include "tests/core/push/fake_discovery.h"
 
 namespace wavetank::pilot {
-
-class FakeDiscovery final : public ServiceDiscovery {
- public:
-  std::vector<ServiceRef> Services() const override { return services; }
-  ServiceRef GetService(std::string_view hostname) const override {
-    for (const ServiceRef& service : services) {
-      if (service->hostname == hostname) return service;
-    }
-    return nullptr;
-  }
-  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override {
-    std::vector<ServiceInstance> out;
-    for (const ServiceInstance& i : instances) {
-      if (i.service->hostname == service.hostname && i.service_port.port == port) out.push_back(i);
-    }
-    return out;
-  }
-  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return {}; }
-  std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return std::nullopt; }
-
-  std::vector<ServiceRef> services;
-  std::vector<ServiceInstance> instances;
-};
 
 struct GenWorld {
   config::ConfigStore configs;
@@ -99,16 +77,17 @@ struct GenWorld {
     configs.Put(config::DestinationRuleRef(std::move(rule)));
   }
 
-  void AddPeerAuthentication(config::PeerAuthentication spec, const std::string& ns = "shop") {
+  void AddPeerAuthentication(config::PeerAuthentication spec, const std::string& ns = "shop",
+                             const std::string& name = "default") {
     auto policy = std::make_shared<config::TypedConfig<config::PeerAuthentication>>();
     policy->meta.kind = config::Kind::kPeerAuthentication;
-    policy->meta.name = "default";
+    policy->meta.name = name;
     policy->meta.ns = ns;
     policy->spec = std::move(spec);
     configs.Put(config::PeerAuthenticationRef(std::move(policy)));
   }
 
-  PushContextRef Push() {
+  Environment Env() {
     Environment env;
     env.discovery = &discovery;
     env.configs = &configs;
@@ -117,9 +96,12 @@ struct GenWorld {
     env.gateways = MakeNetworkGateways(gateways, !gateways.empty());
     env.profile = &profile;
     env.cluster_id = ClusterId("c1");
+    return env;
+  }
+  PushContextRef Push() {
     PushRequest request;
     request.full = true;
-    return PushContext::Create(env, nullptr, request, "1");
+    return PushContext::Create(Env(), nullptr, request, "1");
   }
 
   // On "network-<cluster>", with its scope and gateways of `push`.

@@ -84,7 +84,7 @@ TEST_F(AuthenticationTest, ClientsOfPassthroughServicesUseMtlsOnlyIfAllInstances
     profile->tls_mode = std::string(mode);
     ServiceInstance instance{service, service->ports[0], {}};
     instance.endpoint.profile = profile;
-    discovery.instances[{service->hostname, 80}].push_back(instance);
+    discovery.instances.push_back(instance);
   };
   add(kMutualTlsMode);
   EXPECT_EQ(infer(), MutualTlsMode::kPermissive);

@@ -1,11 +1,8 @@
 // A registry of services by hand.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/model/environment.h"
@@ -23,14 +20,17 @@ class FakeDiscovery final : public ServiceDiscovery {
     return nullptr;
   }
   std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override {
-    const auto it = instances.find({service.hostname, port});
-    return it == instances.end() ? std::vector<ServiceInstance>() : it->second;
+    std::vector<ServiceInstance> out;
+    for (const ServiceInstance& i : instances) {
+      if (i.service->hostname == service.hostname && i.service_port.port == port) out.push_back(i);
+    }
+    return out;
   }
   std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy&) const override { return proxy_instances; }
   std::optional<Labels> GetProxyWorkloadLabels(const Proxy&) const override { return workload_labels; }
 
   std::vector<ServiceRef> services;
-  std::map<std::pair<std::string, int>, std::vector<ServiceInstance>> instances;
+  std::vector<ServiceInstance> instances;
   std::vector<ServiceInstance> proxy_instances;
   std::optional<Labels> workload_labels;
 };

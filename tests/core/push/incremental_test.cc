@@ -2,6 +2,7 @@
 #include <rapidcheck.h>
 
 #include "tests/core/push/mesh_fixture.h"
+#include "tests/meshes.h"
 
 namespace wavetank::pilot {
 namespace {

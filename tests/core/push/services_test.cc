@@ -96,7 +96,7 @@ TEST_F(ServicesTest, InstancesAreThoseOfTheTimeThatTheServicesWereRead) {
   profile->labels = {{"version", "v1"}};
   ServiceInstance instance{headless, headless->ports[0], {}};
   instance.endpoint.profile = profile;
-  discovery.instances[{headless->hostname, 80}] = {instance};
+  discovery.instances = {instance};
   const PushContextRef push = Push();
   discovery.instances.clear();
   EXPECT_EQ(push->ServiceInstancesByPort(*headless, 80, {}).size(), 1u);
