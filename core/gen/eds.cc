@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/gen/eds_answers.h"
 #include "core/gen/load_assignment_builder.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
@@ -93,6 +94,20 @@ class EdsGenerator final : public Generator {
     GeneratedResources out;
     out.send = false;
     if (!NeedsPush(request.configs_updated)) return out;
+    const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
+                           !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
+    const uint64_t cache_version = shareable ? cache_->version(XdsCache::Type::kEds) : 0;
+    if (shareable) {
+      if (const ResourceList* known = answers_.Find(proxy, watched, request, cache_version)) {
+        out.resources = *known;
+        out.cached = static_cast<int64_t>(known->size());
+        out.incremental = !request.full || OnlyServices(request.configs_updated);
+        out.send = true;
+        cache_->CountHits(out.cached);
+        return out;
+      }
+    }
+    depends_on_workload_ = false;
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated)) only = Services(request);
     out.incremental = only && !only->empty();
@@ -106,6 +121,10 @@ class EdsGenerator final : public Generator {
       for (const std::string& name : watched.resource_names) generate(name);
     }
     out.send = !out.resources.empty();
+    const bool all_cached = out.send && out.cached == static_cast<int64_t>(out.resources.size());
+    if (shareable && all_cached && !depends_on_workload_) {
+      answers_.Add(proxy, watched, request, cache_version, out.resources);
+    }
     return out;
   }
 
@@ -143,6 +162,7 @@ class EdsGenerator final : public Generator {
                    GeneratedResources& out) {
     const bool cacheable = cache_ != nullptr && cache_->enabled() && builder.service() != nullptr;
     if (cacheable) {
+      depends_on_workload_ |= builder.DependsOnWorkload();
       key_.clear();
       builder.AppendKey(key_);
       if (const Resource* known = cache_->Get(XdsCache::Type::kEds, key_)) {
@@ -156,6 +176,8 @@ class EdsGenerator final : public Generator {
   }
 
   XdsCache* cache_;
+  EdsAnswers answers_;
+  bool depends_on_workload_ = false;  // what is being generated
   std::string key_;
 };
 

@@ -318,8 +318,9 @@ std::vector<VirtualHost> ForSniffedPort(const std::vector<VirtualHost>& hosts, c
 
 }  // namespace
 
-SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start)
-    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start) {}
+SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start,
+                             SharedRoutes* shared)
+    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start), shared_(shared) {}
 SidecarRoutes::~SidecarRoutes() = default;
 
 std::vector<VirtualHost> SidecarRoutes::VirtualHosts(const Inputs& inputs) const {
@@ -396,7 +397,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   }
   const int wanted_port = inputs.listen_port;
 
-  std::string cache_key;
+  std::string cache_key, shared_key;
   std::shared_ptr<const std::vector<VirtualHost>> hosts;
   if (inputs.sniffed) {
     if (const auto shared = by_port_.find(wanted_port); shared != by_port_.end()) hosts = shared->second;
@@ -414,6 +415,16 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
           ++cache_hits_;
           return *hit;
         }
+        if (shared_ != nullptr) {
+          // The cache's key says whether unknown hosts are let through, not to which cluster.
+          shared_key = absl::StrCat(cache_key, "\n", OutboundCatchAllCluster(proxy_));
+          if (const auto known = shared_->made.find(shared_key); known != shared_->made.end()) {
+            if (wanted_port > 0) by_port_[wanted_port] = known->second.hosts;
+            cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs),
+                        known->second.resource);
+            return known->second.resource;
+          }
+        }
       }
       hosts = std::make_shared<const std::vector<VirtualHost>>(VirtualHosts(inputs));
       if (wanted_port > 0) by_port_[wanted_port] = hosts;
@@ -430,6 +441,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
         IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
   }
   Resource resource = encode();
+  if (!shared_key.empty()) shared_->made[shared_key] = {resource, hosts};
   if (!cache_key.empty()) {
     cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs), resource);
   }

@@ -28,6 +28,7 @@ void XdsCache::Add(Type type, std::string key, Time start, std::vector<ConfigKey
   Table& table = tables_[static_cast<size_t>(type)];
   if (start < table.token) return;
   table.token = start;
+  ++table.version;
   const auto [it, inserted] = table.entries.try_emplace(std::move(key));
   Entry& entry = it->second;
   if (!inserted) {
@@ -59,6 +60,7 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
         if (it->second.empty()) table.by_config.erase(it);
       }
       table.entries.erase(entry);
+      ++table.version;
     }
   }
 }
@@ -66,6 +68,7 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
 void XdsCache::ClearAll(Table& table, Time now) {
   table.token = now;
   table.entries.clear();
+  ++table.version;
   table.by_config.clear();
 }
 

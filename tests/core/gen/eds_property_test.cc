@@ -213,8 +213,8 @@ TEST(EdsProperty, CacheChangesNothing) {
       for (int c = 1; c <= 3; ++c) {
         const Proxy proxy = GenWorld::Connect(*push, Cluster(c));
         for (int round = 0; round < 2; ++round) {
-          RC_ASSERT(cached->Generate(proxy, watched, request).resources ==
-                    fresh->Generate(proxy, watched, request).resources);
+          RC_ASSERT(cached->Generate(proxy, watched, request).resources.list() ==
+                    fresh->Generate(proxy, watched, request).resources.list());
         }
       }
     }
