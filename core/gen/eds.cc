@@ -88,7 +88,7 @@ void ForEachOf(const HostNames& hosts, const std::vector<std::string>& clusters,
 
 class EdsGenerator final : public Generator {
  public:
-  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache) {}
+  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache) {}
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
@@ -96,17 +96,13 @@ class EdsGenerator final : public Generator {
     if (!NeedsPush(request.configs_updated)) return out;
     const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
                            !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
-    const uint64_t cache_version = shareable ? cache_->version(XdsCache::Type::kEds) : 0;
     if (shareable) {
-      if (const ResourceList* known = answers_.Find(proxy, watched, request, cache_version)) {
-        out.resources = *known;
-        out.cached = static_cast<int64_t>(known->size());
-        out.incremental = !request.full || OnlyServices(request.configs_updated);
-        out.send = true;
-        cache_->CountHits(out.cached);
-        return out;
+      if (const GeneratedResources* known = answers_.Find(proxy, watched, request)) {
+        cache_->CountHits(known->cached);
+        return *known;
       }
     }
+    const uint64_t cache_version = shareable ? cache_->version(XdsCache::Type::kEds) : 0;
     depends_on_workload_ = false;
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated)) only = Services(request);
@@ -121,10 +117,7 @@ class EdsGenerator final : public Generator {
       for (const std::string& name : watched.resource_names) generate(name);
     }
     out.send = !out.resources.empty();
-    const bool all_cached = out.send && out.cached == static_cast<int64_t>(out.resources.size());
-    if (shareable && all_cached && !depends_on_workload_) {
-      answers_.Add(proxy, watched, request, cache_version, out.resources);
-    }
+    if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, cache_version, out);
     return out;
   }
 

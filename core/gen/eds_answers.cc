@@ -1,6 +1,7 @@
 #include "core/gen/eds_answers.h"
 
 #include "core/model/push_context.h"
+#include "core/xds/cache.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -12,8 +13,9 @@ bool Same(const std::weak_ptr<const T>& a, const std::shared_ptr<const T>& b) {
 
 }  // namespace
 
-const ResourceList* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request,
-                                     uint64_t cache_version) {
+const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched,
+                                           const PushRequest& request) const {
+  const uint64_t cache_version = cache_->version(XdsCache::Type::kEds);
   for (const Answer& answer : answers_) {
     if (answer.cache_version != cache_version || !answer.names.SharesWith(watched.resource_names) ||
         answer.full != request.full || !Same(answer.push, request.push) || !Same(answer.scope, proxy.sidecar_scope) ||
@@ -23,13 +25,14 @@ const ResourceList* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& 
         answer.configs_updated != request.configs_updated) {
       continue;
     }
-    return &answer.resources;
+    return &answer.generated;
   }
   return nullptr;
 }
 
 void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request,
-                     uint64_t cache_version, const ResourceList& resources) {
+                     uint64_t cache_version, const GeneratedResources& generated) {
+  if (generated.cached != static_cast<int64_t>(generated.resources.size())) return;
   Answer answer;
   answer.cache_version = cache_version;
   answer.push = request.push;
@@ -42,7 +45,7 @@ void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const P
   answer.network = proxy.metadata.network;
   answer.locality = proxy.locality;
   answer.requested_network_view = proxy.metadata.requested_network_view;
-  answer.resources = resources;
+  answer.generated = generated;
   if (answers_.size() < kMax) {
     answers_.push_back(std::move(answer));
   } else {

@@ -17,16 +17,19 @@ namespace wavetank::pilot {
 
 class PushContext;
 class SidecarScope;
+class XdsCache;
 
 // Only answers that came from the cache entirely are kept, as long as the cache says the same: what is counted (hits,
 // costs) is what it would be without this.
 class EdsAnswers {
  public:
+  explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
+
   // Null if there is none.
-  const ResourceList* Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request,
-                           uint64_t cache_version);
+  const GeneratedResources* Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) const;
+  // `cache_version`: before the answer was generated.
   void Add(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request, uint64_t cache_version,
-           const ResourceList& resources);
+           const GeneratedResources& generated);
 
  private:
   struct Answer {
@@ -41,10 +44,11 @@ class EdsAnswers {
     NetworkId network;
     ProxyLocality locality;
     std::vector<std::string> requested_network_view;
-    ResourceList resources;
+    GeneratedResources generated;
   };
   static constexpr size_t kMax = 32;
 
+  XdsCache* cache_;
   std::vector<Answer> answers_;
   size_t oldest_ = 0;
 };

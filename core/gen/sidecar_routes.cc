@@ -416,12 +416,15 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
           return *hit;
         }
         if (shared_ != nullptr) {
-          // The cache's key says whether unknown hosts are let through, not to which cluster.
-          shared_key = absl::StrCat(cache_key, "\n", OutboundCatchAllCluster(proxy_));
+          // The cache's key says whether unknown hosts are let through, not to which cluster, and not whether a service
+          // that has no address but an automatic one can be reached there.
+          shared_key = absl::StrCat(cache_key, "\n", SupportsIpv4(proxy_), OutboundCatchAllCluster(proxy_));
           if (const auto known = shared_->made.find(shared_key); known != shared_->made.end()) {
             if (wanted_port > 0) by_port_[wanted_port] = known->second.hosts;
-            cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs),
-                        known->second.resource);
+            if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
+              cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs),
+                          known->second.resource);
+            }
             return known->second.resource;
           }
         }
@@ -442,7 +445,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   }
   Resource resource = encode();
   if (!shared_key.empty()) shared_->made[shared_key] = {resource, hosts};
-  if (!cache_key.empty()) {
+  if (!cache_key.empty() && cache_->Takes(XdsCache::Type::kRds, push_start_)) {
     cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs), resource);
   }
   return resource;

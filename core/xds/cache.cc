@@ -24,9 +24,8 @@ const Resource* XdsCache::Get(Type type, std::string_view key) const {
 
 void XdsCache::Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource) {
   // A proxy that was never pushed to has no start: what it gets may come from any push context.
-  if (!enabled_ || start == Time{}) return;
+  if (!Takes(type, start)) return;
   Table& table = tables_[static_cast<size_t>(type)];
-  if (start < table.token) return;
   table.token = start;
   ++table.version;
   const auto [it, inserted] = table.entries.try_emplace(std::move(key));

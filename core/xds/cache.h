@@ -34,6 +34,11 @@ class XdsCache {
   // the last clearing is dropped (istiod: CacheToken).
   void Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource);
 
+  // Whether Add() would take what was generated for a push that began then.
+  bool Takes(Type type, Time start) const {
+    return enabled_ && start != Time{} && start >= tables_[static_cast<size_t>(type)].token;
+  }
+
   // A PeerAuthentication among the keys clears all of EDS.
   void Clear(const std::set<ConfigKey>& configs, Time now);
   void ClearAll(Time now);

@@ -50,7 +50,7 @@ class EdsTest : public testing::Test {
     const Proxy proxy = GenWorld::Connect(*push, proxy_cluster, type, std::move(labels));
     WatchedResource watched;
     watched.type = XdsType::kEds;
-    watched.resource_names = {cluster_name};
+    watched.resource_names = std::vector<std::string>{cluster_name};
     const auto generator = MakeEdsGenerator({});
     const GeneratedResources out = generator->Generate(proxy, watched, GenWorld::Request(push));
     EXPECT_EQ(out.resources.size(), 1u);
@@ -262,7 +262,7 @@ class EdsPushTest : public EdsTest {
     world_.SetEndpoints("c1", "api", {GenWorld::Endpoint("10.1.0.7", GenWorld::Workload("c1"))});
     push_ = world_.Push();
     proxy_ = GenWorld::Connect(*push_, "c1");
-    watched_.resource_names = {kApi, kWeb};
+    watched_.resource_names = std::vector<std::string>{kApi, kWeb};
   }
   std::vector<std::string> Names(const GeneratedResources& out) {
     std::vector<std::string> names;
@@ -296,7 +296,7 @@ TEST_F(EdsPushTest, ARememberedAnswerGoesOnlyToWhoSeesTheSame) {
   router.type = NodeType::kRouter;
   EXPECT_EQ(generator_->Generate(router, watched_, request).cached, 0);
   WatchedResource fewer = watched_;
-  fewer.resource_names = {kWeb};
+  fewer.resource_names = std::vector<std::string>{kWeb};
   EXPECT_THAT(Names(generator_->Generate(proxy_, fewer, request)), ElementsAre(kWeb));
 
   generator_->Generate(proxy_, watched_, request);
