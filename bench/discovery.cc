@@ -41,7 +41,7 @@ class Client final : public AdsStream {
     DiscoveryRequest ack;
     ack.type = response->type;
     ack.response_nonce = response->nonce;
-    if (response->type == XdsType::kEds || response->type == XdsType::kRds) ack.resource_names = {"r"};
+    if (response->type == XdsType::kEds || response->type == XdsType::kRds) ack.resource_names = std::vector<std::string>{"r"};
     connection->OnRequest(std::move(ack));
   }
   void SendDelta(std::shared_ptr<const DeltaDiscoveryResponse>) override {}
@@ -90,7 +90,7 @@ struct World {
       for (XdsType type : {XdsType::kCds, XdsType::kEds, XdsType::kLds, XdsType::kRds}) {
         DiscoveryRequest request;
         request.type = type;
-        if (type == XdsType::kEds || type == XdsType::kRds) request.resource_names = {"r"};
+        if (type == XdsType::kEds || type == XdsType::kRds) request.resource_names = std::vector<std::string>{"r"};
         request.node = node;
         client->connection->OnRequest(std::move(request));
       }

@@ -192,11 +192,14 @@ void Check(const sim::World& world, size_t sidecars, size_t services) {
 
 void ColdStart(benchmark::State& state) {
   const Mesh mesh(static_cast<int>(state.range(0)), static_cast<int>(state.range(1)));
-  double virtual_seconds = 0;
+  double virtual_seconds = 0, records = 0, events = 0;
   int64_t peak = 0;
   for (auto _ : state) {
     ResetPeak();
     std::unique_ptr<sim::World> world = mesh.Start();
+    state.SetLabel(fmt::format("digest {}", world->kernel().digest().Hex()));
+    records = static_cast<double>(world->kernel().digest().records());
+    events = static_cast<double>(world->kernel().dispatched());
     virtual_seconds += static_cast<double>((world->Now() - Time{}).count()) / 1e9;
     peak = std::max(peak, StatusMegabytes("VmHWM"));
     state.PauseTiming();  // the end of a world is nobody's wait
@@ -206,6 +209,8 @@ void ColdStart(benchmark::State& state) {
   }
   state.counters["virtual s per s"] = benchmark::Counter(virtual_seconds, benchmark::Counter::kIsRate);
   state.counters["peak MB"] = static_cast<double>(peak);
+  state.counters["events"] = events;
+  state.counters["records"] = records;
 }
 BENCHMARK(ColdStart)
     ->ArgNames({"sidecars", "services"})

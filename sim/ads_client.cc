@@ -14,6 +14,20 @@ namespace {
 
 using envoysim::AdsStreamObserver;
 
+// One body for all streams that carry these resources.
+std::shared_ptr<const envoysim::ResponseBody> BodyOf(const pilot::DiscoveryResponse& response) {
+  if (const auto& known = response.resources.wire(); known != nullptr) {
+    return std::static_pointer_cast<const envoysim::ResponseBody>(known);
+  }
+  auto body = std::make_shared<envoysim::ResponseBody>();
+  body->type_url = pilot::TypeUrl(response.type);
+  body->resources.reserve(response.resources.size());
+  for (const pilot::Resource& resource : response.resources) body->resources.push_back(resource.bytes);
+  body->bytes = static_cast<size_t>(response.bytes);
+  if (!response.resources.empty()) response.resources.set_wire(body);
+  return body;
+}
+
 // The client's half of one stream. The observer is told nothing after Cancel().
 class ClientStream final : public IstiodProcess::AdsSink, public std::enable_shared_from_this<ClientStream> {
  public:
@@ -53,9 +67,7 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
     if (observer_ == nullptr) return;
     Commons& commons = *client_->site().commons;
     if (commons.on_xds) commons.on_xds(client_->options().proxy, *response);
-    auto message = std::make_shared<envoysim::DiscoveryResponse>();
-    pilot::ToProto(*response, message.get());
-    observer_->OnResponse(std::move(message));
+    observer_->OnResponse({BodyOf(*response), response->version_info, response->nonce});
   }
   void OnDeltaResponse(std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
@@ -118,6 +130,16 @@ class Transport final : public envoysim::AdsTransport {
     ~Stream() override { stream_->Cancel(); }
     void Send(envoysim::DiscoveryRequest request) override {
       if (auto plain = pilot::FromProto(request); plain.ok()) stream_->Send(*std::move(plain));
+    }
+    void SendPlain(Subscription request) override {
+      const std::optional<pilot::XdsType> type = pilot::ParseTypeUrl(request.type_url);
+      if (!type) return;
+      pilot::DiscoveryRequest plain;
+      plain.type = *type;
+      plain.version_info = std::move(request.version);
+      plain.response_nonce = std::move(request.nonce);
+      plain.resource_names = std::move(request.names);
+      stream_->Send(std::move(plain));
     }
     void SendDelta(envoysim::DeltaDiscoveryRequest request) override {
       if (auto plain = pilot::FromProto(request); plain.ok()) stream_->SendDelta(*std::move(plain));

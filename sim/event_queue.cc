@@ -39,8 +39,9 @@ bool EventQueue::Cancel(uint64_t handle) {
   const Event doomed = Take(slot);
   // Keys of cancelled events would otherwise pile up when timers are set and cancelled far ahead of time.
   if (heap_.size() > 64 && heap_.size() > 2 * live_) {
-    heap_.erase(std::remove_if(heap_.begin(), heap_.end(), [this](const Key& key) { return Stale(key); }), heap_.end());
-    for (size_t i = heap_.size() / 4 + 1; i-- > 0;) {
+    heap_.erase(std::remove_if(heap_.begin() + kRoot, heap_.end(), [this](const Key& key) { return Stale(key); }),
+                heap_.end());
+    for (size_t i = Parent(heap_.size()) + 1; i-- > kRoot;) {
       if (i < heap_.size()) SiftDown(i);
     }
   }
@@ -48,32 +49,34 @@ bool EventQueue::Cancel(uint64_t handle) {
 }
 
 void EventQueue::DropStale() {
-  while (!heap_.empty() && Stale(heap_.front())) RemoveTop();
+  while (heap_.size() > kRoot && Stale(heap_[kRoot])) RemoveTop();
 }
 
 Time EventQueue::NextTime() {
   DropStale();
-  return Time(Duration(heap_.front().time));
+  return Time(Duration(heap_[kRoot].time));
 }
 
 EventQueue::Event EventQueue::Pop(Time* time) {
   DropStale();
-  const Key top = heap_.front();
+  const Key top = heap_[kRoot];
   *time = Time(Duration(top.time));
   RemoveTop();
   return Take(top.slot());
 }
 
 void EventQueue::RemoveTop() {
-  heap_.front() = heap_.back();
+  heap_[kRoot] = heap_.back();
   heap_.pop_back();
-  if (!heap_.empty()) SiftDown(0);
+  if (heap_.size() == kRoot) return;
+  SiftDown(kRoot);
+  __builtin_prefetch(slots_.data() + heap_[kRoot].slot());  // which the next Pop() takes
 }
 
 void EventQueue::SiftUp(size_t i) {
   const Key key = heap_[i];
-  while (i > 0) {
-    const size_t parent = (i - 1) / 4;
+  while (i > kRoot) {
+    const size_t parent = Parent(i);
     if (!(key < heap_[parent])) break;
     heap_[i] = heap_[parent];
     i = parent;
@@ -85,8 +88,13 @@ void EventQueue::SiftDown(size_t i) {
   const Key key = heap_[i];
   const size_t size = heap_.size();
   while (true) {
-    const size_t first = 4 * i + 1;
+    const size_t first = FirstChild(i);
     if (first >= size) break;
+    // While these four are compared, the lines of all of theirs are on their way.
+    const size_t next = FirstChild(first);
+    if (next < size) {
+      for (size_t line = 0; line < 16; line += 4) __builtin_prefetch(heap_.data() + next + line);
+    }
     size_t least = first;
     const size_t last = std::min(first + 4, size);
     for (size_t child = first + 1; child < last; ++child) {

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "core/base/host.h"
@@ -54,7 +56,20 @@ class EventQueue {
   void SiftUp(size_t i);
   void SiftDown(size_t i);
 
-  std::vector<Key> heap_;
+  // The four children of an entry share a cache line: the first entry stands at kRoot of a line's four.
+  static constexpr size_t kRoot = 3;
+  struct Lines : std::allocator<Key> {
+    template <typename U>
+    struct rebind {
+      using other = Lines;
+    };
+    Key* allocate(size_t n) { return static_cast<Key*>(::operator new (n * sizeof(Key), std::align_val_t{64})); }
+    void deallocate(Key* at, size_t) { ::operator delete (at, std::align_val_t{64}); }
+  };
+  static constexpr size_t Parent(size_t i) { return i / 4 + kRoot - 1; }
+  static constexpr size_t FirstChild(size_t i) { return 4 * (i - kRoot + 1); }
+
+  std::vector<Key, Lines> heap_ = std::vector<Key, Lines>(kRoot);
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
   uint64_t sequence_ = 1;

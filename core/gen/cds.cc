@@ -31,8 +31,36 @@ class Generation {
   Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache)
       : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {}
 
-  GeneratedResources Run(const std::vector<ServiceRef>& services) {
+  // What the proxy's own metadata says in the keys of its outbound clusters.
+  std::string View() const {
+    std::string view;
+    AppendView(view);
+    view.push_back(HasCredentialSocket(proxy_) ? 'c' : 'n');
+    return view;
+  }
+  // What was added depends on nothing of the proxy but its scope and View(): no DestinationRule looked at its labels,
+  // nor did the mesh's failover priorities.
+  bool SameForView() const {
+    const auto& locality_lb = push_.mesh().locality_lb_setting;
+    return !ruled_ && (!locality_lb || locality_lb->failover_priority.empty());
+  }
+  void AddOutbound(const std::vector<ServiceRef>& services) {
     for (const ServiceRef& service : services) AddOutbound(*service);
+  }
+  // Outbound clusters as another proxy got them.
+  void AddOutbound(const GeneratedResources& known) {
+    out_.resources = known.resources;
+    out_.cached = known.cached;
+    for (const Resource& resource : known.resources) names_.insert(resource.name);
+  }
+  // What there is so far.
+  const GeneratedResources& outbound() const { return out_; }
+
+  GeneratedResources Run(const std::vector<ServiceRef>& services) {
+    AddOutbound(services);
+    return Finish();
+  }
+  GeneratedResources Finish() {
     Add(builder_.BlackHole());
     if (proxy_.IsRouter()) {
       if (proxy_.merged_gateway != nullptr && proxy_.merged_gateway->contains_auto_passthrough_gateways) AddSniDnat();
@@ -61,6 +89,7 @@ class Generation {
 
   void AddOutbound(const Service& service) {
     const ConsolidatedDestRuleRef rule = RuleFor(service);
+    ruled_ |= rule != nullptr;
     for (const Port& port : service.ports) {
       if (port.protocol == Protocol::kUdp) continue;
       if (cache_ == nullptr || !cache_->enabled()) {
@@ -69,9 +98,12 @@ class Generation {
       }
       const std::string key = CacheKey(service, port, rule.get());
       if (AddCached(service, port, rule.get(), key)) continue;
+      const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
       for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
-        cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
-                    resource);
+        if (takes) {
+          cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
+                      resource);
+        }
         Add(std::move(resource));
       }
     }
@@ -97,26 +129,32 @@ class Generation {
     return true;
   }
 
-  // What a cluster depends on besides its name and the configurations below. istiod: cluster_cache.go.
-  std::string CacheKey(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const {
-    std::string key = "~";
+  void AppendView(std::string& key) const {
     const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
     const NodeMetadata& metadata = proxy_.metadata;
-    const bool sidecar = !proxy_.IsRouter();
+    key.push_back('~');
     add(metadata.istio_version);
     add(proxy_.locality.region);
     add(proxy_.locality.zone);
     add(proxy_.locality.sub_zone);
     add(metadata.cluster_id.str());
-    key.push_back(sidecar ? 's' : 'r');
-    key.push_back(IsHttp2(port.protocol) ? '2' : '1');
-    key.push_back(sidecar && IsUnsupported(port.protocol) ? 'u' : 'k');
+    key.push_back(proxy_.IsRouter() ? 'r' : 's');
     key.push_back(builder_.supports_ipv4() ? '4' : '6');
     for (const std::string& network : metadata.requested_network_view) add(network);
     key.push_back('~');
     add(metadata.tls_client_cert_chain);
     add(metadata.tls_client_key);
     add(metadata.tls_client_root_cert);
+  }
+
+  // What a cluster depends on besides its name and the configurations below. istiod: cluster_cache.go.
+  std::string CacheKey(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const {
+    std::string key;
+    const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
+    AppendView(key);
+    const bool sidecar = !proxy_.IsRouter();
+    key.push_back(IsHttp2(port.protocol) ? '2' : '1');
+    key.push_back(sidecar && IsUnsupported(port.protocol) ? 'u' : 'k');
     add(service.attributes.ns);
     if (rule != nullptr) {
       for (const ConfigKey& from : rule->from) {
@@ -156,6 +194,7 @@ class Generation {
   XdsCache* cache_;
   ClusterBuilder builder_;
   GeneratedResources out_;
+  bool ruled_ = false;  // some outbound cluster has a DestinationRule
   absl::flat_hash_set<std::string> names_;
   std::vector<Resource> cached_;
 };
@@ -222,10 +261,43 @@ class CdsGenerator final : public Generator {
   GeneratedResources Everything(const Proxy& proxy, const PushRequest& request) {
     static const std::vector<ServiceRef> kNone;
     const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
-    return Generation(proxy, request, cache_).Run(services);
+    Generation generation(proxy, request, cache_);
+    if (cache_ == nullptr || !cache_->enabled() || proxy.sidecar_scope == nullptr ||
+        proxy.sidecar_scope->SelectsWorkloads()) {
+      return generation.Run(services);
+    }
+    // Many proxies have the same outbound clusters. Theirs are taken where generating them once more would leave the
+    // cache as it is, so that what is counted is what it would be without this.
+    const uint64_t version = cache_->version(XdsCache::Type::kCds);
+    const bool takes = cache_->Takes(XdsCache::Type::kCds, request.start);
+    if (outbound_of_.lock() != request.push || outbound_version_ != version) outbound_.clear();
+    std::string view = generation.View();
+    const auto known = outbound_.find({proxy.sidecar_scope, view});
+    if (known != outbound_.end() && (known->second.all_cached || !takes)) {
+      cache_->CountHits(known->second.generated.cached);
+      generation.AddOutbound(known->second.generated);
+      return generation.Finish();
+    }
+    generation.AddOutbound(services);
+    const GeneratedResources& made = generation.outbound();
+    const bool all_cached = made.cached == static_cast<int64_t>(made.resources.size());
+    if (cache_->version(XdsCache::Type::kCds) == version && (all_cached || generation.SameForView())) {
+      outbound_of_ = request.push;
+      outbound_version_ = version;
+      outbound_[{proxy.sidecar_scope, std::move(view)}] = {made, all_cached};
+    }
+    return generation.Finish();
   }
 
   XdsCache* cache_;
+  struct Outbound {
+    GeneratedResources generated;
+    bool all_cached = false;
+  };
+  // All of one push context and one version of the cache.
+  std::weak_ptr<const PushContext> outbound_of_;
+  uint64_t outbound_version_ = 0;
+  std::map<std::pair<SidecarScopeRef, std::string>, Outbound> outbound_;
 };
 
 }  // namespace

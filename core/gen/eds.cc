@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/gen/eds_answers.h"
 #include "core/gen/load_assignment_builder.h"
 #include "core/gen/needs_push.h"
 #include "core/model/push_context.h"
@@ -63,12 +64,22 @@ void ForEachOf(const HostNames& hosts, const std::vector<std::string>& clusters,
 
 class EdsGenerator final : public Generator {
  public:
-  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache) {}
+  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache) {}
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
     out.send = false;
     if (!AnyConcerns(XdsType::kEds, request.configs_updated, proxy)) return out;
+    const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
+                           !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
+    if (shareable) {
+      if (const GeneratedResources* known = answers_.Find(proxy, watched, request)) {
+        cache_->CountHits(known->cached);
+        return *known;
+      }
+    }
+    const uint64_t cache_version = shareable ? cache_->version(XdsCache::Type::kEds) : 0;
+    depends_on_workload_ = false;
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated, proxy)) only = Services(request);
     out.incremental = only && !only->empty();
@@ -82,6 +93,7 @@ class EdsGenerator final : public Generator {
       for (const std::string& name : watched.resource_names) generate(name);
     }
     out.send = !out.resources.empty();
+    if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, cache_version, out);
     return out;
   }
 
@@ -120,6 +132,7 @@ class EdsGenerator final : public Generator {
                    GeneratedResources& out) {
     const bool cacheable = cache_ != nullptr && cache_->enabled() && builder.service() != nullptr;
     if (cacheable) {
+      depends_on_workload_ |= builder.DependsOnWorkload();
       key_.clear();
       builder.AppendKey(key_);
       if (const Resource* known = cache_->Get(XdsCache::Type::kEds, key_)) {
@@ -135,6 +148,8 @@ class EdsGenerator final : public Generator {
   }
 
   XdsCache* cache_;
+  EdsAnswers answers_;
+  bool depends_on_workload_ = false;  // what is being generated
   std::string key_;
   LoadAssignment scratch_;  // memory only, as the next one
   std::string buffer_;

@@ -118,6 +118,11 @@ void LoadAssignmentBuilder::AppendKey(std::string& key) const {
   }
 }
 
+bool LoadAssignmentBuilder::DependsOnWorkload() const {
+  return UsesFailoverPriority(locality_lb_, outlier_detection_) ||
+         (service_ != nullptr && service_->attributes.node_local);
+}
+
 std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
   std::vector<ConfigKey> out;
   if (rule_ref_ != nullptr) out = rule_ref_->from;

@@ -35,6 +35,8 @@ class LoadAssignmentBuilder {
   // Everything that the result depends on but DependentConfigs() and what clears the whole cache.
   void AppendKey(std::string& key) const;
   std::vector<ConfigKey> DependentConfigs() const;
+  // The key has something that only this proxy has: its labels or its node.
+  bool DependsOnWorkload() const;
 
   // O(endpoints of the service). `looked_at`, if not null, grows by their number; `explanation`, if not null, is filled
   // with what was decided about each of them (core/gen/endpoint_decision.h). `out`: emptied first, its memory is

@@ -26,7 +26,8 @@ class RdsGenerator : public Generator {
       out.send = !out.resources.empty();
       return out;
     }
-    SidecarRoutes routes(proxy, *request.push, cache_, request.start);
+    if (shared_.push.lock() != request.push) shared_ = {request.push, {}};
+    SidecarRoutes routes(proxy, *request.push, cache_, request.start, &shared_);
     for (const std::string& name : watched.resource_names) out.resources.push_back(routes.Build(name));
     out.cached = routes.cache_hits();
     out.send = !out.resources.empty();  // a client that only gave names up is not answered
@@ -35,6 +36,7 @@ class RdsGenerator : public Generator {
 
  private:
   XdsCache* cache_;
+  SharedRoutes shared_;
 };
 
 }  // namespace

@@ -340,8 +340,9 @@ std::vector<VirtualHost> ForSniffedPort(const std::vector<VirtualHost>& hosts, c
 
 }  // namespace
 
-SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start)
-    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start) {}
+SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start,
+                             SharedRoutes* shared)
+    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start), shared_(shared) {}
 SidecarRoutes::~SidecarRoutes() = default;
 
 std::vector<VirtualHost> SidecarRoutes::VirtualHosts(const Inputs& inputs) const {
@@ -418,7 +419,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   }
   const int wanted_port = inputs.listen_port;
 
-  std::string cache_key;
+  std::string cache_key, shared_key;
   std::shared_ptr<const std::vector<VirtualHost>> hosts;
   if (inputs.sniffed) {
     if (const auto shared = by_port_.find(wanted_port); shared != by_port_.end()) hosts = shared->second;
@@ -436,6 +437,19 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
           ++cache_hits_;
           return *hit;
         }
+        if (shared_ != nullptr) {
+          // The cache's key says whether unknown hosts are let through, not to which cluster, and not whether a service
+          // that has no address but an automatic one can be reached there.
+          shared_key = absl::StrCat(cache_key, "\n", SupportsIpv4(proxy_), OutboundCatchAllCluster(proxy_));
+          if (const auto known = shared_->made.find(shared_key); known != shared_->made.end()) {
+            if (wanted_port > 0) by_port_[wanted_port] = known->second.hosts;
+            if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
+              cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs),
+                          known->second.resource);
+            }
+            return known->second.resource;
+          }
+        }
       }
       hosts = std::make_shared<const std::vector<VirtualHost>>(VirtualHosts(inputs));
       if (wanted_port > 0) by_port_[wanted_port] = hosts;
@@ -452,7 +466,8 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
         IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
   }
   Resource resource = encode();
-  if (!cache_key.empty()) {
+  if (!shared_key.empty()) shared_->made[shared_key] = {resource, hosts};
+  if (!cache_key.empty() && cache_->Takes(XdsCache::Type::kRds, push_start_)) {
     cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs), resource);
   }
   return resource;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/gen/virtual_hosts.h"
 #include "core/xds/generator.h"
 
@@ -16,10 +17,22 @@ namespace wavetank::pilot {
 class PushContext;
 class XdsCache;
 
-// For one proxy and one push. All arguments must outlive it; `cache` may be null.
+// Routes made from one push context, by cache key. The cache proper leaves most proxies out while a mesh starts (see
+// XdsCache::Add), and what it says is part of the model; this is not seen from outside.
+struct SharedRoutes {
+  struct Entry {
+    Resource resource;
+    std::shared_ptr<const std::vector<VirtualHost>> hosts;
+  };
+  std::weak_ptr<const PushContext> push;
+  absl::flat_hash_map<std::string, Entry> made;
+};
+
+// For one proxy and one push. All arguments must outlive it; `cache` and `shared` may be null; `shared` is of `push`.
 class SidecarRoutes {
  public:
-  SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start);
+  SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start,
+                SharedRoutes* shared = nullptr);
   ~SidecarRoutes();
 
   // An empty configuration for a name that cannot be one.
@@ -38,6 +51,7 @@ class SidecarRoutes {
   const PushContext& push_;
   XdsCache* cache_;
   Time push_start_;
+  SharedRoutes* shared_;
   // Sniffed ports share the virtual hosts of their port. istiod: vHostCache.
   std::map<int, std::shared_ptr<const std::vector<VirtualHost>>> by_port_;
   int64_t cache_hits_ = 0;

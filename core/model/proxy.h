@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/shared_vector.h"
 #include "core/model/endpoint.h"
 
 namespace wavetank::pilot {
@@ -66,7 +67,7 @@ std::optional<XdsType> ParseTypeUrl(std::string_view url);
 struct WatchedResource {
   XdsType type = XdsType::kCds;
   bool wildcard = false;
-  std::vector<std::string> resource_names;  // sorted, unique
+  SharedVector<std::string> resource_names;  // sorted, unique; proxies with the same view may share them
   std::string nonce_sent, nonce_acked, nonce_nacked, version_sent;
   bool always_respond = false;
 };

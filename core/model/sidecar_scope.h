@@ -82,6 +82,8 @@ class SidecarScope {
   std::string root_namespace;
 
   bool HasIngressListener() const;
+  // Some rule holds for workloads with certain labels only.
+  bool SelectsWorkloads() const { return selects_workloads_; }
   const std::vector<ServiceRef>& services() const;
   ServiceRef GetService(std::string_view hostname) const;
   // The listener that serves RDS route `port` (bind for unix sockets). istiod: GetEgressListenerForRDS.
@@ -97,6 +99,7 @@ class SidecarScope {
   std::shared_ptr<const ServiceView> view_;
   absl::flat_hash_map<std::string, std::vector<ConsolidatedDestRuleRef>> destination_rules_;
   absl::flat_hash_set<uint64_t> dependencies_;  // beyond the view's
+  bool selects_workloads_ = false;
 };
 using SidecarScopeRef = std::shared_ptr<const SidecarScope>;
 

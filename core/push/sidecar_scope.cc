@@ -173,6 +173,7 @@ void SidecarScopeBuilder::AddDestinationRules(SidecarScope& scope, const std::ve
   }
   for (const auto& [host, rules] : scope.destination_rules_) {
     for (const ConsolidatedDestRuleRef& rule : rules) {
+      scope.selects_workloads_ |= rule->rule->spec.workload_selector.has_value();
       for (const ConfigKey& key : rule->from) scope.dependencies_.insert(ConfigHash(key.kind, key.name, key.ns));
     }
   }

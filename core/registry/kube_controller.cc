@@ -151,6 +151,7 @@ ServiceRef KubeController::GetService(std::string_view hostname) const {
 }
 
 void KubeController::OnService(const kube::ObjectRef& object, Event event) {
+  if (event == Event::kDelete) selectors_.erase({object->meta.ns, object->meta.name});
   if (event == Event::kDelete) {
     DeleteService(object);
   } else {
@@ -212,7 +213,13 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
 std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, const Labels& labels) const {
   std::vector<kube::ObjectRef> out;
   for (const kube::ObjectRef& object : services_.List(ns)) {
-    if (SelectorMatches(kube::ParseService(*object).selector, labels)) out.push_back(object);
+    // Asked for every proxy at every full push: a Service is parsed once per version.
+    auto& [parsed, selector] = selectors_[{object->meta.ns, object->meta.name}];
+    if (parsed != object) {
+      parsed = object;
+      selector = kube::ParseService(*object).selector;
+    }
+    if (SelectorMatches(selector, labels)) out.push_back(object);
   }
   return out;
 }

@@ -24,10 +24,10 @@ const Resource* XdsCache::Get(Type type, std::string_view key) const {
 
 void XdsCache::Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource) {
   // A proxy that was never pushed to has no start: what it gets may come from any push context.
-  if (!enabled_ || start == Time{}) return;
+  if (!Takes(type, start)) return;
   Table& table = tables_[static_cast<size_t>(type)];
-  if (start < table.token) return;
   table.token = start;
+  ++table.version;
   const auto [it, inserted] = table.entries.try_emplace(std::move(key));
   Entry& entry = it->second;
   if (!inserted) {
@@ -59,6 +59,7 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
         if (it->second.empty()) table.by_config.erase(it);
       }
       table.entries.erase(entry);
+      ++table.version;
     }
   }
 }
@@ -66,6 +67,7 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
 void XdsCache::ClearAll(Table& table, Time now) {
   table.token = now;
   table.entries.clear();
+  ++table.version;
   table.by_config.clear();
 }
 

@@ -34,12 +34,21 @@ class XdsCache {
   // the last clearing is dropped (istiod: CacheToken).
   void Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource);
 
+  // Whether Add() would take what was generated for a push that began then.
+  bool Takes(Type type, Time start) const {
+    return enabled_ && start != Time{} && start >= tables_[static_cast<size_t>(type)].token;
+  }
+
   // A PeerAuthentication among the keys clears all of EDS.
   void Clear(const std::set<ConfigKey>& configs, Time now);
   void ClearAll(Time now);
 
   bool enabled() const { return enabled_; }
+  // Changes with what Get() would answer for the type.
+  uint64_t version(Type type) const { return tables_[static_cast<size_t>(type)].version; }
   size_t size() const;
+  // For who remembers what Get() answered.
+  void CountHits(int64_t n) const { hits_ += static_cast<uint64_t>(n); }
   uint64_t hits() const { return hits_; }
   uint64_t misses() const { return misses_; }
 
@@ -52,6 +61,7 @@ class XdsCache {
     absl::flat_hash_map<std::string, Entry> entries;
     absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> by_config;
     Time token{};
+    uint64_t version = 0;
   };
   static std::string IndexKey(const ConfigKey& key);
   static void Clear(Table& table, const std::set<ConfigKey>& configs, Time now);

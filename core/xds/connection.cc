@@ -26,6 +26,12 @@ std::vector<std::string> SortedUnique(std::vector<std::string> names) {
   return names;
 }
 
+// The same, without a copy of names that are so already, as Envoys send them.
+SharedVector<std::string> SortedUnique(const SharedVector<std::string>& names) {
+  const bool is = std::adjacent_find(names.begin(), names.end(), std::greater_equal<>()) == names.end();
+  return is ? names : SharedVector<std::string>(SortedUnique(names.list()));
+}
+
 std::set<std::string> Difference(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::set<std::string> out;
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::inserter(out, out.end()));
@@ -66,12 +72,6 @@ Work GenerationWork(XdsType type, const GeneratedResources& generated, int64_t b
   }
   work.cached = generated.cached > 0 && generated.cached * 2 >= resources;
   return work;
-}
-
-int64_t Bytes(const std::vector<Resource>& resources) {
-  int64_t bytes = 0;
-  for (const Resource& resource : resources) bytes += static_cast<int64_t>(resource.bytes->size());
-  return bytes;
 }
 
 int64_t NameCount(const Connection::Request& request) {
@@ -241,7 +241,7 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
   }
   const auto it = proxy_.watched_resources.find(request.type);
   if (request.response_nonce.empty() || it == proxy_.watched_resources.end()) {
-    std::vector<std::string> names = SortedUnique(request.resource_names);
+    SharedVector<std::string> names = SortedUnique(request.resource_names);
     WatchedResource& watched = proxy_.watched_resources[request.type];
     watched = {.type = request.type, .wildcard = names.empty(), .resource_names = std::move(names)};
     ForceDependents(request.type);
@@ -253,7 +253,7 @@ bool Connection::ShouldRespond(const DiscoveryRequest& request, ResourceDelta* d
   watched.nonce_acked = request.response_nonce;
   const bool always_respond = std::exchange(watched.always_respond, false);
   if (request.resource_names == watched.resource_names) return always_respond;  // as in nearly every ACK
-  std::vector<std::string> names = SortedUnique(request.resource_names);
+  SharedVector<std::string> names = SortedUnique(request.resource_names);
   delta->subscribed = Difference(names, watched.resource_names);
   delta->unsubscribed = Difference(watched.resource_names, names);
   watched.resource_names = std::move(names);
@@ -281,7 +281,7 @@ bool Connection::ShouldRespondDelta(const DeltaDiscoveryRequest& request) {
   std::vector<std::string> names = DeltaNames(watched.resource_names, request);
   watched.nonce_acked = request.response_nonce;
   const bool always_respond = std::exchange(watched.always_respond, false);
-  const bool changed = names != watched.resource_names;
+  const bool changed = names != watched.resource_names.list();
   watched.resource_names = std::move(names);
   return changed || always_respond;
 }
@@ -377,7 +377,8 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
   if (!request->delta.empty()) {
     // A client that wants more gets what it did not have yet.
     filtered.type = type;
-    filtered.resource_names.assign(request->delta.subscribed.begin(), request->delta.subscribed.end());
+    filtered.resource_names =
+        std::vector<std::string>(request->delta.subscribed.begin(), request->delta.subscribed.end());
     watched = &filtered;
   }
   GeneratedResources generated =
@@ -399,7 +400,7 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
     // an answer to a request. So it forgets to remove things.
     if (!request->IsRequest() && IsWildcardType(type)) it->second.resource_names = std::move(names);
   }
-  const int64_t bytes = Bytes(generated.resources);
+  const int64_t bytes = generated.resources.Bytes();
   const wavetank::Work work = GenerationWork(type, generated, bytes);
   Work(work, [this, type, request, bytes, generated = std::move(generated), removed = std::move(removed),
               done = std::move(done)]() mutable {
@@ -430,7 +431,7 @@ void Connection::Send(XdsType type, const PushRequestRef& request, GeneratedReso
   auto response = std::make_shared<DiscoveryResponse>();
   response->type = type;
   response->nonce = server_->NewNonce();
-  response->bytes = Bytes(generated.resources);
+  response->bytes = generated.resources.Bytes();
   response->resources = std::move(generated.resources);
   response->version_info = std::move(version);
   const WatchedResource& watched = Sent(type, response->nonce, response->version_info);
@@ -444,7 +445,7 @@ void Connection::SendDelta(XdsType type, const PushRequestRef& request, Generate
   auto response = std::make_shared<DeltaDiscoveryResponse>();
   response->type = type;
   response->nonce = server_->NewNonce();
-  response->bytes = Bytes(generated.resources);
+  response->bytes = generated.resources.Bytes();
   response->resources = std::move(generated.resources);
   response->removed_resources = std::move(removed);
   response->system_version_info = std::move(version);

@@ -19,9 +19,51 @@ struct Resource {
   }
 };
 
+// The resources of a response, in order. Copies share them; one that is changed gets its own.
+class ResourceList {
+ public:
+  using value_type = Resource;
+  using const_iterator = std::vector<Resource>::const_iterator;
+
+  ResourceList() = default;
+  ResourceList(std::vector<Resource> items) {  // NOLINT: a vector is one
+    if (!items.empty()) Own().items = std::move(items);
+  }
+
+  const std::vector<Resource>& list() const;
+  operator const std::vector<Resource>&() const { return list(); }  // NOLINT
+  const_iterator begin() const { return list().begin(); }
+  const_iterator end() const { return list().end(); }
+  size_t size() const { return shared_ == nullptr ? 0 : shared_->items.size(); }
+  bool empty() const { return size() == 0; }
+  const Resource& operator[](size_t i) const { return list()[i]; }
+  const Resource& front() const { return list().front(); }
+  const Resource& back() const { return list().back(); }
+
+  void reserve(size_t n) { Own().items.reserve(n); }
+  void push_back(Resource resource) { Own().items.push_back(std::move(resource)); }
+
+  // Of all of them; counted once.
+  int64_t Bytes() const;
+
+  // What a transport made of this list, for the next proxy that is sent the same. Null: nothing yet.
+  const std::shared_ptr<const void>& wire() const;
+  void set_wire(std::shared_ptr<const void> wire) const;  // the list must not be empty
+
+ private:
+  struct Shared {
+    std::vector<Resource> items;
+    int64_t bytes = -1;
+    std::shared_ptr<const void> wire;
+  };
+  Shared& Own();
+
+  std::shared_ptr<Shared> shared_;
+};
+
 struct GeneratedResources {
   bool send = true;  // false: the type is not concerned and no response is sent at all
-  std::vector<Resource> resources;
+  ResourceList resources;
   std::vector<std::string> removed;  // delta only
   // Delta: `resources` and `removed` are the change itself. Without it the server derives what was removed from the
   // names on record, as for state of the world. istiod: usedDelta.

@@ -31,15 +31,15 @@ struct ErrorDetail {
 struct DiscoveryRequest {
   XdsType type = XdsType::kCds;
   std::string version_info, response_nonce;
-  std::vector<std::string> resource_names;
-  std::shared_ptr<const Node> node;  // required in the first request of a stream, ignored later
+  SharedVector<std::string> resource_names;  // a transport may share what many proxies repeat with every ACK
+  std::shared_ptr<const Node> node;          // required in the first request of a stream, ignored later
   std::optional<ErrorDetail> error_detail;
 };
 
 struct DiscoveryResponse {
   XdsType type = XdsType::kCds;
   std::string version_info, nonce;
-  std::vector<Resource> resources;
+  ResourceList resources;
   int64_t bytes = 0;  // of all resources
 };
 
@@ -55,7 +55,7 @@ struct DeltaDiscoveryRequest {
 struct DeltaDiscoveryResponse {
   XdsType type = XdsType::kCds;
   std::string system_version_info, nonce;
-  std::vector<Resource> resources;
+  ResourceList resources;
   std::vector<std::string> removed_resources;  // sorted
   int64_t bytes = 0;
 };

@@ -104,7 +104,7 @@ absl::StatusOr<DiscoveryRequest> FromProto(const discovery::DiscoveryRequest& in
   out.type = *type;
   out.version_info = in.version_info();
   out.response_nonce = in.response_nonce();
-  out.resource_names.assign(in.resource_names().begin(), in.resource_names().end());
+  out.resource_names = std::vector<std::string>(in.resource_names().begin(), in.resource_names().end());
   if (in.has_node()) out.node = ReadNode(in.node());
   if (in.has_error_detail()) out.error_detail = ErrorDetail{in.error_detail().code(), in.error_detail().message()};
   return out;

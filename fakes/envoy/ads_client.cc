@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "envoy/service/discovery/v3/discovery.pb.h"
+#include "google/protobuf/any.pb.h"
 #include "google/rpc/status.pb.h"
 
 namespace wavetank::envoysim {
@@ -30,6 +31,30 @@ std::optional<XdsType> XdsTypeOf(std::string_view type_url) {
     if (kUrls[i] == type_url) return static_cast<XdsType>(i);
   }
   return std::nullopt;
+}
+
+SotwResponse SotwResponse::Of(const std::shared_ptr<const DiscoveryResponse>& message) {
+  auto body = std::make_shared<ResponseBody>();
+  body->type_url = message->type_url();
+  body->resources.reserve(static_cast<size_t>(message->resources_size()));
+  for (const google::protobuf::Any& any : message->resources()) {
+    if (any.type_url() != body->type_url) body->other_types.emplace_back(body->resources.size(), any.type_url());
+    body->resources.emplace_back(message, &any.value());
+    body->bytes += any.value().size();
+  }
+  return {std::move(body), message->version_info(), message->nonce()};
+}
+
+void AdsStream::SendPlain(Subscription plain) {
+  DiscoveryRequest request;
+  request.set_type_url(std::string(plain.type_url));
+  request.set_version_info(std::move(plain.version));
+  request.set_response_nonce(std::move(plain.nonce));
+  if (plain.names != nullptr) {
+    request.mutable_resource_names()->Reserve(static_cast<int>(plain.names->size()));
+    for (const std::string& name : *plain.names) request.add_resource_names(name);
+  }
+  Send(std::move(request));
 }
 
 AdsClient::AdsClient(Host& host, AdsTransport& transport, Handler& handler, const Options& options, RandomStream random)
@@ -146,6 +171,12 @@ void AdsClient::Send(XdsType type, const Ack* ack) {
 
 void AdsClient::SendSotw(XdsType type, const Ack* ack) {
   TypeState& t = types_[Index(type)];
+  t.sent = true;
+  if (node_sent_ && (ack == nullptr || ack->error.empty())) {
+    stream_->SendPlain(
+        {XdsTypeUrl(type), ack != nullptr ? ack->version : t.version, ack != nullptr ? ack->nonce : t.nonce, t.names});
+    return;
+  }
   DiscoveryRequest request;
   request.set_type_url(std::string(XdsTypeUrl(type)));
   if (!node_sent_) handler_.FillNode(request.mutable_node());  // set_node_on_first_message_only
@@ -160,7 +191,6 @@ void AdsClient::SendSotw(XdsType type, const Ack* ack) {
     request.mutable_error_detail()->set_code(kInternal);
     request.mutable_error_detail()->set_message(ack->error);
   }
-  t.sent = true;
   stream_->Send(std::move(request));
 }
 
@@ -198,8 +228,8 @@ void AdsClient::SendDelta(XdsType type, const Ack* ack) {
   stream_->SendDelta(std::move(request));
 }
 
-void AdsClient::OnResponse(std::shared_ptr<const DiscoveryResponse> response) {
-  const std::optional<XdsType> type = XdsTypeOf(response->type_url());
+void AdsClient::OnResponse(SotwResponse response) {
+  const std::optional<XdsType> type = XdsTypeOf(response.body->type_url);
   if (!type.has_value() || !types_[Index(*type)].subscribed) return;  // Envoy ignores types it never asked for
   backoff_ = options_.backoff_base;
   if (!std::exchange(answered_, true)) handler_.OnConnected();

@@ -25,8 +25,6 @@ class Node;
 
 namespace wavetank::envoysim {
 
-using ResourceNames = std::shared_ptr<const std::vector<std::string>>;  // sorted
-
 class AdsClient final : private AdsStreamObserver {
  public:
   class Handler {
@@ -34,7 +32,7 @@ class AdsClient final : private AdsStreamObserver {
     virtual ~Handler() = default;
     virtual void FillNode(envoy::config::core::v3::Node* node) = 0;
     // A response arrived. The handler calls Accept() or Reject() for it, now or later, in order of arrival.
-    virtual void OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) = 0;
+    virtual void OnResponse(XdsType type, SotwResponse response) = 0;
     virtual void OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) = 0;
     virtual void OnConnected() {}
     virtual void OnDisconnected(const absl::Status& status) { (void)status; }
@@ -97,7 +95,8 @@ class AdsClient final : private AdsStreamObserver {
 
   static constexpr int Index(XdsType type) { return static_cast<int>(type); }
 
-  void OnResponse(std::shared_ptr<const DiscoveryResponse> response) override;
+  using AdsStreamObserver::OnResponse;
+  void OnResponse(SotwResponse response) override;
   void OnDeltaResponse(std::shared_ptr<const DeltaDiscoveryResponse> response) override;
   void OnClose(const absl::Status& status) override;
 

@@ -6,7 +6,6 @@
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
-#include "google/protobuf/any.pb.h"
 #include "xxhash.h"
 
 namespace wavetank::envoysim {
@@ -40,8 +39,8 @@ Hash128 HashBytes(std::string_view bytes, uint64_t seed) {
 }
 
 template <typename T, typename Decode>
-const Decoded<T>& ConfigStore::Get(Cache<T>* cache, const google::protobuf::Any& resource, Decode decode) {
-  const Hash128 hash = HashBytes(resource.value());
+const Decoded<T>& ConfigStore::Get(Cache<T>* cache, std::string_view resource, Decode decode) {
+  const Hash128 hash = HashBytes(resource);
   auto it = cache->map.find(hash);
   if (it != cache->map.end()) return *it->second;
   if (cache->map.size() >= cache->sweep_at) {
@@ -60,9 +59,9 @@ namespace {
 
 // Parses the Any as `Proto` and compiles it.
 template <typename Proto, typename T, typename Name, typename Compile>
-void DecodeAs(const google::protobuf::Any& resource, Decoded<T>* out, Name name, Compile compile) {
+void DecodeAs(std::string_view resource, Decoded<T>* out, Name name, Compile compile) {
   Proto proto;
-  if (!proto.ParseFromString(resource.value())) {
+  if (!proto.ParseFromArray(resource.data(), static_cast<int>(resource.size()))) {
     out->status = absl::InvalidArgumentError("Unable to unpack resource");
     return;
   }
@@ -87,7 +86,7 @@ void MarkUndecodable(Decoded<T>* out) {
 
 }  // namespace
 
-const Decoded<ClusterConfig>& ConfigStore::Cluster(const google::protobuf::Any& resource) {
+const Decoded<ClusterConfig>& ConfigStore::Cluster(std::string_view resource) {
   using Proto = envoy::config::cluster::v3::Cluster;
   return Get(&clusters_, resource, [&](const Hash128& hash, Decoded<ClusterConfig>* out) {
     DecodeAs<Proto>(
@@ -97,7 +96,7 @@ const Decoded<ClusterConfig>& ConfigStore::Cluster(const google::protobuf::Any& 
   });
 }
 
-const Decoded<EndpointTable>& ConfigStore::Endpoints(const google::protobuf::Any& resource) {
+const Decoded<EndpointTable>& ConfigStore::Endpoints(std::string_view resource) {
   using Proto = envoy::config::endpoint::v3::ClusterLoadAssignment;
   return Get(&endpoints_, resource, [&](const Hash128& hash, Decoded<EndpointTable>* out) {
     DecodeAs<Proto>(
@@ -107,7 +106,7 @@ const Decoded<EndpointTable>& ConfigStore::Endpoints(const google::protobuf::Any
   });
 }
 
-const Decoded<ListenerConfig>& ConfigStore::Listener(const google::protobuf::Any& resource) {
+const Decoded<ListenerConfig>& ConfigStore::Listener(std::string_view resource) {
   using Proto = envoy::config::listener::v3::Listener;
   return Get(&listeners_, resource, [&](const Hash128& hash, Decoded<ListenerConfig>* out) {
     DecodeAs<Proto>(
@@ -116,7 +115,7 @@ const Decoded<ListenerConfig>& ConfigStore::Listener(const google::protobuf::Any
   });
 }
 
-const Decoded<RouteTable>& ConfigStore::Routes(const google::protobuf::Any& resource) {
+const Decoded<RouteTable>& ConfigStore::Routes(std::string_view resource) {
   using Proto = envoy::config::route::v3::RouteConfiguration;
   return Get(&routes_, resource, [&](const Hash128& hash, Decoded<RouteTable>* out) {
     DecodeAs<Proto>(

@@ -19,10 +19,6 @@
 #include "fakes/envoy/listener_config.h"
 #include "fakes/envoy/route_config.h"
 
-namespace google::protobuf {
-class Any;
-}
-
 namespace wavetank::envoysim {
 
 inline const std::string& NameOf(const ClusterConfig& c) { return c.name; }
@@ -83,11 +79,11 @@ class ConfigStore {
   ConfigStore(const ConfigStore&) = delete;
   ConfigStore& operator=(const ConfigStore&) = delete;
 
-  // The references stay valid until the next call.
-  const Decoded<ClusterConfig>& Cluster(const google::protobuf::Any& resource);
-  const Decoded<EndpointTable>& Endpoints(const google::protobuf::Any& resource);
-  const Decoded<ListenerConfig>& Listener(const google::protobuf::Any& resource);
-  const Decoded<RouteTable>& Routes(const google::protobuf::Any& resource);
+  // `resource` is encoded, without its Any. The references stay valid until the next call.
+  const Decoded<ClusterConfig>& Cluster(std::string_view resource);
+  const Decoded<EndpointTable>& Endpoints(std::string_view resource);
+  const Decoded<ListenerConfig>& Listener(std::string_view resource);
+  const Decoded<RouteTable>& Routes(std::string_view resource);
 
   // One shared set per content. `items` must be sorted by name, without duplicates.
   template <typename T>
@@ -117,7 +113,7 @@ class ConfigStore {
   using Sets = absl::flat_hash_map<Hash128, std::weak_ptr<const NamedSet<T>>>;
 
   template <typename T, typename Decode>
-  const Decoded<T>& Get(Cache<T>* cache, const google::protobuf::Any& resource, Decode decode);
+  const Decoded<T>& Get(Cache<T>* cache, std::string_view resource, Decode decode);
   template <typename T>
   Sets<T>& SetsOf();
 

@@ -6,7 +6,6 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "fakes/envoy/envoy_impl.h"
 #include "fmt/format.h"
-#include "google/protobuf/any.pb.h"
 
 namespace wavetank::envoysim {
 namespace {
@@ -146,18 +145,15 @@ void Envoy::Impl::Drain() {
 void Envoy::Impl::LoadBootstrap() {
   if (options_.bootstrap == nullptr) return;
   ConfigStore& store = plane_.configs();
-  google::protobuf::Any any;
   for (const std::string& bytes : options_.bootstrap->clusters) {
-    any.set_value(bytes);
-    const Decoded<ClusterConfig>& decoded = store.Cluster(any);
+    const Decoded<ClusterConfig>& decoded = store.Cluster(bytes);
     if (decoded.value == nullptr) continue;
     WarmCluster(decoded.value);
   }
   PromoteClusters();
   std::vector<std::shared_ptr<const ListenerConfig>> listeners;
   for (const std::string& bytes : options_.bootstrap->listeners) {
-    any.set_value(bytes);
-    const Decoded<ListenerConfig>& decoded = store.Listener(any);
+    const Decoded<ListenerConfig>& decoded = store.Listener(bytes);
     if (decoded.value != nullptr) WarmListener(decoded.value);
   }
   PromoteListeners();

@@ -94,9 +94,16 @@ class Envoy::Impl final : public AdsClient::Handler {
   // A response on its way through the main thread.
   struct Queued {
     XdsType type;
-    std::shared_ptr<const DiscoveryResponse> sotw;
+    SotwResponse sotw;  // its body is null if the response is a delta
     std::shared_ptr<const DeltaDiscoveryResponse> delta;
     uint32_t stream = 0;  // AdsClient::stream() when it came
+
+    const std::string& version() const;
+    const std::string& nonce() const;
+    size_t resources() const;
+    size_t bytes() const;
+    std::string_view resource(size_t i) const;  // encoded, without its Any
+    std::string_view type_url(size_t i) const;
   };
   // A listener that was removed or replaced keeps its RDS subscriptions until it is drained.
   struct DrainingListener {
@@ -137,16 +144,27 @@ class Envoy::Impl final : public AdsClient::Handler {
   struct Changes {
     std::vector<std::shared_ptr<const T>> upserts;  // new or different
     std::vector<std::string> removals;
-    std::vector<std::string_view> given;  // names of all accepted resources, changed or not; backed by ConfigStore
-    std::string errors;                   // "NAME: WHY", one a line
-    std::string first_error;              // the WHY of the first
-    bool undecodable = false;             // nothing of the response counts
+    std::vector<std::shared_ptr<const T>> given;  // all accepted resources, changed or not, sorted by name
+    std::string errors;                           // "NAME: WHY", one a line
+    std::string first_error;                      // the WHY of the first
+    bool undecodable = false;                     // nothing of the response counts
     std::shared_ptr<const NamedSet<T>> next;
   };
+  // Sorted by name; nullptr removes.
+  using ActiveChanges = std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>>;
+  // What a response's endpoints change in one set of active clusters.
+  struct Activation {
+    std::shared_ptr<const NamedSet<ActiveCluster>> from, to;  // `to` is null if nothing changes
+    std::shared_ptr<const Changes<EndpointTable>> endpoints;
+    ActiveChanges changes;
+  };
+  // What was worked out of a response for Envoys in one state, kept with its body: thousands of Envoys take the same
+  // step.
+  struct Meaning;
 
   // --- xDS (xds_apply.cc)
   void FillNode(envoy::config::core::v3::Node* node) override { context_.FillNode(node); }
-  void OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) override;
+  void OnResponse(XdsType type, SotwResponse response) override;
   void OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) override;
   void OnConnected() override;
   void OnDisconnected(const absl::Status& status) override;
@@ -156,13 +174,21 @@ class Envoy::Impl final : public AdsClient::Handler {
   // What a response changes in `current`. SotW CDS and LDS name everything there is; the others only add. `wanted`,
   // if given, says which names were asked for.
   template <typename T, typename DecodeFn>
-  Changes<T> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
-                  const ResourceNames& wanted, DecodeFn decode);
+  std::shared_ptr<const Changes<T>> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
+                                         bool whole, const ResourceNames& wanted, DecodeFn decode);
+  template <typename T, typename DecodeFn>
+  Changes<T> WorkOut(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
+                     const ResourceNames& wanted, DecodeFn decode, bool* same_for_all);
   // Why a resource that is right in itself cannot be used here; empty: it can.
   std::string Objection(const ClusterConfig&) const { return {}; }
   std::string Objection(const EndpointTable&) const { return {}; }
   std::string Objection(const RouteTable& routes) const { return UnknownCluster(routes.validated); }
   std::string Objection(const ListenerConfig& listener) const { return UnknownCluster(listener.validated); }
+  // Whether Objection() looks at this Envoy at all.
+  static bool MayObject(const ClusterConfig&) { return false; }
+  static bool MayObject(const EndpointTable&) { return false; }
+  static bool MayObject(const RouteTable& routes) { return !routes.validated.empty(); }
+  static bool MayObject(const ListenerConfig& listener) { return !listener.validated.empty(); }
   std::string UnknownCluster(const std::vector<ClusterUse>& uses) const;
   void RefuseTakenAddresses(Changes<ListenerConfig>* changes);
   std::string ApplyClusters(const Queued& queued);
@@ -178,8 +204,11 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool FirstPhaseWarms() const;
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
-  // nullptr removes.
-  void SetActive(std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> changes);
+  void SetActive(ActiveChanges changes);
+  // The set after `changes`; null if they change nothing.
+  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const ActiveChanges& changes);
+  void Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> active, const ActiveChanges& changes);
+  Activation WorkOutActivation(const Changes<EndpointTable>& endpoints);
   void RetireRuntime(const std::string& name);
   std::shared_ptr<const ActiveCluster> Activate(const std::shared_ptr<const ClusterConfig>& config);
   const ResourceNames& EdsNames() const;

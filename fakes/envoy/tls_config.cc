@@ -122,11 +122,11 @@ bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames
   });
 }
 
-absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource) {
+absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_view resource) {
   tls::Secret secret;
-  if (!resource.UnpackTo(&secret)) {
-    return absl::InvalidArgumentError(
-        fmt::format("Unable to unpack as {}: [{}]", secret.GetTypeName(), resource.type_url()));
+  if (type_url.substr(type_url.rfind('/') + 1) != secret.GetTypeName() ||
+      !secret.ParseFromArray(resource.data(), static_cast<int>(resource.size()))) {
+    return absl::InvalidArgumentError(fmt::format("Unable to unpack as {}: [{}]", secret.GetTypeName(), type_url));
   }
   const auto text = [](const auto& source) {
     return source.inline_string().empty() ? source.inline_bytes() : source.inline_string();

@@ -58,6 +58,6 @@ struct NamedSecret {
   std::string name;
   Secret secret;
 };
-absl::StatusOr<NamedSecret> ReadSecret(const google::protobuf::Any& resource);
+absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_view resource);
 
 }  // namespace wavetank::envoysim

@@ -10,7 +10,6 @@
 #include "fakes/envoy/envoy_impl.h"
 #include "fakes/envoy/tls_config.h"
 #include "fmt/format.h"
-#include "google/protobuf/any.pb.h"
 
 namespace wavetank::envoysim {
 
@@ -28,14 +27,38 @@ void Envoy::Impl::OnDisconnected(const absl::Status& status) {
 
 // --- the main thread
 
-void Envoy::Impl::OnResponse(XdsType type, std::shared_ptr<const DiscoveryResponse> response) {
-  Trace(TraceKind::kXdsReceived, type, response->resources_size());
+const std::string& Envoy::Impl::Queued::version() const {
+  return delta == nullptr ? sotw.version : delta->system_version_info();
+}
+const std::string& Envoy::Impl::Queued::nonce() const { return delta == nullptr ? sotw.nonce : delta->nonce(); }
+size_t Envoy::Impl::Queued::resources() const {
+  return delta == nullptr ? sotw.body->resources.size() : static_cast<size_t>(delta->resources_size());
+}
+std::string_view Envoy::Impl::Queued::resource(size_t i) const {
+  return delta == nullptr ? *sotw.body->resources[i] : delta->resources(static_cast<int>(i)).resource().value();
+}
+std::string_view Envoy::Impl::Queued::type_url(size_t i) const {
+  if (delta != nullptr) return delta->resources(static_cast<int>(i)).resource().type_url();
+  for (const auto& [at, url] : sotw.body->other_types) {
+    if (at == i) return url;
+  }
+  return sotw.body->type_url;
+}
+size_t Envoy::Impl::Queued::bytes() const {
+  if (delta == nullptr) return sotw.body->bytes;
+  size_t sum = 0;
+  for (const auto& r : delta->resources()) sum += r.resource().value().size();
+  return sum;
+}
+
+void Envoy::Impl::OnResponse(XdsType type, SotwResponse response) {
+  Trace(TraceKind::kXdsReceived, type, static_cast<int64_t>(response.body->resources.size()));
   Enqueue({type, std::move(response), nullptr, ads_->stream()});
 }
 
 void Envoy::Impl::OnDeltaResponse(XdsType type, std::shared_ptr<const DeltaDiscoveryResponse> response) {
   Trace(TraceKind::kXdsReceived, type, response->resources_size());
-  Enqueue({type, nullptr, std::move(response), ads_->stream()});
+  Enqueue({type, {}, std::move(response), ads_->stream()});
 }
 
 void Envoy::Impl::Enqueue(Queued queued) {
@@ -69,13 +92,7 @@ void Envoy::Impl::ProcessNext() {
       range = &l.apply_sds;
       break;
   }
-  size_t bytes = 0;
-  if (next.sotw != nullptr) {
-    for (const auto& r : next.sotw->resources()) bytes += r.value().size();
-  } else {
-    for (const auto& r : next.delta->resources()) bytes += r.resource().value().size();
-  }
-  const Duration cost = Draw(*range) + l.per_kib * static_cast<int64_t>(bytes / 1024);
+  const Duration cost = Draw(*range) + l.per_kib * static_cast<int64_t>(next.bytes() / 1024);
   main_thread_timer_ = host_.RunAfter(cost, [this] {
     main_thread_timer_ = kNoTimer;
     const Queued queued = std::move(queue_.front());
@@ -86,7 +103,7 @@ void Envoy::Impl::ProcessNext() {
 }
 
 void Envoy::Impl::Process(const Queued& queued) {
-  ads_->Begin(queued.type, queued.sotw != nullptr ? queued.sotw->nonce() : queued.delta->nonce(), queued.stream);
+  ads_->Begin(queued.type, queued.nonce(), queued.stream);
   std::string errors;
   switch (queued.type) {
     case XdsType::kCds:
@@ -113,10 +130,9 @@ void Envoy::Impl::Process(const Queued& queued) {
 }
 
 void Envoy::Impl::Conclude(const Queued& queued, const std::string& errors) {
-  const bool sotw = queued.sotw != nullptr;
-  const std::string& version = sotw ? queued.sotw->version_info() : queued.delta->system_version_info();
-  const std::string& nonce = sotw ? queued.sotw->nonce() : queued.delta->nonce();
-  const int64_t resources = sotw ? queued.sotw->resources_size() : queued.delta->resources_size();
+  const std::string& version = queued.version();
+  const std::string& nonce = queued.nonce();
+  const auto resources = static_cast<int64_t>(queued.resources());
   if (!errors.empty()) {
     Trace(TraceKind::kXdsNack, queued.type, resources, 0, errors);
     ads_->Reject(queued.type, nonce, errors);
@@ -140,35 +156,77 @@ void Envoy::Impl::InForce(XdsType type, int64_t resources, std::string_view vers
 
 // --- diffing
 
+struct Envoy::Impl::Meaning final : ResponseBody::Meaning {
+  struct Step {
+    std::shared_ptr<const void> from, changes;  // NamedSet<T>, Changes<T> of the type that the response is of
+    ResourceNames wanted;
+  };
+  // Envoys of one kind of proxy are in a few states at a time.
+  static constexpr size_t kMaxSteps = 8, kMaxActivations = 1024;
+  std::vector<Step> steps;
+  // By the set they begin with, and what the step was. Both are held by the entry, so that no other gets their place.
+  absl::flat_hash_map<std::pair<const void*, const void*>, Activation> activations;
+
+  static Meaning& Of(const ResponseBody& body) {
+    if (body.meaning == nullptr) body.meaning = std::make_unique<Meaning>();
+    return static_cast<Meaning&>(*body.meaning);
+  }
+};
+
 template <typename T, typename DecodeFn>
-Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
-                                          bool whole, const ResourceNames& wanted, DecodeFn decode) {
+std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& queued,
+                                                                 const std::shared_ptr<const NamedSet<T>>& current,
+                                                                 bool whole, const ResourceNames& wanted,
+                                                                 DecodeFn decode) {
+  bool same_for_all = queued.delta == nullptr;
+  if (!same_for_all) {
+    return std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  }
+  Meaning& meaning = Meaning::Of(*queued.sotw.body);
+  for (const typename Meaning::Step& step : meaning.steps) {
+    if (step.from == current && step.wanted == wanted) return std::static_pointer_cast<const Changes<T>>(step.changes);
+  }
+  const auto changes =
+      std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  if (same_for_all) {
+    if (meaning.steps.size() == Meaning::kMaxSteps) meaning.steps.erase(meaning.steps.begin());
+    meaning.steps.push_back({current, changes, wanted});
+  }
+  return changes;
+}
+
+template <typename T, typename DecodeFn>
+Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
+                                             bool whole, const ResourceNames& wanted, DecodeFn decode,
+                                             bool* same_for_all) {
   Changes<T> out;
-  const bool sotw = queued.sotw != nullptr;
-  const int n = sotw ? queued.sotw->resources_size() : queued.delta->resources_size();
+  const bool sotw = queued.delta == nullptr;
+  const size_t n = queued.resources();
   std::vector<std::pair<std::string_view, std::shared_ptr<const T>>> given;  // nullptr: keep what is there
   std::vector<std::string> failed_names;                                     // backs the views of refused resources
-  failed_names.reserve(static_cast<size_t>(n));
-  given.reserve(static_cast<size_t>(n));
+  failed_names.reserve(n);
+  given.reserve(n);
   const auto complain = [&](std::string_view name, std::string_view why) {
+    *same_for_all = false;
     if (out.first_error.empty()) out.first_error = std::string(why);
     if (!out.errors.empty()) out.errors += "\n";
     out.errors += fmt::format("{}: {}", name, why);
   };
-  for (int i = 0; i < n; ++i) {
-    const google::protobuf::Any& any = sotw ? queued.sotw->resources(i) : queued.delta->resources(i).resource();
-    const Decoded<T>& decoded = decode(any);
+  for (size_t i = 0; i < n; ++i) {
+    const Decoded<T>& decoded = decode(queued.resource(i));
     if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) continue;
     std::string objection;
     if (decoded.value == nullptr) {
       objection = std::string(decoded.status.message());
       if (decoded.status.code() == kUndecodable) {
+        *same_for_all = false;
         out.undecodable = true;
         out.errors = out.first_error = objection;
         out.next = current;
         return out;
       }
     } else {
+      *same_for_all &= !MayObject(*decoded.value);
       objection = Objection(*decoded.value);
     }
     if (!objection.empty()) {
@@ -202,7 +260,7 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
   }
   out.given.reserve(given.size());
   for (const auto& [name, value] : given) {
-    if (value != nullptr) out.given.push_back(NameOf(*value));
+    if (value != nullptr) out.given.push_back(value);
   }
   std::vector<std::shared_ptr<const T>> next;
   next.reserve(current->items().size() + given.size());
@@ -242,22 +300,23 @@ Envoy::Impl::Changes<T> Envoy::Impl::Diff(const Queued& queued, const std::share
 
 std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
   ConfigStore& store = plane_.configs();
-  Changes<ClusterConfig> changes = Diff<ClusterConfig>(
+  const std::shared_ptr<const Changes<ClusterConfig>> found = Diff<ClusterConfig>(
       queued, clusters_, /*whole=*/true, nullptr,
-      [&](const google::protobuf::Any& any) -> const Decoded<ClusterConfig>& { return store.Cluster(any); });
+      [&](std::string_view bytes) -> const Decoded<ClusterConfig>& { return store.Cluster(bytes); });
+  const Changes<ClusterConfig>& changes = *found;
   host_.Cancel(init_timer_);
   init_timer_ = kNoTimer;
   cds_received_ = true;
   if (changes.next != clusters_) {
     clusters_ = changes.next;
-    std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> gone;
-    for (std::string& name : changes.removals) {
+    ActiveChanges gone;
+    for (const std::string& name : changes.removals) {
       const auto w = FindWarming(name);
       if (w != warming_clusters_.end() && w->config->name == name) {
         host_.Cancel(w->timeout);
         warming_clusters_.erase(w);
       }
-      gone.emplace_back(std::move(name), nullptr);
+      gone.emplace_back(name, nullptr);
     }
     bool eds_again = false;
     applying_clusters_ = true;
@@ -341,7 +400,7 @@ std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr
 }
 
 void Envoy::Impl::PromoteClusters() {
-  std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> ready;
+  ActiveChanges ready;
   const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {
     if (!ClusterReady(w)) return false;
     host_.Cancel(w.timeout);
@@ -353,8 +412,12 @@ void Envoy::Impl::PromoteClusters() {
   if (!ready.empty()) SetActive(std::move(ready));
 }
 
-void Envoy::Impl::SetActive(std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> changes) {
+void Envoy::Impl::SetActive(ActiveChanges changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (auto next = NextActive(changes); next != nullptr) Adopt(std::move(next), changes);
+}
+
+std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const ActiveChanges& changes) {
   std::vector<std::shared_ptr<const ActiveCluster>> next;
   next.reserve(active_->items().size() + changes.size());
   size_t c = 0;
@@ -378,9 +441,13 @@ void Envoy::Impl::SetActive(std::vector<std::pair<std::string, std::shared_ptr<c
     }
   }
   while (c < changes.size()) take();
-  if (!changed) return;
-  active_ = plane_.configs().Intern<ActiveCluster>(std::move(next));
+  return changed ? plane_.configs().Intern<ActiveCluster>(std::move(next)) : nullptr;
+}
+
+void Envoy::Impl::Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> next, const ActiveChanges& changes) {
+  active_ = std::move(next);
   ++epoch_;
+  if (runtimes_.empty() && retired_.empty()) return;
   for (const auto& [name, active] : changes) {
     const auto it = runtimes_.find(name);
     if (it == runtimes_.end()) continue;
@@ -477,20 +544,45 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
     copy->clear_removed_resources();
     without_removals.delta = std::move(copy);
   }
-  Changes<EndpointTable> changes = Diff<EndpointTable>(
+  const std::shared_ptr<const Changes<EndpointTable>> found = Diff<EndpointTable>(
       without_removals, endpoints_, /*whole=*/false, wanted,
-      [&](const google::protobuf::Any& any) -> const Decoded<EndpointTable>& { return store.Endpoints(any); });
+      [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
+  const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
   for (WarmingCluster& w : warming_clusters_) {
     // A table may equal the one that is known and still be what a changed cluster waits for.
-    w.needs_endpoints =
-        w.needs_endpoints && !std::binary_search(changes.given.begin(), changes.given.end(), w.config->service_name);
+    if (!w.needs_endpoints) continue;
+    const auto at = std::lower_bound(changes.given.begin(), changes.given.end(), w.config->service_name,
+                                     [](const auto& table, const std::string& n) { return table->cluster_name < n; });
+    w.needs_endpoints = at == changes.given.end() || (*at)->cluster_name != w.config->service_name;
   }
-  std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>> updates;
-  for (const auto& table : changes.upserts) {
+  if (!changes.upserts.empty()) {
+    if (queued.delta != nullptr || clusters_->service_names_differ) {
+      SetActive(WorkOutActivation(changes).changes);
+    } else {
+      auto& known = Meaning::Of(*queued.sotw.body).activations;
+      if (known.size() == Meaning::kMaxActivations) known.clear();
+      Activation& activation = known[{active_.get(), found.get()}];
+      if (activation.from == nullptr) {
+        activation = WorkOutActivation(changes);
+        activation.endpoints = found;
+        activation.to = NextActive(activation.changes);
+      }
+      if (activation.to != nullptr) Adopt(activation.to, activation.changes);
+    }
+  }
+  PromoteClusters();
+  ClustersMayBeWarm();
+  return changes.first_error;
+}
+
+Envoy::Impl::Activation Envoy::Impl::WorkOutActivation(const Changes<EndpointTable>& endpoints) {
+  Activation out;
+  out.from = active_;
+  for (const auto& table : endpoints.upserts) {
     const auto update = [&](const std::shared_ptr<const ActiveCluster>& active) {
       if (active->config->type != DiscoveryType::kEds || active->config->service_name != table->cluster_name) return;
-      updates.emplace_back(active->config->name, store.Pair(active->config, table));
+      out.changes.emplace_back(active->config->name, plane_.configs().Pair(active->config, table));
     };
     if (clusters_->service_names_differ) {
       for (const auto& active : active_->items()) update(active);
@@ -498,10 +590,8 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       update(*active);
     }
   }
-  if (!updates.empty()) SetActive(std::move(updates));
-  PromoteClusters();
-  ClustersMayBeWarm();
-  return changes.first_error;
+  std::sort(out.changes.begin(), out.changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  return out;
 }
 
 // --- DNS
@@ -606,9 +696,9 @@ std::shared_ptr<const EndpointTable> Envoy::Impl::DnsTable(const DnsState& state
 
 std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
   ConfigStore& store = plane_.configs();
-  Changes<ListenerConfig> changes = Diff<ListenerConfig>(
+  Changes<ListenerConfig> changes = *Diff<ListenerConfig>(
       queued, listeners_, /*whole=*/true, nullptr,
-      [&](const google::protobuf::Any& any) -> const Decoded<ListenerConfig>& { return store.Listener(any); });
+      [&](std::string_view bytes) -> const Decoded<ListenerConfig>& { return store.Listener(bytes); });
   RefuseTakenAddresses(&changes);
   host_.Cancel(init_timer_);
   init_timer_ = kNoTimer;
@@ -818,9 +908,10 @@ void Envoy::Impl::RefuseTakenAddresses(Changes<ListenerConfig>* changes) {
 std::string Envoy::Impl::ApplyRoutes(const Queued& queued) {
   ConfigStore& store = plane_.configs();
   const ResourceNames wanted = RdsNames();
-  Changes<RouteTable> changes = Diff<RouteTable>(
-      queued, routes_, /*whole=*/false, wanted,
-      [&](const google::protobuf::Any& any) -> const Decoded<RouteTable>& { return store.Routes(any); });
+  const std::shared_ptr<const Changes<RouteTable>> found =
+      Diff<RouteTable>(queued, routes_, /*whole=*/false, wanted,
+                       [&](std::string_view bytes) -> const Decoded<RouteTable>& { return store.Routes(bytes); });
+  const Changes<RouteTable>& changes = *found;
   if (changes.next != routes_) {
     routes_ = changes.next;
     ++epoch_;
@@ -859,18 +950,13 @@ bool OverAds(std::string_view secret) {
 
 std::string Envoy::Impl::ApplySecrets(const Queued& queued) {
   std::string errors;
-  const auto apply = [&](const google::protobuf::Any& any) {
-    absl::StatusOr<NamedSecret> read = ReadSecret(any);
+  for (size_t i = 0; i < queued.resources(); ++i) {
+    absl::StatusOr<NamedSecret> read = ReadSecret(queued.type_url(i), queued.resource(i));
     if (!read.ok()) {
       errors += (errors.empty() ? "" : "\n") + std::string(read.status().message());
-      return;
+      continue;
     }
     OnSecret(read->name, std::move(read->secret));
-  };
-  if (queued.sotw != nullptr) {
-    for (const google::protobuf::Any& any : queued.sotw->resources()) apply(any);
-  } else {
-    for (const auto& resource : queued.delta->resources()) apply(resource.resource());
   }
   return errors;
 }

@@ -86,7 +86,12 @@ void EndpointSliceController::OnService(const Change& change) {
     if (change.type != kube::WatchEventType::kDeleted) QueueMirror(name);
     return;
   }
-  services_[name].selector = kube::LabelSelector::FromLabels(kube::ParseService(*change.object).selector);
+  Selected& selected = services_[name];
+  selected.selector = kube::LabelSelector::FromLabels(kube::ParseService(*change.object).selector);
+  selected.pods.clear();
+  for (const ObjectRef& pod : api_.List("Pod", name.ns)) {
+    if (selected.selector.Matches(pod->meta.labels)) selected.pods.insert(pod->meta.name);
+  }
   Queue(name);
 }
 
@@ -100,12 +105,17 @@ void EndpointSliceController::OnPod(const Change& change) {
     if (same) return;
   }
   const std::string& ns = change.object->meta.ns;
+  const bool gone = change.type == kube::WatchEventType::kDeleted;
   for (auto it = services_.lower_bound({ns, ""}); it != services_.end() && it->first.ns == ns; ++it) {
-    const kube::LabelSelector& selector = it->second.selector;
-    if (selector.Matches(change.object->meta.labels) ||
-        (change.previous != nullptr && selector.Matches(change.previous->meta.labels))) {
-      Queue(it->first);
+    const bool now = it->second.selector.Matches(change.object->meta.labels);
+    const bool before = it->second.pods.count(change.object->meta.name) != 0;
+    if (!now && !before) continue;
+    if (now && !gone) {
+      it->second.pods.insert(change.object->meta.name);
+    } else {
+      it->second.pods.erase(change.object->meta.name);
     }
+    Queue(it->first);
   }
 }
 
@@ -174,13 +184,14 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   if (service == nullptr) return;
   const json& spec = service->body.at("spec");
   const bool publish_not_ready = spec.value("publishNotReadyAddresses", false);
-  const kube::LabelSelector& selector = services_.at(name).selector;
+  const std::set<std::string>& selected = services_.at(name).pods;
 
   // Pods whose ports resolve to the same numbers share slices.
   std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text
   json ready_addresses = json::array(), not_ready_addresses = json::array();
-  for (const ObjectRef& pod : api_.List("Pod", name.ns)) {
-    if (!selector.Matches(pod->meta.labels)) continue;
+  for (const std::string& pod_name : selected) {
+    const ObjectRef pod = api_.Get("Pod", {name.ns, pod_name});
+    if (pod == nullptr) continue;
     const PodState state = StateOf(*pod);
     if (state.ip.empty()) continue;
     json ports = json::array();

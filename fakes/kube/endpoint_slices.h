@@ -20,6 +20,7 @@ class EndpointSliceController {
   struct Selected {
     kube::LabelSelector selector;
     bool queued = false;
+    std::set<std::string> pods;  // that it selects, whatever their state
   };
 
   void OnService(const Change& change);

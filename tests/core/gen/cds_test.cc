@@ -390,7 +390,7 @@ TEST_F(CdsTest, DeltaForAServiceHasItsClustersAndRemovesThoseOfLostPorts) {
   PushRequest request = GenWorld::Request(push_);
   request.configs_updated = {{ConfigKind::kServiceEntry, kHost, "shop"},
                              {ConfigKind::kServiceEntry, "gone.example", "shop"}};
-  watched_.resource_names = {kWeb, "outbound|81||" + kHost, "outbound|80||gone.example"};
+  watched_.resource_names = std::vector<std::string>{kWeb, "outbound|81||" + kHost, "outbound|80||gone.example"};
   const auto out = MakeCdsGenerator({})->GenerateDeltas(proxy, watched_, request);
   EXPECT_TRUE(out.used_delta);
   EXPECT_THAT(Names(out), ElementsAre(kWeb, "BlackHoleCluster", "PassthroughCluster", "InboundPassthroughClusterIpv4"));

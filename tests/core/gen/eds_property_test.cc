@@ -144,7 +144,7 @@ TEST(EdsProperty, AssignmentsAreThoseOfTheRules) {
     const Proxy proxy =
         GenWorld::Connect(*push, Cluster(mesh.client), mesh.sni ? NodeType::kRouter : NodeType::kSidecarProxy);
     WatchedResource watched;
-    watched.resource_names = {ClusterName(mesh)};
+    watched.resource_names = std::vector<std::string>{ClusterName(mesh)};
     const auto out = MakeEdsGenerator({})->Generate(proxy, watched, GenWorld::Request(push));
     RC_ASSERT(out.resources.size() == 1u);
     RC_ASSERT(Read(out.resources[0]) == Model(mesh));
@@ -176,7 +176,7 @@ TEST(EdsProperty, GatewaysCarryTheWholeWeightOfWhatIsBehindThem) {
     const PushContextRef push = world.Push();
     const Proxy proxy = GenWorld::Connect(*push, Cluster(mesh.client));
     WatchedResource watched;
-    watched.resource_names = {ClusterName(mesh)};
+    watched.resource_names = std::vector<std::string>{ClusterName(mesh)};
     const auto out = MakeEdsGenerator({})->Generate(proxy, watched, GenWorld::Request(push));
     uint64_t generated = 0;
     for (const auto& [locality, endpoints] : Read(out.resources[0])) {
@@ -198,7 +198,7 @@ TEST(EdsProperty, CacheChangesNothing) {
     XdsCache cache;
     const auto cached = MakeEdsGenerator({&cache}), fresh = MakeEdsGenerator({});
     WatchedResource watched;
-    watched.resource_names = {ClusterName(mesh), "outbound|80||" + GenWorld::Host("web")};
+    watched.resource_names = std::vector<std::string>{ClusterName(mesh), "outbound|80||" + GenWorld::Host("web")};
     const PushRequest request = GenWorld::Request(push);
     const int updates = *rc::gen::inRange(1, 6);
     for (int u = 0; u < updates; ++u) {
@@ -214,8 +214,8 @@ TEST(EdsProperty, CacheChangesNothing) {
       for (int c = 1; c <= 3; ++c) {
         const Proxy proxy = GenWorld::Connect(*push, Cluster(c));
         for (int round = 0; round < 2; ++round) {
-          RC_ASSERT(cached->Generate(proxy, watched, request).resources ==
-                    fresh->Generate(proxy, watched, request).resources);
+          RC_ASSERT(cached->Generate(proxy, watched, request).resources.list() ==
+                    fresh->Generate(proxy, watched, request).resources.list());
         }
       }
     }

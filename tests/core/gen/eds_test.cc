@@ -50,7 +50,7 @@ class EdsTest : public testing::Test {
     const Proxy proxy = GenWorld::Connect(*push, proxy_cluster, type, std::move(labels));
     WatchedResource watched;
     watched.type = XdsType::kEds;
-    watched.resource_names = {cluster_name};
+    watched.resource_names = std::vector<std::string>{cluster_name};
     const auto generator = MakeEdsGenerator({});
     const GeneratedResources out = generator->Generate(proxy, watched, GenWorld::Request(push));
     EXPECT_EQ(out.resources.size(), 1u);
@@ -262,7 +262,7 @@ class EdsPushTest : public EdsTest {
     world_.SetEndpoints("c1", "api", {GenWorld::Endpoint("10.1.0.7", GenWorld::Workload("c1"))});
     push_ = world_.Push();
     proxy_ = GenWorld::Connect(*push_, "c1");
-    watched_.resource_names = {kApi, kWeb};
+    watched_.resource_names = std::vector<std::string>{kApi, kWeb};
   }
   std::vector<std::string> Names(const GeneratedResources& out) {
     std::vector<std::string> names;
@@ -278,6 +278,35 @@ class EdsPushTest : public EdsTest {
   std::unique_ptr<Generator> generator_ = MakeEdsGenerator({&cache_});
 };
 
+// Whole answers are remembered; who sees something else, or later, must not get them.
+TEST_F(EdsPushTest, ARememberedAnswerGoesOnlyToWhoSeesTheSame) {
+  const PushRequest request = GenWorld::Request(push_);
+  generator_->Generate(proxy_, watched_, request);                     // fills the cache
+  const auto first = generator_->Generate(proxy_, watched_, request);  // remembered
+  const uint64_t hits = cache_.hits();
+  const auto again = generator_->Generate(proxy_, watched_, request);
+  EXPECT_EQ(again.cached, 2);
+  EXPECT_EQ(cache_.hits(), hits + 2);
+  EXPECT_EQ(&again.resources.list(), &first.resources.list()) << "not shared";
+
+  Proxy elsewhere = proxy_;
+  elsewhere.locality = {"far", "away", ""};
+  EXPECT_EQ(generator_->Generate(elsewhere, watched_, request).cached, 0);
+  Proxy router = proxy_;
+  router.type = NodeType::kRouter;
+  EXPECT_EQ(generator_->Generate(router, watched_, request).cached, 0);
+  WatchedResource fewer = watched_;
+  fewer.resource_names = std::vector<std::string>{kWeb};
+  EXPECT_THAT(Names(generator_->Generate(proxy_, fewer, request)), ElementsAre(kWeb));
+
+  generator_->Generate(proxy_, watched_, request);
+  world_.SetEndpoints("c1", "api", {GenWorld::Endpoint("10.1.0.99", GenWorld::Workload("c1"))});
+  cache_.Clear({{ConfigKind::kServiceEntry, GenWorld::Host("api"), "shop"}}, Time{});
+  const auto changed = generator_->Generate(proxy_, watched_, request);
+  EXPECT_EQ(changed.cached, 1);
+  EXPECT_EQ(Summary(Parse(changed.resources[0])), "10.1.0.99*1");
+}
+
 TEST_F(EdsPushTest, IncrementalPushCoversTheNamedServicesOnly) {
   PushRequest request = GenWorld::Request(push_);
   request.full = false;
@@ -288,18 +317,18 @@ TEST_F(EdsPushTest, IncrementalPushCoversTheNamedServicesOnly) {
 }
 
 TEST_F(EdsPushTest, FewServicesAreFoundAmongManyClustersOfAllPortsAndSubsets) {
-  watched_.resource_names.clear();
-  std::vector<std::string> expected;
+  std::vector<std::string> names, expected;
   for (const char* form :
        {"outbound|80||", "outbound|80|v1|", "outbound|8080||", "outbound_.80_._.", "outbound_.80_.v1_."}) {
     for (const char* host : {"api", "web"}) {
       expected.push_back(form + GenWorld::Host(host));
-      watched_.resource_names.push_back(expected.back());
+      names.push_back(expected.back());
     }
-    for (int i = 0; i < 40; ++i) watched_.resource_names.push_back(form + GenWorld::Host("svc-" + std::to_string(i)));
+    for (int i = 0; i < 40; ++i) names.push_back(form + GenWorld::Host("svc-" + std::to_string(i)));
   }
-  watched_.resource_names.push_back("BlackHoleCluster");
-  std::sort(watched_.resource_names.begin(), watched_.resource_names.end());
+  names.push_back("BlackHoleCluster");
+  std::sort(names.begin(), names.end());
+  watched_.resource_names = std::move(names);
   std::sort(expected.begin(), expected.end());
   PushRequest request = GenWorld::Request(push_);
   request.full = false;

@@ -24,13 +24,13 @@ class Rds : public ::testing::Test {
     Proxy proxy = world_.Connect(*push, "c1", type_, labels_);
     proxy.dns_domain = "shop.svc.cluster.local";
     WatchedResource watched;
-    watched.resource_names = {name};
+    watched.resource_names = std::vector<std::string>{name};
     auto generator = MakeRdsGenerator({&cache_});
     const GeneratedResources out = generator->Generate(proxy, watched, world_.Request(push));
     cached_ = out.cached;
     Routes routes;
     EXPECT_EQ(out.resources.size(), 1u);
-    EXPECT_TRUE(routes.ParseFromString(*out.resources.at(0).bytes));
+    EXPECT_TRUE(routes.ParseFromString(*out.resources[0].bytes));
     return routes;
   }
 

@@ -88,7 +88,7 @@ class Client final : public AdsStream {
   void Request(XdsType type, std::string nonce = {}) {
     DiscoveryRequest request;
     request.type = type;
-    if (type == XdsType::kEds) request.resource_names = {kHelloworldCluster};
+    if (type == XdsType::kEds) request.resource_names = std::vector<std::string>{kHelloworldCluster};
     request.response_nonce = std::move(nonce);
     request.node = node;
     connection->OnRequest(std::move(request));

@@ -119,17 +119,17 @@ TEST_F(SecretGeneratorTest, GenericKeysComeBeforeTlsOnes) {
       kube::MakeSecret("gw", "web", {{"cert", Pem("generic")}, {"key", "K"}, {"tls.crt", Pem("tls")}, {"tls.key", "T"}})
           ->body);
   Run();
-  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources.at(0)).tls_certificate().certificate_chain().inline_bytes(),
+  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources[0]).tls_certificate().certificate_chain().inline_bytes(),
             Pem("generic"));
 }
 
 TEST_F(SecretGeneratorTest, TheProxysClusterComesBeforeTheConfigCluster) {
   PutTls(config_client, "web", "of-config");
-  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources.at(0)).tls_certificate().certificate_chain().inline_bytes(),
+  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources[0]).tls_certificate().certificate_chain().inline_bytes(),
             Pem("of-config"));
   PutTls(remote_client, "web", "of-remote");
   Invalidate("web");
-  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources.at(0)).tls_certificate().certificate_chain().inline_bytes(),
+  EXPECT_EQ(Decode(Generate({"kubernetes://web"}).resources[0]).tls_certificate().certificate_chain().inline_bytes(),
             Pem("of-remote"));
 }
 
@@ -226,7 +226,7 @@ TEST_F(SecretGeneratorTest, TheCacheServesAllRoutersUntilTheSecretChanges) {
   Invalidate("web");
   const auto out = Generate({"kubernetes://web"}, Changed("gw", "web"));
   EXPECT_EQ(out.cached, 0);
-  EXPECT_EQ(Decode(out.resources.at(0)).tls_certificate().private_key().inline_bytes(), "KEY-renewed");
+  EXPECT_EQ(Decode(out.resources[0]).tls_certificate().private_key().inline_bytes(), "KEY-renewed");
 }
 
 TEST(ExtractCertInfoTest, MessagesNameKeysAndNeverValues) {

@@ -62,7 +62,7 @@ class ToyGenerator final : public Generator {
   GeneratedResources Generate(const Proxy&, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
     const bool all = watched.type == XdsType::kCds || watched.type == XdsType::kLds;
-    for (const std::string& name : all ? wildcard : watched.resource_names) {
+    for (const std::string& name : all ? wildcard : watched.resource_names.list()) {
       if (watched.type == XdsType::kEds && !request.IsRequest() && !request.configs_updated.empty()) {
         bool concerned = false;
         for (const ConfigKey& key : request.configs_updated) concerned = concerned || name.ends_with(key.name);

@@ -98,7 +98,7 @@ TEST(ReadSecretTest, TheKeyMustBelongToTheCertificate) {
     secret.mutable_tls_certificate()->mutable_private_key()->set_inline_bytes(key);
     google::protobuf::Any any;
     any.PackFrom(secret);
-    return ReadSecret(any);
+    return ReadSecret(any.type_url(), any.value());
   };
   ASSERT_TRUE(read(a.key->ExportPrivateKeyPem()).ok());
   EXPECT_EQ(read(a.key->ExportPrivateKeyPem())->secret.certificate->certificates.size(), 1u);

@@ -1,0 +1,56 @@
+// Answers of EDS that one proxy got and the next one with the same view gets again, whole: in a push thousands of
+// proxies ask for the same endpoints.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/model/proxy.h"
+#include "core/model/push_request.h"
+#include "core/xds/generator.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+class SidecarScope;
+class XdsCache;
+
+// Only answers that came from the cache entirely are kept, as long as the cache says the same: what is counted (hits,
+// costs) is what it would be without this.
+class EdsAnswers {
+ public:
+  explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
+
+  // Null if there is none.
+  const GeneratedResources* Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) const;
+  // `cache_version`: before the answer was generated.
+  void Add(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request, uint64_t cache_version,
+           const GeneratedResources& generated);
+
+ private:
+  struct Answer {
+    uint64_t cache_version = 0;
+    std::weak_ptr<const PushContext> push;
+    std::weak_ptr<const SidecarScope> scope;
+    SharedVector<std::string> names;
+    bool full = false;
+    std::set<ConfigKey> configs_updated;
+    bool router = false;
+    ClusterId cluster;
+    NetworkId network;
+    ProxyLocality locality;
+    std::vector<std::string> requested_network_view;
+    GeneratedResources generated;
+  };
+  static constexpr size_t kMax = 32;
+
+  XdsCache* cache_;
+  std::vector<Answer> answers_;
+  size_t oldest_ = 0;
+};
+
+}  // namespace wavetank::pilot
