@@ -41,7 +41,8 @@ class Client final : public AdsStream {
     DiscoveryRequest ack;
     ack.type = response->type;
     ack.response_nonce = response->nonce;
-    if (response->type == XdsType::kEds || response->type == XdsType::kRds) ack.resource_names = std::vector<std::string>{"r"};
+    if (response->type == XdsType::kEds || response->type == XdsType::kRds)
+      ack.resource_names = std::vector<std::string>{"r"};
     connection->OnRequest(std::move(ack));
   }
   void SendDelta(std::shared_ptr<const DeltaDiscoveryResponse>) override {}
