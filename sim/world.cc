@@ -700,7 +700,7 @@ absl::Status World::Apply(const Input& input) {
     host_->Emit(record);
     return absl::OkStatus();
   }
-  return absl::InvalidArgumentError(fmt::format("no input is of kind '{}'", input.kind));
+  return absl::UnimplementedError(fmt::format("no input is of kind '{}'", input.kind));
 }
 
 absl::Status World::Install(Site& site) {

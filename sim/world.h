@@ -33,18 +33,18 @@ class RestApi;
 namespace wavetank::sim {
 
 // Kinds and their bodies:
-//   install        {cluster}                          what `istioctl install` leaves behind, unless it is there
+//   install        {cluster}                what `istioctl install` leaves behind, unless it is there
 //   apply          {cluster, object}
 //   delete         {cluster, kind, namespace, name}
 //   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
-//   cacerts        {cluster, root}                    Secret cacerts: an intermediate CA of this cluster under that
-//   root remoteSecret   {of, in, state}                    present, deleted, rotated, broken loadBalancer   {cluster,
-//   namespace, name, address}          none, new, or an address link           {between, cut?, latencyNs?, jitterNs?,
-//   lossPpm?} kill           {cluster, namespace, app}          its pods die apiServer      {cluster, fault,
-//   latencyNs?, retryAfterNs?, skewNs?}       unreachable, slow, watches-dropped,
-//                                                     history-gone, unauthorized, too-many-requests, stale-reads,
-//                                                     clock-skew, none
-//   dns            {name, addresses}                  null: as before
+//   cacerts        {cluster, root}          Secret cacerts: an intermediate CA of the cluster under that root
+//   remoteSecret   {of, in, state}          present, deleted, rotated, broken
+//   loadBalancer   {cluster, namespace, name, address}      none, new, or an address
+//   link           {between, cut?, latencyNs?, jitterNs?, lossPpm?}
+//   kill           {cluster, namespace, app}                its pods die
+//   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}      unreachable, slow, watches-dropped,
+//                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
+//   dns            {name, addresses}        null: as before
 //   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
 //   stopTraffic    {id}
 //   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API

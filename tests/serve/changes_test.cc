@@ -7,6 +7,9 @@
 #include <mutex>
 #include <thread>
 
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/world_target.h"
 #include "scenarios/mesh_survey.h"
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
@@ -141,6 +144,29 @@ TEST(Play, AScenariosStepsAreDoneInRealTime) {
   EXPECT_TRUE(Await((*session)->loop(),
                     [](sim::World& world) { return world.Pods("cluster1", "sample", "helloworld").size() == 3; }));
   EXPECT_EQ(reports.Await(2), "all steps were played");
+}
+
+TEST(LiveLog, AChangeThatWasRefusedDoesNotStopTheReplay) {
+  const std::string log = fs::path(testing::TempDir()) / ("wavetank-refused-" + std::to_string(getpid()) + ".wtlog");
+  SessionOptions options = TwoClusters();
+  options.log = log;
+  auto session = Session::Create(std::move(options));
+  ASSERT_TRUE(session.ok()) << session.status();
+  (*session)->GoLive();
+  const sim::Input nobody{"kill", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "nobody"}}};
+  EXPECT_FALSE((*session)->loop().Call([&](sim::World& world) { return world.Do(nobody); })->ok());
+  ASSERT_TRUE((*session)->Finish().ok());
+  auto reader = replay::LogReader::Open(log);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  replay::WorldTarget target;
+  const auto result = replay::Replay(**reader, target);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->divergence.has_value());
+  EXPECT_TRUE(result->complete);
+  // An input that this program does not know is another matter.
+  EXPECT_EQ(target.Do({.kind = "no such kind", .body = {{"cluster", "cluster1"}}}).code(),
+            absl::StatusCode::kUnimplemented);
+  fs::remove(log);
 }
 
 TEST(Play, APlayerThatIsStoppedLeavesOff) {
