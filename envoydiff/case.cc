@@ -92,8 +92,10 @@ Json SdsSecret(const std::string& name) {
 
 // "mtls" of a cluster or listener as a transport socket.
 Json MutualTls(const Json& json, bool upstream) {
+  const Json versions = json.value("versions", Json{"TLSv1_2", "TLSv1_3"});
   Json common = {
-      {"tls_params", {{"tls_minimum_protocol_version", "TLSv1_2"}, {"tls_maximum_protocol_version", "TLSv1_3"}}}};
+      {"tls_params",
+       {{"tls_minimum_protocol_version", versions.at(0)}, {"tls_maximum_protocol_version", versions.at(1)}}}};
   const Json alpn = upstream ? Json{"istio-peer-exchange", "istio"} : Json{"h2", "http/1.1"};
   common["alpn_protocols"] = json.value("alpn", alpn);
   if (json.contains("certificate")) common["tls_certificate_sds_secret_configs"] = {SdsSecret(json["certificate"])};

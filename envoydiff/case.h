@@ -18,9 +18,10 @@
 //   endpoints {"eds": NAME, "hosts": [HOST, ...], "locality_weights": {"a": 1}}
 //   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
 //              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
-//   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME} in a cluster or
-//   listener, each key of it optional: a TLS transport socket as Istio makes it, of the listener's filter chains or of
-//   the cluster; {"require": false} in a listener takes clients without a certificate too
+//   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME, "versions": [MIN,
+//   MAX]} in a cluster or listener, each key of it optional: a TLS transport socket as Istio makes it, of the
+//   listener's filter chains or of the cluster; {"require": false} in a listener takes clients without a certificate
+//   too
 // HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
 // "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
 // several runners do not meet.

@@ -161,6 +161,7 @@ std::string WithAccessLog(const std::string& bytes, const std::string& path) {
       kIdHeader));
   bool changed = false;
   for (auto& chain : *listener.mutable_filter_chains()) {
+    if (chain.has_transport_socket()) continue;  // the far end of a request that is logged at the near one
     for (auto& filter : *chain.mutable_filters()) {
       envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager manager;
       if (!filter.typed_config().Is<decltype(manager)>() || !filter.typed_config().UnpackTo(&manager)) continue;

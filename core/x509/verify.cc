@@ -44,7 +44,7 @@ constexpr Meaning kMeanings[] = {
     WAVETANK_X509_ERROR(X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN, kUnknownCa, "unknown_ca"),
     WAVETANK_X509_ERROR(X509_V_ERR_CERT_UNTRUSTED, kUnknownCa, "bad_certificate"),
     WAVETANK_X509_ERROR(X509_V_ERR_CERT_SIGNATURE_FAILURE, kBadSignature, "decrypt_error"),
-    WAVETANK_X509_ERROR(X509_V_ERR_CERT_NOT_YET_VALID, kNotYetValid, "bad_certificate"),
+    WAVETANK_X509_ERROR(X509_V_ERR_CERT_NOT_YET_VALID, kNotYetValid, "certificate_expired"),
     WAVETANK_X509_ERROR(X509_V_ERR_CERT_HAS_EXPIRED, kExpired, "certificate_expired"),
     WAVETANK_X509_ERROR(X509_V_ERR_INVALID_CA, kNotACa, "unknown_ca"),
     WAVETANK_X509_ERROR(X509_V_ERR_PATH_LENGTH_EXCEEDED, kNotACa, "unknown_ca"),
@@ -101,17 +101,22 @@ VerifyResult Check(absl::Span<const CertificateRef> chain, const TrustBundle& bu
   if (purpose == Purpose::kClientAuth) X509_STORE_CTX_set_purpose(ctx.get(), X509_PURPOSE_SSL_CLIENT);
   const int verified = X509_verify_cert(ctx.get());
   const int code = verified == 1 ? X509_V_OK : X509_STORE_CTX_get_error(ctx.get());
+  const int depth = X509_STORE_CTX_get_error_depth(ctx.get());
   ctx.reset();
   sk_X509_free(untrusted);
   ERR_clear_error();
   if (verified == 1) return {};
   for (const Meaning& meaning : kMeanings) {
     if (meaning.code == code) {
-      return Refused(meaning.error, meaning.name, X509_verify_cert_error_string(code), meaning.alert);
+      VerifyResult result = Refused(meaning.error, meaning.name, X509_verify_cert_error_string(code), meaning.alert);
+      result.depth = depth;
+      return result;
     }
   }
-  return Refused(VerifyError::kOther, "X509_V_ERR_" + std::to_string(code), X509_verify_cert_error_string(code),
-                 "certificate_unknown");
+  VerifyResult result = Refused(VerifyError::kOther, "X509_V_ERR_" + std::to_string(code),
+                                X509_verify_cert_error_string(code), "certificate_unknown");
+  result.depth = depth;
+  return result;
 }
 
 }  // namespace

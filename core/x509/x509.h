@@ -187,6 +187,7 @@ struct VerifyResult {
   VerifyError error = VerifyError::kNone;
   std::string openssl_error;  // "X509_V_ERR_CERT_HAS_EXPIRED"
   std::string reason;         // OpenSSL's words: "certificate has expired"; empty if ok
+  int depth = 0;              // of the certificate at fault: 0 is the leaf
   // What Envoy's %TRANSPORT_FAILURE_REASON% names at the side that refuses, and the alert its peer gets
   // ("unknown_ca", "certificate_expired", "bad_certificate", ...).
   std::string tls_error;  // "CERTIFICATE_VERIFY_FAILED"

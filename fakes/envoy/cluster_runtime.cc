@@ -258,6 +258,7 @@ void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& ou
   ClusterRuntime& cluster = pool_.cluster();
   if (outcome.ok) {
     cluster.Count(ClusterStat::kSslHandshake);
+    if (outcome.refused) cluster.Count(ClusterStat::kSslConnectionError);
     Ready();
     return;
   }

@@ -78,6 +78,7 @@ class TcpUpstream final : public ConnectionHandler {
     tls_ = outcome;
     if (outcome.ok) {
       cluster_.Count(ClusterStat::kSslHandshake);
+      if (outcome.refused) cluster_.Count(ClusterStat::kSslConnectionError);
       Ready();
       return;
     }
@@ -267,6 +268,8 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
   envoy_.fabric().AnswerTls(id_, result.client, lead + envoy_.plane().options().latencies.tls_handshake);
   if (!result.server_counter.empty()) ++envoy_.Counter(fmt::format("{}ssl.{}", prefix, result.server_counter));
   if (result.client.local) return false;  // the client closes
+  refused_ = result.client.refused;
+  if (refused_) return false;  // until the client, who believes to be connected, says something
   if (!result.server_ok) {
     CloseNow(CloseKind::kTlsFailed);
     return false;
@@ -292,6 +295,10 @@ bool DownstreamConnection::Authorized() {
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
                                      Duration lead) {
+  if (refused_) {
+    CloseNow(CloseKind::kTlsFailed);
+    return;
+  }
   if (chain_ == nullptr) {
     held_.push_back(exchange);  // the listener filters still wait
     return;

@@ -74,6 +74,7 @@ class DownstreamConnection final : public ConnectionHandler {
   std::shared_ptr<const FirstFlight> flight_;
   std::string client_identity_, server_identity_, alpn_;
   bool tls_ = false;
+  bool refused_ = false;  // TlsOutcome::refused
   bool client_verified_ = false;
   bool server_verified_ = false;
   bool draining_ = false;

@@ -15,6 +15,7 @@ struct Alert {
   std::string_view reason;
 };
 constexpr Alert kAlerts[] = {
+    {"handshake_failure", 40, "SSLV3_ALERT_HANDSHAKE_FAILURE"},
     {"bad_certificate", 42, "SSLV3_ALERT_BAD_CERTIFICATE"},
     {"unsupported_certificate", 43, "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE"},
     {"certificate_revoked", 44, "SSLV3_ALERT_CERTIFICATE_REVOKED"},
@@ -30,7 +31,7 @@ constexpr int kSslLibrary = 16 << 24;
 std::string ReceivedAlert(std::string_view name) {
   const Alert* alert =
       std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
-  if (alert == std::end(kAlerts)) alert = &kAlerts[4];
+  if (alert == std::end(kAlerts)) alert = &kAlerts[5];
   return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:{}:TLS_error_end", kSslLibrary + 1000 + alert->number,
                      alert->reason);
 }
@@ -76,7 +77,8 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, bool required, x509:
   const x509::VerifyResult& result = cache->Verify(peer->certificate->certificates, *self.trusted_ca, now, purpose);
   if (!result.ok()) {
     out.ok = false;
-    out.words = fmt::format("{}: {}", result.openssl_error, result.reason);
+    out.words =
+        fmt::format("X509_verify_cert: certificate verification error at depth {}: {}", result.depth, result.reason);
     out.alert = result.tls_alert;
     return out;
   }
@@ -132,12 +134,16 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
     }
     out.server_verified = check.verified;
   }
-  const PeerCheck check =
-      Check(server, client, server.context->require_client_certificate, x509::Purpose::kClientAuth, now, &cache_);
+  // Who must have certain names must have a certificate. Envoy: default_validator.cc, initializeSslContexts.
+  const bool required =
+      server.context->require_client_certificate || (server.context->validates && !server.context->sans.empty());
+  const PeerCheck check = Check(server, client, required, x509::Purpose::kClientAuth, now, &cache_);
   if (!check.ok) {
-    // Real clients finish a TLS 1.3 handshake before the alert arrives, but Envoy counts the try as a failed
-    // connection all the same: shared/ENVOY.md section 2.
-    out.client.error = ReceivedAlert(check.alert);
+    const bool tls13 =
+        server.context->tls13 && (client == nullptr || client->context == nullptr || client->context->tls13);
+    out.client.error = ReceivedAlert(check.no_certificate && !tls13 ? "handshake_failure" : check.alert);
+    // In TLS 1.3 the client is done, and its request under way, before the server has looked at its certificate.
+    out.client.ok = out.client.refused = tls13 && client != nullptr && client->context != nullptr;
     out.client_counter = "connection_error";
     out.server_counter =
         check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");

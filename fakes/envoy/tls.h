@@ -45,7 +45,7 @@ struct HandshakeResult {
 
 class TlsSessions {
  public:
-  // TLS 1.3 with mutual verification. The client checks the server before it presents its own certificate.
+  // With mutual verification. The client checks the server before it presents its own certificate.
   HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
 
   size_t verifications() const { return cache_.misses(); }

@@ -49,7 +49,10 @@ absl::Status AddValidation(const tls::CertificateValidationContext& context, Tls
   return AddSans(context, &out->sans);
 }
 
-absl::Status AddCommon(const tls::CommonTlsContext& common, TlsContext* out) {
+absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, TlsContext* out) {
+  // Envoy: tls.proto; a client's highest version is 1.2 unless it says otherwise, a server's 1.3.
+  const auto highest = common.tls_params().tls_maximum_protocol_version();
+  out->tls13 = highest == tls::TlsParameters::TLSv1_3 || (highest == tls::TlsParameters::TLS_AUTO && downstream);
   out->alpn.assign(common.alpn_protocols().begin(), common.alpn_protocols().end());
   if (!common.tls_certificate_sds_secret_configs().empty()) {
     out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
@@ -90,14 +93,14 @@ absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core
     if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse UpstreamTlsContext");
     auto compiled = std::make_shared<TlsContext>();
     compiled->sni = context.sni();
-    if (absl::Status s = AddCommon(context.common_tls_context(), compiled.get()); !s.ok()) return s;
+    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, compiled.get()); !s.ok()) return s;
     out.tls = std::move(compiled);
   } else if (config.Is<tls::DownstreamTlsContext>() && downstream) {
     tls::DownstreamTlsContext context;
     if (!config.UnpackTo(&context)) return absl::InvalidArgumentError("Unable to parse DownstreamTlsContext");
     auto compiled = std::make_shared<TlsContext>();
     compiled->require_client_certificate = context.require_client_certificate().value();
-    if (absl::Status s = AddCommon(context.common_tls_context(), compiled.get()); !s.ok()) return s;
+    if (absl::Status s = AddCommon(context.common_tls_context(), downstream, compiled.get()); !s.ok()) return s;
     if (compiled->certificate == nullptr && compiled->certificate_secret.empty()) {
       return absl::InvalidArgumentError("No TLS certificates found for server context");
     }

@@ -31,6 +31,7 @@ struct TlsContext {
   std::string sni;  // upstream
   std::vector<std::string> alpn;
   bool require_client_certificate = false;  // downstream
+  bool tls13 = false;                       // its highest version is 1.3, not 1.2
   std::string certificate_secret;           // empty: none by SDS
   std::string validation_secret;
   std::shared_ptr<const CertificateChain> certificate;  // inline

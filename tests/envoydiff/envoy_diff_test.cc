@@ -30,11 +30,11 @@ bool Long() {
 
 class RealEnvoyTest : public ::testing::TestWithParam<const char*> {};
 
-// A sample; all of them in ./test --long. Bad resources are never left out: what is refused costs no waiting.
+// A sample; all of them in ./test --long. Bad resources and TLS are never left out: they take little waiting.
 TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
   if (!envoy.ok()) GTEST_SKIP() << envoy.status().message();
-  const bool refused = std::string_view(GetParam()) == "refused";
+  const bool refused = std::string_view(GetParam()) == "refused" || std::string_view(GetParam()) == "tls";
   Options options;
   options.envoy = *envoy;
   options.every = Long() || refused ? 1 : 6;
@@ -50,7 +50,8 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
-                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "refused"),
+                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "refused",
+                                           "tls"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {

@@ -273,7 +273,7 @@ TEST(Verify, ValidityIsHalfOpenInVirtualTime) {
   const std::vector<CertificateRef> chain = pki.Leaf(pki.cluster1, Pki::Workload(kStart + 10s, 1h));
   const VerifyResult early = Verify(chain, *pki.bundle, kStart + 10s - 1ns);
   EXPECT_EQ(early.error, VerifyError::kNotYetValid);
-  EXPECT_EQ(early.tls_alert, "bad_certificate");
+  EXPECT_EQ(early.tls_alert, "certificate_expired");
   EXPECT_EQ(early.holds_until, kStart + 10s);
   EXPECT_TRUE(Verify(chain, *pki.bundle, kStart + 10s).ok());
   const VerifyResult last = Verify(chain, *pki.bundle, kStart + 10s + 1h - 1ns);
