@@ -132,6 +132,27 @@ TEST(MeshTlsTest, MissingClientCertificateIsCountedByTheServer) {
             10u);
 }
 
+TEST(MeshTlsTest, UnderTls13ARefusedClientIsConnectedAndLosesItsRequest) {
+  Mesh mesh{Mesh::Options()};
+  const std::string tls = R"({"name": "envoy.transport_sockets.tls", "typed_config": {
+    "@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext", "sni": ")" +
+                          std::string(kHelloSni) + R"(", "common_tls_context": {"alpn_protocols": ["istio"],
+    "tls_params": {"tls_maximum_protocol_version": "TLSv1_3"},
+    "validation_context_sds_secret_config": {"name": "ROOTCA", "sds_config": {"ads": {}, "resource_api_version": "V3"}}}}})";
+  mesh.sleep->ads->world[XdsType::kCds][std::string(kHelloCluster)] =
+      EdsCluster(kHelloCluster, "\"transport_socket\": " + tls);
+  mesh.Start();
+  for (int i = 0; i < 10; ++i) {
+    const Lab::Result r = mesh.Ask();
+    EXPECT_EQ(r.record.code, 503);
+    EXPECT_EQ(r.flags, "UC") << "and Istio's conditions do not retry it";
+    EXPECT_THAT(r.details, HasSubstr("connection_termination"));
+  }
+  EXPECT_EQ(mesh.v1->envoy->counter("listener.0.0.0.0_15006.ssl.fail_verify_no_cert") +
+                mesh.v2->envoy->counter("listener.0.0.0.0_15006.ssl.fail_verify_no_cert"),
+            10u);
+}
+
 TEST(MeshTlsTest, WrongServerNameFailsAtTheClientOncePerTry) {
   Mesh::Options o;
   o.expected_san = "spiffe://cluster.local/ns/sample/sa/somebody-else";
