@@ -116,13 +116,19 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
     route.path = &links_.pod();
     return route;
   }
-  if (destination.ip.is_loopback() || (destination.ip == from.ip && origin.who == Origin::Who::kProxy)) {
-    // The sidecar to its own application.
+  const bool own = destination.ip == from.ip && origin.who == Origin::Who::kProxy;
+  if (destination.ip.is_loopback() || own) {
+    // The sidecar to its own application, bound to 127.0.0.6 as inbound clusters are; a proxy that calls its own pod as
+    // any other passes its inbound listener (istio: tools/istio-iptables/pkg/capture/run.go, "-o lo ! -d 127.0.0.1/32").
     Route route;
     route.info = info;
     route.path = &links_.pod();
-    const auto port = from.ports.find(destination.port);
-    route.acceptor = port == from.ports.end() ? from.direct : port->second;
+    if (own && origin.source.empty() && from.inbound != nullptr) {
+      route.acceptor = from.inbound;
+    } else {
+      const auto port = from.ports.find(destination.port);
+      route.acceptor = port == from.ports.end() ? from.direct : port->second;
+    }
     route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
     return route;
   }

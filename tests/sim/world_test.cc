@@ -186,6 +186,26 @@ TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
   EXPECT_EQ(send("around"), "");
 }
 
+TEST_F(WorldTest, APodThatCallsItsOwnServiceIsAmongThoseThatAnswer) {
+  Build(/*remote=*/false);
+  int own = 0, other = 0;
+  world_->on_request = [&](const TrafficRecord& record) {
+    ASSERT_NE(record.server, nullptr);
+    ++(record.server->cluster == "cluster1" ? own : other);
+  };
+  Do("traffic", {{"id", "self"},
+                 {"flow", "self"},
+                 {"from", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "helloworld"}}},
+                 {"host", "helloworld.sample"},
+                 {"port", 5000},
+                 {"requests", 40}});
+  Run(20s);
+  world_->on_request = nullptr;
+  EXPECT_EQ(own + other, 40);
+  EXPECT_GT(own, 5);
+  EXPECT_GT(other, 5);
+}
+
 // pilot-agent starts as many workers as its container may use processors: its limit, or without one the node's.
 TEST_F(WorldTest, AProxyWithoutACpuLimitRunsOnTheProcessorsOfItsNode) {
   Build(/*remote=*/false);
