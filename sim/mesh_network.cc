@@ -119,7 +119,8 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
   const bool own = destination.ip == from.ip && origin.who == Origin::Who::kProxy;
   if (destination.ip.is_loopback() || own) {
     // The sidecar to its own application, bound to 127.0.0.6 as inbound clusters are; a proxy that calls its own pod as
-    // any other passes its inbound listener (istio: tools/istio-iptables/pkg/capture/run.go, "-o lo ! -d 127.0.0.1/32").
+    // any other passes its inbound listener (istio: tools/istio-iptables/pkg/capture/run.go, "-o lo ! -d
+    // 127.0.0.1/32").
     Route route;
     route.info = info;
     route.path = &links_.pod();
