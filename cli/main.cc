@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   app.fallthrough(false);
   Outcome outcome;
   AddRun(app, outcome);
+  AddRecord(app, outcome);
   AddReplay(app, outcome);
   AddApply(app, outcome);
   AddServe(app, outcome);

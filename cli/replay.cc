@@ -90,14 +90,25 @@ int ReplayLog(const Arguments& a) {
   replay::WorldTarget target(*std::move(secrets));
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(**log, target, options);
   if (!result.ok()) return Complain(result.status());
+  bool settled = true;
+  if (!result->compared && !options.until) {
+    settled = target.world()->RunUntilSettled(target.world()->Now() + replay::kRecordingSettles);
+    result->trace_digest = target.TraceDigest();
+  }
+  const bool shows_state = (options.until || !result->compared) && target.world() != nullptr;
   if (a.json) {
     nlohmann::ordered_json out = {{"log", a.log},
                                   {"inputs", result->inputs},
                                   {"events", result->events},
                                   {"complete", result->complete},
-                                  {"digest", result->trace_digest},
-                                  {"identical", !result->divergence.has_value()}};
-    if (options.until && target.world() != nullptr) {
+                                  {"digest", result->trace_digest}};
+    if (result->compared) {
+      out["identical"] = !result->divergence.has_value();
+    } else {
+      out["recording"] = true;
+      out["settled"] = settled;
+    }
+    if (shows_state) {
       scenario::Survey now;
       now.services = scenario::ListServices(*target.world());
       now.endpoints = scenario::ListEndpoints(*target.world());
@@ -116,13 +127,19 @@ int ReplayLog(const Arguments& a) {
     std::cout << out.dump(1) << "\n";
   } else if (result->divergence) {
     std::cout << replay::Describe(*result->divergence) << "\n";
+  } else if (!result->compared) {
+    std::cout << fmt::format(
+        "{}: {} inputs{}; a recording, so there is nothing to compare what followed with\ndigest {}\n", a.log,
+        result->inputs, result->complete ? "" : " as far as it went", result->trace_digest);
+    if (!settled) std::cout << "note: the mesh has not come to rest after its end\n";
   } else {
     std::cout << fmt::format("{}: {} inputs, {} events, identical{}\ndigest {}\n", a.log, result->inputs,
                              result->events, result->complete ? "" : " as far as it went", result->trace_digest);
   }
-  // Stopped on the way: what the world looks like there.
-  if (options.until && !a.json && target.world() != nullptr) {
-    std::cout << fmt::format("\nat {}\n", scenario::FormatDuration(target.world()->Now() - Time{}));
+  // Stopped on the way, or a recording's end: what the world looks like there.
+  if (shows_state && !a.json) {
+    std::cout << fmt::format("\nat {}\n",
+                             scenario::FormatDuration(target.world()->Now() - target.world()->options().start));
     PrintServices(scenario::ListServices(*target.world()));
     PrintEndpoints(scenario::ListEndpoints(*target.world()), false);
     for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";
@@ -135,7 +152,7 @@ int ReplayLog(const Arguments& a) {
 void AddReplay(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("replay", "Runs an event log again and compares event by event");
   auto a = std::make_shared<Arguments>();
-  verb->add_option("log", a->log, "Event log, as written by `wavetank run --log`")->required();
+  verb->add_option("log", a->log, "Event log, as written by `wavetank run -o` or `wavetank record`")->required();
   verb->add_option("--until", a->until,
                    "Stop at this virtual time, e.g. 30s, and show Services and endpoints as they are there");
   verb->add_option("--secrets", a->secrets,

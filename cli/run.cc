@@ -11,7 +11,7 @@ namespace {
 
 struct Arguments {
   std::vector<std::string> paths;
-  std::string report, log, profile, until;
+  std::string report, log, profile, until, from;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false;
 };
@@ -21,8 +21,39 @@ std::string Place(const std::string& base, const Arguments& a, size_t index) {
   return base.empty() || a.paths.size() == 1 ? base : base + "-" + std::to_string(index + 1);
 }
 
+// A log alone: what each of its changes came to.
+int RunLog(const Arguments& a, const scenario::RunOptions& options) {
+  absl::StatusOr<scenario::RunResult> result = scenario::RunLog(options);
+  if (!result.ok()) return Complain(result.status());
+  if (a.json) {
+    std::cout << report::ResultsJson(*result).dump(1) << "\n";
+  } else {
+    std::cout << report::TerminalTables(*result, {ColourWanted(), a.verbose}) << std::flush;
+  }
+  if (!a.report.empty()) {
+    if (absl::Status status = report::WriteReports(a.report, *result); !status.ok()) return Complain(status);
+    if (!a.json) std::cout << "report in " << a.report << "/report.html\n";
+  }
+  return kOk;
+}
+
 int RunAll(const Arguments& a) {
   int code = kOk;
+  if (a.paths.empty()) {
+    if (a.from.empty()) return Complain(absl::InvalidArgumentError("name a scenario, or a log with --from"));
+    scenario::RunOptions options;
+    options.seed = a.seed;
+    options.profile = a.profile;
+    options.log = a.log;
+    options.from = a.from;
+    if (!a.until.empty()) {
+      options.until = scenario::ParseDuration(a.until);
+      if (!options.until) {
+        return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
+      }
+    }
+    return RunLog(a, options);
+  }
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   // Every input is read before the first one runs, so that a typo in the last costs no waiting.
   std::vector<scenario::Scenario> scenarios;
@@ -36,6 +67,7 @@ int RunAll(const Arguments& a) {
     options.seed = a.seed;
     options.profile = a.profile;
     options.log = Place(a.log, a, i);
+    options.from = a.from;
     if (!a.until.empty()) {
       options.until = scenario::ParseDuration(a.until);
       if (!options.until) {
@@ -69,7 +101,10 @@ int RunAll(const Arguments& a) {
 void AddRun(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("run", "Runs scenarios and judges their expectations");
   auto a = std::make_shared<Arguments>();
-  verb->add_option("scenario", a->paths, "Scenario files, or folders with a scenario.yaml")->required();
+  verb->add_option("scenario", a->paths, "Scenario files, or folders with a scenario.yaml");
+  verb->add_option("--from", a->from,
+                   "Event log (of `wavetank record`, say) that the mesh is taken from, instead of the scenario's "
+                   "manifests; without a scenario, shows what each of its changes came to");
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
   verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");

@@ -9,6 +9,7 @@
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "replay/world_target.h"
 #include "scenarios/runner.h"
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
@@ -159,7 +160,25 @@ int Answer(const Arguments& a, const sim::World& world) {
   return kOk;
 }
 
+int WhyOfLog(const Arguments& a) {
+  if (a.step || !a.profile.empty()) {
+    return Complain(absl::InvalidArgumentError(fmt::format(
+        "{}: is an event log, which has no steps and its own profile: leave out --step and --profile", a.scenario)));
+  }
+  std::optional<Duration> until;
+  if (!a.at.empty()) {
+    until = scenario::ParseDuration(a.at);
+    if (!until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+  }
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.scenario);
+  if (!log.ok()) return Complain(log.status());
+  absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, until);
+  if (!world.ok()) return Complain(world.status());
+  return Answer(a, **world);
+}
+
 int Why(const Arguments& a) {
+  if (replay::LooksLikeLog(a.scenario)) return WhyOfLog(a);
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
   if (!scenario.ok()) return Complain(scenario.status());
   scenario::RunOptions options;
@@ -184,12 +203,13 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "why", "Why a proxy has an endpoint of a host or has it not: what each filter decided about each endpoint");
   auto a = std::make_shared<Arguments>();
-  verb->add_option("scenario", a->scenario, "Scenario file, or folder with a scenario.yaml")->required();
+  verb->add_option("scenario", a->scenario, "Scenario file, folder with a scenario.yaml, or an event log")->required();
   verb->add_option("--proxy", a->proxy, "pod.namespace@cluster, or how it begins")->required();
   verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local")->required();
   verb->add_option("--endpoint", a->endpoint, "Only this address");
   verb->add_option("--port", a->port, "Only clusters of this port of the service");
-  verb->add_option("--at", a->at, "Stop before the first step that would begin after this time, e.g. 30s");
+  verb->add_option("--at", a->at,
+                   "Stop before the first step that would begin after this time, e.g. 30s; in an event log, then");
   verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
   verb->add_option("--profile", a->profile, "Behaviour profile");
   verb->add_flag("--json", a->json, "As JSON");

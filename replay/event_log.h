@@ -31,6 +31,9 @@ namespace wavetank::replay {
 // older program did cannot be re-executed by a newer one anyway (DESIGN.md, determinism, rule 1).
 inline constexpr int kLogFormat = 1;
 
+// Set in LogHeader::world of a recording of real clusters: it holds inputs alone, and nothing that followed from them.
+inline constexpr std::string_view kRecordingKey = "recording";
+
 struct LogHeader {
   uint64_t seed = 0;
   std::string program_version;
@@ -39,6 +42,8 @@ struct LogHeader {
   std::string scenario_text;  // the scenario as it was read
   // What the world needs to start, beside the scenario's text; the world's own business.
   nlohmann::json world = nlohmann::json::object();
+
+  bool IsRecording() const { return world.is_object() && world.value(kRecordingKey, nlohmann::json()) == true; }
 };
 
 // Something that changed the world from outside.
@@ -78,6 +83,8 @@ struct LogWriterOptions {
   uint64_t checkpoint_every = 10'000;  // events
   // 0: as large as the disk allows. Beyond it the writer answers as for a full disk.
   int64_t max_bytes = 0;
+  // Inputs may hold private keys and tokens: who records has asked for that.
+  bool keep_secrets = false;
 };
 
 // Appends to FILE.partial and renames it to FILE in Finish(). A writer that goes away before leaves FILE as it was and

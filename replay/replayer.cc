@@ -126,8 +126,10 @@ absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const 
     target.AdvanceTo(time);
     result.end = time;
   };
-  if (absl::Status status = target.Start(log.header(), [&](const LoggedEvent& event) { comparison.Take(event); });
-      !status.ok()) {
+  result.compared = !(log.header().IsRecording() && summary->events == 0);
+  ReplayTarget::Sink sink = [&](const LoggedEvent& event) { comparison.Take(event); };
+  if (!result.compared) sink = [](const LoggedEvent&) {};
+  if (absl::Status status = target.Start(log.header(), std::move(sink)); !status.ok()) {
     return status;
   }
   Time end = summary->end;
@@ -150,7 +152,9 @@ absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const 
   if (going_on()) {
     advance(end);
     // An interrupted run may have logged only part of what happened at its last instant, and that is no difference.
-    if (stops_early) {
+    if (!result.compared) {
+      result.complete = summary->complete && !stops_early;
+    } else if (stops_early) {
       comparison.ReachedTime(end);
     } else {
       comparison.Finish();

@@ -56,6 +56,7 @@ std::string Describe(const Divergence& divergence);
 struct ReplayResult {
   uint64_t inputs = 0, events = 0, checkpoints = 0;  // done, compared equal, compared equal
   Time end{};
+  bool compared = true;      // false: the log is a recording, which holds nothing to compare with
   bool complete = false;     // the log's planned end was reached: false for an interrupted run, or with `until`
   std::string trace_digest;  // of the replay
   std::optional<Divergence> divergence;

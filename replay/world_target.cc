@@ -1,5 +1,7 @@
 #include "replay/world_target.h"
 
+#include <algorithm>
+#include <fstream>
 #include <utility>
 
 #include "core/base/status.h"
@@ -20,6 +22,7 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
   if (!world.ok()) return world.status();
   world_ = *std::move(world);
+  recording_ = header.IsRecording();
   sim::Kernel& kernel = world_->kernel();
   // What the world's making emitted was not recorded either: a log's events count from there.
   const uint64_t made = kernel.digest().records();
@@ -35,7 +38,7 @@ absl::Status WorldTarget::Do(const LogInput& input) {
   // What real clients say is replayed as it was written down, whatever they put into it.
   const bool of_client = input.kind.rfind("xds", 0) == 0 || input.kind == "certificateRequest";
   sim::Input again{input.kind, input.body};
-  if (const absl::Status restored = secrets_.Restore(&again.body); !restored.ok() && !of_client) {
+  if (const absl::Status restored = secrets_.Restore(&again.body); !restored.ok() && !of_client && !recording_) {
     return absl::FailedPreconditionError(fmt::format(
         "logs hold no private keys, so the replay of this one needs the manifests with the keys of {}, just "
         "as they were: --secrets FILE or FOLDER",
@@ -44,6 +47,37 @@ absl::Status WorldTarget::Do(const LogInput& input) {
   // What a live world refused when it was recorded changed nothing then, and is refused again.
   const absl::Status status = world_->Do(again);
   return absl::IsUnimplemented(status) ? status : absl::OkStatus();
+}
+
+bool LooksLikeLog(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(15, '\0');
+  return file.read(head.data(), 15) && head == "SQLite format 3";
+}
+
+absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::optional<Duration> until) {
+  absl::StatusOr<LogReader::Summary> summary = log.Verify();
+  if (!summary.ok()) return summary.status();
+  WorldTarget target;
+  if (absl::Status status = target.Start(log.header(), [](const LoggedEvent&) {}); !status.ok()) return status;
+  Time end = summary->end;
+  if (until) end = std::min(end, target.world()->options().start + *until);
+  while (true) {
+    absl::StatusOr<LogReader::Item> item = log.Next();
+    if (!item.ok()) return item.status();
+    if (*item == LogReader::Item::kEnd) break;
+    if (*item != LogReader::Item::kInput) continue;
+    const LogInput& input = log.input();
+    if (input.at > end) break;
+    target.AdvanceTo(input.at);
+    if (absl::Status status = target.Do(input); !status.ok()) {
+      return absl::Status(status.code(), fmt::format("{}: {}: {}", log.path(), Describe(input), Message(status)));
+    }
+  }
+  target.AdvanceTo(until ? target.world()->options().start + *until : end);
+  std::unique_ptr<sim::World> world = target.TakeWorld();
+  if (log.header().IsRecording() && !until) world->RunUntilSettled(world->Now() + kRecordingSettles);
+  return world;
 }
 
 }  // namespace wavetank::replay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,10 +29,23 @@ class WorldTarget final : public ReplayTarget {
 
   // The world after the replay, or where it stopped. Null before Start.
   sim::World* world() { return world_.get(); }
+  std::unique_ptr<sim::World> TakeWorld() { return std::move(world_); }
 
  private:
   SecretSource secrets_;
   std::unique_ptr<sim::World> world_;
+  bool recording_ = false;
 };
+
+// The first bytes of `path` are an event log's, of whatever version.
+bool LooksLikeLog(const std::string& path);
+
+// How long a recording's world may take to come to rest where it ends: the mesh that was recorded had been at rest, and
+// the simulated one starts anew.
+inline constexpr Duration kRecordingSettles = 5min;
+
+// The world that a log's inputs lead to, at its end or `until` (since the world's beginning). Nothing is compared: see
+// Replay() for that. A recording's comes to rest unless `until` says where to stop.
+absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::optional<Duration> until);
 
 }  // namespace wavetank::replay

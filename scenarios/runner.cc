@@ -76,6 +76,60 @@ class Run final : public WorldView {
     return absl::OkStatus();
   }
 
+  // A log's inputs at their times. `measure`: those after the first instant are steps of the result.
+  absl::Status Follow(replay::LogReader& log, bool measure) {
+    Say("following the log");
+    std::optional<Time> last;
+    Time first{};
+    StepResult out;
+    const auto close = [&](std::optional<Time> next) {
+      // Until the next change comes, or the world has come to rest.
+      const Time deadline = next ? std::min(*next, world_->Now() + kSettleLimit) : world_->Now() + kSettleLimit;
+      const bool settled = world_->RunUntilSettled(deadline);
+      out.convergence = convergence_.End();
+      for (const sim::PodProcess* pod : world_->Pods()) {
+        if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++out.convergence.connected;
+      }
+      if (!settled && next) out.notes.push_back("the next change came before the world was at rest");
+      if (!settled && !next) out.notes.push_back("had not settled after 10 minutes");
+      out.end = world_->Now();
+      if (next) return result_.steps.push_back(std::exchange(out, {}));
+      for (const std::string& complaint : world_->Complaints()) out.notes.push_back(complaint);
+      result_.steps.push_back(std::exchange(out, {}));
+    };
+    while (true) {
+      absl::StatusOr<replay::LogReader::Item> item = log.Next();
+      if (!item.ok()) return item.status();
+      if (*item == replay::LogReader::Item::kEnd) break;
+      if (*item != replay::LogReader::Item::kInput) continue;
+      const replay::LogInput& input = log.input();
+      if (!last) first = input.at;
+      if (options_.until && input.at - first > *options_.until) break;
+      if (measure && (!last || input.at - *last > kOneChange)) {
+        if (last) close(input.at);
+        world_->RunUntil(input.at);
+        out.start = input.at;
+        out.name = last ? fmt::format("change at {}", FormatDuration(input.at - first)) : "the first picture";
+        convergence_.Begin(input.at, inputs_);
+      }
+      world_->RunUntil(input.at);
+      if (measure && last) out.actions.push_back(DescribeInput(input));
+      last = input.at;
+      if (absl::Status status = Do({input.kind, input.body}); !status.ok()) {
+        return absl::Status(status.code(),
+                            fmt::format("{}: {}: {}", log.path(), replay::Describe(input), Message(status)));
+      }
+    }
+    if (measure && last) {
+      close(std::nullopt);
+    } else if (!world_->RunUntilSettled(world_->Now() + kStartLimit)) {
+      start_notes_.push_back("the mesh has not settled");
+    }
+    for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    origin_ = world_->Now();
+    return absl::OkStatus();
+  }
+
   absl::Status Steps() {
     for (const Step& step : scenario_.steps) {
       if (Over()) break;
@@ -119,6 +173,25 @@ class Run final : public WorldView {
   }
 
  private:
+  static std::string DescribeInput(const replay::LogInput& input) {
+    const nlohmann::json& body = input.body;
+    const auto text = [](const nlohmann::json& in, const char* key) {
+      const auto it = in.find(key);
+      return it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
+    };
+    std::string kind = text(body, "kind"), ns = text(body, "namespace"), name = text(body, "name");
+    if (const auto object = body.find("object"); object != body.end() && object->is_object()) {
+      kind = text(*object, "kind");
+      if (const auto meta = object->find("metadata"); meta != object->end() && meta->is_object()) {
+        ns = text(*meta, "namespace");
+        name = text(*meta, "name");
+      }
+    }
+    if (!kind.empty() && kind.find('.') != kind.npos) kind.resize(kind.find('.'));
+    return fmt::format("{}: {} {}{}{}{}", text(body, "cluster"), input.kind, kind, kind.empty() ? "" : " ",
+                       ns.empty() ? "" : ns + "/", name);
+  }
+
   void Say(std::string_view what) const {
     if (options_.progress) options_.progress(fmt::format("{}: {}", scenario_.name, what));
   }
@@ -324,7 +397,53 @@ class Run final : public WorldView {
 
 }  // namespace
 
+namespace {
+
+absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(options.from);
+  if (!log.ok()) return log.status();
+  if (absl::StatusOr<replay::LogReader::Summary> summary = (*log)->Verify(); !summary.ok()) return summary.status();
+  absl::StatusOr<sim::WorldOptions> world_options = sim::WorldOptions::FromJson((*log)->header().world);
+  if (!world_options.ok()) return world_options.status();
+  if (options.seed) world_options->seed = *options.seed;
+  if (!options.profile.empty()) world_options->profile = options.profile;
+  if (!alone) {
+    for (const auto& [name, value] : MakeWorldOptions(scenario).timing) world_options->timing[name] = value;
+    for (const ClusterSpec& cluster : scenario.clusters) {
+      const auto& there = world_options->clusters;
+      if (std::any_of(there.begin(), there.end(), [&](const auto& c) { return c.name == cluster.name; })) continue;
+      return absl::InvalidArgumentError(
+          fmt::format("{}: names a cluster '{}', which {} does not hold", scenario.file, cluster.name, options.from));
+    }
+  }
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*world_options);
+  if (!world.ok()) return world.status();
+  sim::World& there = **world;
+  if (options.on_world) options.on_world(there);
+  class Run run(scenario, options, *std::move(world));
+  if (!options.log.empty()) {
+    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
+  }
+  if (absl::Status status = run.Follow(**log, alone); !status.ok()) return status;
+  if (!alone) {
+    if (absl::Status status = run.Steps(); !status.ok()) return status;
+  }
+  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
+  if (options.on_end) options.on_end(there);
+  return run.Finish();
+}
+
+}  // namespace
+
+absl::StatusOr<RunResult> RunLog(const RunOptions& options) {
+  Scenario scenario;
+  scenario.name = "log";
+  scenario.file = options.from;
+  return RunFrom(scenario, options, true);
+}
+
 absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options) {
+  if (!options.from.empty()) return RunFrom(scenario, options, false);
   absl::StatusOr<StartPhases> start = MakeStart(scenario);
   if (!start.ok()) return start.status();
   sim::WorldOptions world_options = MakeWorldOptions(scenario);

@@ -21,6 +21,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;      // instead of the scenario's
   std::string profile;               // instead of the scenario's, if not empty
   std::string log;                   // event log to write, if not empty
+  std::string from;                  // event log whose inputs take the place of the scenario's own mesh, if not empty
   std::optional<Duration> until;     // stop there, before later steps
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
@@ -31,5 +32,10 @@ struct RunOptions {
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does
 // not hold is no error but part of the result. The same scenario, seed and options give the same result and digest.
 absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options);
+
+// The same of a log alone (options.from): each change that it holds is a step, with what it came to. Changes that
+// follow each other within kOneChange are one.
+inline constexpr Duration kOneChange = 100ms;
+absl::StatusOr<RunResult> RunLog(const RunOptions& options);
 
 }  // namespace wavetank::scenario

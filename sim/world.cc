@@ -75,6 +75,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     for (const WorldNode& node : config.nodes) options.nodes.push_back({node.name, node.region, node.zone, ""});
     options.seed = world.options_.seed;
     options.create_namespaces = true;
+    options.observed = config.observed;
     const Timing& t = world.timing_;
     options.schedule = t.schedule;
     options.container_start = t.container_start;

@@ -27,6 +27,7 @@ json WorldOptions::ToJson() const {
                                {"loadBalancers", c.load_balancer_cidr},
                                {"loadBalancerHostnames", c.load_balancer_hostname},
                                {"nodes", std::move(nodes_json)}});
+    if (c.observed) out["clusters"].back()["observed"] = true;
   }
   for (const WorldLink& l : links) {
     out["links"].push_back({{"between", {l.a, l.b}},
@@ -57,6 +58,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.service_cidr = c.at("services").get<std::string>();
       cluster.load_balancer_cidr = c.at("loadBalancers").get<std::string>();
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
+      cluster.observed = c.value("observed", false);
       for (const json& n : c.at("nodes")) {
         cluster.nodes.push_back(
             {n.at("name").get<std::string>(), n.at("region").get<std::string>(), n.at("zone").get<std::string>()});

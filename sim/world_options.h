@@ -24,6 +24,8 @@ struct WorldCluster {
   std::string pod_cidr, service_cidr, load_balancer_cidr;
   bool load_balancer_hostname = false;
   std::vector<WorldNode> nodes;
+  // A record of another cluster: its objects are told by inputs, statuses included, and no controller runs.
+  bool observed = false;
   bool primary() const { return control_plane == name; }
 };
 

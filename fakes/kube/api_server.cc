@@ -155,7 +155,7 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
   SetDefaults(body);
   const std::string api_version = body.at("apiVersion").get<std::string>();
   const GroupKind group_kind{kind, GroupOf(api_version)};
-  if (group_kind.Is("Service")) {
+  if (group_kind.Is("Service") && !options_.observed) {
     if (absl::Status status = services_.Assign(body, previous.get()); !status.ok()) return status;
   }
   ++resource_version_;
@@ -166,7 +166,9 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
     return object.status();
   }
   kinds_[{kind, std::string(group_kind.group)}].objects[name] = *object;
-  if (previous != nullptr && group_kind.Is("Service")) services_.Release(*previous, object->get());
+  if (previous != nullptr && group_kind.Is("Service") && !options_.observed) {
+    services_.Release(*previous, object->get());
+  }
   if (kind == "CustomResourceDefinition") DefineScope(**object);
   if (previous == nullptr) ++object_count_;
   const std::string key = (*object)->Key();
@@ -393,12 +395,48 @@ absl::StatusOr<ObjectRef> ApiServer::Apply(json body, const WriteOptions& option
   } else if (name.ns.empty()) {
     name.ns = "default";
   }
-  if (Get(Qualified(kind), name) != nullptr) return Update(std::move(body), options);
+  const ObjectRef previous = Get(Qualified(kind), name);
+  if (options_.observed && (*parsed)->meta.resource_version == 0) return Put(std::move(body), name, previous);
+  if (previous != nullptr) return Update(std::move(body), options);
   if ((*parsed)->meta.resource_version != 0) {
     return absl::AbortedError(fmt::format("{}: the object of resourceVersion {} has been deleted; retry without one",
                                           Describe(kind.kind, name), (*parsed)->meta.resource_version));
   }
   return Create(std::move(body), options);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, const ObjectRef& previous) {
+  json& metadata = body["metadata"];
+  if (name.ns.empty()) {
+    metadata.erase("namespace");
+  } else {
+    metadata["namespace"] = name.ns;
+    if (Get("Namespace.", {"", name.ns}) == nullptr) {
+      absl::StatusOr<ObjectRef> ns =
+          Create({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name.ns}}}});
+      if (!ns.ok()) return ns.status();
+    }
+  }
+  // Identity is this server's own: what is issued here names it.
+  if (previous != nullptr) {
+    for (const char* field : {"uid", "generation"}) metadata[field] = previous->body["metadata"][field];
+  } else {
+    metadata["uid"] = MakeUid(options_.name, Describe(body.value("kind", ""), name), ++created_);
+    metadata["generation"] = 1;
+  }
+  if (!metadata.contains("creationTimestamp") || metadata["creationTimestamp"].is_null()) {
+    metadata["creationTimestamp"] =
+        previous != nullptr ? previous->body["metadata"]["creationTimestamp"] : json(DateNow());
+  }
+  if (previous != nullptr) {
+    json defaulted = body;
+    SetDefaults(defaulted);
+    if (SameContent(defaulted, previous->body)) return previous;
+    if (defaulted.value("spec", json()) != previous->body.value("spec", json())) {
+      metadata["generation"] = previous->meta.generation + 1;
+    }
+  }
+  return Store(std::move(body), previous);
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, const json& patch) {

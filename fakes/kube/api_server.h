@@ -75,6 +75,10 @@ class ApiServer {
     int64_t first_resource_version = 1000;
     // Objects of a namespace that does not exist: make it, or NotFound as a real server says.
     bool create_namespaces = false;
+    // Objects are another cluster's, as they were recorded: Apply() stores them as they are, deletionTimestamp and
+    // status included; no address is allocated, and nothing is deleted but what is named, at once; deleting what is not
+    // there is no error.
+    bool observed = false;
   };
 
   ApiServer(Host& host, const Options& options);
@@ -174,6 +178,8 @@ class ApiServer {
   };
 
   // `managed`: managedFields in the body are the server's own.
+  // Apply() of a recorded object.
+  absl::StatusOr<ObjectRef> Put(nlohmann::json body, const NamespacedName& name, const ObjectRef& previous);
   absl::StatusOr<ObjectRef> CreateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
   absl::StatusOr<ObjectRef> UpdateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
   absl::StatusOr<ObjectRef> Store(nlohmann::json body, const ObjectRef& previous);

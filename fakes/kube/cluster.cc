@@ -7,6 +7,7 @@
 #include "fakes/kube/ip_pool.h"
 #include "fakes/kube/kubelet.h"
 #include "fakes/kube/load_balancers.h"
+#include "fakes/kube/observed_pods.h"
 #include "fakes/kube/token_controller.h"
 
 namespace wavetank::fakekube {
@@ -23,6 +24,7 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
   server.name = options.name;
   server.service_cidr = options.service_cidr;
   server.create_namespaces = options.create_namespaces;
+  server.observed = options.observed;
   return server;
 }
 
@@ -30,6 +32,10 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
 
 Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admission, PodRuntime* runtime)
     : options_(options), api_(host, ServerOptions(options)) {
+  if (options_.observed) {
+    observed_ = std::make_unique<ObservedPods>(api_, runtime);
+    return;
+  }
   // Every namespace has a ServiceAccount "default", also after somebody deleted
   // it.
   const auto make_default_account = [this](const std::string& ns) {
@@ -84,11 +90,18 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
 Cluster::~Cluster() = default;
 
 bool Cluster::Settled() const {
+  if (observed_ != nullptr) return observed_->Settled();
   return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled() &&
          (tokens_ == nullptr || tokens_->Settled());
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {
+  if (observed_ != nullptr) {
+    return absl::InvalidArgumentError(fmt::format(
+        "{} is a recorded cluster, which has no load balancers; apply the Service with the status that it is "
+        "to have",
+        options_.name));
+  }
   return load_balancers_->Set(service, address);
 }
 

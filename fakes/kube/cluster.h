@@ -28,6 +28,9 @@ struct ClusterOptions {
   std::vector<NodeOptions> nodes;
   uint64_t seed = 1;
   bool create_namespaces = false;
+  // The record of another cluster: no controller runs, no object is made, and none is admitted; pods run while their
+  // recorded status says so (observed_pods.h).
+  bool observed = false;
 
   // Issues a ServiceAccount's token without end, for Secrets of type kubernetes.io/service-account-token; null: nobody
   // fills them. `ca_pem`: what else they hold.
@@ -69,6 +72,7 @@ class Kubelet;
 class EndpointSliceController;
 class LoadBalancerController;
 class TokenController;
+class ObservedPods;
 
 class Cluster {
  public:
@@ -95,6 +99,7 @@ class Cluster {
   std::unique_ptr<Kubelet> kubelet_;
   std::unique_ptr<DeploymentController> deployments_;
   std::unique_ptr<TokenController> tokens_;
+  std::unique_ptr<ObservedPods> observed_;  // instead of all the controllers
 };
 
 }  // namespace wavetank::fakekube

@@ -34,9 +34,11 @@ bool Blocks(const kube::Object& dependent, const std::string& owner_uid) {
 
 absl::Status ApiServer::Delete(std::string_view kind, const NamespacedName& name, const DeleteOptions& options) {
   const absl::StatusOr<ObjectRef> found = One(kind, name);
+  if (options_.observed && absl::IsNotFound(found.status())) return absl::OkStatus();
   if (!found.ok()) return found.status();
   const ObjectRef object = *found;
   const GroupKind group_kind = GroupKindOf(*object);
+  if (options_.observed) return Finalize(Qualified(group_kind), name);
   const bool pod = group_kind.Is("Pod");
   if (object->meta.deleting) {
     if (!pod || options.grace_seconds != 0) return absl::OkStatus();
@@ -110,13 +112,14 @@ void ApiServer::Remove(const ObjectRef& object, ObjectRef last) {
   const NamespacedName name = NameOf(*held);
   kinds_.find(group_kind)->second.objects.erase(name);
   --object_count_;
-  if (group_kind.Is("Service")) services_.Release(*held, nullptr);
+  if (group_kind.Is("Service") && !options_.observed) services_.Release(*held, nullptr);
   for (const kube::OwnerReference& owner : held->meta.owner_references) {
     if (const auto d = dependents_.find(owner.uid); d != dependents_.end()) d->second.erase({qualified, name});
   }
   ++resource_version_;
   host_.Emit({TraceKind::kObjectDeleted, trace_name_, host_.Intern(held->Key()), resource_version_, 0, {}});
   Notify(kube::WatchEventType::kDeleted, last, held);
+  if (options_.observed) return;  // what else goes is told as well
   DeleteDependents(*held, Propagation::kBackground);
   dependents_.erase(held->meta.uid);
   std::vector<std::pair<std::string, NamespacedName>> content;
