@@ -194,11 +194,12 @@ absl::StatusOr<std::optional<Interception>> ReadInterception(const json& spec) {
 std::string VersionOfImage(const std::string& image, const std::string& fallback) {
   const size_t colon = image.rfind(':');
   if (colon == std::string::npos) return fallback;
-  std::string tag = image.substr(colon + 1);
+  std::string_view tag = std::string_view(image).substr(colon + 1);
   for (std::string_view type : {"-distroless", "-debug"}) {
-    if (tag.ends_with(type)) tag.resize(tag.size() - type.size());
+    if (tag.ends_with(type)) tag.remove_suffix(type.size());
   }
-  return !tag.empty() && tag[0] >= '0' && tag[0] <= '9' && tag.find('.') != std::string::npos ? tag : fallback;
+  const bool number = !tag.empty() && tag[0] >= '0' && tag[0] <= '9' && tag.find('.') != std::string_view::npos;
+  return number ? std::string(tag) : fallback;
 }
 
 // istiod: pkg/bootstrap/config.go, getServiceCluster.

@@ -42,7 +42,7 @@ bool PodReady(const kube::Object& pod) {
   const auto status = pod.body.find("status");
   if (status == pod.body.end() || !status->contains("conditions")) return false;
   for (const json& condition : status->at("conditions")) {
-    if (condition.value("type", "") == "Ready") return condition.value("status", "") == "True";
+    if (Text(condition, "type") == "Ready") return Text(condition, "status") == "True";
   }
   return false;
 }
@@ -141,7 +141,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   // One that is going waits for its dependents, and makes no more.
   if (deployment == nullptr || deployment->meta.deleting) return;
   const json& spec = deployment->body.at("spec");
-  const json pod_template = spec.value("template", json::object());
+  const json pod_template = At(spec, "template");
   const std::string hash = TemplateHash(*deployment);
   const int64_t wanted = Replicas(*deployment);
 
@@ -158,19 +158,25 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   }
   int64_t old_replicas = 0;
   for (const ObjectRef& set : old) old_replicas += Replicas(*set);
-  const json strategy = spec.value("strategy", json::object());
-  const bool recreate = strategy.value("type", "") == "Recreate";
-  const json rolling = strategy.value("rollingUpdate", json::object());
-  int64_t surge = Quota(rolling.value("maxSurge", json("25%")), wanted, true);
-  int64_t unavailable = Quota(rolling.value("maxUnavailable", json("25%")), wanted, false);
+  const json strategy = At(spec, "strategy");
+  const bool recreate = Text(strategy, "type") == "Recreate";
+  const json rolling = At(strategy, "rollingUpdate");
+  int64_t surge = Quota(rolling.contains("maxSurge") ? rolling["maxSurge"] : json("25%"), wanted, true);
+  int64_t unavailable =
+      Quota(rolling.contains("maxUnavailable") ? rolling["maxUnavailable"] : json("25%"), wanted, false);
   if (surge == 0 && unavailable == 0) unavailable = 1;
 
   if (current == nullptr) {
-    json labels = pod_template.value("metadata", json::object()).value("labels", json::object());
+    json labels = At(pod_template, {"metadata", "labels"});
+    if (!labels.is_object()) labels = json::object();
     labels["pod-template-hash"] = hash;
     json set_template = pod_template;
+    if (!set_template.is_object()) set_template = json::object();
+    if (!At(set_template, "metadata").is_object()) set_template["metadata"] = json::object();
     set_template["metadata"]["labels"] = labels;
-    json selector = spec.value("selector", json::object());
+    json selector = At(spec, "selector");
+    if (!selector.is_object()) selector = json::object();
+    if (!At(selector, "matchLabels").is_object()) selector["matchLabels"] = json::object();
     selector["matchLabels"]["pod-template-hash"] = hash;
     // Recreate: nothing new before the last old pod is gone.
     const int64_t first = recreate            ? (OldPods(old) == 0 ? wanted : 0)
@@ -290,10 +296,10 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   int64_t all = 0, all_ready = 0, updated = 0;
   const std::string hash = TemplateHash(*deployment);
   for (const ObjectRef& sibling : Controlled(api_, "ReplicaSet", *deployment)) {
-    const json sibling_status = sibling->body.value("status", json::object());
-    all += sibling_status.value("replicas", int64_t{0});
-    if (HasTemplate(*sibling, hash)) updated += sibling_status.value("replicas", int64_t{0});
-    all_ready += sibling_status.value("readyReplicas", int64_t{0});
+    const json sibling_status = At(sibling->body, "status");
+    all += Number(sibling_status, "replicas");
+    if (HasTemplate(*sibling, hash)) updated += Number(sibling_status, "replicas");
+    all_ready += Number(sibling_status, "readyReplicas");
   }
   const int64_t all_wanted = Replicas(*deployment);
   const bool available = all_ready >= all_wanted, complete = available && updated == all_wanted && all == all_wanted;
@@ -319,18 +325,17 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
 void DeploymentController::CreatePod(const ObjectRef& set) {
   const NamespacedName set_name{set->meta.ns, set->meta.name};
   const uint64_t ordinal = ordinals_[set_name]++;
-  const json pod_template = set->body.at("spec").value("template", json::object());
-  json metadata = pod_template.value("metadata", json::object());
+  const json pod_template = At(set->body, {"spec", "template"});
+  json metadata = At(pod_template, "metadata");
+  if (!metadata.is_object()) metadata = json::object();
   const std::string suffix = SafeText(
       HashName(fmt::format("{}/{}/{}/{}", options_.name, set_name.ns, set_name.name, ordinal), options_.seed), 5);
   metadata["name"] = set_name.name + "-" + suffix;
   metadata["generateName"] = set_name.name + "-";
   metadata["namespace"] = set_name.ns;
   metadata["ownerReferences"] = OwnedBy(*set);
-  json pod = {{"apiVersion", "v1"},
-              {"kind", "Pod"},
-              {"metadata", std::move(metadata)},
-              {"spec", pod_template.value("spec", json::object())}};
+  json pod = {
+      {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", At(pod_template, "spec")}};
   ++being_admitted_[set_name];
   Admit(std::move(pod), set_name, 0);
 }

@@ -8,6 +8,8 @@
 #include "core/base/random.h"
 #include "core/kube/types.h"
 
+#include "fakes/kube/json_access.h"
+
 namespace wavetank::fakekube {
 namespace {
 
@@ -28,11 +30,11 @@ PodState StateOf(const kube::Object& pod) {
   PodState state;
   const auto status = pod.body.find("status");
   if (status == pod.body.end() || !status->is_object()) return state;
-  state.ip = status->value("podIP", "");
-  state.running = status->value("phase", "") == "Running";
+  state.ip = Text(*status, "podIP");
+  state.running = Text(*status, "phase") == "Running";
   if (const auto conditions = status->find("conditions"); conditions != status->end()) {
     for (const json& condition : *conditions) {
-      if (condition.value("type", "") == "Ready") state.ready = condition.value("status", "") == "True";
+      if (Text(condition, "type") == "Ready") state.ready = Text(condition, "status") == "True";
     }
   }
   return state;
@@ -41,18 +43,18 @@ PodState StateOf(const kube::Object& pod) {
 // The pod's port number behind a Service port: a number, or the name of a container's port. 0 if there is none.
 int TargetPort(const json& port, const kube::Object& pod) {
   const auto target = port.find("targetPort");
-  if (target == port.end() || target->is_null()) return port.value("port", 0);
+  if (target == port.end() || target->is_null()) return Number(port, "port");
   if (target->is_number_integer()) return target->get<int>();
   if (!target->is_string()) return 0;
   const std::string name = target->get<std::string>();
   if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos && name.size() < 6)
     return std::stoi(name);
-  const json spec = pod.body.value("spec", json::object());
-  for (const json& container : spec.value("containers", json::array())) {
+  const json spec = At(pod.body, "spec");
+  for (const json& container : Items(At(spec, "containers"))) {
     if (!container.is_object() || !container.contains("ports")) continue;
     for (const json& candidate : container["ports"]) {
-      if (candidate.value("name", "") == name && candidate.value("protocol", "TCP") == port.value("protocol", "TCP")) {
-        return candidate.value("containerPort", 0);
+      if (Text(candidate, "name") == name && Text(candidate, "protocol", "TCP") == Text(port, "protocol", "TCP")) {
+        return Number(candidate, "containerPort");
       }
     }
   }
@@ -76,10 +78,10 @@ EndpointSliceController::EndpointSliceController(ApiServer& api, const ClusterOp
 
 void EndpointSliceController::OnService(const Change& change) {
   const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-  const json spec = change.object->body.value("spec", json::object());
+  const json spec = At(change.object->body, "spec");
   const auto selector = spec.find("selector");
   const bool selects =
-      selector != spec.end() && selector->is_object() && !selector->empty() && spec.value("type", "") != "ExternalName";
+      selector != spec.end() && selector->is_object() && !selector->empty() && Text(spec, "type") != "ExternalName";
   if (change.type == kube::WatchEventType::kDeleted || !selects) {
     // Slices are owned by the Service and go with it.
     services_.erase(name);
@@ -143,11 +145,11 @@ void EndpointSliceController::Mirror(const NamespacedName& name) {
   const ObjectRef service = api_.Get("Service", name), endpoints = api_.Get("Endpoints", name);
   std::map<std::string, bool> wanted;
   if (service != nullptr && endpoints != nullptr) {
-    for (const json& subset : endpoints->body.value("subsets", json::array())) {
+    for (const json& subset : Items(At(endpoints->body, "subsets"))) {
       json list = json::array();
       for (const auto& [key, ready] : {std::pair{"addresses", true}, std::pair{"notReadyAddresses", false}}) {
-        for (const json& address : subset.value(key, json::array())) {
-          list.push_back({{"addresses", json::array({address.value("ip", "")})}, {"conditions", {{"ready", ready}}}});
+        for (const json& address : Items(At(subset, key))) {
+          list.push_back({{"addresses", json::array({Text(address, "ip")})}, {"conditions", {{"ready", ready}}}});
         }
       }
       const std::string slice = name.name + "-" + SliceSuffix(name, wanted.size());
@@ -164,7 +166,7 @@ void EndpointSliceController::Mirror(const NamespacedName& name) {
                                                       {"uid", endpoints->meta.uid},
                                                       {"controller", true}}})}}},
                   {"addressType", "IPv4"},
-                  {"ports", subset.value("ports", json::array())},
+                  {"ports", Items(At(subset, "ports"))},
                   {"endpoints", std::move(list)}})
           .IgnoreError();
     }
@@ -183,7 +185,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   const ObjectRef service = api_.Get("Service", name);
   if (service == nullptr) return;
   const json& spec = service->body.at("spec");
-  const bool publish_not_ready = spec.value("publishNotReadyAddresses", false);
+  const bool publish_not_ready = At(spec, "publishNotReadyAddresses") == true;
   const std::set<std::string>& selected = services_.at(name).pods;
 
   // Pods whose ports resolve to the same numbers share slices.
@@ -195,16 +197,16 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     const PodState state = StateOf(*pod);
     if (state.ip.empty()) continue;
     json ports = json::array();
-    for (const json& port : spec.value("ports", json::array())) {
+    for (const json& port : Items(At(spec, "ports"))) {
       const int number = TargetPort(port, *pod);
       if (number == 0) continue;
-      json entry = {{"name", port.value("name", "")}, {"port", number}, {"protocol", port.value("protocol", "TCP")}};
+      json entry = {{"name", Text(port, "name")}, {"port", number}, {"protocol", Text(port, "protocol", "TCP")}};
       if (port.contains("appProtocol")) entry["appProtocol"] = port["appProtocol"];
       ports.push_back(std::move(entry));
     }
     const bool terminating = pod->meta.deleting;
     const bool serving = state.ready || publish_not_ready;
-    const std::string node = pod->body["spec"].value("nodeName", "");
+    const std::string node = Text(At(pod->body, "spec"), "nodeName");
     json endpoint = {
         {"addresses", json::array({state.ip})},
         {"conditions", {{"ready", serving && !terminating}, {"serving", serving}, {"terminating", terminating}}},

@@ -78,7 +78,7 @@ void Kubelet::Gone(const kube::Object& pod) {
 void Kubelet::Schedule(const NamespacedName& name) {
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.deleting) return;
-  std::string node = pod->body["spec"].value("nodeName", "");
+  std::string node = Text(At(pod->body, "spec"), "nodeName");
   if (node.empty()) {
     // Round robin over the nodes: a spread that a person can foresee.
     node = options_.nodes.empty() ? "node1" : options_.nodes[scheduled_++ % options_.nodes.size()].name;
@@ -90,7 +90,7 @@ void Kubelet::Schedule(const NamespacedName& name) {
 void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
-  std::string ip = pod->body["status"].value("podIP", "");
+  std::string ip = Text(At(pod->body, "status"), "podIP");
   // An address that was written by hand is the pod's if nobody has it.
   if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
   if (ip.empty()) {

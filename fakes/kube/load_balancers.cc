@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "fakes/kube/json_access.h"
+
 namespace wavetank::fakekube {
 
 using nlohmann::json;
@@ -21,8 +23,8 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
     : api_(api), options_(options), pending_(api.host()), addresses_(options.load_balancer_cidr) {
   api_.Observe("Service", [this](const Change& change) {
     const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-    const json spec = change.object->body.value("spec", json::object());
-    if (change.type == kube::WatchEventType::kDeleted || spec.value("type", "") != "LoadBalancer") {
+    const json spec = At(change.object->body, "spec");
+    if (change.type == kube::WatchEventType::kDeleted || Text(spec, "type") != "LoadBalancer") {
       without_address_.erase(name);
       if (held_.count(name) == 0) return;
       Release(name);
@@ -30,8 +32,8 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
       return;
     }
     if (withheld_.count(name) != 0) return;
-    const json status = change.object->body.value("status", json::object());
-    if (status.value("loadBalancer", json::object()).value("ingress", json::array()).empty()) Queue(name);
+    const json status = At(change.object->body, "status");
+    if (Items(At(status, {"loadBalancer", "ingress"})).empty()) Queue(name);
   });
 }
 
@@ -39,9 +41,9 @@ void LoadBalancerController::Queue(const NamespacedName& name) {
   pending_.After(options_.load_balancer, [this, name] {
     const ObjectRef service = api_.Get("Service", name);
     if (service == nullptr || withheld_.count(name) != 0) return;
-    if (service->body["spec"].value("type", "") != "LoadBalancer") return;
-    const json now = service->body.value("status", json::object());
-    if (!now.value("loadBalancer", json::object()).value("ingress", json::array()).empty()) return;
+    if (Text(At(service->body, "spec"), "type") != "LoadBalancer") return;
+    const json now = At(service->body, "status");
+    if (!Items(At(now, {"loadBalancer", "ingress"})).empty()) return;
     // Somebody wiped the status: the cloud still knows what it gave.
     if (const auto held = held_.find(name); held != held_.end()) return Assign(name, std::string(held->second));
     const absl::StatusOr<std::string> address = addresses_.Next();
@@ -78,7 +80,7 @@ void LoadBalancerController::Assign(const NamespacedName& service, const std::st
 
 absl::Status LoadBalancerController::Set(const NamespacedName& name, std::string_view address) {
   const ObjectRef service = api_.Get("Service", name);
-  if (service == nullptr || service->body["spec"].value("type", "") != "LoadBalancer") {
+  if (service == nullptr || Text(At(service->body, "spec"), "type") != "LoadBalancer") {
     return absl::InvalidArgumentError(
         fmt::format("Service {}/{} of {} is no LoadBalancer; name one", name.ns, name.name, options_.name));
   }

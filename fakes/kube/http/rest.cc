@@ -205,13 +205,20 @@ std::string RestApi::VerbOf(const Request& request, const Target& target, const 
 }
 
 std::optional<Response> RestApi::Refuse(const Request& request) const {
-  const Faults& faults = const_cast<ApiServer&>(server_).faults();
+  const Faults& faults = server_.faults();
   if (faults.unreachable) {
     Response response;
     response.hang_up = true;
     return response;
   }
   if (faults.unauthorized) return Unauthorized();
+  if (faults.retry_after > Duration::zero()) {
+    const int64_t seconds = std::max<int64_t>(1, faults.retry_after / std::chrono::seconds(1));
+    Response response =
+        Failure(429, "TooManyRequests", "Too many requests, please try again later.", {{"retryAfterSeconds", seconds}});
+    response.headers.emplace_back("Retry-After", std::to_string(seconds));
+    return response;
+  }
   const absl::StatusOr<Caller> caller = Authenticate(request);
   if (absl::IsUnauthenticated(caller.status())) return Unauthorized();
   if (!caller.ok()) {
@@ -317,7 +324,7 @@ Form RestApi::FormFor(const Request& request, const Target& target, const Query&
   Form form;
   form.kind = FormOf(request.accept);
   form.resource = target.resource;
-  form.now_unix_seconds = UnixNow(server_);
+  form.now_unix_seconds = server_.UnixNow();
   const std::string& include = query.Get("includeObject");
   if (include == "Object") form.rows = Form::RowObject::kWhole;
   if (include == "None") form.rows = Form::RowObject::kNone;
@@ -349,13 +356,8 @@ struct Selection {
 std::optional<Response> ReadSelection(const Resource& resource, const std::string& name, const Query& query,
                                       Selection* out) {
   absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(query.Get("labelSelector"));
-  if (!labels.ok()) {
-    return BadRequest(
-        fmt::format("Unable to find \"{}, Resource={}\" that match label selector \"{}\", field selector "
-                    "\"{}\": unable to parse requirement: {}",
-                    resource.ApiVersion(), resource.plural, query.Get("labelSelector"), query.Get("fieldSelector"),
-                    Message(labels.status())));
-  }
+  // kubectl says itself what it was looking for.
+  if (!labels.ok()) return BadRequest(fmt::format("unable to parse requirement: {}", Message(labels.status())));
   std::string text = query.Get("fieldSelector");
   // A watch of one object by its path.
   if (!name.empty()) text += fmt::format("{}metadata.name={}", text.empty() ? "" : ",", name);
@@ -366,12 +368,7 @@ std::optional<Response> ReadSelection(const Resource& resource, const std::strin
       if (wrong.empty() && !SelectableField(resource, path)) wrong = "field label not supported: " + path;
     }
   }
-  if (!wrong.empty()) {
-    return BadRequest(fmt::format(
-        "Unable to find \"{}, Resource={}\" that match label selector \"{}\", field selector "
-        "\"{}\": {}",
-        resource.ApiVersion(), resource.plural, query.Get("labelSelector"), query.Get("fieldSelector"), wrong));
-  }
+  if (!wrong.empty()) return BadRequest(wrong);
   out->labels = *std::move(labels);
   out->fields = *std::move(fields);
   return std::nullopt;
@@ -405,7 +402,7 @@ Response RestApi::List(const Request& request, const Target& target, const Query
   const std::string of =
       fmt::format("{}\n{}\n{}", request.path, query.Get("labelSelector"), query.Get("fieldSelector"));
   ListPage page;
-  page.resource_version = server_.resource_version();
+  page.resource_version = server_.VisibleVersion();
   if (const std::string& text = query.Get("continue"); !text.empty()) {
     std::string token;
     absl::WebSafeBase64Unescape(text, &token);
@@ -442,10 +439,11 @@ Response RestApi::List(const Request& request, const Target& target, const Query
   const std::string kind = target.resource->StoreKind();
   std::vector<ObjectRef> items;
   const std::optional<std::string> name = selection.fields.Exactly("metadata.name");
-  if (name && (!target.ns.empty() || !target.resource->namespaced)) {
+  const bool stale = server_.VisibleVersion() != server_.resource_version();
+  if (name && !stale && (!target.ns.empty() || !target.resource->namespaced)) {
     if (ObjectRef object = server_.Get(kind, {target.ns, *name}); object != nullptr) items.push_back(std::move(object));
   } else {
-    items = server_.List(kind, target.ns);
+    items = server_.ListForClients(kind, target.ns).items;
   }
   if (!selection.labels.empty() || !selection.fields.empty()) {
     std::erase_if(items, [&](const ObjectRef& object) {
@@ -571,7 +569,7 @@ Response RestApi::IssueToken(const Request& request, const Target& target) {
                             {"spec", spec},
                             {"status",
                              {{"token", options_.tokens->Issue(claims)},
-                              {"expirationTimestamp", kube::FormatRfc3339(UnixNow(server_) + seconds)}}}});
+                              {"expirationTimestamp", kube::FormatRfc3339(server_.UnixNow() + seconds)}}}});
 }
 
 }  // namespace wavetank::fakekube::http

@@ -90,6 +90,9 @@ class RestApi {
   Response Create(const Request& request, const Target& target, const Query& query);
   Response Update(const Request& request, const Target& target, const Query& query);
   Response Patch(const Request& request, const Target& target, const Query& query);
+  // Server-side apply.
+  Response Apply(nlohmann::json applied, const ObjectRef& previous, const Request& request, const Target& target,
+                 const Query& query);
   Response Delete(const Request& request, const Target& target, const Query& query);
   Response DeleteCollection(const Request& request, const Target& target, const Query& query);
   Response Review(const Request& request, const Target& target);
@@ -97,6 +100,7 @@ class RestApi {
   Response Scale(const Request& request, const Target& target, const Query& query);
   Response Evict(const Request& request, const Target& target, const Query& query);
 
+  std::optional<Response> CheckNamespace(const Target& target) const;
   // Writes `body` in place of `previous`, or of nothing (null). `sub` names the part that the request is about.
   Response Write(nlohmann::json body, const ObjectRef& previous, const Request& request, const Target& target,
                  const Query& query);

@@ -9,6 +9,8 @@
 #include "fakes/kube/http/patching.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/status.h"
+#include "fakes/kube/server_side_apply.h"
+#include "fakes/kube/validation.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -18,52 +20,6 @@ using nlohmann::json;
 std::string Text(const json& in, const char* key) {
   const auto it = in.is_object() ? in.find(key) : in.end();
   return in.is_object() && it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
-
-std::string KindAndName(const Resource& resource, std::string_view name) {
-  return fmt::format("{} \"{}\"", resource.Qualified(), name);
-}
-
-// What is wrong with an object's name; empty if nothing is (apimachinery: pkg/util/validation).
-std::string NameProblem(const Resource& resource, const std::string& name) {
-  if (name.empty()) return "metadata.name: Required value: name or generateName is required";
-  const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  if (resource.group == "rbac.authorization.k8s.io") {
-    if (name == "." || name == ".." || name.find('/') != std::string::npos || name.find('%') != std::string::npos)
-      return fmt::format("metadata.name: Invalid value: \"{}\": may not contain '/' or '%'", name);
-    return {};
-  }
-  const bool label = resource.group.empty() && (resource.kind == "Namespace" || resource.kind == "Service");
-  const bool service = resource.group.empty() && resource.kind == "Service";
-  const size_t limit = label ? 63 : 253;
-  if (name.size() > limit)
-    return fmt::format("metadata.name: Invalid value: \"{}\": must be no more than {} characters", name, limit);
-  bool good = alnum(name.front()) && alnum(name.back());
-  for (size_t i = 0; i < name.size(); ++i) {
-    const bool dot = name[i] == '.' && !label && alnum(name[i - (i > 0)]) && i + 1 < name.size() && alnum(name[i + 1]);
-    good = good && (alnum(name[i]) || name[i] == '-' || dot);
-  }
-  if (service && name.front() >= '0' && name.front() <= '9') good = false;
-  if (good) return {};
-  if (service) {
-    return fmt::format(
-        "metadata.name: Invalid value: \"{}\": a DNS-1035 label must consist of lower case alphanumeric characters or "
-        "'-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or "
-        "'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        name);
-  }
-  if (label) {
-    return fmt::format(
-        "metadata.name: Invalid value: \"{}\": a lowercase RFC 1123 label must consist of lower case alphanumeric "
-        "characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
-        "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
-        name);
-  }
-  return fmt::format(
-      "metadata.name: Invalid value: \"{}\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
-      "characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
-      "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
-      name);
 }
 
 // The body of a request about `resource`, with the kind, name and namespace that its path says; or the refusal.
@@ -115,14 +71,14 @@ std::optional<Response> FitToPath(const Resource& resource, const std::string& n
 }
 
 // Preconditions of a DELETE, its options from the body or the query.
-struct DeleteOptions {
+struct DeleteRequest {
   std::string propagation, uid, resource_version;
   std::optional<int64_t> grace_seconds;
   bool dry_run = false;
 };
 
-absl::StatusOr<DeleteOptions> ReadDeleteOptions(const json& body, const Query& query) {
-  DeleteOptions options;
+absl::StatusOr<DeleteRequest> ReadDeleteOptions(const json& body, const Query& query) {
+  DeleteRequest options;
   options.propagation = query.Get("propagationPolicy");
   options.dry_run = query.Has("dryRun");
   json grace;
@@ -152,6 +108,15 @@ absl::StatusOr<DeleteOptions> ReadDeleteOptions(const json& body, const Query& q
   return options;
 }
 
+// Who writes what: kubectl names itself in the query.
+WriteOptions WriteOptionsFor(const std::string& manager, const std::string& subresource) {
+  WriteOptions options;
+  options.validate = true;
+  options.field_manager = manager.empty() ? "unknown" : manager;
+  options.subresource = subresource;
+  return options;
+}
+
 Response Deleted(const Resource& resource, const std::string& name, const std::string& uid) {
   json details = {{"name", name}, {"kind", resource.plural}};
   if (!uid.empty()) details["uid"] = uid;
@@ -164,6 +129,12 @@ Response Deleted(const Resource& resource, const std::string& name, const std::s
 }
 
 }  // namespace
+
+std::optional<Response> RestApi::CheckNamespace(const Target& target) const {
+  // Worlds make namespaces as scenarios name them; clients are told, as by any cluster.
+  if (server_.Get("Namespace.", {"", target.ns}) != nullptr) return std::nullopt;
+  return NotFound(*resources_.Find("", "v1", "namespaces"), target.ns);
+}
 
 Response RestApi::Create(const Request& request, const Target& target, const Query& query) {
   const Resource& resource = *target.resource;
@@ -194,18 +165,9 @@ Response RestApi::Create(const Request& request, const Target& target, const Que
     }
   }
   const std::string name = Text(metadata, "name");
-  if (const std::string problem = NameProblem(resource, name); !problem.empty())
-    return Invalid(resource, name, problem);
+  if (name.empty()) return Invalid(resource, "", "metadata.name: Required value: name or generateName is required");
   if (resource.namespaced) {
-    const ObjectRef ns = server_.Get("Namespace.", {"", target.ns});
-    if (ns == nullptr) return NotFound(*resources_.Find("", "v1", "namespaces"), target.ns);
-    if (ns->meta.deleting) {
-      return Failure(403, "Forbidden",
-                     fmt::format("{} is forbidden: unable to create new content in namespace {} because it is being "
-                                 "terminated",
-                                 KindAndName(resource, name), target.ns),
-                     {{"name", name}, {"kind", resource.plural}});
-    }
+    if (std::optional<Response> wrong = CheckNamespace(target)) return *std::move(wrong);
   }
   for (const char* field :
        {"uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
@@ -221,13 +183,15 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Request& req
   const std::string name = Text(body["metadata"], "name");
   if (query.Has("dryRun")) {
     SetDefaults(body);
+    if (absl::Status status = Validate(body, previous.get()); !status.ok()) return FromStore(status, resource, name);
     if (previous != nullptr) body["metadata"]["resourceVersion"] = std::to_string(previous->meta.resource_version);
     const absl::StatusOr<ObjectRef> object = kube::Object::FromJson(std::move(body));
     if (!object.ok()) return FromStore(object.status(), resource, name);
     return One(previous == nullptr ? 201 : 200, **object, request, target, query);
   }
+  const WriteOptions options = WriteOptionsFor(query.Get("fieldManager"), target.subresource);
   const absl::StatusOr<ObjectRef> stored =
-      previous == nullptr ? server_.Create(std::move(body)) : server_.Update(std::move(body));
+      previous == nullptr ? server_.Create(std::move(body), options) : server_.Update(std::move(body), options);
   if (!stored.ok()) return FromStore(stored.status(), resource, name);
   return One(previous == nullptr ? 201 : 200, **stored, request, target, query);
 }
@@ -281,18 +245,8 @@ Response RestApi::Patch(const Request& request, const Target& target, const Quer
   if (!patch.ok()) return BadRequest(std::string(patch.status().message()));
   const std::string_view type = std::string_view(request.content_type).substr(0, request.content_type.find(';'));
   const ObjectRef previous = server_.Get(resource.StoreKind(), {target.ns, target.name});
-  if (previous == nullptr) {
-    if (type != "application/apply-patch+yaml" || !target.subresource.empty()) return NotFound(resource, target.name);
-    if (!patch->is_object()) return BadRequest("a server-side apply is an object");
-    // Applied to nothing: created.
-    Request creation = request;
-    json body = *std::move(patch);
-    if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &body)) return *std::move(wrong);
-    creation.parsed = std::make_shared<const json>(std::move(body));
-    Target collection = target;
-    collection.name.clear();
-    return Create(creation, collection, query);
-  }
+  if (type == "application/apply-patch+yaml") return Apply(*std::move(patch), previous, request, target, query);
+  if (previous == nullptr) return NotFound(resource, target.name);
   absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
   if (!patched.ok()) return FromStore(patched.status(), resource, target.name);
   json body = *std::move(patched);
@@ -304,11 +258,45 @@ Response RestApi::Patch(const Request& request, const Target& target, const Quer
   return Update(update, target, query);
 }
 
+Response RestApi::Apply(json applied, const ObjectRef& previous, const Request& request, const Target& target,
+                        const Query& query) {
+  const Resource& resource = *target.resource;
+  if (query.Get("fieldManager").empty()) {
+    Resource options;
+    options.kind = "PatchOptions";
+    options.group = "meta.k8s.io";
+    return Invalid(options, "", "fieldManager: Required value: is required for apply patch");
+  }
+  // Who applies must say what it is that he applies.
+  for (const char* field : {"apiVersion", "kind"}) {
+    if (applied.is_object() && Text(applied, field).empty())
+      return BadRequest(fmt::format("Object '{}' is missing in the applied configuration", field));
+  }
+  if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &applied)) return *std::move(wrong);
+  if (resource.namespaced && previous == nullptr) {
+    if (std::optional<Response> wrong = CheckNamespace(target)) return *std::move(wrong);
+  }
+  if (target.subresource.empty() && resource.HasSubresource("status")) applied.erase("status");
+  const bool force = query.Flag("force");
+  const WriteOptions options = WriteOptionsFor(query.Get("fieldManager"), target.subresource);
+  if (query.Has("dryRun")) {
+    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
+    absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
+                                                  {resource.kind, resource.group}, manager, force);
+    if (!merged.ok()) return FromStore(merged.status(), resource, target.name);
+    return Write(*std::move(merged), previous, request, target, query);
+  }
+  if (previous != nullptr) applied["apiVersion"] = previous->api_version;
+  const absl::StatusOr<ObjectRef> stored = server_.ServerSideApply(std::move(applied), force, options);
+  if (!stored.ok()) return FromStore(stored.status(), resource, target.name);
+  return One(previous == nullptr ? 201 : 200, **stored, request, target, query);
+}
+
 Response RestApi::Delete(const Request& request, const Target& target, const Query& query) {
   const Resource& resource = *target.resource;
   absl::StatusOr<json> body = ParseBody(request);
   if (!body.ok()) return BadRequest(std::string(body.status().message()));
-  const absl::StatusOr<DeleteOptions> options = ReadDeleteOptions(*body, query);
+  const absl::StatusOr<DeleteRequest> options = ReadDeleteOptions(*body, query);
   if (!options.ok()) return BadRequest(std::string(options.status().message()));
   const std::string kind = resource.StoreKind();
   const NamespacedName name{target.ns, target.name};
@@ -327,8 +315,11 @@ Response RestApi::Delete(const Request& request, const Target& target, const Que
                                 options->resource_version, object->meta.resource_version));
   }
   if (options->dry_run) return Deleted(resource, target.name, object->meta.uid);
-  const bool at_once = options->grace_seconds == 0 && resource.kind == "Pod" && resource.group.empty();
-  const absl::Status status = at_once ? server_.Finalize(kind, name) : server_.Delete(kind, name);
+  DeleteOptions how;
+  how.grace_seconds = options->grace_seconds;
+  if (options->propagation == "Foreground") how.propagation = Propagation::kForeground;
+  if (options->propagation == "Orphan") how.propagation = Propagation::kOrphan;
+  const absl::Status status = server_.Delete(kind, name, how);
   if (!status.ok()) return FromStore(status, resource, target.name);
   // What goes later, or only when its finalizers are done, is shown as it is until then.
   if (const ObjectRef left = server_.Get(kind, name); left != nullptr && left->meta.uid == object->meta.uid)
@@ -397,7 +388,10 @@ Response RestApi::Scale(const Request& request, const Target& target, const Quer
     Resource scale;
     scale.kind = "Scale";
     scale.plural = resource.plural;
-    absl::StatusOr<json> patched = Patched(scale, request.content_type, scale_of(*object), wanted);
+    // A Scale has no lists, so that a strategic merge is a merge.
+    const bool strategic = request.content_type.starts_with("application/strategic-merge-patch+json");
+    absl::StatusOr<json> patched =
+        Patched(scale, strategic ? "application/merge-patch+json" : request.content_type, scale_of(*object), wanted);
     if (!patched.ok()) return FromStore(patched.status(), resource, target.name);
     wanted = *std::move(patched);
   }
@@ -423,7 +417,8 @@ Response RestApi::Scale(const Request& request, const Target& target, const Quer
     wanted["spec"]["replicas"] = replicas;
     return JsonResponse(200, wanted);
   }
-  const absl::StatusOr<ObjectRef> stored = server_.Update(std::move(body));
+  const absl::StatusOr<ObjectRef> stored =
+      server_.Update(std::move(body), WriteOptionsFor(query.Get("fieldManager"), "scale"));
   if (!stored.ok()) return FromStore(stored.status(), resource, target.name);
   return JsonResponse(200, scale_of(**stored));
 }

@@ -11,10 +11,6 @@ namespace wavetank::fakekube::http {
 
 using nlohmann::json;
 
-int64_t UnixNow(ApiServer& server) {
-  return kWorldEpochUnixSeconds + server.host().Now().time_since_epoch() / std::chrono::seconds(1);
-}
-
 Line LineCache::Event(std::string_view type, const ObjectRef& object, int64_t resource_version, const Form& form,
                       const std::string& form_key) {
   if (object_ != object || resource_version_ != resource_version) {
@@ -51,7 +47,7 @@ void WatchStream::On(const Change& change) {
   const bool was =
       change.type != kube::WatchEventType::kAdded && change.previous != nullptr && Matches(*change.previous);
   if (!is && !was) return;
-  form_.now_unix_seconds = UnixNow(server_);
+  form_.now_unix_seconds = server_.UnixNow();
   // Who watches must never see a version twice: what has gone shows the version at which it went.
   if (is) {
     write_(cache_->Event(was ? "MODIFIED" : "ADDED", change.object, change.resource_version, form_, form_key_));
@@ -76,15 +72,10 @@ void WatchStream::Start(std::function<void(Line)> write, std::function<void()> e
   end_ = std::move(end);
   int64_t after = options_.after;
   if (after < 0) {
-    after = server_.resource_version();
-    for (const ObjectRef& object : server_.List(form_.resource->StoreKind(), options_.ns)) {
+    after = server_.VisibleVersion();
+    for (const ObjectRef& object : server_.ListForClients(form_.resource->StoreKind(), options_.ns).items) {
       if (Matches(*object)) write_(cache_->Event("ADDED", object, object->meta.resource_version, form_, form_key_));
     }
-  } else if (after > server_.resource_version()) {
-    return Fail(
-        absl::OutOfRangeError(fmt::format("too large resource version: {} (current: {}); it is of another "
-                                          "server's life",
-                                          after, server_.resource_version())));
   }
   const absl::StatusOr<ApiServer::WatchId> id = server_.StartWatch(
       form_.resource->StoreKind(), after,
@@ -97,14 +88,14 @@ Line WatchStream::Bookmark() const {
   json object = {
       {"kind", form_.resource->kind},
       {"apiVersion", form_.resource->ApiVersion()},
-      {"metadata", {{"resourceVersion", std::to_string(server_.resource_version())}, {"creationTimestamp", nullptr}}}};
+      {"metadata", {{"resourceVersion", std::to_string(server_.VisibleVersion())}, {"creationTimestamp", nullptr}}}};
   if (form_.kind == Form::Kind::kMetadata) {
     object["kind"] = "PartialObjectMetadata";
     object["apiVersion"] = "meta.k8s.io/v1";
   } else if (form_.kind == Form::Kind::kTable) {
     object = {{"kind", "Table"},
               {"apiVersion", "meta.k8s.io/v1"},
-              {"metadata", {{"resourceVersion", std::to_string(server_.resource_version())}}},
+              {"metadata", {{"resourceVersion", std::to_string(server_.VisibleVersion())}}},
               {"columnDefinitions", json::array()},
               {"rows", json::array()}};
   }

@@ -16,9 +16,6 @@
 
 namespace wavetank::fakekube::http {
 
-// What the cluster's clocks say.
-int64_t UnixNow(ApiServer& server);
-
 using Line = std::shared_ptr<const std::string>;
 
 // The lines of the change that was last sent to anybody.

@@ -82,7 +82,7 @@ apps.create_namespaced_deployment("python", {
              "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
 core.create_namespaced_service("python", {"metadata": {"name": "web"}, "spec": {"selector": labels, "ports": [{"port": 80}]}})
 deadline = time.time() + 20
-while (apps.read_namespaced_deployment_status("web", "python").status.ready_replicas or 0) < 2:
+while not (s := apps.read_namespaced_deployment_status("web", "python").status) or (s.ready_replicas or 0) < 2:
     assert time.time() < deadline, "the deployment does not come up"
     time.sleep(0.05)
 assert apps.read_namespaced_deployment_scale("web", "python").spec.replicas == 2

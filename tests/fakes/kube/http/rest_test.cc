@@ -213,14 +213,16 @@ TEST_F(RestTest, StatusAndSpecAreWrittenApart) {
 TEST_F(RestTest, ADefinitionIsServedAtOnceInAllItsVersions) {
   const std::string group = "/apis/stable.example.com";
   EXPECT_EQ(Get(group + "/v1").code, 404);
+  const json schema = {{"openAPIV3Schema", {{"type", "object"}}}};
   const json definition = {
       {"metadata", {{"name", "crontabs.stable.example.com"}}},
       {"spec",
        {{"group", "stable.example.com"},
         {"scope", "Namespaced"},
-        {"names", {{"plural", "crontabs"}, {"kind", "CronTab"}, {"shortNames", json::array({"ct"})}}},
-        {"versions", json::array({{{"name", "v1beta1"}, {"served", true}, {"storage", false}},
-                                  {{"name", "v1"}, {"served", true}, {"storage", true}}})}}}};
+        {"names",
+         {{"plural", "crontabs"}, {"singular", "crontab"}, {"kind", "CronTab"}, {"shortNames", json::array({"ct"})}}},
+        {"versions", json::array({{{"name", "v1beta1"}, {"served", true}, {"storage", false}, {"schema", schema}},
+                                  {{"name", "v1"}, {"served", true}, {"storage", true}, {"schema", schema}}})}}}};
   ASSERT_EQ(Send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).code, 201);
   EXPECT_EQ(Get(group).body["preferredVersion"]["version"], "v1");
   EXPECT_EQ(Get(group + "/v1").body["resources"][0]["shortNames"], json::array({"ct"}));

@@ -2,17 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <string>
 #include <vector>
 
 #include "fakes/kube/http/status.h"
+#include "peer.h"
 #include "served_cluster.h"
 
 namespace wavetank::fakekube::http {
@@ -22,50 +17,6 @@ using nlohmann::json;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-// A plain socket: what it sends is exactly what it was given.
-class Peer {
- public:
-  explicit Peer(uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    if (receive_buffer > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(port);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
-  }
-  ~Peer() { ::close(fd_); }
-  Peer(const Peer&) = delete;
-  Peer& operator=(const Peer&) = delete;
-
-  bool connected() const { return connected_; }
-  bool Send(const std::string& bytes) {
-    return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-  }
-  // Until `until` was read, the peer closed, or nothing came for so long.
-  std::string Read(const std::string& until, int milliseconds = 5000) {
-    while (until.empty() || read_.find(until) == std::string::npos) {
-      pollfd wait{fd_, POLLIN, 0};
-      if (::poll(&wait, 1, milliseconds) != 1) break;
-      char buffer[65536];
-      const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
-      if (got <= 0) {
-        closed_ = true;
-        break;
-      }
-      read_.append(buffer, static_cast<size_t>(got));
-    }
-    return std::exchange(read_, "");
-  }
-  bool closed() const { return closed_; }
-
- private:
-  int fd_;
-  bool connected_ = false, closed_ = false;
-  std::string read_;
-};
-
-std::string Get(const std::string& path) { return "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n"; }
 
 class ServerTest : public ::testing::Test {
  protected:

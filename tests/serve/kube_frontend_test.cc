@@ -1,0 +1,190 @@
+// The Kubernetes APIs of a live mesh: what a client writes moves the mesh, and replays.
+#include "serve/kube_frontend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/escaping.h"
+#include "core/kube/yaml.h"
+#include "fakes/kube/http/fetch.h"
+#include "fakes/kube/http/watch_stream.h"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/secrets.h"
+#include "replay/world_target.h"
+#include "scenarios/inputs.h"
+#include "serve/server.h"
+
+namespace wavetank::serve {
+namespace {
+
+namespace http = fakekube::http;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class KubeFrontendTest : public ::testing::Test {
+ protected:
+  void Start(const std::string& token = "") {
+    SessionOptions session;
+    session.scenario =
+        *scenario::LoadScenario(std::string(WAVETANK_SOURCE_DIR) + "/scenarios/multi-primary-multi-network");
+    session.start = *scenario::MakeStart(session.scenario);
+    // What a scenario waits for in virtual time passes in real time here.
+    session.timing = {{"kube.container_start", "50ms"},
+                      {"kube.readiness", "20ms"},
+                      {"kube.readiness_jitter", "1ms"},
+                      {"istiod.debounce_after", "10ms"},
+                      {"istiod.connections_per_second", "0"}};
+    session.log = log_.string();
+    absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(std::move(session));
+    ASSERT_TRUE(made.ok()) << made.status();
+    ServerOptions options;
+    options.listen = options.secure_listen = "127.0.0.1:0";
+    options.kube.listen = "127.0.0.1:0";
+    options.kube.token = token;
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*std::move(made), options);
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  ~KubeFrontendTest() override {
+    server_ = nullptr;
+    std::error_code ignored;
+    std::filesystem::remove(log_, ignored);
+  }
+
+  std::pair<int, json> Send(const std::string& cluster, const std::string& method, const std::string& path,
+                            const json& body = nullptr, const std::string& type = "application/json") {
+    return *server_->loop().Call([&](sim::World& world) -> std::pair<int, json> {
+      http::Request request;
+      request.method = method;
+      request.path = path.substr(0, path.find('?'));
+      if (path.find('?') != std::string::npos) request.query = path.substr(path.find('?') + 1);
+      request.content_type = type;
+      if (!body.is_null()) request.body = body.dump();
+      http::Response response = world.KubeRequest(cluster, request);
+      return {response.code, json::parse(response.Text(), nullptr, false)};
+    });
+  }
+  template <class Fn>
+  bool Eventually(Fn fn) {
+    for (int i = 0; i < 1000; ++i) {
+      if (*server_->loop().Call([&](sim::World& world) { return fn(world); })) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+
+  const std::filesystem::path log_ =
+      std::filesystem::temp_directory_path() / ("wavetank-kube-frontend-" + std::to_string(::getpid()) + ".log");
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(KubeFrontendTest, WhatAClientScalesComesUpAndReplaysToTheSameDigest) {
+  Start();
+  ASSERT_EQ(server_->kube()->where().size(), 2u);
+  const std::string cluster1 = server_->kube()->where()[0].server;
+  const absl::StatusOr<std::string> vs = http::Fetch(cluster1, "/apis/networking.istio.io/v1beta1", 5s);
+  ASSERT_TRUE(vs.ok()) << vs.status();
+  EXPECT_THAT(*vs, HasSubstr("virtualservices"));
+  const std::string scale = "/apis/apps/v1/namespaces/sample/deployments/helloworld-v2/scale";
+  EXPECT_EQ(Send("cluster2", "PATCH", scale, {{"spec", {{"replicas", 3}}}}, "application/merge-patch+json").first, 200);
+  EXPECT_TRUE(Eventually(
+      [](sim::World& world) { return world.Pods("cluster2", "sample", "helloworld").size() == 3 && world.Settled(); }));
+  // Refused ones count as well: they are inputs that change nothing.
+  EXPECT_EQ(Send("cluster1", "POST", "/api/v1/namespaces/nowhere/configmaps", {{"metadata", {{"name", "a"}}}}).first,
+            404);
+  EXPECT_EQ(Send("cluster1", "POST", "/api/v1/namespaces/sample/configmaps",
+                 {{"metadata", {{"generateName", "a-"}}}, {"data", {{"k", "v"}}}})
+                .first,
+            201);
+  EXPECT_EQ(Send("cluster1", "POST", "/apis/networking.istio.io/v1beta1/namespaces/sample/virtualservices",
+                 {{"metadata", {{"name", "helloworld"}}},
+                  {"spec",
+                   {{"hosts", json::array({"helloworld"})},
+                    {"http", json::array({{{"timeout", "5s"},
+                                           {"route", json::array({{{"destination", {{"host", "helloworld"}}}}})}}})}}}})
+                .first,
+            201);
+  const kube::TokenClaims claims{.ns = "istio-system", .service_account = "reader"};
+  const std::string token = kube::TokenAuthority(1, "x").Issue(claims);
+  EXPECT_EQ(Send("cluster1", "POST", "/api/v1/namespaces/sample/secrets",
+                 {{"metadata", {{"name", "s"}}}, {"stringData", {{"token", token}}}})
+                .first,
+            201);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(server_->Stop().ok());
+  const std::string digest = server_->loop().world().kernel().digest().Hex();
+
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_.string());
+  ASSERT_TRUE(log.ok()) << log.status();
+  replay::WorldTarget target;
+  const absl::StatusOr<replay::ReplayResult> replayed = replay::Replay(**log, target);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_FALSE(replayed->divergence.has_value()) << replay::Describe(*replayed->divergence);
+  EXPECT_EQ(replayed->trace_digest, digest);
+}
+
+TEST_F(KubeFrontendTest, NoCredentialReachesTheLog) {
+  Start("open sesame");
+  const std::string server = server_->kube()->where()[0].server;
+  EXPECT_EQ(http::Fetch(server, "/api/v1/pods", 5s).status().code(), absl::StatusCode::kFailedPrecondition);
+  const json remote = {{"metadata", {{"name", "s"}}}, {"data", {{"k", "dg=="}}}};
+  http::Request request;
+  request.method = "POST";
+  request.path = "/api/v1/namespaces/sample/secrets";
+  request.body = remote.dump();
+  request.authorization = "Bearer open sesame";
+  EXPECT_EQ(*server_->loop().Call([&](sim::World& world) { return world.KubeRequest("cluster1", request).code; }), 201);
+  ASSERT_TRUE(server_->Stop().ok());
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_.string());
+  ASSERT_TRUE(log.ok());
+  int requests = 0;
+  for (;;) {
+    const absl::StatusOr<replay::LogReader::Item> item = (*log)->Next();
+    ASSERT_TRUE(item.ok());
+    if (*item == replay::LogReader::Item::kEnd) break;
+    if (*item != replay::LogReader::Item::kInput) continue;
+    EXPECT_THAT((*log)->input().body.dump(), Not(HasSubstr("sesame")));
+    requests += (*log)->input().kind == "kubeRequest" ? 1 : 0;
+  }
+  EXPECT_EQ(requests, 1);
+}
+
+TEST(RenderKubeconfig, NamesOneContextPerCluster) {
+  const absl::StatusOr<json> config = kube::ParseYaml(
+      RenderKubeconfig({{"cluster1", "http://127.0.0.1:8901"}, {"cluster2", "http://127.0.0.1:8902"}}, "t"),
+      "kubeconfig");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ((*config)["current-context"], "cluster1");
+  EXPECT_EQ((*config)["contexts"][1]["name"], "cluster2");
+  EXPECT_EQ((*config)["clusters"][1]["cluster"]["server"], "http://127.0.0.1:8902");
+  EXPECT_EQ((*config)["users"][0]["user"]["token"], "t");
+}
+
+TEST(RedactedWithin, LeavesAKubeconfigAKubeconfig) {
+  const std::string token = "eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJrdWJlcm5ldGVzIn0.c2lnbmF0dXJl";
+  std::string config = RenderKubeconfig({{"cluster2", "http://127.0.0.1:8902"}}, token);
+  std::string base64;
+  absl::Base64Escape(config, &base64);
+  const json body = {{"data", {{"cluster2", base64}, {"plain", config}, {"other", "text"}}}};
+  const json redacted = replay::RedactedWithin(body);
+  EXPECT_FALSE(replay::HoldsSecret(redacted.dump()));
+  EXPECT_EQ(redacted["data"]["other"], "text");
+  std::string decoded;
+  ASSERT_TRUE(absl::Base64Unescape(redacted["data"]["cluster2"].get<std::string>(), &decoded));
+  EXPECT_EQ(decoded, redacted["data"]["plain"]);
+  EXPECT_THAT(decoded, HasSubstr("server: \"http://127.0.0.1:8902\""));
+  EXPECT_THAT(decoded, HasSubstr("redacted-token-"));
+  // A key is not told apart from what is around it.
+  const json key = {{"k", "-----BEGIN RSA PRIVATE " + std::string("KEY-----\nMIIEpAIBAAKCAQEA\n")}};
+  EXPECT_THAT(replay::RedactedWithin(key)["k"].get<std::string>(), HasSubstr("redacted sha256:"));
+}
+
+}  // namespace
+}  // namespace wavetank::serve
