@@ -68,7 +68,7 @@ absl::Status Session::Start() {
             fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
       }
     }
-    if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.push_back("the mesh has not settled");
+    if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");
   }
   for (const std::string& complaint : world.Complaints()) notes_.push_back(complaint);
   return absl::OkStatus();
