@@ -11,6 +11,10 @@ endif()
 option(WAVETANK_PRECOMPILED_HEADERS "Compile common headers once" ${WAVETANK_PRECOMPILED_HEADERS_DEFAULT})
 if(WAVETANK_PRECOMPILED_HEADERS)
   add_compile_options(-pthread)  # its macro must be the same for all who share them
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC forgets that a precompiled header came from the system, and then warns of ghosts in its strings.
+    add_compile_options(-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
+  endif()
 endif()
 
 set(WAVETANK_COMMON_HEADERS <algorithm> <deque> <functional> <map> <memory> <optional> <set> <string> <string_view>
