@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/base/json_access.h"
 #include "core/kube/secret.h"
 #include "core/kube/types.h"
 #include "core/security/remote_secret.h"
@@ -13,18 +14,6 @@ namespace wavetank::record {
 namespace {
 
 using nlohmann::json;
-
-const json& At(const json& in, const char* key) {
-  static const json* const kNull = new json();
-  if (!in.is_object()) return *kNull;
-  const auto it = in.find(key);
-  return it == in.end() ? *kNull : *it;
-}
-
-std::string Text(const json& in, const char* key) {
-  const json& value = At(in, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 const json& Container(const kube::Object& pod, std::string_view name) {
   static const json* const kNull = new json();

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
 #include "core/kube/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
@@ -40,18 +41,6 @@ json Pick(const json& in, std::initializer_list<const char*> fields) {
     if (const auto it = in.find(field); it != in.end() && !it->is_null()) out[field] = *it;
   }
   return out;
-}
-
-const json& At(const json& in, const char* key) {
-  static const json* const kNull = new json();
-  if (!in.is_object()) return *kNull;
-  const auto it = in.find(key);
-  return it == in.end() ? *kNull : *it;
-}
-
-std::string Text(const json& in, const char* key) {
-  const json& value = At(in, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 // Those elements of a list that are objects.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
@@ -33,11 +34,6 @@ constexpr Duration kCaLifetime = 24h * 3650;
 
 std::string ApiServerUrl(std::string_view cluster) {
   return fmt::format("https://{}.kubernetes.example:6443", cluster);
-}
-
-std::string Text(const json& in, const char* key) {
-  const auto it = in.find(key);
-  return it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 std::string LabelOf(const kube::Object& object, std::string_view name) {

@@ -7,13 +7,6 @@ namespace wavetank::pilot {
 
 using nlohmann::json;
 
-const json& At(const json& object, std::string_view name) {
-  static const json* const kNull = new json();
-  if (!object.is_object()) return *kNull;
-  const auto it = object.find(name);
-  return it == object.end() ? *kNull : *it;
-}
-
 const json& AtPath(const json& object, std::string_view dotted) {
   const json* here = &object;
   while (!dotted.empty()) {
@@ -22,11 +15,6 @@ const json& AtPath(const json& object, std::string_view dotted) {
     dotted = dot == std::string_view::npos ? std::string_view() : dotted.substr(dot + 1);
   }
   return *here;
-}
-
-std::string Text(const json& object, std::string_view name) {
-  const json& value = At(object, name);
-  return value.is_string() ? value.get<std::string>() : std::string();
 }
 
 std::string Print(const json& scalar) {

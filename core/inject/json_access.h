@@ -1,21 +1,18 @@
-// Reading JSON trees in which anything may be missing.
+// Reading injection templates' JSON, in which anything may be missing; beside what core/base/json_access.h has.
 #pragma once
 
 #include <string>
 #include <string_view>
 
+#include "core/base/json_access.h"
 #include "core/kube/object.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::pilot {
 
-// The member, or null when `object` is no object or lacks it.
-const nlohmann::json& At(const nlohmann::json& object, std::string_view name);
-// The same along a path of names: "global.proxy.image".
+// The member at the end of a path of names, or null: "global.proxy.image".
 const nlohmann::json& AtPath(const nlohmann::json& object, std::string_view dotted);
 
-// A member's text; empty when there is none.
-std::string Text(const nlohmann::json& object, std::string_view name);
 // A scalar as Go's fmt.Sprint prints it; null is empty.
 std::string Print(const nlohmann::json& scalar);
 // The mapping's members that are text.

@@ -2,22 +2,12 @@
 
 #include <charconv>
 
+#include "core/base/json_access.h"
+
 namespace wavetank::kube {
 namespace {
 
 using nlohmann::json;
-
-const json& At(const json& in, const char* key) {
-  static const json* const kNull = new json();
-  if (!in.is_object()) return *kNull;
-  const auto it = in.find(key);
-  return it == in.end() ? *kNull : *it;
-}
-
-std::string Text(const json& in, const char* key, std::string_view fallback = {}) {
-  const json& value = At(in, key);
-  return value.is_string() ? value.get<std::string>() : std::string(fallback);
-}
 
 int Integer(const json& in, const char* key) {
   const json& value = At(in, key);

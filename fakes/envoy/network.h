@@ -44,7 +44,7 @@ class Path {
 struct Origin {
   enum class Who : uint8_t {
     kApplication,  // subject to the pod's redirect rules, if it has a sidecar
-    kProxy,        // Envoy's own uid: never redirected
+    kProxy,        // Envoy's own uid: redirected only when it calls its own pod, to the inbound listener
   };
   WorkloadId workload{};
   Who who = Who::kApplication;

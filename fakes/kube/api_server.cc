@@ -6,10 +6,10 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/random.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/api_error.h"
-#include "fakes/kube/json_access.h"
 #include "fakes/kube/patch.h"
 #include "fakes/kube/server_side_apply.h"
 #include "fakes/kube/validation.h"
@@ -80,6 +80,16 @@ bool ApiServer::IsClusterScoped(const GroupKind& kind) const {
   if (!kind.any_group) return cluster_scoped_.count({std::string(kind.kind), std::string(kind.group)}) != 0;
   const auto it = cluster_scoped_.lower_bound({std::string(kind.kind), ""});
   return it != cluster_scoped_.end() && it->first == kind.kind;
+}
+
+NamespacedName ApiServer::StoredName(const kube::Object& object) const {
+  NamespacedName name{object.meta.ns, object.meta.name};
+  if (IsClusterScoped(GroupKindOf(object))) {
+    name.ns.clear();
+  } else if (name.ns.empty()) {
+    name.ns = "default";
+  }
+  return name;
 }
 
 int64_t ApiServer::UnixNow() const {
@@ -187,14 +197,13 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
-  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
+  const NamespacedName name = StoredName(**parsed);
   json& metadata = body["metadata"];
   const std::string qualified = Qualified(GroupKindOf(**parsed));
-  if (IsClusterScoped(GroupKindOf(**parsed))) {
+  if (name.ns.empty()) {
     metadata.erase("namespace");
-    name.ns.clear();
   } else {
-    if (name.ns.empty()) metadata["namespace"] = name.ns = "default";
+    metadata["namespace"] = name.ns;
     const ObjectRef in = Get("Namespace.", {"", name.ns});
     if (in != nullptr && in->meta.deleting) {
       return MakeApiError(
@@ -239,14 +248,9 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
-  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
+  const NamespacedName name = StoredName(**parsed);
+  if (!name.ns.empty()) body["metadata"]["namespace"] = name.ns;
   const GroupKind group_kind = GroupKindOf(**parsed);
-  if (IsClusterScoped(group_kind)) {
-    name.ns.clear();
-  } else if (name.ns.empty()) {
-    name.ns = "default";
-    body["metadata"]["namespace"] = name.ns;
-  }
   const ObjectRef previous = Get(Qualified(group_kind), name);
   if (previous == nullptr) {
     return absl::NotFoundError(fmt::format("{} does not exist in {}", Describe(kind, name), options_.name));
@@ -348,13 +352,8 @@ absl::StatusOr<ObjectRef> ApiServer::ServerSideApply(json body, bool force, cons
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const GroupKind kind = GroupKindOf(**parsed);
-  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
-  if (IsClusterScoped(kind)) {
-    name.ns.clear();
-  } else if (name.ns.empty()) {
-    name.ns = "default";
-    body["metadata"]["namespace"] = name.ns;
-  }
+  const NamespacedName name = StoredName(**parsed);
+  if (!name.ns.empty()) body["metadata"]["namespace"] = name.ns;
   const ObjectRef live = Get(Qualified(kind), name);
   const int64_t expected = (*parsed)->meta.resource_version;
   if (live == nullptr ? expected != 0 : expected != 0 && expected != live->meta.resource_version) {
@@ -389,12 +388,7 @@ absl::StatusOr<ObjectRef> ApiServer::Apply(json body, const WriteOptions& option
   absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
   if (!parsed.ok()) return parsed.status();
   const GroupKind kind = GroupKindOf(**parsed);
-  NamespacedName name{(*parsed)->meta.ns, (*parsed)->meta.name};
-  if (IsClusterScoped(kind)) {
-    name.ns.clear();
-  } else if (name.ns.empty()) {
-    name.ns = "default";
-  }
+  const NamespacedName name = StoredName(**parsed);
   const ObjectRef previous = Get(Qualified(kind), name);
   if (options_.observed && (*parsed)->meta.resource_version == 0) return Put(std::move(body), name, previous);
   if (previous != nullptr) return Update(std::move(body), options);

@@ -177,6 +177,8 @@ class ApiServer {
     std::vector<Change> held;
   };
 
+  // What the server keeps the object under: no namespace for a kind without, "default" where none is named.
+  NamespacedName StoredName(const kube::Object& object) const;
   // `managed`: managedFields in the body are the server's own.
   // Apply() of a recorded object.
   absl::StatusOr<ObjectRef> Put(nlohmann::json body, const NamespacedName& name, const ObjectRef& previous);

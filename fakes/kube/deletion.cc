@@ -4,7 +4,7 @@
 
 #include "core/kube/time_format.h"
 #include "fakes/kube/api_server.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -8,7 +8,7 @@
 #include "core/base/random.h"
 #include "core/kube/types.h"
 
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/kube/list_types.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

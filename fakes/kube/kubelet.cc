@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -2,21 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/json_access.h"
+
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-const json& At(const json& in, const char* key) {
-  static const json* const kNull = new json();
-  const auto it = in.is_object() ? in.find(key) : in.end();
-  return in.is_object() && it != in.end() ? *it : *kNull;
-}
-
-std::string Text(const json& in, const char* key) {
-  const json& value = At(in, key);
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 bool Holds(const json& list, const std::string& wanted) {
   return list.is_array() && std::any_of(list.begin(), list.end(), [&](const json& item) {

@@ -11,7 +11,7 @@
 #include "core/kube/list_types.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/field_set.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/kube/time_format.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 #include "fakes/kube/json_path.h"
 
 namespace wavetank::fakekube {

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "fakes/kube/base64.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

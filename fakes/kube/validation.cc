@@ -10,7 +10,7 @@
 
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/base64.h"
-#include "fakes/kube/json_access.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

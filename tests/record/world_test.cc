@@ -6,83 +6,23 @@
 #include <set>
 #include <tuple>
 
-#include "fakes/kube/manifest.h"
 #include "fmt/format.h"
 #include "record/recording.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
 #include "scenarios/mesh_survey.h"
 #include "scenarios/runner.h"
-#include "sim/world.h"
 #include "tests/record/fake_transport.h"
 #include "tests/replay/temp_folder.h"
+#include "tests/sim/two_cluster_world.h"
 
 namespace wavetank::record {
 namespace {
 
 using nlohmann::json;
 
-class RecordedWorld : public testing::Test {
+class RecordedWorld : public sim::TwoClusterWorld {
  protected:
-  static sim::WorldOptions TwoClusters(bool remote) {
-    sim::WorldOptions options;
-    for (const char* n : {"1", "2"}) {
-      sim::WorldCluster cluster;
-      cluster.name = std::string("cluster") + n;
-      cluster.network = std::string("network") + n;
-      cluster.control_plane = remote ? "cluster1" : cluster.name;
-      cluster.pod_cidr = fmt::format("10.{}.0.0/16", n);
-      cluster.service_cidr = fmt::format("10.9{}.0.0/16", n);
-      cluster.load_balancer_cidr = fmt::format("172.30.{}.0/24", n);
-      cluster.nodes = {{std::string("node") + n, "region1", "zone1"}};
-      options.clusters.push_back(std::move(cluster));
-    }
-    return options;
-  }
-  void Build(bool remote, const std::string& root2 = "root") {
-    auto world = sim::World::Create(TwoClusters(remote));
-    ASSERT_TRUE(world.ok()) << world.status();
-    world_ = *std::move(world);
-    Do("cacerts", {{"cluster", "cluster1"}, {"root", "root"}});
-    if (!remote) Do("cacerts", {{"cluster", "cluster2"}, {"root", root2}});
-    for (const char* n : {"1", "2"}) Manifest(std::string("cluster") + n, std::string("network") + n);
-    Do("install", {{"cluster", "cluster1"}});
-    Do("install", {{"cluster", "cluster2"}});
-    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
-    Do("remoteSecret", {{"of", "cluster2"}, {"in", "cluster1"}, {"state", "present"}});
-    if (!remote) Do("remoteSecret", {{"of", "cluster1"}, {"in", "cluster2"}, {"state", "present"}});
-    for (const char* n : {"1", "2"}) {
-      const std::string cluster = std::string("cluster") + n;
-      Manifest(cluster, std::string("eastwest-network") + n);
-      Manifest(cluster, "expose-services");
-      if (remote && *n == '1') Manifest(cluster, "expose-istiod");
-    }
-    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
-    for (const char* n : {"1", "2"}) {
-      const std::string cluster = std::string("cluster") + n;
-      for (const std::string& file : {std::string("sample"), std::string("helloworld-service"),
-                                      std::string("helloworld-v") + n, std::string("sleep")}) {
-        Manifest(cluster, file);
-      }
-    }
-    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
-  }
-  void Do(const std::string& kind, json body) {
-    const absl::Status status = world_->Do({kind, std::move(body)});
-    ASSERT_TRUE(status.ok()) << kind << ": " << status;
-  }
-  void Manifest(const std::string& cluster, const std::string& manifest) {
-    const auto objects =
-        fakekube::LoadManifests(std::string(WAVETANK_SOURCE_DIR "/scenarios/manifests/") + manifest + ".yaml");
-    ASSERT_TRUE(objects.ok()) << objects.status();
-    for (const auto& object : *objects) {
-      json body = object.object;
-      if (!fakekube::ClusterScoped(body.value("kind", "")) && !body["metadata"].contains("namespace")) {
-        body["metadata"]["namespace"] = "sample";
-      }
-      Do("apply", {{"cluster", cluster}, {"object", std::move(body)}});
-    }
-  }
   void Scale(const std::string& cluster, const std::string& name, int replicas) {
     Do("patch", {{"cluster", cluster},
                  {"kind", "Deployment"},
@@ -137,7 +77,6 @@ class RecordedWorld : public testing::Test {
 
   TempFolder folder_;
   const std::string path_ = folder_ / "mesh.wtlog";
-  std::unique_ptr<sim::World> world_;
   sim::Kernel kernel_{1};
   Host& host_ = kernel_.NewHost("record", 0, nullptr);
   std::vector<std::unique_ptr<FakeTransport>> transports_;

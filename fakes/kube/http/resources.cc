@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -90,11 +91,6 @@ std::string Lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
-}
-
-std::string Text(const json& in, const char* key) {
-  const auto it = in.is_object() ? in.find(key) : in.end();
-  return in.is_object() && it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 std::vector<std::string> Texts(const json& in, const char* key) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/random.h"
+#include "core/base/json_access.h"
 #include "fakes/kube/http/patching.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/status.h"
@@ -16,11 +17,6 @@ namespace wavetank::fakekube::http {
 namespace {
 
 using nlohmann::json;
-
-std::string Text(const json& in, const char* key) {
-  const auto it = in.is_object() ? in.find(key) : in.end();
-  return in.is_object() && it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
 
 // The body of a request about `resource`, with the kind, name and namespace that its path says; or the refusal.
 std::optional<Response> FitToPath(const Resource& resource, const std::string& ns, const std::string& name,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/rbac.h"
 #include "fmt/format.h"
@@ -11,11 +12,6 @@ namespace wavetank::fakekube::http {
 namespace {
 
 using nlohmann::json;
-
-std::string Text(const json& in, const char* key) {
-  const auto it = in.is_object() ? in.find(key) : in.end();
-  return in.is_object() && it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
 
 json Section(const json& in, const char* key) {
   const auto it = in.is_object() ? in.find(key) : in.end();

@@ -8,7 +8,7 @@
 
 #include "nlohmann/json.hpp"
 
-namespace wavetank::fakekube {
+namespace wavetank {
 
 inline const nlohmann::json& Null() {
   static const auto* const null = new nlohmann::json();
@@ -46,4 +46,4 @@ inline int64_t Number(const nlohmann::json& in, std::string_view key, int64_t ot
   return NumberOf(At(in, key), otherwise);
 }
 
-}  // namespace wavetank::fakekube
+}  // namespace wavetank
