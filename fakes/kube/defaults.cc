@@ -1,6 +1,6 @@
+#include "core/base/json_access.h"
 #include "fakes/kube/api_server.h"
 #include "fakes/kube/base64.h"
-#include "core/base/json_access.h"
 #include "fakes/kube/kinds.h"
 
 namespace wavetank::fakekube {

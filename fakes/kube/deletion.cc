@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/api_server.h"
-#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

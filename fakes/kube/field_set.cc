@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kube/list_types.h"
 #include "core/base/json_access.h"
+#include "core/kube/list_types.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/status.h"
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_access.h"
 #include "core/kube/list_types.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/field_set.h"
-#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

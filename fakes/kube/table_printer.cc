@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/kube/time_format.h"
 #include "core/base/json_access.h"
+#include "core/kube/time_format.h"
 #include "fakes/kube/json_path.h"
 
 namespace wavetank::fakekube {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "fakes/kube/base64.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/base64.h"
 
 namespace wavetank::fakekube {
 namespace {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_access.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/base64.h"
-#include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
 namespace {

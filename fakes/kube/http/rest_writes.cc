@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/random.h"
 #include "core/base/json_access.h"
+#include "core/base/random.h"
 #include "fakes/kube/http/patching.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/status.h"
