@@ -39,29 +39,6 @@ void ApplyRoundRobin(const config::LoadBalancerSettings* lb, Cluster& cluster) {
       lb, [](Cluster& c) { return c.mutable_round_robin_lb_config()->mutable_slow_start_config(); }, cluster);
 }
 
-// istiod: ApplyRingHashLoadBalancer.
-void ApplyConsistentHash(const config::ConsistentHash& hash, Cluster& cluster) {
-  constexpr uint64_t kDefaultRingSize = 1024;  // Envoy's
-  switch (hash.algorithm) {
-    case config::ConsistentHash::Algorithm::kMaglev:
-      cluster.set_lb_policy(Cluster::MAGLEV);
-      if (hash.maglev_table_size != 0) {
-        cluster.mutable_maglev_lb_config()->mutable_table_size()->set_value(hash.maglev_table_size);
-      }
-      return;
-    case config::ConsistentHash::Algorithm::kRingHash:
-      cluster.set_lb_policy(Cluster::RING_HASH);
-      if (hash.ring_hash_minimum_ring_size != 0) {
-        cluster.mutable_ring_hash_lb_config()->mutable_minimum_ring_size()->set_value(hash.ring_hash_minimum_ring_size);
-      }
-      return;
-    case config::ConsistentHash::Algorithm::kNone:
-      cluster.set_lb_policy(Cluster::RING_HASH);
-      cluster.mutable_ring_hash_lb_config()->mutable_minimum_ring_size()->set_value(
-          hash.minimum_ring_size != 0 ? hash.minimum_ring_size : kDefaultRingSize);
-  }
-}
-
 std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries) {
   Cluster limits;
   auto* thresholds = limits.mutable_circuit_breakers()->add_thresholds();
@@ -120,6 +97,28 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
   }
   if (http != nullptr && http->use_client_protocol)
     draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
+}
+
+void ApplyConsistentHash(const config::ConsistentHash& hash, Cluster& cluster) {
+  constexpr uint64_t kDefaultRingSize = 1024;  // Envoy's
+  switch (hash.algorithm) {
+    case config::ConsistentHash::Algorithm::kMaglev:
+      cluster.set_lb_policy(Cluster::MAGLEV);
+      if (hash.maglev_table_size != 0) {
+        cluster.mutable_maglev_lb_config()->mutable_table_size()->set_value(hash.maglev_table_size);
+      }
+      return;
+    case config::ConsistentHash::Algorithm::kRingHash:
+      cluster.set_lb_policy(Cluster::RING_HASH);
+      if (hash.ring_hash_minimum_ring_size != 0) {
+        cluster.mutable_ring_hash_lb_config()->mutable_minimum_ring_size()->set_value(hash.ring_hash_minimum_ring_size);
+      }
+      return;
+    case config::ConsistentHash::Algorithm::kNone:
+      cluster.set_lb_policy(Cluster::RING_HASH);
+      cluster.mutable_ring_hash_lb_config()->mutable_minimum_ring_size()->set_value(
+          hash.minimum_ring_size != 0 ? hash.minimum_ring_size : kDefaultRingSize);
+  }
 }
 
 bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port) {

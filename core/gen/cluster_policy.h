@@ -18,6 +18,9 @@ void ApplyConnectionPool(const config::MeshConfig& mesh, const config::Connectio
 // True if an outbound cluster speaks HTTP/2 though its port does not say so.
 bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port);
 
+// A ring or Maglev's table takes the place of the load balancer. istiod: ApplyRingHashLoadBalancer.
+void ApplyConsistentHash(const config::ConsistentHash& hash, ::envoy::config::cluster::v3::Cluster& cluster);
+
 void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft& draft);
 
 // After ApplyOutlierDetection, since failover depends on it.

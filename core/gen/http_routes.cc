@@ -11,6 +11,7 @@
 #include "core/gen/listener_builder.h"
 #include "core/gen/network_filters.h"
 #include "core/gen/wire.h"
+#include "core/model/proxyless.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 
@@ -400,7 +401,13 @@ class Translator {
     // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
     const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
     w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
-    w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
+    if (IsProxylessGrpc(scope_.proxy)) {
+      // gRPC does not read the field that Envoy is told by.
+      w.Message(ActionPb::kMaxStreamDurationFieldNumber,
+                [&] { w.Duration(ActionPb::MaxStreamDuration::kMaxStreamDurationFieldNumber, timeout); });
+    } else {
+      w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
+    }
     if (in.rewrite) w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, in.rewrite->uri);
     w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
     return out;

@@ -17,6 +17,7 @@
 #include "core/gen/network_filters.h"
 #include "core/gen/proxy_view.h"
 #include "core/model/host_name.h"
+#include "core/model/proxyless.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
 
@@ -129,6 +130,8 @@ class HostBuilder {
       : proxy_(proxy),
         push_(push),
         inputs_(inputs),
+        // gRPC clients match a whole Host header, port included. istiod: SidecarIgnorePort.
+        ignores_port_(inputs.listen_port != 0 && !IsProxylessGrpc(proxy)),
         retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
 
   std::vector<VirtualHost> Build() {
@@ -141,8 +144,7 @@ class HostBuilder {
     for (const VirtualHostGroup& group : groups_) {
       for (const RoutedService* routed : group.services) {
         full_names_.insert(routed->service->hostname);
-        // Only a route for all ports has domains with one.
-        if (inputs_.listen_port == 0) {
+        if (!ignores_port_) {  // only then have domains one
           full_names_.insert(Keep(DomainName(routed->service->hostname, group.port)));
         }
       }
@@ -249,9 +251,10 @@ class HostBuilder {
     if (routed == nullptr) {
       const bool v6 = hostname.find(':') != std::string::npos;
       host.domains = {v6 ? absl::StrCat("[", hostname, "]") : hostname};
+      if (IsProxylessGrpc(proxy_)) host.domains.push_back(host.name);
     } else {
       // With ports ignored in matching, no domain needs one; a route for all ports does need them.
-      const int port = inputs_.listen_port != 0 ? 0 : group.port;
+      const int port = ignores_port_ ? 0 : group.port;
       short_names = AlternativeDomains(hostname, port, proxy_.dns_domain);
       host.domains = DomainsOf(*routed->service, port, short_names);
     }
@@ -315,6 +318,7 @@ class HostBuilder {
   const Proxy& proxy_;
   const PushContext& push_;
   const Inputs& inputs_;
+  const bool ignores_port_;
   const std::string retry_policy_;
   std::vector<VirtualHostGroup> groups_;
   std::map<std::string_view, std::unique_ptr<Service>> trimmed_;
@@ -396,6 +400,22 @@ std::vector<ConfigKey> SidecarRoutes::Dependencies(const Inputs& inputs) const {
     out.insert(out.end(), rule->from.begin(), rule->from.end());
   }
   return out;
+}
+
+Resource SidecarRoutes::BuildForPort(const std::string& route_name, int port) {
+  RouteConfiguration out;
+  out.name = route_name;
+  out.bare = true;
+  Inputs inputs;
+  inputs.route_name = route_name;
+  inputs.listen_port = port;
+  const EgressListener* egress =
+      proxy_.sidecar_scope == nullptr ? nullptr : proxy_.sidecar_scope->GetEgressListenerForRds(port, route_name);
+  if (egress != nullptr) {
+    inputs.Take(*egress);
+    out.virtual_hosts = VirtualHosts(inputs);
+  }
+  return {route_name, std::make_shared<const std::string>(EncodeRouteConfiguration(out))};
 }
 
 Resource SidecarRoutes::Build(const std::string& route_name) {

@@ -37,6 +37,8 @@ class SidecarRoutes {
 
   // An empty configuration for a name that cannot be one.
   Resource Build(const std::string& route_name);
+  // For proxyless gRPC: all virtual hosts of the port and nothing else. istiod: grpcgen/rds.go.
+  Resource BuildForPort(const std::string& route_name, int port);
 
   int64_t cache_hits() const { return cache_hits_; }
 

@@ -102,6 +102,7 @@ std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
   for_each_host(
       [&](const VirtualHost& host) { w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); }); });
   w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
+  if (routes.bare) return out;
   w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
   if (routes.empty) return out;
   w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);

@@ -29,6 +29,7 @@ struct RouteConfiguration {
   std::string last_virtual_host;                                 // encoded; after all others
   bool ignore_port = true;                                       // in Host headers
   bool empty = false;                                            // nothing but a name: for routes that nobody knows
+  bool bare = false;                                             // name and hosts alone, as for gRPC clients
 };
 
 std::string EncodeRouteConfiguration(const RouteConfiguration& routes);

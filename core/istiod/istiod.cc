@@ -12,9 +12,11 @@
 #include "core/gen/eds.h"
 #include "core/gen/lds.h"
 #include "core/gen/name_table.h"
+#include "core/gen/proxyless.h"
 #include "core/gen/rds.h"
 #include "core/inject/injection_webhook.h"
 #include "core/istiod/webhook_patcher.h"
+#include "core/model/proxyless.h"
 #include "core/registry/registries.h"
 #include "core/security/credentials.h"
 #include "core/security/namespace_controller.h"
@@ -106,6 +108,10 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
     SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
+    generators.push_back(MakeProxylessGenerator());
+    for (const XdsType type : {XdsType::kCds, XdsType::kLds, XdsType::kRds}) {
+      discovery.SetGenerator(kGrpcGenerator, type, generators.back().get());
+    }
     credentials.OnSecret([this](const kube::NamespacedName& secret) {
       PushRequest request;
       request.configs_updated.insert({ConfigKind::kSecret, secret.name, secret.ns});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/model/proxyless.h"
 #include "core/security/authenticator.h"
 #include "core/xds/discovery_server.h"
 #include "core/xds/proxy_state.h"
@@ -370,12 +371,12 @@ void Connection::FinishPush() {
 
 void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback done) {
   const auto it = proxy_.watched_resources.find(type);
-  Generator* const generator = server_->FindGenerator(type);
+  Generator* const generator = server_->FindGenerator(type, proxy_);
   if (it == proxy_.watched_resources.end() || generator == nullptr) return done();
   const WatchedResource* watched = &it->second;
   WatchedResource filtered;
-  if (!request->delta.empty()) {
-    // A client that wants more gets what it did not have yet.
+  if (!request->delta.empty() && (delta_ || !IsProxylessGrpc(proxy_))) {
+    // A client that wants more gets what it did not have yet; gRPC's takes each answer for the whole.
     filtered.type = type;
     filtered.resource_names =
         std::vector<std::string>(request->delta.subscribed.begin(), request->delta.subscribed.end());

@@ -43,6 +43,19 @@ DiscoveryServer::~DiscoveryServer() {
   for (const auto& [number, connection] : streams_) connection->Detach();
 }
 
+void DiscoveryServer::SetGenerator(std::string_view name, XdsType type, Generator* generator) {
+  named_generators_.try_emplace(std::string(name)).first->second[static_cast<size_t>(type)] = generator;
+}
+
+Generator* DiscoveryServer::FindGenerator(XdsType type, const Proxy& proxy) const {
+  const auto index = static_cast<size_t>(type);
+  if (!proxy.metadata.generator.empty()) {
+    const auto named = named_generators_.find(proxy.metadata.generator);
+    if (named != named_generators_.end() && named->second[index] != nullptr) return named->second[index];
+  }
+  return generators_[index];
+}
+
 void DiscoveryServer::Shutdown(const absl::Status& status) {
   shut_down_ = true;
   const std::map<uint64_t, ConnectionRef> streams = streams_;

@@ -55,6 +55,9 @@ class DiscoveryServer final : public XdsUpdater {
 
   // `generator` must outlive the server. A type without one is accepted and never answered.
   void SetGenerator(XdsType type, Generator* generator) { generators_[static_cast<size_t>(type)] = generator; }
+  // For proxies whose metadata name this GENERATOR; types without one of its own are everybody's. istiod:
+  // findGenerator.
+  void SetGenerator(std::string_view name, XdsType type, Generator* generator);
   // Null for none.
   void SetObserver(PushObserver* observer) { observer_ = observer; }
 
@@ -100,7 +103,7 @@ class DiscoveryServer final : public XdsUpdater {
   Host& host() { return host_; }
   const Options& options() const { return options_; }
   PushObserver& observer() { return observer_ != nullptr ? *observer_ : no_observer_; }
-  Generator* FindGenerator(XdsType type) const { return generators_[static_cast<size_t>(type)]; }
+  Generator* FindGenerator(XdsType type, const Proxy& proxy) const;
   std::string NewConnectionId(std::string_view proxy_id);
   std::string NewNonce();
   NameId ProxyTraceName(const Proxy& proxy);
@@ -131,7 +134,9 @@ class DiscoveryServer final : public XdsUpdater {
   std::optional<RandomStream> push_order_;
   NameId trace_name_;
   std::array<NameId, kXdsTypes> type_names_{};
-  std::array<Generator*, kXdsTypes> generators_{};
+  using Generators = std::array<Generator*, kXdsTypes>;
+  Generators generators_{};
+  std::map<std::string, Generators, std::less<>> named_generators_;
   PushObserver no_observer_;
   PushObserver* observer_ = nullptr;
 
