@@ -29,7 +29,7 @@ struct Arguments {
   serve::ServerOptions server;
   std::string kube_token_file;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
-  bool play = false, no_watch = false;
+  bool play = false, no_watch = false, grpc = false;
 };
 
 // SIGINT and SIGTERM, waited for instead of handled. To be made before any thread, which inherits it.
@@ -109,8 +109,9 @@ serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListen
   serve::BootstrapOptions out;
   out.upstream_envoy = UpstreamEnvoy(a);
   out.delta = a.delta;
+  out.grpc = a.grpc;
   // Istio's own Envoys go through their agent's sockets.
-  if (!out.upstream_envoy) return out;
+  if (!out.upstream_envoy && !out.grpc) return out;
   out.xds = where.plaintext.empty() ? "unix:" + where.unix_socket : Advertised(a, where.plaintext);
   out.sds = where.unix_socket.empty() ? out.xds : "unix:" + fs::absolute(where.unix_socket).string();
   return out;
@@ -279,6 +280,7 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--bootstrap", a->bootstrap,
                    "Print the bootstrap of this pod's Envoy and end, e.g. sleep, or sleep-5d4f.sample@cluster1");
   verb->add_option("--bootstraps", a->bootstraps, "Folder to write all pods' bootstraps into, as POD.json");
+  verb->add_flag("--grpc", a->grpc, "Bootstraps are for GRPC_XDS_BOOTSTRAP: applications that speak xDS themselves");
   verb->add_option("--advertise", a->advertise, "Host that bootstraps name instead of the one listened on");
   verb->add_flag("--delta", a->delta, "Bootstraps ask for the delta protocol");
   verb->add_option("--secret-ttl", a->secret_ttl, "Lifetime of the certificates that SDS gives, e.g. 2m");

@@ -5,6 +5,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "core/gen/proxyless.h"
+#include "core/model/proxyless.h"
 #include "fmt/format.h"
 
 namespace wavetank::serve {
@@ -81,21 +83,26 @@ Json PathListener(int port, const std::string& stat_prefix, const std::string& p
 
 Json FromAds() { return {{"ads", Json::object()}, {"initial_fetch_timeout", "0s"}, {"resource_api_version", "V3"}}; }
 
+Json Locality(const pilot::ProxyBootstrap& proxy) {
+  Json out = Json::object();
+  if (!proxy.region.empty()) out["region"] = proxy.region;
+  if (!proxy.zone.empty()) out["zone"] = proxy.zone;
+  if (!proxy.sub_zone.empty()) out["sub_zone"] = proxy.sub_zone;
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<Json> MakeBootstrap(const pilot::ProxyBootstrap& proxy, const BootstrapOptions& options) {
+  if (options.grpc) return MakeGrpcBootstrap(proxy, {options.xds, ""});
   absl::StatusOr<Json> xds = Address(options.xds), sds = Address(options.sds), admin = Address(options.admin);
   for (const absl::StatusOr<Json>* each : {&xds, &sds, &admin}) {
     if (!each->ok()) return each->status();
   }
   Json out;
-  Json locality = Json::object();
-  if (!proxy.region.empty()) locality["region"] = proxy.region;
-  if (!proxy.zone.empty()) locality["zone"] = proxy.zone;
-  if (!proxy.sub_zone.empty()) locality["sub_zone"] = proxy.sub_zone;
   out["node"] = {{"id", proxy.node_id},
                  {"cluster", proxy.node_cluster},
-                 {"locality", std::move(locality)},
+                 {"locality", Locality(proxy)},
                  {"metadata", Json(proxy.metadata)}};
 
   Json runtime = {{"overload.global_downstream_max_connections", "2147483647"},
@@ -166,6 +173,29 @@ absl::StatusOr<Json> MakeBootstrap(const pilot::ProxyBootstrap& proxy, const Boo
   if (!options.upstream_envoy) {
     out["cluster_manager"] = {{"outlier_detection", {{"event_log_path", "/dev/stdout"}}}};
   }
+  return out;
+}
+
+absl::StatusOr<Json> MakeGrpcBootstrap(const pilot::ProxyBootstrap& proxy, const GrpcBootstrapOptions& options) {
+  if (absl::StatusOr<Json> valid = Address(options.xds); !valid.ok()) return valid.status();
+  const std::string uri =
+      absl::StartsWith(options.xds, "unix:/") ? "unix://" + options.xds.substr(5) : options.xds;  // an absolute path
+  Json out;
+  out["xds_servers"] = Json::array({{{"server_uri", uri},
+                                     {"channel_creds", Json::array({{{"type", "insecure"}}})},
+                                     {"server_features", {"xds_v3"}}}});
+  out["node"] = {{"id", proxy.node_id}, {"locality", Locality(proxy)}, {"metadata", Json(proxy.metadata)}};
+  out["node"]["metadata"]["GENERATOR"] = pilot::kGrpcGenerator;
+  if (!options.certificates.empty()) {
+    const std::string folder = options.certificates + "/";
+    out["certificate_providers"]["default"] = {{"plugin_name", "file_watcher"},
+                                               {"config",
+                                                {{"certificate_file", folder + "cert-chain.pem"},
+                                                 {"private_key_file", folder + "key.pem"},
+                                                 {"ca_certificate_file", folder + "root-cert.pem"},
+                                                 {"refresh_interval", "900s"}}}};
+  }
+  out["server_listener_resource_name_template"] = std::string(pilot::kGrpcServerListenerPrefix) + "%s";
   return out;
 }
 

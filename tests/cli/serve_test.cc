@@ -141,6 +141,15 @@ TEST_F(Serve, TheBootstrapOfAPodIsPrinted) {
   ASSERT_FALSE(bootstrap.is_discarded());
   EXPECT_THAT(bootstrap["node"]["id"].get<std::string>(), HasSubstr(pod.substr(0, pod.find('@'))));
   EXPECT_EQ(bootstrap["dynamic_resources"]["ads_config"]["api_type"], "GRPC");
+
+  std::tie(code, output) = Run({"serve", kScenario, "--grpc", "--advertise", "10.0.0.1", "--bootstrap", pod});
+  EXPECT_EQ(code, 0) << Errors();
+  const json grpc = json::parse(output, nullptr, false);
+  ASSERT_FALSE(grpc.is_discarded());
+  EXPECT_EQ(grpc["node"]["id"], bootstrap["node"]["id"]);
+  EXPECT_EQ(grpc["node"]["metadata"]["GENERATOR"], "grpc");
+  EXPECT_THAT(grpc["xds_servers"][0]["server_uri"].get<std::string>(), testing::StartsWith("10.0.0.1:15"));
+  EXPECT_EQ(grpc["server_listener_resource_name_template"], "xds.istio.io/grpc/lds/inbound/%s");
 }
 
 TEST_F(Serve, WhatCannotBeServedIsNamed) {

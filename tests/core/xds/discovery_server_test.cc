@@ -324,6 +324,44 @@ TEST_F(DiscoveryServerTest, ANackIsRemembered) {
   EXPECT_EQ(watched.nonce_acked, "");
 }
 
+TEST_F(DiscoveryServerTest, AGeneratorNamedInTheMetadataIsAskedWhereThereIsOne) {
+  ToyGenerator own{{"own"}};
+  server_->SetGenerator("grpc", XdsType::kLds, &own);
+  Client& envoy = Connect();
+  Client& grpc = Connect("10.0.0.2");
+  Client& stranger = Connect("10.0.0.3");
+  const auto name = [](Client& client, const char* generator) {
+    Node node = *client.node;
+    node.metadata["GENERATOR"] = generator;
+    client.node = std::make_shared<Node>(std::move(node));
+  };
+  name(grpc, "grpc");
+  name(stranger, "no such");
+  for (Client* client : {&envoy, &grpc, &stranger}) {
+    client->Request(XdsType::kLds);
+    client->Request(XdsType::kCds);
+  }
+  Run();
+  ASSERT_THAT(grpc.got, SizeIs(2));
+  EXPECT_THAT(grpc.got[0].names, ElementsAre("own"));
+  EXPECT_THAT(grpc.got[1].names, ElementsAre("one", "two"));
+  EXPECT_THAT(envoy.got[0].names, ElementsAre("listener"));
+  EXPECT_THAT(stranger.got[0].names, ElementsAre("listener"));
+}
+
+TEST_F(DiscoveryServerTest, ProxylessGrpcIsAnsweredInWholeWhenItAsksForMore) {
+  Client& client = Connect();
+  Node node = *client.node;
+  node.metadata["GENERATOR"] = "grpc";
+  client.node = std::make_shared<Node>(std::move(node));
+  client.Request(XdsType::kEds, {Cluster("web")});
+  Run();
+  client.Request(XdsType::kEds, {Cluster("api"), Cluster("web")}, client.nonces[XdsType::kEds]);
+  Run();
+  ASSERT_THAT(client.got, SizeIs(2));
+  EXPECT_THAT(client.got[1].names, ElementsAre(Cluster("api"), Cluster("web")));
+}
+
 TEST_F(DiscoveryServerTest, NewNamesAreAnsweredWithThoseNamesAlone) {
   Client& client = Connect();
   client.Request(XdsType::kEds, {Cluster("web")});
