@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <set>
+#include <tuple>
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
@@ -24,6 +25,7 @@ namespace fs = std::filesystem;
 struct Arguments {
   MeshArguments mesh;
   std::string profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
+  std::string first_request = "30s", idle = "0s";
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
@@ -293,6 +295,12 @@ void AddServe(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   verb->add_option("--max-names", s.limits.names, "Of resources in one request")->capture_default_str();
   verb->add_option("--max-streams", s.limits.streams, "Of all clients together")->capture_default_str();
+  verb->add_option("--max-streams-per-peer", s.limits.streams_per_peer, "From one address, over all its connections")
+      ->capture_default_str();
+  verb->add_option("--first-request-timeout", a->first_request, "For a new stream to ask for something; 0s: none")
+      ->capture_default_str();
+  verb->add_option("--idle-timeout", a->idle, "For a stream to ask or ACK something again; 0s: none")
+      ->capture_default_str();
   verb->add_option("--max-streams-per-connection", s.limits.streams_per_connection, "Of one client's connection")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
@@ -312,6 +320,17 @@ void AddServe(CLI::App& app, Outcome& outcome) {
         return;
       }
       a->server.secrets.ttl = *ttl;
+    }
+    for (const auto& [flag, text, limit] :
+         {std::tuple("--first-request-timeout", &a->first_request, &a->server.limits.first_request),
+          std::tuple("--idle-timeout", &a->idle, &a->server.limits.idle)}) {
+      const std::optional<Duration> duration = scenario::ParseDuration(*text);
+      if (!duration || *duration < 0s) {
+        outcome.code = Complain(absl::InvalidArgumentError(
+            fmt::format("{} '{}' is no duration; write 30s or 10m, or 0s for none", flag, *text)));
+        return;
+      }
+      *limit = *duration;
     }
     if (!a->kube_token_file.empty()) {
       absl::StatusOr<std::string> token = ReadToken(a->kube_token_file);

@@ -41,19 +41,21 @@ class AdsReactor final : public RawReactor {
  public:
   AdsReactor(const ServiceContext& to, grpc::CallbackServerContext* context)
       : frontend_(*to.frontend), outbox_(std::make_shared<Outbox>(this, context, frontend_.limits().unread_bytes)) {
-    absl::StatusOr<uint64_t> client =
-        frontend_.Open(to.cluster, PeerOf(*context, to.tls), std::make_shared<Sink>(outbox_));
-    if (!client.ok()) {
-      outbox_->Finish(ToGrpc(client.status()));
+    TransportPeer peer = PeerOf(*context, to.tls);
+    absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, peer, outbox_);
+    if (!place.ok()) {
+      outbox_->Finish(ToGrpc(place.status()));
       return;
     }
-    client_ = *client;
+    place_ = *std::move(place);
+    client_ = frontend_.Open(to.cluster, std::move(peer), std::make_shared<Sink>(outbox_));
     outbox_->Read(&in_);
   }
 
   void OnReadDone(bool ok) override {
     // The client has hung up, or said that it will ask nothing more, which for ADS is the same.
     if (!ok) return outbox_->Finish(grpc::Status::OK);
+    place_->Heard();
     grpc::ProtoBufferReader reader(&in_);
     Message message;
     if (!message.ParseFromZeroCopyStream(&reader) || !reader.status().ok()) {
@@ -90,6 +92,7 @@ class AdsReactor final : public RawReactor {
   Frontend& frontend_;
   std::shared_ptr<Outbox> outbox_;
   grpc::ByteBuffer in_;
+  StreamPlaceRef place_;
   uint64_t client_ = 0;  // 0: not let in
 };
 

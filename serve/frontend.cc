@@ -1,10 +1,20 @@
 #include "serve/frontend.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "fmt/format.h"
 
 namespace wavetank::serve {
 
 namespace {
+
+using RealClock = std::chrono::steady_clock;
+
+// Of gRPC's "ipv4:127.0.0.1:4711", what stays the same from connection to connection.
+std::string HostOf(const std::string& address) {
+  return address.rfind("unix:", 0) == 0 ? "a Unix socket" : address.substr(0, address.rfind(':'));
+}
 
 absl::Status GoingDown() { return absl::UnavailableError("the server is going down"); }
 
@@ -45,15 +55,53 @@ sim::OutsidePeer Frontend::Describe(sim::World& world, const TransportPeer& peer
   return out;
 }
 
-absl::Status Frontend::Enter() {
+absl::StatusOr<StreamPlaceRef> Frontend::Enter(const std::string& address, StreamPlace::Expire expire) {
   if (down_) return GoingDown();
-  if (open_.fetch_add(1) < limits_.streams) return absl::OkStatus();
-  --open_;
-  return absl::ResourceExhaustedError("too many streams");
+  if (open_.fetch_add(1) >= limits_.streams) {
+    --open_;
+    return absl::ResourceExhaustedError("too many streams");
+  }
+  const std::string host = HostOf(address);
+  const auto leave = [this, host] {
+    --open_;
+    const std::lock_guard<std::mutex> lock(peers_mutex_);
+    if (--peers_[host] == 0) peers_.erase(host);
+  };
+  bool room = false;
+  {
+    const std::lock_guard<std::mutex> lock(peers_mutex_);
+    room = ++peers_[host] <= limits_.streams_per_peer;
+  }
+  if (!room) {
+    leave();
+    return absl::ResourceExhaustedError("too many streams from " + host);
+  }
+  auto place = std::make_shared<StreamPlace>(leave, std::move(expire));
+  if (limits_.first_request > Duration::zero() || limits_.idle > Duration::zero()) Watch(place, Duration::zero());
+  return place;
 }
 
-absl::StatusOr<uint64_t> Frontend::Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink) {
-  if (absl::Status status = Enter(); !status.ok()) return status;
+// A place is watched by one timer at a time, which looks again when the client could have been silent for too long.
+void Frontend::Watch(const std::weak_ptr<StreamPlace>& place, Duration delay) {
+  loop_.PostAfter(delay, [this, place](sim::World&) {
+    const StreamPlaceRef held = place.lock();
+    if (held == nullptr) return;
+    const RealClock::time_point now = RealClock::now();
+    const int64_t heard = held->heard_;
+    const bool waits_for_first = heard == 0 && limits_.first_request > Duration::zero();
+    if (!waits_for_first && limits_.idle <= Duration::zero()) return;
+    const Duration limit = waits_for_first ? limits_.first_request : limits_.idle;
+    const auto since = heard == 0 ? held->opened_ : RealClock::time_point(RealClock::duration(heard));
+    const Duration left = limit - (now - since);
+    if (left <= Duration::zero()) {
+      return held->expire_(absl::DeadlineExceededError(
+          fmt::format("{} {} ms", waits_for_first ? "no request came within" : "nothing was said for", limit / 1ms)));
+    }
+    Watch(place, limits_.idle > Duration::zero() ? std::min(left, limits_.idle) : left);
+  });
+}
+
+uint64_t Frontend::Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink) {
   const uint64_t client = next_++;
   loop_.Post([this, client, cluster = std::move(cluster), peer = std::move(peer),
               sink = std::move(sink)](sim::World& world) mutable {
@@ -82,7 +130,6 @@ void Frontend::Request(uint64_t client, pilot::DeltaDiscoveryRequest request, Ta
 }
 
 void Frontend::Close(uint64_t client) {
-  Leave();
   loop_.Post([this, client](sim::World& world) {
     if (sinks_.erase(client) > 0) Do(world, client, "xdsClose", {{"client", client}});
   });

@@ -5,9 +5,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -25,8 +28,11 @@ struct Limits {
   int64_t message_bytes = 4 << 20;       // of a request, as istiod's ISTIO_GPRC_MAXRECVMSGSIZE
   int64_t names = 50'000;                // of resources in one request
   int64_t streams = 10'000;              // of all clients together
+  int64_t streams_per_peer = 5'000;      // of one address; all of a machine's loopback are one, so are Unix sockets
   int64_t streams_per_connection = 100;  // HTTP/2's MAX_CONCURRENT_STREAMS
   int64_t unread_bytes = 64 << 20;       // that wait for one slow reader, before its stream is broken
+  Duration first_request = 30s;          // for a new stream to say something; zero: for ever
+  Duration idle{};                       // for a stream to say something again, if only an ACK; zero: for ever
 };
 
 // Who is at the other end of a connection, as the transport knows it. Never logged: it holds the bearer token.
@@ -36,6 +42,30 @@ struct TransportPeer {
   std::string certificate_pem;  // leaf of the verified client certificate
   std::string bearer_token, cluster_id;
 };
+
+// A stream's place among all that are open, of whatever service: its end makes room. Watches that its client says
+// something from time to time.
+class StreamPlace {
+ public:
+  // Expires the stream, on the loop's thread: ends it with this status.
+  using Expire = absl::AnyInvocable<void(const absl::Status&)>;
+
+  StreamPlace(std::function<void()> leave, Expire expire) : leave_(std::move(leave)), expire_(std::move(expire)) {}
+  ~StreamPlace() { leave_(); }
+  StreamPlace(const StreamPlace&) = delete;
+  StreamPlace& operator=(const StreamPlace&) = delete;
+
+  // The client said something. Any thread.
+  void Heard() { heard_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
+
+ private:
+  friend class Frontend;
+  std::function<void()> leave_;
+  Expire expire_;
+  const std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
+  std::atomic<int64_t> heard_{0};  // of the steady clock; 0: never
+};
+using StreamPlaceRef = std::shared_ptr<StreamPlace>;
 
 // The transport's half of an ADS stream.
 class StreamSink {
@@ -57,13 +87,13 @@ class Frontend final : public sim::OutsideClients::Listener {
   const Limits& limits() const { return limits_; }
   Loop& loop() { return loop_; }
 
-  // Room for one more stream, of whatever service. ResourceExhausted: there are too many; Unavailable: the server is
-  // going down. Whoever was let in leaves once.
-  absl::Status Enter();
-  void Leave() { --open_; }
+  // Room for one more stream from `address` ("ipv4:127.0.0.1:4711"), of whatever service. ResourceExhausted: there are
+  // too many, or too many from there; Unavailable: the server is going down. `expire` may be called (DeadlineExceeded)
+  // as long as the place is held.
+  absl::StatusOr<StreamPlaceRef> Enter(const std::string& address, StreamPlace::Expire expire);
 
-  // A new stream to the istiod of `cluster`; the number names it from now on. Errors are those of Enter().
-  absl::StatusOr<uint64_t> Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink);
+  // A new stream, which has its place, to the istiod of `cluster`; the number names it from now on.
+  uint64_t Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink);
   // `taken` is called when the world has the request, on the loop's thread: then is the time to read the next one, so
   // that a client never has more than one in memory. Not called if the stream is over.
   using Taken = absl::AnyInvocable<void()>;
@@ -93,12 +123,15 @@ class Frontend final : public sim::OutsideClients::Listener {
 
  private:
   void Do(sim::World& world, uint64_t client, const char* kind, nlohmann::json body);
+  void Watch(const std::weak_ptr<StreamPlace>& place, Duration delay);
   static sim::OutsidePeer Describe(sim::World& world, const TransportPeer& peer);
 
   Loop& loop_;
   const Limits limits_;
   std::atomic<uint64_t> next_{1};
   std::atomic<int64_t> open_{0};  // streams that a transport holds
+  std::mutex peers_mutex_;
+  std::map<std::string, int64_t> peers_;  // of them, by host
   std::atomic<bool> down_{false};
   // On the loop's thread.
   std::map<uint64_t, std::shared_ptr<StreamSink>> sinks_;

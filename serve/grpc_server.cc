@@ -20,6 +20,8 @@ namespace {
 
 // istiod's: pkg/istio-agent/grpcxds, pilot/pkg/grpc.
 constexpr int kKeepaliveMs = 30'000, kKeepaliveTimeoutMs = 10'000, kMinClientPingMs = 15'000;
+// Of connections without a stream, and of such that do not come so far.
+constexpr int kConnectionIdleMs = 300'000, kHandshakeMs = 20'000;
 // What all clients of one server may have in buffers for reading.
 constexpr size_t kBufferBytes = 512 << 20;
 
@@ -57,6 +59,8 @@ class Listener {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinClientPingMs);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS, kConnectionIdleMs);
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
     // Two programs on one port would share its connections without anybody noticing.
     builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
     builder.SetResourceQuota(grpc::ResourceQuota("wavetank").Resize(kBufferBytes));

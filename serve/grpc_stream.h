@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "serve/frontend.h"
 
 namespace wavetank::serve {
 
@@ -62,6 +63,15 @@ class Outbox {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (reactor_ != nullptr && !finishing_) Break();
   }
+  // Ends it with this status, or, if that would have to wait, without.
+  void Expire(grpc::Status status) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (reactor_ == nullptr || finishing_) return;
+    if (writing_) return Break();
+    finishing_ = true;
+    status_ = std::move(status);
+    End();
+  }
 
   // From the reactor's OnWriteDone and OnDone.
   void Wrote(bool ok) {
@@ -109,5 +119,10 @@ class Outbox {
   bool writing_ = false, finishing_ = false, ended_ = false, broken_ = false;
   grpc::Status status_;
 };
+
+inline absl::StatusOr<StreamPlaceRef> EnterStream(Frontend& frontend, const TransportPeer& peer,
+                                                  const std::shared_ptr<Outbox>& outbox) {
+  return frontend.Enter(peer.address, [outbox](const absl::Status& status) { outbox->Expire(ToGrpc(status)); });
+}
 
 }  // namespace wavetank::serve

@@ -190,16 +190,18 @@ class SecretReactor final : public RawReactor {
       : frontend_(*to.frontend),
         outbox_(std::make_shared<Outbox>(this, context, frontend_.limits().unread_bytes)),
         stream_(std::make_shared<SecretStream>(to, PeerOf(*context, to.tls), outbox_)) {
-    if (absl::Status status = frontend_.Enter(); !status.ok()) {
-      outbox_->Finish(ToGrpc(status));
+    absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, PeerOf(*context, to.tls), outbox_);
+    if (!place.ok()) {
+      outbox_->Finish(ToGrpc(place.status()));
       return;
     }
-    entered_ = true;
+    place_ = *std::move(place);
     outbox_->Read(&in_);
   }
 
   void OnReadDone(bool ok) override {
     if (!ok) return outbox_->Finish(grpc::Status::OK);
+    place_->Heard();
     grpc::ProtoBufferReader reader(&in_);
     Message message;
     if (!message.ParseFromZeroCopyStream(&reader) || !reader.status().ok()) {
@@ -219,7 +221,6 @@ class SecretReactor final : public RawReactor {
   void OnCancel() override { outbox_->Finish(grpc::Status::CANCELLED); }
   void OnDone() override {
     outbox_->Detach();
-    if (entered_) frontend_.Leave();
     frontend_.loop().Post([stream = std::move(stream_)](sim::World&) { stream->End(); });
     delete this;
   }
@@ -229,7 +230,7 @@ class SecretReactor final : public RawReactor {
   std::shared_ptr<Outbox> outbox_;
   std::shared_ptr<SecretStream> stream_;
   grpc::ByteBuffer in_;
-  bool entered_ = false;
+  StreamPlaceRef place_;
 };
 
 using Service = envoy::service::secret::v3::SecretDiscoveryService;

@@ -255,6 +255,101 @@ TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
   EXPECT_EQ(third.Finish().error_message(), "too many streams");
 }
 
+bool AwaitStreams(Server& server, int64_t count) {
+  for (const auto patience = RealClock::now() + 8s; RealClock::now() < patience;) {
+    if (server.frontend().streams() == count) return true;
+    std::this_thread::sleep_for(1ms);
+  }
+  return false;
+}
+
+TEST(AdsLimits, OneAddressCannotTakeAllPlaces) {
+  const std::filesystem::path folder =
+      std::filesystem::path(testing::TempDir()) / ("wavetank-peers-" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.unix_socket = folder / "xds";
+  options.limits.streams_per_peer = 2;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::string& address = server->ListenersOf("cluster1")->plaintext;
+  const auto served = [&](SotwClient& client) {
+    client.Send(Ask(node, kEndpointType, {kHelloworld}));
+    discovery::DiscoveryResponse response;
+    return client.Read(&response);
+  };
+  SotwClient first(PlainChannel(address));
+  EXPECT_TRUE(served(first));
+  {
+    SotwClient second(PlainChannel(address)), third(PlainChannel(address));
+    EXPECT_TRUE(served(second));
+    EXPECT_FALSE(served(third));
+    const grpc::Status status = third.Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(status.error_message(), "too many streams from ipv4:127.0.0.1");
+    SotwClient elsewhere(PlainChannel("unix:" + (folder / "xds").string()));
+    EXPECT_TRUE(served(elsewhere));
+  }
+  EXPECT_TRUE(AwaitStreams(*server, 1));
+  SotwClient again(PlainChannel(address));
+  EXPECT_TRUE(served(again));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(AdsLimits, WhoOpensStreamsAndAsksForNothingLosesThemAndHarmsNobody) {
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.limits.first_request = 300ms;
+  options.limits.streams = 60;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::string& address = server->ListenersOf("cluster1")->plaintext;
+  SotwClient honest(PlainChannel(address));
+  honest.Send(Ask(node, kEndpointType, {kHelloworld}));
+  EXPECT_EQ(Addresses(honest.Read()).size(), 2u);
+  std::vector<std::unique_ptr<SotwClient>> silent;
+  std::shared_ptr<grpc::Channel> channel;
+  for (int i = 0; i < 59; ++i) {
+    if (i % 20 == 0) channel = PlainChannel(address);
+    silent.push_back(std::make_unique<SotwClient>(channel));
+  }
+  EXPECT_TRUE(AwaitStreams(*server, 60));
+  EXPECT_TRUE(AwaitStreams(*server, 1));  // and he who asked stays, silent as he may be from now on
+  for (auto& client : silent) {
+    const grpc::Status status = client->Finish();
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+    EXPECT_EQ(status.error_message(), "no request came within 300 ms");
+  }
+  honest.Send(Ask(kListenerType));
+  EXPECT_EQ(honest.Read().type_url(), kListenerType);
+}
+
+TEST(AdsLimits, AStreamThatFallsSilentEndsWhereThatIsWanted) {
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.limits.idle = 500ms;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::string& address = server->ListenersOf("cluster1")->plaintext;
+  SotwClient silent(PlainChannel(address)), talker(PlainChannel(address));
+  silent.Send(Ask(node, kEndpointType, {kHelloworld}));
+  talker.Send(Ask(node, kEndpointType, {kHelloworld}));
+  EXPECT_EQ(Addresses(silent.Read()).size(), 2u);
+  const auto response = talker.Read();
+  for (const auto until = RealClock::now() + 1s; RealClock::now() < until;) {
+    talker.Send(Ack(response, {kHelloworld}));
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_TRUE(AwaitStreams(*server, 1));
+  EXPECT_EQ(silent.Finish().error_message(), "nothing was said for 500 ms");
+  talker.Send(Ask(kListenerType));
+  EXPECT_EQ(talker.Read().type_url(), kListenerType);
+}
+
 TEST(AdsServer, AnAddressThatIsTakenIsNamed) {
   const auto server = StartServer();
   ASSERT_NE(server, nullptr);
