@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <iostream>
 
 #include "cli/verb.h"
@@ -18,7 +19,7 @@ struct Arguments {
 
 // Where the files of one of several scenarios go.
 std::string Place(const std::string& base, const Arguments& a, size_t index) {
-  return base.empty() || a.paths.size() == 1 ? base : base + "-" + std::to_string(index + 1);
+  return base.empty() || a.paths.size() <= 1 ? base : base + "-" + std::to_string(index + 1);
 }
 
 // A log alone: what each of its changes came to.
@@ -39,8 +40,13 @@ int RunLog(const Arguments& a, const scenario::RunOptions& options) {
 
 int RunAll(const Arguments& a) {
   int code = kOk;
-  if (a.paths.empty()) {
-    if (a.from.empty()) return Complain(absl::InvalidArgumentError("name a scenario, or a log with --from"));
+  std::vector<std::string> paths = a.paths;
+  if (paths.empty() && a.from.empty()) {
+    const char* const usual = std::getenv("WAVETANK_SCENARIO");
+    if (usual == nullptr) return Complain(absl::InvalidArgumentError("name a scenario, or a log with --from"));
+    paths.emplace_back(usual);
+  }
+  if (paths.empty()) {
     scenario::RunOptions options;
     options.seed = a.seed;
     options.profile = a.profile;
@@ -57,7 +63,7 @@ int RunAll(const Arguments& a) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   // Every input is read before the first one runs, so that a typo in the last costs no waiting.
   std::vector<scenario::Scenario> scenarios;
-  for (const std::string& path : a.paths) {
+  for (const std::string& path : paths) {
     absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path);
     if (!scenario.ok()) return Complain(scenario.status());
     scenarios.push_back(*std::move(scenario));
@@ -101,7 +107,8 @@ int RunAll(const Arguments& a) {
 void AddRun(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("run", "Runs scenarios and judges their expectations");
   auto a = std::make_shared<Arguments>();
-  verb->add_option("scenario", a->paths, "Scenario files, or folders with a scenario.yaml");
+  verb->add_option("scenario", a->paths,
+                   "Scenario files, or folders with a scenario.yaml; $WAVETANK_SCENARIO if none is named");
   verb->add_option("--from", a->from,
                    "Event log (of `wavetank record`, say) that the mesh is taken from, instead of the scenario's "
                    "manifests; without a scenario, shows what each of its changes came to");

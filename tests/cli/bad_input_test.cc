@@ -1,4 +1,5 @@
 // The program from outside: bad input gives one clear message, exit code 2, and leaves nothing half-written.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -18,6 +19,13 @@ using Program = ProgramTest;
 constexpr char kCluster[] = "name: t\nclusters:\n  - {name: c1}\n";
 
 TEST_F(Program, NamesAMissingFile) { ExpectRefused(Call("run no-such-folder"), {"no-such-folder"}); }
+
+TEST_F(Program, RunsTheScenarioOfTheEnvironmentIfNoneIsNamed) {
+  ExpectRefused(Call("run"), {"name a scenario"});
+  setenv("WAVETANK_SCENARIO", "no-such-folder", 1);
+  ExpectRefused(Call("run"), {"no-such-folder"});
+  unsetenv("WAVETANK_SCENARIO");
+}
 
 TEST_F(Program, NamesThePlaceOfBrokenYaml) {
   const std::string file = Write("s.yaml", "name: t\nclusters: [\n  - {\n");
