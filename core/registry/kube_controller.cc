@@ -258,9 +258,10 @@ void KubeController::SetNodeAddresses(Service& service) const {
   const Labels& selector = node_selectors_.at(service.hostname);
   std::vector<std::string> addresses;
   for (const auto& [name, node] : node_info_) {
-    const bool selected = std::all_of(selector.begin(), selector.end(), [&](const auto& want) {
-      const auto it = node.labels.find(want.first);
-      return it != node.labels.end() && it->second == want.second;
+    const Labels& labels = node.labels;
+    const bool selected = std::all_of(selector.begin(), selector.end(), [&labels](const auto& want) {
+      const auto it = labels.find(want.first);
+      return it != labels.end() && it->second == want.second;
     });
     if (selected) addresses.push_back(node.address);
   }

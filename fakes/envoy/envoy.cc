@@ -98,11 +98,10 @@ void Envoy::Impl::Stop(StopKind kind) {
   running_ = live_ = draining_ = false;
   lds_subscribed_ = lds_received_ = cds_received_ = eds_waits_ = false;
   life_.reset();
-  for (TimerId* timer : {&start_timer_, &main_thread_timer_, &init_timer_}) {
+  for (TimerId* timer : {&start_timer_, &main_thread_timer_, &init_timer_, &warming_timer_}) {
     host_.Cancel(*timer);
     *timer = kNoTimer;
   }
-  for (WarmingCluster& w : warming_clusters_) host_.Cancel(w.timeout);
   for (WarmingListener& w : warming_listeners_) host_.Cancel(w.timeout);
   for (DrainingListener& d : draining_listeners_) host_.Cancel(d.timer);
   for (const auto& d : dns_) host_.Cancel(d->timer);
@@ -151,7 +150,7 @@ void Envoy::Impl::LoadBootstrap() {
     WarmCluster(decoded.value);
   }
   PromoteClusters();
-  std::vector<std::shared_ptr<const ListenerConfig>> listeners;
+  AwaitEndpoints();
   for (const std::string& bytes : options_.bootstrap->listeners) {
     const Decoded<ListenerConfig>& decoded = store.Listener(bytes);
     if (decoded.value != nullptr) WarmListener(decoded.value);

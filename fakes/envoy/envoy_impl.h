@@ -113,7 +113,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   struct WarmingCluster {
     std::shared_ptr<const ClusterConfig> config;
     bool needs_endpoints = false;
-    TimerId timeout = kNoTimer;
+    Time gives_up_at = Time::max();  // on endpoints
   };
   struct WarmingListener {
     std::shared_ptr<const ListenerConfig> config;
@@ -201,6 +201,8 @@ class Envoy::Impl final : public AdsClient::Handler {
 
   // --- clusters
   void WarmCluster(const std::shared_ptr<const ClusterConfig>& config);
+  void AwaitEndpoints();
+  void GiveUpOnEndpoints();
   bool FirstPhaseWarms() const;
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
@@ -281,6 +283,8 @@ class Envoy::Impl final : public AdsClient::Handler {
   std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
   // What is neither yet; empty almost always. Clusters sorted by name.
   std::vector<WarmingCluster> warming_clusters_;
+  // One for all of them, at the earliest gives_up_at or before: a timer each would be a thousand for a full push.
+  TimerId warming_timer_ = kNoTimer;
   std::vector<WarmingListener> warming_listeners_;
   std::vector<DrainingListener> draining_listeners_;
   Pending pending_cds_, pending_lds_;

@@ -312,10 +312,7 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
     ActiveChanges gone;
     for (const std::string& name : changes.removals) {
       const auto w = FindWarming(name);
-      if (w != warming_clusters_.end() && w->config->name == name) {
-        host_.Cancel(w->timeout);
-        warming_clusters_.erase(w);
-      }
+      if (w != warming_clusters_.end() && w->config->name == name) warming_clusters_.erase(w);
       gone.emplace_back(name, nullptr);
     }
     bool eds_again = false;
@@ -327,6 +324,7 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
     applying_clusters_ = false;
     if (!gone.empty()) SetActive(std::move(gone));
     PromoteClusters();
+    AwaitEndpoints();
     const ResourceNames names = EdsNames();
     // Endpoints of clusters that are gone are forgotten.
     std::vector<std::shared_ptr<const EndpointTable>> kept;
@@ -358,23 +356,41 @@ void Envoy::Impl::WarmCluster(const std::shared_ptr<const ClusterConfig>& config
   if (config->type == DiscoveryType::kEds) {
     warming.needs_endpoints = true;
     if (config->initial_fetch_timeout > Duration::zero()) {
-      warming.timeout = host_.RunAfter(config->initial_fetch_timeout, [this, name = config->name] {
-        const auto w = FindWarming(name);
-        if (w != warming_clusters_.end() && w->config->name == name) w->needs_endpoints = false, w->timeout = kNoTimer;
-        PromoteClusters();  // with the endpoints known before, or none
-        ClustersMayBeWarm();
-      });
+      warming.gives_up_at = host_.Now() + config->initial_fetch_timeout;
     }
   } else if (config->type == DiscoveryType::kStrictDns || config->type == DiscoveryType::kLogicalDns) {
     ResolveDns(config);
   }
   const auto at = FindWarming(config->name);
   if (at != warming_clusters_.end() && at->config->name == config->name) {
-    host_.Cancel(at->timeout);
     *at = std::move(warming);
   } else {
     warming_clusters_.insert(at, std::move(warming));
   }
+}
+
+void Envoy::Impl::AwaitEndpoints() {
+  host_.Cancel(warming_timer_);
+  warming_timer_ = kNoTimer;
+  Time first = Time::max();
+  for (const WarmingCluster& w : warming_clusters_) {
+    if (w.needs_endpoints) first = std::min(first, w.gives_up_at);
+  }
+  if (first == Time::max()) return;
+  warming_timer_ = host_.RunAfter(first - host_.Now(), [this] {
+    warming_timer_ = kNoTimer;
+    GiveUpOnEndpoints();
+  });
+}
+
+// The initial fetch timeout: clusters go on with the endpoints known before, or none.
+void Envoy::Impl::GiveUpOnEndpoints() {
+  for (WarmingCluster& w : warming_clusters_) {
+    if (w.gives_up_at <= host_.Now()) w.needs_endpoints = false;
+  }
+  PromoteClusters();
+  ClustersMayBeWarm();
+  AwaitEndpoints();
 }
 
 bool Envoy::Impl::ClusterReady(const WarmingCluster& warming) const {
@@ -403,12 +419,14 @@ void Envoy::Impl::PromoteClusters() {
   ActiveChanges ready;
   const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {
     if (!ClusterReady(w)) return false;
-    host_.Cancel(w.timeout);
     ready.emplace_back(w.config->name, Activate(w.config));
     return true;
   });
   warming_clusters_.erase(still, warming_clusters_.end());
-  if (warming_clusters_.empty()) warming_clusters_.shrink_to_fit();
+  if (warming_clusters_.empty()) {
+    warming_clusters_.shrink_to_fit();
+    AwaitEndpoints();
+  }
   if (!ready.empty()) SetActive(std::move(ready));
 }
 
