@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
   });
   if (options.tls) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
-    absl::StatusOr<KubeTls> tls = MakeKubeTls({ip, host}, now / std::chrono::seconds(1));
+    absl::StatusOr<KubeTls> tls = MakeKubeTls({ip}, now / std::chrono::seconds(1));
     if (!tls.ok()) return tls.status();
     if (absl::Status status = frontend->server_->UseTls(tls->identity); !status.ok()) return status;
     frontend->ca_pem_ = tls->ca_pem;

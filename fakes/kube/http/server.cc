@@ -537,7 +537,8 @@ absl::StatusOr<uint16_t> Server::Impl::Listen(const std::string& address, uint16
 }
 
 absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
-  asio::ssl::context& context = tls_.emplace(asio::ssl::context::tls_server);
+  tls_.emplace(asio::ssl::context::tls_server);
+  asio::ssl::context& context = *tls_;
   SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
   error_code error;
   context.use_certificate_chain(asio::buffer(identity.certificates_pem), error);
