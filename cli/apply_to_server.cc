@@ -82,6 +82,10 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
   }
   const absl::StatusOr<std::string> listing =
       fakekube::http::Fetch("http://" + server, std::string(serve::kClustersPath), kPatience);
+  if (absl::IsFailedPrecondition(listing.status())) {
+    return Complain(absl::FailedPreconditionError(
+        fmt::format("{}; if it speaks TLS, apply with kubectl", std::string(listing.status().message()))));
+  }
   if (!listing.ok()) return Complain(listing.status());
   const json served = json::parse(*listing, nullptr, false);
   if (!served.is_array()) {

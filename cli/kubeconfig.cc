@@ -25,6 +25,11 @@ int Kubeconfig(const Arguments& a) {
   }
   const absl::StatusOr<std::string> answer =
       fakekube::http::Fetch("http://" + a.kube, std::string(serve::kClustersPath), 5s);
+  if (absl::IsFailedPrecondition(answer.status())) {
+    return Complain(absl::FailedPreconditionError(
+        fmt::format("{}; if it speaks TLS, its kubeconfig is what `wavetank serve --kubeconfig FILE` has written",
+                    std::string(answer.status().message()))));
+  }
   if (!answer.ok()) {
     return Complain(absl::UnavailableError(
         fmt::format("{}; is `wavetank serve --kube {}` running?", std::string(answer.status().message()), a.kube)));

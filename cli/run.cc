@@ -63,8 +63,14 @@ int RunAll(const Arguments& a) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   // Every input is read before the first one runs, so that a typo in the last costs no waiting.
   std::vector<scenario::Scenario> scenarios;
+  std::vector<scenario::ClusterSpec> mesh;
+  if (!a.from.empty()) {
+    absl::StatusOr<std::vector<scenario::ClusterSpec>> clusters = scenario::ClustersOfLog(a.from);
+    if (!clusters.ok()) return Complain(clusters.status());
+    mesh = *std::move(clusters);
+  }
   for (const std::string& path : paths) {
-    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path);
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh);
     if (!scenario.ok()) return Complain(scenario.status());
     scenarios.push_back(*std::move(scenario));
   }
@@ -111,7 +117,7 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "Scenario files, or folders with a scenario.yaml; $WAVETANK_SCENARIO if none is named");
   verb->add_option("--from", a->from,
                    "Event log (of `wavetank record`, say) that the mesh is taken from, instead of the scenario's "
-                   "manifests; without a scenario, shows what each of its changes came to");
+                   "clusters, which it may leave out; without a scenario, shows what each of its changes came to");
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
   verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");

@@ -1,6 +1,11 @@
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -29,7 +34,7 @@ struct Arguments {
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
-  std::string kube_token_file;
+  std::string kube_token_file, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false, grpc = false;
 };
@@ -140,6 +145,17 @@ absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
   return absl::OkStatus();
 }
 
+// Only its owner may read it: it may hold a token.
+absl::Status WriteKubeconfig(const Arguments& a, const serve::KubeFrontend& kube) {
+  const std::string text = serve::RenderKubeconfig(kube.where(), a.server.kube.token, kube.ca_pem());
+  const int fd = open(a.kubeconfig.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const bool written =
+      fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const bool closed = fd < 0 || close(fd) == 0;
+  if (written && closed) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("{}: cannot be written: {}", a.kubeconfig, strerror(errno)));
+}
+
 // What whoever drives the server needs to know, as one line of JSON or as a table.
 void Announce(const Arguments& a, serve::Server& server) {
   if (a.json) {
@@ -205,6 +221,12 @@ int Serve(const Arguments& a) {
   if (a.server.listen.empty() && a.server.secure_listen.empty() && a.server.unix_socket.empty()) {
     return Complain(absl::InvalidArgumentError("nothing to listen on: give --listen, --secure-listen or --uds"));
   }
+  if (a.server.kube.listen.empty() && (a.server.kube.tls || !a.kubeconfig.empty())) {
+    return Complain(absl::InvalidArgumentError("--kube-tls and --kubeconfig are of the Kubernetes APIs: give --kube"));
+  }
+  if (a.server.kube.tls && a.kubeconfig.empty()) {
+    return Complain(absl::InvalidArgumentError("nobody would know the CA of --kube-tls: give --kubeconfig FILE"));
+  }
   absl::StatusOr<std::unique_ptr<serve::Session>> session = [&] {
     Progress progress;
     options->progress = [&](std::string_view what) { progress.Say(what); };
@@ -242,6 +264,9 @@ int Serve(const Arguments& a) {
   if (!a.bootstraps.empty()) {
     if (absl::Status status = WriteBootstraps(a, **server); !status.ok()) return Complain(status);
   }
+  if (!a.kubeconfig.empty()) {
+    if (absl::Status status = WriteKubeconfig(a, *(*server)->kube()); !status.ok()) return Complain(status);
+  }
   Announce(a, **server);
   {
     // Beside the tables or the JSON on standard output.
@@ -275,6 +300,9 @@ void AddServe(CLI::App& app, Outcome& outcome) {
                    "Kubernetes API of the first cluster, e.g. 127.0.0.1:8901; of each further one a port above");
   verb->add_option("--kube-token-file", a->kube_token_file,
                    "Holds the token that the Kubernetes APIs demand; without, everybody may do everything");
+  verb->add_flag("--kube-tls", s.kube.tls,
+                 "The Kubernetes APIs speak TLS, with a CA of their own that --kubeconfig's file names");
+  verb->add_option("--kubeconfig", a->kubeconfig, "File to write the kubeconfig of the Kubernetes APIs into");
   verb->add_option("--profile", a->profile,
                    "istio; upstream-envoy leaves out what only Istio's Envoy knows; or a behaviour profile")
       ->capture_default_str();

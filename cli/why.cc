@@ -139,6 +139,11 @@ int Answer(const Arguments& a, const sim::World& world) {
     if (name.starts_with(a.proxy)) found.push_back(name);
   }
   if (proxies.contains(a.proxy)) found = {a.proxy};
+  if (all.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        fmt::format("no proxy is connected {} after the world's beginning, so nobody is sent anything: ask for later",
+                    scenario::FormatDuration(world.Now() - world.options().start))));
+  }
   if (found.size() != 1) {
     return Complain(absl::InvalidArgumentError(fmt::format("{} connected proxy is named '{}'; take one of: {}",
                                                            found.empty() ? "no" : "more than one", a.proxy,

@@ -135,6 +135,7 @@ Recording::Recording(Host& host, RecordingOptions options)
 
 Recording::~Recording() {
   host_.Cancel(patience_);
+  host_.Cancel(commit_);
   for (const auto& cluster : clusters_) {
     for (const auto& reflector : cluster->reflectors) reflector->informer->Stop();
   }
@@ -239,6 +240,10 @@ void Recording::Begin() {
       if (!status_.ok()) return;
     }
   }
+  // Behind it stands the whole picture: who reads what a killed recorder left must know (replay::VerifyUsable).
+  absl::Status status = writer_->AddCheckpoint("");
+  if (status.ok()) status = writer_->Commit();
+  if (!status.ok()) Fail(std::move(status));
 }
 
 void Recording::Put(Cluster& cluster, const ObjectRef& before, const ObjectRef& now) {
@@ -286,8 +291,18 @@ void Recording::Append(const Cluster& cluster, std::string kind, json body) {
   body["cluster"] = cluster.name;
   const Time at = options_.world_start + (host_.Now() - began_);
   if (absl::Status status = writer_->Add({at, seq_++, std::move(kind), std::move(body)}); !status.ok()) {
-    Fail(std::move(status));
+    return Fail(std::move(status));
   }
+  CommitLater();
+}
+
+void Recording::CommitLater() {
+  if (commit_ != kNoTimer) return;
+  commit_ = host_.RunAfter(options_.commit_after, [this] {
+    commit_ = kNoTimer;
+    if (!status_.ok()) return;
+    if (absl::Status status = writer_->Commit(); !status.ok()) Fail(std::move(status));
+  });
 }
 
 absl::Status Recording::Finish() {
@@ -298,6 +313,7 @@ absl::Status Recording::Finish() {
   for (const auto& cluster : clusters_) {
     for (const auto& reflector : cluster->reflectors) reflector->informer->Stop();
   }
+  host_.Cancel(std::exchange(commit_, kNoTimer));
   return writer_->Finish(options_.world_start + (host_.Now() - began_), "");
 }
 

@@ -44,6 +44,8 @@ struct RecordingOptions {
   // The world's clock at the beginning; see sim::WorldOptions::start.
   Time world_start{};
   Duration patience = 60s;  // with the first lists
+  // A recorder that is killed has lost no more than the last so much.
+  Duration commit_after = 1s;
   RestLimits limits;
 };
 
@@ -91,6 +93,7 @@ class Recording {
   void Begin();
   void Write(Cluster& cluster, const kube::Object& object);
   void Append(const Cluster& cluster, std::string kind, nlohmann::json body);
+  void CommitLater();
   void Note(std::string note);
   void Fail(absl::Status status);
   void Later(Callback fn);
@@ -106,7 +109,7 @@ class Recording {
   std::unique_ptr<replay::LogWriter> writer_;
   Time began_{};
   uint64_t seq_ = 0;
-  TimerId patience_ = kNoTimer;
+  TimerId patience_ = kNoTimer, commit_ = kNoTimer;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

@@ -108,6 +108,8 @@ class LogWriter {
                    const CauseTable& causes, uint64_t hash);
   // Digests after what was added so far. Recorder calls it every checkpoint_every events.
   absl::Status AddCheckpoint(std::string trace_digest, std::string state_digest = {});
+  // A process that is killed from now on has lost nothing of what was added. Costs a write of the file.
+  absl::Status Commit();
   bool CheckpointDue() const { return events_ - checkpointed_ >= options_.checkpoint_every; }
 
   // Writes the last checkpoint, syncs the file and gives it its name. `at`: where the clock stood.
@@ -228,6 +230,10 @@ class LogReader {
   std::vector<std::string> names_;
   std::vector<std::vector<uint64_t>> causes_;
 };
+
+// Verify(), and that there is something to build a world from. FailedPrecondition: a recording that was ended before
+// its first picture of the clusters was whole; half a mesh would tell nothing but lies.
+absl::StatusOr<LogReader::Summary> VerifyUsable(LogReader& log);
 
 // Checks, without changing anything, that an event log could be written to `path`: for use before a long run.
 absl::Status CheckWritable(const std::string& path);

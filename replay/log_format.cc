@@ -116,6 +116,11 @@ absl::Status InspectFile(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) {
     if (errno == ENOENT || errno == ENOTDIR) {
+      const std::string partial = path + ".partial";
+      if (stat(partial.c_str(), &info) == 0) {
+        return absl::NotFoundError(
+            fmt::format("{}: was never finished; what was written until the end is {}", path, partial));
+      }
       return absl::NotFoundError(fmt::format("{}: no such file: `wavetank run -o {}` writes one", path, path));
     }
     return absl::PermissionDeniedError(fmt::format("{}: {}", path, strerror(errno)));

@@ -225,6 +225,13 @@ absl::Status LogWriter::Wrote(size_t bytes) {
   return absl::OkStatus();
 }
 
+absl::Status LogWriter::Commit() {
+  if (!status_.ok()) return status_;
+  if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));
+  if (absl::Status status = FlushBlock(); !status.ok()) return status;
+  return Wrote(kCommitBytes);
+}
+
 absl::Status LogWriter::Add(const LogInput& input) {
   if (!status_.ok()) return status_;
   if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));

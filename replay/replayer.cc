@@ -110,8 +110,19 @@ class Comparison {
 
 }  // namespace
 
-absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const ReplayOptions& options) {
+absl::StatusOr<LogReader::Summary> VerifyUsable(LogReader& log) {
   absl::StatusOr<LogReader::Summary> summary = log.Verify();
+  if (!summary.ok()) return summary.status();
+  // A recorder writes a checkpoint behind the first picture.
+  if (!log.header().IsRecording() || summary->checkpoints > 0) return summary;
+  return absl::FailedPreconditionError(
+      fmt::format("{}: the recording was ended while its first picture of the clusters was being written: there is no "
+                  "mesh in it yet; record again",
+                  log.path()));
+}
+
+absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const ReplayOptions& options) {
+  absl::StatusOr<LogReader::Summary> summary = VerifyUsable(log);
   if (!summary.ok()) return summary.status();
   absl::StatusOr<std::unique_ptr<LogReader>> events = LogReader::Open(log.path());
   if (!events.ok()) return events.status();

@@ -56,7 +56,7 @@ bool LooksLikeLog(const std::string& path) {
 }
 
 absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::optional<Duration> until) {
-  absl::StatusOr<LogReader::Summary> summary = log.Verify();
+  absl::StatusOr<LogReader::Summary> summary = VerifyUsable(log);
   if (!summary.ok()) return summary.status();
   WorldTarget target;
   if (absl::Status status = target.Start(log.header(), [](const LoggedEvent&) {}); !status.ok()) return status;

@@ -303,7 +303,7 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
   return step;
 }
 
-absl::StatusOr<Scenario> Read(Document& document) {
+absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh) {
   Scenario s;
   s.file = document.name();
   const Field root = document.root();
@@ -316,6 +316,7 @@ absl::StatusOr<Scenario> Read(Document& document) {
   const std::string ca = root["ca"].OneOf({"common-root", "own-roots", "self-signed"}, "common-root");
   s.ca = ca == "common-root" ? CaPlan::kCommonRoot : ca == "own-roots" ? CaPlan::kOwnRoots : CaPlan::kSelfSigned;
   for (const Field& cluster : root["clusters"].Items()) s.clusters.push_back(ReadCluster(cluster, s.clusters.size()));
+  if (!root["clusters"].present()) s.clusters = mesh;
   if (s.clusters.empty()) root["clusters"].Fail("is required but missing", "name at least one cluster");
   std::set<std::string> names;
   for (const Field& cluster : root["clusters"].Items()) {
@@ -503,13 +504,14 @@ absl::StatusOr<Range> ParseRange(std::string_view text) {
   return range;
 }
 
-absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text) {
+absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text,
+                                       const std::vector<ClusterSpec>& mesh) {
   absl::StatusOr<std::unique_ptr<Document>> document = Document::Parse(name, text);
   if (!document.ok()) return document.status();
-  return Read(**document);
+  return Read(**document, mesh);
 }
 
-absl::StatusOr<Scenario> LoadScenario(const std::string& path) {
+absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector<ClusterSpec>& mesh) {
   std::error_code error;
   std::filesystem::path file(path);
   if (std::filesystem::is_directory(file, error)) file /= "scenario.yaml";
@@ -521,7 +523,7 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path) {
     }
     return document.status();
   }
-  absl::StatusOr<Scenario> scenario = Read(**document);
+  absl::StatusOr<Scenario> scenario = Read(**document, mesh);
   if (!scenario.ok()) return scenario;
   const std::filesystem::path folder = file.parent_path();
   const auto resolve = [&](const std::string& relative) { return (folder / relative).lexically_normal().string(); };

@@ -188,8 +188,14 @@ class Run final : public WorldView {
       }
     }
     if (!kind.empty() && kind.find('.') != kind.npos) kind.resize(kind.find('.'));
-    return fmt::format("{}: {} {}{}{}{}", text(body, "cluster"), input.kind, kind, kind.empty() ? "" : " ",
-                       ns.empty() ? "" : ns + "/", name);
+    std::string out = fmt::format("{}: {}", text(body, "cluster"), input.kind);
+    // Of a real client, in the words of HTTP.
+    for (const char* word : {"method", "path"}) {
+      if (const std::string said = text(body, word); !said.empty()) out += " " + said;
+    }
+    if (!kind.empty()) out += " " + kind;
+    if (!name.empty()) out += fmt::format(" {}{}", ns.empty() ? "" : ns + "/", name);
+    return out;
   }
 
   void Say(std::string_view what) const {
@@ -399,10 +405,23 @@ class Run final : public WorldView {
 
 namespace {
 
+// A served world's clock is the calendar's; people count from where its log begins.
+RunResult SinceBeginning(RunResult result, Duration beginning) {
+  result.end -= beginning;
+  for (StepResult& step : result.steps) {
+    for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
+    for (TrafficResult& traffic : step.traffic) {
+      traffic.start -= beginning;
+      traffic.end -= beginning;
+    }
+  }
+  return result;
+}
+
 absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(options.from);
   if (!log.ok()) return log.status();
-  if (absl::StatusOr<replay::LogReader::Summary> summary = (*log)->Verify(); !summary.ok()) return summary.status();
+  if (const auto usable = replay::VerifyUsable(**log); !usable.ok()) return usable.status();
   absl::StatusOr<sim::WorldOptions> world_options = sim::WorldOptions::FromJson((*log)->header().world);
   if (!world_options.ok()) return world_options.status();
   if (options.seed) world_options->seed = *options.seed;
@@ -430,10 +449,25 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   }
   if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
   if (options.on_end) options.on_end(there);
-  return run.Finish();
+  return SinceBeginning(run.Finish(), world_options->start - Time{});
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<ClusterSpec>> ClustersOfLog(const std::string& log) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> reader = replay::LogReader::Open(log);
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson((*reader)->header().world);
+  if (!options.ok()) return options.status();
+  std::vector<ClusterSpec> out;
+  for (const sim::WorldCluster& cluster : options->clusters) {
+    ClusterSpec& spec = out.emplace_back();
+    spec.name = cluster.name;
+    spec.network = cluster.network;
+    spec.control_plane = cluster.control_plane;
+  }
+  return out;
+}
 
 absl::StatusOr<RunResult> RunLog(const RunOptions& options) {
   Scenario scenario;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "scenarios/result.h"
@@ -37,5 +38,8 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
 // follow each other within kOneChange are one.
 inline constexpr Duration kOneChange = 100ms;
 absl::StatusOr<RunResult> RunLog(const RunOptions& options);
+
+// The clusters of a log's world, for LoadScenario().
+absl::StatusOr<std::vector<ClusterSpec>> ClustersOfLog(const std::string& log);
 
 }  // namespace wavetank::scenario

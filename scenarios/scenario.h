@@ -138,8 +138,10 @@ struct Scenario {
 };
 
 // `path` is a scenario file or a folder with a scenario.yaml. Errors name file, line and column, or what is missing.
-absl::StatusOr<Scenario> LoadScenario(const std::string& path);
-absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text);
+// `mesh`: clusters that an event log brings; a scenario for them may leave its own out, and these stand in their place.
+absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector<ClusterSpec>& mesh = {});
+absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text,
+                                       const std::vector<ClusterSpec>& mesh = {});
 
 // The fields that each kind of mapping knows, by the name it has in the schema. What the parser accepts and what
 // scenario.schema.json offers are both held against this table.

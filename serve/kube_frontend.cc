@@ -1,14 +1,17 @@
 #include "serve/kube_frontend.h"
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/status.h"
 #include "fakes/kube/http/watch_stream.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "serve/kube_tls.h"
 
 namespace wavetank::serve {
 namespace {
@@ -42,6 +45,13 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
   frontend->server_ = std::make_unique<http::Server>(options.limits, [&loop](absl::AnyInvocable<void()> task) {
     loop.Post([task = std::move(task)](sim::World&) mutable { task(); });
   });
+  if (options.tls) {
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    absl::StatusOr<KubeTls> tls = MakeKubeTls({ip}, now / std::chrono::seconds(1));
+    if (!tls.ok()) return tls.status();
+    if (absl::Status status = frontend->server_->UseTls(tls->identity); !status.ok()) return status;
+    frontend->ca_pem_ = tls->ca_pem;
+  }
   auto listing = std::make_shared<json>(json::array());
   for (size_t i = 0; i < clusters.size(); ++i) {
     const uint16_t wanted = static_cast<uint16_t>(port == 0 ? 0 : port + static_cast<int32_t>(i));
@@ -51,7 +61,7 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
           return loop.world().KubeRequest(cluster, request);
         });
     if (!got.ok()) return got.status();
-    frontend->where_.push_back({clusters[i], fmt::format("http://{}:{}", host, *got)});
+    frontend->where_.push_back({clusters[i], fmt::format("{}://{}:{}", options.tls ? "https" : "http", host, *got)});
     listing->push_back({{"cluster", clusters[i]}, {"server", frontend->where_.back().server}});
   }
   frontend->server_->Start();
@@ -64,14 +74,17 @@ void KubeFrontend::Stop() {
   if (server_ != nullptr) server_->Stop();
 }
 
-std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token) {
+std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token,
+                             const std::string& ca_pem) {
   // JSON is YAML; written so that people read it.
   const auto quoted = [](const std::string& text) { return json(text).dump(); };
   std::string out = "apiVersion: v1\nkind: Config\n";
   if (!clusters.empty()) out += fmt::format("current-context: {}\n", quoted(clusters.front().cluster));
   out += "clusters:\n";
+  std::string ca;
+  if (!ca_pem.empty()) ca = fmt::format(", certificate-authority-data: {}", absl::Base64Escape(ca_pem));
   for (const KubeListener& c : clusters)
-    out += fmt::format("- name: {}\n  cluster: {{server: {}}}\n", quoted(c.cluster), quoted(c.server));
+    out += fmt::format("- name: {}\n  cluster: {{server: {}{}}}\n", quoted(c.cluster), quoted(c.server), ca);
   out += "contexts:\n";
   for (const KubeListener& c : clusters)
     out += fmt::format("- name: {0}\n  context: {{cluster: {0}, user: wavetank}}\n", quoted(c.cluster));

@@ -18,11 +18,12 @@ struct KubeOptions {
   std::string listen;  // "127.0.0.1:8901": of the first cluster, each further one a port above. Empty: none
   // Who presents it may do everything, others only come in with a ServiceAccount's token. Empty: all may do all.
   std::string token;
+  bool tls = false;  // with a CA of its own, which only its kubeconfig knows
   fakekube::http::ServerOptions limits;
 };
 
 struct KubeListener {
-  std::string cluster, server;  // "http://127.0.0.1:8901"
+  std::string cluster, server;  // "http://127.0.0.1:8901", "https://..." with TLS
 };
 
 class KubeFrontend {
@@ -35,18 +36,23 @@ class KubeFrontend {
   void Stop();
 
   const std::vector<KubeListener>& where() const { return where_; }
+  // Of the CA, to whom clients of TLS must hold the server. Empty: no TLS.
+  const std::string& ca_pem() const { return ca_pem_; }
 
  private:
   KubeFrontend() = default;
 
   std::vector<KubeListener> where_;
+  std::string ca_pem_;
   std::unique_ptr<fakekube::http::Server> server_;
 };
 
 // Where a running server says which clusters it serves: a list of {cluster, server}.
 inline constexpr std::string_view kClustersPath = "/wavetank/clusters";
 
-// One context per cluster, the first of them current. `token` may be empty. Holds a credential then.
-std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token);
+// One context per cluster, the first of them current. `token` and `ca_pem` may be empty. Holds a credential if `token`
+// is not.
+std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token,
+                             const std::string& ca_pem = {});
 
 }  // namespace wavetank::serve

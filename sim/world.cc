@@ -70,6 +70,9 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     options.load_balancer_hostname = config.load_balancer_hostname;
     for (const WorldNode& node : config.nodes) options.nodes.push_back({node.name, node.region, node.zone, ""});
     options.seed = world.options_.seed;
+    // Of a world that begins at the real calendar, later lives have the greater versions: a client who knows one of an
+    // earlier life is told 410 instead of missing what happened.
+    options.first_resource_version += (world.options_.start - Time{}) / std::chrono::milliseconds(1);
     options.create_namespaces = true;
     options.observed = config.observed;
     const Timing& t = world.timing_;
@@ -124,6 +127,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
     if (rest_ == nullptr) {
       fakekube::http::RestOptions options;
       options.tokens = &tokens_;
+      options.admission = this;
       rest_ = std::make_unique<fakekube::http::RestApi>(cluster_->api(), std::move(options));
     }
     return *rest_;

@@ -190,7 +190,7 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Create(json body, const WriteOptions& options) {
-  return CreateChecked(std::move(body), options, false);
+  return CreateChecked(std::move(body), options, options.applied);
 }
 
 absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions& options, bool managed) {

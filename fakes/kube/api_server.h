@@ -50,6 +50,7 @@ struct WriteOptions {
   // Who writes, for managedFields.
   std::string field_manager = "kube-controller-manager";
   std::string subresource;
+  bool applied = false;  // Create: the body is what ServerSideApply() made of an apply, with its managedFields
 };
 
 enum class Propagation : uint8_t { kBackground, kForeground, kOrphan };

@@ -23,6 +23,7 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
   ApiServer::Options server;
   server.name = options.name;
   server.service_cidr = options.service_cidr;
+  server.first_resource_version = options.first_resource_version;
   server.create_namespaces = options.create_namespaces;
   server.observed = options.observed;
   return server;

@@ -27,6 +27,7 @@ struct ClusterOptions {
   bool load_balancer_hostname = false;
   std::vector<NodeOptions> nodes;
   uint64_t seed = 1;
+  int64_t first_resource_version = 1000;
   bool create_namespaces = false;
   // The record of another cluster: no controller runs, no object is made, and none is admitted; pods run while their
   // recorded status says so (observed_pods.h).

@@ -1,10 +1,14 @@
 // The program as a user runs it: a process with arguments, its two outputs and its exit code.
 #pragma once
 
+#include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -20,6 +24,59 @@ namespace wavetank {
 struct Ran {
   int code = -1;
   std::string output, error;
+};
+
+// A running program whose standard output is read line by line.
+class Process {
+ public:
+  explicit Process(std::vector<std::string> arguments, const std::string& errors) {
+    arguments.insert(arguments.begin(), WAVETANK_BINARY_DIR "/wavetank");
+    std::vector<char*> argv;
+    for (std::string& each : arguments) argv.push_back(each.data());
+    argv.push_back(nullptr);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) return;
+    pid_ = fork();
+    if (pid_ == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);
+      dup2(ends[1], 1);
+      const int fd = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+      dup2(fd, 2);
+      execv(argv[0], argv.data());
+      _exit(127);
+    }
+    close(ends[1]);
+    output_ = fdopen(ends[0], "r");
+  }
+  ~Process() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+    fclose(output_);
+  }
+  std::string Line() {
+    std::string out;
+    for (int c = fgetc(output_); c != EOF && c != '\n'; c = fgetc(output_)) out += static_cast<char>(c);
+    return out;
+  }
+  std::string Rest() {
+    std::string out;
+    for (int c = fgetc(output_); c != EOF; c = fgetc(output_)) out += static_cast<char>(c);
+    return out;
+  }
+  void Signal(int number) const { kill(pid_, number); }
+  // The exit code; 1000 and more for a signal.
+  int Wait() {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+  }
+
+ private:
+  pid_t pid_ = -1;
+  FILE* output_ = nullptr;
 };
 
 class ProgramTest : public testing::Test {

@@ -1,17 +1,14 @@
 // `wavetank serve` from outside: a process that is told to end, a second one that applies to it.
-#include <fcntl.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/cli/program.h"
 
 namespace wavetank {
 namespace {
@@ -20,59 +17,6 @@ using nlohmann::json;
 using testing::HasSubstr;
 
 constexpr char kScenario[] = WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network";
-
-// A running program whose standard output is read line by line.
-class Process {
- public:
-  explicit Process(std::vector<std::string> arguments, const std::string& errors) {
-    arguments.insert(arguments.begin(), WAVETANK_BINARY_DIR "/wavetank");
-    std::vector<char*> argv;
-    for (std::string& each : arguments) argv.push_back(each.data());
-    argv.push_back(nullptr);
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return;
-    pid_ = fork();
-    if (pid_ == 0) {
-      prctl(PR_SET_PDEATHSIG, SIGKILL);
-      dup2(ends[1], 1);
-      const int fd = open(errors.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-      dup2(fd, 2);
-      execv(argv[0], argv.data());
-      _exit(127);
-    }
-    close(ends[1]);
-    output_ = fdopen(ends[0], "r");
-  }
-  ~Process() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-    fclose(output_);
-  }
-  std::string Line() {
-    std::string out;
-    for (int c = fgetc(output_); c != EOF && c != '\n'; c = fgetc(output_)) out += static_cast<char>(c);
-    return out;
-  }
-  std::string Rest() {
-    std::string out;
-    for (int c = fgetc(output_); c != EOF; c = fgetc(output_)) out += static_cast<char>(c);
-    return out;
-  }
-  void Signal(int number) const { kill(pid_, number); }
-  // The exit code; 1000 and more for a signal.
-  int Wait() {
-    int status = 0;
-    waitpid(pid_, &status, 0);
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
-  }
-
- private:
-  pid_t pid_ = -1;
-  FILE* output_ = nullptr;
-};
 
 class Serve : public testing::Test {
  protected:
@@ -127,6 +71,82 @@ TEST_F(Serve, ManifestsAreAppliedToItAndSigtermLeavesAWholeLogThatReplays) {
   EXPECT_THAT(output, HasSubstr("identical"));
 }
 
+// Kubernetes' own client and libcurl, which both look at certificates.
+TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
+  const std::string config = folder_ / "config", token = folder_ / "token";
+  std::ofstream(token) << "let-me-in\n";
+  std::ofstream(config) << "an earlier one\n";
+  Process server({"serve", kScenario, "--listen", "127.0.0.1:0", "--secure-listen", "", "--kube", "127.0.0.1:0",
+                  "--kube-tls", "--kube-token-file", token, "--kubeconfig", config, "--json"},
+                 folder_ / "server");
+  const json ready = json::parse(server.Line(), nullptr, false);
+  ASSERT_FALSE(ready.is_discarded());
+  const std::string url = ready["kube"][0]["server"];
+  EXPECT_THAT(url, testing::StartsWith("https://127.0.0.1:"));
+  std::ifstream in(config);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("certificate-authority-data: "), HasSubstr("token: \"let-me-in\""),
+                                   testing::Not(HasSubstr("earlier"))));
+  EXPECT_EQ(std::filesystem::status(config).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+
+  const std::string log = folder_ / "mesh.wtlog";
+  const auto record = [&](const std::string& kubeconfig) {
+    return Run({"record", "--kubeconfig", kubeconfig, "--for", "0s", "-o", log});
+  };
+  auto [code, output] = record(config);
+  EXPECT_EQ(code, 0) << Errors();
+  EXPECT_THAT(output, HasSubstr("cluster2"));
+  // The same place, but nobody says whose certificate to trust; and a wrong token.
+  const auto changed = [&](const std::string& what, const std::string& with) {
+    std::string other = text;
+    for (size_t at = 0; (at = other.find(what, at)) != std::string::npos;) {
+      const size_t end = other.find_first_of(",}\n", at + what.size());
+      other.replace(at, end - at, with);
+    }
+    std::ofstream(folder_ / "other") << other;
+    return folder_ / "other";
+  };
+  EXPECT_EQ(record(changed(", certificate-authority-data: ", "")).first, 2);
+  EXPECT_THAT(Errors(), HasSubstr("certificate"));
+  EXPECT_EQ(record(changed("token: ", "token: guessed")).first, 2);
+  EXPECT_THAT(Errors(), testing::AllOf(HasSubstr("Unauthorized"), testing::Not(HasSubstr("guessed"))));
+
+  // Not TLS.
+  const std::string api = url.substr(8);
+  EXPECT_EQ(Run({"kubeconfig", "--kube", api}).first, 2);
+  EXPECT_THAT(Errors(), HasSubstr("`wavetank serve --kubeconfig FILE` has written"));
+  std::ofstream(folder_ / "m.yaml") << "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n";
+  EXPECT_EQ(Run({"apply", "--server", api, "--cluster", "cluster1=" + (folder_ / "m.yaml").string()}).first, 2);
+  EXPECT_THAT(Errors(), HasSubstr("kubectl"));
+
+  const std::filesystem::path kubectl = WAVETANK_SOURCE_DIR "/build/kube-clients/bin/kubectl";
+  if (std::filesystem::exists(kubectl)) {
+    const auto run = [&](const std::string& kubeconfig, const std::string& arguments) {
+      const std::string line = "HOME='" + folder_.string() + "' KUBECONFIG='" + kubeconfig + "' '" + kubectl.string() +
+                               "' --request-timeout=10s " + arguments + " 2>&1";
+      FILE* pipe = popen(line.c_str(), "r");
+      std::string out;
+      for (int c; (c = fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+      const int status = pclose(pipe);
+      return std::pair(status, out);
+    };
+    auto [status, out] = run(config, "--context cluster2 -n sample get deployments -o name");
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(out, "deployment.apps/helloworld-v2\ndeployment.apps/sleep\n");
+    std::tie(status, out) = run(config, "-n sample scale deployment helloworld-v1 --replicas=2");
+    EXPECT_EQ(out, "deployment.apps/helloworld-v1 scaled\n");
+    std::tie(status, out) = run(config, "-n sample rollout status deployment/helloworld-v1");
+    EXPECT_THAT(out, HasSubstr("successfully rolled out"));
+    std::tie(status, out) = run(changed(", certificate-authority-data: ", ""), "get pods");
+    EXPECT_THAT(out, HasSubstr("x509: certificate signed by unknown authority"));
+    std::tie(status, out) = run(changed("token: ", "token: guessed"), "get pods");
+    EXPECT_EQ(out, "error: You must be logged in to the server (Unauthorized)\n");
+  }
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
 TEST_F(Serve, TheBootstrapOfAPodIsPrinted) {
   auto [code, output] = Run({"serve", kScenario, "--bootstrap", "sleep"});
   EXPECT_EQ(code, 2);
@@ -159,6 +179,10 @@ TEST_F(Serve, WhatCannotBeServedIsNamed) {
   EXPECT_THAT(Errors(), HasSubstr("nothing to listen on"));
   EXPECT_EQ(Run({"serve", kScenario, "--listen", "203.0.113.1:15010", "--secure-listen", ""}).first, 2);
   EXPECT_THAT(Errors(), HasSubstr("cannot listen on 203.0.113.1:15010"));
+  EXPECT_EQ(Run({"serve", kScenario, "--kube-tls"}).first, 2);
+  EXPECT_THAT(Errors(), HasSubstr("give --kube"));
+  EXPECT_EQ(Run({"serve", kScenario, "--kube", "127.0.0.1:0", "--kube-tls"}).first, 2);
+  EXPECT_THAT(Errors(), HasSubstr("give --kubeconfig"));
   EXPECT_EQ(Run({"serve", kScenario, "--secret-ttl", "soon"}).first, 2);
   EXPECT_THAT(Errors(), HasSubstr("'soon' is no duration"));
 }

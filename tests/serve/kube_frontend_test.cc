@@ -130,6 +130,76 @@ TEST_F(KubeFrontendTest, WhatAClientScalesComesUpAndReplaysToTheSameDigest) {
   EXPECT_EQ(replayed->trace_digest, digest);
 }
 
+json BarePod(const std::string& name, const json& labels) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Pod"},
+          {"metadata", {{"name", name}, {"namespace", "sample"}, {"labels", labels}}},
+          {"spec", {{"containers", json::array({{{"name", "app"}, {"image", "example/app:1"}}})}}}};
+}
+
+std::vector<std::string> Containers(const json& pod) {
+  std::vector<std::string> out;
+  for (const json& container : pod["spec"]["containers"]) out.push_back(container["name"]);
+  return out;
+}
+
+TEST_F(KubeFrontendTest, APodThatAClientCreatesPassesTheInjector) {
+  Start();
+  const std::string server = server_->kube()->where()[0].server, pods = "/api/v1/namespaces/sample/pods";
+  const auto send = [&](const std::string& method, const std::string& path, const json& body,
+                        const std::string& type = "application/json") -> std::pair<int, json> {
+    const auto answer = http::Send({server, method, path, type, body.dump(), ""}, 15s);
+    if (!answer.ok()) return {0, std::string(answer.status().message())};
+    return {answer->status, json::parse(answer->body, nullptr, false)};
+  };
+  auto [code, pod] = send("POST", pods, BarePod("bare", {{"app", "bare"}}));
+  ASSERT_EQ(code, 201) << pod;
+  EXPECT_THAT(Containers(pod), testing::Contains("istio-proxy"));
+  EXPECT_TRUE(Eventually([](sim::World& world) {
+    const auto found = world.Pods("cluster1", "sample", "bare");
+    return found.size() == 1 && found[0]->envoy() != nullptr && found[0]->envoy()->ads_connected();
+  })) << "and its Envoy runs";
+  EXPECT_EQ(send("POST", pods, BarePod("bare", {})).first, 409);
+  std::tie(code, pod) = send("POST", pods, BarePod("plain", {{"sidecar.istio.io/inject", "false"}}));
+  EXPECT_EQ(code, 201) << pod;
+  EXPECT_THAT(Containers(pod), ElementsAre("app"));
+  std::tie(code, pod) = send("POST", pods + "?dryRun=All", BarePod("dry", {}));
+  EXPECT_EQ(code, 201) << pod;
+
+  const std::string how = "?fieldManager=me&force=true", type = "application/apply-patch+yaml";
+  std::tie(code, pod) = send("PATCH", pods + "/applied" + how, BarePod("applied", {{"app", "applied"}}), type);
+  ASSERT_EQ(code, 201) << pod;
+  EXPECT_THAT(Containers(pod), testing::Contains("istio-proxy"));
+  ASSERT_EQ(pod["metadata"]["managedFields"].size(), 1u) << pod["metadata"];
+  EXPECT_EQ(pod["metadata"]["managedFields"][0]["manager"], "me");
+  EXPECT_THAT(pod["metadata"]["managedFields"].dump(), Not(HasSubstr("istio-proxy")));
+  std::tie(code, pod) =
+      send("PATCH", pods + "/applied" + how, BarePod("applied", {{"app", "applied"}, {"more", "yes"}}), type);
+  EXPECT_EQ(code, 200) << pod;
+  EXPECT_THAT(Containers(pod), testing::Contains("istio-proxy")) << "which is not his to take away";
+
+  // Nobody injects: pods are refused, as failurePolicy Fail says.
+  EXPECT_EQ(Send("cluster1", "PATCH", "/apis/apps/v1/namespaces/istio-system/deployments/istiod/scale",
+                 {{"spec", {{"replicas", 0}}}}, "application/merge-patch+json")
+                .first,
+            200);
+  EXPECT_TRUE(Eventually([](sim::World& world) { return world.Pods("cluster1", "istio-system", "istiod").empty(); }));
+  std::tie(code, pod) = send("POST", pods, BarePod("late", {{"app", "late"}}));
+  EXPECT_EQ(code, 500);
+  EXPECT_EQ(pod["reason"], "InternalError") << pod;
+  EXPECT_THAT(pod["message"].get<std::string>(), HasSubstr("Internal error occurred: failed calling webhook"));
+
+  ASSERT_TRUE(server_->Stop().ok());
+  const std::string digest = server_->loop().world().kernel().digest().Hex();
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_.string());
+  ASSERT_TRUE(log.ok()) << log.status();
+  replay::WorldTarget target;
+  const absl::StatusOr<replay::ReplayResult> replayed = replay::Replay(**log, target);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_FALSE(replayed->divergence.has_value()) << replay::Describe(*replayed->divergence);
+  EXPECT_EQ(replayed->trace_digest, digest);
+}
+
 TEST_F(KubeFrontendTest, NoCredentialReachesTheLog) {
   Start("open sesame");
   const std::string server = server_->kube()->where()[0].server;

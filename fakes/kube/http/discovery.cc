@@ -31,6 +31,12 @@ json SubresourceDocument(const Resource& resource, const std::string& name) {
     kind = "Binding", verbs = json::array({"create"});
   } else if (name == "log") {
     verbs = json::array({"get"});
+  } else if (name == "attach" || name == "exec" || name == "portforward") {
+    verbs = {"create", "get"};
+    kind = name == "attach" ? "PodAttachOptions" : name == "exec" ? "PodExecOptions" : "PodPortForwardOptions";
+  } else if (name == "proxy") {
+    verbs = {"create", "delete", "get", "patch", "update"};
+    kind = resource.kind + "ProxyOptions";
   } else if (name == "finalize") {
     verbs = json::array({"update"});
   }
@@ -52,6 +58,8 @@ json ResourceListDocument(const std::string& group_version, const std::vector<co
                 {"kind", resource->kind}};
     if (resource->review_only) {
       out["verbs"] = json::array({"create"});
+    } else if (resource->event_view) {
+      out["verbs"] = {"create", "delete", "deletecollection", "get", "list", "watch"};
     } else {
       out["verbs"] = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
     }

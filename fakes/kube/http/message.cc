@@ -79,4 +79,14 @@ std::string Response::Text() {
   return text;
 }
 
+void LaterResponse::Then(absl::AnyInvocable<void(Response)> fn) {
+  if (response_) return fn(*std::move(response_));
+  fn_ = std::move(fn);
+}
+
+void LaterResponse::Set(Response response) {
+  if (fn_ != nullptr) return std::exchange(fn_, nullptr)(std::move(response));
+  response_ = std::move(response);
+}
+
 }  // namespace wavetank::fakekube::http

@@ -7,11 +7,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "core/kube/object.h"
@@ -46,6 +48,7 @@ class Query {
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus = false);
 
 class WatchStream;
+class LaterResponse;
 
 struct Response {
   int code = 200;
@@ -58,6 +61,8 @@ struct Response {
   std::unique_ptr<WatchStream> watch;
   Duration watch_timeout{};  // zero: none asked for
   bool watch_bookmarks = false;
+  // Instead of all: what decides it takes time.
+  std::shared_ptr<LaterResponse> later;
   // The API server's faults: answer so much later, or hang up without an answer.
   Duration delay{};
   bool hang_up = false;
@@ -69,6 +74,20 @@ struct Response {
 
   // The whole body, produced or not. For who has no socket.
   std::string Text();
+};
+
+// An answer that comes when somebody else has decided (a webhook). On the store's thread.
+class LaterResponse {
+ public:
+  // Calls `fn` with the answer, at once if it is there. Once.
+  void Then(absl::AnyInvocable<void(Response)> fn);
+  // Once.
+  void Set(Response response);
+  bool ready() const { return response_.has_value(); }
+
+ private:
+  std::optional<Response> response_;
+  absl::AnyInvocable<void(Response)> fn_;
 };
 
 }  // namespace wavetank::fakekube::http

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "fakes/kube/http/event_views.h"
 #include "fakes/kube/http/status.h"
 #include "fakes/kube/table_printer.h"
 
@@ -29,26 +30,29 @@ bool ShowsAsIs(const kube::Object& object, const Form& form, int64_t resource_ve
 }
 
 json WholeOf(const kube::Object& object, const Form& form, int64_t resource_version) {
-  json copy = object.body;
+  json copy = form.resource->event_view ? ToEventsGroup(object.body) : object.body;
   copy["apiVersion"] = form.resource->ApiVersion();
   if (resource_version != 0) copy["metadata"]["resourceVersion"] = std::to_string(resource_version);
   return copy;
 }
 
+// Rows are made of what is stored.
+GroupKind StoredKind(const Form& form) {
+  return {form.resource->kind, form.resource->event_view ? "" : form.resource->group};
+}
+
 json RowOf(const kube::Object& object, const Form& form, int64_t resource_version) {
-  json row = {{"cells", TableCells({form.resource->kind, form.resource->group}, form.resource->printer_columns, object,
-                                   form.now_unix_seconds)}};
+  json row = {{"cells", TableCells(StoredKind(form), form.resource->printer_columns, object, form.now_unix_seconds)}};
   if (form.rows == Form::RowObject::kMetadata) row["object"] = PartialOf(object, resource_version);
   if (form.rows == Form::RowObject::kWhole) row["object"] = WholeOf(object, form, resource_version);
   return row;
 }
 
 json TableHead(const Form& form, json metadata) {
-  return {
-      {"kind", "Table"},
-      {"apiVersion", "meta.k8s.io/v1"},
-      {"metadata", std::move(metadata)},
-      {"columnDefinitions", TableColumns({form.resource->kind, form.resource->group}, form.resource->printer_columns)}};
+  return {{"kind", "Table"},
+          {"apiVersion", "meta.k8s.io/v1"},
+          {"metadata", std::move(metadata)},
+          {"columnDefinitions", TableColumns(StoredKind(form), form.resource->printer_columns)}};
 }
 
 json ListMetadata(const ListPage& page) {

@@ -34,16 +34,16 @@ constexpr Own kOwn[] = {
     {"", "v1", "Event", "events", "ev"},
     {"", "v1", "LimitRange", "limitranges", "limits"},
     {"", "v1", "Namespace", "namespaces", "ns", "finalize,status", false},
-    {"", "v1", "Node", "nodes", "no", "status", false},
+    {"", "v1", "Node", "nodes", "no", "proxy,status", false},
     {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "status"},
     {"", "v1", "PersistentVolume", "persistentvolumes", "pv", "status", false},
-    {"", "v1", "Pod", "pods", "po", "binding,eviction,log,status", true, true},
+    {"", "v1", "Pod", "pods", "po", "attach,binding,eviction,exec,log,portforward,proxy,status", true, true},
     {"", "v1", "PodTemplate", "podtemplates"},
     {"", "v1", "ReplicationController", "replicationcontrollers", "rc", "scale,status", true, true},
     {"", "v1", "ResourceQuota", "resourcequotas", "quota", "status"},
     {"", "v1", "Secret", "secrets"},
     {"", "v1", "ServiceAccount", "serviceaccounts", "sa", "token"},
-    {"", "v1", "Service", "services", "svc", "status", true, true},
+    {"", "v1", "Service", "services", "svc", "proxy,status", true, true},
     {"apiregistration.k8s.io", "v1", "APIService", "apiservices", "", "status", false},
     {kApps, "v1", "ControllerRevision", "controllerrevisions"},
     {kApps, "v1", "DaemonSet", "daemonsets", "ds", "status", true, true},
@@ -61,6 +61,7 @@ constexpr Own kOwn[] = {
     {"batch", "v1", "Job", "jobs", "", "status", true, true},
     {"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", "csr", "approval,status",
      false},
+    {"events.k8s.io", "v1", "Event", "events", "ev"},
     {"networking.k8s.io", "v1", "IngressClass", "ingressclasses", "", "", false},
     {"networking.k8s.io", "v1", "Ingress", "ingresses", "ing", "status"},
     {"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol", "status"},
@@ -146,6 +147,7 @@ ResourceTable::ResourceTable() {
     resource.subresources = Words(own.subresources);
     resource.namespaced = own.namespaced;
     resource.review_only = own.review;
+    resource.event_view = resource.group == "events.k8s.io";
     own_.push_back(std::move(resource));
   }
 }
@@ -173,6 +175,8 @@ void ResourceTable::Define(const kube::Object& definition) {
     resource.version = Text(version, "name");
     if (resource.version.empty()) continue;
     resource.printer_columns = version.value("additionalPrinterColumns", json());
+    const json& schema = At(At(version, "schema"), "openAPIV3Schema");
+    if (schema.is_object() && !schema.empty()) resource.schema = std::make_shared<const json>(schema);
     const auto subresources = version.find("subresources");
     if (subresources != version.end() && subresources->is_object()) {
       for (const char* name : {"scale", "status"}) {

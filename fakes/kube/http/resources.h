@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,17 +17,19 @@ struct Resource {
   std::string group, version, kind;
   std::string plural, singular;
   std::vector<std::string> short_names, categories;
-  std::vector<std::string> subresources;  // "status", "scale", "token", ...
-  nlohmann::json printer_columns;         // a custom resource's additionalPrinterColumns
+  std::vector<std::string> subresources;         // "status", "scale", "token", ...
+  nlohmann::json printer_columns;                // a custom resource's additionalPrinterColumns
+  std::shared_ptr<const nlohmann::json> schema;  // a custom resource's openAPIV3Schema; null: it says nothing
   bool namespaced = true;
   bool custom = false;       // of a CustomResourceDefinition
   bool review_only = false;  // answers a POST and keeps nothing
+  bool event_view = false;   // Events of the core group under another group's names (event_views.h)
 
   std::string ApiVersion() const { return group.empty() ? version : group + "/" + version; }
   // "deployments.apps", "services": as messages name it.
   std::string Qualified() const { return group.empty() ? plural : plural + "." + group; }
   // As ApiServer takes it: "Deployment.apps", "Service.".
-  std::string StoreKind() const { return kind + "." + group; }
+  std::string StoreKind() const { return kind + "." + (event_view ? "" : group); }
   bool HasSubresource(std::string_view name) const;
 };
 

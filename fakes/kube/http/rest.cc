@@ -47,6 +47,21 @@ bool DeeperThan(std::string_view text, size_t limit) {
   return false;
 }
 
+// What a client wants of a pod's processes, for the subresources that need them; null for the others. Pods here run
+// nothing.
+const char* NeedsProcess(std::string_view subresource) {
+  static constexpr std::pair<std::string_view, const char*> kWants[] = {
+      {"log", "writes no log"},
+      {"exec", "nothing can be executed in it"},
+      {"attach", "there is nothing to attach to"},
+      {"portforward", "no port of it can be forwarded"},
+      {"proxy", "nothing can be asked of it"}};
+  for (const auto& [name, wants] : kWants) {
+    if (name == subresource) return wants;
+  }
+  return nullptr;
+}
+
 std::optional<int64_t> Number(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -156,6 +171,8 @@ std::optional<RestApi::Target> RestApi::Resolve(std::string_view path) const {
       rest.erase(rest.begin(), rest.begin() + 2);
     }
   }
+  // What follows is a path of whoever is asked through the proxy.
+  if (rest.size() > 3 && rest[2] == "proxy") rest.resize(3);
   if (rest.size() > 3) return std::nullopt;
   const Resource* resource = resources_.Find(group, version, rest[0]);
   if (resource == nullptr) return std::nullopt;
@@ -268,7 +285,7 @@ bool RestApi::Changes(const Request& request) const {
   const std::optional<Target> target = Resolve(request.path);
   const absl::StatusOr<Query> query = Query::Parse(request.query);
   return target && query.ok() && !target->resource->review_only && target->subresource != "token" &&
-         !query->Has("dryRun");
+         NeedsProcess(target->subresource) == nullptr && !query->Has("dryRun");
 }
 
 Response RestApi::Execute(const Request& request) {
@@ -306,13 +323,19 @@ Response RestApi::Dispatch(const Request& request) {
   }
   if (sub == "token") return request.method == "POST" ? IssueToken(request, *target) : MethodNotAllowed();
   if (sub == "eviction") return request.method == "POST" ? Evict(request, *target, *query) : MethodNotAllowed();
-  if (sub == "log") return BadRequest("the pods of this cluster are simulated and write no logs");
+  if (const char* wants = NeedsProcess(sub); wants != nullptr) {
+    if (server_.Get(target->resource->StoreKind(), {target->ns, target->name}) == nullptr)
+      return NotFound(*target->resource, target->name);
+    return BadRequest(fmt::format("{} \"{}\" is simulated: no process runs in it, and {}", target->resource->singular,
+                                  target->name, wants));
+  }
   if (sub == "binding" || sub == "finalize" || sub == "approval") return MethodNotAllowed();
   if (reads) {
     if (query->Flag("watch")) return Watch(request, *target, *query);
     return one ? Read(request, *target, *query) : List(request, *target, *query);
   }
   if (request.method == "POST") return one ? MethodNotAllowed() : Create(request, *target, *query);
+  if (target->resource->event_view && request.method != "DELETE") return MethodNotAllowed();
   if (request.method == "PUT") return one ? Update(request, *target, *query) : MethodNotAllowed();
   if (request.method == "PATCH") return one ? Patch(request, *target, *query) : MethodNotAllowed();
   if (request.method == "DELETE" && sub.empty())

@@ -19,6 +19,7 @@
 
 #include "core/kube/service_account_token.h"
 #include "fakes/kube/api_server.h"
+#include "fakes/kube/cluster.h"
 #include "fakes/kube/http/message.h"
 #include "fakes/kube/http/representation.h"
 #include "fakes/kube/http/resources.h"
@@ -31,6 +32,8 @@ struct RestOptions {
   // allows. Empty: everybody may do everything.
   std::string bearer_token;
   const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
+  // Whom Pods pass that clients create. Null: nobody. Must outlive the API and the requests under way.
+  PodAdmission* admission = nullptr;
   // Limited lists whose later pages can still be asked for; older ones are 410 Expired.
   size_t kept_lists = 32;
   size_t max_depth = 64;  // of a request's JSON
@@ -88,6 +91,9 @@ class RestApi {
   Response List(const Request& request, const Target& target, const Query& query);
   Response Watch(const Request& request, const Target& target, const Query& query);
   Response Create(const Request& request, const Target& target, const Query& query);
+  // Stores a new object once admission has seen it. `write`: how, if it may be.
+  Response Admit(nlohmann::json body, const Target& target,
+                 absl::AnyInvocable<Response(nlohmann::json admitted)> write);
   Response Update(const Request& request, const Target& target, const Query& query);
   Response Patch(const Request& request, const Target& target, const Query& query);
   // Server-side apply.
@@ -101,8 +107,10 @@ class RestApi {
   Response Evict(const Request& request, const Target& target, const Query& query);
 
   std::optional<Response> CheckNamespace(const Target& target) const;
-  // Writes `body` in place of `previous`, or of nothing (null). `sub` names the part that the request is about.
+  // Writes `body` in place of `previous`, or of nothing (null), if its type or schema knows it.
   Response Write(nlohmann::json body, const ObjectRef& previous, const Request& request, const Target& target,
+                 const Query& query);
+  Response Store(nlohmann::json body, const ObjectRef& previous, const Request& request, const Target& target,
                  const Query& query);
   Response One(int code, const kube::Object& object, const Request& request, const Target& target,
                const Query& query) const;

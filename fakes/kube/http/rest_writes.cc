@@ -7,8 +7,13 @@
 
 #include "core/base/json_access.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
+#include "fakes/kube/api_error.h"
+#include "fakes/kube/http/api_types.h"
+#include "fakes/kube/http/event_views.h"
 #include "fakes/kube/http/patching.h"
 #include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/schema.h"
 #include "fakes/kube/http/status.h"
 #include "fakes/kube/server_side_apply.h"
 #include "fakes/kube/validation.h"
@@ -113,6 +118,43 @@ WriteOptions WriteOptionsFor(const std::string& manager, const std::string& subr
   return options;
 }
 
+// What stands in a body and is no field of its type. Custom resources lose it, as their schemas want it; Kubernetes'
+// own keep it here, and only what is new since `previous` counts.
+std::vector<std::string> DropUnknown(const Resource& resource, const ObjectRef& previous, json* body) {
+  if (resource.schema != nullptr) return PruneBySchema(*resource.schema, body);
+  const ApiType* type = resource.event_view ? nullptr : ApiTypeOf(resource);
+  if (type == nullptr) return {};
+  std::vector<std::string> unknown = UnknownFields(*type, *body);
+  if (unknown.empty() || previous == nullptr) return unknown;
+  const std::vector<std::string> before = UnknownFields(*type, previous->body);
+  std::erase_if(unknown, [&](const std::string& field) {
+    return std::find(before.begin(), before.end(), field) != before.end();
+  });
+  return unknown;
+}
+
+// kubectl apply --validate=strict, which is its default from 1.25 on.
+std::optional<Response> RefuseUnknown(const Resource& resource, const std::vector<std::string>& unknown,
+                                      const Query& query) {
+  if (unknown.empty() || query.Get("fieldValidation") != "Strict") return std::nullopt;
+  std::string all;
+  for (const std::string& field : unknown)
+    all += fmt::format("{}unknown field {}", all.empty() ? "" : ", ", Dump(field));
+  return BadRequest(fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
+                                resource.kind, resource.version, all));
+}
+
+// kubectl prints these (RFC 7234, 5.5).
+void Warn(const std::vector<std::string>& unknown, const Query& query, Response* response) {
+  constexpr size_t kMost = 10, kLongest = 500;
+  if (query.Get("fieldValidation") == "Ignore") return;
+  for (size_t i = 0; i < std::min(unknown.size(), kMost); ++i) {
+    // Escaped twice: once as kubectl's user reads it, once for the header, which so holds no line break.
+    if (unknown[i].size() > kLongest) continue;
+    response->headers.emplace_back("Warning", "299 - " + Dump("unknown field " + Dump(unknown[i])));
+  }
+}
+
 Response Deleted(const Resource& resource, const std::string& name, const std::string& uid) {
   json details = {{"name", name}, {"kind", resource.plural}};
   if (!uid.empty()) details["uid"] = uid;
@@ -139,6 +181,7 @@ Response RestApi::Create(const Request& request, const Target& target, const Que
   if (!parsed.ok()) return BadRequest(std::string(parsed.status().message()));
   json body = *std::move(parsed);
   if (std::optional<Response> wrong = FitToPath(resource, target.ns, "", &body)) return *std::move(wrong);
+  if (resource.event_view) body = ToCoreEvent(std::move(body));
   json& metadata = body["metadata"];
   if (!Text(metadata, "resourceVersion").empty())
     return Failure(500, "", "resourceVersion should not be set on objects to be created");
@@ -170,10 +213,58 @@ Response RestApi::Create(const Request& request, const Target& target, const Que
     metadata.erase(field);
   }
   if (server_.Get(resource.StoreKind(), {target.ns, name}) != nullptr) return AlreadyExists(resource, name);
-  return Write(std::move(body), nullptr, request, target, query);
+  if (dry_run) return Write(std::move(body), nullptr, request, target, query);
+  return Admit(std::move(body), target, [this, request, target, query](json admitted) {
+    return Write(std::move(admitted), nullptr, request, target, query);
+  });
+}
+
+Response RestApi::Admit(json body, const Target& target, absl::AnyInvocable<Response(json admitted)> write) {
+  if (options_.admission == nullptr || target.resource->StoreKind() != "Pod.") return write(std::move(body));
+  SetDefaults(body);
+  const ObjectRef ns = server_.Get("Namespace.", {"", target.ns});
+  auto later = std::make_shared<LaterResponse>();
+  options_.admission->Review(
+      std::move(body), ns == nullptr ? kube::Labels() : ns->meta.labels,
+      [later, write = std::move(write)](absl::StatusOr<json> admitted) mutable {
+        if (!admitted.ok()) {
+          return later->Set(
+              Failure(500, "InternalError",
+                      fmt::format("Internal error occurred: failed calling webhook: {}", Message(admitted.status()))));
+        }
+        // As in Execute(): what a webhook says is from outside, too.
+        try {
+          later->Set(write(*std::move(admitted)));
+        } catch (const json::exception&) {
+          later->Set(BadRequest("the object that admission gave back is unrecognized: a field is of the wrong type"));
+        }
+      });
+  Response response;
+  if (later->ready()) {
+    later->Then([&response](Response ready) { response = std::move(ready); });
+  } else {
+    response.later = std::move(later);
+  }
+  return response;
 }
 
 Response RestApi::Write(json body, const ObjectRef& previous, const Request& request, const Target& target,
+                        const Query& query) {
+  const Resource& resource = *target.resource;
+  const std::string name = Text(body["metadata"], "name");
+  const std::vector<std::string> unknown = DropUnknown(resource, previous, &body);
+  if (std::optional<Response> refused = RefuseUnknown(resource, unknown, query)) return *std::move(refused);
+  if (resource.schema != nullptr) {
+    SetSchemaDefaults(*resource.schema, &body);
+    if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
+      return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
+  }
+  Response response = Store(std::move(body), previous, request, target, query);
+  if (response.code < 300) Warn(unknown, query, &response);
+  return response;
+}
+
+Response RestApi::Store(json body, const ObjectRef& previous, const Request& request, const Target& target,
                         const Query& query) {
   const Resource& resource = *target.resource;
   const std::string name = Text(body["metadata"], "name");
@@ -273,19 +364,40 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Request& 
     if (std::optional<Response> wrong = CheckNamespace(target)) return *std::move(wrong);
   }
   if (target.subresource.empty() && resource.HasSubresource("status")) applied.erase("status");
+  const std::vector<std::string> unknown = DropUnknown(resource, previous, &applied);
+  if (std::optional<Response> refused = RefuseUnknown(resource, unknown, query)) return *std::move(refused);
   const bool force = query.Flag("force");
   const WriteOptions options = WriteOptionsFor(query.Get("fieldManager"), target.subresource);
-  if (query.Has("dryRun")) {
+  if (const bool dry_run = query.Has("dryRun"); dry_run || resource.schema != nullptr) {
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, target.name);
-    return Write(*std::move(merged), previous, request, target, query);
+    if (dry_run) return Write(*std::move(merged), previous, request, target, query);
+    // What is stored is merged by the store; here it is only judged.
+    SetSchemaDefaults(*resource.schema, &*merged);
+    if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, *merged); !errors.empty())
+      return FromStore(InvalidObject({resource.kind, resource.group}, target.name, errors), resource, target.name);
+  }
+  if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
+    // Admission sees what the apply makes; what it adds is nobody's.
+    const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
+    absl::StatusOr<json> merged = ServerSideApply(json(), applied, {resource.kind, resource.group}, manager, force);
+    if (!merged.ok()) return FromStore(merged.status(), resource, target.name);
+    return Admit(*std::move(merged), target, [this, request, target, query, options](json admitted) {
+      WriteOptions how = options;
+      how.applied = true;
+      const absl::StatusOr<ObjectRef> stored = server_.Create(std::move(admitted), how);
+      if (!stored.ok()) return FromStore(stored.status(), *target.resource, target.name);
+      return One(201, **stored, request, target, query);
+    });
   }
   if (previous != nullptr) applied["apiVersion"] = previous->api_version;
   const absl::StatusOr<ObjectRef> stored = server_.ServerSideApply(std::move(applied), force, options);
   if (!stored.ok()) return FromStore(stored.status(), resource, target.name);
-  return One(previous == nullptr ? 201 : 200, **stored, request, target, query);
+  Response response = One(previous == nullptr ? 201 : 200, **stored, request, target, query);
+  Warn(unknown, query, &response);
+  return response;
 }
 
 Response RestApi::Delete(const Request& request, const Target& target, const Query& query) {

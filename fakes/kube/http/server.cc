@@ -4,8 +4,10 @@
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
+#include <boost/beast/core/detect_ssl.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/optional.hpp>
 #include <deque>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "fakes/kube/http/status.h"
+#include "fakes/kube/http/stream.h"
 #include "fakes/kube/http/watch_stream.h"
 
 namespace wavetank::fakekube::http {
@@ -64,6 +67,8 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   };
 
   absl::StatusOr<uint16_t> Listen(const std::string& address, uint16_t port, Handler handler);
+  absl::Status UseTls(const TlsIdentity& identity);
+  asio::ssl::context* tls() { return tls_ ? &*tls_ : nullptr; }
   void Start();
   void Stop();
 
@@ -95,6 +100,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
   const Executor run_on_store_;
   const std::shared_ptr<StoreSide> store_side_ = std::make_shared<StoreSide>();
   asio::io_context io_;
+  boost::optional<asio::ssl::context> tls_;
   std::list<Port> ports_;
   Outbox outbox_;
   mutable std::mutex sessions_mutex_;
@@ -123,7 +129,17 @@ class Session : public std::enable_shared_from_this<Session> {
     error_code ignored;
     stream_.socket().set_option(tcp::no_delay(true), ignored);
     stream_.socket().set_option(asio::socket_base::keep_alive(true), ignored);
-    ReadHeader();
+    if (server_->tls() == nullptr) return ReadHeader();
+    stream_.expires_after(Real(server_->options().request_timeout));
+    beast::async_detect_ssl(stream_.tcp(), buffer_, [self = shared_from_this()](error_code error, bool tls) {
+      if (error) return self->Close();
+      if (!tls) return self->ReadHeader();
+      self->stream_.Encrypt(*self->server_->tls(), self->buffer_.data(), [self](error_code failed, size_t used) {
+        if (failed) return self->Close();
+        self->buffer_.consume(used);
+        self->ReadHeader();
+      });
+    });
   }
 
   // A line of the watch under way, or its end.
@@ -165,6 +181,11 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void OnHeader(error_code error, size_t) {
     if (error) return Refuse(error);
+    if (server_->tls() != nullptr && !stream_.encrypted()) {
+      keep_alive_ = false;
+      refused_ = true;
+      return Answer(BadRequest("Client sent an HTTP request to an HTTPS server."));
+    }
     stream_.expires_after(Real(server_->options().request_timeout));
     if (beast::iequals(parser_->get()[bhttp::field::expect], "100-continue")) {
       auto reply = std::make_shared<bhttp::response<bhttp::empty_body>>(bhttp::status::continue_, 11);
@@ -225,7 +246,12 @@ class Session : public std::enable_shared_from_this<Session> {
                          request = std::move(request)] {
       if (side->closed) return;
       auto response = std::make_shared<Response>((*handler)(request));
-      std::shared_ptr<WatchStream> none;
+      if (response->later != nullptr) {
+        return response->later->Then([self](Response decided) {
+          auto held = std::make_shared<Response>(std::move(decided));
+          asio::post(self->server_->io(), [self, held] { self->Deliver(std::move(*held), false); });
+        });
+      }
       const bool watches = response->watch != nullptr;
       if (watches) {
         std::unique_ptr<WatchStream>& stream = side->streams[id];
@@ -352,6 +378,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void StartWatch(Response response) {
     const bool bookmarks = response.watch_bookmarks;
     const Duration timeout = response.watch_timeout;
+    // Whether a client of TLS has gone tells a read only, and the connection serves for nothing else after it.
+    if (stream_.encrypted()) keep_alive_ = false;
     response_ = std::move(response);
     watching_ = true;
     header_sent_ = false;
@@ -387,6 +415,15 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // A client of a quiet watch that goes would not be noticed otherwise.
   void AwaitHangUp() {
+    if (stream_.encrypted()) {
+      piece_.resize(1);
+      return stream_.async_read_some(asio::buffer(piece_),
+                                     [self = shared_from_this(), watch = watch_](error_code error, size_t) {
+                                       // Another request, sent ahead, is not answered: the answer's head has said that
+                                       // the connection will close.
+                                       if (error && watch == self->watch_ && self->watching_) self->Close();
+                                     });
+    }
     stream_.socket().async_wait(tcp::socket::wait_read, [self = shared_from_this(), watch = watch_](error_code error) {
       if (watch != self->watch_ || !self->watching_) return;
       if (error) return self->Close();
@@ -447,7 +484,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   const std::shared_ptr<Server::Impl> server_;
-  beast::tcp_stream stream_;
+  Stream stream_;
   const Server::Handler& handler_;
   const uint64_t id_;
   beast::flat_buffer buffer_;
@@ -497,6 +534,18 @@ absl::StatusOr<uint16_t> Server::Impl::Listen(const std::string& address, uint16
   if (entry.acceptor.bind(endpoint, error)) return failed("listen at");
   if (entry.acceptor.listen(1024, error)) return failed("listen at");
   return entry.acceptor.local_endpoint(error).port();
+}
+
+absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
+  tls_.emplace(asio::ssl::context::tls_server);
+  asio::ssl::context& context = *tls_;
+  SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+  error_code error;
+  context.use_certificate_chain(asio::buffer(identity.certificates_pem), error);
+  if (!error) context.use_private_key(asio::buffer(identity.key_pem), asio::ssl::context::pem, error);
+  if (!error) return absl::OkStatus();
+  tls_ = boost::none;
+  return absl::InvalidArgumentError(fmt::format("the server's certificate cannot be used: {}", error.message()));
 }
 
 void Server::Impl::Accept(Port& port) {
@@ -593,6 +642,7 @@ Server::~Server() { Stop(); }
 absl::StatusOr<uint16_t> Server::Listen(const std::string& address, uint16_t port, Handler handler) {
   return impl_->Listen(address, port, std::move(handler));
 }
+absl::Status Server::UseTls(const TlsIdentity& identity) { return impl_->UseTls(identity); }
 void Server::Start() { impl_->Start(); }
 void Server::Stop() { impl_->Stop(); }
 size_t Server::connections() const { return impl_->connections(); }

@@ -20,6 +20,12 @@
 
 namespace wavetank::fakekube::http {
 
+// Who serves TLS. Holds a private key: never for logs, traces or messages.
+struct TlsIdentity {
+  std::string certificates_pem;  // its own first, then those that lead to its CA's
+  std::string key_pem;
+};
+
 struct ServerOptions {
   size_t max_connections = 4096;              // of all ports together
   size_t max_header_bytes = 32 * 1024;        // with the request line
@@ -47,6 +53,9 @@ class Server {
   // Begins to listen; connections are taken from Start() on. The port that it got, also when `port` is 0. Unavailable:
   // the port is taken; InvalidArgument: no address of this machine. Before Start() only.
   absl::StatusOr<uint16_t> Listen(const std::string& address, uint16_t port, Handler handler);
+  // TLS 1.2 and later, on all ports; what is not TLS is answered with 400. InvalidArgument: the key is not the
+  // certificate's, or either cannot be read. Before Start() only.
+  absl::Status UseTls(const TlsIdentity& identity);
   void Start();
   // Closes all connections and ends all watches; no handler runs afterwards. The store's thread must still run, or have
   // ended. Idempotent.

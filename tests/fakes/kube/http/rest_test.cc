@@ -213,7 +213,7 @@ TEST_F(RestTest, StatusAndSpecAreWrittenApart) {
 TEST_F(RestTest, ADefinitionIsServedAtOnceInAllItsVersions) {
   const std::string group = "/apis/stable.example.com";
   EXPECT_EQ(Get(group + "/v1").code, 404);
-  const json schema = {{"openAPIV3Schema", {{"type", "object"}}}};
+  const json schema = {{"openAPIV3Schema", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}};
   const json definition = {
       {"metadata", {{"name", "crontabs.stable.example.com"}}},
       {"spec",

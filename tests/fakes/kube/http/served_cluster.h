@@ -40,6 +40,7 @@ class ServedCluster {
       *delay = 10ms;
     }
     options_.cluster.readiness_jitter = 1ms;
+    if (options_.first_resource_version > 0) options_.cluster.first_resource_version = options_.first_resource_version;
     cluster_ = std::make_unique<Cluster>(host_, options_.cluster, nullptr, nullptr);
     options_.rest.tokens = &tokens_;
     rest_ = std::make_unique<RestApi>(cluster_->api(), options_.rest);

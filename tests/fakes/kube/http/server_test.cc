@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -203,6 +206,46 @@ TEST_F(ServerTest, AThousandIdleWatchesHurtNobody) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
   Put("a", "1");
   for (const auto& peer : peers) ASSERT_THAT(peer->Read("\"name\":\"a\""), HasSubstr("ADDED"));
+}
+
+// A million of them takes 2 GB: with ./test --long only.
+TEST_F(ServerTest, AListOfVeryManyObjectsComesInPagesAndHoldsUpNobody) {
+  const char* const wanted = std::getenv("WAVETANK_LONG");
+  const int count = wanted != nullptr && std::string(wanted) == "1" ? 1'000'000 : 20'000;
+  Serve();
+  for (int from = 0; from < count; from += 5000) {
+    served_->Call([&](Cluster& cluster) {
+      for (int i = from; i < from + 5000; ++i) {
+        cluster.api()
+            .Create({{"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", {{"name", "c" + std::to_string(i)}, {"namespace", "default"}}}})
+            .IgnoreError();
+      }
+      return 0;
+    });
+  }
+  // The whole list at once, for somebody who hardly reads it.
+  Peer slow(port(), 4096);
+  slow.Send(Get("/api/v1/namespaces/default/configmaps"));
+  Peer peer(port());
+  std::set<std::string> names;
+  std::string token;
+  auto longest = std::chrono::steady_clock::duration::zero();
+  do {
+    const auto start = std::chrono::steady_clock::now();
+    peer.Send(Get("/api/v1/namespaces/default/configmaps?limit=5000" + (token.empty() ? "" : "&continue=" + token)));
+    const std::string page = peer.Read("0\r\n\r\n", 60000);
+    longest = std::max(longest, std::chrono::steady_clock::now() - start);
+    for (size_t at = 0; (at = page.find("\"name\":\"c", at)) != std::string::npos; ++at)
+      names.insert(page.substr(at + 8, page.find('"', at + 8) - at - 8));
+    const size_t at = page.find("\"continue\":\"");
+    token = at == std::string::npos ? "" : page.substr(at + 12, page.find('"', at + 12) - at - 12);
+    // Somebody else changes things meanwhile; the pages show them as they were.
+    Put("late" + std::to_string(names.size()), "1");
+  } while (!token.empty() && names.size() <= static_cast<size_t>(count));
+  EXPECT_EQ(names.size(), static_cast<size_t>(count));
+  EXPECT_LT(longest, std::chrono::seconds(20)) << "of a page";
 }
 
 TEST_F(ServerTest, StopsWithWatchesOpenAndRequestsUnderWay) {

@@ -3,16 +3,16 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
 
+#include "core/base/random.h"
 #include "rest_fixture.h"
 
 namespace wavetank::fakekube::http {
 namespace {
-
-int Pick(int low, int high) { return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange(low, high)); }
 
 struct Api : RestTest {
   Api() { Send("POST", "/api/v1/namespaces", {{"metadata", {{"name", "other"}}}}); }
@@ -105,6 +105,12 @@ class Reflector {
   std::string wrong_;
 };
 
+// Of each run; many with ./test --long.
+int Steps() {
+  const char* const wanted = std::getenv("WAVETANK_LONG");
+  return wanted != nullptr && std::string(wanted) == "1" ? 10'000 : 60;
+}
+
 TEST(WatchModel, AWatchIsTheDifferenceOfTwoLists) {
   int lost = 0;
   EXPECT_TRUE(rc::check([&] {
@@ -117,29 +123,32 @@ TEST(WatchModel, AWatchIsTheDifferenceOfTwoLists) {
     for (const char* path : paths) {
       for (const char* selector : selectors) reflectors.push_back(std::make_unique<Reflector>(api, path, selector));
     }
-    const int steps = Pick(10, 100);
+    // One draw decides a run: a sequence of so many would drown the shrinker.
+    RandomStream random(*rc::gen::resize(rc::kNominalSize, rc::gen::arbitrary<uint64_t>()), "steps");
+    const auto draw = [&](int below) { return static_cast<int>(random.Below(static_cast<uint64_t>(below))); };
+    const int steps = Steps();
     for (int step = 0; step < steps; ++step) {
-      const std::string ns = Pick(0, 2) == 0 ? "default" : "other";
-      const std::string name = "n" + std::to_string(Pick(0, 4));
+      const std::string ns = draw(2) == 0 ? "default" : "other";
+      const std::string name = "n" + std::to_string(draw(4));
       const std::string collection = "/api/v1/namespaces/" + ns + "/configmaps";
-      const json labels = Pick(0, 3) == 0 ? json::object() : json{{"app", Pick(0, 2) == 0 ? "a" : "b"}};
+      const json labels = draw(3) == 0 ? json::object() : json{{"app", draw(2) == 0 ? "a" : "b"}};
       const json body = {{"metadata", {{"name", name}, {"labels", labels}}},
-                         {"data", {{"v", std::to_string(Pick(0, 3))}}}};
-      const int what = Pick(0, 20);
+                         {"data", {{"v", std::to_string(draw(3))}}}};
+      const int what = draw(20);
       if (what < 6) {
         api.Send("POST", collection, body);
       } else if (what < 10) {
         api.Send("PUT", collection + "/" + name, body);
       } else if (what < 13) {
         api.Send("PATCH", collection + "/" + name,
-                 {{"metadata", {{"labels", {{"app", Pick(0, 2) == 0 ? json("a") : json()}}}}}},
+                 {{"metadata", {{"labels", {{"app", draw(2) == 0 ? json("a") : json()}}}}}},
                  "application/merge-patch+json");
       } else if (what < 16) {
         api.Send("DELETE", collection + "/" + name);
       } else if (what < 17) {
         api.cluster_->api().ForgetHistory();
       } else {
-        Reflector& one = *reflectors[static_cast<size_t>(Pick(0, static_cast<int>(reflectors.size())))];
+        Reflector& one = *reflectors[static_cast<size_t>(draw(static_cast<int>(reflectors.size())))];
         if (what < 19) {
           one.Break();
         } else {

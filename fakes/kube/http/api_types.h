@@ -1,0 +1,35 @@
+// The types of Kubernetes' own API: which fields they have, and of what type these are. For what tells clients of them
+// (openapi.h) and for the fields that nobody knows.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fakes/kube/http/resources.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::fakekube::http {
+
+struct ApiField {
+  std::string_view name;
+  std::string_view type;  // as the table in api_types.cc has it: "s", "[Container", "{s", ...
+  bool required = false;
+};
+struct ApiType {
+  std::string_view name;  // "PodSpec"
+  std::vector<ApiField> fields;
+  const ApiField* Find(std::string_view field) const;
+};
+
+const ApiType* FindApiType(std::string_view name);
+// Of a resource's objects; null for custom resources, reviews and the few kinds that are not in the table.
+const ApiType* ApiTypeOf(const Resource& resource);
+// In order of name.
+void ForEachApiType(const std::function<void(const ApiType&)>& visit);
+
+// "spec.containers[0].imge": what stands in an object of this type and belongs to none of its types. O(body).
+std::vector<std::string> UnknownFields(const ApiType& type, const nlohmann::json& body);
+
+}  // namespace wavetank::fakekube::http

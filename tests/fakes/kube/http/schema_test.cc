@@ -1,0 +1,287 @@
+// What schemas of definitions and the types of Kubernetes' own API do to what clients write.
+#include "fakes/kube/http/schema.h"
+
+#include "fakes/kube/http/api_types.h"
+#include "rest_fixture.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+std::vector<std::string> Problems(const json& schema, const json& object) {
+  std::vector<std::string> out;
+  for (const FieldError& error : ValidateBySchema(schema, object)) out.push_back(error.field + ": " + error.message);
+  return out;
+}
+
+json Spec(const json& schema) { return {{"type", "object"}, {"properties", {{"spec", schema}}}}; }
+
+TEST(Schema, RefusesInTheApiServersWords) {
+  const auto problems = [](const json& schema, const json& value) {
+    return Problems(Spec({{"type", "object"}, {"properties", {{"a", schema}}}}), {{"spec", {{"a", value}}}});
+  };
+  EXPECT_THAT(problems({{"type", "integer"}}, "3"),
+              ElementsAre("spec.a: Invalid value: \"string\": spec.a in body must be of type integer: \"string\""));
+  EXPECT_THAT(problems({{"type", "integer"}}, 3), IsEmpty());
+  EXPECT_THAT(problems({{"type", "integer"}}, 3.0), IsEmpty());
+  EXPECT_THAT(problems({{"type", "integer"}}, 3.5),
+              ElementsAre("spec.a: Invalid value: \"number\": spec.a in body must be of type integer: \"number\""));
+  EXPECT_THAT(problems({{"type", "string"}}, nullptr),
+              ElementsAre("spec.a: Invalid value: \"null\": spec.a in body must be of type string: \"null\""));
+  EXPECT_THAT(problems({{"type", "string"}, {"nullable", true}}, nullptr), IsEmpty());
+  EXPECT_THAT(problems({{"type", "string"}, {"enum", {"x", "y"}}}, "z"),
+              ElementsAre("spec.a: Unsupported value: \"z\": supported values: \"x\", \"y\""));
+  EXPECT_THAT(problems({{"type", "string"}, {"pattern", "^a+$"}}, "ab"),
+              ElementsAre("spec.a: Invalid value: \"ab\": spec.a in body should match '^a+$'"));
+  EXPECT_THAT(problems({{"type", "string"}, {"minLength", 2}}, "\xc3\xa4"),
+              ElementsAre("spec.a: Invalid value: \"\xc3\xa4\": spec.a in body should be at least 2 chars long"));
+  EXPECT_THAT(problems({{"type", "integer"}, {"minimum", 1}, {"maximum", 10}}, 0),
+              ElementsAre("spec.a: Invalid value: 0: spec.a in body should be greater than or equal to 1"));
+  EXPECT_THAT(problems({{"type", "integer"}, {"maximum", 10}, {"exclusiveMaximum", true}}, 10),
+              ElementsAre("spec.a: Invalid value: 10: spec.a in body should be less than 10"));
+  EXPECT_THAT(problems({{"type", "array"}, {"maxItems", 1}, {"items", {{"type", "string"}}}}, json::array({"a", 2})),
+              ElementsAre("spec.a: Too many: 2: must have at most 1 items",
+                          "spec.a[1]: Invalid value: \"integer\": spec.a[1] in body must be of type string: "
+                          "\"integer\""));
+  EXPECT_THAT(problems({{"x-kubernetes-int-or-string", true}}, "50%"), IsEmpty());
+  EXPECT_THAT(problems({{"x-kubernetes-int-or-string", true}}, true), testing::SizeIs(1));
+  EXPECT_THAT(problems({{"type", "object"}, {"required", {"b"}}}, json::object()),
+              ElementsAre("spec.a.b: Required value"));
+  EXPECT_THAT(problems({{"type", "object"}, {"additionalProperties", {{"type", "string"}}}}, {{"k", 1}}),
+              ElementsAre("spec.a.k: Invalid value: \"integer\": spec.a.k in body must be of type string: "
+                          "\"integer\""));
+}
+
+TEST(Schema, CombinesAlternatives) {
+  const json has_a = {{"required", {"a"}}}, has_b = {{"required", {"b"}}};
+  const json one = Spec({{"type", "object"}, {"oneOf", {has_a, has_b}}});
+  EXPECT_THAT(Problems(one, {{"spec", {{"a", 1}}}}), IsEmpty());
+  EXPECT_THAT(Problems(one, {{"spec", {{"a", 1}, {"b", 1}}}}),
+              ElementsAre(HasSubstr("must validate one and only one schema (oneOf). Found 2 valid alternatives")));
+  const json any = Spec({{"type", "object"}, {"anyOf", {has_a, has_b}}});
+  EXPECT_THAT(Problems(any, {{"spec", {{"a", 1}, {"b", 1}}}}), IsEmpty());
+  EXPECT_THAT(Problems(any, {{"spec", json::object()}}), ElementsAre(HasSubstr("at least one schema (anyOf)")));
+  EXPECT_THAT(Problems(Spec({{"not", has_a}}), {{"spec", {{"a", 1}}}}), ElementsAre(HasSubstr("(not)")));
+}
+
+TEST(Schema, DropsWhatItDoesNotKnowAndFillsInDefaults) {
+  const json schema = Spec(
+      {{"type", "object"},
+       {"properties",
+        {{"known", {{"type", "integer"}, {"default", 7}}},
+         {"list", {{"type", "array"}, {"items", {{"type", "object"}, {"properties", {{"a", {{"type", "string"}}}}}}}}},
+         {"free", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}}}});
+  json object = {{"apiVersion", "v1"},
+                 {"kind", "K"},
+                 {"metadata", {{"name", "n"}}},
+                 {"other", 1},
+                 {"spec", {{"x", 1}, {"list", {{{"a", "1"}, {"b", "2"}}}}, {"free", {{"y", {{"z", 1}}}}}}}};
+  EXPECT_THAT(PruneBySchema(schema, &object), UnorderedElementsAre("other", "spec.x", "spec.list[0].b"));
+  SetSchemaDefaults(schema, &object);
+  EXPECT_EQ(object["spec"], (json{{"known", 7}, {"list", {{{"a", "1"}}}}, {"free", {{"y", {{"z", 1}}}}}}));
+  EXPECT_TRUE(object.contains("metadata"));
+}
+
+// A definition may come from anybody.
+TEST(Schema, HostileOnesAreNoDanger) {
+  for (const json& schema :
+       {json(nullptr), json(1), json::array(), json{{"type", 1}}, json{{"properties", json::array()}},
+        json{{"items", "x"}}, json{{"required", 3}}, json{{"enum", {{"a", 1}}}}, json{{"pattern", "(("}},
+        json{{"minLength", "x"}}, json{{"oneOf", {1, 2}}}, json{{"additionalProperties", 5}}, json{{"multipleOf", 0}},
+        json{{"default", 1}}}) {
+    json object = {{"spec", {{"a", json::array({"x", 1, nullptr})}}}};
+    PruneBySchema(Spec(schema), &object);
+    SetSchemaDefaults(Spec(schema), &object);
+    ValidateBySchema(Spec(schema), object);
+  }
+  // Alternatives of alternatives, for many items each.
+  json schema = {{"type", "string"}};
+  for (int i = 0; i < 20; ++i) schema = {{"anyOf", {schema, schema}}, {"allOf", {schema}}};
+  const json many = {{"spec", json(std::vector<int>(1000, 1))}};
+  EXPECT_THAT(Problems(Spec({{"items", {{"pattern", "(a*)*b"}, {"oneOf", {schema}}}}}), many), testing::Not(IsEmpty()));
+}
+
+TEST(ApiTypes, KnowTheFieldsOfKubernetesOwnKinds) {
+  const ApiType* pod = FindApiType("Pod");
+  ASSERT_NE(pod, nullptr);
+  const json body = {{"apiVersion", "v1"},
+                     {"kind", "Pod"},
+                     {"metadata", {{"name", "a"}, {"labels", {{"anything", "goes"}}}, {"lable", "x"}}},
+                     {"spec",
+                      {{"containers", {{{"name", "c"}, {"imge", "x"}, {"ports", {{{"containerPort", 1}}}}}}},
+                       {"nodeSelector", {{"free", "yes"}}},
+                       {"volumes", {{{"name", "v"}, {"emptyDir", json::object()}, {"emptyDri", json::object()}}}}}}};
+  EXPECT_THAT(UnknownFields(*pod, body),
+              UnorderedElementsAre("metadata.lable", "spec.containers[0].imge", "spec.volumes[0].emptyDri"));
+  // Every type that the table names is in it.
+  ForEachApiType([](const ApiType& type) {
+    for (const ApiField& field : type.fields) {
+      std::string_view of = field.type;
+      while (of.front() == '[' || of.front() == '{') of.remove_prefix(1);
+      if (of.size() > 1) EXPECT_NE(FindApiType(of), nullptr) << type.name << "." << field.name;
+      if (of.size() == 1) EXPECT_NE(std::string_view("sifbtyxo").find(of), std::string_view::npos) << type.name;
+    }
+  });
+}
+
+class SchemaTest : public RestTest {
+ protected:
+  SchemaTest() {
+    const json schema = {{"type", "object"},
+                         {"required", {"spec"}},
+                         {"properties",
+                          {{"spec",
+                            {{"type", "object"},
+                             {"required", {"schedule"}},
+                             {"properties",
+                              {{"schedule", {{"type", "string"}}},
+                               {"replicas", {{"type", "integer"}, {"minimum", 1}, {"default", 1}}}}}}}}}};
+    EXPECT_EQ(
+        Send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+             {{"metadata", {{"name", "crontabs.stable.example.com"}}},
+              {"spec",
+               {{"group", "stable.example.com"},
+                {"scope", "Namespaced"},
+                {"names", {{"plural", "crontabs"}, {"kind", "CronTab"}, {"singular", "crontab"}}},
+                {"versions",
+                 {{{"name", "v1"}, {"served", true}, {"storage", true}, {"schema", {{"openAPIV3Schema", schema}}}}}}}}})
+            .code,
+        201);
+  }
+  static json CronTab(const std::string& name, const json& spec) {
+    return {
+        {"apiVersion", "stable.example.com/v1"}, {"kind", "CronTab"}, {"metadata", {{"name", name}}}, {"spec", spec}};
+  }
+  const std::string path_ = "/apis/stable.example.com/v1/namespaces/default/crontabs";
+};
+
+TEST_F(SchemaTest, CustomResourcesAreHeldAgainstTheirDefinition) {
+  Answer made = Send("POST", path_, CronTab("a", {{"schedule", "*"}, {"unknown", 1}}));
+  EXPECT_EQ(made.code, 201) << made.body;
+  EXPECT_EQ(made.body["spec"], (json{{"schedule", "*"}, {"replicas", 1}}));
+  const Answer wrong = Send("POST", path_, CronTab("b", {{"replicas", "many"}}));
+  EXPECT_EQ(wrong.code, 422);
+  EXPECT_EQ(
+      wrong.body["message"],
+      "CronTab.stable.example.com \"b\" is invalid: [spec.schedule: Required value, spec.replicas: Invalid value: "
+      "\"string\": spec.replicas in body must be of type integer: \"string\"]");
+  EXPECT_EQ(wrong.body["details"]["causes"].size(), 2u);
+  EXPECT_EQ(Send("PATCH", path_ + "/a", {{"spec", {{"replicas", 0}}}}, "application/merge-patch+json").code, 422);
+  EXPECT_EQ(Send("PATCH", path_ + "/a", {{"spec", {{"replicas", 2}}}}, "application/merge-patch+json").code, 200);
+  json applied = CronTab("c", {{"schedule", 5}});
+  const std::string how = "?fieldManager=me&force=true", type = "application/apply-patch+yaml";
+  EXPECT_EQ(Send("PATCH", path_ + "/c" + how, applied, type).code, 422);
+  applied["spec"] = {{"schedule", "*"}, {"unknown", 1}};
+  made = Send("PATCH", path_ + "/c" + how, applied, type);
+  EXPECT_EQ(made.code, 201) << made.body;
+  EXPECT_FALSE(made.body["spec"].contains("unknown"));
+  EXPECT_EQ(Send("POST", path_ + "?dryRun=All", CronTab("d", json::object())).code, 422);
+}
+
+TEST_F(SchemaTest, UnknownFieldsAreRefusedOrWarnedOfAsTheClientWants) {
+  const json typo = CronTab("a", {{"schedule", "*"}, {"line\nbreak", 1}});
+  const Answer strict = Send("POST", path_ + "?fieldValidation=Strict", typo);
+  EXPECT_EQ(strict.code, 400);
+  EXPECT_EQ(strict.body["message"],
+            "CronTab in version \"v1\" cannot be handled as a CronTab: strict decoding error: unknown field "
+            "\"spec.line\\nbreak\"");
+  const auto warnings = [&](const std::string& target, const json& body) {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : rest_->Handle(Ask("POST", target, body)).headers) {
+      if (name == "Warning") out.push_back(value);
+    }
+    return out;
+  };
+  EXPECT_THAT(warnings(path_, typo), ElementsAre("299 - \"unknown field \\\"spec.line\\\\nbreak\\\"\""));
+  EXPECT_THAT(warnings(path_ + "?fieldValidation=Ignore", CronTab("b", {{"schedule", "*"}, {"x", 1}})), IsEmpty());
+  json service = {{"metadata", {{"name", "s"}}}, {"spec", {{"ports", {{{"port", 80}, {"prot", "TCP"}}}}}}};
+  EXPECT_EQ(Send("POST", "/api/v1/namespaces/default/services?fieldValidation=Strict", service).body["message"],
+            "Service in version \"v1\" cannot be handled as a Service: strict decoding error: unknown field "
+            "\"spec.ports[0].prot\"");
+  EXPECT_THAT(warnings("/api/v1/namespaces/default/services", service), testing::SizeIs(1));
+  // What is there already is not told again.
+  EXPECT_EQ(Send("PATCH", "/api/v1/namespaces/default/services/s?fieldValidation=Strict",
+                 {{"metadata", {{"labels", {{"a", "b"}}}}}}, "application/merge-patch+json")
+                .code,
+            200);
+}
+
+using ViewsTest = RestTest;
+
+TEST_F(ViewsTest, EventsHaveOneStoreAndTwoGroups) {
+  const json event = {{"metadata", {{"name", "e"}}},
+                      {"involvedObject", {{"kind", "Pod"}, {"name", "p"}}},
+                      {"message", "it happened"},
+                      {"reason", "Happened"},
+                      {"type", "Normal"},
+                      {"count", 3}};
+  ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/events", event).code, 201);
+  const std::string path = "/apis/events.k8s.io/v1/namespaces/default/events";
+  const Answer list = Get(path);
+  ASSERT_EQ(list.code, 200) << list.body;
+  EXPECT_EQ(list.body["kind"], "EventList");
+  EXPECT_EQ(list.body["apiVersion"], "events.k8s.io/v1");
+  const json& shown = list.body["items"][0];
+  EXPECT_EQ(shown["apiVersion"], "events.k8s.io/v1");
+  EXPECT_EQ(shown["note"], "it happened");
+  EXPECT_EQ(shown["regarding"]["name"], "p");
+  EXPECT_EQ(shown["deprecatedCount"], 3);
+  EXPECT_FALSE(shown.contains("message"));
+  const auto watcher = Watch(path + "?watch=true");
+  ASSERT_EQ(Send("POST", path,
+                 {{"metadata", {{"name", "f"}}}, {"note", "again"}, {"regarding", {{"kind", "Pod"}, {"name", "p"}}}})
+                .code,
+            201);
+  EXPECT_EQ(Get("/api/v1/namespaces/default/events/f").body["message"], "again");
+  EXPECT_THAT(watcher->Told(), ElementsAre("ADDED e", "ADDED f"));
+  EXPECT_EQ(watcher->events.back()["object"]["note"], "again");
+  EXPECT_EQ(Send("PUT", path + "/f", {{"metadata", {{"name", "f"}}}}).code, 405);
+  EXPECT_EQ(Send("DELETE", path + "/f").code, 200);
+  EXPECT_THAT(Names("/api/v1/namespaces/default/events"), ElementsAre("e"));
+}
+
+TEST_F(ViewsTest, WhatNeedsAProcessIsRefusedAndIsNoInput) {
+  ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/pods",
+                 {{"metadata", {{"name", "p"}}}, {"spec", {{"containers", {{{"name", "c"}, {"image", "i"}}}}}}})
+                .code,
+            201);
+  const std::string pod = "/api/v1/namespaces/default/pods/p";
+  for (const char* what : {"log", "exec", "attach", "portforward", "proxy", "proxy/healthz/x"}) {
+    for (const char* method : {"GET", "POST"}) {
+      const Answer answer = Send(method, pod + "/" + what);
+      EXPECT_EQ(answer.code, 400) << what;
+      EXPECT_EQ(answer.body["kind"], "Status");
+      EXPECT_THAT(answer.body["message"].get<std::string>(),
+                  HasSubstr("pod \"p\" is simulated: no process runs in it"));
+      EXPECT_FALSE(rest_->Changes(Ask(method, pod + "/" + what)));
+    }
+  }
+  EXPECT_EQ(Get("/api/v1/namespaces/default/pods/nobody/log").body["reason"], "NotFound");
+  EXPECT_EQ(Get("/api/v1/namespaces/default/services/kubernetes/proxy/x").code, 404);
+}
+
+TEST_F(ViewsTest, OpenApiTellsOfOwnAndOfDefinedTypes) {
+  const json document = Get("/openapi/v2").body;
+  const json& service = document["definitions"]["io.k8s.api.core.v1.ServiceSpec"];
+  EXPECT_EQ(service["properties"]["ports"]["x-kubernetes-patch-merge-key"], "port");
+  EXPECT_EQ(document["definitions"]["io.k8s.api.apps.v1.Deployment"]["x-kubernetes-group-version-kind"],
+            (json::array({{{"group", "apps"}, {"kind", "Deployment"}, {"version", "v1"}}})));
+  EXPECT_EQ(
+      document["definitions"]["io.k8s.api.core.v1.Container"]["properties"]["env"]["x-kubernetes-patch-merge-key"],
+      "name");
+  // Whatever is referred to is there.
+  const std::string text = document.dump();
+  const std::string ref = "\"$ref\":\"#/definitions/";
+  for (size_t at = 0; (at = text.find(ref, at)) != std::string::npos; ++at) {
+    const size_t begin = at + ref.size();
+    const std::string name = text.substr(begin, text.find('"', begin) - begin);
+    ASSERT_TRUE(document["definitions"].contains(name)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube::http
