@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   AddGolden(app, outcome);
   AddTiming(app, outcome);
   AddEnvoyDiff(app, outcome);
+  AddControlPlaneDiff(app, outcome);
   AddKubeconfig(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What each verb does");

@@ -6,6 +6,7 @@
 #include "reports/report.h"
 #include "scenarios/runner.h"
 #include "scenarios/yaml_reader.h"
+#include "serve/live_run.h"
 
 namespace wavetank::cli {
 namespace {
@@ -15,6 +16,7 @@ struct Arguments {
   std::string report, log, profile, until, from;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false;
+  serve::ControlPlaneOptions control_plane;
 };
 
 // Where the files of one of several scenarios go.
@@ -40,6 +42,14 @@ int RunLog(const Arguments& a, const scenario::RunOptions& options) {
 
 int RunAll(const Arguments& a) {
   int code = kOk;
+  const bool live = !a.control_plane.program.empty();
+  if (live && (!a.log.empty() || !a.from.empty())) {
+    return Complain(absl::InvalidArgumentError(
+        "--control-plane: a run with a real istiod takes a scenario and has no log; leave out --from and -o"));
+  }
+  if (live) {
+    if (absl::Status status = serve::CheckProgram(a.control_plane.program); !status.ok()) return Complain(status);
+  }
   std::vector<std::string> paths = a.paths;
   if (paths.empty() && a.from.empty()) {
     const char* const usual = std::getenv("WAVETANK_SCENARIO");
@@ -89,6 +99,8 @@ int RunAll(const Arguments& a) {
     absl::StatusOr<scenario::RunResult> result = [&] {
       Progress progress;
       options.progress = [&](std::string_view what) { progress.Say(what); };
+      serve::LiveRun real(a.control_plane);
+      if (live) real.Attach(&options);
       return scenario::Run(scenarios[i], options);
     }();
     if (!result.ok()) return Complain(result.status());
@@ -123,6 +135,9 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
   verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
   verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
+  verb->add_option("--control-plane", a->control_plane.program,
+                   "A real istiod (pilot-discovery 1.18) serves the proxies, in real time");
+  verb->add_option("--control-plane-dir", a->control_plane.folder, "Folder for its logs, which is kept");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
   verb->footer("Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong.");

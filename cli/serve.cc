@@ -37,6 +37,7 @@ struct Arguments {
   std::string kube_token_file, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false, grpc = false;
+  std::vector<std::string> control_plane_env;
 };
 
 // SIGINT and SIGTERM, waited for instead of handled. To be made before any thread, which inherits it.
@@ -112,7 +113,9 @@ std::string Advertised(const Arguments& a, const std::string& listener) {
   return host + listener.substr(colon);
 }
 
-serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListeners& where) {
+// `ads`: of a real istiod; empty: where our own server is.
+serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListeners& where,
+                                     const std::string& ads = {}) {
   serve::BootstrapOptions out;
   out.upstream_envoy = UpstreamEnvoy(a);
   out.delta = a.delta;
@@ -121,6 +124,7 @@ serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListen
   if (!out.upstream_envoy && !out.grpc) return out;
   out.xds = where.plaintext.empty() ? "unix:" + where.unix_socket : Advertised(a, where.plaintext);
   out.sds = where.unix_socket.empty() ? out.xds : "unix:" + fs::absolute(where.unix_socket).string();
+  if (!ads.empty()) out.xds = Advertised(a, ads);
   return out;
 }
 
@@ -131,7 +135,10 @@ absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
     std::map<std::string, absl::StatusOr<nlohmann::ordered_json>> out;
     for (const std::string& pod : serve::ProxiedPods(world)) {
       const serve::GrpcListeners* where = server.ListenersOf(world.FindPod(pod)->site().name);
-      if (where != nullptr) out.emplace(pod, serve::BootstrapOf(world, pod, BootstrapFor(a, *where)));
+      if (where == nullptr) continue;
+      std::string ads;
+      if (server.control_planes() != nullptr) ads = server.control_planes()->Of(where->cluster)->address();
+      out.emplace(pod, serve::BootstrapOf(world, pod, BootstrapFor(a, *where, ads)));
     }
     return out;
   });
@@ -171,6 +178,14 @@ void Announce(const Arguments& a, serve::Server& server) {
                                   {"plaintext", where.plaintext},
                                   {"secure", where.secure},
                                   {"unix", where.unix_socket}});
+      if (server.control_planes() == nullptr) continue;
+      // ADS is the real istiod's; what our own server still gives are secrets.
+      nlohmann::ordered_json& listener = out["listeners"].back();
+      const serve::PilotDiscovery& istiod = *server.control_planes()->Of(where.cluster);
+      listener["secrets"] = where.plaintext;
+      listener["plaintext"] = istiod.address();
+      listener["pid"] = istiod.pid();
+      listener["log"] = istiod.options().log;
     }
     out["pods"] = *server.loop().Call([](sim::World& world) {
       nlohmann::ordered_json pods = nlohmann::ordered_json::array();
@@ -189,7 +204,15 @@ void Announce(const Arguments& a, serve::Server& server) {
     return;
   }
   for (const std::string& note : server.session().notes()) std::cout << "note: " << note << "\n";
-  std::vector<std::vector<std::string>> rows = {{"CLUSTER", "PLAINTEXT", "TLS", "UNIX SOCKET"}};
+  std::vector<std::vector<std::string>> rows;
+  if (server.control_planes() != nullptr) {
+    rows = {{"CLUSTER", "REAL ISTIOD", "PID", "LOG"}};
+    for (const serve::ControlPlanes::Where& istiod : server.control_planes()->where())
+      rows.push_back({istiod.cluster, istiod.address, std::to_string(istiod.pid), istiod.log});
+    PrintTable(rows);
+    std::cout << "\n";
+  }
+  rows = {{"CLUSTER", server.control_planes() != nullptr ? "SECRETS" : "PLAINTEXT", "TLS", "UNIX SOCKET"}};
   for (const auto& grpc : server.grpc()) {
     const serve::GrpcListeners& where = grpc->where();
     rows.push_back({where.cluster, where.plaintext.empty() ? "-" : where.plaintext,
@@ -214,10 +237,32 @@ void Announce(const Arguments& a, serve::Server& server) {
   std::cout << "serving; end with Ctrl-C" << std::endl;
 }
 
+// --control-plane takes a real istiod's path beside what it takes of manifests, NAME=PRIMARY.
+absl::Status TakeProgram(Arguments& a) {
+  std::vector<std::string>& all = a.mesh.control_planes;
+  for (auto it = all.begin(); it != all.end();) {
+    if (it->find('=') != std::string::npos) {
+      ++it;
+      continue;
+    }
+    if (!a.server.control_plane.program.empty()) {
+      return absl::InvalidArgumentError("--control-plane: two programs; one serves all clusters");
+    }
+    a.server.control_plane.program = *it;
+    it = all.erase(it);
+  }
+  if (a.server.control_plane.program.empty()) return absl::OkStatus();
+  return serve::CheckProgram(a.server.control_plane.program);
+}
+
 int Serve(const Arguments& a) {
   EndSignal end;
   absl::StatusOr<serve::SessionOptions> options = Plan(a);
   if (!options.ok()) return Complain(options.status());
+  if (!a.server.control_plane.program.empty() && !a.log.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        "-o: a run with a real istiod cannot be replayed, so it has no log; leave out -o or --control-plane"));
+  }
   if (a.server.listen.empty() && a.server.secure_listen.empty() && a.server.unix_socket.empty()) {
     return Complain(absl::InvalidArgumentError("nothing to listen on: give --listen, --secure-listen or --uds"));
   }
@@ -289,6 +334,10 @@ void AddServe(CLI::App& app, Outcome& outcome) {
       "serve", "Runs a mesh in real time behind real servers: ADS, SDS and certificates by gRPC, for real Envoys");
   auto a = std::make_shared<Arguments>();
   a->mesh.AddTo(verb, "path", "A scenario, or a folder (or file) of manifests per cluster, which it names");
+  verb->get_option("--control-plane")
+      ->description(
+          "Path of a real istiod (pilot-discovery 1.18), which serves ADS in place of our own, one per primary; or of "
+          "manifests NAME=PRIMARY, for a cluster without an istiod of its own");
   serve::ServerOptions& s = a->server;
   verb->add_option("--listen", s.listen,
                    "Plaintext gRPC of the first primary; each further primary 100 ports above. Empty: none")
@@ -303,6 +352,10 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--kube-tls", s.kube.tls,
                  "The Kubernetes APIs speak TLS, with a CA of their own that --kubeconfig's file names");
   verb->add_option("--kubeconfig", a->kubeconfig, "File to write the kubeconfig of the Kubernetes APIs into");
+  verb->add_option("--control-plane-dir", s.control_plane.folder,
+                   "Folder for their logs and working folders, which is kept (default: a temporary one)");
+  verb->add_option("--control-plane-env", a->control_plane_env,
+                   "NAME=VALUE for their environment, any number of times");
   verb->add_option("--profile", a->profile,
                    "istio; upstream-envoy leaves out what only Istio's Envoy knows; or a behaviour profile")
       ->capture_default_str();
@@ -367,6 +420,18 @@ void AddServe(CLI::App& app, Outcome& outcome) {
         return;
       }
       a->server.kube.token = *std::move(token);
+    }
+    if (absl::Status status = TakeProgram(*a); !status.ok()) {
+      outcome.code = Complain(status);
+      return;
+    }
+    for (const std::string& text : a->control_plane_env) {
+      const auto pair = SplitPair(text, "--control-plane-env");
+      if (!pair.ok()) {
+        outcome.code = Complain(pair.status());
+        return;
+      }
+      a->server.control_plane.environment[pair->first] = pair->second;
     }
     outcome.code = Serve(*a);
   });

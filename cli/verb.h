@@ -32,6 +32,7 @@ void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
+void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 

@@ -72,6 +72,9 @@ class Run final : public WorldView {
       if (!world_->RunUntilSettled(world_->Now() + kStartLimit)) start_notes_.push_back("the mesh has not settled");
     }
     for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    if (options_.on_up) {
+      if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;
+    }
     origin_ = world_->Now();
     return absl::OkStatus();
   }
@@ -110,7 +113,7 @@ class Run final : public WorldView {
         world_->RunUntil(input.at);
         out.start = input.at;
         out.name = last ? fmt::format("change at {}", FormatDuration(input.at - first)) : "the first picture";
-        convergence_.Begin(input.at, inputs_);
+        convergence_.Begin(input.at, world_->inputs());
       }
       world_->RunUntil(input.at);
       if (measure && last) out.actions.push_back(DescribeInput(input));
@@ -135,6 +138,8 @@ class Run final : public WorldView {
       if (Over()) break;
       Say(step.name);
       if (absl::Status status = RunStep(step); !status.ok()) return status;
+      if (!options_.on_step) continue;
+      if (absl::Status status = options_.on_step(*world_, step); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
@@ -206,10 +211,7 @@ class Run final : public WorldView {
     return options_.until && world_->Now() - origin_ >= *options_.until;
   }
 
-  absl::Status Do(const sim::Input& input) {
-    ++inputs_;
-    return world_->Do(input);
-  }
+  absl::Status Do(const sim::Input& input) { return world_->Do(input); }
 
   absl::Status Act(const Action& action) {
     absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action);
@@ -283,7 +285,7 @@ class Run final : public WorldView {
     if (!meanwhile.ok()) return meanwhile.status();
     if (!meanwhile->empty()) Pass(event);
 
-    convergence_.Begin(world_->Now(), inputs_);
+    convergence_.Begin(world_->Now(), world_->inputs());
     for (const Action& action : step.actions) out.actions.push_back(action.Describe());
     if (step.repeat == 0) {
       for (const Action& action : step.actions) {
@@ -397,7 +399,6 @@ class Run final : public WorldView {
   RunResult result_;
   std::vector<std::string> start_notes_;
   Time origin_{};
-  uint64_t inputs_ = 0;
   int64_t traffic_count_ = 0, records_ = 0;
 };
 
@@ -440,6 +441,9 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   sim::World& there = **world;
   if (options.on_world) options.on_world(there);
   class Run run(scenario, options, *std::move(world));
+  const auto end = absl::MakeCleanup([&] {
+    if (options.on_gone) options.on_gone();
+  });
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }
@@ -490,6 +494,9 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   sim::World& there = **world;
   if (options.on_world) options.on_world(there);
   class Run run(scenario, options, *std::move(world));
+  const auto end = absl::MakeCleanup([&] {
+    if (options.on_gone) options.on_gone();
+  });
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }

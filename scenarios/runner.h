@@ -28,6 +28,11 @@ struct RunOptions {
   std::function<void(std::string_view)> progress;
   std::function<void(sim::World&)> on_world;  // before anything happens in it
   std::function<void(sim::World&)> on_end;    // before it is gone
+  std::function<void()> on_gone;              // the last before it is gone, also when the run ends with an error
+  // When the mesh is up, before the first step; and after each step, when its traffic has ended. They may let time pass
+  // (World::RunUntil). An error ends the run.
+  std::function<absl::Status(sim::World&)> on_up;
+  std::function<absl::Status(sim::World&, const Step&)> on_step;
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

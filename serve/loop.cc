@@ -9,9 +9,29 @@ Time CalendarTime() {
   return Time(std::chrono::duration_cast<Duration>(since) - std::chrono::seconds(kWorldEpochUnixSeconds));
 }
 
-Loop::Loop(std::unique_ptr<sim::World> world) : world_(std::move(world)) {}
+Loop::Loop(std::unique_ptr<sim::World> world) : owned_(std::move(world)), world_(owned_.get()) {}
+
+Loop::Loop(sim::World& world) : world_(&world) {}
 
 Loop::~Loop() { Stop(); }
+
+void Loop::Drive() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (started_ || stopping_) return;
+    started_ = true;
+  }
+  thread_id_ = std::this_thread::get_id();
+  start_ = world_->Now();
+  real_start_ = RealClock::now();
+  world_->pace = [this](Time time) { RunUntil(time); };
+}
+
+void Loop::RunUntil(Time time) {
+  while (world_->Now() < time && Turn(time)) {
+  }
+  world_->kernel().RunUntil(time);
+}
 
 void Loop::Start(std::optional<Time> now) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -30,7 +50,12 @@ void Loop::Stop() {
     dropped.swap(posted_);
     dropped_later.swap(later_);
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_.joinable()) {
+    thread_.join();
+  } else if (OnLoopThread()) {
+    world_->pace = nullptr;
+    thread_id_ = std::thread::id();
+  }
 }
 
 bool Loop::Post(Task task) {
@@ -56,33 +81,40 @@ void Loop::Run(std::optional<Time> now) {
   if (now) world_->RunUntil(*now);
   start_ = world_->Now();
   real_start_ = RealClock::now();
-  while (true) {
-    std::deque<Posted> batch;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      // A far event must not overflow the real clock; waking once an hour for nothing costs nothing.
-      const auto now_real = RealClock::now();
-      auto until = now_real + 1h;
-      if (const std::optional<Time> next = world_->kernel().NextTime()) {
-        until = now_real + std::clamp<Duration>(*next - VirtualAt(now_real), 0ns, 1h);
-      }
-      if (!later_.empty()) until = std::min(until, later_.begin()->first);
-      if (until > now_real && posted_.empty() && !stopping_) wake_.wait_until(lock, until);
-      if (stopping_) break;
-      batch.swap(posted_);
-      while (!later_.empty() && later_.begin()->first <= RealClock::now()) {
-        batch.push_back({RealClock::now(), std::move(later_.begin()->second)});
-        later_.erase(later_.begin());
-      }
-    }
-    for (Posted& posted : batch) {
-      world_->RunUntil(std::max(world_->Now(), VirtualAt(posted.at)));
-      posted.task(*world_);
-      posted.task = nullptr;  // what it holds goes before the next one runs
-    }
-    world_->RunUntil(std::max(world_->Now(), VirtualAt(RealClock::now())));
+  while (Turn(std::nullopt)) {
   }
   thread_id_ = std::thread::id();
+}
+
+bool Loop::Turn(std::optional<Time> limit) {
+  // A driven world's RunUntil() leads here.
+  sim::Kernel& kernel = world_->kernel();
+  const auto bounded = [&](Time time) { return std::max(world_->Now(), limit ? std::min(*limit, time) : time); };
+  std::deque<Posted> batch;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    // A far event must not overflow the real clock; waking once an hour for nothing costs nothing.
+    const auto now_real = RealClock::now();
+    std::optional<Time> next = kernel.NextTime();
+    if (limit) next = std::min(next.value_or(*limit), *limit);
+    auto until = now_real + 1h;
+    if (next) until = now_real + std::clamp<Duration>(*next - VirtualAt(now_real), 0ns, 1h);
+    if (!later_.empty()) until = std::min(until, later_.begin()->first);
+    if (until > now_real && posted_.empty() && !stopping_) wake_.wait_until(lock, until);
+    if (stopping_) return false;
+    batch.swap(posted_);
+    while (!later_.empty() && later_.begin()->first <= RealClock::now()) {
+      batch.push_back({RealClock::now(), std::move(later_.begin()->second)});
+      later_.erase(later_.begin());
+    }
+  }
+  for (Posted& posted : batch) {
+    kernel.RunUntil(bounded(VirtualAt(posted.at)));
+    posted.task(*world_);
+    posted.task = nullptr;  // what it holds goes before the next one runs
+  }
+  kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
+  return true;
 }
 
 }  // namespace wavetank::serve

@@ -4,6 +4,10 @@
 // due or somebody posts, runs what is due, and then the posted tasks, each at the virtual time at which it was posted.
 // Nothing of a world may be touched by another thread between Start() and Stop(); whoever wants something of it posts.
 //
+// A loop may also be driven: it has no thread of its own then, and real time passes while somebody waits in RunUntil(),
+// whose thread is the loop's thread. So a scenario's runner, which asks its world for a later time and looks at it in
+// between, goes along with real time unchanged (Drive()).
+//
 // When the machine is too slow the virtual clock falls behind and catches up later; no event is skipped and their order
 // stays. A world stays a function of its inputs: what a task does to it goes through World::Do, as ever, and so into
 // the event log with the virtual time of its arrival.
@@ -36,6 +40,8 @@ class Loop {
   using Task = absl::AnyInvocable<void(sim::World&)>;
 
   explicit Loop(std::unique_ptr<sim::World> world);
+  // To be driven; the world is another's and must outlive it.
+  explicit Loop(sim::World& world);
   ~Loop();  // Stop(), then the world ends
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
@@ -43,6 +49,10 @@ class Loop {
   // From here on the world belongs to the thread. `now`: the virtual time that it is; if that lies ahead of the world's
   // clock, what is due until then runs first, as fast as it goes. Without: the world's clock goes on from where it is.
   void Start(std::optional<Time> now = std::nullopt);
+  // Instead of Start(): this thread is the loop's from here on, real time counts, and World::RunUntil() takes it.
+  void Drive();
+  // Of a loop that is driven, on its thread. Returns when the world's clock stands at `time`; at once after Stop().
+  void RunUntil(Time time);
   // Ends the thread after the task under way; tasks that still wait are destroyed without having run. Idempotent. Not
   // from the loop's own thread.
   void Stop();
@@ -71,9 +81,12 @@ class Loop {
   };
 
   void Run(std::optional<Time> now);
+  // Sleeps until something is due, `limit` at the latest, and does it. False: the loop has stopped.
+  bool Turn(std::optional<Time> limit);
   Time VirtualAt(RealClock::time_point real) const { return start_ + (real - real_start_); }
 
-  std::unique_ptr<sim::World> world_;
+  const std::unique_ptr<sim::World> owned_;
+  sim::World* const world_;
   Time start_{};
   RealClock::time_point real_start_{};
 

@@ -20,13 +20,21 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     if (absl::Status status = DefineIstioResources(loop.world()); !status.ok()) return status;
   }
   server->session_->GoLive();
+  const bool real = !options.control_plane.program.empty();
+  if (real) {
+    ControlPlaneOptions control_plane = options.control_plane;
+    if (!options.listen.empty()) control_plane.listen = options.listen;
+    absl::StatusOr<std::unique_ptr<ControlPlanes>> planes = ControlPlanes::Start(loop, std::move(control_plane));
+    if (!planes.ok()) return planes.status();
+    server->control_planes_ = *std::move(planes);
+  }
   size_t index = 0;
   for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) {
     if (!cluster.primary()) continue;
     GrpcListeners where;
     where.cluster = cluster.name;
-    where.plaintext = ListenAddress(options.listen, index);
-    where.secure = ListenAddress(options.secure_listen, index);
+    where.plaintext = real ? "127.0.0.1:0" : ListenAddress(options.listen, index);
+    where.secure = real ? "" : ListenAddress(options.secure_listen, index);
     if (!options.unix_socket.empty()) where.unix_socket = options.unix_socket + (index == 0 ? "" : "." + cluster.name);
     ++index;
     absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Listen(*server->frontend_, *server->secrets_, where);
@@ -49,6 +57,7 @@ absl::Status Server::Stop() {
   if (stopped_) return absl::OkStatus();
   stopped_ = true;
   if (kube_ != nullptr) kube_->Stop();
+  if (control_planes_ != nullptr) control_planes_->Stop();
   frontend_->ShutDown();
   grpc_.clear();
   // What the loop still holds may know of the frontend, which therefore goes after it.

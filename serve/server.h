@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "serve/bootstrap.h"
+#include "serve/control_planes.h"
 #include "serve/grpc_server.h"
 #include "serve/kube_frontend.h"
 #include "serve/session.h"
@@ -25,6 +26,9 @@ struct ServerOptions {
   KubeOptions kube;                               // no Kubernetes API unless it names an address
   Limits limits;
   WorkloadSecrets::Options secrets;
+  // Real istiods take the place of the world's where Envoys connect: they listen at `listen`, nobody at secure_listen,
+  // and our own servers, which give secrets, at the Unix sockets and at any free port. None unless it names a program.
+  ControlPlaneOptions control_plane;
 };
 
 class Server {
@@ -45,6 +49,8 @@ class Server {
   // Null: none.
   const KubeFrontend* kube() const { return kube_.get(); }
   const GrpcListeners* ListenersOf(std::string_view cluster);
+  // Null: the world's own istiods serve.
+  ControlPlanes* control_planes() { return control_planes_.get(); }
 
  private:
   Server() = default;
@@ -54,6 +60,7 @@ class Server {
   std::unique_ptr<WorkloadSecrets> secrets_;
   std::vector<std::unique_ptr<GrpcServer>> grpc_;
   std::unique_ptr<KubeFrontend> kube_;
+  std::unique_ptr<ControlPlanes> control_planes_;
   bool stopped_ = false;
 };
 

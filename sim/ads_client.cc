@@ -113,13 +113,24 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
   std::deque<Message> waiting_;
 };
 
-class Transport final : public envoysim::AdsTransport {
- public:
-  explicit Transport(IstiodClient& client) : client_(client) {}
+}  // namespace
 
-  std::unique_ptr<envoysim::AdsStream> Open(Protocol, AdsStreamObserver* observer) override {
+class AdsTransportToIstiod final : public envoysim::AdsTransport {
+ public:
+  explicit AdsTransportToIstiod(IstiodClient& client) : client_(client) {}
+
+  std::unique_ptr<envoysim::AdsStream> Open(Protocol protocol, AdsStreamObserver* observer) override {
+    const Commons& commons = *client_.site().commons;
+    client_.break_ads_ = nullptr;
+    if (commons.ads_elsewhere != nullptr) {
+      if (commons.on_dial) commons.on_dial(client_.options().proxy);
+      return commons.ads_elsewhere->Open(client_.site().name, client_.options().proxy, protocol, observer);
+    }
     auto stream = std::make_shared<ClientStream>(client_, observer);
     stream->Start();
+    client_.break_ads_ = [weak = std::weak_ptr<ClientStream>(stream)](const absl::Status& why) {
+      if (const auto open = weak.lock()) open->OnStreamClosed(why);
+    };
     return std::make_unique<Stream>(std::move(stream));
   }
 
@@ -151,8 +162,6 @@ class Transport final : public envoysim::AdsTransport {
 
   IstiodClient& client_;
 };
-
-}  // namespace
 
 void IstiodClient::Dial(std::function<void(absl::StatusOr<ChannelRef>)> done) {
   Commons& commons = *site_.commons;
@@ -205,6 +214,8 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
   });
 }
 
-std::unique_ptr<envoysim::AdsTransport> IstiodClient::NewAdsTransport() { return std::make_unique<Transport>(*this); }
+std::unique_ptr<envoysim::AdsTransport> IstiodClient::NewAdsTransport() {
+  return std::make_unique<AdsTransportToIstiod>(*this);
+}
 
 }  // namespace wavetank::sim

@@ -42,12 +42,20 @@ class IstiodClient final : public security::CaClient {
   // ADS for one Envoy; outlived by this.
   std::unique_ptr<envoysim::AdsTransport> NewAdsTransport();
 
+  // Ends the ADS stream to this world's istiod, if there is one, as if the server had gone: its Envoy opens another.
+  void BreakAds(const absl::Status& why) {
+    if (break_ads_) break_ads_(why);
+  }
+
   ClusterSite& site() { return site_; }
   const Options& options() const { return options_; }
 
  private:
+  friend class AdsTransportToIstiod;
+
   ClusterSite& site_;
   Options options_;
+  std::function<void(const absl::Status&)> break_ads_;  // of the last stream that was opened
 };
 
 }  // namespace wavetank::sim

@@ -25,6 +25,16 @@ struct PodIdentity {
   std::string cluster, network, ns, name, app, version;
 };
 
+// Whoever serves the ADS streams of a world's proxies in place of its istiods: a real istiod, say.
+class AdsElsewhere {
+ public:
+  virtual ~AdsElsewhere() = default;
+  // As AdsTransport::Open(). `cluster` is the proxy's own.
+  virtual std::unique_ptr<envoysim::AdsStream> Open(const std::string& cluster, const std::string& proxy,
+                                                    envoysim::AdsTransport::Protocol protocol,
+                                                    envoysim::AdsStreamObserver* observer) = 0;
+};
+
 // Of the whole world.
 struct Commons {
   uint64_t seed = 0;
@@ -43,6 +53,7 @@ struct Commons {
   std::function<void(const std::string& proxy, const pilot::DeltaDiscoveryResponse&)> on_delta_xds;
   Duration xds_retry_base = 500ms, xds_retry_max = 30s;
   envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
+  AdsElsewhere* ads_elsewhere = nullptr;  // null: the world's own istiods (World::MoveAds)
 };
 
 struct ClusterSite {

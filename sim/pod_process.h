@@ -29,6 +29,11 @@ class PodProcess final : public envoysim::EnvoyContext,
   // SIGTERM: Envoy drains; applications go on until the end.
   void Terminate();
 
+  // The ADS stream to this world's istiod breaks; the Envoy opens another (World::MoveAds).
+  void BreakAds(const absl::Status& why) {
+    if (istiod_ != nullptr) istiod_->BreakAds(why);
+  }
+
   const kube::ObjectRef& pod() const { return pod_; }
   WorkloadId workload() const { return workload_; }
   ClusterSite& site() { return site_; }

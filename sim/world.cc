@@ -32,10 +32,6 @@ namespace {
 constexpr std::string_view kSystemNamespace = "istio-system";
 constexpr Duration kCaLifetime = 24h * 3650;
 
-std::string ApiServerUrl(std::string_view cluster) {
-  return fmt::format("https://{}.kubernetes.example:6443", cluster);
-}
-
 std::string LabelOf(const kube::Object& object, std::string_view name) {
   const auto it = object.meta.labels.find(name);
   return it == object.meta.labels.end() ? std::string() : it->second;
@@ -44,6 +40,10 @@ std::string LabelOf(const kube::Object& object, std::string_view name) {
 bool IsIstiodPod(const kube::Object& pod) { return pod.meta.ns == kSystemNamespace && LabelOf(pod, "app") == "istiod"; }
 
 }  // namespace
+
+std::string ApiServerUrl(std::string_view cluster) {
+  return fmt::format("https://{}.kubernetes.example:6443", cluster);
+}
 
 class World::CostsOfTiming final : public CostModel {
  public:
@@ -834,6 +834,13 @@ IstiodProcess* World::IstiodOf(std::string_view cluster) const {
   const Site* site = find(cluster);
   if (site != nullptr && !site->config().primary()) site = find(site->config().control_plane);
   return site == nullptr ? nullptr : site->Serving();
+}
+
+void World::MoveAds(AdsElsewhere* elsewhere) {
+  commons_.ads_elsewhere = elsewhere;
+  for (const auto& site : sites_) {
+    for (const auto& [name, pod] : site->pods()) pod->BreakAds(absl::UnavailableError("the control plane has moved"));
+  }
 }
 
 std::vector<const PodProcess*> World::Pods() const {

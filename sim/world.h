@@ -54,6 +54,9 @@ struct Input {
   nlohmann::json body;
 };
 
+// The address at which a cluster's API server is known inside the world; remote Secrets hold it.
+std::string ApiServerUrl(std::string_view cluster);
+
 class World {
  public:
   static absl::StatusOr<std::unique_ptr<World>> Create(const WorldOptions& options);
@@ -65,7 +68,14 @@ class World {
   std::function<void(uint64_t number, Time at, const Input& input)> on_input;
 
   Time Now() const { return kernel_.Now(); }
-  void RunUntil(Time time) { kernel_.RunUntil(time); }
+  void RunUntil(Time time) {
+    if (pace) return pace(time);
+    kernel_.RunUntil(time);
+  }
+  // How time passes until an instant; empty: at once. Whoever sets it (a real clock) runs the kernel itself.
+  std::function<void(Time)> pace;
+  // That were accepted so far; the next one's number.
+  uint64_t inputs() const { return inputs_; }
   // Runs until nothing has happened in the control plane for `quiet` and nothing is pending; false if that was not so
   // before `deadline`.
   bool RunUntilSettled(Time deadline, Duration quiet = 1s);
@@ -92,6 +102,10 @@ class World {
   // The istiod that serves a cluster's proxies, as pods in it would reach one: its own cluster's or its control
   // plane's. A ready one if there is any; null if none runs.
   IstiodProcess* IstiodOf(std::string_view cluster) const;
+  // From now on the proxies' ADS streams lead elsewhere, to a real istiod, and those that are open break. Certificates
+  // and injection stay with this world's istiods. No input: such a run is no function of its inputs, nor of its seed.
+  // `elsewhere` must outlive the world's proxies. Null: back to this world's istiods.
+  void MoveAds(AdsElsewhere* elsewhere);
   // Pods that run, in order of cluster, namespace and name.
   std::vector<const PodProcess*> Pods() const;
   std::vector<const PodProcess*> Pods(std::string_view cluster, std::string_view ns, std::string_view app) const;

@@ -94,5 +94,30 @@ TEST(Loop, ItsOwnThreadMayCallAndPost) {
   EXPECT_TRUE(posted);
 }
 
+TEST(Loop, ADrivenLoopTakesRealTimeAndDoesWhatOthersPostMeanwhile) {
+  const std::unique_ptr<sim::World> world = EmptyWorld();
+  Loop loop(*world);
+  loop.Drive();
+  EXPECT_TRUE(loop.OnLoopThread());
+  Time posted{};
+  std::thread other([&] {
+    std::this_thread::sleep_for(20ms);
+    loop.Post([&](sim::World& w) { posted = w.Now(); });
+  });
+  const auto real_before = RealClock::now();
+  world->RunUntil(Time{} + 60ms);  // as a scenario's runner asks it
+  EXPECT_GE(RealClock::now() - real_before, 59ms);
+  other.join();
+  EXPECT_EQ(world->Now(), Time{} + 60ms);
+  EXPECT_GE(posted, Time{} + 20ms);
+  EXPECT_LT(posted, Time{} + 60ms);
+  loop.Stop();
+  EXPECT_FALSE(loop.Post([](sim::World&) {}));
+  const auto after = RealClock::now();
+  world->RunUntil(Time{} + 1h);  // nobody paces it any more
+  EXPECT_LT(RealClock::now() - after, 10s);
+  EXPECT_EQ(world->Now(), Time{} + 1h);
+}
+
 }  // namespace
 }  // namespace wavetank::serve

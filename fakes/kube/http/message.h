@@ -20,6 +20,17 @@
 
 namespace wavetank::fakekube::http {
 
+// How one kind of client sees the objects: some other than they are stored. Reads only; what it writes is stored as it
+// came.
+class ObjectView {
+ public:
+  virtual ~ObjectView() = default;
+  // The object itself, or another in its place. Any thread; the same object always gives the same.
+  virtual kube::ObjectRef See(const kube::ObjectRef& object) const = 0;
+  // Unlike for views that show anything otherwise.
+  virtual const std::string& name() const = 0;
+};
+
 struct Request {
   std::string method;  // upper case
   std::string path;    // as it came, percent-encoded, without the query
@@ -29,6 +40,7 @@ struct Request {
   std::string impersonate_user;  // kubectl --as
   std::string body;
   std::shared_ptr<const nlohmann::json> parsed;  // the body, where somebody has read it already; null: `body` counts
+  std::shared_ptr<const ObjectView> view;        // null: objects as they are
 };
 
 // Decoded query parameters; of several of one name the first counts, as in Kubernetes.

@@ -67,8 +67,12 @@ json ListMetadata(const ListPage& page) {
 }  // namespace
 
 std::string Form::CacheKey() const {
-  return fmt::format("{}/{}/{}/{}/{}", static_cast<int>(kind), static_cast<int>(rows), resource->group,
-                     resource->version, resource->plural);
+  return fmt::format("{}/{}/{}/{}/{}/{}", static_cast<int>(kind), static_cast<int>(rows), resource->group,
+                     resource->version, resource->plural, view == nullptr ? "" : view->name());
+}
+
+kube::ObjectRef Seen(const kube::ObjectRef& object, const Form& form) {
+  return form.view == nullptr || object == nullptr ? object : form.view->See(object);
 }
 
 Form::Kind FormOf(std::string_view accept) {
@@ -132,7 +136,8 @@ Response RenderList(ListPage page, Form form) {
     const size_t until = piece->size() + kPiece;
     while (state->next < state->items.size()) {
       if (state->next > 0) *piece += ',';
-      const kube::Object& object = *state->items[state->next];
+      const kube::ObjectRef seen = Seen(state->items[state->next], state->form);
+      const kube::Object& object = *seen;
       *piece += state->form.kind == Form::Kind::kTable ? Dump(RowOf(object, state->form, 0))
                                                        : RenderObject(object, state->form);
       state->items[state->next++].reset();

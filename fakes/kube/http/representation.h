@@ -20,6 +20,7 @@ struct Form {
   RowObject rows = RowObject::kMetadata;
   std::shared_ptr<const Resource> resource;  // a copy: the definition behind it may go while a watch runs
   int64_t now_unix_seconds = 0;              // ages in tables count from here
+  std::shared_ptr<const ObjectView> view;    // null: objects as they are
 
   // Equal for forms in which an object has the same text.
   std::string CacheKey() const;
@@ -28,7 +29,10 @@ struct Form {
 // What the Accept header asks for. Protobuf is passed over: every client takes JSON beside it.
 Form::Kind FormOf(std::string_view accept);
 
-// The object as JSON text. `resource_version`: shown instead of its own unless 0.
+// What the client sees in place of an object.
+kube::ObjectRef Seen(const kube::ObjectRef& object, const Form& form);
+
+// The object (as it is seen already) as JSON text. `resource_version`: shown instead of its own unless 0.
 std::string RenderObject(const kube::Object& object, const Form& form, int64_t resource_version = 0);
 
 struct ListPage {

@@ -348,6 +348,7 @@ Form RestApi::FormFor(const Request& request, const Target& target, const Query&
   form.kind = FormOf(request.accept);
   form.resource = target.resource;
   form.now_unix_seconds = server_.UnixNow();
+  form.view = request.view;
   const std::string& include = query.Get("includeObject");
   if (include == "Object") form.rows = Form::RowObject::kWhole;
   if (include == "None") form.rows = Form::RowObject::kNone;
@@ -365,7 +366,7 @@ Response RestApi::One(int code, const kube::Object& object, const Request& reque
 Response RestApi::Read(const Request& request, const Target& target, const Query& query) {
   const ObjectRef object = server_.Get(target.resource->StoreKind(), {target.ns, target.name});
   if (object == nullptr) return NotFound(*target.resource, target.name);
-  return One(200, *object, request, target, query);
+  return One(200, *(request.view == nullptr ? object : request.view->See(object)), request, target, query);
 }
 
 namespace {

@@ -20,8 +20,8 @@ Line LineCache::Event(std::string_view type, const ObjectRef& object, int64_t re
   }
   Line& line = lines_[std::string(type) + form_key];
   if (line == nullptr) {
-    line = std::make_shared<const std::string>(
-        fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, RenderObject(*object, form, resource_version)));
+    line = std::make_shared<const std::string>(fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type,
+                                                           RenderObject(*Seen(object, form), form, resource_version)));
   }
   return line;
 }

@@ -1,0 +1,81 @@
+#include "serve/control_plane_diff.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/mesh_arguments.h"
+#include "cli/verb.h"
+#include "fmt/format.h"
+#include "scenarios/yaml_reader.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct Arguments {
+  std::string path;
+  std::vector<std::string> environment;
+  serve::DiffOptions options;
+  std::string patience = "5s";
+  bool json = false;
+};
+
+int RunDiff(Arguments a) {
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.path);
+  if (!scenario.ok()) return Complain(scenario.status());
+  const std::optional<Duration> patience = scenario::ParseDuration(a.patience);
+  if (!patience || *patience < 0s) {
+    return Complain(absl::InvalidArgumentError("--patience '" + a.patience + "' is no duration; write 5s or 500ms"));
+  }
+  a.options.patience = *patience;
+  for (const std::string& text : a.environment) {
+    const auto pair = SplitPair(text, "--control-plane-env");
+    if (!pair.ok()) return Complain(pair.status());
+    a.options.control_plane.environment[pair->first] = pair->second;
+  }
+  absl::StatusOr<serve::DiffResult> result = [&] {
+    Progress progress;
+    a.options.progress = [&](std::string_view what) { progress.Say(what); };
+    return serve::DiffControlPlanes(*scenario, a.options);
+  }();
+  if (!result.ok()) return Complain(result.status());
+  if (a.json) {
+    std::cout << serve::ToJson(*result).dump(1) << "\n";
+  } else {
+    std::cout << serve::DifferencesText(*result);
+    std::vector<std::vector<std::string>> rows = {{"AFTER", "PROXIES", "RESOURCES", "DIFFERENCES"}};
+    for (const serve::StepDifferences& step : result->steps) {
+      size_t count = 0;
+      for (const serve::ProxyDifferences& proxy : step.differences) count += proxy.differences.size();
+      rows.push_back({step.name, std::to_string(step.proxies), std::to_string(step.resources), std::to_string(count)});
+    }
+    PrintTable(rows);
+  }
+  return result->Equal() ? kOk : kNo;
+}
+
+}  // namespace
+
+void AddControlPlaneDiff(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand(
+      "control-plane-diff",
+      "Runs a scenario with our control plane and with a real istiod, and compares what proxies hold");
+  auto a = std::make_shared<Arguments>();
+  verb->add_option("scenario", a->path, "A scenario file, or a folder with a scenario.yaml")->required();
+  verb->add_option("--control-plane", a->options.control_plane.program, "The real one: pilot-discovery 1.18")
+      ->required();
+  verb->add_option("--control-plane-dir", a->options.control_plane.folder,
+                   "Folder for its logs and working folders, which is kept (default: a temporary one)");
+  verb->add_option("--control-plane-env", a->environment, "NAME=VALUE for its environment, any number of times");
+  verb->add_option("--profile", a->options.profile, "Behaviour profile of ours");
+  verb->add_option("--patience", a->patience, "How long a difference must last: what is merely late is none")
+      ->capture_default_str();
+  verb->add_flag("--json", a->json, "Differences as JSON on standard output");
+  verb->add_flag("--diff", a->options.unified_diff, "Unified diffs too");
+  verb->footer(
+      "Exit code 0: all proxies hold the same after every step; 1: something differs; 2: the scenario cannot be read, "
+      "or "
+      "the real control plane cannot be run. The real one takes real time: as long as the scenario's waits.");
+  verb->callback([a, &outcome] { outcome.code = RunDiff(*a); });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,33 @@
+// A scenario's run that real control planes serve: from the moment at which its mesh is up it goes along with real
+// time, and its steps, traffic and expectations are what they always are.
+#pragma once
+
+#include <memory>
+
+#include "scenarios/runner.h"
+#include "serve/control_planes.h"
+#include "serve/loop.h"
+
+namespace wavetank::serve {
+
+class LiveRun {
+ public:
+  explicit LiveRun(ControlPlaneOptions options) : options_(std::move(options)) {}
+
+  // Makes a run live. `options` must not outlive this; what else it calls is called too.
+  void Attach(scenario::RunOptions* options);
+
+  // Called when the proxies' streams have just been moved; nothing has come from a real istiod yet.
+  std::function<void()> on_moved;
+  // While the run lasts; null otherwise.
+  ControlPlanes* planes() { return planes_.get(); }
+
+ private:
+  absl::Status Begin(sim::World& world);
+
+  const ControlPlaneOptions options_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<ControlPlanes> planes_;
+};
+
+}  // namespace wavetank::serve
