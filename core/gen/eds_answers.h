@@ -19,8 +19,11 @@ class PushContext;
 class SidecarScope;
 class XdsCache;
 
-// Only answers that came from the cache entirely are kept, as long as the cache says the same: what is counted (hits,
-// costs) is what it would be without this.
+// Two kinds of answers are kept, each as long as the cache says the same, so that what is counted (hits, costs) is what
+// it would be without this: those that came from the cache entirely; and, until the cache is cleared of anything (as it
+// is with every change of endpoints), those of which it took nothing, for requests from which it will take nothing
+// either. The latter are those of a full push after which the cache was cleared once more, as happens all the time
+// while pods start.
 class EdsAnswers {
  public:
   explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
@@ -33,7 +36,8 @@ class EdsAnswers {
 
  private:
   struct Answer {
-    uint64_t cache_version = 0;
+    uint64_t cache_version = 0, clearings = 0;
+    bool all_cached = false;
     std::weak_ptr<const PushContext> push;
     std::weak_ptr<const SidecarScope> scope;
     SharedVector<std::string> names;
