@@ -1,11 +1,11 @@
 // Cost of simulated Envoys: cold start of a mesh, pushes, requests end to end, memory of an idle Envoy.
 #include <benchmark/benchmark.h>
-#include <malloc.h>
 
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "bench/allocations.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fakes/envoy/config_store.h"
@@ -167,10 +167,7 @@ struct Fleet {
   std::vector<std::unique_ptr<Envoy>> envoys;
 };
 
-double Allocated() {
-  const struct mallinfo2 m = mallinfo2();
-  return static_cast<double>(m.uordblks + m.hblkhd);
-}
+double Allocated() { return static_cast<double>(bench::live_bytes); }
 
 // The first configuration of `envoys` sidecars that all see the same `services`.
 void BM_ColdStart(benchmark::State& state) {
