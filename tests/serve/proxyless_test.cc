@@ -2,10 +2,11 @@
 // loopback addresses, follow its changes on disk and survive the server.
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <set>
 #include <thread>
 
+#include "core/x509/x509.h"
 #include "scenarios/mesh_survey.h"
 #include "serve/bootstrap.h"
 #include "serve/manifest_watch.h"
@@ -41,31 +43,42 @@ class ProxylessClients : public testing::Test {
     Write({0, 1});
     StartMesh();
     ASSERT_NE(server_, nullptr);
-    // Of no pod of the world: istiod serves a stranger what its node's namespace may see.
-    pilot::ProxyBootstrap proxy;
-    proxy.node_id = "sidecar~127.0.0.1~client.shop~shop.svc.cluster.local";
-    proxy.metadata = {{"NAMESPACE", "shop"}, {"CLUSTER_ID", "cluster1"}, {"SERVICE_ACCOUNT", "client"}};
-    const auto bootstrap = MakeGrpcBootstrap(proxy, {address_, ""});
-    ASSERT_TRUE(bootstrap.ok()) << bootstrap.status();
-    bootstrap_ = bootstrap->dump();
+    bootstrap_ = Bootstrap("client", "");
   }
   void TearDown() override {
     StopMesh();
     fs::remove_all(folder_);
   }
 
+  // Of no pod of the world: istiod serves a stranger what its node's namespace may see.
+  std::string Bootstrap(const std::string& name, const std::string& certificates) {
+    pilot::ProxyBootstrap proxy;
+    proxy.node_id = "sidecar~127.0.0.1~" + name + ".shop~shop.svc.cluster.local";
+    proxy.metadata = {{"NAMESPACE", "shop"}, {"CLUSTER_ID", "cluster1"}, {"SERVICE_ACCOUNT", name}};
+    const auto bootstrap = MakeGrpcBootstrap(proxy, {address_, certificates});
+    EXPECT_TRUE(bootstrap.ok()) << bootstrap.status();
+    return bootstrap.ok() ? bootstrap->dump() : "";
+  }
+
   // A service with these backends; edited in place, as a user does.
   void Write(const std::vector<size_t>& which) {
+    std::vector<int> ports;
+    for (const size_t i : which) ports.push_back(backends_[i]->port());
+    WritePorts(ports, "");
+  }
+  // Endpoints of this account, and more manifests.
+  void WritePorts(const std::vector<int>& ports, const std::string& more, const std::string& account = "echo") {
     std::string endpoints;
-    for (const size_t i : which) {
-      endpoints += "  - {address: 127.0.0.1, ports: {grpc: " + std::to_string(backends_[i]->port()) + "}}\n";
+    for (const int port : ports) {
+      endpoints +=
+          "  - {address: 127.0.0.1, serviceAccount: " + account + ", ports: {grpc: " + std::to_string(port) + "}}\n";
     }
     const fs::path next = folder_ / "next";
     std::ofstream(next) << "apiVersion: networking.istio.io/v1beta1\nkind: ServiceEntry\n"
                            "metadata: {name: echo, namespace: shop}\nspec:\n  hosts: [echo.shop.svc.cluster.local]\n"
                            "  location: MESH_INTERNAL\n  resolution: STATIC\n"
                            "  ports: [{number: 7070, name: grpc, protocol: GRPC}]\n  endpoints:\n"
-                        << endpoints;
+                        << endpoints << more;
     fs::create_directories(folder_ / "cluster1");
     fs::rename(next, folder_ / "cluster1" / "echo.yaml");
   }
@@ -123,6 +136,24 @@ class ProxylessClients : public testing::Test {
     EXPECT_EQ(AwaitAnswers(call, {"one"}), (Names{"one"}));
   }
 
+  // A folder with a certificate of the account's identity, as Istio's agent writes them.
+  std::string Certificates(const std::string& account) {
+    static const auto* const ca = new x509::CertificateAuthority(x509::MakeRootCa(5, "mesh", CalendarTime() - 1h, 24h));
+    const auto key = x509::KeyPair::Derive(5, account);
+    x509::CertificateSpec spec;
+    spec.sans = {"spiffe://cluster.local/ns/shop/sa/" + account};
+    spec.not_before = CalendarTime() - 1h;
+    spec.not_after = CalendarTime() + 1h;
+    const auto leaf = x509::Certificate::Issue(spec, key->public_key(), *ca->certificate, *ca->key);
+    EXPECT_TRUE(leaf.ok()) << leaf.status();
+    const fs::path out = folder_ / ("certificates-" + account);
+    fs::create_directories(out);
+    std::ofstream(out / "key.pem") << key->ExportPrivateKeyPem();
+    if (leaf.ok()) std::ofstream(out / "cert-chain.pem") << (*leaf)->ToPem();
+    std::ofstream(out / "root-cert.pem") << ca->certificate->ToPem();
+    return out.string();
+  }
+
   fs::path folder_;
   std::vector<std::unique_ptr<Backend>> backends_;
   std::string address_, bootstrap_;
@@ -134,6 +165,65 @@ TEST_F(ProxylessClients, GrpcOfCppFollowsEndpointsAndSurvivesTheServer) {
   ASSERT_EQ(::setenv("GRPC_XDS_BOOTSTRAP_CONFIG", bootstrap_.c_str(), 1), 0);
   BackendClient client(grpc::CreateChannel(kTarget, grpc::InsecureChannelCredentials()));
   Story([&] { return client.Call(); });
+}
+
+// Nobody listens there now.
+int FreePort() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const bool ok = ::bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(fd);
+  return ok ? ntohs(address.sin_port) : 0;
+}
+
+// Both ends from istiod: the server's listener by its address, the client's transport socket by a DestinationRule.
+TEST_F(ProxylessClients, ServersAndClientsOfCppSpeakMutualTlsAsPoliciesSay) {
+  const int port = FreePort();
+  ASSERT_GT(port, 0);
+  const std::string strict =
+      "---\napiVersion: security.istio.io/v1beta1\nkind: PeerAuthentication\n"
+      "metadata: {name: default, namespace: shop}\nspec: {mtls: {mode: STRICT}}\n";
+  const std::string mutual =
+      "---\napiVersion: networking.istio.io/v1beta1\nkind: DestinationRule\n"
+      "metadata: {name: echo, namespace: shop}\n"
+      "spec: {host: echo.shop.svc.cluster.local, trafficPolicy: {tls: {mode: ISTIO_MUTUAL}}}\n";
+  WritePorts({port}, strict + mutual);
+  const auto client = [&](const std::string& account) {
+    grpc::ChannelArguments arguments;
+    arguments.SetString(kXdsBootstrapArgument, Bootstrap(account, Certificates(account)));
+    return std::make_unique<BackendClient>(
+        grpc::CreateCustomChannel(kTarget, grpc::XdsCredentials(grpc::InsecureChannelCredentials()), arguments));
+  };
+  const std::string address = "127.0.0.1:" + std::to_string(port);
+  {
+    const Backend echo("echo", address, Bootstrap("echo", Certificates("echo")));
+    ASSERT_TRUE(echo.ok());
+    const auto peer = client("client");
+    EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"echo"}), std::set<std::string>{"echo"});
+    // Without the rule a client speaks plain text, which a STRICT server does not take.
+    WritePorts({port}, strict);
+    bool refused = false;
+    for (const auto patience = RealClock::now() + 15s; !refused && RealClock::now() < patience;) {
+      refused = client("plain")->Call(false).rfind("error: 14", 0) == 0;
+    }
+    EXPECT_TRUE(refused);
+    WritePorts({port}, strict + mutual);
+    EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"echo"}), std::set<std::string>{"echo"});
+  }
+  // A server of another identity than the service's account is refused, until the service says that it is his.
+  const Backend impostor("impostor", address, Bootstrap("impostor", Certificates("impostor")));
+  ASSERT_TRUE(impostor.ok());
+  const auto peer = client("client");
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_THAT(peer->Call(false), testing::StartsWith("error: 14"));
+    std::this_thread::sleep_for(20ms);
+  }
+  WritePorts({port}, strict + mutual, "impostor");
+  EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"impostor"}), std::set<std::string>{"impostor"});
 }
 
 // A program that answers each line with one; killed at its end, or with this process.

@@ -5,6 +5,7 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
+#include <grpcpp/xds_server_builder.h>
 
 #include <future>
 #include <memory>
@@ -13,17 +14,29 @@
 
 namespace wavetank::serve {
 
+// A bootstrap for one channel or server, where a process has several.
+inline constexpr char kXdsBootstrapArgument[] = "grpc.TEST_ONLY_DO_NOT_USE_IN_PROD.xds_bootstrap_config";
+
 inline constexpr char kWhoAreYou[] = "/wavetank.test.Backend/WhoAreYou";
 
 class Backend {
  public:
-  // On `address`, with any port.
-  explicit Backend(const std::string& name, const std::string& address = "127.0.0.1")
-      : service_(name), server_(Listen(address + ":0", grpc::InsecureServerCredentials())) {}
+  // On loopback, at any port.
+  explicit Backend(const std::string& name) : service_(name) {
+    grpc::ServerBuilder builder;
+    Start(builder, "127.0.0.1:0", grpc::InsecureServerCredentials());
+  }
+  // Whose listener comes over xDS, by that bootstrap: it serves once it has one.
+  Backend(const std::string& name, const std::string& address, const std::string& bootstrap) : service_(name) {
+    grpc::XdsServerBuilder builder;
+    builder.AddChannelArgument(kXdsBootstrapArgument, bootstrap);
+    Start(builder, address, grpc::XdsServerCredentials(grpc::InsecureServerCredentials()));
+  }
   ~Backend() {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
-  int port() const { return port_; }  // 0: it cannot listen
+  bool ok() const { return server_ != nullptr; }
+  int port() const { return port_; }  // 0: it cannot listen; of an xDS server it is not known
 
  private:
   class Reactor final : public grpc::ServerGenericBidiReactor {
@@ -56,12 +69,11 @@ class Backend {
     const std::string name_;
   };
 
-  std::unique_ptr<grpc::Server> Listen(const std::string& where,
-                                       const std::shared_ptr<grpc::ServerCredentials>& credentials) {
-    grpc::ServerBuilder builder;
+  void Start(grpc::ServerBuilder& builder, const std::string& where,
+             const std::shared_ptr<grpc::ServerCredentials>& credentials) {
     builder.AddListeningPort(where, credentials, &port_);
     builder.RegisterCallbackGenericService(&service_);
-    return builder.BuildAndStart();
+    server_ = builder.BuildAndStart();
   }
 
   int port_ = 0;
@@ -74,9 +86,9 @@ class BackendClient {
   explicit BackendClient(std::shared_ptr<grpc::Channel> channel) : stub_(std::move(channel)) {}
 
   // The name of the backend that answered, or "error: ..."; at most 5 s.
-  std::string Call() {
+  std::string Call(bool wait_for_ready = true) {
     grpc::ClientContext context;
-    context.set_wait_for_ready(true);
+    context.set_wait_for_ready(wait_for_ready);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(5));
     const grpc::Slice nothing(std::string{});
     const grpc::ByteBuffer request(&nothing, 1);
