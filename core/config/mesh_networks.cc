@@ -3,6 +3,13 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "core/base/ip.h"
 
 namespace wavetank::config {
@@ -15,6 +22,23 @@ std::string Text(const YAML::Node& node, const char* camel, const char* snake) {
   return {};
 }
 
+bool IsDnsLabel(std::string_view text) {
+  const auto alphanumeric = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  return !text.empty() && text.size() <= 63 && alphanumeric(text.front()) && alphanumeric(text.back()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return c == '-' || alphanumeric(c); });
+}
+
+// A name of labels, the last of them no number; a dot may stand at its end. istiod: ValidateFQDN.
+bool IsDomainName(std::string_view text) {
+  if (text.empty() || text.size() > 255) return false;
+  std::vector<std::string> labels = absl::StrSplit(std::string(text), '.');
+  int number = 0;
+  if (absl::SimpleAtoi(labels.back(), &number)) return false;
+  if (labels.back().empty()) labels.pop_back();
+  return std::all_of(labels.begin(), labels.end(), [](const std::string& label) { return IsDnsLabel(label); });
+}
+
+// istiod: pkg/config/validation/validation.go, validateNetwork. One bad field rejects the whole.
 absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
   MeshNetworks out;
   const auto bad = [](const std::string& network, std::string_view what) {
@@ -30,11 +54,16 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
       for (const YAML::Node& e : entry.second["endpoints"]) {
         if (!e.IsMap()) return bad(name, "an endpoint is no mapping");
         MeshNetworks::Endpoint endpoint{Text(e, "fromCidr", "from_cidr"), Text(e, "fromRegistry", "from_registry")};
-        if (endpoint.from_cidr.empty() == endpoint.from_registry.empty()) {
-          return bad(name, "an endpoint needs fromCidr or fromRegistry");
+        if (endpoint.from_cidr.empty() && endpoint.from_registry.empty()) continue;
+        if (!endpoint.from_cidr.empty() && !endpoint.from_registry.empty()) {
+          return bad(name, "an endpoint has fromCidr or fromRegistry, not both");
         }
         if (!endpoint.from_cidr.empty() && !IpPrefix::Parse(endpoint.from_cidr).ok()) {
           return bad(name, fmt::format("'{}' is no CIDR; write 10.0.0.0/8", endpoint.from_cidr));
+        }
+        if (!endpoint.from_registry.empty() && !IsDnsLabel(endpoint.from_registry)) {
+          return bad(name,
+                     fmt::format("'{}' is no cluster's name; write letters, digits and -", endpoint.from_registry));
         }
         network.endpoints.push_back(std::move(endpoint));
       }
@@ -49,10 +78,19 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
           gateway.port = static_cast<uint32_t>(std::stoul(port));
         }
         if (gateway.port == 0 || gateway.port > 65535) return bad(name, "a gateway needs a port from 1 to 65535");
-        if (gateway.address.empty() == gateway.registry_service_name.empty()) {
-          return bad(name, "a gateway needs address or registryServiceName");
+        if (!gateway.address.empty() && !gateway.registry_service_name.empty()) {
+          return bad(name, "a gateway has address or registryServiceName, not both");
         }
-        network.gateways.push_back(std::move(gateway));
+        if (!gateway.address.empty() && !IsIpAddress(gateway.address) && !IsDomainName(gateway.address)) {
+          return bad(name, fmt::format("'{}' is neither an IP address nor a DNS name", gateway.address));
+        }
+        if (!gateway.registry_service_name.empty() && !IsDomainName(gateway.registry_service_name)) {
+          return bad(name, fmt::format("'{}' is no DNS name", gateway.registry_service_name));
+        }
+        // One without either is accepted and leads nowhere.
+        if (!gateway.address.empty() || !gateway.registry_service_name.empty()) {
+          network.gateways.push_back(std::move(gateway));
+        }
       }
     }
     out.networks.emplace(name, std::move(network));

@@ -12,6 +12,7 @@
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
+#include "envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config.pb.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -121,12 +122,11 @@ std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
     out.mutable_per_try_timeout()->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
   }
   if (policy->retry_remote_localities.value_or(false)) {
+    envoy::extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig config;
+    config.set_update_frequency(2);
     auto* priority = out.mutable_retry_priority();
     priority->set_name("envoy.retry_priorities.previous_priorities");
-    // PreviousPrioritiesConfig{update_frequency: 2}; its descriptor is not among the generated ones.
-    priority->mutable_typed_config()->set_type_url(
-        "type.googleapis.com/envoy.extensions.retry.priority.previous_priorities.v3.PreviousPrioritiesConfig");
-    priority->mutable_typed_config()->set_value(wire::Encode([](wire::Writer& w) { w.Varint(1, 2); }));
+    *priority->mutable_typed_config() = PackAny(config);
   }
   return Serialize(out);
 }

@@ -58,16 +58,10 @@ std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
 envoy_tls::TlsParameters::TlsProtocol ToProtocol(Settings::Version version) {
   return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
 }
+// The mesh's enum has no TLS 1.0 and 1.1, yet istiod 1.18 reads its numbers as Envoy's: TLSV1_2 allows TLS 1.0, TLSV1_3
+// TLS 1.1. istiod: pilot/pkg/networking/core/v1alpha3/listener.go, applyDownstreamTLSDefaults.
 envoy_tls::TlsParameters::TlsProtocol ToProtocol(MeshTls::Version version) {
-  switch (version) {
-    case MeshTls::Version::kTls12:
-      return envoy_tls::TlsParameters::TLSv1_2;
-    case MeshTls::Version::kTls13:
-      return envoy_tls::TlsParameters::TLSv1_3;
-    case MeshTls::Version::kAuto:
-      break;
-  }
-  return envoy_tls::TlsParameters::TLS_AUTO;
+  return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
 }
 
 CertificateFiles FilesOf(const NodeMetadata& metadata) {

@@ -71,7 +71,7 @@ class GatewayListeners {
     options.port = port;
     options.bind_to_port = true;
     options.listener_class = ListenerClass::kGateway;
-    if (scope_.istio_filters) options.authentication = {IstioAuthnFilter()};
+    if (scope_.istio_filters && IsVersionAtLeast(scope_.proxy, 1, 17)) options.authentication = {IstioAuthnFilter()};
     return options;
   }
 

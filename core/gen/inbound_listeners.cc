@@ -48,7 +48,8 @@ class InboundListeners {
         http_socket_(InboundMutualTlsSocket(proxy_, mesh_, true)),
         tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, false)) {
     if (!scope.istio_filters) return;
-    authentication_ = IstioAuthnFilter();
+    // Before 1.17 the HTTP filter did it alone. istiod: listener_inbound.go, buildInboundNetworkFilters.
+    if (IsVersionAtLeast(proxy_, 1, 17)) authentication_ = IstioAuthnFilter();
     metadata_exchange_ = MetadataExchangeFilter();
   }
 

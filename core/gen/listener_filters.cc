@@ -11,6 +11,7 @@
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/listener/http_inspector/v3/http_inspector.pb.h"
 #include "envoy/extensions/filters/listener/original_dst/v3/original_dst.pb.h"
+#include "envoy/extensions/filters/listener/original_src/v3/original_src.pb.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "istio/alpn.pb.h"
@@ -90,13 +91,11 @@ const std::string& OriginalDestination() {
 }
 
 const std::string& OriginalSource() {
-  static const auto& bytes = *new std::string(wire::Encode([](wire::Writer& w) {
-    w.Bytes(ListenerFilterPb::kNameFieldNumber, "envoy.filters.listener.original_src");
-    // OriginalSrc{mark}: its descriptor is not among the generated ones.
-    w.Any(ListenerFilterPb::kTypedConfigFieldNumber,
-          "type.googleapis.com/envoy.extensions.filters.listener.original_src.v3.OriginalSrc",
-          wire::Encode([](wire::Writer& config) { config.Varint(2, 1337); }));
-  }));
+  static const auto& bytes = *new std::string([] {
+    ext::filters::listener::original_src::v3::OriginalSrc config;
+    config.set_mark(1337);
+    return Serialize(MakeListenerFilter("envoy.filters.listener.original_src", config));
+  }());
   return bytes;
 }
 

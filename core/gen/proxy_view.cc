@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <system_error>
+#include <utility>
 
 #include "core/base/ip.h"
 #include "core/config/proto_json.h"
@@ -50,6 +52,22 @@ const std::string& AddressForProxy(const Service& service, const Proxy& proxy) {
 InterceptionMode GetInterceptionMode(const Proxy& proxy) {
   if (proxy.metadata.interception_mode == "TPROXY") return InterceptionMode::kTproxy;
   return proxy.metadata.interception_mode == "NONE" ? InterceptionMode::kNone : InterceptionMode::kRedirect;
+}
+
+bool IsVersionAtLeast(const Proxy& proxy, int major, int minor) {
+  std::string_view text = proxy.metadata.istio_version;
+  constexpr std::string_view kRelease = "release-";
+  if (text.starts_with(kRelease)) text.remove_prefix(kRelease.size());
+  // Only what starts with MAJOR.MINOR is a version, MAJOR without a zero.
+  const size_t dot = text.find_first_not_of("123456789");
+  if (dot == 0 || dot == std::string_view::npos || text[dot] != '.') return true;
+  const char* const end = text.data() + text.size();
+  int proxy_major = 0, proxy_minor = 0;
+  if (std::from_chars(text.data(), text.data() + dot, proxy_major).ec != std::errc() ||
+      std::from_chars(text.data() + dot + 1, end, proxy_minor).ec != std::errc() || proxy_minor < 0) {
+    return true;
+  }
+  return std::pair(proxy_major, proxy_minor) >= std::pair(major, minor);
 }
 
 bool SupportsIpv4(const Proxy& proxy) { return HasAddressOfFamily(proxy, true); }

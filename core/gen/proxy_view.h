@@ -34,6 +34,10 @@ bool ConflictsWithStaticListener(const Proxy& proxy, std::string_view bind, int 
 
 bool IsUnprivileged(const Proxy& proxy);
 
+// ISTIO_VERSION of the metadata is `major`.`minor` or later; a version that is absent or unreadable counts as the
+// latest. istiod: pilot/pkg/model/context.go, ParseIstioVersion.
+bool IsVersionAtLeast(const Proxy& proxy, int major, int minor);
+
 // Traffic to unknown hosts is let through (the scope's outboundTrafficPolicy).
 bool IsAllowAnyOutbound(const Proxy& proxy);
 

@@ -88,7 +88,9 @@ Pod ParsePod(const Object& object) {
   out.host_network = Flag(spec, "hostNetwork");
   out.generate_name = Text(At(object.body, "metadata"), "generateName");
   for (const json& condition : At(status, "conditions")) {
-    if (Text(condition, "type") == "Ready") out.ready = Text(condition, "status") == "True";
+    if (Text(condition, "type") != "Ready") continue;
+    out.ready = Text(condition, "status") == "True";
+    break;
   }
   for (const json& container : At(spec, "containers")) {
     for (const json& port : At(container, "ports")) {

@@ -58,7 +58,15 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
   for (const ServiceRef& service : services) {
     const std::string& ns = service->attributes.ns;
     const ExportTo& given = service->attributes.export_to;
-    by_hostname_[service->hostname][ns] = service;
+    ServiceRef& known = by_hostname_[service->hostname][ns];
+    if (known != nullptr) {
+      std::vector<ServiceRef> older = {known};
+      if (const auto more = older_.find(known.get()); more != older_.end()) {
+        older.insert(older.end(), more->second.begin(), more->second.end());
+      }
+      older_[service.get()] = std::move(older);
+    }
+    known = service;
 
     std::set<std::string> accounts(service->service_accounts.begin(), service->service_accounts.end());
     if (const EndpointShards* shards =
@@ -148,10 +156,22 @@ const Service* ServiceIndex::Find(std::string_view hostname, std::string_view ns
   return it == by_namespace->end() ? nullptr : it->second.get();
 }
 
+const Service* ServiceIndex::LatestWith(std::string_view hostname, std::string_view ns,
+                                        absl::FunctionRef<bool(const Service&)> has_port) const {
+  const Service* latest = Find(hostname, ns);
+  if (latest == nullptr || has_port(*latest)) return latest;
+  const auto older = older_.find(latest);
+  if (older == older_.end()) return nullptr;
+  const auto found =
+      std::find_if(older->second.begin(), older->second.end(), [&](const ServiceRef& s) { return has_port(*s); });
+  return found == older->second.end() ? nullptr : found->get();
+}
+
 const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& service, int port) const {
   static const std::vector<ServiceInstance>* const none = new std::vector<ServiceInstance>();
-  const Service* known = Find(service.hostname, service.attributes.ns);
-  if (known == nullptr || known->FindPort(port) == nullptr) return *none;
+  const Service* known = LatestWith(service.hostname, service.attributes.ns,
+                                    [&](const Service& s) { return s.FindPort(port) != nullptr; });
+  if (known == nullptr) return *none;
   Instances_& by_port = instances_[known];
   if (const auto it = by_port.find(port); it != by_port.end()) return it->second;
   return by_port[port] = discovery_->InstancesByPort(*known, port);
@@ -160,11 +180,11 @@ const std::vector<ServiceInstance>& ServiceIndex::Instances(const Service& servi
 const std::vector<std::string>& ServiceIndex::ServiceAccounts(std::string_view hostname, std::string_view ns,
                                                               int port) const {
   static const std::vector<std::string>* const none = new std::vector<std::string>();
-  const Service* known = Find(hostname, ns);
-  if (known == nullptr) return *none;
-  const auto it = accounts_.find(known);
-  const std::vector<int>& ports = it->second.ports;
-  return std::find(ports.begin(), ports.end(), port) == ports.end() ? *none : it->second.accounts;
+  const Service* known = LatestWith(hostname, ns, [&](const Service& s) {
+    const std::vector<int>& ports = accounts_.find(&s)->second.ports;
+    return std::find(ports.begin(), ports.end(), port) != ports.end();
+  });
+  return known == nullptr ? *none : accounts_.find(known)->second.accounts;
 }
 
 }  // namespace wavetank::pilot

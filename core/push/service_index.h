@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "core/model/environment.h"
 #include "core/model/sidecar_scope.h"
 #include "core/push/export_to.h"
@@ -38,6 +39,10 @@ class ServiceIndex {
     std::vector<int> ports;             // all but UDP ones
   };
   const Service* Find(std::string_view hostname, std::string_view ns) const;  // null if there is none
+  // Of the services of one host and namespace the latest that `has_port`; null if none has. istiod keeps instances and
+  // accounts by host, namespace and port, so a ServiceEntry hides a Kubernetes Service at their common ports only.
+  const Service* LatestWith(std::string_view hostname, std::string_view ns,
+                            absl::FunctionRef<bool(const Service&)> has_port) const;
 
   using Instances_ = std::map<int, std::vector<ServiceInstance>>;
   static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
@@ -46,7 +51,9 @@ class ServiceIndex {
   std::vector<ServiceRef> public_, all_;
   std::map<std::string, std::vector<ServiceRef>, std::less<>> private_by_namespace_, exported_to_namespace_;
   absl::flat_hash_map<std::string, std::map<std::string, ServiceRef, std::less<>>> by_hostname_;
-  // By the service that by_hostname_ has. Order: these are only searched.
+  // By the service that by_hostname_ has: those it took the place of, the latest first.
+  absl::flat_hash_map<const Service*, std::vector<ServiceRef>> older_;
+  // Order: these are only searched.
   absl::flat_hash_map<const Service*, Accounts> accounts_;
   mutable absl::flat_hash_map<const Service*, Instances_> instances_;
   mutable std::shared_ptr<const ServiceView> public_view_;

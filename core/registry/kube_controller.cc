@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "core/config/mesh_networks.h"
 #include "core/registry/endpoint_builder.h"
 #include "core/registry/service_conversion.h"
@@ -573,6 +574,9 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
   if (slice.address_type == "FQDN") return;
   const kube::NamespacedName slice_name{object.meta.ns, object.meta.name};
   EndpointList endpoints;
+  // Pods on the host network share its address: of equal addresses and port names the first one counts.
+  // istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, endpointSliceCache.Get.
+  absl::flat_hash_set<std::pair<std::string_view, std::string_view>> seen;
   for (const auto& endpoint : slice.endpoints) {
     // Not ready ones are not tracked (PILOT_SEND_UNHEALTHY_ENDPOINTS is off by default).
     if (endpoint.ready && !*endpoint.ready) continue;
@@ -592,7 +596,9 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
       }
       EndpointBuilder builder = BuilderFor(pod.get());
       for (const auto& port : slice.ports) {
-        endpoints.push_back(builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), port.name.value_or(""),
+        const std::string_view port_name = port.name ? std::string_view(*port.name) : std::string_view();
+        if (!seen.emplace(address, port_name).second) continue;
+        endpoints.push_back(builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name),
                                           HealthStatus::kHealthy));
       }
     }

@@ -20,12 +20,14 @@
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/listener/http_inspector/v3/http_inspector.pb.h"
 #include "envoy/extensions/filters/listener/original_dst/v3/original_dst.pb.h"
+#include "envoy/extensions/filters/listener/original_src/v3/original_src.pb.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "envoy/extensions/request_id/uuid/v3/uuid.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
+#include "envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config.pb.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
@@ -55,11 +57,13 @@ void LinkMessages() {
       extensions::filters::http::wasm::v3::Wasm::descriptor(),
       extensions::filters::listener::http_inspector::v3::HttpInspector::descriptor(),
       extensions::filters::listener::original_dst::v3::OriginalDst::descriptor(),
+      extensions::filters::listener::original_src::v3::OriginalSrc::descriptor(),
       extensions::filters::listener::tls_inspector::v3::TlsInspector::descriptor(),
       extensions::filters::network::mongo_proxy::v3::MongoProxy::descriptor(),
       extensions::filters::network::tcp_proxy::v3::TcpProxy::descriptor(),
       extensions::request_id::uuid::v3::UuidRequestIdConfig::descriptor(),
       extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate::descriptor(),
+      extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig::descriptor(),
       extensions::transport_sockets::raw_buffer::v3::RawBuffer::descriptor(),
       extensions::transport_sockets::tls::v3::UpstreamTlsContext::descriptor(),
       extensions::upstreams::http::v3::HttpProtocolOptions::descriptor(),

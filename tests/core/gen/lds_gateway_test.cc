@@ -140,6 +140,26 @@ TEST_F(LdsGateway, HttpsServerEndsTlsWithItsCredential) {
   EXPECT_EQ(hcm.rds().route_config_name(), "https.443.https.gw.shop");
 }
 
+// istiod 1.18 takes the number of the mesh's enum for one of Envoy's, which counts TLS 1.0 and 1.1, too.
+TEST_F(LdsGateway, MeshWideMinimumTlsVersionComesOutTwoVersionsLower) {
+  using Version = config::MeshConfig::TlsSettings::Version;
+  using ::envoy::extensions::transport_sockets::tls::v3::TlsParameters;
+  const auto minimum = [&](Version mesh, config::ServerTlsSettings::Version server) {
+    world_.mesh.tls_defaults.min_protocol_version = mesh;
+    config::Server https = Server("https", 443, "HTTPS", {"a.example"}, Mode::kSimple);
+    https.tls->credential_name = "a-cert";
+    https.tls->min_protocol_version = server;
+    AddGateway({https});
+    DownstreamTlsContext context;
+    EXPECT_TRUE(Generate().at(0).filter_chains(0).transport_socket().typed_config().UnpackTo(&context));
+    return context.common_tls_context().tls_params().tls_minimum_protocol_version();
+  };
+  using Own = config::ServerTlsSettings::Version;
+  EXPECT_EQ(minimum(Version::kTls12, Own::kAuto), TlsParameters::TLSv1_0);
+  EXPECT_EQ(minimum(Version::kTls13, Own::kAuto), TlsParameters::TLSv1_1);
+  EXPECT_EQ(minimum(Version::kTls13, Own::kTls12), TlsParameters::TLSv1_2);
+}
+
 TEST_F(LdsGateway, TcpServerNeedsAVirtualServiceThatSaysWhereTo) {
   world_.AddService("db", "shop", {"tcp", 5432, Protocol::kTcp});
   AddGateway({Server("tcp", 5432, "TCP", {"*"})});

@@ -1,3 +1,5 @@
+#include <set>
+
 #include "core/gen/lds.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
@@ -36,10 +38,11 @@ class LdsInbound : public ::testing::Test {
     world_.AddPeerAuthentication(policy);
   }
 
-  Listener Generate() {
+  Listener Generate(const std::string& version = "1.18.2") {
     const PushContextRef push = world_.Push();
     Proxy proxy = world_.Connect(*push, "c1", NodeType::kSidecarProxy, {{"app", "web"}});
     proxy.service_instances = instances_;
+    proxy.metadata.istio_version = version;
     for (const Resource& r : MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push)).resources) {
       Listener listener;
       EXPECT_TRUE(listener.ParseFromString(*r.bytes));
@@ -167,6 +170,24 @@ TEST_F(LdsInbound, MutualTlsTrustsPeersOfTheMeshsTrustDomains) {
     ASSERT_EQ(names.size(), 2);
     EXPECT_EQ(names[0].prefix(), "spiffe://td1/");
     EXPECT_EQ(names[1].prefix(), "spiffe://td0/");
+  }
+}
+
+TEST_F(LdsInbound, ProxiesBefore117HaveNoNetworkAuthenticationFilter) {
+  Serve("web", Protocol::kHttp, 80, 8080);
+  const auto first_filters = [&](const std::string& version) {
+    std::set<std::string> out;
+    const Listener listener = Generate(version);
+    for (const FilterChain& chain : listener.filter_chains()) {
+      if (chain.name() != "virtualInbound-blackhole") out.insert(chain.filters(0).name());
+    }
+    return out;
+  };
+  for (const char* version : {"1.16.7", "release-1.16", "1.9"}) {
+    EXPECT_THAT(first_filters(version), ElementsAre("istio.metadata_exchange")) << version;
+  }
+  for (const char* version : {"1.17.0-alpha.1", "1.18.2", "2.0", "", "latest", "10.1"}) {
+    EXPECT_THAT(first_filters(version), ElementsAre("istio_authn")) << version;
   }
 }
 
