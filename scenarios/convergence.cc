@@ -108,8 +108,8 @@ Convergence ConvergenceTracker::End() const {
       row.stages[static_cast<size_t>(stage)] = at - since;
       at = since;
     };
-    const auto of_type = [&](const std::map<NameId, std::vector<Moment>>& by_type) -> Time {
-      const auto it = by_type.find(r.applied_type);
+    const auto of_type = [&at, type = r.applied_type](const std::map<NameId, std::vector<Moment>>& by_type) -> Time {
+      const auto it = by_type.find(type);
       const Moment* moment = it == by_type.end() ? nullptr : LastUntil(it->second, at);
       return moment == nullptr ? at : moment->at;
     };

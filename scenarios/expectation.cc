@@ -207,10 +207,10 @@ ExpectationResult JudgeSeconds(const Expectation& e, const StepResult& step) {
     s.sum.by_version = std::move(second.by_version);
     s.sum.by_cluster = std::move(second.by_cluster);
     s.sum.by_pod = std::move(second.by_pod);
-    std::sort(second.latencies_ns.begin(), second.latencies_ns.end());
-    const auto percentile = [&](size_t part) {
-      return second.latencies_ns.empty() ? Duration::zero()
-                                         : Duration(second.latencies_ns[(second.latencies_ns.size() - 1) * part / 100]);
+    std::vector<int64_t>& sorted = second.latencies_ns;
+    std::sort(sorted.begin(), sorted.end());
+    const auto percentile = [&sorted](size_t part) {
+      return sorted.empty() ? Duration::zero() : Duration(sorted[(sorted.size() - 1) * part / 100]);
     };
     s.sum.p50 = percentile(50);
     s.sum.p99 = percentile(99);
