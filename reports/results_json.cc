@@ -38,7 +38,7 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
 ordered_json ConvergenceJson(const scenario::Convergence& c) {
   ordered_json out;
   out["eventMs"] = ToMillis(c.event.time_since_epoch());
-  out["connectedProxies"] = c.connected;
+  if (c.connected >= 0) out["connectedProxies"] = c.connected;
   out["totalMs"] = ToMillis(c.Total());
   out["proxies"] = ordered_json::array();
   for (const auto& proxy : c.proxies) {

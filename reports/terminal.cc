@@ -58,7 +58,9 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
     for (const std::string& action : step.actions) out += fmt::format("  do        {}\n", action);
     const auto& c = step.convergence;
     if (!step.actions.empty()) {
-      if (c.proxies.empty()) {
+      if (c.connected < 0) {
+        out += "  converged was not measured\n";
+      } else if (c.proxies.empty()) {
         out += fmt::format("  converged no proxy was sent anything ({} connected)\n", c.connected);
       } else {
         const auto& last = c.proxies.front();

@@ -36,7 +36,7 @@ struct ProxyConvergence {
 struct Convergence {
   Time event{};                           // when the step's first action happened
   std::vector<ProxyConvergence> proxies;  // that were pushed to because of it, slowest first
-  int connected = 0;                      // proxies connected at the time
+  int connected = 0;                      // proxies connected at the time; negative: nothing of this was measured
   Duration Total() const { return proxies.empty() ? Duration::zero() : proxies.front().total; }
 };
 

@@ -121,9 +121,11 @@ TEST_F(ControlPlane, WhatIsNoControlPlaneIsBadInput) {
 TEST_F(ControlPlane, ARealIstiodHoldsWhatOursHolds) {
   const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY");
   if (program == nullptr) GTEST_SKIP() << "no real istiod: $WAVETANK_PILOT_DISCOVERY names none";
-  for (const char* scenario : {"multi-primary-multi-network", "primary-remote-multi-network"}) {
-    const Ran ran = Call(
-        fmt::format("control-plane-diff {}/scenarios/{} --control-plane {}", WAVETANK_SOURCE_DIR, scenario, program));
+  for (const char* scenario : {"scenarios/multi-primary-multi-network", "scenarios/multi-primary-one-network",
+                               "scenarios/primary-remote-multi-network", "scenarios/primary-remote-one-network",
+                               "tests/cli/real_control_plane"}) {
+    const Ran ran =
+        Call(fmt::format("control-plane-diff {}/{} --control-plane {}", WAVETANK_SOURCE_DIR, scenario, program));
     EXPECT_EQ(ran.code, 0) << scenario << "\n" << ran.output << ran.error;
   }
 }
