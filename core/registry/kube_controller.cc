@@ -66,7 +66,9 @@ void KubeController::Register(kube::Informer& informer, Handler handler) {
 void KubeController::Start() {
   if (started_ || stopped_) return;
   started_ = true;
-  kube::Informer* const all[] = {&namespaces_, &services_, &slices_, &nodes_, &pods_};
+  // Slices last: an address without a reference to its pod is looked up among the pods once. istiod starts its
+  // informers in no order, but what it lists at the start is such that these addresses have their pods' labels.
+  kube::Informer* const all[] = {&namespaces_, &services_, &nodes_, &pods_, &slices_};
   for (kube::Informer* informer : all) {
     informer->WhenSynced([this] { OnInformersSynced(); });
     informer->Start();
