@@ -51,7 +51,7 @@ bool DeeperThan(std::string_view text, size_t limit) {
 // nothing.
 const char* NeedsProcess(std::string_view subresource) {
   static constexpr std::pair<std::string_view, const char*> kWants[] = {
-      {"log", "writes no log"},
+      {"log", "it writes no log"},
       {"exec", "nothing can be executed in it"},
       {"attach", "there is nothing to attach to"},
       {"portforward", "no port of it can be forwarded"},
