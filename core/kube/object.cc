@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/kube/object_head.h"
 #include "core/kube/time_format.h"
 
 namespace wavetank::kube {
@@ -99,7 +100,9 @@ std::string Object::Key() const {
   return meta.ns.empty() ? fmt::format("{}/{}", kind, meta.name) : fmt::format("{}/{}/{}", kind, meta.ns, meta.name);
 }
 
-absl::StatusOr<ObjectRef> Object::FromJson(nlohmann::json body) {
+namespace {
+
+absl::StatusOr<std::shared_ptr<Object>> Read(const json& body) {
   if (!body.is_object()) {
     return absl::InvalidArgumentError(fmt::format("object: is {}, expected a mapping", body.type_name()));
   }
@@ -151,8 +154,22 @@ absl::StatusOr<ObjectRef> Object::FromJson(nlohmann::json body) {
     }
   }
   if (!reader.status().ok()) return reader.status();
-  object->body = std::move(body);
-  return ObjectRef(std::move(object));
+  return object;
+}
+
+}  // namespace
+
+absl::StatusOr<ObjectRef> Object::FromJson(nlohmann::json body) {
+  absl::StatusOr<std::shared_ptr<Object>> object = Read(body);
+  if (!object.ok()) return object.status();
+  (*object)->body = std::move(body);
+  return ObjectRef(*std::move(object));
+}
+
+absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body) {
+  absl::StatusOr<std::shared_ptr<Object>> object = Read(body);
+  if (!object.ok()) return object.status();
+  return ObjectRef(*std::move(object));
 }
 
 }  // namespace wavetank::kube

@@ -8,6 +8,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/random.h"
+#include "core/kube/object_head.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/patch.h"
@@ -44,6 +45,18 @@ bool SameButStatus(const json& a, const json& b) {
   return covers(a, b) && covers(b, a);
 }
 
+bool SameMetadata(const json& a, const json& b) {
+  const auto written = [](const std::string& field) { return field == "resourceVersion" || field == "generation"; };
+  const auto fields = [&](const json& in) { return in.size() - in.count("resourceVersion") - in.count("generation"); };
+  if (fields(a) != fields(b)) return false;
+  for (const auto& [field, value] : a.items()) {
+    if (written(field)) continue;
+    const auto other = b.find(field);
+    if (other == b.end() || value != *other) return false;
+  }
+  return true;
+}
+
 // Equal but for what the server itself writes at every change.
 bool SameContent(const json& a, const json& b) {
   if (a.size() != b.size()) return false;
@@ -54,12 +67,7 @@ bool SameContent(const json& a, const json& b) {
       if (value != *other) return false;
       continue;
     }
-    json left = value, right = *other;
-    for (const char* field : {"resourceVersion", "generation"}) {
-      left.erase(field);
-      right.erase(field);
-    }
-    if (left != right) return false;
+    if (!value.is_object() || !other->is_object() || !SameMetadata(value, *other)) return false;
   }
   return true;
 }
@@ -194,7 +202,7 @@ absl::StatusOr<ObjectRef> ApiServer::Create(json body, const WriteOptions& optio
 }
 
 absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions& options, bool managed) {
-  absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
+  absl::StatusOr<ObjectRef> parsed = kube::ReadHead(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   const NamespacedName name = StoredName(**parsed);
@@ -226,9 +234,8 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
     return absl::AlreadyExistsError(fmt::format("{} already exists in {}", Describe(kind, name), options_.name));
   }
   if (options.validate) {
-    json defaulted = body;
-    SetDefaults(defaulted);
-    if (absl::Status status = Validate(defaulted, nullptr); !status.ok()) return status;
+    SetDefaults(body);
+    if (absl::Status status = Validate(body, nullptr); !status.ok()) return status;
   }
   metadata["uid"] = MakeUid(options_.name, Describe(kind, name), ++created_);
   metadata["generation"] = 1;
@@ -245,7 +252,7 @@ absl::StatusOr<ObjectRef> ApiServer::Update(json body, const WriteOptions& optio
 }
 
 absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions& options, bool managed) {
-  absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
+  absl::StatusOr<ObjectRef> parsed = kube::ReadHead(body);
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   const NamespacedName name = StoredName(**parsed);
@@ -314,23 +321,21 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     }
   }
   // What defaulting would add anyway is no change.
-  json defaulted = body;
-  SetDefaults(defaulted);
+  const bool has_spec = body.contains("spec");
+  SetDefaults(body);
   const bool reset = said.is_array() && (said.empty() || said == json::array({json::object()}));
-  if (!reset && SameContent(defaulted, previous->body)) return previous;
+  if (!reset && SameContent(body, previous->body)) return previous;
   if (options.validate && options.subresource != "status") {
-    if (absl::Status status = Validate(defaulted, previous.get()); !status.ok()) return status;
+    if (absl::Status status = Validate(body, previous.get()); !status.ok()) return status;
   }
-  if (!body.contains("spec") || !previous->body.contains("spec") || defaulted["spec"] != previous->body["spec"]) {
+  if (!has_spec || !previous->body.contains("spec") || body["spec"] != previous->body["spec"]) {
     metadata["generation"] = previous->meta.generation + 1;
   }
   if (tracked) {
-    defaulted["metadata"]["generation"] = metadata["generation"];
-    if (reset) defaulted["metadata"]["managedFields"] = said;
-    const bool status_only = SameButStatus(defaulted, previous->body);
-    TrackUpdate(previous->body, defaulted, group_kind,
+    if (reset) metadata["managedFields"] = said;
+    const bool status_only = SameButStatus(body, previous->body);
+    TrackUpdate(previous->body, body, group_kind,
                 {options.field_manager, status_only ? "status" : options.subresource, DateNow()});
-    body = std::move(defaulted);
   }
   // The last finalizer went with this write: so does the object.
   if (previous->meta.deleting && Items(At(body, {"metadata", "finalizers"})).empty() &&
@@ -349,7 +354,7 @@ bool ApiServer::Lingers(const kube::Object& object, const std::string& name) con
 }
 
 absl::StatusOr<ObjectRef> ApiServer::ServerSideApply(json body, bool force, const WriteOptions& options) {
-  absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
+  absl::StatusOr<ObjectRef> parsed = kube::ReadHead(body);
   if (!parsed.ok()) return parsed.status();
   const GroupKind kind = GroupKindOf(**parsed);
   const NamespacedName name = StoredName(**parsed);
@@ -385,7 +390,7 @@ absl::StatusOr<ObjectRef> ApiServer::ServerSideApply(json body, bool force, cons
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Apply(json body, const WriteOptions& options) {
-  absl::StatusOr<ObjectRef> parsed = kube::Object::FromJson(body);
+  absl::StatusOr<ObjectRef> parsed = kube::ReadHead(body);
   if (!parsed.ok()) return parsed.status();
   const GroupKind kind = GroupKindOf(**parsed);
   const NamespacedName name = StoredName(**parsed);
@@ -423,10 +428,9 @@ absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, 
         previous != nullptr ? previous->body["metadata"]["creationTimestamp"] : json(DateNow());
   }
   if (previous != nullptr) {
-    json defaulted = body;
-    SetDefaults(defaulted);
-    if (SameContent(defaulted, previous->body)) return previous;
-    if (defaulted.value("spec", json()) != previous->body.value("spec", json())) {
+    SetDefaults(body);
+    if (SameContent(body, previous->body)) return previous;
+    if (At(body, "spec") != At(previous->body, "spec")) {
       metadata["generation"] = previous->meta.generation + 1;
     }
   }

@@ -54,13 +54,13 @@ const kube::OwnerReference* Controller(const kube::Object& object) {
   return nullptr;
 }
 
-// Objects of `kind` that `owner` controls, oldest first.
+// Objects of `kind` that `owner` controls, by name.
 std::vector<ObjectRef> Controlled(const ApiServer& api, std::string_view kind, const kube::Object& owner) {
-  std::vector<ObjectRef> out;
-  for (ObjectRef& object : api.List(kind, owner.meta.ns)) {
+  std::vector<ObjectRef> out = api.ListOwned(kind, owner.meta.uid);
+  std::erase_if(out, [&](const ObjectRef& object) {
     const kube::OwnerReference* controller = Controller(*object);
-    if (controller != nullptr && controller->uid == owner.meta.uid) out.push_back(std::move(object));
-  }
+    return controller == nullptr || controller->uid != owner.meta.uid || object->meta.ns != owner.meta.ns;
+  });
   return out;
 }
 
@@ -141,7 +141,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   // One that is going waits for its dependents, and makes no more.
   if (deployment == nullptr || deployment->meta.deleting) return;
   const json& spec = deployment->body.at("spec");
-  const json pod_template = At(spec, "template");
+  const json& pod_template = At(spec, "template");
   const std::string hash = TemplateHash(*deployment);
   const int64_t wanted = Replicas(*deployment);
 
@@ -158,9 +158,9 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   }
   int64_t old_replicas = 0;
   for (const ObjectRef& set : old) old_replicas += Replicas(*set);
-  const json strategy = At(spec, "strategy");
+  const json& strategy = At(spec, "strategy");
   const bool recreate = Text(strategy, "type") == "Recreate";
-  const json rolling = At(strategy, "rollingUpdate");
+  const json& rolling = At(strategy, "rollingUpdate");
   int64_t surge = Quota(rolling.contains("maxSurge") ? rolling["maxSurge"] : json("25%"), wanted, true);
   int64_t unavailable =
       Quota(rolling.contains("maxUnavailable") ? rolling["maxUnavailable"] : json("25%"), wanted, false);
@@ -296,7 +296,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   int64_t all = 0, all_ready = 0, updated = 0;
   const std::string hash = TemplateHash(*deployment);
   for (const ObjectRef& sibling : Controlled(api_, "ReplicaSet", *deployment)) {
-    const json sibling_status = At(sibling->body, "status");
+    const json& sibling_status = At(sibling->body, "status");
     all += Number(sibling_status, "replicas");
     if (HasTemplate(*sibling, hash)) updated += Number(sibling_status, "replicas");
     all_ready += Number(sibling_status, "readyReplicas");
@@ -325,7 +325,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
 void DeploymentController::CreatePod(const ObjectRef& set) {
   const NamespacedName set_name{set->meta.ns, set->meta.name};
   const uint64_t ordinal = ordinals_[set_name]++;
-  const json pod_template = At(set->body, {"spec", "template"});
+  const json& pod_template = At(set->body, {"spec", "template"});
   json metadata = At(pod_template, "metadata");
   if (!metadata.is_object()) metadata = json::object();
   const std::string suffix = SafeText(

@@ -49,7 +49,7 @@ int TargetPort(const json& port, const kube::Object& pod) {
   const std::string name = target->get<std::string>();
   if (!name.empty() && name.find_first_not_of("0123456789") == std::string::npos && name.size() < 6)
     return std::stoi(name);
-  const json spec = At(pod.body, "spec");
+  const json& spec = At(pod.body, "spec");
   for (const json& container : Items(At(spec, "containers"))) {
     if (!container.is_object() || !container.contains("ports")) continue;
     for (const json& candidate : container["ports"]) {
@@ -78,7 +78,7 @@ EndpointSliceController::EndpointSliceController(ApiServer& api, const ClusterOp
 
 void EndpointSliceController::OnService(const Change& change) {
   const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-  const json spec = At(change.object->body, "spec");
+  const json& spec = At(change.object->body, "spec");
   const auto selector = spec.find("selector");
   const bool selects =
       selector != spec.end() && selector->is_object() && !selector->empty() && Text(spec, "type") != "ExternalName";
@@ -108,10 +108,13 @@ void EndpointSliceController::OnPod(const Change& change) {
   }
   const std::string& ns = change.object->meta.ns;
   const bool gone = change.type == kube::WatchEventType::kDeleted;
+  // With the labels of before, a pod is selected by those that selected it before.
+  const bool relabelled =
+      gone || (change.previous != nullptr && change.previous->meta.labels != change.object->meta.labels);
   for (auto it = services_.lower_bound({ns, ""}); it != services_.end() && it->first.ns == ns; ++it) {
     const bool now = it->second.selector.Matches(change.object->meta.labels);
-    const bool before = it->second.pods.count(change.object->meta.name) != 0;
-    if (!now && !before) continue;
+    const bool before = now || (relabelled && it->second.pods.count(change.object->meta.name) != 0);
+    if (!before) continue;
     if (now && !gone) {
       it->second.pods.insert(change.object->meta.name);
     } else {

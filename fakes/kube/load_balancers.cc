@@ -23,7 +23,7 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
     : api_(api), options_(options), pending_(api.host()), addresses_(options.load_balancer_cidr) {
   api_.Observe("Service", [this](const Change& change) {
     const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-    const json spec = At(change.object->body, "spec");
+    const json& spec = At(change.object->body, "spec");
     if (change.type == kube::WatchEventType::kDeleted || Text(spec, "type") != "LoadBalancer") {
       without_address_.erase(name);
       if (held_.count(name) == 0) return;
@@ -32,7 +32,7 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
       return;
     }
     if (withheld_.count(name) != 0) return;
-    const json status = At(change.object->body, "status");
+    const json& status = At(change.object->body, "status");
     if (Items(At(status, {"loadBalancer", "ingress"})).empty()) Queue(name);
   });
 }
@@ -42,7 +42,7 @@ void LoadBalancerController::Queue(const NamespacedName& name) {
     const ObjectRef service = api_.Get("Service", name);
     if (service == nullptr || withheld_.count(name) != 0) return;
     if (Text(At(service->body, "spec"), "type") != "LoadBalancer") return;
-    const json now = At(service->body, "status");
+    const json& now = At(service->body, "status");
     if (!Items(At(now, {"loadBalancer", "ingress"})).empty()) return;
     // Somebody wiped the status: the cloud still knows what it gave.
     if (const auto held = held_.find(name); held != held_.end()) return Assign(name, std::string(held->second));
