@@ -1,5 +1,7 @@
 #include "core/gen/cds.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,10 +47,12 @@ class Generation {
     return !ruled_ && (!locality_lb || locality_lb->failover_priority.empty());
   }
   void AddOutbound(const std::vector<ServiceRef>& services) {
+    names_.reserve(services.size() + 8);
     for (const ServiceRef& service : services) AddOutbound(*service);
   }
   // Outbound clusters as another proxy got them.
   void AddOutbound(const GeneratedResources& known) {
+    names_.reserve(known.resources.size() + 8);
     out_.resources = known.resources;
     out_.cached = known.cached;
     for (const Resource& resource : known.resources) names_.insert(resource.name);
@@ -276,7 +280,7 @@ class CdsGenerator final : public Generator {
     if (known != outbound_.end() && (known->second.all_cached || !takes)) {
       cache_->CountHits(known->second.generated.cached);
       generation.AddOutbound(known->second.generated);
-      return generation.Finish();
+      return Shared(generation.Finish());
     }
     generation.AddOutbound(services);
     const GeneratedResources& made = generation.outbound();
@@ -286,7 +290,22 @@ class CdsGenerator final : public Generator {
       outbound_version_ = version;
       outbound_[{proxy.sidecar_scope, std::move(view)}] = {made, all_cached};
     }
-    return generation.Finish();
+    return Shared(generation.Finish());
+  }
+
+  // The same clusters in a list that another proxy got, if there is one: whoever works something out of a list then
+  // finds it done. Comparing costs little, as most clusters share their bytes.
+  GeneratedResources Shared(GeneratedResources made) {
+    for (size_t i = 0; i < recent_.size(); ++i) {
+      if (!std::ranges::equal(recent_[i], made.resources)) continue;
+      made.resources = recent_[i];
+      std::rotate(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(i),
+                  recent_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      return made;
+    }
+    if (recent_.size() == kRecent) recent_.pop_back();
+    recent_.insert(recent_.begin(), made.resources);
+    return made;
   }
 
   XdsCache* cache_;
@@ -298,6 +317,9 @@ class CdsGenerator final : public Generator {
   std::weak_ptr<const PushContext> outbound_of_;
   uint64_t outbound_version_ = 0;
   std::map<std::pair<SidecarScopeRef, std::string>, Outbound> outbound_;
+  // Lists as they were sent, the last one first.
+  static constexpr size_t kRecent = 8;
+  std::vector<ResourceList> recent_;
 };
 
 }  // namespace

@@ -19,8 +19,10 @@ class PushContext;
 class SidecarScope;
 class XdsCache;
 
-// Only answers that came from the cache entirely are kept, as long as the cache says the same: what is counted (hits,
-// costs) is what it would be without this.
+// Two kinds of answers are kept, each as long as the cache says the same, so that what is counted (hits, costs) is what
+// it would be without this: those that came from the cache entirely; and, while no endpoint changes, those of which the
+// cache took nothing, for requests from which it will take nothing either. The latter are those of a full push after
+// which the cache was cleared once more, as happens all the time while pods start.
 class EdsAnswers {
  public:
   explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
@@ -33,7 +35,8 @@ class EdsAnswers {
 
  private:
   struct Answer {
-    uint64_t cache_version = 0;
+    uint64_t cache_version = 0, endpoints_version = 0;
+    bool all_cached = false;
     std::weak_ptr<const PushContext> push;
     std::weak_ptr<const SidecarScope> scope;
     SharedVector<std::string> names;
