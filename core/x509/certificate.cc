@@ -209,6 +209,27 @@ absl::StatusOr<CertificateRef> Certificate::Issue(const CertificateSpec& spec, s
   return Sign(spec, public_key, &issuer, issuer_key);
 }
 
+namespace {
+
+// Every workload's chain ends with the same few certificates of authorities: those last seen are not read again.
+absl::StatusOr<CertificateRef> Parse(std::string_view der, std::string_view what) {
+  constexpr size_t kMost = 16;
+  thread_local std::vector<CertificateRef> authorities;
+  for (size_t i = 0; i < authorities.size(); ++i) {
+    if (authorities[i]->der() != der) continue;
+    if (i > 0) std::swap(authorities[i], authorities[i - 1]);
+    return authorities[i == 0 ? 0 : i - 1];
+  }
+  absl::StatusOr<CertificateRef> certificate = Certificate::FromDer(der, what);
+  if (certificate.ok() && (*certificate)->is_ca()) {
+    if (authorities.size() == kMost) authorities.pop_back();
+    authorities.push_back(*certificate);
+  }
+  return certificate;
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<CertificateRef>> ParseCertificates(std::string_view pem, std::string_view what) {
   std::vector<CertificateRef> out;
   const std::string_view whole = pem;
@@ -219,7 +240,7 @@ absl::StatusOr<std::vector<CertificateRef>> ParseCertificates(std::string_view p
     }
     const std::string name =
         out.empty() ? std::string(what) : fmt::format("{}, certificate no. {},", what, out.size() + 1);
-    absl::StatusOr<CertificateRef> certificate = Certificate::FromDer(block->bytes, name);
+    absl::StatusOr<CertificateRef> certificate = Parse(block->bytes, name);
     if (!certificate.ok()) return certificate.status();
     out.push_back(*std::move(certificate));
   }

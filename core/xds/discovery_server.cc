@@ -141,9 +141,11 @@ void DiscoveryServer::ConfigUpdate(PushRequest request) {
 }
 
 void DiscoveryServer::ProxyUpdate(const ClusterId& cluster, std::string_view ip) {
-  for (const auto& [number, connection] : clients_) {
-    const Proxy& proxy = connection->proxy();
-    if (!connection->initialized() || proxy.cluster() != cluster || proxy.ip_addresses.front() != ip) continue;
+  static const std::set<uint64_t> kNone;
+  const auto at_ip = clients_by_ip_.find(absl::string_view(ip.data(), ip.size()));
+  for (const uint64_t number : at_ip == clients_by_ip_.end() ? kNone : at_ip->second) {
+    const ConnectionRef& connection = clients_.at(number);
+    if (!connection->initialized() || connection->proxy().cluster() != cluster) continue;
     auto request = std::make_shared<PushRequest>();
     request->full = true;
     request->push = push_context();
@@ -283,6 +285,7 @@ NameId DiscoveryServer::ProxyTraceName(const Proxy& proxy) {
 
 void DiscoveryServer::OnConnected(const ConnectionRef& connection) {
   clients_.emplace(connection->number(), connection);
+  clients_by_ip_[connection->proxy().ip_addresses.front()].insert(connection->number());
 }
 
 void DiscoveryServer::OnInitialized(const Connection& connection) {
@@ -292,6 +295,10 @@ void DiscoveryServer::OnInitialized(const Connection& connection) {
 void DiscoveryServer::OnClosed(const ConnectionRef& connection) {
   streams_.erase(connection->number());
   if (clients_.erase(connection->number()) == 0) return;
+  if (const auto at_ip = clients_by_ip_.find(connection->proxy().ip_addresses.front()); at_ip != clients_by_ip_.end()) {
+    at_ip->second.erase(connection->number());
+    if (at_ip->second.empty()) clients_by_ip_.erase(at_ip);
+  }
   host_.Emit({TraceKind::kXdsDisconnected, connection->trace_name(), trace_name_, 0, 0, connection->id()});
 }
 

@@ -11,9 +11,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/base/host.h"
 #include "core/base/random.h"
 #include "core/model/push_context.h"
@@ -150,8 +152,9 @@ class DiscoveryServer final : public XdsUpdater {
   RateLimiter limiter_;
   bool ready_ = false, shut_down_ = false;
 
-  std::map<uint64_t, ConnectionRef> streams_;  // all that are open
-  std::map<uint64_t, ConnectionRef> clients_;  // those whose node is known
+  std::map<uint64_t, ConnectionRef> streams_;                           // all that are open
+  std::map<uint64_t, ConnectionRef> clients_;                           // those whose node is known
+  absl::flat_hash_map<std::string, std::set<uint64_t>> clients_by_ip_;  // by their first address
   uint64_t next_stream_ = 1, next_connection_ = 1, next_nonce_ = 1, pushes_ = 0;
   std::string nonce_prefix_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
