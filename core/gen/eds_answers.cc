@@ -1,7 +1,5 @@
 #include "core/gen/eds_answers.h"
 
-#include "core/model/endpoint_index.h"
-#include "core/model/environment.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
 
@@ -19,9 +17,8 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
                                            const PushRequest& request) const {
   const uint64_t cache_version = cache_->version(XdsCache::Type::kEds);
   const bool takes = cache_->Takes(XdsCache::Type::kEds, request.start);
-  const uint64_t endpoints_version = request.push->env().endpoints->version();
   for (const Answer& answer : answers_) {
-    if (!answer.all_cached && (takes || answer.endpoints_version != endpoints_version)) continue;
+    if (!answer.all_cached && (takes || answer.clearings != cache_->clearings())) continue;
     if (answer.cache_version != cache_version || !answer.names.SharesWith(watched.resource_names) ||
         answer.full != request.full || !Same(answer.push, request.push) || !Same(answer.scope, proxy.sidecar_scope) ||
         answer.router != proxy.IsRouter() || answer.cluster != proxy.metadata.cluster_id ||
@@ -41,7 +38,7 @@ void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const P
   if (!all_cached && cache_->version(XdsCache::Type::kEds) != cache_version) return;
   Answer answer;
   answer.cache_version = cache_version;
-  answer.endpoints_version = request.push->env().endpoints->version();
+  answer.clearings = cache_->clearings();
   answer.all_cached = all_cached;
   answer.push = request.push;
   answer.scope = proxy.sidecar_scope;

@@ -20,9 +20,10 @@ class SidecarScope;
 class XdsCache;
 
 // Two kinds of answers are kept, each as long as the cache says the same, so that what is counted (hits, costs) is what
-// it would be without this: those that came from the cache entirely; and, while no endpoint changes, those of which the
-// cache took nothing, for requests from which it will take nothing either. The latter are those of a full push after
-// which the cache was cleared once more, as happens all the time while pods start.
+// it would be without this: those that came from the cache entirely; and, until the cache is cleared of anything (as it
+// is with every change of endpoints), those of which it took nothing, for requests from which it will take nothing
+// either. The latter are those of a full push after which the cache was cleared once more, as happens all the time
+// while pods start.
 class EdsAnswers {
  public:
   explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
@@ -35,7 +36,7 @@ class EdsAnswers {
 
  private:
   struct Answer {
-    uint64_t cache_version = 0, endpoints_version = 0;
+    uint64_t cache_version = 0, clearings = 0;
     bool all_cached = false;
     std::weak_ptr<const PushContext> push;
     std::weak_ptr<const SidecarScope> scope;

@@ -55,9 +55,6 @@ class EndpointIndex {
   // By namespace, then host: for printing and digests. O(n log n).
   std::vector<std::pair<std::string, const EndpointShards*>> Sorted() const;  // key "<ns>/<host>"
 
-  // Another one after every change that a reader could see.
-  uint64_t version() const { return version_; }
-
   size_t EndpointCount() const;  // of all services; O(services)
 
  private:

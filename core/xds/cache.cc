@@ -73,6 +73,7 @@ void XdsCache::ClearAll(Table& table, Time now) {
 
 void XdsCache::Clear(const std::set<ConfigKey>& configs, Time now) {
   if (!enabled_) return;
+  ++clearings_;
   for (int i = 0; i < kTypes; ++i) {
     Table& table = tables_[i];
     const auto first = configs.lower_bound(ConfigKey{ConfigKind::kPeerAuthentication, "", ""});
@@ -88,6 +89,7 @@ void XdsCache::Clear(const std::set<ConfigKey>& configs, Time now) {
 
 void XdsCache::ClearAll(Time now) {
   if (!enabled_) return;
+  ++clearings_;
   for (Table& table : tables_) ClearAll(table, now);
 }
 

@@ -46,6 +46,8 @@ class XdsCache {
   bool enabled() const { return enabled_; }
   // Changes with what Get() would answer for the type.
   uint64_t version(Type type) const { return tables_[static_cast<size_t>(type)].version; }
+  // How often something was to be cleared, whether it was there or not.
+  uint64_t clearings() const { return clearings_; }
   size_t size() const;
   // For who remembers what Get() answered.
   void CountHits(int64_t n) const { hits_ += static_cast<uint64_t>(n); }
@@ -69,6 +71,7 @@ class XdsCache {
 
   bool enabled_;
   Table tables_[kTypes];
+  uint64_t clearings_ = 0;
   mutable uint64_t hits_ = 0, misses_ = 0;
 };
 

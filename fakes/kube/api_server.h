@@ -113,10 +113,7 @@ class ApiServer {
   ObjectRef Get(std::string_view kind, const NamespacedName& name) const;  // null if it is not there
   // In order of group, then key. O(objects of the kind) or, with a namespace, O(objects in it).
   std::vector<ObjectRef> List(std::string_view kind, std::string_view ns = {}) const;
-  // Objects of `kind` (no text that stands for any group) that name this owner, in order of key. O(its dependents).
-  std::vector<ObjectRef> ListOwned(std::string_view kind, const std::string& uid) const;
-  // What List() gives, as clients over a network see it, with the version that it is of: while reads are stale, an old
-  // state.
+  // The same as clients over a network see it, with the version that it is of: while reads are stale, an old state.
   kube::ObjectList ListForClients(std::string_view kind, std::string_view ns = {}) const;
 
   // True for kinds outside of namespaces: Kubernetes' own, and those whose CustomResourceDefinition is here and says

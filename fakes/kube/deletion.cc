@@ -175,23 +175,6 @@ std::vector<ObjectRef> ApiServer::Dependents(const std::string& uid) const {
   return out;
 }
 
-std::vector<ObjectRef> ApiServer::ListOwned(std::string_view kind, const std::string& uid) const {
-  std::vector<ObjectRef> out;
-  const GroupKind group_kind = ParseGroupKind(kind);
-  const auto it = dependents_.find(uid);
-  const auto of_kind = kinds_.find(group_kind);
-  if (it == dependents_.end() || of_kind == kinds_.end()) return out;
-  const std::string qualified = Qualified(group_kind);
-  for (auto d = it->second.lower_bound({qualified, {}}); d != it->second.end() && d->first.first == qualified; ++d) {
-    const auto object = of_kind->second.objects.find(d->first.second);
-    if (object == of_kind->second.objects.end()) continue;
-    const std::vector<kube::OwnerReference>& owners = object->second->meta.owner_references;
-    if (std::any_of(owners.begin(), owners.end(), [&](const kube::OwnerReference& o) { return o.uid == uid; }))
-      out.push_back(object->second);
-  }
-  return out;
-}
-
 bool ApiServer::HasBlockingDependents(const kube::Object& owner) const {
   const std::vector<ObjectRef> all = Dependents(owner.meta.uid);
   return std::any_of(all.begin(), all.end(), [&](const ObjectRef& d) { return Blocks(*d, owner.meta.uid); });

@@ -54,13 +54,15 @@ const kube::OwnerReference* Controller(const kube::Object& object) {
   return nullptr;
 }
 
-// Objects of `kind` that `owner` controls, by name.
-std::vector<ObjectRef> Controlled(const ApiServer& api, std::string_view kind, const kube::Object& owner) {
-  std::vector<ObjectRef> out = api.ListOwned(kind, owner.meta.uid);
-  std::erase_if(out, [&](const ObjectRef& object) {
-    const kube::OwnerReference* controller = Controller(*object);
-    return controller == nullptr || controller->uid != owner.meta.uid || object->meta.ns != owner.meta.ns;
-  });
+bool Controls(const kube::Object& owner, const kube::Object& object) {
+  const kube::OwnerReference* controller = Controller(object);
+  return controller != nullptr && controller->uid == owner.meta.uid && object.meta.ns == owner.meta.ns;
+}
+
+// ReplicaSets that `deployment` controls, by name.
+std::vector<ObjectRef> ReplicaSetsOf(const ApiServer& api, const kube::Object& deployment) {
+  std::vector<ObjectRef> out = api.List("ReplicaSet", deployment.meta.ns);
+  std::erase_if(out, [&](const ObjectRef& set) { return !Controls(deployment, *set); });
   return out;
 }
 
@@ -108,6 +110,7 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     QueueReplicaSet({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
+    Index(change);
     const kube::OwnerReference* owner = Controller(*change.object);
     if (owner == nullptr || owner->kind != "ReplicaSet") return;
     const bool gone = change.type == kube::WatchEventType::kDeleted;
@@ -116,6 +119,35 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
         change.previous != nullptr && change.previous->meta.deleting != change.object->meta.deleting;
     if (gone || ready_changed || deleting_changed) QueueReplicaSet({change.object->meta.ns, owner->name});
   });
+}
+
+void DeploymentController::Index(const Change& change) {
+  const NamespacedName name{change.object->meta.ns, change.object->meta.name};
+  const auto owner_of = [](const ObjectRef& pod) {
+    const kube::OwnerReference* owner = pod == nullptr ? nullptr : Controller(*pod);
+    return owner == nullptr ? std::string() : owner->uid;
+  };
+  const bool gone = change.type == kube::WatchEventType::kDeleted;
+  const std::string now = gone ? std::string() : owner_of(change.object);
+  for (const std::string& before : {owner_of(change.previous), gone ? owner_of(change.object) : std::string()}) {
+    const auto known = pods_of_.find(before);
+    if (before == now || known == pods_of_.end()) continue;
+    known->second.erase(name);
+    if (known->second.empty()) pods_of_.erase(known);
+  }
+  if (!now.empty()) pods_of_[now].insert(name);
+}
+
+// Those on their way out included, by name.
+std::vector<ObjectRef> DeploymentController::PodsOf(const kube::Object& replica_set) const {
+  std::vector<ObjectRef> out;
+  const auto known = pods_of_.find(replica_set.meta.uid);
+  if (known == pods_of_.end()) return out;
+  for (const NamespacedName& name : known->second) {
+    ObjectRef pod = api_.Get("Pod", name);
+    if (pod != nullptr && Controls(replica_set, *pod)) out.push_back(std::move(pod));
+  }
+  return out;
 }
 
 void DeploymentController::Queue(const NamespacedName& name) {
@@ -148,7 +180,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   ObjectRef current;
   std::vector<ObjectRef> old;
   int64_t revision = 1;
-  for (const ObjectRef& set : Controlled(api_, "ReplicaSet", *deployment)) {
+  for (const ObjectRef& set : ReplicaSetsOf(api_, *deployment)) {
     if (HasTemplate(*set, hash)) {
       current = set;
     } else {
@@ -225,7 +257,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   }
   const auto ready_pods = [&](const ObjectRef& set) {
     int64_t ready = 0;
-    for (const ObjectRef& pod : Controlled(api_, "Pod", *set)) ready += !pod->meta.deleting && PodReady(*pod) ? 1 : 0;
+    for (const ObjectRef& pod : PodsOf(*set)) ready += !pod->meta.deleting && PodReady(*pod) ? 1 : 0;
     return ready;
   };
   const int64_t least = wanted - unavailable, new_ready = ready_pods(current);
@@ -257,7 +289,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
 // Pods of these sets, those on their way out included.
 int64_t DeploymentController::OldPods(const std::vector<ObjectRef>& sets) const {
   int64_t pods = 0;
-  for (const ObjectRef& set : sets) pods += static_cast<int64_t>(Controlled(api_, "Pod", *set).size());
+  for (const ObjectRef& set : sets) pods += static_cast<int64_t>(PodsOf(*set).size());
   return pods;
 }
 
@@ -266,7 +298,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   if (set == nullptr) return;
   std::vector<ObjectRef> pods;
   int64_t ready = 0;
-  for (ObjectRef& pod : Controlled(api_, "Pod", *set)) {
+  for (ObjectRef& pod : PodsOf(*set)) {
     if (pod->meta.deleting) continue;
     ready += PodReady(*pod) ? 1 : 0;
     pods.push_back(std::move(pod));
@@ -295,7 +327,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   if (deployment == nullptr) return;
   int64_t all = 0, all_ready = 0, updated = 0;
   const std::string hash = TemplateHash(*deployment);
-  for (const ObjectRef& sibling : Controlled(api_, "ReplicaSet", *deployment)) {
+  for (const ObjectRef& sibling : ReplicaSetsOf(api_, *deployment)) {
     const json& sibling_status = At(sibling->body, "status");
     all += Number(sibling_status, "replicas");
     if (HasTemplate(*sibling, hash)) updated += Number(sibling_status, "replicas");
@@ -319,7 +351,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                 {"conditions", conditions}}}})
       .IgnoreError();
   // A rolling change goes on when pods became ready.
-  if (Controlled(api_, "ReplicaSet", *deployment).size() > 1) Queue({name.ns, owner->name});
+  if (ReplicaSetsOf(api_, *deployment).size() > 1) Queue({name.ns, owner->name});
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {

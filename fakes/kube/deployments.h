@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ class DeploymentController {
   void QueueReplicaSet(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
+  void Index(const Change& pod);
+  std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const;
   int64_t OldPods(const std::vector<ObjectRef>& replica_sets) const;
   void CreatePod(const ObjectRef& replica_set);
   void Admit(nlohmann::json pod, const NamespacedName& replica_set, int attempt);
@@ -31,6 +34,7 @@ class DeploymentController {
   const ClusterOptions& options_;
   PodAdmission* admission_;
   PendingWork pending_;
+  std::map<std::string, std::set<NamespacedName>> pods_of_;  // by the uid of what controls them
   std::map<NamespacedName, bool> queued_, queued_sets_;
   std::map<NamespacedName, uint64_t> ordinals_;       // pods ever created by a ReplicaSet: their names' stream
   std::map<NamespacedName, int64_t> being_admitted_;  // pods that wait for the webhook
