@@ -280,7 +280,7 @@ class CdsGenerator final : public Generator {
     if (known != outbound_.end() && (known->second.all_cached || !takes)) {
       cache_->CountHits(known->second.generated.cached);
       generation.AddOutbound(known->second.generated);
-      return Shared(generation.Finish());
+      return Shared(known->second, generation.Finish());
     }
     generation.AddOutbound(services);
     const GeneratedResources& made = generation.outbound();
@@ -288,38 +288,36 @@ class CdsGenerator final : public Generator {
     if (cache_->version(XdsCache::Type::kCds) == version && (all_cached || generation.SameForView())) {
       outbound_of_ = request.push;
       outbound_version_ = version;
-      outbound_[{proxy.sidecar_scope, std::move(view)}] = {made, all_cached};
+      outbound_[{proxy.sidecar_scope, std::move(view)}] = {made, all_cached, {}};
     }
-    return Shared(generation.Finish());
+    return generation.Finish();
   }
 
-  // The same clusters in a list that another proxy got, if there is one: whoever works something out of a list then
-  // finds it done. Comparing costs little, as most clusters share their bytes.
-  GeneratedResources Shared(GeneratedResources made) {
-    for (size_t i = 0; i < recent_.size(); ++i) {
-      if (!std::ranges::equal(recent_[i], made.resources)) continue;
-      made.resources = recent_[i];
-      std::rotate(recent_.begin(), recent_.begin() + static_cast<std::ptrdiff_t>(i),
-                  recent_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      return made;
+  struct Outbound {
+    GeneratedResources generated;
+    bool all_cached = false;
+    std::vector<GeneratedResources> whole;  // with what follows the outbound clusters, as proxies got it
+  };
+
+  // The same list as a proxy before was sent, if there is one: whoever works something out of it finds that done.
+  static GeneratedResources Shared(Outbound& outbound, GeneratedResources made) {
+    constexpr size_t kMost = 8;
+    const auto own = static_cast<std::ptrdiff_t>(outbound.generated.resources.size());
+    for (const GeneratedResources& known : outbound.whole) {
+      if (known.resources.size() == made.resources.size() &&
+          std::equal(made.resources.begin() + own, made.resources.end(), known.resources.begin() + own)) {
+        return known;
+      }
     }
-    if (recent_.size() == kRecent) recent_.pop_back();
-    recent_.insert(recent_.begin(), made.resources);
+    if (outbound.whole.size() < kMost) outbound.whole.push_back(made);
     return made;
   }
 
   XdsCache* cache_;
-  struct Outbound {
-    GeneratedResources generated;
-    bool all_cached = false;
-  };
   // All of one push context and one version of the cache.
   std::weak_ptr<const PushContext> outbound_of_;
   uint64_t outbound_version_ = 0;
   std::map<std::pair<SidecarScopeRef, std::string>, Outbound> outbound_;
-  // Lists as they were sent, the last one first.
-  static constexpr size_t kRecent = 8;
-  std::vector<ResourceList> recent_;
 };
 
 }  // namespace
