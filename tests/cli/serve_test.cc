@@ -103,6 +103,7 @@ TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
     for (size_t at = 0; (at = other.find(what, at)) != std::string::npos;) {
       const size_t end = other.find_first_of(",}\n", at + what.size());
       other.replace(at, end - at, with);
+      at += with.size();
     }
     std::ofstream(folder_ / "other") << other;
     return folder_ / "other";

@@ -384,13 +384,16 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Request& 
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
     absl::StatusOr<json> merged = ServerSideApply(json(), applied, {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, target.name);
-    return Admit(*std::move(merged), target, [this, request, target, query, options](json admitted) {
+    json owners = At((*merged)["metadata"], "managedFields");  // webhooks see none
+    const auto write = [this, request, target, query, options, owners = std::move(owners)](json admitted) {
+      admitted["metadata"]["managedFields"] = owners;
       WriteOptions how = options;
       how.applied = true;
       const absl::StatusOr<ObjectRef> stored = server_.Create(std::move(admitted), how);
       if (!stored.ok()) return FromStore(stored.status(), *target.resource, target.name);
       return One(201, **stored, request, target, query);
-    });
+    };
+    return Admit(*std::move(merged), target, write);
   }
   if (previous != nullptr) applied["apiVersion"] = previous->api_version;
   const absl::StatusOr<ObjectRef> stored = server_.ServerSideApply(std::move(applied), force, options);
