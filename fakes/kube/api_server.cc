@@ -233,6 +233,9 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
   if (Get(qualified, name) != nullptr) {
     return absl::AlreadyExistsError(fmt::format("{} already exists in {}", Describe(kind, name), options_.name));
   }
+  if (!metadata.contains("creationTimestamp") || metadata["creationTimestamp"].is_null()) {
+    metadata["creationTimestamp"] = DateNow();
+  }
   if (options.validate) {
     SetDefaults(body);
     if (absl::Status status = Validate(body, nullptr); !status.ok()) return status;
@@ -241,9 +244,6 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
   metadata["generation"] = 1;
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.erase(field);
   if (!managed) metadata.erase("managedFields");
-  if (!metadata.contains("creationTimestamp") || metadata["creationTimestamp"].is_null()) {
-    metadata["creationTimestamp"] = DateNow();
-  }
   return Store(std::move(body), nullptr);
 }
 

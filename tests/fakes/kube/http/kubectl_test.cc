@@ -8,16 +8,13 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <future>
 #include <iterator>
 #include <regex>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "served_cluster.h"
@@ -26,7 +23,6 @@ namespace wavetank::fakekube::http {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 const fs::path& Clients() {
   static const auto* const kPath = new fs::path(fs::path(WAVETANK_SOURCE_DIR) / "build/kube-clients");
@@ -123,55 +119,6 @@ INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript,
                            const std::string name = tested.param;
                            return name.substr(0, name.find('.'));
                          });
-
-using KubectlAcrossARestart = ClientTest;
-
-json DaemonSet(const json& status) {
-  return {{"apiVersion", "apps/v1"},
-          {"kind", "DaemonSet"},
-          {"metadata", {{"name", "agent"}, {"namespace", "default"}}},
-          {"spec",
-           {{"updateStrategy", {{"type", "RollingUpdate"}}},
-            {"selector", {{"matchLabels", {{"app", "agent"}}}}},
-            {"template",
-             {{"metadata", {{"labels", {{"app", "agent"}}}}},
-              {"spec", {{"containers", {{{"name", "c"}, {"image", "example/agent:1"}}}}}}}}}},
-          {"status", status}};
-}
-
-// What kubectl's informer remembers is of a server that is no more: only a 410 makes it look again.
-TEST_F(KubectlAcrossARestart, AnInformerFindsTheOtherLifeAndAWatchEnds) {
-  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
-  ServedCluster::Options options;
-  options.first_resource_version = 100'000;
-  Serve(options);
-  const auto put = [&](const json& status) {
-    return served_->Call([&](Cluster& cluster) { return cluster.api().Apply(DaemonSet(status)).ok(); });
-  };
-  const json waiting = {
-      {"observedGeneration", 1}, {"desiredNumberScheduled", 2}, {"updatedNumberScheduled", 2}, {"numberAvailable", 1}};
-  ASSERT_TRUE(put(waiting));
-  auto status = std::async(std::launch::async, [&] { return Run("kubectl rollout status ds/agent --timeout=60s"); });
-  auto watch = std::async(std::launch::async, [&] { return Run("kubectl get ds agent -w -o name"); });
-  const auto begin = std::chrono::steady_clock::now();
-  while (served_->server().connections() < 2 && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20))
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  std::this_thread::sleep_for(std::chrono::seconds(2));
-  options.port = *served_->port();
-  options.first_resource_version = 0;
-  served_ = nullptr;
-  EXPECT_EQ(watch.get(), "daemonset.apps/agent\n");
-  served_ = std::make_unique<ServedCluster>(options);
-  ASSERT_TRUE(served_->port().ok()) << served_->port().status();
-  ASSERT_TRUE(put(waiting));
-  std::this_thread::sleep_for(std::chrono::seconds(3));
-  json done = waiting;
-  done["numberAvailable"] = 2;
-  ASSERT_TRUE(put(done));
-  const std::string said = status.get();
-  EXPECT_THAT(said, ::testing::HasSubstr("1 of 2 updated pods are available"));
-  EXPECT_THAT(said, ::testing::EndsWith("daemon set \"agent\" successfully rolled out\n"));
-}
 
 using PythonClient = ClientTest;
 
