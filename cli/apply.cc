@@ -11,7 +11,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct ApplyArguments {
   MeshArguments mesh;
   std::string server, token_file;
   std::string profile = "istio-1.18";
@@ -26,7 +26,7 @@ std::string Counts(const std::map<std::string, int64_t>& counts) {
   return out.empty() ? "-" : out;
 }
 
-void Print(const scenario::Survey& survey, const Arguments& a) {
+void Print(const scenario::Survey& survey, const ApplyArguments& a) {
   PrintServices(survey.services);
   PrintEndpoints(survey.endpoints, a.all_endpoints);
 
@@ -40,7 +40,7 @@ void Print(const scenario::Survey& survey, const Arguments& a) {
   for (const std::string& note : survey.notes) std::cout << "note: " << note << "\n";
 }
 
-int ApplyManifests(const Arguments& a) {
+int ApplyManifests(const ApplyArguments& a) {
   scenario::SurveyOptions options;
   options.seed = a.seed;
   options.profile = a.profile;
@@ -69,7 +69,7 @@ int ApplyManifests(const Arguments& a) {
 void AddApply(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "apply", "Builds a mesh from manifests and shows its Services, each proxy's endpoints and who reaches what");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ApplyArguments>();
   a->mesh.AddTo(verb, "folder", "A folder (or file) of manifests per cluster, which it names");
   verb->add_option("--server", a->server,
                    "HOST:PORT of a running `wavetank serve --kube`: apply there instead, as `kubectl apply` would");

@@ -11,7 +11,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct ControlPlaneDiffArguments {
   std::string path;
   std::vector<std::string> environment;
   serve::DiffOptions options;
@@ -19,7 +19,7 @@ struct Arguments {
   bool json = false;
 };
 
-int RunDiff(Arguments a) {
+int RunDiff(ControlPlaneDiffArguments a) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.path);
   if (!scenario.ok()) return Complain(scenario.status());
   const std::optional<Duration> patience = scenario::ParseDuration(a.patience);
@@ -59,7 +59,7 @@ void AddControlPlaneDiff(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "control-plane-diff",
       "Runs a scenario with our control plane and with a real istiod, and compares what proxies hold");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ControlPlaneDiffArguments>();
   verb->add_option("scenario", a->path, "A scenario file, or a folder with a scenario.yaml")->required();
   verb->add_option("--control-plane", a->options.control_plane.program, "The real one: pilot-discovery 1.18")
       ->required();

@@ -12,7 +12,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct EnvoyDiffArguments {
   std::string path;
   envoydiff::Options options;
   bool json = false, verbose = false;
@@ -38,7 +38,7 @@ void PrintCase(const envoydiff::CaseResult& result, bool verbose) {
   std::cout << std::flush;
 }
 
-int RunEnvoyDiff(const Arguments& a) {
+int RunEnvoyDiff(const EnvoyDiffArguments& a) {
   envoydiff::Options options = a.options;
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -81,7 +81,7 @@ int RunEnvoyDiff(const Arguments& a) {
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("envoy-diff", "Runs cases on the simulated and on a real Envoy and compares them");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<EnvoyDiffArguments>();
   verb->add_option("path", a->path, "A case file, or a folder of them (envoydiff/case.h tells the format)")->required();
   verb->add_option("--envoy", a->options.envoy,
                    "The real Envoy (default: $WAVETANK_ENVOY, what tools/envoy installed, or envoy on $PATH)");

@@ -14,14 +14,14 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct GoldenArguments {
   std::vector<std::string> directories, kinds;
   std::string glob = "*", json_file, push_directory, profile = "istio-1.18";
   int jobs = 1;
   bool diff = false, record = false;
 };
 
-int RunGolden(const Arguments& a) {
+int RunGolden(const GoldenArguments& a) {
   golden::RunOptions options;
   options.unified_diff = a.diff;
   absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(a.profile);
@@ -86,7 +86,7 @@ int RunGolden(const Arguments& a) {
 
 void AddGolden(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("golden", "Compares what the core generates with recordings of istiod 1.18.2");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<GoldenArguments>();
   verb->add_option("directories", a->directories, "Cases, or folders of cases");
   verb->add_option("--case", a->glob, "Only cases whose name matches, with * and ?");
   verb->add_option("--kind", a->kinds, "Only these, separated by commas")

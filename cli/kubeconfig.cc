@@ -12,11 +12,11 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct KubeconfigArguments {
   std::string kube = "127.0.0.1:8901", token_file;
 };
 
-int Kubeconfig(const Arguments& a) {
+int Kubeconfig(const KubeconfigArguments& a) {
   std::string token;
   if (!a.token_file.empty()) {
     absl::StatusOr<std::string> read = ReadToken(a.token_file);
@@ -56,7 +56,7 @@ absl::StatusOr<std::string> ReadToken(const std::string& path) {
 void AddKubeconfig(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "kubeconfig", "Writes the kubeconfig of a running `wavetank serve --kube`: one context per cluster");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<KubeconfigArguments>();
   verb->add_option("--kube", a->kube, "Where it listens")->capture_default_str();
   verb->add_option("--token-file", a->token_file,
                    "The token that the server demands, if it does (serve --kube-token-file)");

@@ -17,7 +17,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct RecordArguments {
   std::string kubeconfig, log, duration;
   std::vector<std::string> contexts, namespaces;
   bool keep_secrets = false, quiet = false;
@@ -26,7 +26,7 @@ struct Arguments {
 volatile sig_atomic_t stop_asked = 0;
 void AskToStop(int) { stop_asked = 1; }
 
-int Record(const Arguments& a) {
+int Record(const RecordArguments& a) {
   std::optional<Duration> length;
   if (!a.duration.empty()) {
     length = scenario::ParseDuration(a.duration);
@@ -115,7 +115,7 @@ int Record(const Arguments& a) {
 void AddRecord(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "record", "Records real clusters' Services, endpoints, pods and Istio configuration, for replay, why and run");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RecordArguments>();
   verb->add_option("--kubeconfig", a->kubeconfig, "File with the clusters' contexts")->required();
   verb->add_option("--context", a->contexts, "Only these contexts; each is a cluster of the mesh");
   verb->add_option("-n,--namespace", a->namespaces, "Only these namespaces, and istio-system");

@@ -13,13 +13,13 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct ReplayArguments {
   std::string log, until;
   std::vector<std::string> secrets;
   bool json = false, verify = false, inputs = false, events = false;
 };
 
-int Verify(replay::LogReader& log, const Arguments& a) {
+int Verify(replay::LogReader& log, const ReplayArguments& a) {
   absl::StatusOr<replay::LogReader::Summary> summary = log.Verify();
   if (!summary.ok()) return Complain(summary.status());
   if (a.json) {
@@ -39,7 +39,7 @@ int Verify(replay::LogReader& log, const Arguments& a) {
   return kOk;
 }
 
-int PrintInputs(replay::LogReader& log, const Arguments& a) {
+int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   while (true) {
     absl::StatusOr<replay::LogReader::Item> item = log.Next();
@@ -70,7 +70,7 @@ int PrintEvents(replay::LogReader& log) {
   }
 }
 
-int ReplayLog(const Arguments& a) {
+int ReplayLog(const ReplayArguments& a) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
   if (!log.ok()) return Complain(log.status());
   if (a.verify) return Verify(**log, a);
@@ -151,7 +151,7 @@ int ReplayLog(const Arguments& a) {
 
 void AddReplay(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("replay", "Runs an event log again and compares event by event");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ReplayArguments>();
   verb->add_option("log", a->log, "Event log, as written by `wavetank run -o` or `wavetank record`")->required();
   verb->add_option("--until", a->until,
                    "Stop at this virtual time, e.g. 30s, and show Services and endpoints as they are there");

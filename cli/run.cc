@@ -11,7 +11,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct RunArguments {
   std::vector<std::string> paths;
   std::string report, log, profile, until, from;
   std::optional<uint64_t> seed;
@@ -20,12 +20,12 @@ struct Arguments {
 };
 
 // Where the files of one of several scenarios go.
-std::string Place(const std::string& base, const Arguments& a, size_t index) {
+std::string Place(const std::string& base, const RunArguments& a, size_t index) {
   return base.empty() || a.paths.size() <= 1 ? base : base + "-" + std::to_string(index + 1);
 }
 
 // A log alone: what each of its changes came to.
-int RunLog(const Arguments& a, const scenario::RunOptions& options) {
+int RunLog(const RunArguments& a, const scenario::RunOptions& options) {
   absl::StatusOr<scenario::RunResult> result = scenario::RunLog(options);
   if (!result.ok()) return Complain(result.status());
   if (a.json) {
@@ -40,7 +40,7 @@ int RunLog(const Arguments& a, const scenario::RunOptions& options) {
   return kOk;
 }
 
-int RunAll(const Arguments& a) {
+int RunAll(const RunArguments& a) {
   int code = kOk;
   const bool live = !a.control_plane.program.empty();
   if (live && (!a.log.empty() || !a.from.empty())) {
@@ -128,7 +128,7 @@ int RunAll(const Arguments& a) {
 
 void AddRun(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("run", "Runs scenarios and judges their expectations");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<RunArguments>();
   verb->add_option("scenario", a->paths,
                    "Scenario files, or folders with a scenario.yaml; $WAVETANK_SCENARIO if none is named");
   verb->add_option("--from", a->from,

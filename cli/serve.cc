@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Arguments {
+struct ServeArguments {
   MeshArguments mesh;
   std::string profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
   std::string first_request = "30s", idle = "0s";
@@ -66,9 +66,9 @@ bool IsScenario(const std::string& path) {
   return fs::path(path).filename() == "scenario.yaml";
 }
 
-bool UpstreamEnvoy(const Arguments& a) { return a.profile.find("upstream-envoy") != std::string::npos; }
+bool UpstreamEnvoy(const ServeArguments& a) { return a.profile.find("upstream-envoy") != std::string::npos; }
 
-absl::StatusOr<serve::SessionOptions> Plan(const Arguments& a) {
+absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   serve::SessionOptions out;
   if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && IsScenario(a.mesh.folders[0])) {
     absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.mesh.folders[0]);
@@ -106,7 +106,7 @@ absl::StatusOr<serve::SessionOptions> Plan(const Arguments& a) {
 }
 
 // Where an Envoy is told to find the server: the host that is advertised, with the listener's port.
-std::string Advertised(const Arguments& a, const std::string& listener) {
+std::string Advertised(const ServeArguments& a, const std::string& listener) {
   const size_t colon = listener.rfind(':');
   std::string host = a.advertise.empty() ? listener.substr(0, colon) : a.advertise;
   if (host == "0.0.0.0" || host == "[::]") host = "127.0.0.1";
@@ -114,7 +114,7 @@ std::string Advertised(const Arguments& a, const std::string& listener) {
 }
 
 // `ads`: of a real istiod; empty: where our own server is.
-serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListeners& where,
+serve::BootstrapOptions BootstrapFor(const ServeArguments& a, const serve::GrpcListeners& where,
                                      const std::string& ads = {}) {
   serve::BootstrapOptions out;
   out.upstream_envoy = UpstreamEnvoy(a);
@@ -128,7 +128,7 @@ serve::BootstrapOptions BootstrapFor(const Arguments& a, const serve::GrpcListen
   return out;
 }
 
-absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
+absl::Status WriteBootstraps(const ServeArguments& a, serve::Server& server) {
   std::error_code error;
   fs::create_directories(a.bootstraps, error);
   const auto all = server.loop().Call([&](sim::World& world) {
@@ -153,7 +153,7 @@ absl::Status WriteBootstraps(const Arguments& a, serve::Server& server) {
 }
 
 // Only its owner may read it: it may hold a token.
-absl::Status WriteKubeconfig(const Arguments& a, const serve::KubeFrontend& kube) {
+absl::Status WriteKubeconfig(const ServeArguments& a, const serve::KubeFrontend& kube) {
   const std::string text = serve::RenderKubeconfig(kube.where(), a.server.kube.token, kube.ca_pem());
   const int fd = open(a.kubeconfig.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool written =
@@ -164,7 +164,7 @@ absl::Status WriteKubeconfig(const Arguments& a, const serve::KubeFrontend& kube
 }
 
 // What whoever drives the server needs to know, as one line of JSON or as a table.
-void Announce(const Arguments& a, serve::Server& server) {
+void Announce(const ServeArguments& a, serve::Server& server) {
   if (a.json) {
     nlohmann::ordered_json out = {{"listeners", nlohmann::ordered_json::array()},
                                   {"kube", nlohmann::ordered_json::array()}};
@@ -238,7 +238,7 @@ void Announce(const Arguments& a, serve::Server& server) {
 }
 
 // --control-plane takes a real istiod's path beside what it takes of manifests, NAME=PRIMARY.
-absl::Status TakeProgram(Arguments& a) {
+absl::Status TakeProgram(ServeArguments& a) {
   std::vector<std::string>& all = a.mesh.control_planes;
   for (auto it = all.begin(); it != all.end();) {
     if (it->find('=') != std::string::npos) {
@@ -255,7 +255,7 @@ absl::Status TakeProgram(Arguments& a) {
   return serve::CheckProgram(a.server.control_plane.program);
 }
 
-int Serve(const Arguments& a) {
+int Serve(const ServeArguments& a) {
   EndSignal end;
   absl::StatusOr<serve::SessionOptions> options = Plan(a);
   if (!options.ok()) return Complain(options.status());
@@ -332,7 +332,7 @@ int Serve(const Arguments& a) {
 void AddServe(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "serve", "Runs a mesh in real time behind real servers: ADS, SDS and certificates by gRPC, for real Envoys");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<ServeArguments>();
   a->mesh.AddTo(verb, "path", "A scenario, or a folder (or file) of manifests per cluster, which it names");
   verb->get_option("--control-plane")
       ->description(

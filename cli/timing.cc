@@ -11,7 +11,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct TimingArguments {
   bool json = false, compare = false;
   std::vector<std::string> set;
   scenario::TimingComparisonOptions options;
@@ -34,7 +34,7 @@ nlohmann::ordered_json Json(const scenario::TimingFigures& f) {
   return {{"p50", arrival(f.p50)}, {"p90", arrival(f.p90)}, {"cpuNs", f.cpu.count()}, {"pushesNs", pushes}};
 }
 
-int Compare(const Arguments& a) {
+int Compare(const TimingArguments& a) {
   absl::StatusOr<std::vector<scenario::TimingComparison>> rows = [&] {
     Progress progress;
     scenario::TimingComparisonOptions options = a.options;
@@ -100,7 +100,7 @@ int Print(bool as_json) {
   return kOk;
 }
 
-int Run(Arguments& a) {
+int Run(TimingArguments& a) {
   if (!a.compare) return Print(a.json);
   for (const std::string& text : a.set) {
     const size_t equals = text.find('=');
@@ -117,7 +117,7 @@ int Run(Arguments& a) {
 void AddTiming(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("timing", "The modelled durations and costs that a scenario's timing: may override");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<TimingArguments>();
   verb->add_flag("--json", a->json, "As JSON");
   CLI::Option* compare =
       verb->add_flag("--compare", a->compare, "Runs the timing experiments and holds them against the measurements");

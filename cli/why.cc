@@ -21,7 +21,7 @@ using pilot::EndpointDecision;
 using pilot::EndpointFilter;
 using pilot::HostExplanation;
 
-struct Arguments {
+struct WhyArguments {
   std::string scenario, proxy, host, endpoint, at, profile;
   std::optional<size_t> step;
   std::optional<int> port;
@@ -131,7 +131,7 @@ std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>>
 }
 
 // The answer has to be written while the world is there.
-int Answer(const Arguments& a, const sim::World& world) {
+int Answer(const WhyArguments& a, const sim::World& world) {
   const auto proxies = Connected(world);
   std::vector<std::string> found, all;
   for (const auto& [name, where] : proxies) {
@@ -165,7 +165,7 @@ int Answer(const Arguments& a, const sim::World& world) {
   return kOk;
 }
 
-int WhyOfLog(const Arguments& a) {
+int WhyOfLog(const WhyArguments& a) {
   if (a.step || !a.profile.empty()) {
     return Complain(absl::InvalidArgumentError(fmt::format(
         "{}: is an event log, which has no steps and its own profile: leave out --step and --profile", a.scenario)));
@@ -182,7 +182,7 @@ int WhyOfLog(const Arguments& a) {
   return Answer(a, **world);
 }
 
-int Why(const Arguments& a) {
+int Why(const WhyArguments& a) {
   if (replay::LooksLikeLog(a.scenario)) return WhyOfLog(a);
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
   if (!scenario.ok()) return Complain(scenario.status());
@@ -207,7 +207,7 @@ int Why(const Arguments& a) {
 void AddWhy(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "why", "Why a proxy has an endpoint of a host or has it not: what each filter decided about each endpoint");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<WhyArguments>();
   verb->add_option("scenario", a->scenario, "Scenario file, folder with a scenario.yaml, or an event log")->required();
   verb->add_option("--proxy", a->proxy, "pod.namespace@cluster, or how it begins")->required();
   verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local")->required();

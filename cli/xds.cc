@@ -19,7 +19,7 @@
 namespace wavetank::cli {
 namespace {
 
-struct Arguments {
+struct XdsArguments {
   std::string source, proxy, at, type, output = "table", profile;
   std::optional<size_t> step;
 };
@@ -43,7 +43,7 @@ std::vector<std::string> Matching(const Snapshots& all, const std::string& wante
   return out;
 }
 
-absl::StatusOr<Snapshots> OfScenario(const Arguments& a) {
+absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source);
   if (!scenario.ok()) return scenario.status();
   scenario::RunOptions options;
@@ -70,7 +70,7 @@ absl::StatusOr<Snapshots> OfScenario(const Arguments& a) {
 }
 
 // What the proxies of a golden case are answered when they connect after the step.
-absl::StatusOr<Snapshots> OfCase(const Arguments& a) {
+absl::StatusOr<Snapshots> OfCase(const XdsArguments& a) {
   if (!a.at.empty()) return absl::InvalidArgumentError("a golden case has no clock; take --step instead of --at");
   if (a.type == "sds" || a.type == "nds") {
     return absl::InvalidArgumentError("the proxies of golden cases ask for cds, eds, lds and rds only");
@@ -106,7 +106,7 @@ absl::StatusOr<Snapshots> OfCase(const Arguments& a) {
   return proxies;
 }
 
-int PrintXds(const Arguments& a) {
+int PrintXds(const XdsArguments& a) {
   std::vector<pilot::XdsType> types;
   if (a.type.empty()) {
     types = {pilot::XdsType::kCds, pilot::XdsType::kEds, pilot::XdsType::kLds, pilot::XdsType::kRds};
@@ -151,7 +151,7 @@ int PrintXds(const Arguments& a) {
 void AddXds(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "xds", "What a proxy of a scenario or golden case was sent, as `istioctl proxy-config` shows it");
-  auto a = std::make_shared<Arguments>();
+  auto a = std::make_shared<XdsArguments>();
   verb->add_option("source", a->source, "Scenario file, or folder with a scenario.yaml or a golden case's case.yaml")
       ->required();
   verb->add_option("--proxy", a->proxy, "pod.namespace (in a case: the proxy's name), or how it begins")->required();

@@ -206,9 +206,9 @@ Json Bootstrap(const Case& c, const std::string& admin, const std::string& grpc)
           {"static_resources", {{"clusters", {GrpcCluster("xds", grpc), GrpcCluster("sds-grpc", grpc)}}}}};
 }
 
-class Run {
+class RealRun {
  public:
-  Run(const Case& c, std::string envoy, const std::string& directory)
+  RealRun(const Case& c, std::string envoy, const std::string& directory)
       : case_(c),
         envoy_(std::move(envoy)),
         directory_(std::filesystem::absolute(directory).string()),
@@ -220,7 +220,7 @@ class Run {
         ads_(Logged(c.resources), c.any_secret),
         sds_(c) {}
 
-  ~Run() {
+  ~RealRun() {
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
 
@@ -427,7 +427,7 @@ class Run {
 }  // namespace
 
 absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& directory) {
-  Run run(c, envoy, directory);
+  RealRun run(c, envoy, directory);
   if (absl::Status status = run.Execute(); !status.ok()) return status;
   return std::move(run).outcome();
 }

@@ -158,9 +158,9 @@ class Pod final : public EnvoyContext {
   Localhost dns_;
 };
 
-class Run {
+class SimulatedRun {
  public:
-  Run(const Case& c, uint64_t seed)
+  SimulatedRun(const Case& c, uint64_t seed)
       : case_(c),
         kernel_(seed),
         host_(kernel_.NewHost("diff", 0, nullptr)),
@@ -325,7 +325,7 @@ absl::StatusOr<Outcome> RunSimulated(const Case& c, uint64_t seed) {
       return absl::InvalidArgumentError(fmt::format("{}: backend {} has no address", c.name, name));
     }
   }
-  return Run(c, seed).Execute();
+  return SimulatedRun(c, seed).Execute();
 }
 
 }  // namespace wavetank::envoydiff

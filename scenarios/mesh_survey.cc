@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kNetworkLabel = "topology.istio.io/network";
-constexpr Duration kSettleLimit = 5min;
+constexpr Duration kSurveySettleLimit = 5min;
 constexpr Duration kRequestLimit = 1min;
 
 json LabelsOf(const json& object) { return object["metadata"].value("labels", json::object()); }
@@ -62,7 +62,7 @@ class Surveyor {
               fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
         }
       }
-      if (!world_->RunUntilSettled(world_->Now() + kSettleLimit)) {
+      if (!world_->RunUntilSettled(world_->Now() + kSurveySettleLimit)) {
         survey_.notes.push_back("the mesh has not settled after 5 minutes");
       }
     }

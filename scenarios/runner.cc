@@ -33,9 +33,9 @@ constexpr Duration kLeadIn = 500ms;
 // Patience with requests that are still under way when traffic ends.
 constexpr Duration kDrainLimit = 30s;
 
-class Run final : public WorldView {
+class ScenarioRun final : public WorldView {
  public:
-  Run(const Scenario& scenario, const RunOptions& options, std::unique_ptr<sim::World> world)
+  ScenarioRun(const Scenario& scenario, const RunOptions& options, std::unique_ptr<sim::World> world)
       : scenario_(scenario), options_(options), world_(std::move(world)), convergence_(world_->kernel()) {
     world_->on_request = [this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
@@ -440,7 +440,7 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   if (!world.ok()) return world.status();
   sim::World& there = **world;
   if (options.on_world) options.on_world(there);
-  class Run run(scenario, options, *std::move(world));
+  ScenarioRun run(scenario, options, *std::move(world));
   const auto end = absl::MakeCleanup([&] {
     if (options.on_gone) options.on_gone();
   });
@@ -493,7 +493,7 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   }
   sim::World& there = **world;
   if (options.on_world) options.on_world(there);
-  class Run run(scenario, options, *std::move(world));
+  ScenarioRun run(scenario, options, *std::move(world));
   const auto end = absl::MakeCleanup([&] {
     if (options.on_gone) options.on_gone();
   });

@@ -96,11 +96,11 @@ class AdsReactor final : public RawReactor {
   uint64_t client_ = 0;  // 0: not let in
 };
 
-using Base = discovery::AggregatedDiscoveryService::WithRawCallbackMethod_StreamAggregatedResources<
+using AdsBase = discovery::AggregatedDiscoveryService::WithRawCallbackMethod_StreamAggregatedResources<
     discovery::AggregatedDiscoveryService::WithRawCallbackMethod_DeltaAggregatedResources<
         discovery::AggregatedDiscoveryService::Service>>;
 
-class AdsService final : public Base {
+class AdsService final : public AdsBase {
  public:
   explicit AdsService(ServiceContext context) : context_(std::move(context)) {}
 

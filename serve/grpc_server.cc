@@ -86,11 +86,11 @@ class Listener {
   std::unique_ptr<grpc::Server> server_;
 };
 
-class Server final : public GrpcServer {
+class ListeningServer final : public GrpcServer {
  public:
-  Server(Frontend& frontend, WorkloadSecrets& secrets, GrpcListeners where)
+  ListeningServer(Frontend& frontend, WorkloadSecrets& secrets, GrpcListeners where)
       : where_(std::move(where)), frontend_(frontend), secrets_(secrets) {}
-  ~Server() override {
+  ~ListeningServer() override {
     stop_.Raise();
     if (refresher_.joinable()) refresher_.join();
     plaintext_ = nullptr;
@@ -178,7 +178,7 @@ absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Listen(Frontend& fronten
                                                                const GrpcListeners& where) {
   // What matters comes as a Status; gRPC's own words on standard error would only be in the way.
   gpr_set_log_function([](gpr_log_func_args*) {});
-  auto server = std::make_unique<Server>(frontend, secrets, where);
+  auto server = std::make_unique<ListeningServer>(frontend, secrets, where);
   if (absl::Status status = server->Start(); !status.ok()) {
     return status;
   }

@@ -10,8 +10,8 @@
 namespace wavetank::serve {
 namespace {
 
-constexpr Duration kSettleLimit = 10min, kTrafficLimit = 10min;
-constexpr Duration kQuiet = 1s, kLook = 50ms;
+constexpr Duration kStorySettleLimit = 10min, kTrafficLimit = 10min;
+constexpr Duration kQuiet = 1s, kStoryLook = 50ms;
 constexpr Duration kLeadIn = 500ms;  // traffic meanwhile begins before the wave, as in a run
 
 }  // namespace
@@ -43,9 +43,9 @@ void Player::Run() {
 }
 
 bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit) {
-  for (Duration waited{}; waited < limit; waited += kLook) {
+  for (Duration waited{}; waited < limit; waited += kStoryLook) {
     const std::optional<bool> answer = loop_.Call(done);
-    if (!answer || !stop_.Wait(*answer ? 0ns : kLook)) return false;
+    if (!answer || !stop_.Wait(*answer ? 0ns : kStoryLook)) return false;
     if (*answer) return true;
   }
   return true;
@@ -87,7 +87,7 @@ absl::Status Player::Play(const scenario::Step& step) {
   const auto settled = [](sim::World& world) {
     return world.Settled() && world.Now() - world.last_control_plane_event() >= kQuiet;
   };
-  if (!step.actions.empty() && !Until(settled, kSettleLimit)) return over;
+  if (!step.actions.empty() && !Until(settled, kStorySettleLimit)) return over;
   if (!meanwhile->empty()) {
     if (!stop_.Wait(step.linger)) return over;
     for (const std::string& id : *meanwhile) {

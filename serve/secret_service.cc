@@ -234,10 +234,10 @@ class SecretReactor final : public RawReactor {
 };
 
 using Service = envoy::service::secret::v3::SecretDiscoveryService;
-using Base = Service::WithRawCallbackMethod_DeltaSecrets<
+using SecretBase = Service::WithRawCallbackMethod_DeltaSecrets<
     Service::WithRawCallbackMethod_StreamSecrets<Service::WithCallbackMethod_FetchSecrets<Service::Service>>>;
 
-class SecretService final : public Base {
+class SecretService final : public SecretBase {
  public:
   explicit SecretService(ServiceContext context) : context_(std::move(context)) {}
 

@@ -43,7 +43,7 @@ std::string PrintPicoseconds(int64_t ps) {
   return fmt::format("{}ps", ps);
 }
 
-Quantity Time(std::string name, Duration Timing::*member, std::string meaning) {
+Quantity TimeOf(std::string name, Duration Timing::*member, std::string meaning) {
   return {std::move(name), std::move(meaning),
           [member](const Timing& t) { return PrintPicoseconds((t.*member).count() * 1000); },
           [member](Timing& t, std::string_view text) {
@@ -103,24 +103,24 @@ constexpr std::string_view WorkName(WorkKind kind) {
 const std::vector<Quantity>& Quantities() {
   static const auto* const kAll = [] {
     auto* all = new std::vector<Quantity>{
-        Time("kube.api_request", &Timing::api_request, "a request to the API server, without the line"),
-        Time("kube.watch_delay", &Timing::watch_delay, "written to event on the watcher's socket"),
-        Time("kube.watch_jitter", &Timing::watch_jitter, "added to it, uniform"),
-        Time("kube.schedule", &Timing::schedule, "pod created to bound"),
-        Time("kube.container_start", &Timing::container_start, "bound to running"),
-        Time("kube.readiness", &Timing::readiness, "running to ready"),
-        Time("kube.readiness_jitter", &Timing::readiness_jitter, "added to it, uniform"),
-        Time("kube.termination", &Timing::termination, "terminating to gone"),
-        Time("kube.endpoint_slice", &Timing::endpoint_slice, "change to EndpointSlice written"),
-        Time("kube.load_balancer", &Timing::load_balancer, "Service created to address given"),
-        Time("kube.kube_proxy", &Timing::kube_proxy, "EndpointSlice written to VIPs follow"),
-        Time("line.inside", &Timing::line_inside, "one way within a site"),
-        Time("line.between", &Timing::line_between, "one way between sites"),
-        Time("envoy.xds_retry_base", &Timing::xds_retry_base, "first wait before the ADS stream is opened again"),
-        Time("envoy.xds_retry_max", &Timing::xds_retry_max, "up to which it doubles"),
+        TimeOf("kube.api_request", &Timing::api_request, "a request to the API server, without the line"),
+        TimeOf("kube.watch_delay", &Timing::watch_delay, "written to event on the watcher's socket"),
+        TimeOf("kube.watch_jitter", &Timing::watch_jitter, "added to it, uniform"),
+        TimeOf("kube.schedule", &Timing::schedule, "pod created to bound"),
+        TimeOf("kube.container_start", &Timing::container_start, "bound to running"),
+        TimeOf("kube.readiness", &Timing::readiness, "running to ready"),
+        TimeOf("kube.readiness_jitter", &Timing::readiness_jitter, "added to it, uniform"),
+        TimeOf("kube.termination", &Timing::termination, "terminating to gone"),
+        TimeOf("kube.endpoint_slice", &Timing::endpoint_slice, "change to EndpointSlice written"),
+        TimeOf("kube.load_balancer", &Timing::load_balancer, "Service created to address given"),
+        TimeOf("kube.kube_proxy", &Timing::kube_proxy, "EndpointSlice written to VIPs follow"),
+        TimeOf("line.inside", &Timing::line_inside, "one way within a site"),
+        TimeOf("line.between", &Timing::line_between, "one way between sites"),
+        TimeOf("envoy.xds_retry_base", &Timing::xds_retry_base, "first wait before the ADS stream is opened again"),
+        TimeOf("envoy.xds_retry_max", &Timing::xds_retry_max, "up to which it doubles"),
         Count("istiod.cpus", &Timing::istiod_cpus, "processors of each istiod; 0: its work takes no time", 0),
-        Time("istiod.debounce_after", &Timing::debounce_after, "PILOT_DEBOUNCE_AFTER"),
-        Time("istiod.debounce_max", &Timing::debounce_max, "PILOT_DEBOUNCE_MAX"),
+        TimeOf("istiod.debounce_after", &Timing::debounce_after, "PILOT_DEBOUNCE_AFTER"),
+        TimeOf("istiod.debounce_max", &Timing::debounce_max, "PILOT_DEBOUNCE_MAX"),
         Count("istiod.push_throttle", &Timing::push_throttle, "PILOT_PUSH_THROTTLE"),
         Count("istiod.connections_per_second", &Timing::connections_per_second,
               "PILOT_MAX_REQUESTS_PER_SECOND; 0: no limit", 0),

@@ -32,12 +32,10 @@ namespace {
 constexpr std::string_view kSystemNamespace = "istio-system";
 constexpr Duration kCaLifetime = 24h * 3650;
 
-std::string LabelOf(const kube::Object& object, std::string_view name) {
-  const auto it = object.meta.labels.find(name);
-  return it == object.meta.labels.end() ? std::string() : it->second;
+bool IsIstiodPod(const kube::Object& pod) {
+  const auto app = pod.meta.labels.find("app");
+  return pod.meta.ns == kSystemNamespace && app != pod.meta.labels.end() && app->second == "istiod";
 }
-
-bool IsIstiodPod(const kube::Object& pod) { return pod.meta.ns == kSystemNamespace && LabelOf(pod, "app") == "istiod"; }
 
 }  // namespace
 

@@ -5,15 +5,15 @@
 #include <cstdlib>
 #include <string>
 
+#include "tests/long.h"
+
 namespace wavetank {
 
 inline const bool meshes_chosen = [] {
   const char* const given = std::getenv("RC_PARAMS");
-  const char* const wanted = std::getenv("WAVETANK_LONG");
   const std::string parameters = given == nullptr ? "" : given;
   if (parameters.find("max_success") != std::string::npos) return true;
-  const bool many = wanted != nullptr && std::string(wanted) == "1";
-  return setenv("RC_PARAMS", ((many ? "max_success=10000 " : "max_success=300 ") + parameters).c_str(), 1) == 0;
+  return setenv("RC_PARAMS", ((LongTests() ? "max_success=10000 " : "max_success=300 ") + parameters).c_str(), 1) == 0;
 }();
 
 }  // namespace wavetank

@@ -36,10 +36,6 @@ struct Maglev {
   uint64_t table_size = 0;
 };
 void ReadMessage(ProtoJson& in, Maglev& out) { in.Field("tableSize", out.table_size); }
-struct Selector {
-  Labels match_labels;
-};
-void ReadMessage(ProtoJson& in, Selector& out) { in.Field("matchLabels", out.match_labels); }
 }  // namespace
 
 void ReadMessage(ProtoJson& in, ConsistentHash& out) {
@@ -187,11 +183,7 @@ void ReadMessage(ProtoJson& in, DestinationRule& out) {
   in.Field("trafficPolicy", out.traffic_policy);
   in.Field("subsets", out.subsets);
   in.Field("exportTo", out.export_to);
-  if (in.Has("workloadSelector")) {
-    Selector selector;
-    in.Field("workloadSelector", selector);
-    out.workload_selector = std::move(selector.match_labels);
-  }
+  ReadSelector(in, "workloadSelector", "matchLabels", out.workload_selector);
 }
 
 }  // namespace wavetank::config

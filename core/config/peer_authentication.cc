@@ -7,11 +7,6 @@
 namespace wavetank::config {
 
 namespace {
-struct Selector {
-  Labels match_labels;
-};
-void ReadMessage(ProtoJson& in, Selector& out) { in.Field("matchLabels", out.match_labels); }
-
 struct MutualTls {
   PeerAuthentication::Mode mode = PeerAuthentication::Mode::kUnset;
 };
@@ -26,11 +21,7 @@ void ReadMessage(ProtoJson& in, MutualTls& out) {
 }  // namespace
 
 void ReadMessage(ProtoJson& in, PeerAuthentication& out) {
-  if (in.Has("selector")) {
-    Selector selector;
-    in.Field("selector", selector);
-    out.selector = std::move(selector.match_labels);
-  }
+  ReadSelector(in, "selector", "matchLabels", out.selector);
   std::optional<MutualTls> mtls;
   in.Field("mtls", mtls);
   if (mtls) out.mtls = mtls->mode;

@@ -13,6 +13,10 @@
 
 namespace wavetank::config {
 
+// The selector in `field`: newer kinds name its labels matchLabels, older ones labels. `out` stays empty without one,
+// and is a selector of no labels, which takes all, when it names none.
+void ReadSelector(ProtoJson& in, std::string_view field, std::string_view labels, std::optional<Labels>& out);
+
 void ReadMessage(ProtoJson& in, StringMatch& out);
 void ReadMessage(ProtoJson& in, Destination& out);
 void ReadMessage(ProtoJson& in, PortSpec& out);

@@ -4,13 +4,6 @@
 
 namespace wavetank::config {
 
-namespace {
-struct Selector {
-  Labels labels;
-};
-void ReadMessage(ProtoJson& in, Selector& out) { in.Field("labels", out.labels); }
-}  // namespace
-
 void ReadMessage(ProtoJson& in, ServiceEntry& out) {
   using Location = ServiceEntry::Location;
   using Resolution = ServiceEntry::Resolution;
@@ -25,11 +18,7 @@ void ReadMessage(ProtoJson& in, ServiceEntry& out) {
            {"DNS", Resolution::kDns},
            {"DNS_ROUND_ROBIN", Resolution::kDnsRoundRobin}});
   in.Field("endpoints", out.endpoints);
-  if (in.Has("workloadSelector")) {
-    Selector selector;
-    in.Field("workloadSelector", selector);
-    out.workload_selector = std::move(selector.labels);
-  }
+  ReadSelector(in, "workloadSelector", "labels", out.workload_selector);
   in.Field("exportTo", out.export_to);
   in.Field("subjectAltNames", out.subject_alt_names);
 }

@@ -5,11 +5,6 @@
 namespace wavetank::config {
 
 namespace {
-struct Selector {
-  Labels labels;
-};
-void ReadMessage(ProtoJson& in, Selector& out) { in.Field("labels", out.labels); }
-
 void ReadCaptureMode(ProtoJson& in, CaptureMode& out) {
   in.Enum("captureMode", out,
           {{"DEFAULT", CaptureMode::kDefault}, {"IPTABLES", CaptureMode::kIptables}, {"NONE", CaptureMode::kNone}});
@@ -38,11 +33,7 @@ void ReadMessage(ProtoJson& in, OutboundTrafficPolicy& out) {
 }
 
 void ReadMessage(ProtoJson& in, Sidecar& out) {
-  if (in.Has("workloadSelector")) {
-    Selector selector;
-    in.Field("workloadSelector", selector);
-    out.workload_selector = std::move(selector.labels);
-  }
+  ReadSelector(in, "workloadSelector", "labels", out.workload_selector);
   in.Field("ingress", out.ingress);
   in.Field("egress", out.egress);
   in.Field("outboundTrafficPolicy", out.outbound_traffic_policy);

@@ -37,6 +37,13 @@ void ReadMessage(ProtoJson& in, StringMatch& out) {
   take("regex", StringMatch::Kind::kRegex);
 }
 
+void ReadSelector(ProtoJson& in, std::string_view field, std::string_view labels, std::optional<Labels>& out) {
+  const nlohmann::json* value = in.Find(field);
+  if (value == nullptr) return;
+  ProtoJson selector(*value, in.PathOf(field), in.status());
+  selector.Field(labels, out.emplace());
+}
+
 namespace {
 struct PortSelector {
   uint32_t number = 0;

@@ -8,9 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/gen/addresses.h"
 #include "core/gen/any.h"
+#include "core/gen/cluster_names.h"
 #include "core/gen/cluster_tls.h"
 #include "core/gen/stat_prefix.h"
+#include "core/model/labels.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 #include "istio/metadata_exchange.pb.h"
@@ -21,15 +24,9 @@ namespace {
 namespace envoy_core = ::envoy::config::core::v3;
 using Cluster = envoy_cluster::Cluster;
 
-constexpr std::string_view kBlackHoleCluster = "BlackHoleCluster";
-constexpr std::string_view kPassthroughCluster = "PassthroughCluster";
 // Source addresses that iptables leaves alone, so that inbound traffic does not come back to the proxy.
 constexpr std::string_view kInboundBindIpv4 = "127.0.0.6";
 constexpr std::string_view kInboundBindIpv6 = "::6";
-constexpr std::string_view kPersistentSessionLabel = "istio.io/persistent-session";
-constexpr std::string_view kUnixPrefix = "unix://";
-
-bool IsIpv6(std::string_view address) { return address.find(':') != address.npos; }
 
 void SetSourceAddress(std::string_view address, Cluster& cluster) {
   auto* source = cluster.mutable_upstream_bind_config()->mutable_source_address();

@@ -10,23 +10,23 @@ namespace {
 
 using Cluster = envoy_cluster::Cluster;
 using ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
-using Protocol = ClusterDraft::UpstreamProtocol;
+using UpstreamProtocol = ClusterDraft::UpstreamProtocol;
 
 // Field numbers of google/protobuf/struct.proto and of map entries.
-constexpr int kStringValue = 3, kStructValue = 5, kListValue = 6, kFields = 1, kValues = 1, kMapKey = 1, kMapValue = 2;
+constexpr int kStringValue = 3, kStructValue = 5, kListValue = 6, kFields = 1, kValues = 1;
 
 void WriteString(std::string_view key, std::string_view text, wire::Writer& out) {
   out.Message(kFields, [&] {
-    out.Bytes(kMapKey, key);
-    out.Message(kMapValue, [&] { out.Bytes(kStringValue, text); });
+    out.Bytes(wire::kMapKey, key);
+    out.Message(wire::kMapValue, [&] { out.Bytes(kStringValue, text); });
   });
 }
 
 // Telemetry's labels for requests to the cluster. istiod: buildServiceMetadata.
 void WriteServices(const std::vector<const Service*>& services, wire::Writer& out) {
   out.Message(kFields, [&] {
-    out.Bytes(kMapKey, "services");
-    out.Message(kMapValue, [&] {
+    out.Bytes(wire::kMapKey, "services");
+    out.Message(wire::kMapValue, [&] {
       out.Message(kListValue, [&] {
         for (const Service* service : services) {
           out.Message(kValues, [&] {
@@ -46,8 +46,8 @@ void WriteMetadata(const ClusterDraft& draft, wire::Writer& out) {
   if (!draft.services && draft.rule == nullptr) return;
   out.Message(Cluster::kMetadataFieldNumber, [&] {
     out.Message(::envoy::config::core::v3::Metadata::kFilterMetadataFieldNumber, [&] {
-      out.Bytes(kMapKey, "istio");
-      out.Message(kMapValue, [&] {
+      out.Bytes(wire::kMapKey, "istio");
+      out.Message(wire::kMapValue, [&] {
         if (draft.rule != nullptr) {  // istiod: util.AddConfigInfoMetadata
           WriteString("config",
                       absl::StrCat("/apis/networking.istio.io/v1alpha3/namespaces/", draft.rule->ns,
@@ -61,16 +61,16 @@ void WriteMetadata(const ClusterDraft& draft, wire::Writer& out) {
   });
 }
 
-HttpProtocolOptions HttpOptions(Protocol protocol) {
+HttpProtocolOptions HttpOptionsFor(UpstreamProtocol protocol) {
   HttpProtocolOptions out;
   switch (protocol) {
-    case Protocol::kNone:
+    case UpstreamProtocol::kNone:
       out.mutable_explicit_http_config()->mutable_http_protocol_options();
       break;
-    case Protocol::kHttp2:
+    case UpstreamProtocol::kHttp2:
       out.mutable_explicit_http_config()->mutable_http2_protocol_options();
       break;
-    case Protocol::kDownstream:
+    case UpstreamProtocol::kDownstream:
       out.mutable_use_downstream_protocol_config()->mutable_http_protocol_options();
       out.mutable_use_downstream_protocol_config()->mutable_http2_protocol_options();
   }
@@ -80,23 +80,24 @@ HttpProtocolOptions HttpOptions(Protocol protocol) {
 std::string EncodeHttpOptions(const HttpProtocolOptions& options) {
   return wire::Encode([&](wire::Writer& out) {
     out.Message(Cluster::kTypedExtensionProtocolOptionsFieldNumber, [&] {
-      out.Bytes(kMapKey, "envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
-      out.Any(kMapValue, TypeUrlOf(options), Serialize(options));
+      out.Bytes(wire::kMapKey, "envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+      out.Any(wire::kMapValue, TypeUrlOf(options), Serialize(options));
     });
   });
 }
 
 void WriteHttpOptions(const ClusterDraft& draft, wire::Writer& out) {
   if (draft.common_http != nullptr) {
-    HttpProtocolOptions options = HttpOptions(draft.upstream_protocol);
+    HttpProtocolOptions options = HttpOptionsFor(draft.upstream_protocol);
     *options.mutable_common_http_protocol_options() = *draft.common_http;
     out.Append(EncodeHttpOptions(options));
     return;
   }
-  static const std::string* const kHttp2 = new std::string(EncodeHttpOptions(HttpOptions(Protocol::kHttp2)));
-  static const std::string* const kDownstream = new std::string(EncodeHttpOptions(HttpOptions(Protocol::kDownstream)));
-  if (draft.upstream_protocol == Protocol::kHttp2) out.Append(*kHttp2);
-  if (draft.upstream_protocol == Protocol::kDownstream) out.Append(*kDownstream);
+  static const std::string* const kHttp2 = new std::string(EncodeHttpOptions(HttpOptionsFor(UpstreamProtocol::kHttp2)));
+  static const std::string* const kDownstream =
+      new std::string(EncodeHttpOptions(HttpOptionsFor(UpstreamProtocol::kDownstream)));
+  if (draft.upstream_protocol == UpstreamProtocol::kHttp2) out.Append(*kHttp2);
+  if (draft.upstream_protocol == UpstreamProtocol::kDownstream) out.Append(*kDownstream);
 }
 
 void WriteEdsConfig(const std::string& name, wire::Writer& out) {

@@ -13,21 +13,21 @@
 namespace wavetank::pilot {
 namespace {
 
-using Mode = config::ClientTlsSettings::Mode;
+using ClientTlsMode = config::ClientTlsSettings::Mode;
 using envoy_tls::TlsParameters;
 using envoy_tls::UpstreamTlsContext;
 using Cluster = envoy_cluster::Cluster;
 using TransportSocket = ::envoy::config::core::v3::TransportSocket;
 
-// Settings in force. `sans` may be null.
-struct Settings {
-  Mode mode = Mode::kDisable;
+// UpstreamSettings in force. `sans` may be null.
+struct UpstreamSettings {
+  ClientTlsMode mode = ClientTlsMode::kDisable;
   std::string_view certificate, key, root, credential, sni;
   const std::vector<std::string>* sans = nullptr;
   bool auto_detected = false;  // nobody asked for it: endpoints without a sidecar still get plain text
 };
 
-Settings FromRule(const config::ClientTlsSettings& tls) {
+UpstreamSettings FromRule(const config::ClientTlsSettings& tls) {
   return {tls.mode,
           tls.client_certificate,
           tls.private_key,
@@ -38,21 +38,22 @@ Settings FromRule(const config::ClientTlsSettings& tls) {
           false};
 }
 
-Settings FromProxyFiles(const NodeMetadata& m, const std::vector<std::string>* sans, std::string_view sni) {
-  return {Mode::kMutual, m.tls_client_cert_chain, m.tls_client_key, m.tls_client_root_cert, {}, sni, sans, false};
+UpstreamSettings FromProxyFiles(const NodeMetadata& m, const std::vector<std::string>* sans, std::string_view sni) {
+  return {
+      ClientTlsMode::kMutual, m.tls_client_cert_chain, m.tls_client_key, m.tls_client_root_cert, {}, sni, sans, false};
 }
 
 // istiod: buildAutoMtlsSettings.
-std::optional<Settings> Resolve(const Proxy& proxy, const config::MeshConfig& mesh,
-                                const config::ClientTlsSettings* tls, const TlsInputs& in) {
+std::optional<UpstreamSettings> Resolve(const Proxy& proxy, const config::MeshConfig& mesh,
+                                        const config::ClientTlsSettings* tls, const TlsInputs& in) {
   const NodeMetadata& metadata = proxy.metadata;
   const bool proxy_files = !metadata.tls_client_cert_chain.empty();
   if (tls != nullptr) {
-    if (tls->mode == Mode::kDisable || tls->mode == Mode::kSimple) return FromRule(*tls);
+    if (tls->mode == ClientTlsMode::kDisable || tls->mode == ClientTlsMode::kSimple) return FromRule(*tls);
     if (proxy_files) return FromProxyFiles(metadata, &tls->subject_alt_names, tls->sni);
-    if (tls->mode != Mode::kIstioMutual) return FromRule(*tls);
-    Settings out;
-    out.mode = Mode::kIstioMutual;
+    if (tls->mode != ClientTlsMode::kIstioMutual) return FromRule(*tls);
+    UpstreamSettings out;
+    out.mode = ClientTlsMode::kIstioMutual;
     out.sni = tls->sni.empty() ? std::string_view(in.default_sni) : std::string_view(tls->sni);
     out.sans = tls->subject_alt_names.empty() ? in.service_accounts : &tls->subject_alt_names;
     return out;
@@ -61,11 +62,11 @@ std::optional<Settings> Resolve(const Proxy& proxy, const config::MeshConfig& me
       in.service_mode == MutualTlsMode::kDisable) {
     return std::nullopt;
   }
-  Settings out;
+  UpstreamSettings out;
   if (proxy_files) {
     out = FromProxyFiles(metadata, in.service_accounts, in.default_sni);
   } else {
-    out.mode = Mode::kIstioMutual;
+    out.mode = ClientTlsMode::kIstioMutual;
     out.sni = in.default_sni;
     out.sans = in.service_accounts;
   }
@@ -103,7 +104,7 @@ std::string EncodeIstioRoot() {
 }
 
 // An UpstreamTlsContext.
-void WriteIstioMutual(const Settings& tls, bool http2, const std::string& cluster_name, wire::Writer& out) {
+void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string& cluster_name, wire::Writer& out) {
   static const std::string* const kHttp1 = new std::string(EncodeIstioMutualCommon(false));
   static const std::string* const kHttp2 = new std::string(EncodeIstioMutualCommon(true));
   static const std::string* const kRoot = new std::string(EncodeIstioRoot());
@@ -125,21 +126,21 @@ void WriteIstioMutual(const Settings& tls, bool http2, const std::string& cluste
 }
 
 // SIMPLE and MUTUAL. False: the rule names no certificate to present.
-bool SetFromRule(const Settings& tls, const TlsInputs& in, const Proxy& proxy, const config::MeshConfig& mesh,
+bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& proxy, const config::MeshConfig& mesh,
                  bool http2, UpstreamTlsContext& out) {
   auto* common = out.mutable_common_tls_context();
   const bool own_sans = tls.sans != nullptr && !tls.sans->empty();
   const std::vector<std::string>* sans = in.external_registry && !own_sans ? in.service_accounts : tls.sans;
   if (!tls.credential.empty()) {
     const bool socket = HasCredentialSocket(proxy);
-    if (tls.mode == Mode::kMutual) {
+    if (tls.mode == ClientTlsMode::kMutual) {
       SetCredentialSecret(tls.credential, socket, *common->add_tls_certificate_sds_secret_configs());
     }
     AddSans(sans, *common);
     SetCredentialSecret(absl::StrCat(std::string(tls.credential), std::string(kSdsCaSuffix)), socket,
                         *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
   } else {
-    if (tls.mode == Mode::kMutual) {
+    if (tls.mode == ClientTlsMode::kMutual) {
       if (tls.certificate.empty() || tls.key.empty()) return false;
       // Files in the proxy's own pod; its agent serves them, since Envoy alone would not see them change.
       SetAgentSecret(absl::StrCat("file-cert:", std::string(tls.certificate), "~", std::string(tls.key)),
@@ -199,13 +200,13 @@ void WriteSocketMatches(std::string_view context, wire::Writer& out) {
 
 void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const config::ClientTlsSettings* rule_tls,
                       const TlsInputs& in, ClusterDraft& draft) {
-  const std::optional<Settings> tls = Resolve(proxy, mesh, rule_tls, in);
-  if (!tls || tls->mode == Mode::kDisable) return;
+  const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, rule_tls, in);
+  if (!tls || tls->mode == ClientTlsMode::kDisable) return;
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
   if (!tls->credential.empty() && !proxy.IsRouter() && !in.rule_has_workload_selector) return;
 
   std::string context;
-  if (tls->mode == Mode::kIstioMutual) {
+  if (tls->mode == ClientTlsMode::kIstioMutual) {
     constexpr size_t kUsual = 400;
     context.reserve(kUsual);
     wire::Writer out(&context);
@@ -219,7 +220,7 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
   }
   wire::Writer out(&draft.encoded);
   // An original destination has no metadata to choose by.
-  if (tls->auto_detected && tls->mode == Mode::kIstioMutual && !draft.IsOriginalDst()) {
+  if (tls->auto_detected && tls->mode == ClientTlsMode::kIstioMutual && !draft.IsOriginalDst()) {
     WriteSocketMatches(context, out);
   } else {
     WriteTlsSocket(Cluster::kTransportSocketFieldNumber, context, out);

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/gen/addresses.h"
 #include "core/gen/any.h"
 #include "core/gen/wire.h"
 #include "core/model/service.h"
@@ -38,8 +39,6 @@ class Digits {
   char text_[12];
   char* end_;
 };
-
-bool IsIpv6(std::string_view host) { return host.find(':') != std::string_view::npos; }
 
 void WriteDecorator(wire::Writer& w, std::string_view hostname, int port) {
   const bool v6 = IsIpv6(hostname);

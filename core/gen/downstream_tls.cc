@@ -13,7 +13,7 @@
 namespace wavetank::pilot {
 namespace {
 
-using Settings = config::ServerTlsSettings;
+using ServerSettings = config::ServerTlsSettings;
 using MeshTls = config::MeshConfig::TlsSettings;
 using DownstreamPb = envoy_tls::DownstreamTlsContext;
 
@@ -55,7 +55,7 @@ std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
   return out;
 }
 
-envoy_tls::TlsParameters::TlsProtocol ToProtocol(Settings::Version version) {
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(ServerSettings::Version version) {
   return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
 }
 // The mesh's enum has no TLS 1.0 and 1.1, yet istiod 1.18 reads its numbers as Envoy's: TLSV1_2 allows TLS 1.0, TLSV1_3
@@ -95,9 +95,9 @@ struct Draft {
 };
 
 // A certificate of the router's operator, fetched from istiod. istiod: ApplyCredentialSDSToServerCommonTLSContext.
-void ApplyCredential(const Settings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
+void ApplyCredential(const ServerSettings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
   SetCredentialSecret(settings.credential_name, socket, *out.add_tls_certificate_sds_secret_configs());
-  if (settings.mode == Settings::Mode::kMutual) {
+  if (settings.mode == ServerSettings::Mode::kMutual) {
     auto* combined = out.mutable_combined_validation_context();
     auto* validation = combined->mutable_default_validation_context();
     AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*validation));
@@ -110,18 +110,18 @@ void ApplyCredential(const Settings& settings, bool socket, envoy_tls::CommonTls
   }
 }
 
-void ApplyParameters(const Settings& settings, const MeshTls& defaults, envoy_tls::CommonTlsContext& out) {
+void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, envoy_tls::CommonTlsContext& out) {
   for (const std::string& curve : defaults.ecdh_curves) out.mutable_tls_params()->add_ecdh_curves(curve);
   if (defaults.min_protocol_version != MeshTls::Version::kAuto) {
     out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(defaults.min_protocol_version));
   }
-  if (settings.min_protocol_version != Settings::Version::kAuto) {
+  if (settings.min_protocol_version != ServerSettings::Version::kAuto) {
     out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(settings.min_protocol_version));
   }
   for (const std::string& cipher : KnownCiphers(settings.cipher_suites)) {
     out.mutable_tls_params()->add_cipher_suites(cipher);
   }
-  if (settings.max_protocol_version != Settings::Version::kAuto) {
+  if (settings.max_protocol_version != ServerSettings::Version::kAuto) {
     out.mutable_tls_params()->set_tls_maximum_protocol_version(ToProtocol(settings.max_protocol_version));
   }
 }
@@ -148,9 +148,10 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
   return EncodeSocket(context);
 }
 
-std::string ServerTlsSocket(const Settings& settings, const Proxy& proxy, const config::MeshConfig& mesh, bool tcp) {
-  const bool istio_mutual = settings.mode == Settings::Mode::kIstioMutual;
-  const bool validate = istio_mutual || settings.mode == Settings::Mode::kMutual;
+std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,
+                            bool tcp) {
+  const bool istio_mutual = settings.mode == ServerSettings::Mode::kIstioMutual;
+  const bool validate = istio_mutual || settings.mode == ServerSettings::Mode::kMutual;
   Draft draft;
   DownstreamPb& context = draft.context;
   context.mutable_require_client_certificate()->set_value(validate);
@@ -168,7 +169,7 @@ std::string ServerTlsSocket(const Settings& settings, const Proxy& proxy, const 
     const CertificateFiles files{settings.server_certificate, settings.private_key, settings.ca_certificates};
     ApplyWorkloadCertificate(common, files, settings.subject_alt_names, {}, validate);
   }
-  if (settings.mode == Settings::Mode::kSimple || settings.mode == Settings::Mode::kMutual) {
+  if (settings.mode == ServerSettings::Mode::kSimple || settings.mode == ServerSettings::Mode::kMutual) {
     ApplyParameters(settings, mesh.tls_defaults, common);
   }
   return EncodeSocket(context);

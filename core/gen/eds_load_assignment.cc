@@ -1,5 +1,6 @@
 #include "core/gen/eds_load_assignment.h"
 
+#include "core/gen/addresses.h"
 #include "core/gen/locality.h"
 #include "core/gen/wire.h"
 
@@ -23,9 +24,6 @@ namespace address {
 constexpr int kSocketAddress = 1, kPipe = 2, kSocketAddressAddress = 2, kSocketAddressPort = 3, kPipePath = 1;
 }
 constexpr int kStructValueString = 3;
-constexpr int kMapKey = 1, kMapValue = 2;
-
-constexpr std::string_view kUnixPrefix = "unix://";
 
 // All of the following write backwards, the last field first.
 
@@ -75,11 +73,11 @@ void WriteStructEntry(std::string_view key, std::string_view name, std::initiali
   size_t length = 0;
   for (std::string_view part : text) length += part.size();
   out.Message(1, [&] {
-    out.Bytes(kMapKey, key);
-    out.Message(kMapValue, [&] {
+    out.Bytes(wire::kMapKey, key);
+    out.Message(wire::kMapValue, [&] {
       out.Message(1, [&] {
-        out.Bytes(kMapKey, name);
-        out.Message(kMapValue, [&] {
+        out.Bytes(wire::kMapKey, name);
+        out.Message(wire::kMapValue, [&] {
           out.Header(kStructValueString, length);
           for (std::string_view part : text) out.Append(part);
         });

@@ -17,7 +17,7 @@
 namespace wavetank::pilot {
 namespace {
 
-using Mode = config::ServerTlsSettings::Mode;
+using ServerTlsMode = config::ServerTlsSettings::Mode;
 
 template <typename Match>
 bool MatchesServer(const Match& match, const config::Server& server, const std::string& gateway) {
@@ -113,7 +113,7 @@ class GatewayListeners {
         chain.transport_socket = TlsSocket(server.server);
       }
       out.push_back(std::move(chain));
-    } else if (server.server.tls->mode == Mode::kAutoPassthrough) {
+    } else if (server.server.tls->mode == ServerTlsMode::kAutoPassthrough) {
       AddAutoPassthrough(server, out);
     } else {
       AddTlsRoutes(server, port, out);
@@ -135,7 +135,7 @@ class GatewayListeners {
             });
         if (!matches) continue;
         FilterStack out;
-        if (scope_.istio_filters && server.server.tls && server.server.tls->mode == Mode::kIstioMutual) {
+        if (scope_.istio_filters && server.server.tls && server.server.tls->mode == ServerTlsMode::kIstioMutual) {
           out.push_back(MetadataExchangeFilter());
         }
         for (std::string& filter : scope_.network_filters.ToRoute(route.route, PortOf(server.server), rule->meta)) {

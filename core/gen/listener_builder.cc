@@ -119,14 +119,13 @@ std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
   path += '/';
   path += meta.name;
   // Metadata{filter_metadata: {"istio": Struct{fields: {"config": Value{string_value: path}}}}}.
-  constexpr int kMapKey = 1, kMapValue = 2;
   return wire::Encode([&](wire::Writer& w) {
     w.Message(envoy::config::core::v3::Metadata::kFilterMetadataFieldNumber, [&] {
-      w.Bytes(kMapKey, "istio");
-      w.Message(kMapValue, [&] {
+      w.Bytes(wire::kMapKey, "istio");
+      w.Message(wire::kMapValue, [&] {
         w.Message(google::protobuf::Struct::kFieldsFieldNumber, [&] {
-          w.Bytes(kMapKey, "config");
-          w.Message(kMapValue, [&] { w.Bytes(google::protobuf::Value::kStringValueFieldNumber, path); });
+          w.Bytes(wire::kMapKey, "config");
+          w.Message(wire::kMapValue, [&] { w.Bytes(google::protobuf::Value::kStringValueFieldNumber, path); });
         });
       });
     });

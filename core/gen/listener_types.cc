@@ -46,7 +46,7 @@ void WriteFilterChain(wire::Writer& w, const FilterChain& chain) {
 void WriteAddress(wire::Writer& w, const Listener& listener) {
   if (listener.port == 0) {
     std::string_view path = listener.address;
-    if (path.substr(0, kUnixAddressPrefix.size()) == kUnixAddressPrefix) path.remove_prefix(kUnixAddressPrefix.size());
+    if (path.substr(0, kUnixPrefix.size()) == kUnixPrefix) path.remove_prefix(kUnixPrefix.size());
     w.Message(core_v3::Address::kPipeFieldNumber, [&] { w.NonEmpty(core_v3::Pipe::kPathFieldNumber, path); });
     return;
   }

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "core/gen/addresses.h"
+#include "core/gen/cluster_names.h"
 #include "core/model/protocol.h"
 
 namespace wavetank::pilot {
@@ -23,9 +25,6 @@ ListenerProtocol ToListenerProtocol(Protocol protocol);
 inline constexpr std::string_view kTlsTransport = "tls";
 inline constexpr std::string_view kRawBufferTransport = "raw_buffer";
 
-inline constexpr std::string_view kBlackHoleCluster = "BlackHoleCluster";
-inline constexpr std::string_view kPassthroughCluster = "PassthroughCluster";
-inline constexpr std::string_view kUnixAddressPrefix = "unix://";
 inline constexpr std::string_view kRdsHttpProxy = "http_proxy";
 inline constexpr std::string_view kEnvoyServerName = "istio-envoy";
 

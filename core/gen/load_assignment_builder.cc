@@ -10,22 +10,19 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "core/gen/addresses.h"
 #include "core/gen/endpoint_decision.h"
 #include "core/gen/locality.h"
 #include "core/gen/mtls_checker.h"
 #include "core/model/endpoint_index.h"
 #include "core/model/environment.h"
+#include "core/model/labels.h"
 #include "core/model/proxy.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 
 namespace wavetank::pilot {
 namespace {
-
-constexpr std::string_view kPersistentSessionLabel = "istio.io/persistent-session";
-constexpr std::string_view kDrainingLabel = "istio.io/draining";
-constexpr std::string_view kNodeNameLabel = "kubernetes.io/hostname";
-constexpr std::string_view kUnixPrefix = "unix://";
 
 bool HasLabel(const Labels& labels, std::string_view name) {
   const auto it = labels.find(name);
@@ -58,7 +55,7 @@ using GatewayWeights = std::map<const NetworkGateway*, uint32_t, ByAddress>;
 
 std::string_view NodeNameOf(const Proxy& proxy) {
   if (!proxy.metadata.node_name.empty()) return proxy.metadata.node_name;
-  const auto it = proxy.labels.find(kNodeNameLabel);
+  const auto it = proxy.labels.find(kHostnameLabel);
   return it == proxy.labels.end() ? std::string_view() : std::string_view(it->second);
 }
 
@@ -425,8 +422,8 @@ class LoadAssignmentBuilder::Grouping {
     const Labels* labels = &kNoLabels;
     if (by_labels) {
       Labels own;
-      if (!gateway.cluster.empty()) own["topology.istio.io/cluster"] = gateway.cluster.str();
-      if (!gateway.network.empty()) own["topology.istio.io/network"] = gateway.network.str();
+      if (!gateway.cluster.empty()) own[std::string(kClusterLabel)] = gateway.cluster.str();
+      if (!gateway.network.empty()) own[std::string(kNetworkLabel)] = gateway.network.str();
       labels = out_.owned_labels.emplace_back(std::make_unique<const Labels>(std::move(own))).get();
     }
     out_.shapes.push_back({gateway_metadata_, labels});

@@ -16,7 +16,7 @@ namespace wavetank::pilot {
 namespace {
 
 // istio.io/istio/pkg/dns/proto/nds.proto: NameTable { map<string, NameInfo> table = 1 }.
-constexpr int kTable = 1, kMapKey = 1, kMapValue = 2;
+constexpr int kTable = 1;
 constexpr int kIps = 1, kRegistry = 2, kShortName = 3, kNamespace = 4;
 
 class Builder {
@@ -152,8 +152,8 @@ std::string EncodeNameTable(const NameTable& table) {
   return wire::Encode([&](wire::Writer& w) {
     for (const auto& [host, entry] : table.hosts) {
       w.Message(kTable, [&, &name = host, &info = entry] {
-        w.Bytes(kMapKey, name);
-        w.Message(kMapValue, [&] {
+        w.Bytes(wire::kMapKey, name);
+        w.Message(wire::kMapValue, [&] {
           w.Repeated(kIps, info.ips);
           w.NonEmpty(kRegistry, info.registry);
           w.NonEmpty(kShortName, info.short_name);
@@ -171,8 +171,8 @@ absl::StatusOr<NameTable> DecodeNameTable(std::string_view bytes) {
     std::string host;
     NameTable::Entry entry;
     const bool fields = ForEachField(value, [&](int part, std::string content) {
-      if (part == kMapKey) host = std::move(content);
-      return part != kMapValue || DecodeEntry(content, entry);
+      if (part == wire::kMapKey) host = std::move(content);
+      return part != wire::kMapValue || DecodeEntry(content, entry);
     });
     out.hosts[host] = std::move(entry);
     return fields;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/gen/access_log.h"
+#include "core/gen/addresses.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/proxy_view.h"
@@ -55,11 +56,6 @@ std::optional<Duration> MaxConnectionDuration(const config::DestinationRule& rul
   const auto& policy = rule.traffic_policy;
   if (!policy || !policy->connection_pool || !policy->connection_pool->tcp) return std::nullopt;
   return policy->connection_pool->tcp->max_connection_duration;
-}
-
-std::string JoinHostPort(std::string_view host, uint32_t port) {
-  const bool v6 = host.find(':') != std::string_view::npos;
-  return absl::StrCat(v6 ? "[" : "", std::string(host), v6 ? "]" : "", ":", port);
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ class OutboundListeners {
     Placement at;
     at.rules = &egress.virtual_services.list();
     at.bind_to_port = GetInterceptionMode(proxy_) == InterceptionMode::kNone ||
-                      (sidecar != nullptr && (sidecar->capture_mode == config::CaptureMode::kNone ||
-                                              sidecar->bind.starts_with(kUnixAddressPrefix)));
+                      (sidecar != nullptr &&
+                       (sidecar->capture_mode == config::CaptureMode::kNone || sidecar->bind.starts_with(kUnixPrefix)));
     if (sidecar != nullptr && !sidecar->bind.empty()) {
       at.bind = sidecar->bind;
     } else if (at.bind_to_port) {

@@ -6,6 +6,7 @@
 #include "core/gen/proxyless.h"
 #include "core/gen/proxyless_tls.h"
 #include "core/gen/traffic_policy.h"
+#include "core/model/labels.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
@@ -14,8 +15,6 @@ namespace wavetank::pilot {
 namespace {
 
 using Cluster = ::envoy::config::cluster::v3::Cluster;
-
-constexpr std::string_view kPersistentSessionLabel = "istio.io/persistent-session";
 
 Cluster EdsCluster(const std::string& name) {
   Cluster out;

@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/gen/addresses.h"
 #include "core/gen/any.h"
 #include "core/gen/common_tls.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/proxyless.h"
 #include "core/gen/proxyless_tls.h"
+#include "core/model/labels.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -20,17 +22,10 @@ namespace {
 using ListenerPb = ::envoy::config::listener::v3::Listener;
 using ManagerPb = ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
 
-constexpr std::string_view kTlsModeLabel = "security.istio.io/tlsMode";
-
 void SetAddress(const std::string& address, uint32_t port, ListenerPb& out) {
   auto* socket = out.mutable_address()->mutable_socket_address();
   socket->set_address(address);
   socket->set_port_value(port);
-}
-
-std::string JoinHostPort(const std::string& host, int port) {
-  const bool v6 = host.find_first_of(":%") != host.npos;
-  return v6 ? absl::StrCat("[", host, "]:", port) : absl::StrCat(host, ":", port);
 }
 
 Resource Encode(const ListenerPb& listener) {

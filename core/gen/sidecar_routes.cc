@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/text_arena.h"
+#include "core/gen/addresses.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
@@ -249,7 +250,7 @@ class HostBuilder {
     host.name = DomainName(hostname, group.port);
     std::vector<std::string> short_names;
     if (routed == nullptr) {
-      const bool v6 = hostname.find(':') != std::string::npos;
+      const bool v6 = IsIpv6(hostname);
       host.domains = {v6 ? absl::StrCat("[", hostname, "]") : hostname};
       if (IsProxylessGrpc(proxy_)) host.domains.push_back(host.name);
     } else {
@@ -279,7 +280,7 @@ class HostBuilder {
     std::vector<std::string> out;
     out.reserve(4 + short_names.size());
     const auto add = [&](const std::string& host) {
-      const bool v6 = host.find(':') != std::string::npos;
+      const bool v6 = IsIpv6(host);
       out.push_back(v6 ? absl::StrCat("[", host, "]") : host);
       if (port != 0) out.push_back(DomainName(host, port));
     };
@@ -302,7 +303,7 @@ class HostBuilder {
     for (auto& [port, hosts] : by_port) {
       for (VirtualHost& host : hosts) {
         if (port != kDefaultHttpPort) {
-          std::erase_if(host.domains, [](const std::string& domain) { return domain.find(':') == std::string::npos; });
+          std::erase_if(host.domains, [](const std::string& domain) { return !IsIpv6(domain); });
         }
         if (!host.domains.empty()) out.push_back(std::move(host));
       }
@@ -426,7 +427,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   };
   Inputs inputs;
   inputs.route_name = route_name;
-  const bool unix_socket = route_name.starts_with(kUnixAddressPrefix);
+  const bool unix_socket = route_name.starts_with(kUnixPrefix);
   if (!unix_socket && route_name != kRdsHttpProxy) {
     const size_t colon = route_name.find(':');
     inputs.sniffed = colon != std::string::npos;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/gen/addresses.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/wire.h"
 #include "envoy/config/route/v3/route.pb.h"
@@ -25,7 +26,7 @@ void WriteHost(wire::Writer& w, const VirtualHost& host) {
 }
 
 void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
-  const bool v6 = host.find(':') != std::string_view::npos;
+  const bool v6 = IsIpv6(host);
   out.push_back(v6 ? absl::StrCat("[", absl::string_view(host.data(), host.size()), "]") : std::string(host));
   if (port != 0) out.push_back(DomainName(host, port));
 }

@@ -14,6 +14,9 @@
 
 namespace wavetank::pilot::wire {
 
+// The two fields of an entry of any map.
+inline constexpr int kMapKey = 1, kMapValue = 2;
+
 class Writer {
  public:
   explicit Writer(std::string* out) : out_(out) {}

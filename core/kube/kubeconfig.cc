@@ -26,13 +26,13 @@ struct Failure {
   std::string text;
 };
 
-std::string At(const YAML::Node& node) {
+std::string PlaceOf(const YAML::Node& node) {
   const YAML::Mark mark = node.Mark();
   return mark.is_null() ? std::string() : fmt::format("line {}: ", mark.line + 1);
 }
 
 [[noreturn]] void Fail(Stage stage, const YAML::Node& node, std::string_view path, std::string_view text) {
-  throw Failure{stage, fmt::format("{}{}{}{}", At(node), path, path.empty() ? "" : ": ", text)};
+  throw Failure{stage, fmt::format("{}{}{}{}", PlaceOf(node), path, path.empty() ? "" : ": ", text)};
 }
 
 // A map within the document, with its path for messages.

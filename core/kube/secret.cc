@@ -34,6 +34,11 @@ absl::StatusOr<SecretData> ReadSecretData(const Object& secret) {
   return out;
 }
 
+std::string SecretEntry(const SecretData& data, std::string_view key) {
+  const auto it = data.find(key);
+  return it == data.end() ? std::string() : it->second;
+}
+
 ObjectRef MakeSecret(std::string_view ns, std::string_view name, const SecretData& data, const Labels& labels,
                      const Labels& annotations, std::string_view type) {
   nlohmann::json body = {

@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxYamlDepth = 100;
 constexpr size_t kMaxNodes = 2'000'000;  // after aliases are expanded
 
 class Converter {
@@ -21,8 +21,8 @@ class Converter {
 
   json Convert(const YAML::Node& node, int depth) {
     if (!status_.ok()) return nullptr;
-    if (depth > kMaxDepth) {
-      Fail(node, fmt::format("nested deeper than {} levels", kMaxDepth), "flatten it");
+    if (depth > kMaxYamlDepth) {
+      Fail(node, fmt::format("nested deeper than {} levels", kMaxYamlDepth), "flatten it");
       return nullptr;
     }
     // Aliases of aliases grow without end.
@@ -123,7 +123,7 @@ absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
   int depth = 0;
   for (char c : text) {
     depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > 10 * kMaxDepth) {
+    if (depth > 10 * kMaxYamlDepth) {
       return absl::InvalidArgumentError(fmt::format("{}: nested too deeply; flatten it", file));
     }
   }

@@ -475,8 +475,8 @@ std::string KubeController::PodLocality(const kube::Object& object, const kube::
     if (it == node->meta.labels.end() || it->second.empty()) it = node->meta.labels.find(fallback);
     return it == node->meta.labels.end() ? std::string() : it->second;
   };
-  const std::string region = value("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region");
-  const std::string zone = value("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone");
+  const std::string region = value(kRegionLabel, "failure-domain.beta.kubernetes.io/region");
+  const std::string zone = value(kZoneLabel, "failure-domain.beta.kubernetes.io/zone");
   const std::string subzone = value(kSubzoneLabel, kSubzoneLabel);
   if (region.empty() && zone.empty() && subzone.empty()) return {};
   return region + "/" + zone + "/" + subzone;

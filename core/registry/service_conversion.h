@@ -11,23 +11,12 @@
 
 #include "core/kube/types.h"
 #include "core/model/endpoint.h"
+#include "core/model/labels.h"
 #include "core/model/proxy.h"
 #include "core/registry/workload_instance.h"
 
 namespace wavetank::pilot {
 
-inline constexpr std::string_view kNetworkLabel = "topology.istio.io/network";
-inline constexpr std::string_view kClusterLabel = "topology.istio.io/cluster";
-inline constexpr std::string_view kSubzoneLabel = "topology.istio.io/subzone";
-inline constexpr std::string_view kRegionLabel = "topology.kubernetes.io/region";
-inline constexpr std::string_view kZoneLabel = "topology.kubernetes.io/zone";
-inline constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
-inline constexpr std::string_view kGatewayPortLabel = "networking.istio.io/gatewayPort";
-inline constexpr std::string_view kLocalityLabel = "istio-locality";
-inline constexpr std::string_view kTlsModeLabel = "security.istio.io/tlsMode";
-inline constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
-inline constexpr std::string_view kMcsServiceNameLabel = "multicluster.kubernetes.io/service-name";
-inline constexpr std::string_view kNodeSelectorAnnotation = "traffic.istio.io/nodeSelector";
 inline constexpr uint32_t kDefaultNetworkGatewayPort = 15443;
 
 std::string ServiceHostname(std::string_view name, std::string_view ns, std::string_view domain_suffix);

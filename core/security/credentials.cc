@@ -8,17 +8,11 @@
 namespace wavetank::security {
 namespace {
 
-constexpr std::string_view kCaSuffix = "-cacert";
 constexpr Duration kDeniedFor = 1min, kAllowedFor = 5min;
 
 bool Counts(const kube::Object& secret) {
   const auto type = secret.body.find("type");
   return type == secret.body.end() || (*type != "helm.sh/release.v1" && *type != "kubernetes.io/service-account-token");
-}
-
-std::string Get(const kube::SecretData& data, std::string_view key) {
-  const auto it = data.find(key);
-  return it == data.end() ? std::string() : it->second;
 }
 
 // The names of a Secret's keys, three at most.
@@ -41,11 +35,13 @@ absl::Status NotFound(std::string_view ns, std::string_view name) {
 absl::StatusOr<CertInfo> ExtractCertInfo(const kube::Object& secret) {
   const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(secret);
   if (!data.ok()) return data.status();
-  if (CertInfo out{Get(*data, "cert"), Get(*data, "key"), "", Get(*data, "crl")};
+  if (CertInfo out{kube::SecretEntry(*data, "cert"), kube::SecretEntry(*data, "key"), "",
+                   kube::SecretEntry(*data, "crl")};
       !out.cert.empty() && !out.key.empty()) {
     return out;
   }
-  if (CertInfo out{Get(*data, "tls.crt"), Get(*data, "tls.key"), Get(*data, "tls.ocsp-staple"), Get(*data, "ca.crl")};
+  if (CertInfo out{kube::SecretEntry(*data, "tls.crt"), kube::SecretEntry(*data, "tls.key"),
+                   kube::SecretEntry(*data, "tls.ocsp-staple"), kube::SecretEntry(*data, "ca.crl")};
       !out.cert.empty() && !out.key.empty()) {
     return out;
   }
@@ -62,7 +58,8 @@ absl::StatusOr<CertInfo> ExtractRoot(const kube::Object& secret) {
   const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(secret);
   if (!data.ok()) return data.status();
   for (const auto& [root, crl] : {std::pair("cacert", "crl"), std::pair("ca.crt", "ca.crl")}) {
-    if (std::string text = Get(*data, root); !text.empty()) return CertInfo{std::move(text), "", "", Get(*data, crl)};
+    if (std::string text = kube::SecretEntry(*data, root); !text.empty())
+      return CertInfo{std::move(text), "", "", kube::SecretEntry(*data, crl)};
   }
   for (const char* root : {"cacert", "ca.crt"}) {
     if (data->contains(root)) return absl::NotFoundError(fmt::format("found key \"{}\", but it was empty", root));

@@ -20,6 +20,9 @@
 
 namespace wavetank::security {
 
+// A Secret with this after its name holds the authorities for the one without.
+inline constexpr std::string_view kCaSuffix = "-cacert";
+
 // PEM texts of one Secret; empty: not there.
 struct CertInfo {
   std::string cert, key, staple, crl;

@@ -12,11 +12,6 @@ namespace {
 constexpr KeyCertNames kIstioNames;
 constexpr KeyCertNames kTlsNames{"tls.crt", "tls.key", "tls.crt", "ca.crt"};
 
-std::string Get(const kube::SecretData& data, std::string_view key) {
-  const auto it = data.find(key);
-  return it == data.end() ? std::string() : it->second;
-}
-
 bool HasTlsNames(const kube::SecretData& data) { return data.contains(kTlsNames.certificate); }
 
 // The certificates one after the other, each on lines of its own.
@@ -27,8 +22,8 @@ std::string Concatenate(std::string first, std::string_view second) {
 
 KeyCertPem PluggedPem(const kube::SecretData& data) {
   const KeyCertNames& names = HasTlsNames(data) ? kTlsNames : kIstioNames;
-  KeyCertPem pem{Get(data, names.certificate), Get(data, names.key), Get(data, names.chain), Get(data, names.roots),
-                 names};
+  KeyCertPem pem{kube::SecretEntry(data, names.certificate), kube::SecretEntry(data, names.key),
+                 kube::SecretEntry(data, names.chain), kube::SecretEntry(data, names.roots), names};
   if (HasTlsNames(data)) pem.chain = Concatenate(pem.certificate, pem.roots);
   return pem;
 }
@@ -109,7 +104,7 @@ void IstiodCa::LoadPlugged() {
     if (absl::IsInvalidArgument(data.status())) return Finish(data.status());
     if (!data.ok()) return RetryStart(data.status());
     const KeyCertNames& names = HasTlsNames(*data) ? kTlsNames : kIstioNames;
-    if (!data->contains(names.key)) return LoadSelfSigned(Get(*data, names.roots));
+    if (!data->contains(names.key)) return LoadSelfSigned(kube::SecretEntry(*data, names.roots));
     Use(PluggedPem(*data), fmt::format("Secret {}/{}", options_.system_namespace, kPluggedCaSecret), true);
   });
 }
@@ -119,7 +114,7 @@ void IstiodCa::LoadSelfSigned(std::string extra_roots) {
   Fetch(kSelfSignedCaSecret, [this](absl::StatusOr<kube::SecretData> data) {
     const std::string what = fmt::format("Secret {}/{}", options_.system_namespace, kSelfSignedCaSecret);
     if (data.ok()) {
-      KeyCertPem pem{Get(*data, "ca-cert.pem"), Get(*data, "ca-key.pem"), "", "", {}};
+      KeyCertPem pem{kube::SecretEntry(*data, "ca-cert.pem"), kube::SecretEntry(*data, "ca-key.pem"), "", "", {}};
       pem.roots = Concatenate(pem.certificate, extra_roots_);
       return Use(std::move(pem), what, false);
     }
@@ -242,7 +237,7 @@ void IstiodCa::CheckRoot() {
     last_reload_ = data.status();
     if (!data.ok()) return;
     const Time now = host_.Now();
-    KeyCertPem pem{Get(*data, "ca-cert.pem"), Get(*data, "ca-key.pem"), "", "", {}};
+    KeyCertPem pem{kube::SecretEntry(*data, "ca-cert.pem"), kube::SecretEntry(*data, "ca-key.pem"), "", "", {}};
     pem.roots = Concatenate(pem.certificate, extra_roots_);
     const auto stored = x509::Certificate::FromPem(pem.certificate, what);
     bool due = !stored.ok();

@@ -18,8 +18,7 @@ namespace tls = envoy::extensions::transport_sockets::tls::v3;
 using pilot::ConfigKey;
 using pilot::ConfigKind;
 
-constexpr std::string_view kKubernetes = "kubernetes://", kKubernetesGateway = "kubernetes-gateway://",
-                           kCaSuffix = "-cacert";
+constexpr std::string_view kKubernetes = "kubernetes://", kKubernetesGateway = "kubernetes-gateway://";
 
 // An update without keys means everything. istiod: sdsNeedsPush.
 bool NeedsPush(const pilot::PushRequest& request) {

@@ -13,8 +13,6 @@
 namespace wavetank::x509 {
 namespace {
 
-absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
-
 bool ReadTime(const ASN1_TIME* time, Time& out) {
   std::tm tm{};
   if (ASN1_TIME_to_tm(time, &tm) != 1) return false;
@@ -111,24 +109,25 @@ absl::StatusOr<CertificateRef> Certificate::FromDer(std::string_view der, std::s
   ossl::Cert x(d2i_X509(nullptr, &p, static_cast<long>(der.size())));
   if (x == nullptr) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is not a certificate: its content is no X.509", what));
+    return absl::InvalidArgumentError(fmt::format("{} is not a certificate: its content is no X.509", what));
   }
   if (p != ossl::Bytes(der) + der.size()) {
-    return Invalid(fmt::format("{} is not a certificate: {} bytes follow it", what,
-                               static_cast<size_t>(ossl::Bytes(der) + der.size() - p)));
+    return absl::InvalidArgumentError(fmt::format("{} is not a certificate: {} bytes follow it", what,
+                                                  static_cast<size_t>(ossl::Bytes(der) + der.size() - p)));
   }
   std::shared_ptr<Certificate> out(new Certificate);
   out->der_ = std::string(der);
   out->fingerprint_ = FingerprintOf(der);
   if (!ReadTime(X509_get0_notBefore(x.get()), out->not_before_) ||
       !ReadTime(X509_get0_notAfter(x.get()), out->not_after_)) {
-    return Invalid(fmt::format("{} is not a valid certificate: its validity holds no date", what));
+    return absl::InvalidArgumentError(fmt::format("{} is not a valid certificate: its validity holds no date", what));
   }
   X509_PUBKEY* public_key = X509_get_X509_PUBKEY(x.get());
   out->public_key_ = ossl::Der<const X509_PUBKEY>(i2d_X509_PUBKEY, public_key);
   if (X509_PUBKEY_get0(public_key) == nullptr) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is not a valid certificate: its public key cannot be read", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a valid certificate: its public key cannot be read", what));
   }
   ossl::BigNum serial(ASN1_INTEGER_to_BN(X509_get0_serialNumber(x.get()), nullptr));
   if (serial != nullptr) {
@@ -149,7 +148,8 @@ absl::StatusOr<CertificateRef> Certificate::FromDer(std::string_view der, std::s
   GENERAL_NAMES_free(names);
   if (!readable) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is not a valid certificate: its subjectAltName cannot be read", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a valid certificate: its subjectAltName cannot be read", what));
   }
   if (const ASN1_OCTET_STRING* id = X509_get0_subject_key_id(x.get())) {
     out->subject_key_id_.assign(reinterpret_cast<const char*>(ASN1_STRING_get0_data(id)),
@@ -172,8 +172,8 @@ std::string Certificate::ToPem() const { return ossl::EncodePem("CERTIFICATE", d
 absl::StatusOr<CertificateRef> Certificate::Sign(const CertificateSpec& spec, std::string_view public_key,
                                                  const Certificate* issuer, const KeyPair& key) {
   if (spec.not_after <= spec.not_before) {
-    return Invalid(fmt::format("a certificate cannot be valid from {} until {}", Rfc3339(spec.not_before),
-                               Rfc3339(spec.not_after)));
+    return absl::InvalidArgumentError(fmt::format("a certificate cannot be valid from {} until {}",
+                                                  Rfc3339(spec.not_before), Rfc3339(spec.not_after)));
   }
   const std::string own_name = EncodeName(spec.subject);
   const Issuer by = issuer == nullptr ? Issuer{own_name, {}} : Issuer{issuer->subject_der_, issuer->subject_key_id_};
@@ -204,7 +204,8 @@ absl::StatusOr<CertificateRef> Certificate::SelfSign(const CertificateSpec& spec
 absl::StatusOr<CertificateRef> Certificate::Issue(const CertificateSpec& spec, std::string_view public_key,
                                                   const Certificate& issuer, const KeyPair& issuer_key) {
   if (!issuer.Matches(issuer_key)) {
-    return Invalid(fmt::format("the signing key is not the key of the certificate \"{}\"", issuer.subject()));
+    return absl::InvalidArgumentError(
+        fmt::format("the signing key is not the key of the certificate \"{}\"", issuer.subject()));
   }
   return Sign(spec, public_key, &issuer, issuer_key);
 }
@@ -236,7 +237,8 @@ absl::StatusOr<std::vector<CertificateRef>> ParseCertificates(std::string_view p
   bool malformed = false;
   while (std::optional<ossl::PemBlock> block = ossl::NextPemBlock(pem, malformed)) {
     if (block->label != "CERTIFICATE") {
-      return Invalid(fmt::format("{} is not a certificate: it holds a PEM block \"{}\"", what, block->label));
+      return absl::InvalidArgumentError(
+          fmt::format("{} is not a certificate: it holds a PEM block \"{}\"", what, block->label));
     }
     const std::string name =
         out.empty() ? std::string(what) : fmt::format("{}, certificate no. {},", what, out.size() + 1);
@@ -246,11 +248,12 @@ absl::StatusOr<std::vector<CertificateRef>> ParseCertificates(std::string_view p
   }
   if (malformed) {
     const auto line = 1 + std::count(whole.begin(), whole.begin() + static_cast<long>(whole.size() - pem.size()), '\n');
-    return Invalid(
+    return absl::InvalidArgumentError(
         fmt::format("{} is not a certificate: a PEM block that ends before or in line {} is damaged", what, line));
   }
   if (out.empty()) {
-    return Invalid(fmt::format("{} is not a certificate: it holds no PEM block \"-----BEGIN CERTIFICATE-----\"", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a certificate: it holds no PEM block \"-----BEGIN CERTIFICATE-----\"", what));
   }
   return out;
 }

@@ -6,10 +6,6 @@
 #include "fmt/format.h"
 
 namespace wavetank::x509 {
-namespace {
-absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
-}  // namespace
-
 std::string CreateCsr(const KeyPair& key, const Subject& subject, const std::vector<std::string>& sans) {
   std::string attributes;
   if (!sans.empty()) {
@@ -25,7 +21,7 @@ absl::StatusOr<CertificateRequest> ParseCsr(std::string_view pem, std::string_vi
   bool malformed = false;
   const std::optional<ossl::PemBlock> block = ossl::NextPemBlock(pem, malformed);
   if (!block || (block->label != "CERTIFICATE REQUEST" && block->label != "NEW CERTIFICATE REQUEST")) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         fmt::format("{} is no certificate signing request: it holds no sound PEM block "
                     "\"CERTIFICATE REQUEST\"",
                     what));
@@ -35,11 +31,12 @@ absl::StatusOr<CertificateRequest> ParseCsr(std::string_view pem, std::string_vi
   EVP_PKEY* key = request == nullptr ? nullptr : X509_REQ_get0_pubkey(request.get());
   if (key == nullptr) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is no certificate signing request: its content is no PKCS#10", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no certificate signing request: its content is no PKCS#10", what));
   }
   if (X509_REQ_verify(request.get(), key) != 1) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is not signed by the key that it names", what));
+    return absl::InvalidArgumentError(fmt::format("{} is not signed by the key that it names", what));
   }
   CertificateRequest out;
   out.subject = ReadName(X509_REQ_get_subject_name(request.get()));
@@ -51,7 +48,8 @@ absl::StatusOr<CertificateRequest> ParseCsr(std::string_view pem, std::string_vi
     GENERAL_NAMES_free(names);
     sk_X509_EXTENSION_pop_free(extensions, X509_EXTENSION_free);
     ERR_clear_error();
-    if (!readable) return Invalid(fmt::format("{} asks for a subjectAltName that cannot be read", what));
+    if (!readable)
+      return absl::InvalidArgumentError(fmt::format("{} asks for a subjectAltName that cannot be read", what));
   }
   return out;
 }

@@ -170,8 +170,6 @@ class RsaKeyPair final : public KeyPair {
   ossl::PKey key_;
 };
 
-absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
-
 }  // namespace
 
 KeyPair::KeyPair(std::string public_key)
@@ -199,15 +197,17 @@ absl::StatusOr<KeyPairRef> KeyPair::FromPem(std::string_view pem, std::string_vi
   // "openssl ecparam -genkey" writes the curve's parameters in front of the key.
   do block = ossl::NextPemBlock(pem, malformed);
   while (block && block->label == "EC PARAMETERS");
-  if (malformed) return Invalid(fmt::format("{} is no private key: its PEM block is damaged", what));
-  if (!block) return Invalid(fmt::format("{} is no private key: it holds no PEM block \"PRIVATE KEY\"", what));
+  if (malformed) return absl::InvalidArgumentError(fmt::format("{} is no private key: its PEM block is damaged", what));
+  if (!block)
+    return absl::InvalidArgumentError(fmt::format("{} is no private key: it holds no PEM block \"PRIVATE KEY\"", what));
   if (block->label == "ENCRYPTED PRIVATE KEY" || block->header.find("ENCRYPTED") != std::string::npos) {
-    return Invalid(fmt::format("{} is an encrypted private key; store it without a passphrase", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is an encrypted private key; store it without a passphrase", what));
   }
   const bool known =
       block->label == "PRIVATE KEY" || block->label == "EC PRIVATE KEY" || block->label == "RSA PRIVATE KEY";
   if (!known) {
-    return Invalid(
+    return absl::InvalidArgumentError(
         fmt::format("{} is no private key: it is a PEM block \"{}\" instead of \"PRIVATE KEY\"", what, block->label));
   }
   const unsigned char* p = ossl::Bytes(block->bytes);
@@ -215,7 +215,8 @@ absl::StatusOr<KeyPairRef> KeyPair::FromPem(std::string_view pem, std::string_vi
   OPENSSL_cleanse(block->bytes.data(), block->bytes.size());
   if (key == nullptr) {
     ERR_clear_error();
-    return Invalid(fmt::format("{} is no private key: the content of its PEM block cannot be read", what));
+    return absl::InvalidArgumentError(
+        fmt::format("{} is no private key: the content of its PEM block cannot be read", what));
   }
   if (EVP_PKEY_get_base_id(key.get()) == EVP_PKEY_RSA) {
     std::string public_key = ossl::Der<const EVP_PKEY>(i2d_PUBKEY, key.get());
@@ -235,7 +236,7 @@ absl::StatusOr<KeyPairRef> KeyPair::FromPem(std::string_view pem, std::string_vi
       return std::make_shared<EcKeyPair>(*curve, std::move(owned), std::move(point));
     }
   }
-  return Invalid(
+  return absl::InvalidArgumentError(
       fmt::format("{} is a private key of a kind that is not supported; use RSA, ECDSA P-256 or P-384", what));
 }
 

@@ -1,4 +1,5 @@
 #include "core/xds/proxy_state.h"
+#include "core/model/labels.h"
 
 #include <string_view>
 
@@ -18,12 +19,11 @@ ProxyLocality ParseLocality(std::string_view label) {
 
 // istiod: setTopologyLabels.
 void SetTopology(Proxy& proxy, const ProxyLocality& node_locality) {
-  static constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
   std::string_view label;
   if (!proxy.service_instances.empty()) {
     // All instances have the proxy's address, so any of them will do.
     label = proxy.service_instances.front().endpoint.p().locality.label;
-  } else if (const auto it = proxy.labels.find("istio-locality"); it != proxy.labels.end()) {
+  } else if (const auto it = proxy.labels.find(kLocalityLabel); it != proxy.labels.end()) {
     label = it->second;
   }
   proxy.locality = label.empty() ? node_locality : ParseLocality(label);
@@ -37,12 +37,12 @@ void SetTopology(Proxy& proxy, const ProxyLocality& node_locality) {
   const auto add = [&](std::string_view name, const std::string& value) {
     if (!value.empty()) proxy.labels.insert_or_assign(std::string(name), value);
   };
-  add("topology.kubernetes.io/region", locality.region);
-  add("topology.kubernetes.io/zone", locality.zone);
-  add("topology.istio.io/subzone", locality.sub_zone);
-  add("topology.istio.io/cluster", proxy.metadata.cluster_id.str());
+  add(kRegionLabel, locality.region);
+  add(kZoneLabel, locality.zone);
+  add(kSubzoneLabel, locality.sub_zone);
+  add(kClusterLabel, proxy.metadata.cluster_id.str());
   add(kHostnameLabel, node);
-  add("topology.istio.io/network", proxy.metadata.network.str());
+  add(kNetworkLabel, proxy.metadata.network.str());
 }
 
 bool DependsOn(const Proxy& proxy, const ConfigKey& key) {

@@ -6,6 +6,7 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 #include "fakes/envoy/extensions.h"
+#include "fakes/envoy/proto_time.h"
 #include "fmt/format.h"
 #include "google/protobuf/duration.pb.h"
 
@@ -15,28 +16,24 @@
 namespace wavetank::envoysim {
 namespace {
 
-namespace v3 = envoy::config::cluster::v3;
-
-Duration ToDuration(const google::protobuf::Duration& d) {
-  return std::chrono::seconds(d.seconds()) + std::chrono::nanoseconds(d.nanos());
-}
+namespace cluster_v3 = envoy::config::cluster::v3;
 
 template <typename Wrapper, typename T>
 void Set(bool has, const Wrapper& value, T* out) {
   if (has) *out = static_cast<T>(value.value());
 }
 
-absl::StatusOr<DiscoveryType> TypeOf(const v3::Cluster& cluster) {
+absl::StatusOr<DiscoveryType> TypeOf(const cluster_v3::Cluster& cluster) {
   switch (cluster.type()) {
-    case v3::Cluster::STATIC:
+    case cluster_v3::Cluster::STATIC:
       return DiscoveryType::kStatic;
-    case v3::Cluster::STRICT_DNS:
+    case cluster_v3::Cluster::STRICT_DNS:
       return DiscoveryType::kStrictDns;
-    case v3::Cluster::LOGICAL_DNS:
+    case cluster_v3::Cluster::LOGICAL_DNS:
       return DiscoveryType::kLogicalDns;
-    case v3::Cluster::EDS:
+    case cluster_v3::Cluster::EDS:
       return DiscoveryType::kEds;
-    case v3::Cluster::ORIGINAL_DST:
+    case cluster_v3::Cluster::ORIGINAL_DST:
       return DiscoveryType::kOriginalDst;
     default:
       return absl::InvalidArgumentError(
@@ -45,24 +42,24 @@ absl::StatusOr<DiscoveryType> TypeOf(const v3::Cluster& cluster) {
   }
 }
 
-absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
+absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
   switch (cluster.lb_policy()) {
-    case v3::Cluster::ROUND_ROBIN:
+    case cluster_v3::Cluster::ROUND_ROBIN:
       lb->policy = LbPolicy::kRoundRobin;
       break;
-    case v3::Cluster::LEAST_REQUEST:
+    case cluster_v3::Cluster::LEAST_REQUEST:
       lb->policy = LbPolicy::kLeastRequest;
       break;
-    case v3::Cluster::RANDOM:
+    case cluster_v3::Cluster::RANDOM:
       lb->policy = LbPolicy::kRandom;
       break;
-    case v3::Cluster::RING_HASH:
+    case cluster_v3::Cluster::RING_HASH:
       lb->policy = LbPolicy::kRingHash;
       break;
-    case v3::Cluster::MAGLEV:
+    case cluster_v3::Cluster::MAGLEV:
       lb->policy = LbPolicy::kMaglev;
       break;
-    case v3::Cluster::CLUSTER_PROVIDED:
+    case cluster_v3::Cluster::CLUSTER_PROVIDED:
       lb->policy = LbPolicy::kClusterProvided;
       break;
     default:
@@ -75,7 +72,7 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
     return absl::InvalidArgumentError(fmt::format(
         "cluster: LB policy {} is not valid for Cluster type ORIGINAL_DST. Only 'CLUSTER_PROVIDED' is allowed with "
         "cluster type 'ORIGINAL_DST'",
-        v3::Cluster::LbPolicy_Name(cluster.lb_policy())));
+        cluster_v3::Cluster::LbPolicy_Name(cluster.lb_policy())));
   }
   if (type != DiscoveryType::kOriginalDst && provided) {
     return absl::InvalidArgumentError(
@@ -130,7 +127,7 @@ absl::Status SetLb(const v3::Cluster& cluster, DiscoveryType type, LbConfig* lb)
   return absl::OkStatus();
 }
 
-void SetCircuitBreakers(const v3::Cluster& cluster, CircuitBreakers* out) {
+void SetCircuitBreakers(const cluster_v3::Cluster& cluster, CircuitBreakers* out) {
   for (const auto& t : cluster.circuit_breakers().thresholds()) {
     if (t.priority() != envoy::config::core::v3::DEFAULT) continue;
     Set(t.has_max_connections(), t.max_connections(), &out->max_connections);
@@ -141,7 +138,7 @@ void SetCircuitBreakers(const v3::Cluster& cluster, CircuitBreakers* out) {
   }
 }
 
-absl::StatusOr<OutlierConfig> OutlierOf(const v3::OutlierDetection& p) {
+absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
   const auto refused = [](std::string_view field, std::string_view why) {
     return absl::InvalidArgumentError(fmt::format(
         "Proto constraint validation failed (OutlierDetectionValidationError.{}: value must be {})", field, why));
@@ -179,9 +176,9 @@ absl::StatusOr<OutlierConfig> OutlierOf(const v3::OutlierDetection& p) {
   return o;
 }
 
-absl::Status SetHttpOptions(const v3::Cluster& cluster, ClusterConfig* out) {
+absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
   if (cluster.has_http2_protocol_options()) out->protocol = UpstreamProtocol::kHttp2;
-  if (cluster.protocol_selection() == v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
+  if (cluster.protocol_selection() == cluster_v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
     out->protocol = UpstreamProtocol::kDownstream;
   Set(cluster.has_max_requests_per_connection(), cluster.max_requests_per_connection(),
       &out->max_requests_per_connection);
@@ -230,7 +227,7 @@ void AddSecrets(const TransportSocket& socket, std::vector<std::string>* secrets
   }
 }
 
-absl::Status SetSockets(const v3::Cluster& cluster, ExtensionSet extensions, ClusterConfig* out) {
+absl::Status SetSockets(const cluster_v3::Cluster& cluster, ExtensionSet extensions, ClusterConfig* out) {
   if (cluster.has_transport_socket()) {
     absl::StatusOr<TransportSocket> socket =
         CompileTransportSocket(cluster.transport_socket(), /*downstream=*/false, extensions);
@@ -259,7 +256,7 @@ absl::Status SetSockets(const v3::Cluster& cluster, ExtensionSet extensions, Clu
   return absl::OkStatus();
 }
 
-absl::Status SetEndpoints(const v3::Cluster& cluster, ClusterConfig* out) {
+absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
   if (out->type == DiscoveryType::kEds) {
     if (!cluster.has_eds_cluster_config()) {
       return absl::InvalidArgumentError("cannot create an EDS cluster without an EDS config");
@@ -301,8 +298,8 @@ absl::Status SetEndpoints(const v3::Cluster& cluster, ClusterConfig* out) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const v3::Cluster& cluster, const Hash128& hash,
-                                                                    ExtensionSet extensions) {
+absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluster_v3::Cluster& cluster,
+                                                                    const Hash128& hash, ExtensionSet extensions) {
   auto out = std::make_shared<ClusterConfig>();
   out->hash = hash;
   out->name = out->service_name = cluster.name();

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
@@ -13,6 +14,7 @@
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "fakes/envoy/extensions.h"
 #include "fakes/envoy/fault_config.h"
+#include "fakes/envoy/proto_time.h"
 #include "fakes/envoy/rbac_config.h"
 #include "fmt/format.h"
 #include "google/protobuf/duration.pb.h"
@@ -26,18 +28,8 @@
 namespace wavetank::envoysim {
 namespace {
 
-namespace v3 = envoy::config::listener::v3;
+namespace listener_v3 = envoy::config::listener::v3;
 namespace hcm = envoy::extensions::filters::network::http_connection_manager::v3;
-
-Duration ToDuration(const google::protobuf::Duration& d) {
-  return std::chrono::seconds(d.seconds()) + std::chrono::nanoseconds(d.nanos());
-}
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
 
 // As config_store.h has it: refuses the whole response.
 constexpr absl::StatusCode kUndecodableListener = absl::StatusCode::kOutOfRange;
@@ -58,12 +50,12 @@ absl::Status AddPrefixes(const google::protobuf::RepeatedPtrField<envoy::config:
   return absl::OkStatus();
 }
 
-absl::StatusOr<FilterChainMatcher::Match> CompileMatch(const v3::FilterChainMatch& proto) {
+absl::StatusOr<FilterChainMatcher::Match> CompileMatch(const listener_v3::FilterChainMatch& proto) {
   FilterChainMatcher::Match out;
   out.destination_port = static_cast<uint16_t>(proto.destination_port().value());
   if (absl::Status s = AddPrefixes(proto.prefix_ranges(), &out.destinations); !s.ok()) return s;
   for (const std::string& raw : proto.server_names()) {
-    const std::string name = Lower(raw);
+    const std::string name = absl::AsciiStrToLower(raw);
     if (name.starts_with("*.")) {
       out.server_names.push_back(name.substr(1));
     } else if (name.find('*') != std::string::npos) {
@@ -82,8 +74,8 @@ absl::StatusOr<FilterChainMatcher::Match> CompileMatch(const v3::FilterChainMatc
   return out;
 }
 
-PortPredicate CompilePredicate(const v3::ListenerFilterChainMatchPredicate& proto) {
-  using Proto = v3::ListenerFilterChainMatchPredicate;
+PortPredicate CompilePredicate(const listener_v3::ListenerFilterChainMatchPredicate& proto) {
+  using Proto = listener_v3::ListenerFilterChainMatchPredicate;
   PortPredicate out;
   switch (proto.rule_case()) {
     case Proto::kOrMatch:
@@ -231,7 +223,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
   return out;
 }
 
-absl::StatusOr<FilterChain> CompileChain(const v3::FilterChain& proto, ExtensionSet extensions) {
+absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, ExtensionSet extensions) {
   FilterChain out;
   out.hash = HashBytes(proto.SerializeAsString());
   out.name = proto.name();
@@ -291,7 +283,8 @@ absl::StatusOr<FilterChain> CompileChain(const v3::FilterChain& proto, Extension
   return out;
 }
 
-absl::Status AddListenerFilter(const v3::ListenerFilter& filter, ExtensionSet extensions, ListenerConfig* out) {
+absl::Status AddListenerFilter(const listener_v3::ListenerFilter& filter, ExtensionSet extensions,
+                               ListenerConfig* out) {
   if (filter.has_config_discovery()) return absl::OkStatus();
   if (absl::Status s = CheckExtension(filter.name(), filter.typed_config(), extensions); !s.ok()) return s;
   const std::string_view type = TypeName(filter.typed_config());
@@ -338,8 +331,8 @@ std::string ToJson(const google::protobuf::Message& message) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const v3::Listener& listener, const Hash128& hash,
-                                                                      ExtensionSet extensions) {
+absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const listener_v3::Listener& listener,
+                                                                      const Hash128& hash, ExtensionSet extensions) {
   auto out = std::make_shared<ListenerConfig>();
   out->hash = hash;
   out->name = listener.name();
@@ -387,7 +380,7 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const v3::
     return failed("no filter chains specified");
   }
   for (int i = 0; i < listener.filter_chains_size(); ++i) {
-    const v3::FilterChain& proto = listener.filter_chains(i);
+    const listener_v3::FilterChain& proto = listener.filter_chains(i);
     for (int j = 0; j < i; ++j) {
       if (google::protobuf::util::MessageDifferencer::Equals(listener.filter_chains(j).filter_chain_match(),
                                                              proto.filter_chain_match())) {

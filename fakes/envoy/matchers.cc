@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 
+#include "absl/strings/ascii.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/type/matcher/v3/string.pb.h"
 #include "fmt/format.h"
@@ -13,21 +14,12 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace wavetank::envoysim {
-namespace {
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-}  // namespace
 
 StringMatch StringMatch::Make(Kind kind, std::string_view text, bool ignore_case) {
   StringMatch m;
   m.kind_ = kind;
   m.ignore_case_ = ignore_case;
-  m.text_ = ignore_case ? Lower(text) : std::string(text);
+  m.text_ = ignore_case ? absl::AsciiStrToLower(std::string(text)) : std::string(text);
   return m;
 }
 
@@ -69,7 +61,7 @@ absl::StatusOr<StringMatch> StringMatch::Make(const envoy::type::matcher::v3::St
 
 bool StringMatch::Matches(std::string_view value) const {
   std::string folded;
-  if (ignore_case_) value = folded = Lower(value);
+  if (ignore_case_) value = folded = absl::AsciiStrToLower(std::string(value));
   switch (kind_) {
     case Kind::kAny:
       return true;
@@ -90,7 +82,7 @@ bool StringMatch::Matches(std::string_view value) const {
 absl::StatusOr<HeaderMatch> HeaderMatch::Make(const envoy::config::route::v3::HeaderMatcher& matcher) {
   using Proto = envoy::config::route::v3::HeaderMatcher;
   HeaderMatch m;
-  m.name_ = Lower(matcher.name());
+  m.name_ = absl::AsciiStrToLower(matcher.name());
   m.invert_ = matcher.invert_match();
   m.missing_as_empty_ = matcher.treat_missing_header_as_empty();
   if (m.name_.empty()) {

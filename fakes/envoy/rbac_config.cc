@@ -10,7 +10,7 @@
 namespace wavetank::envoysim {
 namespace {
 
-namespace v3 = envoy::config::rbac::v3;
+namespace rbac_v3 = envoy::config::rbac::v3;
 
 absl::Status AddPrefix(const envoy::config::core::v3::CidrRange& range, RbacConfig::Rule* rule) {
   absl::StatusOr<IpPrefix> prefix = IpPrefix::Make(range.address_prefix(), range.prefix_len().value());
@@ -21,25 +21,25 @@ absl::Status AddPrefix(const envoy::config::core::v3::CidrRange& range, RbacConf
 
 // Istio nests its conditions: AND of (OR of alternatives). Alternatives are collected; an AND of several kinds keeps
 // its meaning because each kind has its own list.
-absl::Status AddPrincipal(const v3::Principal& p, RbacConfig::Rule* rule) {
+absl::Status AddPrincipal(const rbac_v3::Principal& p, RbacConfig::Rule* rule) {
   switch (p.identifier_case()) {
-    case v3::Principal::kAny:
+    case rbac_v3::Principal::kAny:
       rule->any_principal = true;
       return absl::OkStatus();
-    case v3::Principal::kAndIds:
+    case rbac_v3::Principal::kAndIds:
       for (const auto& id : p.and_ids().ids()) {
         if (absl::Status s = AddPrincipal(id, rule); !s.ok()) return s;
       }
       return absl::OkStatus();
-    case v3::Principal::kOrIds:
+    case rbac_v3::Principal::kOrIds:
       for (const auto& id : p.or_ids().ids()) {
         if (absl::Status s = AddPrincipal(id, rule); !s.ok()) return s;
       }
       return absl::OkStatus();
-    case v3::Principal::kNotId:
+    case rbac_v3::Principal::kNotId:
       rule->not_principals = true;
       return AddPrincipal(p.not_id(), rule);
-    case v3::Principal::kAuthenticated: {
+    case rbac_v3::Principal::kAuthenticated: {
       if (!p.authenticated().has_principal_name()) {
         rule->principals.push_back(StringMatch::Make(StringMatch::Kind::kPrefix, ""));
         return absl::OkStatus();
@@ -49,41 +49,41 @@ absl::Status AddPrincipal(const v3::Principal& p, RbacConfig::Rule* rule) {
       rule->principals.push_back(*std::move(m));
       return absl::OkStatus();
     }
-    case v3::Principal::kDirectRemoteIp:
+    case rbac_v3::Principal::kDirectRemoteIp:
       return AddPrefix(p.direct_remote_ip(), rule);
-    case v3::Principal::kRemoteIp:
+    case rbac_v3::Principal::kRemoteIp:
       return AddPrefix(p.remote_ip(), rule);
-    case v3::Principal::kSourceIp:
+    case rbac_v3::Principal::kSourceIp:
       return AddPrefix(p.source_ip(), rule);
     default:
       return absl::UnimplementedError("RBAC principal of a kind that is not modelled");
   }
 }
 
-absl::Status AddPermission(const v3::Permission& p, RbacConfig::Rule* rule) {
+absl::Status AddPermission(const rbac_v3::Permission& p, RbacConfig::Rule* rule) {
   switch (p.rule_case()) {
-    case v3::Permission::kAny:
+    case rbac_v3::Permission::kAny:
       return absl::OkStatus();
-    case v3::Permission::kAndRules:
+    case rbac_v3::Permission::kAndRules:
       for (const auto& r : p.and_rules().rules()) {
         if (absl::Status s = AddPermission(r, rule); !s.ok()) return s;
       }
       return absl::OkStatus();
-    case v3::Permission::kOrRules:
+    case rbac_v3::Permission::kOrRules:
       for (const auto& r : p.or_rules().rules()) {
         if (absl::Status s = AddPermission(r, rule); !s.ok()) return s;
       }
       return absl::OkStatus();
-    case v3::Permission::kDestinationPort:
+    case rbac_v3::Permission::kDestinationPort:
       rule->ports.push_back(static_cast<uint16_t>(p.destination_port()));
       return absl::OkStatus();
-    case v3::Permission::kUrlPath: {
+    case rbac_v3::Permission::kUrlPath: {
       absl::StatusOr<StringMatch> m = StringMatch::Make(p.url_path().path());
       if (!m.ok()) return m.status();
       rule->paths.push_back(*std::move(m));
       return absl::OkStatus();
     }
-    case v3::Permission::kHeader:
+    case rbac_v3::Permission::kHeader:
       if (p.header().name() == ":method") {
         absl::StatusOr<StringMatch> m = p.header().has_string_match()
                                             ? StringMatch::Make(p.header().string_match())
@@ -119,14 +119,14 @@ bool Matches(const RbacConfig::Rule& rule, const RbacSubject& subject) {
 
 }  // namespace
 
-absl::StatusOr<RbacConfig> CompileRbac(const v3::RBAC& rules) {
+absl::StatusOr<RbacConfig> CompileRbac(const rbac_v3::RBAC& rules) {
   RbacConfig out;
-  out.deny = rules.action() == v3::RBAC::DENY;
+  out.deny = rules.action() == rbac_v3::RBAC::DENY;
   std::vector<std::string> names;  // the map has no order
   for (const auto& [name, policy] : rules.policies()) names.push_back(name);
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
-    const v3::Policy& policy = rules.policies().at(name);
+    const rbac_v3::Policy& policy = rules.policies().at(name);
     RbacConfig::Rule rule;
     for (const auto& p : policy.principals()) {
       if (absl::Status s = AddPrincipal(p, &rule); !s.ok()) return s;

@@ -5,12 +5,14 @@
 #include <charconv>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "fakes/envoy/extensions.h"
 #include "fakes/envoy/fault_config.h"
 #include "fakes/envoy/http.h"
+#include "fakes/envoy/proto_time.h"
 #include "fmt/format.h"
 #include "google/protobuf/duration.pb.h"
 
@@ -20,17 +22,7 @@
 namespace wavetank::envoysim {
 namespace {
 
-namespace v3 = envoy::config::route::v3;
-
-std::string Lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
-  return out;
-}
-
-Duration ToDuration(const google::protobuf::Duration& d) {
-  return std::chrono::seconds(d.seconds()) + std::chrono::nanoseconds(d.nanos());
-}
+namespace route_v3 = envoy::config::route::v3;
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> out;
@@ -62,7 +54,7 @@ constexpr std::pair<std::string_view, RetryOn> kRetryOnNames[] = {
     {"internal", kRetryGrpcInternal},
 };
 
-absl::StatusOr<RetryPolicy> CompileRetry(const v3::RetryPolicy& proto, ExtensionSet extensions) {
+absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, ExtensionSet extensions) {
   RetryPolicy out;
   for (std::string_view item : Split(proto.retry_on(), ',')) {
     for (const auto& [name, bit] : kRetryOnNames) {
@@ -97,20 +89,20 @@ absl::StatusOr<RetryPolicy> CompileRetry(const v3::RetryPolicy& proto, Extension
   return out;
 }
 
-absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
+absl::Status CompileMatch(const route_v3::RouteMatch& match, RouteEntry* out) {
   using Kind = StringMatch::Kind;
   out->case_sensitive = !match.has_case_sensitive() || match.case_sensitive().value();
   const bool fold = !out->case_sensitive;
   switch (match.path_specifier_case()) {
-    case v3::RouteMatch::kPrefix:
+    case route_v3::RouteMatch::kPrefix:
       out->path_kind = RouteEntry::PathKind::kPrefix;
       out->path = StringMatch::Make(Kind::kPrefix, match.prefix(), fold);
       break;
-    case v3::RouteMatch::kPath:
+    case route_v3::RouteMatch::kPath:
       out->path_kind = RouteEntry::PathKind::kExact;
       out->path = StringMatch::Make(Kind::kExact, match.path(), fold);
       break;
-    case v3::RouteMatch::kPathSeparatedPrefix:
+    case route_v3::RouteMatch::kPathSeparatedPrefix:
       out->path_kind = RouteEntry::PathKind::kSeparatedPrefix;
       if (match.path_separated_prefix().size() < 2 || match.path_separated_prefix().ends_with('/') ||
           match.path_separated_prefix().find_first_of("?#") != std::string::npos) {
@@ -120,14 +112,14 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
       }
       out->path = StringMatch::Make(Kind::kPrefix, match.path_separated_prefix(), fold);
       break;
-    case v3::RouteMatch::kSafeRegex: {
+    case route_v3::RouteMatch::kSafeRegex: {
       out->path_kind = RouteEntry::PathKind::kRegex;
       absl::StatusOr<StringMatch> regex = StringMatch::MakeRegex(match.safe_regex().regex());
       if (!regex.ok()) return regex.status();
       out->path = *std::move(regex);
       break;
     }
-    case v3::RouteMatch::kConnectMatcher:
+    case route_v3::RouteMatch::kConnectMatcher:
       out->path_kind = RouteEntry::PathKind::kConnect;
       break;
     default:
@@ -149,17 +141,17 @@ absl::Status CompileMatch(const v3::RouteMatch& match, RouteEntry* out) {
   return absl::OkStatus();
 }
 
-absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet extensions, RouteEntry* out) {
+absl::Status CompileRouteAction(const route_v3::RouteAction& action, ExtensionSet extensions, RouteEntry* out) {
   switch (action.cluster_specifier_case()) {
-    case v3::RouteAction::kCluster:
+    case route_v3::RouteAction::kCluster:
       out->action = RouteEntry::Action::kCluster;
       out->cluster = action.cluster();
       break;
-    case v3::RouteAction::kClusterHeader:
+    case route_v3::RouteAction::kClusterHeader:
       out->action = RouteEntry::Action::kHeader;
-      out->cluster = Lower(action.cluster_header());
+      out->cluster = absl::AsciiStrToLower(action.cluster_header());
       break;
-    case v3::RouteAction::kWeightedClusters:
+    case route_v3::RouteAction::kWeightedClusters:
       out->action = RouteEntry::Action::kWeighted;
       for (const auto& c : action.weighted_clusters().clusters()) {
         out->clusters.push_back({c.name(), c.weight().value()});
@@ -183,8 +175,9 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
         "Proto constraint validation failed (RouteActionValidationError.Cluster: value "
         "length must be at least 1 characters)");
   }
-  if (action.cluster_not_found_response_code() == v3::RouteAction::NOT_FOUND) out->not_found_code = 404;
-  if (action.cluster_not_found_response_code() == v3::RouteAction::INTERNAL_SERVER_ERROR) out->not_found_code = 500;
+  if (action.cluster_not_found_response_code() == route_v3::RouteAction::NOT_FOUND) out->not_found_code = 404;
+  if (action.cluster_not_found_response_code() == route_v3::RouteAction::INTERNAL_SERVER_ERROR)
+    out->not_found_code = 500;
   if (!action.prefix_rewrite().empty() && action.has_regex_rewrite()) {
     return absl::InvalidArgumentError("Specify only one of prefix_rewrite, regex_rewrite or path_rewrite_policy");
   }
@@ -198,16 +191,16 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
     HashPolicy h;
     h.terminal = hash.terminal();
     switch (hash.policy_specifier_case()) {
-      case v3::RouteAction::HashPolicy::kHeader:
-        h = {HashPolicy::Kind::kHeader, Lower(hash.header().header_name()), h.terminal};
+      case route_v3::RouteAction::HashPolicy::kHeader:
+        h = {HashPolicy::Kind::kHeader, absl::AsciiStrToLower(hash.header().header_name()), h.terminal};
         break;
-      case v3::RouteAction::HashPolicy::kCookie:
+      case route_v3::RouteAction::HashPolicy::kCookie:
         h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal};
         break;
-      case v3::RouteAction::HashPolicy::kConnectionProperties:
+      case route_v3::RouteAction::HashPolicy::kConnectionProperties:
         h.kind = HashPolicy::Kind::kSourceIp;
         break;
-      case v3::RouteAction::HashPolicy::kQueryParameter:
+      case route_v3::RouteAction::HashPolicy::kQueryParameter:
         h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal};
         break;
       default:
@@ -223,22 +216,22 @@ absl::Status CompileRouteAction(const v3::RouteAction& action, ExtensionSet exte
   return absl::OkStatus();
 }
 
-uint16_t RedirectCode(v3::RedirectAction::RedirectResponseCode code) {
+uint16_t RedirectCode(route_v3::RedirectAction::RedirectResponseCode code) {
   switch (code) {
-    case v3::RedirectAction::FOUND:
+    case route_v3::RedirectAction::FOUND:
       return 302;
-    case v3::RedirectAction::SEE_OTHER:
+    case route_v3::RedirectAction::SEE_OTHER:
       return 303;
-    case v3::RedirectAction::TEMPORARY_REDIRECT:
+    case route_v3::RedirectAction::TEMPORARY_REDIRECT:
       return 307;
-    case v3::RedirectAction::PERMANENT_REDIRECT:
+    case route_v3::RedirectAction::PERMANENT_REDIRECT:
       return 308;
     default:
       return 301;
   }
 }
 
-absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, RouteEntry* out) {
+absl::Status CompileRoute(const route_v3::Route& route, ExtensionSet extensions, RouteEntry* out) {
   out->name = route.name();
   if (!route.has_match()) {
     return absl::InvalidArgumentError(
@@ -246,10 +239,10 @@ absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, Route
   }
   if (absl::Status s = CompileMatch(route.match(), out); !s.ok()) return s;
   switch (route.action_case()) {
-    case v3::Route::kRoute:
+    case route_v3::Route::kRoute:
       if (absl::Status s = CompileRouteAction(route.route(), extensions, out); !s.ok()) return s;
       break;
-    case v3::Route::kDirectResponse:
+    case route_v3::Route::kDirectResponse:
       out->action = RouteEntry::Action::kDirect;
       out->direct_code = static_cast<uint16_t>(route.direct_response().status());
       out->direct_body = route.direct_response().body().inline_string();
@@ -260,11 +253,11 @@ absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, Route
             "[200, 600))");
       }
       break;
-    case v3::Route::kRedirect:
+    case route_v3::Route::kRedirect:
       out->action = RouteEntry::Action::kRedirect;
       out->redirect_code = RedirectCode(route.redirect().response_code());
       break;
-    case v3::Route::kNonForwardingAction:
+    case route_v3::Route::kNonForwardingAction:
       out->action = RouteEntry::Action::kNonForwarding;
       break;
     default:
@@ -282,7 +275,7 @@ absl::Status CompileRoute(const v3::Route& route, ExtensionSet extensions, Route
 }
 
 absl::Status AddDomain(const std::string& raw, uint32_t host, RouteTable* table) {
-  const std::string domain = Lower(raw);
+  const std::string domain = absl::AsciiStrToLower(raw);
   const auto duplicate = [&] {
     return absl::InvalidArgumentError(fmt::format(
         "Only unique values for domains are permitted. Duplicate entry of domain {} in route {}", domain, table->name));
@@ -313,7 +306,7 @@ absl::Status AddDomain(const std::string& raw, uint32_t host, RouteTable* table)
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const v3::RouteConfiguration& config,
+absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::RouteConfiguration& config,
                                                                 const Hash128& hash, ExtensionSet extensions,
                                                                 bool validate) {
   auto table = std::make_shared<RouteTable>();
@@ -376,7 +369,7 @@ std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_
 
 const VirtualHost* RouteTable::FindHost(std::string_view authority) const {
   if (exact.empty() && suffixes.empty() && prefixes.empty()) return any.has_value() ? &hosts[*any] : nullptr;
-  std::string host = Lower(authority);
+  std::string host = absl::AsciiStrToLower(std::string(authority));
   if (ignore_port) {
     const size_t colon = host.rfind(':');
     const size_t bracket = host.rfind(']');

@@ -41,7 +41,7 @@ std::string Underscored(std::string text) {
   return text;
 }
 
-uint64_t Hash(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
+uint64_t HashText(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
 
 // Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
 // once there is a hash.
@@ -51,7 +51,7 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
     std::optional<uint64_t> one;
     switch (policy.kind) {
       case HashPolicy::Kind::kHeader:
-        if (const auto value = FindHeader(spec, policy.name)) one = Hash(*value);
+        if (const auto value = FindHeader(spec, policy.name)) one = HashText(*value);
         break;
       case HashPolicy::Kind::kCookie:
         if (const auto cookies = FindHeader(spec, "cookie")) {
@@ -62,14 +62,14 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
             while (pair.starts_with(' ')) pair.remove_prefix(1);
             const size_t equals = pair.find('=');
             if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-              one = Hash(pair.substr(equals + 1));
+              one = HashText(pair.substr(equals + 1));
             }
             rest.remove_prefix(std::min(end + 1, rest.size()));
           }
         }
         break;
       case HashPolicy::Kind::kSourceIp:
-        one = Hash(source.ToString());
+        one = HashText(source.ToString());
         break;
       case HashPolicy::Kind::kQuery: {
         const size_t question = spec.path.find('?');
@@ -80,7 +80,7 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
           const std::string_view pair = rest.substr(0, end);
           const size_t equals = pair.find('=');
           if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-            one = Hash(pair.substr(equals + 1));
+            one = HashText(pair.substr(equals + 1));
           }
           rest.remove_prefix(std::min(end + 1, rest.size()));
         }

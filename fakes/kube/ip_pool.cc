@@ -15,7 +15,7 @@ namespace {
 // Draws before the pool is searched address by address.
 constexpr uint64_t kDraws = 16;
 
-std::string Text(uint32_t address) { return IpAddress::V4(address).ToString(); }
+std::string AddressText(uint32_t address) { return IpAddress::V4(address).ToString(); }
 
 }  // namespace
 
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> IpPool::Scan(uint32_t from) {
     const uint32_t address = first_ + offset;
     if (Usable(address) && taken_.insert(address).second) {
       last_ = offset;
-      return Text(address);
+      return AddressText(address);
     }
   }
   if (size_ == 0)
@@ -60,7 +60,7 @@ absl::StatusOr<std::string> IpPool::Allocate(std::string_view key) {
   uint32_t offset = 0;
   for (uint64_t attempt = 0; attempt < kDraws; ++attempt) {
     offset = static_cast<uint32_t>(HashName(key, attempt) % (size_ - 2 * kept) + kept);
-    if (Usable(first_ + offset) && taken_.insert(first_ + offset).second) return Text(first_ + offset);
+    if (Usable(first_ + offset) && taken_.insert(first_ + offset).second) return AddressText(first_ + offset);
   }
   return Scan(offset);
 }

@@ -42,7 +42,7 @@ size_t Closing(std::string_view text) {
   return std::string_view::npos;
 }
 
-std::string_view Trim(std::string_view text) {
+std::string_view WithoutSpaces(std::string_view text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
   return text;
@@ -50,9 +50,9 @@ std::string_view Trim(std::string_view text) {
 
 // "?(@.type=="Ready")": equality and inequality with a literal, or that something is there.
 bool Passes(const json& item, std::string_view filter, bool* readable) {
-  filter = Trim(filter);
+  filter = WithoutSpaces(filter);
   if (!filter.starts_with("?(") || !filter.ends_with(")")) return *readable = false;
-  filter = Trim(filter.substr(2, filter.size() - 3));
+  filter = WithoutSpaces(filter.substr(2, filter.size() - 3));
   if (!filter.starts_with("@")) return *readable = false;
   filter.remove_prefix(1);
   size_t op = filter.find("==");
@@ -61,9 +61,9 @@ bool Passes(const json& item, std::string_view filter, bool* readable) {
     op = filter.find("!=");
     equal = false;
   }
-  const Found left = FindJsonPath(item, Trim(filter.substr(0, op)));
+  const Found left = FindJsonPath(item, WithoutSpaces(filter.substr(0, op)));
   if (op == std::string_view::npos) return !left.empty();
-  const std::string_view literal = Trim(filter.substr(op + 2));
+  const std::string_view literal = WithoutSpaces(filter.substr(op + 2));
   const json value = Quoted(literal) ? json(std::string(literal.substr(1, literal.size() - 2)))
                                      : json::parse(literal.begin(), literal.end(), nullptr, false);
   if (value.is_discarded()) return *readable = false;
@@ -73,7 +73,7 @@ bool Passes(const json& item, std::string_view filter, bool* readable) {
 }  // namespace
 
 std::vector<const json*> FindJsonPath(const json& in, std::string_view path) {
-  path = Trim(path);
+  path = WithoutSpaces(path);
   if (path.starts_with("{") && path.ends_with("}")) path = path.substr(1, path.size() - 2);
   if (path.starts_with("$")) path.remove_prefix(1);
   Found at = {&in};
@@ -83,7 +83,7 @@ std::vector<const json*> FindJsonPath(const json& in, std::string_view path) {
       path.remove_prefix(1);
       const size_t end = Closing(path);
       if (end == std::string_view::npos) return {};
-      const std::string_view inside = Trim(path.substr(0, end));
+      const std::string_view inside = WithoutSpaces(path.substr(0, end));
       path.remove_prefix(end + 1);
       for (const json* one : at) {
         if (Quoted(inside)) {

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "envoydiff/envoydiff.h"
+#include "tests/long.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,14 +21,6 @@ using ::testing::IsEmpty;
 
 const std::string kCases = WAVETANK_SOURCE_DIR "/tests/envoydiff/cases";
 
-bool Long() {
-#ifdef WAVETANK_SECOND_BUILD
-  return false;
-#endif
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  return wanted != nullptr && std::string_view(wanted) == "1";
-}
-
 class RealEnvoyTest : public ::testing::TestWithParam<const char*> {};
 
 // A sample; all of them in ./test --long. Bad resources and TLS are never left out: they take little waiting.
@@ -37,7 +30,7 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   const bool refused = std::string_view(GetParam()) == "refused" || std::string_view(GetParam()) == "tls";
   Options options;
   options.envoy = *envoy;
-  options.every = Long() || refused ? 1 : 6;
+  options.every = LongTests() || refused ? 1 : 6;
   options.jobs = 4;     // they mostly wait
   options.retries = 2;  // real time on a machine that may be busy
   std::string report;
@@ -45,7 +38,7 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
     for (const std::string& d : result.differences) report += result.name + ": " + d + "\n";
   });
   ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_GE(results->size(), Long() || refused ? 30u : 5u);
+  EXPECT_GE(results->size(), LongTests() || refused ? 30u : 5u);
   EXPECT_EQ(report, "");
 }
 

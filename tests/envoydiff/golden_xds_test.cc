@@ -15,19 +15,12 @@
 #include "replay/golden/case.h"
 #include "replay/golden/case_istiod.h"
 #include "replay/golden/fetch.h"
+#include "tests/long.h"
 
 namespace wavetank::envoydiff {
 namespace {
 
 using envoysim::XdsType;
-
-bool Long() {
-#ifdef WAVETANK_SECOND_BUILD
-  return false;
-#endif
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  return wanted != nullptr && std::string_view(wanted) == "1";
-}
 
 // Where no network namespace is to be had, listeners open no port: two Envoys would meet on it.
 std::string WithoutPort(const std::string& bytes) {
@@ -148,7 +141,7 @@ void ExpectAccepted(const std::string& directory, size_t every) {
 }
 
 TEST(GoldenXdsTest, ARealEnvoyTakesWhatOurOwnCasesGive) {
-  ExpectAccepted(WAVETANK_SOURCE_DIR "/tests/replay/golden/cases", Long() ? 1 : 6);
+  ExpectAccepted(WAVETANK_SOURCE_DIR "/tests/replay/golden/cases", LongTests() ? 1 : 6);
 }
 
 TEST(GoldenXdsTest, ARealEnvoyTakesWhatTheRecordedCasesGive) {
@@ -156,7 +149,7 @@ TEST(GoldenXdsTest, ARealEnvoyTakesWhatTheRecordedCasesGive) {
   const std::string golden = named != nullptr ? named : WAVETANK_SOURCE_DIR "/../shared/golden";
   if (!std::filesystem::exists(golden + "/cases"))
     GTEST_SKIP() << "no recordings here; WAVETANK_GOLDEN names their folder";
-  ExpectAccepted(golden + "/cases", Long() ? 1 : 12);
+  ExpectAccepted(golden + "/cases", LongTests() ? 1 : 12);
 }
 
 }  // namespace

@@ -15,12 +15,12 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-const std::vector<Throw> kThrows = {{Time(0s), "red", 40}, {Time(5ms), "blue", 30}, {Time(9ms), "red", 7}};
+const std::vector<Throw> kReplayedThrows = {{Time(0s), "red", 40}, {Time(5ms), "blue", 30}, {Time(9ms), "red", 7}};
 
 class Replayer : public ::testing::Test {
  protected:
   void Record(const LogWriterOptions& options = {}) {
-    const absl::StatusOr<std::string> digest = RecordToy(path_, 7, kThrows, Time(1s), options);
+    const absl::StatusOr<std::string> digest = RecordToy(path_, 7, kReplayedThrows, Time(1s), options);
     ASSERT_TRUE(digest.ok()) << digest.status();
     digest_ = *digest;
   }

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "tests/long.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -40,8 +41,7 @@ TEST(TimingComparison, HoldsForBurstsAndForTheLimitOfConnections) {
 }
 
 TEST(TimingComparison, HoldsWithManyProxiesAndEndpoints) {
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  if (wanted == nullptr || std::string_view(wanted) != "1") GTEST_SKIP() << "takes minutes: WAVETANK_LONG=1";
+  if (!LongTests()) GTEST_SKIP() << "takes minutes: WAVETANK_LONG=1";
   ExpectToHold({"one-n500", "two-n50", "two-n500", "e1k-n50", "e10k-n50", "e10k-n500"}, 5 + 9 + 9 + 5 + 5 + 4);
 }
 

@@ -31,7 +31,7 @@ void Field(std::string* out, int number, std::string_view bytes) {
   out->append(bytes);
 }
 
-std::string Message(int number, std::string_view bytes) {
+std::string MessageField(int number, std::string_view bytes) {
   std::string out;
   Field(&out, number, bytes);
   return out;
@@ -41,7 +41,7 @@ std::string Message(int number, std::string_view bytes) {
 std::string Extension(std::string_view name, const json& value) {
   std::string out;
   Field(&out, 1, name);
-  Field(&out, 2, Message(2, value.dump() + "\n"));
+  Field(&out, 2, MessageField(2, value.dump() + "\n"));
   return out;
 }
 
@@ -58,13 +58,13 @@ std::string PatchPath(const Resource& resource) {
   Field(&query, 2, "query");
   Field(&query, 4, "dryRun");
   std::string operation;
-  Field(&operation, 8, Message(1, Message(2, Message(3, query))));
+  Field(&operation, 8, MessageField(1, MessageField(2, MessageField(3, query))));
   Field(&operation, 13, Extension("x-kubernetes-group-version-kind", GroupVersionKind(resource)));
   std::string path = resource.group.empty() ? "/api/" : "/apis/" + resource.group + "/";
   path += resource.version + (resource.namespaced ? "/namespaces/{namespace}/" : "/") + resource.plural + "/{name}";
   std::string named;
   Field(&named, 1, path);
-  Field(&named, 2, Message(8, operation));
+  Field(&named, 2, MessageField(8, operation));
   return named;
 }
 
@@ -78,9 +78,10 @@ std::string SchemaMessage(const json& schema) {
   if (const std::string text = Text(schema, "description"); !text.empty()) Field(&out, 4, text);
   for (const json& name : Items(At(schema, "required"))) Field(&out, 19, TextOf(name));
   if (const json& more = At(schema, "additionalProperties"); more.is_object())
-    Field(&out, 21, Message(1, SchemaMessage(more)));
-  if (const std::string type = Text(schema, "type"); !type.empty()) Field(&out, 22, Message(1, type));
-  if (const json& items = At(schema, "items"); items.is_object()) Field(&out, 23, Message(1, SchemaMessage(items)));
+    Field(&out, 21, MessageField(1, SchemaMessage(more)));
+  if (const std::string type = Text(schema, "type"); !type.empty()) Field(&out, 22, MessageField(1, type));
+  if (const json& items = At(schema, "items"); items.is_object())
+    Field(&out, 23, MessageField(1, SchemaMessage(items)));
   if (const json& properties = At(schema, "properties"); properties.is_object() && !properties.empty()) {
     std::string all;
     for (const auto& [name, property] : properties.items()) {

@@ -62,7 +62,7 @@ const char* NeedsProcess(std::string_view subresource) {
   return nullptr;
 }
 
-std::optional<int64_t> Number(std::string_view text) {
+std::optional<int64_t> NumberIn(std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (text.empty() || error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
@@ -419,7 +419,7 @@ Response RestApi::List(const Request& request, const Target& target, const Query
   if (std::optional<Response> wrong = ReadSelection(*target.resource, "", query, &selection)) return *std::move(wrong);
   int64_t limit = 0;
   if (const std::string& text = query.Get("limit"); !text.empty()) {
-    const std::optional<int64_t> number = Number(text);
+    const std::optional<int64_t> number = NumberIn(text);
     if (!number) return BadRequest(fmt::format("limit: Invalid value: \"{}\": must be a whole number", text));
     limit = *number;
   }
@@ -431,8 +431,8 @@ Response RestApi::List(const Request& request, const Target& target, const Query
     std::string token;
     absl::WebSafeBase64Unescape(text, &token);
     const size_t dot = token.find('.');
-    const std::optional<int64_t> id = dot == std::string::npos ? std::nullopt : Number(token.substr(0, dot));
-    const std::optional<int64_t> from = id ? Number(token.substr(dot + 1)) : std::nullopt;
+    const std::optional<int64_t> id = dot == std::string::npos ? std::nullopt : NumberIn(token.substr(0, dot));
+    const std::optional<int64_t> from = id ? NumberIn(token.substr(dot + 1)) : std::nullopt;
     if (!from) return BadRequest("continue key is not valid");
     const auto kept = std::find_if(kept_.begin(), kept_.end(),
                                    [&](const auto& k) { return k->id == static_cast<uint64_t>(*id) && k->of == of; });
@@ -451,7 +451,7 @@ Response RestApi::List(const Request& request, const Target& target, const Query
     return RenderList(std::move(page), FormFor(request, target, query));
   }
   if (const std::string& text = query.Get("resourceVersion"); !text.empty() && text != "0") {
-    const std::optional<int64_t> version = Number(text);
+    const std::optional<int64_t> version = NumberIn(text);
     if (!version) return BadRequest(fmt::format("resourceVersion: Invalid value: \"{}\"", text));
     if (*version > page.resource_version) return TooLargeVersion(*version, page.resource_version);
     // Only the present is kept whole.
@@ -500,13 +500,13 @@ Response RestApi::Watch(const Request& request, const Target& target, const Quer
   options.labels = std::move(selection.labels);
   options.fields = std::move(selection.fields);
   if (const std::string& text = query.Get("resourceVersion"); !text.empty() && text != "0") {
-    const std::optional<int64_t> version = Number(text);
+    const std::optional<int64_t> version = NumberIn(text);
     if (!version) return BadRequest(fmt::format("resourceVersion: Invalid value: \"{}\"", text));
     options.after = *version;
   }
   Response response;
   if (const std::string& text = query.Get("timeoutSeconds"); !text.empty()) {
-    const std::optional<int64_t> seconds = Number(text);
+    const std::optional<int64_t> seconds = NumberIn(text);
     if (!seconds) return BadRequest(fmt::format("timeoutSeconds: Invalid value: \"{}\"", text));
     response.watch_timeout = std::chrono::seconds(std::min<int64_t>(*seconds, 24 * 3600));
   }

@@ -12,7 +12,7 @@ namespace {
 class BenchCases : public ::testing::TestWithParam<Case> {};
 
 template <typename Message>
-std::vector<Message> Parse(const std::vector<Resource>& resources) {
+std::vector<Message> ParseAll(const std::vector<Resource>& resources) {
   std::vector<Message> out;
   std::set<std::string> names;
   for (const Resource& resource : resources) {
@@ -30,13 +30,13 @@ TEST_P(BenchCases, GenerateAsManyResourcesAsIstiod) {
   mesh.Connect();
   const PushRequest request = GenWorld::Request(mesh.push);
   const std::vector<Resource> listeners = Listeners(mesh);
-  EXPECT_EQ(Parse<::envoy::config::listener::v3::Listener>(listeners).size(), c.listeners);
+  EXPECT_EQ(ParseAll<::envoy::config::listener::v3::Listener>(listeners).size(), c.listeners);
   const auto clusters = MakeCdsGenerator({})->Generate(mesh.proxy, {}, request).resources;
-  EXPECT_EQ(Parse<::envoy::config::cluster::v3::Cluster>(clusters).size(), c.clusters);
+  EXPECT_EQ(ParseAll<::envoy::config::cluster::v3::Cluster>(clusters).size(), c.clusters);
   const WatchedResource watched = RoutesOf(listeners);
   const auto routes = MakeRdsGenerator({})->Generate(mesh.proxy, watched, request).resources;
   EXPECT_EQ(routes.size(), c.routes);
-  for (const auto& route : Parse<::envoy::config::route::v3::RouteConfiguration>(routes)) {
+  for (const auto& route : ParseAll<::envoy::config::route::v3::RouteConfiguration>(routes)) {
     EXPECT_GT(route.virtual_hosts_size(), 0) << route.name();
   }
 }

@@ -23,7 +23,7 @@ using ::testing::Not;
 const std::string kHost = GenWorld::Host("web");
 const std::string kWeb = "outbound|80||" + kHost;
 const std::string kWebSni = "outbound_.80_._." + kHost;
-using Mode = config::ClientTlsSettings::Mode;
+using ClientTlsMode = config::ClientTlsSettings::Mode;
 
 class CdsTest : public testing::Test {
  protected:
@@ -145,7 +145,7 @@ TEST_F(CdsTest, AutomaticMtlsCanBeOffForTheMeshOrANamespace) {
 TEST_F(CdsTest, RuleWithIstioMutualEncryptsForAllEndpoints) {
   world_.AddService("web");
   auto& tls = Rule().traffic_policy.emplace().tls.emplace();
-  tls.mode = Mode::kIstioMutual;
+  tls.mode = ClientTlsMode::kIstioMutual;
   tls.sni = "custom";
   tls.subject_alt_names = {"spiffe://x"};
   PutRule();
@@ -159,7 +159,7 @@ TEST_F(CdsTest, RuleWithIstioMutualEncryptsForAllEndpoints) {
 TEST_F(CdsTest, RuleWithMutualNeedsACertificate) {
   world_.AddService("web");
   auto& tls = Rule().traffic_policy.emplace().tls.emplace();
-  tls.mode = Mode::kMutual;
+  tls.mode = ClientTlsMode::kMutual;
   PutRule();
   EXPECT_FALSE(Get(kWeb).has_transport_socket());
   tls.client_certificate = "/c.pem";
@@ -173,7 +173,7 @@ TEST_F(CdsTest, RuleWithMutualNeedsACertificate) {
 TEST_F(CdsTest, CredentialNameIsForGatewaysAndForRulesThatSelectWorkloads) {
   world_.AddService("web");
   auto& tls = Rule().traffic_policy.emplace().tls.emplace();
-  tls.mode = Mode::kSimple;
+  tls.mode = ClientTlsMode::kSimple;
   tls.credential_name = "cred";
   PutRule();
   EXPECT_FALSE(Get(kWeb).has_transport_socket());

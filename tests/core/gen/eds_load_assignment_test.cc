@@ -10,7 +10,7 @@ namespace {
 
 using ::envoy::config::endpoint::v3::ClusterLoadAssignment;
 
-ClusterLoadAssignment Parse(const std::string& bytes) {
+ClusterLoadAssignment ParseAssignment(const std::string& bytes) {
   ClusterLoadAssignment out;
   EXPECT_TRUE(out.ParseFromString(bytes));
   return out;
@@ -39,7 +39,7 @@ LoadAssignment OneEndpoint(const std::string& address, uint32_t port, const Labe
 TEST(EdsLoadAssignment, EncodesEveryField) {
   const std::string address = "10.1.2.3";
   const Labels labels = {{"app", "web"}, {"version", "v1"}};
-  const auto cla = Parse(OneEndpoint(address, 8080, labels).Encode("outbound|80||web"));
+  const auto cla = ParseAssignment(OneEndpoint(address, 8080, labels).Encode("outbound|80||web"));
   EXPECT_EQ(cla.cluster_name(), "outbound|80||web");
   ASSERT_EQ(cla.endpoints_size(), 1);
   const auto& group = cla.endpoints(0);
@@ -62,13 +62,13 @@ TEST(EdsLoadAssignment, BytesAreThoseOfDeterministicSerialisation) {
   const std::string address = "10.1.2.3";
   const Labels labels = {{"service.istio.io/canonical-name", std::string(300, 'n')}};
   const std::string bytes = OneEndpoint(address, 8080, labels).Encode("outbound|80||web");
-  EXPECT_EQ(Serialize(Parse(bytes)), bytes);
+  EXPECT_EQ(Serialize(ParseAssignment(bytes)), bytes);
 }
 
 TEST(EdsLoadAssignment, LocalityWithoutWeightSaysNone) {
   LoadAssignment assignment;
   assignment.localities.emplace_back();
-  const auto cla = Parse(assignment.Encode("c"));
+  const auto cla = ParseAssignment(assignment.Encode("c"));
   ASSERT_EQ(cla.endpoints_size(), 1);
   EXPECT_TRUE(cla.endpoints(0).has_locality());
   EXPECT_FALSE(cla.endpoints(0).has_load_balancing_weight());
@@ -76,7 +76,7 @@ TEST(EdsLoadAssignment, LocalityWithoutWeightSaysNone) {
 
 TEST(EdsLoadAssignment, WithoutPortTheAddressIsAPipe) {
   const std::string address = "unix:///var/run/app.sock";
-  const auto cla = Parse(OneEndpoint(address, 0, {}).Encode("c"));
+  const auto cla = ParseAssignment(OneEndpoint(address, 0, {}).Encode("c"));
   EXPECT_EQ(cla.endpoints(0).lb_endpoints(0).endpoint().address().pipe().path(), "/var/run/app.sock");
 }
 
@@ -86,7 +86,8 @@ TEST(EdsLoadAssignment, DisabledTlsModeAsksForNoTransportSocket) {
     assignment.shapes[0].metadata = Own({mode, "w", "n", "c", nullptr}, assignment);
     const std::string address = "10.0.0.1";
     assignment.localities[0].endpoints[0].address = &address;
-    const auto metadata = Parse(assignment.Encode("c")).endpoints(0).lb_endpoints(0).metadata().filter_metadata();
+    const auto metadata =
+        ParseAssignment(assignment.Encode("c")).endpoints(0).lb_endpoints(0).metadata().filter_metadata();
     EXPECT_EQ(metadata.count("envoy.transport_socket_match"), 0u);
     EXPECT_EQ(Str(metadata.at("istio"), "workload"), "w;n;w;;c");
   }
@@ -100,8 +101,9 @@ TEST(EdsLoadAssignment, CanonicalServiceHasItsOwnLabelsThenTheRecommendedOnesThe
     LocalityLbEndpoints group;
     group.endpoints.push_back({&address, 80, 1, 0, 0});
     assignment.localities.push_back(group);
-    return Str(Parse(assignment.Encode("x")).endpoints(0).lb_endpoints(0).metadata().filter_metadata().at("istio"),
-               "workload");
+    return Str(
+        ParseAssignment(assignment.Encode("x")).endpoints(0).lb_endpoints(0).metadata().filter_metadata().at("istio"),
+        "workload");
   };
   Labels labels = {{"app", "a"}, {"version", "1"}};
   EXPECT_EQ(workload(labels), "w;n;a;1;c");

@@ -51,7 +51,7 @@ Mesh AnyMesh() {
   return out;
 }
 
-std::string Cluster(int c) { return "c" + std::to_string(c); }
+std::string ClusterName(int c) { return "c" + std::to_string(c); }
 std::string EndpointAddress(size_t i) { return "10.0.0." + std::to_string(i); }
 std::string GatewayAddress(int cluster, int i) { return std::to_string(cluster) + ".9.9." + std::to_string(i); }
 
@@ -60,16 +60,16 @@ void Fill(const Mesh& mesh, GenWorld& world) {
   std::map<int, EndpointList> lists;
   for (size_t i = 0; i < mesh.endpoints.size(); ++i) {
     const GeneratedEndpoint& e = mesh.endpoints[i];
-    EndpointProfile p = GenWorld::Workload(Cluster(e.cluster), "r/z" + std::to_string(e.locality));
+    EndpointProfile p = GenWorld::Workload(ClusterName(e.cluster), "r/z" + std::to_string(e.locality));
     if (!e.mtls) p.tls_mode = kDisabledTlsMode;
     if (!e.right_port) p.service_port_name = "other";
     p.labels["version"] = e.v2 ? "v2" : "v1";
     lists[e.cluster].push_back(GenWorld::Endpoint(EndpointAddress(i), p, e.weight));
   }
-  for (auto& [cluster, list] : lists) world.SetEndpoints(Cluster(cluster), "web", std::move(list));
+  for (auto& [cluster, list] : lists) world.SetEndpoints(ClusterName(cluster), "web", std::move(list));
   for (int c = 1; c <= 3; ++c) {
     for (int g = 0; g < mesh.gateways[static_cast<size_t>(c - 1)]; ++g)
-      world.AddGateway(Cluster(c), GatewayAddress(c, g));
+      world.AddGateway(ClusterName(c), GatewayAddress(c, g));
   }
   config::DestinationRule rule;
   rule.host = GenWorld::Host("web");
@@ -142,7 +142,7 @@ TEST(EdsProperty, AssignmentsAreThoseOfTheRules) {
     Fill(mesh, world);
     const PushContextRef push = world.Push();
     const Proxy proxy =
-        GenWorld::Connect(*push, Cluster(mesh.client), mesh.sni ? NodeType::kRouter : NodeType::kSidecarProxy);
+        GenWorld::Connect(*push, ClusterName(mesh.client), mesh.sni ? NodeType::kRouter : NodeType::kSidecarProxy);
     WatchedResource watched;
     watched.resource_names = std::vector<std::string>{ClusterName(mesh)};
     const auto out = MakeEdsGenerator({})->Generate(proxy, watched, GenWorld::Request(push));
@@ -174,7 +174,7 @@ TEST(EdsProperty, GatewaysCarryTheWholeWeightOfWhatIsBehindThem) {
     GenWorld world;
     Fill(mesh, world);
     const PushContextRef push = world.Push();
-    const Proxy proxy = GenWorld::Connect(*push, Cluster(mesh.client));
+    const Proxy proxy = GenWorld::Connect(*push, ClusterName(mesh.client));
     WatchedResource watched;
     watched.resource_names = std::vector<std::string>{ClusterName(mesh)};
     const auto out = MakeEdsGenerator({})->Generate(proxy, watched, GenWorld::Request(push));
@@ -207,12 +207,12 @@ TEST(EdsProperty, CacheChangesNothing) {
       const int n = *rc::gen::inRange(0, 4);
       for (int i = 0; i < n; ++i) {
         list.push_back(GenWorld::Endpoint("10.7." + std::to_string(u) + "." + std::to_string(i),
-                                          GenWorld::Workload(Cluster(cluster), "r/z0")));
+                                          GenWorld::Workload(ClusterName(cluster), "r/z0")));
       }
-      world.SetEndpoints(Cluster(cluster), "web", std::move(list));
+      world.SetEndpoints(ClusterName(cluster), "web", std::move(list));
       cache.Clear({{ConfigKind::kServiceEntry, GenWorld::Host("web"), "shop"}}, Time(1s));
       for (int c = 1; c <= 3; ++c) {
-        const Proxy proxy = GenWorld::Connect(*push, Cluster(c));
+        const Proxy proxy = GenWorld::Connect(*push, ClusterName(c));
         for (int round = 0; round < 2; ++round) {
           RC_ASSERT(cached->Generate(proxy, watched, request).resources.list() ==
                     fresh->Generate(proxy, watched, request).resources.list());

@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-const std::string kWeb = "outbound|80||" + GenWorld::Host("web");
-const std::string kWebSni = "outbound_.80_._." + GenWorld::Host("web");
+const std::string kWebCluster = "outbound|80||" + GenWorld::Host("web");
+const std::string kWebClusterSni = "outbound_.80_._." + GenWorld::Host("web");
 
 ClusterLoadAssignment Parse(const Resource& resource) {
   ClusterLoadAssignment out;
@@ -70,28 +70,28 @@ class EdsTest : public testing::Test {
 
 TEST_F(EdsTest, OnOneNetworkAllEndpointsAreReachedDirectlyShardByShard) {
   WebInTwoClusters();
-  EXPECT_EQ(Summary(Get(kWeb)), "10.1.0.1*1 10.2.0.1*1 10.2.0.2*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1 10.2.0.1*1 10.2.0.2*1");
 }
 
 TEST_F(EdsTest, EndpointsOfAnotherNetworkHideBehindItsGateways) {
   WebInTwoClusters();
   world_.AddGateway("c1", "1.1.1.1");
   world_.AddGateway("c2", "2.2.2.2");
-  EXPECT_EQ(Summary(Get(kWeb, "c1")), "10.1.0.1*1 2.2.2.2*2");
-  EXPECT_EQ(Summary(Get(kWeb, "c2")), "10.2.0.1*1 10.2.0.2*1 1.1.1.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster, "c1")), "10.1.0.1*1 2.2.2.2*2");
+  EXPECT_EQ(Summary(Get(kWebCluster, "c2")), "10.2.0.1*1 10.2.0.2*1 1.1.1.1*1");
 }
 
 TEST_F(EdsTest, WeightsGrowByTheLeastCommonMultipleSoThatGatewaysShareThem) {
   WebInTwoClusters();
   world_.AddGateway("c2", "2.2.2.2");
   world_.AddGateway("c2", "2.2.2.3");
-  EXPECT_EQ(Summary(Get(kWeb)), "10.1.0.1*2 2.2.2.2*2 2.2.2.3*2");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*2 2.2.2.2*2 2.2.2.3*2");
 }
 
 TEST_F(EdsTest, GatewayEndpointsCarryTheProxysClusterAndAskForMtls) {
   WebInTwoClusters();
   world_.AddGateway("c2", "2.2.2.2");
-  const auto cla = Get(kWeb);
+  const auto cla = Get(kWebCluster);
   const auto& gateway = cla.endpoints(0).lb_endpoints(1);
   EXPECT_EQ(gateway.endpoint().address().socket_address().port_value(), 15443u);
   EXPECT_EQ(gateway.health_status(), ::envoy::config::core::v3::UNKNOWN);
@@ -103,7 +103,7 @@ TEST_F(EdsTest, GatewayEndpointsCarryTheProxysClusterAndAskForMtls) {
 TEST_F(EdsTest, NetworkWithoutGatewayIsReachedDirectly) {
   WebInTwoClusters();
   world_.AddGateway("c3", "3.3.3.3");
-  EXPECT_EQ(Summary(Get(kWeb)), "10.1.0.1*1 10.2.0.1*1 10.2.0.2*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1 10.2.0.1*1 10.2.0.2*1");
 }
 
 TEST_F(EdsTest, ProxyOrEndpointWithoutNetworkReachesEverything) {
@@ -112,7 +112,7 @@ TEST_F(EdsTest, ProxyOrEndpointWithoutNetworkReachesEverything) {
   nowhere.network = NetworkId();
   world_.SetEndpoints("c2", "web", {GenWorld::Endpoint("10.2.0.1", nowhere)});
   world_.AddGateway("c2", "2.2.2.2");
-  EXPECT_EQ(Summary(Get(kWeb)), "10.2.0.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.2.0.1*1");
 }
 
 TEST_F(EdsTest, GatewaysOfTheEndpointsOwnClusterArePreferred) {
@@ -120,7 +120,7 @@ TEST_F(EdsTest, GatewaysOfTheEndpointsOwnClusterArePreferred) {
   world_.SetEndpoints("c2", "web", {GenWorld::Endpoint("10.2.0.1", GenWorld::Workload("c2"))});
   world_.AddGateway("c2", "2.2.2.2");
   world_.gateways.push_back({NetworkId("network-c2"), ClusterId("c3"), "3.3.3.3", 15443});
-  EXPECT_EQ(Summary(Get(kWeb)), "2.2.2.2*2");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*2");
 }
 
 TEST_F(EdsTest, EndpointsWithoutMtlsDoNotPassGatewaysAndLeaveAnEmptyLocality) {
@@ -130,7 +130,7 @@ TEST_F(EdsTest, EndpointsWithoutMtlsDoNotPassGatewaysAndLeaveAnEmptyLocality) {
   world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("10.1.0.1", GenWorld::Workload("c1", "us"))});
   world_.SetEndpoints("c2", "web", {GenWorld::Endpoint("10.2.0.1", plain)});
   world_.AddGateway("c2", "2.2.2.2");
-  EXPECT_EQ(Summary(Get(kWeb)), "! | 10.1.0.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "! | 10.1.0.1*1");
 }
 
 TEST_F(EdsTest, EndpointCountsAsPlainTextIfAnotherOfItsAddressIs) {
@@ -141,7 +141,7 @@ TEST_F(EdsTest, EndpointCountsAsPlainTextIfAnotherOfItsAddressIs) {
                       {GenWorld::Endpoint("10.2.0.1", GenWorld::Workload("c2")), GenWorld::Endpoint("10.2.0.1", plain),
                        GenWorld::Endpoint("10.2.0.2", GenWorld::Workload("c2"))});
   world_.AddGateway("c2", "2.2.2.2");
-  EXPECT_EQ(Summary(Get(kWeb)), "2.2.2.2*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*1");
 }
 
 TEST_F(EdsTest, RuleWithTlsSimpleDropsCrossNetworkEndpointsOnlyByProfile) {
@@ -151,9 +151,9 @@ TEST_F(EdsTest, RuleWithTlsSimpleDropsCrossNetworkEndpointsOnlyByProfile) {
   rule.host = GenWorld::Host("web");
   rule.traffic_policy.emplace().tls.emplace().mode = config::ClientTlsSettings::Mode::kSimple;
   world_.AddRule("web", rule);
-  EXPECT_EQ(Summary(Get(kWeb)), "10.1.0.1*1 2.2.2.2*2");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1 2.2.2.2*2");
   world_.profile.tls_simple_drops_cross_network = true;
-  EXPECT_EQ(Summary(Get(kWeb)), "10.1.0.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
 }
 
 TEST_F(EdsTest, RuleWithTlsDisableDropsCrossNetworkEndpointsAndTheTlsMode) {
@@ -163,7 +163,7 @@ TEST_F(EdsTest, RuleWithTlsDisableDropsCrossNetworkEndpointsAndTheTlsMode) {
   rule.host = GenWorld::Host("web");
   rule.traffic_policy.emplace().tls.emplace().mode = config::ClientTlsSettings::Mode::kDisable;
   world_.AddRule("web", rule);
-  const auto cla = Get(kWeb);
+  const auto cla = Get(kWebCluster);
   EXPECT_EQ(Summary(cla), "10.1.0.1*1");
   EXPECT_EQ(cla.endpoints(0).lb_endpoints(0).metadata().filter_metadata().count("envoy.transport_socket_match"), 0u);
 }
@@ -173,7 +173,7 @@ TEST_F(EdsTest, PeerAuthenticationThatDisablesMtlsTakesTheTlsMode) {
   config::PeerAuthentication policy;
   policy.mtls = config::PeerAuthentication::Mode::kDisable;
   world_.AddPeerAuthentication(policy);
-  const auto cla = Get(kWeb);
+  const auto cla = Get(kWebCluster);
   EXPECT_EQ(cla.endpoints(0).lb_endpoints(0).metadata().filter_metadata().count("envoy.transport_socket_match"), 0u);
 }
 
@@ -183,8 +183,8 @@ TEST_F(EdsTest, SniClustersHoldMtlsEndpointsOnly) {
   plain.tls_mode = kDisabledTlsMode;
   world_.SetEndpoints(
       "c1", "web", {GenWorld::Endpoint("10.1.0.1", GenWorld::Workload("c1")), GenWorld::Endpoint("10.1.0.2", plain)});
-  EXPECT_EQ(Summary(Get(kWebSni, "c1", NodeType::kRouter)), "10.1.0.1*1");
-  EXPECT_EQ(Summary(Get(kWeb, "c1", NodeType::kRouter)), "10.1.0.1*1 10.1.0.2*1");
+  EXPECT_EQ(Summary(Get(kWebClusterSni, "c1", NodeType::kRouter)), "10.1.0.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster, "c1", NodeType::kRouter)), "10.1.0.1*1 10.1.0.2*1");
 }
 
 TEST_F(EdsTest, EveryLocalityNamesTheGatewayUnlessTheProfileSaysOnce) {
@@ -194,9 +194,9 @@ TEST_F(EdsTest, EveryLocalityNamesTheGatewayUnlessTheProfileSaysOnce) {
                        GenWorld::Endpoint("10.2.0.2", GenWorld::Workload("c2", "r/z2")),
                        GenWorld::Endpoint("10.2.0.3", GenWorld::Workload("c2", "r/z2"))});
   world_.AddGateway("c2", "2.2.2.2");
-  EXPECT_EQ(Summary(Get(kWeb)), "2.2.2.2*1 | 2.2.2.2*2");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*1 | 2.2.2.2*2");
   world_.profile.gateway_once_per_cla = true;
-  EXPECT_EQ(Summary(Get(kWeb)), "2.2.2.2*3 | !");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*3 | !");
 }
 
 TEST_F(EdsTest, SubsetTakesEndpointsWithItsLabels) {
@@ -220,7 +220,7 @@ TEST_F(EdsTest, EndpointsOfOtherPortNamesAreNotOfTheCluster) {
   EndpointProfile other = GenWorld::Workload("c1");
   other.service_port_name = "http-other";
   world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("10.1.0.1", other)});
-  EXPECT_EQ(Summary(Get(kWeb)), "");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "");
 }
 
 TEST_F(EdsTest, NodeLocalServiceHasEndpointsOfTheProxysNodeOnly) {
@@ -230,7 +230,7 @@ TEST_F(EdsTest, NodeLocalServiceHasEndpointsOfTheProxysNodeOnly) {
   here.node_name = "n1";
   there.node_name = "n2";
   world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("10.1.0.1", here), GenWorld::Endpoint("10.1.0.2", there)});
-  EXPECT_EQ(Summary(Get(kWeb, "c1", NodeType::kSidecarProxy, {{"kubernetes.io/hostname", "n1"}})), "10.1.0.1*1");
+  EXPECT_EQ(Summary(Get(kWebCluster, "c1", NodeType::kSidecarProxy, {{"kubernetes.io/hostname", "n1"}})), "10.1.0.1*1");
 }
 
 TEST_F(EdsTest, DrainingEndpointsAreForPersistentSessionsOnly) {
@@ -238,9 +238,9 @@ TEST_F(EdsTest, DrainingEndpointsAreForPersistentSessionsOnly) {
   EndpointProfile draining = GenWorld::Workload("c1");
   draining.labels["istio.io/draining"] = "yes";
   world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("10.1.0.1", draining)});
-  EXPECT_EQ(Summary(Get(kWeb)), "");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "");
   service->attributes.labels["istio.io/persistent-session"] = "cookie";
-  const auto cla = Get(kWeb);
+  const auto cla = Get(kWebCluster);
   EXPECT_EQ(Summary(cla), "10.1.0.1*1");
   EXPECT_EQ(cla.endpoints(0).lb_endpoints(0).health_status(), ::envoy::config::core::v3::DRAINING);
 }
@@ -249,8 +249,8 @@ TEST_F(EdsTest, UnknownServiceAndDnsServiceGetAnEmptyAssignment) {
   WebInTwoClusters();
   EXPECT_EQ(Summary(Get("outbound|80||nobody.example")), "");
   std::const_pointer_cast<Service>(world_.discovery.services[0])->resolution = Resolution::kDnsLb;
-  const auto cla = Get(kWeb);
-  EXPECT_EQ(cla.cluster_name(), kWeb);
+  const auto cla = Get(kWebCluster);
+  EXPECT_EQ(cla.cluster_name(), kWebCluster);
   EXPECT_EQ(cla.endpoints_size(), 0);
 }
 
@@ -262,7 +262,7 @@ class EdsPushTest : public EdsTest {
     world_.SetEndpoints("c1", "api", {GenWorld::Endpoint("10.1.0.7", GenWorld::Workload("c1"))});
     push_ = world_.Push();
     proxy_ = GenWorld::Connect(*push_, "c1");
-    watched_.resource_names = std::vector<std::string>{kApi, kWeb};
+    watched_.resource_names = std::vector<std::string>{kApi, kWebCluster};
   }
   std::vector<std::string> Names(const GeneratedResources& out) {
     std::vector<std::string> names;
@@ -296,8 +296,8 @@ TEST_F(EdsPushTest, ARememberedAnswerGoesOnlyToWhoSeesTheSame) {
   router.type = NodeType::kRouter;
   EXPECT_EQ(generator_->Generate(router, watched_, request).cached, 0);
   WatchedResource fewer = watched_;
-  fewer.resource_names = std::vector<std::string>{kWeb};
-  EXPECT_THAT(Names(generator_->Generate(proxy_, fewer, request)), ElementsAre(kWeb));
+  fewer.resource_names = std::vector<std::string>{kWebCluster};
+  EXPECT_THAT(Names(generator_->Generate(proxy_, fewer, request)), ElementsAre(kWebCluster));
 
   generator_->Generate(proxy_, watched_, request);
   world_.SetEndpoints("c1", "api", {GenWorld::Endpoint("10.1.0.99", GenWorld::Workload("c1"))});
@@ -313,7 +313,7 @@ TEST_F(EdsPushTest, IncrementalPushCoversTheNamedServicesOnly) {
   request.configs_updated = {{ConfigKind::kServiceEntry, GenWorld::Host("web"), "shop"}};
   const auto out = generator_->Generate(proxy_, watched_, request);
   EXPECT_TRUE(out.incremental);
-  EXPECT_THAT(Names(out), ElementsAre(kWeb));
+  EXPECT_THAT(Names(out), ElementsAre(kWebCluster));
 }
 
 TEST_F(EdsPushTest, FewServicesAreFoundAmongManyClustersOfAllPortsAndSubsets) {
@@ -348,7 +348,7 @@ TEST_F(EdsPushTest, FullPushForServicesAloneCoversThemOnlyOthersCoverAll) {
                              {ConfigKind::kVirtualService, "v", "shop"}};
   EXPECT_THAT(Names(generator_->Generate(proxy_, watched_, request)), ElementsAre(kApi));
   request.configs_updated.insert({ConfigKind::kDestinationRule, "d", "shop"});
-  EXPECT_THAT(Names(generator_->Generate(proxy_, watched_, request)), ElementsAre(kApi, kWeb));
+  EXPECT_THAT(Names(generator_->Generate(proxy_, watched_, request)), ElementsAre(kApi, kWebCluster));
 }
 
 TEST_F(EdsPushTest, NothingIsSentForConfigurationThatNoEndpointDependsOn) {

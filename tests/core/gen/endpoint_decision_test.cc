@@ -11,12 +11,12 @@
 namespace wavetank::pilot {
 namespace {
 
-const std::string kWeb = "outbound|80||" + GenWorld::Host("web");
+const std::string kDecidedCluster = "outbound|80||" + GenWorld::Host("web");
 
 class EndpointDecisionTest : public testing::Test {
  protected:
   // Of the proxy in c1; checks that what is explained is what was built.
-  AssignmentExplanation Explain(const std::string& cluster_name = kWeb, std::vector<std::string> view = {}) {
+  AssignmentExplanation Explain(const std::string& cluster_name = kDecidedCluster, std::vector<std::string> view = {}) {
     push_ = world_.Push();
     Proxy proxy = GenWorld::Connect(*push_, "c1");
     proxy.metadata.requested_network_view = std::move(view);
@@ -123,7 +123,7 @@ TEST_F(EndpointDecisionTest, NetworksThatTheProxyDoesNotWantToSeeAreRefusedByIts
   world_.AddGateway("c2", "2.2.2.2");
   Web("c1", "10.1.0.1", GenWorld::Workload("c1"));
   Web("c2", "10.2.0.1", GenWorld::Workload("c2"));
-  const AssignmentExplanation all = Explain(kWeb, {"network-c1"});
+  const AssignmentExplanation all = Explain(kDecidedCluster, {"network-c1"});
   EXPECT_EQ(Of(all, "10.1.0.1").refused_by, EndpointFilter::kPassed);
   EXPECT_EQ(Of(all, "10.2.0.1").refused_by, EndpointFilter::kNetworkView);
 }

@@ -16,12 +16,12 @@ using ::envoy::extensions::filters::network::http_connection_manager::v3::HttpCo
 using ::envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy;
 using ::envoy::extensions::transport_sockets::tls::v3::DownstreamTlsContext;
 using ::testing::ElementsAre;
-using Mode = config::ServerTlsSettings::Mode;
+using ServerTlsMode = config::ServerTlsSettings::Mode;
 
 class LdsGateway : public ::testing::Test {
  protected:
   static config::Server Server(const std::string& name, uint32_t port, const std::string& protocol,
-                               std::vector<std::string> hosts, std::optional<Mode> mode = std::nullopt) {
+                               std::vector<std::string> hosts, std::optional<ServerTlsMode> mode = std::nullopt) {
     config::Server out;
     out.port = {port, protocol, name, 0};
     out.has_port = true;
@@ -73,7 +73,7 @@ TEST_F(LdsGateway, AutoPassthroughHasAChainPerServicePort) {
   auto web = world_.AddService("web");
   web->ports.push_back({"grpc", 9000, Protocol::kGrpc});
   web->ports.push_back({"dns", 53, Protocol::kUdp});
-  AddGateway({Server("tls", 15443, "TLS", {"*.local"}, Mode::kAutoPassthrough)});
+  AddGateway({Server("tls", 15443, "TLS", {"*.local"}, ServerTlsMode::kAutoPassthrough)});
   const auto listeners = Generate();
   ASSERT_EQ(listeners.size(), 1u);
   const Listener& l = listeners[0];
@@ -97,7 +97,7 @@ TEST_F(LdsGateway, AutoPassthroughServesSubsetsButNoExternalService) {
   rule.host = GenWorld::Host("web");
   rule.subsets.push_back({"v1", {{"version", "v1"}}, std::nullopt});
   world_.AddRule("web", rule);
-  AddGateway({Server("tls", 15443, "TLS", {"*.local"}, Mode::kAutoPassthrough)});
+  AddGateway({Server("tls", 15443, "TLS", {"*.local"}, ServerTlsMode::kAutoPassthrough)});
   const Listener l = Generate().at(0);
   ASSERT_EQ(l.filter_chains_size(), 2);
   EXPECT_EQ(Cluster(l.filter_chains(1)), "outbound_.80_.v1_.web.shop.svc.cluster.local");
@@ -106,7 +106,7 @@ TEST_F(LdsGateway, AutoPassthroughServesSubsetsButNoExternalService) {
 TEST_F(LdsGateway, AutoPassthroughServesOnlyTheServersHosts) {
   world_.AddService("web", "shop");
   world_.AddService("other", "elsewhere");
-  AddGateway({Server("tls", 15443, "TLS", {"*.shop.svc.cluster.local"}, Mode::kAutoPassthrough)});
+  AddGateway({Server("tls", 15443, "TLS", {"*.shop.svc.cluster.local"}, ServerTlsMode::kAutoPassthrough)});
   EXPECT_EQ(Generate().at(0).filter_chains_size(), 1);
 }
 
@@ -126,7 +126,7 @@ TEST_F(LdsGateway, PlainHttpServersOfAPortShareOneRoute) {
 }
 
 TEST_F(LdsGateway, HttpsServerEndsTlsWithItsCredential) {
-  config::Server server = Server("https", 443, "HTTPS", {"a.example"}, Mode::kSimple);
+  config::Server server = Server("https", 443, "HTTPS", {"a.example"}, ServerTlsMode::kSimple);
   server.tls->credential_name = "a-cert";
   AddGateway({server});
   const FilterChain chain = Generate().at(0).filter_chains(0);
@@ -146,7 +146,7 @@ TEST_F(LdsGateway, MeshWideMinimumTlsVersionComesOutTwoVersionsLower) {
   using ::envoy::extensions::transport_sockets::tls::v3::TlsParameters;
   const auto minimum = [&](Version mesh, config::ServerTlsSettings::Version server) {
     world_.mesh.tls_defaults.min_protocol_version = mesh;
-    config::Server https = Server("https", 443, "HTTPS", {"a.example"}, Mode::kSimple);
+    config::Server https = Server("https", 443, "HTTPS", {"a.example"}, ServerTlsMode::kSimple);
     https.tls->credential_name = "a-cert";
     https.tls->min_protocol_version = server;
     AddGateway({https});
@@ -176,7 +176,7 @@ TEST_F(LdsGateway, TcpServerNeedsAVirtualServiceThatSaysWhereTo) {
 
 TEST_F(LdsGateway, PassthroughServerRoutesBySniAndTakesEachNameOnce) {
   world_.AddService("web");
-  AddGateway({Server("tls", 8443, "TLS", {"*"}, Mode::kPassthrough)});
+  AddGateway({Server("tls", 8443, "TLS", {"*"}, ServerTlsMode::kPassthrough)});
   config::VirtualService rule;
   rule.hosts = {"web.example"};
   rule.gateways = {"gw"};

@@ -16,7 +16,7 @@ using ::envoy::config::listener::v3::Listener;
 using ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
 using ::envoy::extensions::transport_sockets::tls::v3::DownstreamTlsContext;
 using ::testing::ElementsAre;
-using Mode = config::PeerAuthentication::Mode;
+using PeerMode = config::PeerAuthentication::Mode;
 
 class LdsInbound : public ::testing::Test {
  protected:
@@ -28,7 +28,7 @@ class LdsInbound : public ::testing::Test {
     instances_.push_back({service, service->ports[0], endpoint});
   }
 
-  void Require(Mode mode, std::map<uint32_t, Mode> ports = {}) {
+  void Require(PeerMode mode, std::map<uint32_t, PeerMode> ports = {}) {
     config::PeerAuthentication policy;
     policy.mtls = mode;
     if (!ports.empty()) {
@@ -96,7 +96,7 @@ TEST_F(LdsInbound, PermissiveSniffedPortHasFiveChains) {
 TEST_F(LdsInbound, StrictPortTakesMutualTlsOnly) {
   Serve("web", Protocol::kHttp, 80, 8080);
   Serve("db", Protocol::kTcp, 5432, 5432);
-  Require(Mode::kStrict);
+  Require(PeerMode::kStrict);
   const Listener listener = Generate();
   EXPECT_THAT(Chains(listener, 8080), ElementsAre("tls/ tls http"));
   EXPECT_THAT(Chains(listener, 5432), ElementsAre("tls/ tls tcp"));
@@ -106,13 +106,13 @@ TEST_F(LdsInbound, StrictPortTakesMutualTlsOnly) {
 
 TEST_F(LdsInbound, DisabledMtlsTakesPlainTextOnly) {
   Serve("web", Protocol::kHttp, 80, 8080);
-  Require(Mode::kDisable);
+  Require(PeerMode::kDisable);
   EXPECT_THAT(Chains(Generate(), 8080), ElementsAre("raw_buffer/ plain http"));
 }
 
 TEST_F(LdsInbound, PortLevelModeReachesPortsThatNoServiceNames) {
   Serve("web", Protocol::kHttp, 80, 8080);
-  Require(Mode::kStrict, {{8080, Mode::kDisable}, {7777, Mode::kDisable}});
+  Require(PeerMode::kStrict, {{8080, PeerMode::kDisable}, {7777, PeerMode::kDisable}});
   const Listener listener = Generate();
   EXPECT_THAT(Chains(listener, 8080), ElementsAre("raw_buffer/ plain http"));
   EXPECT_THAT(Chains(listener, 7777), ElementsAre("raw_buffer/http/1.1,h2c, plain http", "raw_buffer/ plain tcp"));
@@ -138,7 +138,7 @@ TEST_F(LdsInbound, TheOlderServiceDecidesTheProtocolOfASharedPort) {
 
 TEST_F(LdsInbound, InspectorsAreOffWhereNoChainNeedsThem) {
   Serve("db", Protocol::kTcp, 5432, 5432);
-  Require(Mode::kDisable);
+  Require(PeerMode::kDisable);
   const Listener listener = Generate();
   // Plain text only: nothing for the TLS inspector to find.
   ASSERT_EQ(listener.listener_filters_size(), 2);

@@ -16,7 +16,7 @@ namespace wavetank::pilot {
 namespace {
 
 using ::envoy::config::cluster::v3::Cluster;
-using ::envoy::config::route::v3::RouteConfiguration;
+using RoutesPb = ::envoy::config::route::v3::RouteConfiguration;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Listener = ::envoy::config::listener::v3::Listener;
@@ -26,8 +26,8 @@ using ::envoy::extensions::transport_sockets::tls::v3::DownstreamTlsContext;
 using ::envoy::extensions::transport_sockets::tls::v3::UpstreamTlsContext;
 using TlsMode = config::ClientTlsSettings::Mode;
 
-const std::string kHost = GenWorld::Host("echo");
-const std::string kEcho = "outbound|7070||" + kHost;
+const std::string kEchoHost = GenWorld::Host("echo");
+const std::string kEcho = "outbound|7070||" + kEchoHost;
 const std::string kServer = std::string(kGrpcServerListenerPrefix) + "10.0.0.9:9000";
 
 class Proxyless : public testing::Test {
@@ -95,8 +95,8 @@ Message Unpack(const google::protobuf::Any& any) {
 }
 
 TEST_F(Proxyless, AListenerOfATargetNamesItsRouteConfigurationAndNoAddressIsBound) {
-  const Listener listener = Get<Listener>(XdsType::kLds, {kHost + ":7070"}).at(0);
-  EXPECT_EQ(listener.name(), kHost + ":7070");
+  const Listener listener = Get<Listener>(XdsType::kLds, {kEchoHost + ":7070"}).at(0);
+  EXPECT_EQ(listener.name(), kEchoHost + ":7070");
   EXPECT_EQ(listener.address().socket_address().address(), "240.1.2.3");
   EXPECT_EQ(listener.address().socket_address().port_value(), 7070u);
   EXPECT_EQ(listener.filter_chains_size(), 0);
@@ -113,7 +113,7 @@ TEST_F(Proxyless, AServiceIsFoundByItsShortNamesWhichListenersKeep) {
   EXPECT_THAT(Listeners({"echo.shop:7070"}), ElementsAre("echo.shop:7070"));
   EXPECT_THAT(Listeners({"echo.shop.svc:7070"}), ElementsAre("echo.shop.svc:7070"));
   EXPECT_THAT(Listeners({"echo.other:7070"}), IsEmpty());
-  EXPECT_THAT(Listeners({"echo:7070", kHost + ":7070"}), ElementsAre("echo:7070", kHost + ":7070"));
+  EXPECT_THAT(Listeners({"echo:7070", kEchoHost + ":7070"}), ElementsAre("echo:7070", kEchoHost + ":7070"));
 }
 
 TEST_F(Proxyless, ANameWithoutPortMeansAllAndOneMoreWithAPortChangesNothing) {
@@ -131,7 +131,7 @@ TEST_F(Proxyless, ANameWithoutPortMeansAllAndOneMoreWithAPortChangesNothing) {
 
 TEST_F(Proxyless, NoNamesAtAllMeanAllListenersAndNoClusters) {
   world_.AddService("two");
-  EXPECT_THAT(Listeners({}), ElementsAre(kHost + ":7070", GenWorld::Host("two") + ":80"));
+  EXPECT_THAT(Listeners({}), ElementsAre(kEchoHost + ":7070", GenWorld::Host("two") + ":80"));
   EXPECT_THAT(Names(XdsType::kCds, {}), IsEmpty());
 }
 
@@ -210,7 +210,7 @@ TEST_F(Proxyless, IstioMutualNamesTheClientsOwnProvidersAndTheServersIdentities)
   world_.discovery.services.clear();
   world_.AddService("echo", "shop", {"http", 7070, Protocol::kGrpc});
   config::DestinationRule rule;
-  rule.host = kHost;
+  rule.host = kEchoHost;
   rule.traffic_policy.emplace().tls.emplace().mode = TlsMode::kIstioMutual;
   world_.AddRule("echo", rule);
   const Cluster cluster = Get<Cluster>(XdsType::kCds, {kEcho}).at(0);
@@ -231,14 +231,14 @@ TEST_F(Proxyless, IstioMutualNamesTheClientsOwnProvidersAndTheServersIdentities)
 
 TEST_F(Proxyless, SubsetsAreGivenAsAskedForEachWithItsPolicy) {
   config::DestinationRule rule;
-  rule.host = kHost;
+  rule.host = kEchoHost;
   for (const char* name : {"v1", "v2"}) rule.subsets.emplace_back().name = name;
   auto& hash = rule.subsets[1].traffic_policy.emplace().load_balancer.emplace().consistent_hash.emplace();
   hash.minimum_ring_size = 7;
   world_.AddRule("echo", rule);
-  const std::string v1 = "outbound|7070|v1|" + kHost, v2 = "outbound|7070|v2|" + kHost;
+  const std::string v1 = "outbound|7070|v1|" + kEchoHost, v2 = "outbound|7070|v2|" + kEchoHost;
   EXPECT_THAT(Names(XdsType::kCds, {v2, kEcho, v1}), ElementsAre(kEcho, v1, v2));
-  const auto two = Get<Cluster>(XdsType::kCds, {"outbound|7070|v3|" + kHost, v2});
+  const auto two = Get<Cluster>(XdsType::kCds, {"outbound|7070|v3|" + kEchoHost, v2});
   ASSERT_EQ(two.size(), 1u);
   EXPECT_EQ(two[0].name(), v2);
   EXPECT_EQ(two[0].lb_policy(), Cluster::RING_HASH);
@@ -247,21 +247,21 @@ TEST_F(Proxyless, SubsetsAreGivenAsAskedForEachWithItsPolicy) {
 
 TEST_F(Proxyless, AClusterOfNoServiceIsThereWithoutEndpointsAndNamesThatAreNoneAreNot) {
   const std::string nobody = "outbound|80||nobody.shop.svc.cluster.local";
-  EXPECT_THAT(Names(XdsType::kCds, {nobody, "nonsense", "outbound|x||" + kHost, "outbound|80||"}), ElementsAre(nobody));
+  EXPECT_THAT(Names(XdsType::kCds, {nobody, "nonsense", "outbound|x||" + kEchoHost, "outbound|80||"}), ElementsAre(nobody));
   EXPECT_THAT(Names(XdsType::kRds, {"80", "nonsense", kEcho}), ElementsAre(kEcho));
 }
 
 TEST_F(Proxyless, RoutesHoldAllHostsOfThePortWithPortsInTheirDomains) {
   world_.AddService("two", "shop", {"grpc", 7070, Protocol::kGrpc});
   world_.AddService("three");
-  const RouteConfiguration routes = Get<RouteConfiguration>(XdsType::kRds, {kEcho}).at(0);
+  const RoutesPb routes = Get<RoutesPb>(XdsType::kRds, {kEcho}).at(0);
   EXPECT_EQ(routes.name(), kEcho);
   EXPECT_FALSE(routes.has_validate_clusters());
   EXPECT_FALSE(routes.ignore_port_in_host_matching());
   EXPECT_FALSE(routes.has_max_direct_response_body_size_bytes());
   ASSERT_EQ(routes.virtual_hosts_size(), 2);  // no catch-all either
   EXPECT_THAT(routes.virtual_hosts(0).domains(),
-              ElementsAre(kHost, kHost + ":7070", "echo", "echo:7070", "echo.shop.svc", "echo.shop.svc:7070",
+              ElementsAre(kEchoHost, kEchoHost + ":7070", "echo", "echo:7070", "echo.shop.svc", "echo.shop.svc:7070",
                           "echo.shop", "echo.shop:7070", "240.1.2.3", "240.1.2.3:7070"));
   EXPECT_EQ(routes.virtual_hosts(0).routes(0).route().cluster(), kEcho);
   EXPECT_EQ(routes.virtual_hosts(1).name(), GenWorld::Host("two") + ":7070");
@@ -269,9 +269,9 @@ TEST_F(Proxyless, RoutesHoldAllHostsOfThePortWithPortsInTheirDomains) {
 
 TEST_F(Proxyless, ATimeoutIsTheStreamsSinceGrpcReadsNoOther) {
   config::VirtualService spec;
-  spec.hosts = {kHost, "elsewhere.com"};
+  spec.hosts = {kEchoHost, "elsewhere.com"};
   config::HttpRoute& http = spec.http.emplace_back();
-  http.route.push_back({{kHost, "v1", 0}, true, 0, std::nullopt});
+  http.route.push_back({{kEchoHost, "v1", 0}, true, 0, std::nullopt});
   http.timeout = 3s;
   auto rule = std::make_shared<config::TypedConfig<config::VirtualService>>();
   rule->meta.kind = config::Kind::kVirtualService;
@@ -279,13 +279,13 @@ TEST_F(Proxyless, ATimeoutIsTheStreamsSinceGrpcReadsNoOther) {
   rule->meta.ns = "shop";
   rule->spec = std::move(spec);
   world_.configs.Put(config::VirtualServiceRef(std::move(rule)));
-  const RouteConfiguration routes = Get<RouteConfiguration>(XdsType::kRds, {kEcho}).at(0);
+  const RoutesPb routes = Get<RoutesPb>(XdsType::kRds, {kEcho}).at(0);
   const auto find = [&](const std::string& name) {
     return *std::find_if(routes.virtual_hosts().begin(), routes.virtual_hosts().end(),
                          [&](const auto& host) { return host.name() == name; });
   };
-  const auto action = find(kHost + ":7070").routes(0).route();
-  EXPECT_EQ(action.cluster(), "outbound|7070|v1|" + kHost);
+  const auto action = find(kEchoHost + ":7070").routes(0).route();
+  EXPECT_EQ(action.cluster(), "outbound|7070|v1|" + kEchoHost);
   EXPECT_EQ(action.max_stream_duration().max_stream_duration().seconds(), 3);
   EXPECT_EQ(action.timeout().seconds(), 3);
   EXPECT_EQ(action.DebugString().find("max_grpc_timeout"), std::string::npos);

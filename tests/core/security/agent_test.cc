@@ -7,14 +7,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/kernel.h"
+#include "tests/core/security/year.h"
 
 namespace wavetank::security {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr Duration kYear = 24h * 365;
 
 // istiod at the end of a line of 1 ms.
 class Istiod final : public CaClient {

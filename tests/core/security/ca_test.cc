@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/kernel.h"
+#include "tests/core/security/year.h"
 
 namespace wavetank::security {
 namespace {
@@ -19,7 +20,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr Time kStart{};
-constexpr Duration kYear = 24h * 365;
 
 const x509::CertificateAuthority& Root() {
   static const auto root = x509::MakeRootCa(1, "Root CA", kStart, 10 * kYear);

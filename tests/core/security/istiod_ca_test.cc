@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "sim/kernel.h"
 #include "tests/core/kube/memory_client.h"
+#include "tests/core/security/year.h"
 
 namespace wavetank::security {
 namespace {
@@ -17,8 +18,6 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr Duration kYear = 24h * 365;
 
 class IstiodCaTest : public ::testing::Test {
  protected:

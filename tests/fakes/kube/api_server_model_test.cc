@@ -13,6 +13,7 @@
 #include "core/base/random.h"
 #include "fakes/kube/api_server.h"
 #include "sim/kernel.h"
+#include "tests/long.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -260,10 +261,7 @@ struct Informed {
 };
 
 // How many operations each run has; many with ./test --long.
-int Operations() {
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  return wanted != nullptr && std::strcmp(wanted, "1") == 0 ? 10'000 : 150;
-}
+int Operations() { return LongTests() ? 10'000 : 150; }
 
 TEST(ApiServerModel, WhoeverFollowsItKnowsEverythingThroughBrokenWatchesLostHistoryAndStaleReads) {
   EXPECT_TRUE(rc::check([] {

@@ -12,6 +12,7 @@
 #include "fakes/kube/http/status.h"
 #include "peer.h"
 #include "served_cluster.h"
+#include "tests/long.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -210,8 +211,7 @@ TEST_F(ServerTest, AThousandIdleWatchesHurtNobody) {
 
 // A million of them takes 2 GB: with ./test --long only.
 TEST_F(ServerTest, AListOfVeryManyObjectsComesInPagesAndHoldsUpNobody) {
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  const int count = wanted != nullptr && std::string(wanted) == "1" ? 1'000'000 : 20'000;
+  const int count = LongTests() ? 1'000'000 : 20'000;
   Serve();
   for (int from = 0; from < count; from += 5000) {
     served_->Call([&](Cluster& cluster) {

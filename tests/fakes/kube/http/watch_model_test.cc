@@ -10,12 +10,13 @@
 
 #include "core/base/random.h"
 #include "rest_fixture.h"
+#include "tests/long.h"
 
 namespace wavetank::fakekube::http {
 namespace {
 
-struct Api : RestTest {
-  Api() { Send("POST", "/api/v1/namespaces", {{"metadata", {{"name", "other"}}}}); }
+struct WatchedApi : RestTest {
+  WatchedApi() { Send("POST", "/api/v1/namespaces", {{"metadata", {{"name", "other"}}}}); }
   void TestBody() override {}
   using RestTest::Ask;
   using RestTest::cluster_;
@@ -33,7 +34,7 @@ std::string KeyOf(const json& object) {
 // A client as client-go's reflector is: lists, watches from there, begins again after 410.
 class Reflector {
  public:
-  Reflector(Api& api, std::string path, std::string selector)
+  Reflector(WatchedApi& api, std::string path, std::string selector)
       : api_(api), path_(std::move(path)), selector_(std::move(selector)) {
     Relist();
   }
@@ -95,7 +96,7 @@ class Reflector {
     }
   }
 
-  Api& api_;
+  WatchedApi& api_;
   const std::string path_, selector_;
   std::unique_ptr<WatchStream> stream_;
   State seen_;
@@ -106,15 +107,12 @@ class Reflector {
 };
 
 // Of each run; many with ./test --long.
-int Steps() {
-  const char* const wanted = std::getenv("WAVETANK_LONG");
-  return wanted != nullptr && std::string(wanted) == "1" ? 10'000 : 60;
-}
+int Steps() { return LongTests() ? 10'000 : 60; }
 
 TEST(WatchModel, AWatchIsTheDifferenceOfTwoLists) {
   int lost = 0;
   EXPECT_TRUE(rc::check([&] {
-    Api api;
+    WatchedApi api;
     std::vector<std::unique_ptr<Reflector>> reflectors;
     const char* const paths[] = {"/api/v1/configmaps", "/api/v1/namespaces/default/configmaps",
                                  "/api/v1/namespaces/other/configmaps"};

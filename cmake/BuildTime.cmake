@@ -1,14 +1,20 @@
-# Precompiled headers: two thirds of a compile here go into reading the same few headers. They are compiled once and
-# used by every folder's library; a second set, with the test frameworks, is for the tests.
+# Most of a compile here goes into reading the same headers and into the same instances of templates. So common headers
+# are compiled once and used by every folder's library (a second set, with the test frameworks, is for the tests), and
+# several sources of a folder are compiled as one: a name in an anonymous namespace is therefore unique in its folder.
 #
-# Not together with ccache: a change of one header is then a miss everywhere, and such builds show that every file
-# includes what it uses.
+# Neither together with ccache: there a change of one file should compile that file alone, and a change of one header
+# is otherwise a miss everywhere. Such builds also show that every file includes what it uses.
 if(CCACHE)
-  set(WAVETANK_PRECOMPILED_HEADERS_DEFAULT OFF)
+  set(WAVETANK_WHOLE_BUILDS OFF)
 else()
-  set(WAVETANK_PRECOMPILED_HEADERS_DEFAULT ON)
+  set(WAVETANK_WHOLE_BUILDS ON)
 endif()
-option(WAVETANK_PRECOMPILED_HEADERS "Compile common headers once" ${WAVETANK_PRECOMPILED_HEADERS_DEFAULT})
+option(WAVETANK_PRECOMPILED_HEADERS "Compile common headers once" ${WAVETANK_WHOLE_BUILDS})
+option(WAVETANK_UNITY "Compile several sources of a folder as one" ${WAVETANK_WHOLE_BUILDS})
+if(WAVETANK_UNITY)
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
+endif()
 if(WAVETANK_PRECOMPILED_HEADERS)
   add_compile_options(-pthread)  # its macro must be the same for all who share them
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
