@@ -8,11 +8,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/gen/addresses.h"
 #include "core/gen/any.h"
 #include "core/gen/cluster_names.h"
 #include "core/gen/cluster_tls.h"
 #include "core/gen/stat_prefix.h"
+#include "core/model/addresses.h"
 #include "core/model/labels.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"

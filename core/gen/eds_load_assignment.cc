@@ -1,8 +1,8 @@
 #include "core/gen/eds_load_assignment.h"
 
-#include "core/gen/addresses.h"
 #include "core/gen/locality.h"
 #include "core/gen/wire.h"
+#include "core/model/addresses.h"
 
 namespace wavetank::pilot {
 namespace {

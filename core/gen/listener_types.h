@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/time.h"
-#include "core/gen/addresses.h"
 #include "core/gen/cluster_names.h"
+#include "core/model/addresses.h"
 #include "core/model/protocol.h"
 
 namespace wavetank::pilot {

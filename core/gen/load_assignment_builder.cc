@@ -10,10 +10,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "core/gen/addresses.h"
 #include "core/gen/endpoint_decision.h"
 #include "core/gen/locality.h"
 #include "core/gen/mtls_checker.h"
+#include "core/model/addresses.h"
 #include "core/model/endpoint_index.h"
 #include "core/model/environment.h"
 #include "core/model/labels.h"

@@ -2,12 +2,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/gen/access_log.h"
-#include "core/gen/addresses.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/stat_prefix.h"
 #include "core/gen/wire.h"
+#include "core/model/addresses.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
 #include "envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy.pb.h"

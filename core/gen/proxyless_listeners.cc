@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/gen/addresses.h"
 #include "core/gen/any.h"
 #include "core/gen/common_tls.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/proxyless.h"
 #include "core/gen/proxyless_tls.h"
+#include "core/model/addresses.h"
 #include "core/model/labels.h"
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"

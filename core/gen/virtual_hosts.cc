@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/gen/addresses.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/wire.h"
+#include "core/model/addresses.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 

@@ -3,12 +3,11 @@
 #include <utility>
 
 #include "core/base/ip.h"
+#include "core/model/addresses.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
 namespace {
-
-constexpr std::string_view kUnixPrefix = "unix://";
 
 Port ConvertPort(const config::PortSpec& port) {
   return {port.name, static_cast<int>(port.number), ParseProtocol(port.protocol)};

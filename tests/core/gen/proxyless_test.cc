@@ -247,7 +247,8 @@ TEST_F(Proxyless, SubsetsAreGivenAsAskedForEachWithItsPolicy) {
 
 TEST_F(Proxyless, AClusterOfNoServiceIsThereWithoutEndpointsAndNamesThatAreNoneAreNot) {
   const std::string nobody = "outbound|80||nobody.shop.svc.cluster.local";
-  EXPECT_THAT(Names(XdsType::kCds, {nobody, "nonsense", "outbound|x||" + kEchoHost, "outbound|80||"}), ElementsAre(nobody));
+  EXPECT_THAT(Names(XdsType::kCds, {nobody, "nonsense", "outbound|x||" + kEchoHost, "outbound|80||"}),
+              ElementsAre(nobody));
   EXPECT_THAT(Names(XdsType::kRds, {"80", "nonsense", kEcho}), ElementsAre(kEcho));
 }
 
