@@ -14,6 +14,9 @@ option(WAVETANK_UNITY "Compile several sources of a folder as one" ${WAVETANK_WH
 if(WAVETANK_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-subobject-linkage)  # of classes that one source has for itself, and which look included here
+  endif()
 endif()
 if(WAVETANK_PRECOMPILED_HEADERS)
   add_compile_options(-pthread)  # its macro must be the same for all who share them

@@ -19,7 +19,7 @@ using envoy_tls::UpstreamTlsContext;
 using Cluster = envoy_cluster::Cluster;
 using TransportSocket = ::envoy::config::core::v3::TransportSocket;
 
-// UpstreamSettings in force. `sans` may be null.
+// The settings in force. `sans` may be null.
 struct UpstreamSettings {
   ClientTlsMode mode = ClientTlsMode::kDisable;
   std::string_view certificate, key, root, credential, sni;

@@ -21,7 +21,7 @@ class ValidationTest : public ClusterTest {
   absl::Status last_;
 };
 
-std::string Service(const std::string& spec) {
+std::string ServiceText(const std::string& spec) {
   return "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: default}\nspec: " + spec + "\n";
 }
 std::string Deployment(const std::string& selector, const std::string& labels, const std::string& replicas = "1") {
@@ -31,28 +31,28 @@ std::string Deployment(const std::string& selector, const std::string& labels, c
 }
 
 TEST_F(ValidationTest, ServicesAreRefusedInKubernetesWords) {
-  EXPECT_EQ(Refusal(Service("{}")), R"(Service "web" is invalid: spec.ports: Required value)");
+  EXPECT_EQ(Refusal(ServiceText("{}")), R"(Service "web" is invalid: spec.ports: Required value)");
   EXPECT_EQ(
-      Refusal(Service("{ports: [{port: 0}]}")),
+      Refusal(ServiceText("{ports: [{port: 0}]}")),
       "Service \"web\" is invalid: [spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive, "
       "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive]");
-  EXPECT_EQ(Refusal(Service("{ports: [{port: 80}, {port: 81, name: b}]}")),
+  EXPECT_EQ(Refusal(ServiceText("{ports: [{port: 80}, {port: 81, name: b}]}")),
             R"(Service "web" is invalid: spec.ports[0].name: Required value)");
-  EXPECT_EQ(Refusal(Service("{type: Magic, ports: [{port: 80}]}")),
+  EXPECT_EQ(Refusal(ServiceText("{type: Magic, ports: [{port: 80}]}")),
             "Service \"web\" is invalid: spec.type: Unsupported value: \"Magic\": supported values: \"ClusterIP\", "
             "\"ExternalName\", \"LoadBalancer\", \"NodePort\"");
-  EXPECT_EQ(Refusal(Service("{ports: [{port: 80}]}")), "");
+  EXPECT_EQ(Refusal(ServiceText("{ports: [{port: 80}]}")), "");
   EXPECT_EQ(
-      Refusal(Service("{clusterIP: 10.96.1.1, ports: [{port: 80}]}")),
+      Refusal(ServiceText("{clusterIP: 10.96.1.1, ports: [{port: 80}]}")),
       R"(Service "web" is invalid: spec.clusterIPs[0]: Invalid value: []string{"10.96.1.1"}: may not change once set)");
   EXPECT_EQ(
-      Refusal(Service("{clusterIP: None, ports: [{port: 80}]}")),
+      Refusal(ServiceText("{clusterIP: None, ports: [{port: 80}]}")),
       R"(Service "web" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set)");
-  EXPECT_EQ(Refusal(Service("{type: ExternalName, externalName: a.b}")), "");
+  EXPECT_EQ(Refusal(ServiceText("{type: ExternalName, externalName: a.b}")), "");
 }
 
 TEST_F(ValidationTest, ARefusalHasACausePerField) {
-  Refusal(Service("{ports: [{port: 80}, {port: 81}]}"));
+  Refusal(ServiceText("{ports: [{port: 80}, {port: 81}]}"));
   const std::optional<ApiError> error = ApiErrorOf(last_);
   ASSERT_TRUE(error.has_value());
   EXPECT_EQ(error->code, 422);
@@ -84,10 +84,9 @@ TEST_F(ValidationTest, NamesAndLabelsAreChecked) {
   EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name, namespace: default}\n"),
               testing::StartsWith("ConfigMap \"Bad_Name\" is invalid: metadata.name: Invalid value: \"Bad_Name\": a "
                                   "lowercase RFC 1123 subdomain must consist of"));
-  EXPECT_THAT(
-      Refusal(
-          "apiVersion: v1\nkind: Service\nmetadata: {name: 1web, namespace: default}\nspec: {ports: [{port: 1}]}\n"),
-      testing::HasSubstr("a DNS-1035 label must consist of lower case alphanumeric"));
+  EXPECT_THAT(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: 1web, namespace: default}\nspec: {ports: "
+                      "[{port: 1}]}\n"),
+              testing::HasSubstr("a DNS-1035 label must consist of lower case alphanumeric"));
   EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, labels: {x: 'b c'}}\n"),
               testing::HasSubstr("metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or"));
   EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, labels: {/x: b}}\n"),
