@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <iterator>
 #include <regex>
 #include <sstream>
@@ -127,6 +128,37 @@ TEST_F(PythonClient, ListsWritesAndWatches) {
   if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
   Serve();
   EXPECT_EQ(Run("'" + python.string() + "' '" + (Here() / "python_client.py").string() + "' \"$URL\""), "all well\n");
+}
+
+TEST_F(PythonClient, FollowsAClusterAcrossARestartOfItsServer) {
+  const fs::path python = Clients() / "python/bin/python";
+  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
+  Serve();
+  const std::string command = "'" + python.string() + "' '" + (Here() / "python_follower.py").string() + "' \"$URL\"";
+  std::future<std::string> follower = std::async(std::launch::async, [&] { return Run(command); });
+  const auto make = [&](const std::string& name) {
+    return served_->Call([&](Cluster& cluster) {
+      return cluster.api().Apply({{"kind", "ConfigMap"}, {"apiVersion", "v1"}, {"metadata", {{"name", name}}}}).ok();
+    });
+  };
+  const auto seen = [&](const std::string& name) {
+    return served_->Call([&](Cluster& cluster) {
+      return cluster.api().Get("ConfigMap.", {"default", "seen-" + name}) != nullptr;
+    });
+  };
+  ASSERT_TRUE(make("first"));
+  while (!seen("first") && follower.wait_for(20ms) == std::future_status::timeout) {
+  }
+  ASSERT_TRUE(seen("first")) << follower.get();
+
+  // Another life of the server, at the same port: it knows neither the objects nor the versions of the one before.
+  ServedCluster::Options next;
+  next.port = *served_->port();
+  served_.reset();
+  served_ = std::make_unique<ServedCluster>(std::move(next));
+  ASSERT_TRUE(served_->port().ok()) << served_->port().status();
+  ASSERT_TRUE(make("last"));
+  EXPECT_EQ(follower.get(), "all well\n");
 }
 
 }  // namespace
