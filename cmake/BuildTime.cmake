@@ -13,7 +13,7 @@ option(WAVETANK_PRECOMPILED_HEADERS "Compile common headers once" ${WAVETANK_WHO
 option(WAVETANK_UNITY "Compile several sources of a folder as one" ${WAVETANK_WHOLE_BUILDS})
 if(WAVETANK_UNITY)
   set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 10)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-subobject-linkage)  # of classes that one source has for itself, and which look included here
   endif()
