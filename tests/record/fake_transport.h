@@ -133,14 +133,22 @@ class FakeTransport final : public Transport {
     }
     state->watch = std::move(response.watch);
     open_.insert(state);
+    // The stream is the state's own.
+    const std::weak_ptr<State> weak = state;
     state->watch->Start(
-        [state](const fakekube::http::Line& line) {
+        [weak](const fakekube::http::Line& line) {
+          const std::shared_ptr<State> open = weak.lock();
+          if (open == nullptr) return;
           // Cut where no event ends.
           const size_t half = line->size() / 2;
-          if (state->alive) state->callbacks.on_data(std::string_view(*line).substr(0, half));
-          if (state->alive) state->callbacks.on_data(std::string_view(*line).substr(half));
+          if (open->alive) open->callbacks.on_data(std::string_view(*line).substr(0, half));
+          if (open->alive) open->callbacks.on_data(std::string_view(*line).substr(half));
         },
-        [this, state] { host_.Post([this, state] { End(state, absl::OkStatus()); }); });
+        [this, weak] {
+          host_.Post([this, weak] {
+            if (const std::shared_ptr<State> open = weak.lock()) End(open, absl::OkStatus());
+          });
+        });
   }
 
   Host& host_;

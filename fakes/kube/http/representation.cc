@@ -36,9 +36,9 @@ json WholeOf(const kube::Object& object, const Form& form, int64_t resource_vers
   return copy;
 }
 
-// Rows are made of what is stored.
+// Rows are made of what is stored. The answer refers to the form.
 GroupKind StoredKind(const Form& form) {
-  return {form.resource->kind, form.resource->event_view ? "" : form.resource->group};
+  return {form.resource->kind, form.resource->event_view ? std::string_view() : form.resource->group};
 }
 
 json RowOf(const kube::Object& object, const Form& form, int64_t resource_version) {

@@ -1,5 +1,6 @@
 #include "core/security/istiod_ca.h"
 
+#include <memory>
 #include <string>
 
 #include "core/base/status.h"
@@ -25,10 +26,10 @@ class IstiodCaTest : public ::testing::Test {
     client.Put(kube::MakeSecret("istio-system", "cacerts", {data.begin(), data.end()})->body);
   }
   absl::Status Start(Duration wait = 1s) {
-    absl::Status out = absl::UnknownError("no answer");
-    istiod.Start([&](absl::Status status) { out = status; });
+    const auto out = std::make_shared<absl::Status>(absl::UnknownError("no answer"));
+    istiod.Start([out](absl::Status status) { *out = std::move(status); });  // it may answer later than we wait
     kernel.RunUntil(kernel.Now() + wait);
-    return out;
+    return *out;
   }
   void Run(Duration d) { kernel.RunUntil(kernel.Now() + d); }
 
