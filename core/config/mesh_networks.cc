@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "core/base/ip.h"
+#include "core/config/dns_names.h"
 
 namespace wavetank::config {
 namespace {
@@ -25,22 +21,6 @@ std::string Text(const YAML::Node& node, const char* camel, const char* snake) {
 // The field is there with some value, be it an empty one.
 bool Given(const YAML::Node& node, const char* camel, const char* snake) {
   return (node[camel] && node[camel].IsScalar()) || (node[snake] && node[snake].IsScalar());
-}
-
-bool IsDnsLabel(std::string_view text) {
-  const auto alphanumeric = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
-  return !text.empty() && text.size() <= 63 && alphanumeric(text.front()) && alphanumeric(text.back()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return c == '-' || alphanumeric(c); });
-}
-
-// A name of labels, the last of them no number; a dot may stand at its end. istiod: ValidateFQDN.
-bool IsDomainName(std::string_view text) {
-  if (text.empty() || text.size() > 255) return false;
-  std::vector<std::string> labels = absl::StrSplit(std::string(text), '.');
-  int number = 0;
-  if (absl::SimpleAtoi(labels.back(), &number)) return false;
-  if (labels.back().empty()) labels.pop_back();
-  return std::all_of(labels.begin(), labels.end(), [](const std::string& label) { return IsDnsLabel(label); });
 }
 
 // istiod: pkg/config/validation/validation.go, validateNetwork. One bad field rejects the whole.
