@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/config/mesh_config_validation.h"
 #include "core/config/read_message.h"
 #include "core/kube/yaml.h"
 
@@ -114,6 +115,7 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
   in.Field("defaultVirtualServiceExportTo", out.default_virtual_service_export_to);
   in.Field("defaultDestinationRuleExportTo", out.default_destination_rule_export_to);
   in.Field("serviceSettings", out.service_settings);
+  if (const nlohmann::json* selectors = in.Find("discoverySelectors")) out.discovery_selectors = *selectors;
   in.Field("inboundClusterStatName", out.inbound_cluster_stat_name);
   in.Field("outboundClusterStatName", out.outbound_cluster_stat_name);
   Normalization normalization;
@@ -129,15 +131,6 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
     ProtoJson fields(*proxy, in.PathOf("defaultConfig"), in.status());
     if (in.ok()) ReadProxyConfig(fields, out);
   }
-  // istiod: pkg/config/validation, ValidateMeshConfig: what would leave every proxy without listeners.
-  for (const auto& [name, port] : {std::pair("proxyListenPort", out.proxy_listen_port),
-                                   std::pair("proxyInboundListenPort", out.proxy_inbound_listen_port)}) {
-    if (port < 1 || port > 65535) in.Fail(name, "expected a port from 1 to 65535");
-  }
-  if (out.connect_timeout && *out.connect_timeout < Duration(1'000'000)) {
-    in.Fail("connectTimeout", "expected at least 1ms");
-  }
-  if (out.trust_domain.empty()) in.Fail("trustDomain", "must not be empty");
 }
 
 }  // namespace
@@ -159,6 +152,7 @@ absl::StatusOr<MeshConfigRef> ApplyMeshConfigDefaults(std::string_view yaml) {
     if (!status.ok()) return status;
   }
   out->raw = *std::move(document);
+  if (absl::Status status = ValidateMeshConfig(*out); !status.ok()) return status;
   return out;
 }
 

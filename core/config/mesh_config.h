@@ -55,6 +55,7 @@ struct MeshConfig {
   std::vector<std::string> default_virtual_service_export_to = {"*"};
   std::vector<std::string> default_destination_rule_export_to = {"*"};
   std::vector<ServiceSettings> service_settings;
+  nlohmann::json discovery_selectors;  // Kubernetes' LabelSelectors as written; null: all namespaces are read
   std::string inbound_cluster_stat_name, outbound_cluster_stat_name;
   PathNormalization path_normalization = PathNormalization::kDefault;
   std::optional<HttpRetry> default_http_retry_policy;

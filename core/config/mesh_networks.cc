@@ -3,14 +3,10 @@
 #include <fmt/format.h>
 #include <yaml-cpp/yaml.h>
 
-#include <algorithm>
 #include <string>
-#include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_split.h"
 #include "core/base/ip.h"
+#include "core/config/dns_names.h"
 
 namespace wavetank::config {
 namespace {
@@ -22,20 +18,9 @@ std::string Text(const YAML::Node& node, const char* camel, const char* snake) {
   return {};
 }
 
-bool IsDnsLabel(std::string_view text) {
-  const auto alphanumeric = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
-  return !text.empty() && text.size() <= 63 && alphanumeric(text.front()) && alphanumeric(text.back()) &&
-         std::all_of(text.begin(), text.end(), [&](char c) { return c == '-' || alphanumeric(c); });
-}
-
-// A name of labels, the last of them no number; a dot may stand at its end. istiod: ValidateFQDN.
-bool IsDomainName(std::string_view text) {
-  if (text.empty() || text.size() > 255) return false;
-  std::vector<std::string> labels = absl::StrSplit(std::string(text), '.');
-  int number = 0;
-  if (absl::SimpleAtoi(labels.back(), &number)) return false;
-  if (labels.back().empty()) labels.pop_back();
-  return std::all_of(labels.begin(), labels.end(), [](const std::string& label) { return IsDnsLabel(label); });
+// The field is there with some value, be it an empty one.
+bool Given(const YAML::Node& node, const char* camel, const char* snake) {
+  return (node[camel] && node[camel].IsScalar()) || (node[snake] && node[snake].IsScalar());
 }
 
 // istiod: pkg/config/validation/validation.go, validateNetwork. One bad field rejects the whole.
@@ -53,15 +38,21 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
     if (entry.second.IsMap()) {
       for (const YAML::Node& e : entry.second["endpoints"]) {
         if (!e.IsMap()) return bad(name, "an endpoint is no mapping");
-        MeshNetworks::Endpoint endpoint{Text(e, "fromCidr", "from_cidr"), Text(e, "fromRegistry", "from_registry")};
-        if (endpoint.from_cidr.empty() && endpoint.from_registry.empty()) continue;
-        if (!endpoint.from_cidr.empty() && !endpoint.from_registry.empty()) {
-          return bad(name, "an endpoint has fromCidr or fromRegistry, not both");
+        // Two fields of one oneof: the one that Istio's API lists later counts (protobuf's jsonpb), here the registry.
+        MeshNetworks::Endpoint endpoint;
+        const bool of_registry = Given(e, "fromRegistry", "from_registry");
+        if (of_registry) {
+          endpoint.from_registry = Text(e, "fromRegistry", "from_registry");
+        } else if (Given(e, "fromCidr", "from_cidr")) {
+          endpoint.from_cidr = Text(e, "fromCidr", "from_cidr");
+        } else {
+          continue;
         }
-        if (!endpoint.from_cidr.empty() && !IpPrefix::Parse(endpoint.from_cidr).ok()) {
+        // One address alone is accepted and covers nothing (istiod: ValidateIPSubnet against reloadMeshNetworks).
+        if (!of_registry && !IpPrefix::Parse(endpoint.from_cidr).ok() && !IsIpAddress(endpoint.from_cidr)) {
           return bad(name, fmt::format("'{}' is no CIDR; write 10.0.0.0/8", endpoint.from_cidr));
         }
-        if (!endpoint.from_registry.empty() && !IsDnsLabel(endpoint.from_registry)) {
+        if (of_registry && !IsDnsLabel(endpoint.from_registry)) {
           return bad(name,
                      fmt::format("'{}' is no cluster's name; write letters, digits and -", endpoint.from_registry));
         }
@@ -70,27 +61,25 @@ absl::StatusOr<MeshNetworks> Read(const YAML::Node& root) {
       for (const YAML::Node& g : entry.second["gateways"]) {
         if (!g.IsMap()) return bad(name, "a gateway is no mapping");
         MeshNetworks::Gateway gateway;
-        gateway.address = Text(g, "address", "address");
-        gateway.registry_service_name = Text(g, "registryServiceName", "registry_service_name");
+        // As above; here the address counts.
+        const bool by_address = Given(g, "address", "address");
+        const bool by_name = !by_address && Given(g, "registryServiceName", "registry_service_name");
+        if (by_address) gateway.address = Text(g, "address", "address");
+        if (by_name) gateway.registry_service_name = Text(g, "registryServiceName", "registry_service_name");
         gateway.locality = Text(g, "locality", "locality");
         const std::string port = Text(g, "port", "port");
         if (!port.empty() && port.size() < 6 && port.find_first_not_of("0123456789") == std::string::npos) {
           gateway.port = static_cast<uint32_t>(std::stoul(port));
         }
         if (gateway.port == 0 || gateway.port > 65535) return bad(name, "a gateway needs a port from 1 to 65535");
-        if (!gateway.address.empty() && !gateway.registry_service_name.empty()) {
-          return bad(name, "a gateway has address or registryServiceName, not both");
-        }
-        if (!gateway.address.empty() && !IsIpAddress(gateway.address) && !IsDomainName(gateway.address)) {
+        if (by_address && !IsIpAddress(gateway.address) && !IsDomainName(gateway.address)) {
           return bad(name, fmt::format("'{}' is neither an IP address nor a DNS name", gateway.address));
         }
-        if (!gateway.registry_service_name.empty() && !IsDomainName(gateway.registry_service_name)) {
+        if (by_name && !IsDomainName(gateway.registry_service_name)) {
           return bad(name, fmt::format("'{}' is no DNS name", gateway.registry_service_name));
         }
         // One without either is accepted and leads nowhere.
-        if (!gateway.address.empty() || !gateway.registry_service_name.empty()) {
-          network.gateways.push_back(std::move(gateway));
-        }
+        if (by_address || by_name) network.gateways.push_back(std::move(gateway));
       }
     }
     out.networks.emplace(name, std::move(network));

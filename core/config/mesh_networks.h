@@ -13,11 +13,11 @@ namespace wavetank::config {
 
 struct MeshNetworks {
   struct Endpoint {
-    std::string from_cidr, from_registry;  // one of them
+    std::string from_cidr, from_registry;  // one of them; the registry counts where both are written
     friend bool operator==(const Endpoint&, const Endpoint&) = default;
   };
   struct Gateway {
-    std::string address, registry_service_name;  // one of them
+    std::string address, registry_service_name;  // one of them; the address counts where both are written
     uint32_t port = 0;
     std::string locality;
     friend bool operator==(const Gateway&, const Gateway&) = default;

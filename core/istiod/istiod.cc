@@ -242,6 +242,7 @@ void Istiod::Impl::StartControllers() {
   registry.remote_cluster_timeout = options.remote_cluster_timeout;
   registry.trust_domain = [this] { return TrustDomain(); };
   registry.networks = [this] { return mesh->networks(); };
+  registry.discovery_selectors = [this] { return mesh->mesh()->discovery_selectors; };
   registry.resolver = surroundings.resolver;
   registry.profile = &options.profile;
   registries = std::make_unique<Registries>(client, *surroundings.remote_clusters, host, discovery, configs,
@@ -259,6 +260,7 @@ void Istiod::Impl::StartControllers() {
   registries->on_cluster_stopped = forget;
   registries->on_cluster_deleted = forget;
   mesh->AddNetworksHandler([this] { registries->OnMeshNetworksChanged(); });
+  mesh->AddMeshHandler([this] { registries->OnMeshConfigChanged(); });
 
   StartInjection();
   crds->Start();

@@ -164,11 +164,11 @@ bool Proxy::IsVisible(const NetworkId& network) const {
 bool Proxy::CanBindToPort(bool bind_to_port, uint32_t port) const {
   if (!bind_to_port) return true;
   if (0 < port && port < 1024 && ParseBool(metadata.unprivileged_pod).value_or(false)) return false;
-  // Ports of the agent's static listeners.
+  // Ports of the agent's static listeners. One that the proxy does not tell counts as 0, the port of unix sockets.
   for (const char* taken : {"ENVOY_PROMETHEUS_PORT", "ENVOY_STATUS_PORT"}) {
-    if (!metadata.raw.is_object()) break;
-    const auto it = metadata.raw.find(taken);
-    if (it != metadata.raw.end() && it->is_number() && it->get<int64_t>() == static_cast<int64_t>(port)) return false;
+    const auto it = metadata.raw.is_object() ? metadata.raw.find(taken) : metadata.raw.end();
+    const bool told = metadata.raw.is_object() && it != metadata.raw.end() && it->is_number();
+    if ((told ? it->get<int64_t>() : 0) == static_cast<int64_t>(port)) return false;
   }
   return true;
 }

@@ -24,12 +24,25 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
       trace_name_(host.Intern(options_.cluster.str())),
       networks_(std::move(networks)),
       namespaces_(client, host, k::kNamespace),
-      services_(client, host, k::kService),
-      slices_(client, host, k::kEndpointSlice),
       nodes_(client, host, k::kNode),
-      pods_(client, host, k::kPod),
+      services_(client, host, k::kService,
+                [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
+      slices_(client, host, k::kEndpointSlice,
+              [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
+      pods_(client, host, k::kPod, [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
       self_(std::make_shared<KubeController*>(this)) {
+  if (options_.discovery_selectors) discovery_namespaces_.SetSelectors(options_.discovery_selectors(), {});
   Register(namespaces_, [this](const kube::ObjectRef& o, Event e) { OnNamespace(o, e); });
+  // Membership changes at once, what follows from it goes through the queue (istiod: initDiscoveryNamespaceHandlers).
+  namespaces_.AddHandler({[this](const kube::ObjectRef& ns) {
+                            if (!discovery_namespaces_.Added(*ns)) return;
+                            // What is listed first when nothing is left out is on its way anyway.
+                            if (running_ || discovery_namespaces_.limited()) OnDiscoveryChange({{ns->meta.name}, {}});
+                          },
+                          [this](const kube::ObjectRef&, const kube::ObjectRef& ns) {
+                            OnDiscoveryChange(discovery_namespaces_.Updated(*ns));
+                          },
+                          [this](const kube::ObjectRef& ns) { discovery_namespaces_.Deleted(*ns); }});
   Register(services_, [this](const kube::ObjectRef& o, Event e) { OnService(o, e); });
   Register(slices_, [this](const kube::ObjectRef& o, Event e) { OnSlice(o, e); });
   Register(nodes_, [this](const kube::ObjectRef& o, Event e) { OnNode(o, e); });
@@ -48,8 +61,8 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
 
 KubeController::~KubeController() { Stop(); }
 
-template <class Handler>
-void KubeController::Register(kube::Informer& informer, Handler handler) {
+template <class Informer, class Handler>
+void KubeController::Register(Informer& informer, Handler handler) {
   const auto enqueue = [this, &informer, handler](const kube::ObjectRef& object, Event event) {
     Push(host_.cause(), object->Key(), [&informer, handler, object, event] {
       if (event == Event::kDelete) return handler(object, event);
@@ -63,13 +76,16 @@ void KubeController::Register(kube::Informer& informer, Handler handler) {
                        [enqueue](const kube::ObjectRef& o) { enqueue(o, Event::kDelete); }});
 }
 
+std::vector<kube::Informer*> KubeController::Informers() {
+  return {&namespaces_, &services_.informer(), &nodes_, &pods_.informer(), &slices_.informer()};
+}
+
 void KubeController::Start() {
   if (started_ || stopped_) return;
   started_ = true;
   // Slices last: an address without a reference to its pod is looked up among the pods once. istiod starts its
   // informers in no order, but what it lists at the start is such that these addresses have their pods' labels.
-  kube::Informer* const all[] = {&namespaces_, &services_, &nodes_, &pods_, &slices_};
-  for (kube::Informer* informer : all) {
+  for (kube::Informer* informer : Informers()) {
     informer->WhenSynced([this] { OnInformersSynced(); });
     informer->Start();
   }
@@ -85,12 +101,12 @@ void KubeController::Start() {
 void KubeController::Stop() {
   stopped_ = true;
   *self_ = nullptr;
-  for (kube::Informer* informer : {&namespaces_, &services_, &slices_, &nodes_, &pods_}) informer->Stop();
+  for (kube::Informer* informer : Informers()) informer->Stop();
   queue_.clear();
 }
 
 void KubeController::OnInformersSynced() {
-  for (const kube::Informer* informer : {&namespaces_, &services_, &slices_, &nodes_, &pods_}) {
+  for (const kube::Informer* informer : Informers()) {
     if (!informer->HasSynced()) return;
   }
   running_ = true;
@@ -284,6 +300,35 @@ void KubeController::OnNamespace(const kube::ObjectRef& object, Event event) {
   OnNetworkChange();
 }
 
+void KubeController::OnMeshConfigChanged() {
+  if (!options_.discovery_selectors) return;
+  OnDiscoveryChange(discovery_namespaces_.SetSelectors(options_.discovery_selectors(), namespaces_.List()));
+}
+
+void KubeController::OnDiscoveryChange(const DiscoveryNamespaces::Change& change) {
+  for (const std::string& ns : change.selected) {
+    Push(host_.cause(), "Namespace/" + ns, [this, ns] { OnNamespaceSelected(ns); });
+  }
+  for (const std::string& ns : change.deselected) {
+    Push(host_.cause(), "Namespace/" + ns, [this, ns] { OnNamespaceDeselected(ns); });
+  }
+}
+
+// istiod: pilot/pkg/serviceregistry/kube/controller/discoverycontrollers.go, handleSelectedNamespace; what lies in the
+// namespace is new.
+void KubeController::OnNamespaceSelected(const std::string& ns) {
+  for (const kube::ObjectRef& service : services_.List(ns)) OnService(service, Event::kAdd);
+  for (const kube::ObjectRef& pod : pods_.List(ns)) OnPod(pod, Event::kAdd);
+  for (const kube::ObjectRef& slice : slices_.ListUnfiltered(ns)) OnSlice(slice, Event::kAdd);
+}
+
+// The same, handleDeselectedNamespace: it has gone.
+void KubeController::OnNamespaceDeselected(const std::string& ns) {
+  for (const kube::ObjectRef& service : services_.ListUnfiltered(ns)) OnService(service, Event::kDelete);
+  for (const kube::ObjectRef& pod : pods_.ListUnfiltered(ns)) OnPod(pod, Event::kDelete);
+  for (const kube::ObjectRef& slice : slices_.ListUnfiltered(ns)) OnSlice(slice, Event::kDelete);
+}
+
 // --- Networks ---
 
 NetworkId KubeController::NetworkOf(std::string_view ip, const Labels& labels) const {
@@ -337,8 +382,8 @@ void KubeController::OnMeshNetworksChanged() {
 }
 
 void KubeController::OnNetworkChange() {
-  for (const auto& [name, pod] : pods_.objects()) OnPod(pod, Event::kAdd);
-  for (const auto& [name, slice] : slices_.objects()) OnSlice(slice, Event::kAdd);
+  for (const kube::ObjectRef& pod : pods_.List()) OnPod(pod, Event::kAdd);
+  for (const kube::ObjectRef& slice : slices_.List()) OnSlice(slice, Event::kAdd);
   // Stops at the first Service that changed, as istiod does (latent bug L1: with two of them the other stays as it
   // was).
   for (const auto& [hostname, service] : services_map_) {

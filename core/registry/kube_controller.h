@@ -16,12 +16,13 @@
 
 #include "core/base/cidr_trie.h"
 #include "core/base/host.h"
-#include "core/kube/informer.h"
+#include "core/kube/filtered_informer.h"
 #include "core/kube/types.h"
 #include "core/model/environment.h"
 #include "core/model/network_manager.h"
 #include "core/model/proxy.h"
 #include "core/model/xds_updater.h"
+#include "core/registry/discovery_namespaces.h"
 #include "core/registry/registry.h"
 #include "core/registry/workload_instance.h"
 
@@ -37,6 +38,8 @@ class KubeController final : public Registry {
     std::string system_namespace = "istio-system";
     // Called for the mesh's trust domain whenever an identity is made.
     std::function<std::string()> trust_domain;
+    // meshConfig.discoverySelectors as written; null or none: every namespace is read.
+    std::function<nlohmann::json()> discovery_selectors;
     // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
     std::optional<Duration> sync_timeout;
   };
@@ -67,6 +70,8 @@ class KubeController final : public Registry {
 
   // meshNetworks has changed.
   void OnMeshNetworksChanged();
+  // The mesh config has, maybe its discoverySelectors.
+  void OnMeshConfigChanged();
   // A pod as a workload came, changed or went: for ServiceEntries that select pods.
   using WorkloadHandler = std::function<void(const WorkloadInstance&, Event)>;
   void AddWorkloadHandler(WorkloadHandler handler) { workload_handlers_.push_back(std::move(handler)); }
@@ -95,8 +100,9 @@ class KubeController final : public Registry {
   void MaybeRunQueue();
   void RunNext();
   void OnInformersSynced();
-  template <class Handler>
-  void Register(kube::Informer& informer, Handler handler);
+  template <class Informer, class Handler>
+  void Register(Informer& informer, Handler handler);
+  std::vector<kube::Informer*> Informers();
 
   // Events
   void OnNamespace(const kube::ObjectRef& ns, Event event);
@@ -104,6 +110,10 @@ class KubeController final : public Registry {
   void OnSlice(const kube::ObjectRef& slice, Event event);
   void OnNode(const kube::ObjectRef& node, Event event);
   void OnPod(const kube::ObjectRef& pod, Event event);
+  // Namespaces that are read from now on, and no longer.
+  void OnDiscoveryChange(const DiscoveryNamespaces::Change& change);
+  void OnNamespaceSelected(const std::string& ns);
+  void OnNamespaceDeselected(const std::string& ns);
 
   // Services
   void AddOrUpdateService(const kube::ObjectRef& object, Event event);
@@ -150,7 +160,9 @@ class KubeController final : public Registry {
   NameId trace_name_;
   std::function<std::shared_ptr<const config::MeshNetworks>()> networks_;
 
-  kube::Informer namespaces_, services_, slices_, nodes_, pods_;
+  DiscoveryNamespaces discovery_namespaces_;
+  kube::Informer namespaces_, nodes_;
+  kube::FilteredInformer services_, slices_, pods_;
   std::shared_ptr<KubeController*> self_;
 
   struct Item {

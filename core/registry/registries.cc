@@ -50,12 +50,17 @@ void Registries::OnMeshNetworksChanged() {
   networks_->Reload();
 }
 
+void Registries::OnMeshConfigChanged() {
+  for (const auto& controller : all_controllers_) controller->OnMeshConfigChanged();
+}
+
 KubeController& Registries::AddController(const ClusterId& id, kube::Client& client, bool config_cluster) {
   KubeController::Options options;
   options.cluster = id;
   options.domain_suffix = options_.domain_suffix;
   options.system_namespace = options_.system_namespace;
   options.trust_domain = options_.trust_domain;
+  options.discovery_selectors = options_.discovery_selectors;
   if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
   auto controller = std::make_unique<KubeController>(client, host_, updater_, std::move(options), options_.networks);
   controller->on_gateways_changed = [this] { networks_->Reload(); };

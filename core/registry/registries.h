@@ -27,6 +27,7 @@ class Registries final : public ClusterHandler {
     Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
     std::function<std::string()> trust_domain;
     NetworkManager::NetworksSource networks;
+    std::function<nlohmann::json()> discovery_selectors;  // as KubeController's
     GatewayResolver* resolver = nullptr;
     const Profile* profile = nullptr;
   };
@@ -53,6 +54,8 @@ class Registries final : public ClusterHandler {
 
   // meshNetworks has changed: every registry and the network manager look again.
   void OnMeshNetworksChanged();
+  // The mesh config has: every registry looks whether it reads other namespaces now.
+  void OnMeshConfigChanged();
 
   // A registry was made: whoever selects pods adds its handlers here, before it starts.
   std::function<void(KubeController&, bool config_cluster)> on_controller;

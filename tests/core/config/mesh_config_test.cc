@@ -56,5 +56,41 @@ TEST(MeshConfigTest, SaysWhatIsWrong) {
   EXPECT_THAT(wrong("a: [b"), HasSubstr("not valid YAML"));
 }
 
+TEST(MeshConfigTest, WhatIstiodRefusesIsRefused) {
+  for (const char* bad : {"connectTimeout: 31s", "connectTimeout: 1.5ms", "protocolDetectionTimeout: 1.5ms",
+                          "trustDomain: ''", "trustDomain: td_x.y", "trustDomainAliases: [ok, '']",
+                          "meshMTLS: {ecdhCurves: [P-256]}", "serviceSettings: [{hosts: ['*.*.shop']}]",
+                          "defaultConfig: {drainDuration: 1.5s}", "defaultConfig: {discoveryAddress: nowhere}",
+                          "defaultConfig: {tracing: {zipkin: {address: ''}}}", "defaultConfig: {proxyAdminPort: 0}",
+                          "defaultConfig: {binaryPath: ''}", "defaultConfig: {envoyAccessLogService: {address: a}}"}) {
+    EXPECT_FALSE(ApplyMeshConfigDefaults(bad).ok()) << bad;
+  }
+  for (const char* good :
+       {"connectTimeout: 30s", "protocolDetectionTimeout: 0.015s", "trustDomain: td.1", "trustDomainAliases: [old.td.]",
+        "tlsDefaults: {ecdhCurves: [P-256]}", "serviceSettings: [{hosts: ['*', '*.shop', '*-x.shop', a.b.]}]",
+        "defaultConfig: {tracing: {sampling: 5}}", "defaultConfig: {discoveryAddress: '[::1]:15012'}"}) {
+    EXPECT_TRUE(ApplyMeshConfigDefaults(good).ok()) << good << ": " << ApplyMeshConfigDefaults(good).status();
+  }
+}
+
+TEST(MeshConfigTest, LocalitySettingsThatContradictThemselvesAreRefused) {
+  const auto accepted = [](const std::string& setting) {
+    return ApplyMeshConfigDefaults("localityLbSetting: " + setting).ok();
+  };
+  EXPECT_TRUE(
+      accepted("{distribute: [{from: a/*, to: {a/*: 60, b/*: 40}}, {from: b/c/d, to: {a/b/c: 50, a/b/d: 50}}]}"));
+  EXPECT_FALSE(accepted("{distribute: [{from: a/*, to: {a/*: 60, b/*: 30}}]}")) << "sums to 90";
+  EXPECT_FALSE(accepted("{distribute: [{from: a/*, to: {a/*: 100, b/*: 0}}]}")) << "a weight of 0";
+  EXPECT_FALSE(accepted("{distribute: [{from: a/*/c, to: {a/*: 100}}]}")) << "a star in the middle";
+  EXPECT_FALSE(accepted("{distribute: [{from: a/, to: {a/*: 100}}]}")) << "an empty zone";
+  EXPECT_FALSE(accepted("{distribute: [{from: a/*, to: {a/*: 100}}, {from: a/b, to: {a/*: 100}}]}")) << "overlap";
+  EXPECT_FALSE(accepted("{distribute: [{from: a, to: {b/c: 50, b/c/d: 50}}]}")) << "overlap among targets";
+  EXPECT_FALSE(accepted("{distribute: [{from: a, to: {a: 100}}], failover: [{from: a, to: b}]}"));
+  EXPECT_TRUE(accepted("{failover: [{from: a, to: b}], failoverPriority: [topology.kubernetes.io/region]}"));
+  EXPECT_FALSE(accepted("{failover: [{from: a, to: a}]}"));
+  EXPECT_FALSE(accepted("{failover: [{from: a/b, to: c}]}"));
+  EXPECT_FALSE(accepted("{failover: [{from: '*', to: c}]}"));
+}
+
 }  // namespace
 }  // namespace wavetank::config

@@ -31,5 +31,29 @@ TEST(MeshNetworksTest, OneNameThatIsNoDnsNameRejectsTheWhole) {
   EXPECT_FALSE(ParseMeshNetworks("networks: {n: {endpoints: [{fromRegistry: cluster.one}]}}").ok());
 }
 
+// Gateway's and endpoint's fields are oneofs: jsonpb takes both and the one of the higher number stays.
+TEST(MeshNetworksTest, OfTwoFieldsOfAOneofTheLaterOneCounts) {
+  const absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(
+      "networks: {n: {endpoints: [{fromRegistry: c2, fromCidr: no-cidr}],"
+      " gateways: [{registryServiceName: -no-name, address: 192.0.2.1, port: 443}]}}");
+  ASSERT_TRUE(networks.ok()) << networks.status();
+  const MeshNetworks::Network& network = networks->networks.at("n");
+  EXPECT_EQ(network.endpoints.at(0), (MeshNetworks::Endpoint{"", "c2"}));
+  EXPECT_EQ(network.gateways.at(0).address, "192.0.2.1");
+  EXPECT_EQ(network.gateways.at(0).registry_service_name, "");
+}
+
+TEST(MeshNetworksTest, AnEmptyTextIsAValueAndAnInvalidOne) {
+  EXPECT_FALSE(WithGateway("{registryServiceName: '', port: 443}").ok());
+  EXPECT_FALSE(WithGateway("{address: '', port: 443}").ok());
+  EXPECT_FALSE(ParseMeshNetworks("networks: {n: {endpoints: [{fromRegistry: ''}]}}").ok());
+  EXPECT_FALSE(ParseMeshNetworks("networks: {n: {endpoints: [{fromCidr: ''}]}}").ok());
+}
+
+TEST(MeshNetworksTest, AnAddressInPlaceOfARangeIsAccepted) {
+  EXPECT_TRUE(ParseMeshNetworks("networks: {n: {endpoints: [{fromCidr: 10.2.0.5}]}}").ok());
+  EXPECT_FALSE(ParseMeshNetworks("networks: {n: {endpoints: [{fromCidr: 10.2.0}]}}").ok());
+}
+
 }  // namespace
 }  // namespace wavetank::config

@@ -65,6 +65,20 @@ TEST(Proxy, BindsNoPrivilegedPortWithoutPrivilegeAndNoPortOfTheAgent) {
   EXPECT_TRUE(proxy->CanBindToPort(false, 80));
 }
 
+// A socket's port is 0, and so is in istiod the port of an agent that tells none (istiod: Proxy.CanBindToPort).
+TEST(Proxy, BindsASocketOnlyIfTheAgentTellsBothItsPorts) {
+  const std::string id = "sidecar~10.0.0.1~web-1.shop~shop.svc.cluster.local";
+  for (const auto& [metadata, binds] : {std::pair(json::object(), false),
+                                        {json{{"ENVOY_STATUS_PORT", 15021}}, false},
+                                        {json{{"ENVOY_STATUS_PORT", 15021}, {"ENVOY_PROMETHEUS_PORT", 15090}}, true}}) {
+    const auto proxy = ParseServiceNode(id, metadata);
+    ASSERT_TRUE(proxy.ok()) << proxy.status();
+    EXPECT_EQ(proxy->CanBindToPort(true, 0), binds) << metadata;
+    EXPECT_TRUE(proxy->CanBindToPort(true, 8080));
+    EXPECT_TRUE(proxy->CanBindToPort(false, 0));
+  }
+}
+
 TEST(PushRequest, MergedWithOneWithoutKeysConcernsEverything) {
   sim::Kernel kernel(1);
   Host& host = kernel.NewHost("istiod", 0, nullptr);
