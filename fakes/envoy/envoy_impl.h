@@ -152,7 +152,18 @@ class Envoy::Impl final : public AdsClient::Handler {
   };
   // Sorted by name; nullptr removes.
   using ActiveChanges = std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>>;
-  // What a response's endpoints change in one set of active clusters.
+  // The clusters in use. Those of EDS stand apart: Envoys of one view have the same, whatever inbound clusters each has
+  // of its own, so that what new endpoints change is worked out once for all of them.
+  struct ActiveSets {
+    std::shared_ptr<const NamedSet<ActiveCluster>> eds, others;  // no name is in both
+
+    const std::shared_ptr<const ActiveCluster>* Find(std::string_view name) const {
+      const auto* found = eds->Find(name);
+      return found != nullptr ? found : others->Find(name);
+    }
+    std::vector<std::shared_ptr<const ActiveCluster>> All() const;  // sorted by name; none if the sets are null
+  };
+  // What a response's endpoints change in one set of active EDS clusters.
   struct Activation {
     std::shared_ptr<const NamedSet<ActiveCluster>> from, to;  // `to` is null if nothing changes
     std::shared_ptr<const Changes<EndpointTable>> endpoints;
@@ -207,9 +218,10 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
   void SetActive(ActiveChanges changes);
-  // The set after `changes`; null if they change nothing.
-  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const ActiveChanges& changes);
-  void Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> active, const ActiveChanges& changes);
+  // `from` after `changes`; null if they change nothing.
+  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,
+                                                            const ActiveChanges& changes);
+  void Adopt(ActiveSets active, const ActiveChanges& changes);
   Activation WorkOutActivation(const Changes<EndpointTable>& endpoints);
   void RetireRuntime(const std::string& name);
   std::shared_ptr<const ActiveCluster> Activate(const std::shared_ptr<const ClusterConfig>& config);
@@ -278,7 +290,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   std::shared_ptr<const NamedSet<ListenerConfig>> listeners_;
   std::shared_ptr<const NamedSet<RouteTable>> routes_;
   // What is in use.
-  std::shared_ptr<const NamedSet<ActiveCluster>> active_;
+  ActiveSets active_;
   std::shared_ptr<const NamedSet<ListenerConfig>> listening_;
   std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
   // What is neither yet; empty almost always. Clusters sorted by name.

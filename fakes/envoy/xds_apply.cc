@@ -2,6 +2,7 @@
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc, listener_manager_impl.cc; the order of things
 // as measured in shared/ENVOY.md 3.7.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -432,28 +433,49 @@ void Envoy::Impl::PromoteClusters() {
 
 void Envoy::Impl::SetActive(ActiveChanges changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (auto next = NextActive(changes); next != nullptr) Adopt(std::move(next), changes);
+  // A cluster that changes its type leaves one set and joins the other.
+  ActiveChanges eds, others;
+  for (const auto& [name, active] : changes) {
+    const bool is_eds = active != nullptr && active->config->type == DiscoveryType::kEds;
+    eds.emplace_back(name, is_eds ? active : nullptr);
+    others.emplace_back(name, is_eds ? nullptr : active);
+  }
+  auto next_eds = NextActive(*active_.eds, eds);
+  auto next_others = NextActive(*active_.others, others);
+  if (next_eds == nullptr && next_others == nullptr) return;
+  Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
+         next_others == nullptr ? active_.others : std::move(next_others)},
+        changes);
 }
 
-std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const ActiveChanges& changes) {
+std::vector<std::shared_ptr<const ActiveCluster>> Envoy::Impl::ActiveSets::All() const {
+  std::vector<std::shared_ptr<const ActiveCluster>> out;
+  if (eds == nullptr) return out;
+  out.reserve(eds->items().size() + others->items().size());
+  std::merge(eds->items().begin(), eds->items().end(), others->items().begin(), others->items().end(),
+             std::back_inserter(out), [](const auto& a, const auto& b) { return NameOf(*a) < NameOf(*b); });
+  return out;
+}
+
+std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const NamedSet<ActiveCluster>& from,
+                                                                       const ActiveChanges& changes) {
   std::vector<std::shared_ptr<const ActiveCluster>> next;
-  next.reserve(active_->items().size() + changes.size());
+  next.reserve(from.items().size() + changes.size());
   size_t c = 0;
   bool changed = false;
-  const auto take = [&] {
-    changed = true;
-    if (changes[c].second != nullptr) next.push_back(changes[c].second);
+  const auto take = [&] {  // what `from` has not
+    if (changes[c].second != nullptr) {
+      changed = true;
+      next.push_back(changes[c].second);
+    }
     ++c;
   };
-  for (const auto& old : active_->items()) {
+  for (const auto& old : from.items()) {
     while (c < changes.size() && changes[c].first < old->config->name) take();
     if (c < changes.size() && changes[c].first == old->config->name) {
-      if (changes[c].second == old) {
-        next.push_back(old);
-        ++c;
-      } else {
-        take();
-      }
+      changed |= changes[c].second != old;
+      if (changes[c].second != nullptr) next.push_back(changes[c].second);
+      ++c;
     } else {
       next.push_back(old);
     }
@@ -462,7 +484,7 @@ std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const Act
   return changed ? plane_.configs().Intern<ActiveCluster>(std::move(next)) : nullptr;
 }
 
-void Envoy::Impl::Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> next, const ActiveChanges& changes) {
+void Envoy::Impl::Adopt(ActiveSets next, const ActiveChanges& changes) {
   active_ = std::move(next);
   ++epoch_;
   if (runtimes_.empty() && retired_.empty()) return;
@@ -492,7 +514,7 @@ void Envoy::Impl::RetireRuntime(const std::string& name) {
   runtime->Retire();
   retired_.push_back(std::move(runtime));
   for (size_t i = 0; i < dns_.size(); ++i) {
-    if (dns_[i]->config->name == name && active_->Find(name) == nullptr) {
+    if (dns_[i]->config->name == name && active_.Find(name) == nullptr) {
       host_.Cancel(dns_[i]->timer);
       dns_.erase(dns_.begin() + static_cast<std::ptrdiff_t>(i));
       break;
@@ -580,13 +602,13 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
     } else {
       auto& known = Meaning::Of(*queued.sotw.body).activations;
       if (known.size() == Meaning::kMaxActivations) known.clear();
-      Activation& activation = known[{active_.get(), found.get()}];
+      Activation& activation = known[{active_.eds.get(), found.get()}];
       if (activation.from == nullptr) {
         activation = WorkOutActivation(changes);
         activation.endpoints = found;
-        activation.to = NextActive(activation.changes);
+        activation.to = NextActive(*active_.eds, activation.changes);
       }
-      if (activation.to != nullptr) Adopt(activation.to, activation.changes);
+      if (activation.to != nullptr) Adopt({activation.to, active_.others}, activation.changes);
     }
   }
   PromoteClusters();
@@ -596,15 +618,15 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
 
 Envoy::Impl::Activation Envoy::Impl::WorkOutActivation(const Changes<EndpointTable>& endpoints) {
   Activation out;
-  out.from = active_;
+  out.from = active_.eds;
   for (const auto& table : endpoints.upserts) {
     const auto update = [&](const std::shared_ptr<const ActiveCluster>& active) {
-      if (active->config->type != DiscoveryType::kEds || active->config->service_name != table->cluster_name) return;
+      if (active->config->service_name != table->cluster_name) return;
       out.changes.emplace_back(active->config->name, plane_.configs().Pair(active->config, table));
     };
     if (clusters_->service_names_differ) {
-      for (const auto& active : active_->items()) update(active);
-    } else if (const auto* active = active_->Find(table->cluster_name)) {
+      for (const auto& active : active_.eds->items()) update(active);
+    } else if (const auto* active = active_.eds->Find(table->cluster_name)) {
       update(*active);
     }
   }
@@ -661,7 +683,7 @@ void Envoy::Impl::DnsAnswered(const std::string& cluster, size_t endpoint, const
   if (--state->outstanding > 0) return;
   state->answered = true;
   state->resolved = host_.Now();
-  if (const auto* active = active_->Find(cluster)) {
+  if (const auto* active = active_.Find(cluster)) {
     if ((*active)->config->hash == state->config->hash) SetActive({{cluster, Activate(state->config)}});
   }
   PromoteClusters();
@@ -885,7 +907,7 @@ std::string Envoy::Impl::UnknownCluster(const std::vector<ClusterUse>& uses) con
   for (const ClusterUse& use : uses) {
     const bool warming = std::any_of(warming_clusters_.begin(), warming_clusters_.end(),
                                      [&](const WarmingCluster& w) { return w.config->name == use.cluster; });
-    if (!warming && active_->Find(use.cluster) == nullptr) return use.complaint;
+    if (!warming && active_.Find(use.cluster) == nullptr) return use.complaint;
   }
   return {};
 }
