@@ -144,11 +144,15 @@ class Envoy::Impl final : public AdsClient::Handler {
   struct Changes {
     std::vector<std::shared_ptr<const T>> upserts;  // new or different
     std::vector<std::string> removals;
-    std::vector<std::shared_ptr<const T>> given;  // all accepted resources, changed or not, sorted by name
-    std::string errors;                           // "NAME: WHY", one a line
-    std::string first_error;                      // the WHY of the first
-    bool undecodable = false;                     // nothing of the response counts
+    std::vector<std::shared_ptr<const T>> some;  // see given()
+    bool all = false;
+    std::string errors;        // "NAME: WHY", one a line
+    std::string first_error;   // the WHY of the first
+    bool undecodable = false;  // nothing of the response counts
     std::shared_ptr<const NamedSet<T>> next;
+
+    // All accepted resources, changed or not, sorted by name: `all` that are in `next`, or some.
+    const std::vector<std::shared_ptr<const T>>& given() const { return all ? next->items() : some; }
   };
   // Sorted by name; nullptr removes.
   using ActiveChanges = std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>>;
@@ -187,6 +191,11 @@ class Envoy::Impl final : public AdsClient::Handler {
   template <typename T, typename DecodeFn>
   std::shared_ptr<const Changes<T>> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
                                          bool whole, const ResourceNames& wanted, DecodeFn decode);
+  // The same for a response that repeats most of `current`, or that changes some of it and adds nothing; null: it may
+  // be of another kind. Looks only into resources that are not those of `current`.
+  template <typename T, typename DecodeFn>
+  std::shared_ptr<const Changes<T>> Update(const ResponseBody& body, const std::shared_ptr<const NamedSet<T>>& current,
+                                           bool whole, const ResourceNames& wanted, DecodeFn decode);
   template <typename T, typename DecodeFn>
   Changes<T> WorkOut(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
                      const ResourceNames& wanted, DecodeFn decode, bool* same_for_all);

@@ -3,6 +3,7 @@
 // as measured in shared/ENVOY.md 3.7.
 #include <algorithm>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -187,13 +188,62 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& q
   for (const typename Meaning::Step& step : meaning.steps) {
     if (step.from == current && step.wanted == wanted) return std::static_pointer_cast<const Changes<T>>(step.changes);
   }
-  const auto changes =
-      std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  std::shared_ptr<const Changes<T>> changes = Update(*queued.sotw.body, current, whole, wanted, decode);
+  if (changes == nullptr) {
+    changes = std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  }
   if (same_for_all) {
     if (meaning.steps.size() == Meaning::kMaxSteps) meaning.steps.erase(meaning.steps.begin());
     meaning.steps.push_back({current, changes, wanted});
   }
   return changes;
+}
+
+// Clusters and endpoints are many and mostly the same as the last time. Listeners and routes are few and their bytes
+// large, so that it pays neither to compare nor to keep them.
+template <typename T>
+constexpr bool kComesAgain = std::is_same_v<T, ClusterConfig> || std::is_same_v<T, EndpointTable>;
+
+template <typename T, typename DecodeFn>
+std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const ResponseBody& body,
+                                                                   const std::shared_ptr<const NamedSet<T>>& current,
+                                                                   bool whole, const ResourceNames& wanted,
+                                                                   DecodeFn decode) {
+  const auto& resources = body.resources;
+  auto& sources = current->sources;
+  const bool all = resources.size() == sources.size();
+  // Without sources nothing is known; those of a response that leaves many out are better sorted than searched for.
+  if (sources.empty() || (!all && (whole || 4 * resources.size() > sources.size()))) return nullptr;
+  auto out = std::make_shared<Changes<T>>();
+  out->all = all;
+  typename ConfigStore::Replacements<T> replaced;
+  std::vector<std::pair<size_t, const std::shared_ptr<const std::string>*>> reread;  // of sources
+  for (size_t i = 0; i < resources.size(); ++i) {
+    if (all && sources[i].bytes == resources[i]) continue;
+    const Decoded<T>& decoded = decode(*resources[i]);
+    // What may be refused is looked at in the order of the response.
+    if (decoded.value == nullptr || MayObject(*decoded.value)) return nullptr;
+    if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) return nullptr;
+    const auto place = all ? std::optional<uint32_t>(sources[i].item) : current->PlaceOf(decoded.name);
+    if (!place || NameOf(*current->items()[*place]) != decoded.name) return nullptr;
+    const auto source = all ? sources.begin() + static_cast<std::ptrdiff_t>(i)
+                            : std::find_if(sources.begin(), sources.end(),
+                                           [&](const auto& candidate) { return candidate.item == *place; });
+    reread.emplace_back(source - sources.begin(), &resources[i]);
+    if (!all) out->some.push_back(decoded.value);
+    if (current->items()[*place]->hash != decoded.value->hash) replaced.emplace_back(*place, decoded.value);
+  }
+  const auto by_name = [](const auto& a, const auto& b) { return NameOf(*a) < NameOf(*b); };
+  std::sort(out->some.begin(), out->some.end(), by_name);
+  for (size_t i = 1; i < out->some.size(); ++i) {
+    if (!by_name(out->some[i - 1], out->some[i])) return nullptr;  // one name twice
+  }
+  std::sort(replaced.begin(), replaced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [place, value] : replaced) out->upserts.push_back(value);
+  out->next = replaced.empty() ? current : plane_.configs().Replace(*current, replaced);
+  if (out->next != current) out->next->sources = sources;
+  for (const auto& [at, bytes] : reread) out->next->sources[at].bytes = *bytes;
+  return out;
 }
 
 template <typename T, typename DecodeFn>
@@ -203,8 +253,13 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   Changes<T> out;
   const bool sotw = queued.delta == nullptr;
   const size_t n = queued.resources();
-  std::vector<std::pair<std::string_view, std::shared_ptr<const T>>> given;  // nullptr: keep what is there
-  std::vector<std::string> failed_names;                                     // backs the views of refused resources
+  struct Given {
+    std::string_view name;
+    std::shared_ptr<const T> value;  // nullptr: keep what is there
+    size_t at = 0;                   // in the response
+  };
+  std::vector<Given> given;
+  std::vector<std::string> failed_names;  // backs the views of refused resources
   failed_names.reserve(n);
   given.reserve(n);
   const auto complain = [&](std::string_view name, std::string_view why) {
@@ -233,17 +288,17 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
     if (!objection.empty()) {
       complain(decoded.name, objection);
       failed_names.push_back(decoded.name);
-      given.emplace_back(failed_names.back(), nullptr);
+      given.push_back({failed_names.back(), nullptr, i});
       // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it. Its order is that of
       // a hash map (measured: it varies from run to run); here it is that of the response.
       if (queued.type == XdsType::kEds) break;
       continue;
     }
-    given.emplace_back(NameOf(*decoded.value), decoded.value);
+    given.push_back({NameOf(*decoded.value), decoded.value, i});
   }
-  std::stable_sort(given.begin(), given.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(given.begin(), given.end(), [](const Given& a, const Given& b) { return a.name < b.name; });
   for (size_t i = 1; i < given.size(); ++i) {
-    if (given[i].first == given[i - 1].first) complain(given[i].first, "duplicate resource name");
+    if (given[i].name == given[i - 1].name) complain(given[i].name, "duplicate resource name");
   }
   const auto removed = [&](std::string_view name) {
     if (sotw) return whole;
@@ -259,17 +314,17 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
     }
     for (const std::string& name : queued.delta->removed_resources()) versions.erase(name);
   }
-  out.given.reserve(given.size());
-  for (const auto& [name, value] : given) {
-    if (value != nullptr) out.given.push_back(value);
+  out.some.reserve(given.size());
+  for (const Given& one : given) {
+    if (one.value != nullptr) out.some.push_back(one.value);
   }
   std::vector<std::shared_ptr<const T>> next;
   next.reserve(current->items().size() + given.size());
   size_t g = 0;
   const auto take_given = [&](const std::shared_ptr<const T>* old) {
     // The last copy of a name counts.
-    while (g + 1 < given.size() && given[g + 1].first == given[g].first) ++g;
-    const std::shared_ptr<const T>& value = given[g++].second;
+    while (g + 1 < given.size() && given[g + 1].name == given[g].name) ++g;
+    const std::shared_ptr<const T>& value = given[g++].value;
     if (value == nullptr) {
       if (old != nullptr) next.push_back(*old);
       return;
@@ -283,8 +338,8 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   };
   for (const std::shared_ptr<const T>& old : current->items()) {
     const std::string_view name = NameOf(*old);
-    while (g < given.size() && given[g].first < name) take_given(nullptr);
-    if (g < given.size() && given[g].first == name) {
+    while (g < given.size() && given[g].name < name) take_given(nullptr);
+    if (g < given.size() && given[g].name == name) {
       take_given(&old);
     } else if (removed(name)) {
       out.removals.emplace_back(name);
@@ -294,6 +349,13 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   }
   while (g < given.size()) take_given(nullptr);
   out.next = out.upserts.empty() && out.removals.empty() ? current : plane_.configs().Intern<T>(std::move(next));
+  if (kComesAgain<T> && sotw && *same_for_all && given.size() == n && n == out.next->items().size()) {
+    // The response holds just this set: the n-th by name is its n-th item.
+    out.next->sources.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      out.next->sources[given[i].at] = {queued.sotw.body->resources[given[i].at], static_cast<uint32_t>(i)};
+    }
+  }
   return out;
 }
 
@@ -589,12 +651,13 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
   const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
+  const auto& given = changes.given();
   for (WarmingCluster& w : warming_clusters_) {
     // A table may equal the one that is known and still be what a changed cluster waits for.
     if (!w.needs_endpoints) continue;
-    const auto at = std::lower_bound(changes.given.begin(), changes.given.end(), w.config->service_name,
+    const auto at = std::lower_bound(given.begin(), given.end(), w.config->service_name,
                                      [](const auto& table, const std::string& n) { return table->cluster_name < n; });
-    w.needs_endpoints = at == changes.given.end() || (*at)->cluster_name != w.config->service_name;
+    w.needs_endpoints = at == given.end() || (*at)->cluster_name != w.config->service_name;
   }
   if (!changes.upserts.empty()) {
     if (queued.delta != nullptr || clusters_->service_names_differ) {
