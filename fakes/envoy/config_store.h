@@ -118,6 +118,11 @@ class ConfigStore {
   // Sorted names, shared.
   std::shared_ptr<const std::vector<std::string>> InternNames(std::vector<std::string> names);
 
+  // Whether what a response means may be taken from the response before, or from another Envoy in the same state. On
+  // unless a test says otherwise; nothing but the time it takes depends on it.
+  bool reuses_work() const { return reuses_work_; }
+  void set_reuses_work(bool on) { reuses_work_ = on; }
+
   // A string that lives as long as the store.
   std::string_view Keep(std::string_view text);
 
@@ -155,6 +160,7 @@ class ConfigStore {
   absl::flat_hash_map<Hash128, std::weak_ptr<const ListenerIndex>> listener_indexes_;
   absl::node_hash_set<std::string> kept_;
   size_t sweep_sets_at_ = 1024;
+  bool reuses_work_ = true;
 };
 
 }  // namespace wavetank::envoysim

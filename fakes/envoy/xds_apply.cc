@@ -181,7 +181,7 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& q
                                                                  bool whole, const ResourceNames& wanted,
                                                                  DecodeFn decode) {
   bool same_for_all = queued.delta == nullptr;
-  if (!same_for_all) {
+  if (!same_for_all || !plane_.configs().reuses_work()) {
     return std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
   }
   Meaning& meaning = Meaning::Of(*queued.sotw.body);
@@ -660,7 +660,7 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
     w.needs_endpoints = at == given.end() || (*at)->cluster_name != w.config->service_name;
   }
   if (!changes.upserts.empty()) {
-    if (queued.delta != nullptr || clusters_->service_names_differ) {
+    if (queued.delta != nullptr || clusters_->service_names_differ || !plane_.configs().reuses_work()) {
       SetActive(WorkOutActivation(changes).changes);
     } else {
       auto& known = Meaning::Of(*queued.sotw.body).activations;
