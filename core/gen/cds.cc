@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/gen/cds_answers.h"
 #include "core/gen/cluster_builder.h"
 #include "core/gen/common_tls.h"
 #include "core/gen/needs_push.h"
@@ -40,30 +41,52 @@ class Generation {
     view.push_back(HasCredentialSocket(proxy_) ? 'c' : 'n');
     return view;
   }
-  // What was added depends on nothing of the proxy but its scope and View(): no DestinationRule looked at its labels,
-  // nor did the mesh's failover priorities.
+  // Clusters without DestinationRule depend on nothing of the proxy but its scope and View(): the mesh's failover
+  // priorities do not look at its labels.
   bool SameForView() const {
     const auto& locality_lb = push_.mesh().locality_lb_setting;
-    return !ruled_ && (!locality_lb || locality_lb->failover_priority.empty());
+    return !locality_lb || locality_lb->failover_priority.empty();
   }
   void AddOutbound(const std::vector<ServiceRef>& services) {
     names_.reserve(services.size() + 8);
-    for (const ServiceRef& service : services) AddOutbound(*service);
+    for (const ServiceRef& service : services) {
+      ServiceClusters of = Outbound(*service);
+      out_.cached += of.cached;
+      Add(std::move(of.clusters));
+    }
   }
-  // Outbound clusters as another proxy got them.
-  void AddOutbound(const GeneratedResources& known) {
-    names_.reserve(known.resources.size() + 8);
-    out_.resources = known.resources;
-    out_.cached = known.cached;
-    for (const Resource& resource : known.resources) names_.insert(resource.name);
+
+  ServiceClusters Outbound(const Service& service) {
+    ServiceClusters out;
+    const ConsolidatedDestRuleRef rule = RuleFor(service);
+    out.ruled = rule != nullptr;
+    for (const Port& port : service.ports) {
+      if (port.protocol == Protocol::kUdp) continue;
+      if (cache_ == nullptr || !cache_->enabled()) {
+        for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
+          out.clusters.push_back(std::move(resource));
+        }
+        continue;
+      }
+      const std::string key = CacheKey(service, port, rule.get());
+      if (AddCached(service, port, rule.get(), key, out)) continue;
+      const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
+      for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
+        if (takes) {
+          cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
+                      resource);
+        }
+        out.clusters.push_back(std::move(resource));
+      }
+    }
+    return out;
   }
-  // What there is so far.
-  const GeneratedResources& outbound() const { return out_; }
 
   GeneratedResources Run(const std::vector<ServiceRef>& services) {
     AddOutbound(services);
     return Finish();
   }
+  // With what follows the outbound clusters.
   GeneratedResources Finish() {
     Add(builder_.BlackHole());
     if (proxy_.IsRouter()) {
@@ -78,7 +101,7 @@ class Generation {
   }
 
  private:
-  // Services whose definitions conflict can claim one name: the first has it.
+  // The first of a name has it.
   void Add(Resource resource) {
     if (names_.insert(resource.name).second) out_.resources.push_back(std::move(resource));
   }
@@ -91,30 +114,9 @@ class Generation {
     return proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service.hostname);
   }
 
-  void AddOutbound(const Service& service) {
-    const ConsolidatedDestRuleRef rule = RuleFor(service);
-    ruled_ |= rule != nullptr;
-    for (const Port& port : service.ports) {
-      if (port.protocol == Protocol::kUdp) continue;
-      if (cache_ == nullptr || !cache_->enabled()) {
-        Add(builder_.Outbound(service, port, rule.get()));
-        continue;
-      }
-      const std::string key = CacheKey(service, port, rule.get());
-      if (AddCached(service, port, rule.get(), key)) continue;
-      const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
-      for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
-        if (takes) {
-          cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
-                      resource);
-        }
-        Add(std::move(resource));
-      }
-    }
-  }
-
   // All or nothing: a port's cluster and those of its subsets are built together.
-  bool AddCached(const Service& service, const Port& port, const ConsolidatedDestRule* rule, const std::string& key) {
+  bool AddCached(const Service& service, const Port& port, const ConsolidatedDestRule* rule, const std::string& key,
+                 ServiceClusters& out) {
     cached_.clear();
     const auto get = [&](std::string_view subset) {
       const std::string name = BuildSubsetKey(TrafficDirection::kOutbound, subset, service.hostname, port.port);
@@ -128,8 +130,8 @@ class Generation {
         if (!get(subset.name)) return false;
       }
     }
-    out_.cached += static_cast<int64_t>(cached_.size());
-    for (Resource& resource : cached_) Add(std::move(resource));
+    out.cached += static_cast<int64_t>(cached_.size());
+    for (Resource& resource : cached_) out.clusters.push_back(std::move(resource));
     return true;
   }
 
@@ -198,7 +200,6 @@ class Generation {
   XdsCache* cache_;
   ClusterBuilder builder_;
   GeneratedResources out_;
-  bool ruled_ = false;  // some outbound cluster has a DestinationRule
   absl::flat_hash_set<std::string> names_;
   std::vector<Resource> cached_;
 };
@@ -270,54 +271,34 @@ class CdsGenerator final : public Generator {
         proxy.sidecar_scope->SelectsWorkloads()) {
       return generation.Run(services);
     }
-    // Many proxies have the same outbound clusters. Theirs are taken where generating them once more would leave the
-    // cache as it is, so that what is counted is what it would be without this.
-    const uint64_t version = cache_->version(XdsCache::Type::kCds);
-    const bool takes = cache_->Takes(XdsCache::Type::kCds, request.start);
-    if (outbound_of_.lock() != request.push || outbound_version_ != version) outbound_.clear();
-    std::string view = generation.View();
-    const auto known = outbound_.find({proxy.sidecar_scope, view});
-    if (known != outbound_.end() && (known->second.all_cached || !takes)) {
-      cache_->CountHits(known->second.generated.cached);
-      generation.AddOutbound(known->second.generated);
-      return Shared(known->second, generation.Finish());
-    }
-    generation.AddOutbound(services);
-    const GeneratedResources& made = generation.outbound();
-    const bool all_cached = made.cached == static_cast<int64_t>(made.resources.size());
-    if (cache_->version(XdsCache::Type::kCds) == version && (all_cached || generation.SameForView())) {
-      outbound_of_ = request.push;
-      outbound_version_ = version;
-      outbound_[{proxy.sidecar_scope, std::move(view)}] = {made, all_cached, {}};
-    }
-    return generation.Finish();
+    if (outbound_of_.lock() != request.push) outbound_.clear();
+    outbound_of_ = request.push;
+    OutboundClusters& outbound = outbound_[{proxy.sidecar_scope, generation.View()}];
+    const OutboundClusters::Now now{cache_->Takes(XdsCache::Type::kCds, request.start), generation.SameForView()};
+    const GeneratedResources& known =
+        outbound.UpToDate(services, *cache_, now, [&](const Service& service) { return generation.Outbound(service); });
+    return Whole(known, generation.Finish().resources, outbound.whole());
   }
 
-  struct Outbound {
-    GeneratedResources generated;
-    bool all_cached = false;
-    std::vector<GeneratedResources> whole;  // with what follows the outbound clusters, as proxies got it
-  };
-
-  // The same list as a proxy before was sent, if there is one: whoever works something out of it finds that done.
-  static GeneratedResources Shared(Outbound& outbound, GeneratedResources made) {
+  // The outbound clusters and what follows them, whose names are of other kinds. The same list as a proxy before was
+  // sent, if there is one: whoever works something out of it finds that done.
+  static GeneratedResources Whole(const GeneratedResources& outbound, const ResourceList& rest,
+                                  std::vector<GeneratedResources>& whole) {
     constexpr size_t kMost = 8;
-    const auto own = static_cast<std::ptrdiff_t>(outbound.generated.resources.size());
-    for (const GeneratedResources& known : outbound.whole) {
-      if (known.resources.size() == made.resources.size() &&
-          std::equal(made.resources.begin() + own, made.resources.end(), known.resources.begin() + own)) {
-        return known;
-      }
+    const auto own = static_cast<std::ptrdiff_t>(outbound.resources.size());
+    for (const GeneratedResources& known : whole) {
+      if (std::equal(rest.begin(), rest.end(), known.resources.begin() + own, known.resources.end())) return known;
     }
-    if (outbound.whole.size() < kMost) outbound.whole.push_back(made);
+    GeneratedResources made = outbound;
+    for (const Resource& resource : rest) made.resources.push_back(resource);
+    if (whole.size() < kMost) whole.push_back(made);
     return made;
   }
 
   XdsCache* cache_;
-  // All of one push context and one version of the cache.
+  // All of one push context.
   std::weak_ptr<const PushContext> outbound_of_;
-  uint64_t outbound_version_ = 0;
-  std::map<std::pair<SidecarScopeRef, std::string>, Outbound> outbound_;
+  std::map<std::pair<SidecarScopeRef, std::string>, OutboundClusters> outbound_;
 };
 
 }  // namespace

@@ -72,28 +72,32 @@ class EdsGenerator final : public Generator {
     if (!AnyConcerns(XdsType::kEds, request.configs_updated, proxy)) return out;
     const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
                            !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
+    const auto generate = [&](const std::string& name) {
+      return Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request);
+    };
     if (shareable) {
-      if (const GeneratedResources* known = answers_.Find(proxy, watched, request)) {
-        cache_->CountHits(known->cached);
-        return *known;
-      }
+      if (const GeneratedResources* known = answers_.Find(proxy, watched, request, generate)) return *known;
     }
-    const uint64_t cache_version = shareable ? cache_->version(XdsCache::Type::kEds) : 0;
+    const uint64_t mark = shareable ? cache_->Mark(XdsCache::Type::kEds) : 0;
     depends_on_workload_ = false;
+    std::vector<EdsAssignment> assignments;
     std::optional<HostNames> only;
     if (!request.full || OnlyServices(request.configs_updated, proxy)) only = Services(request);
     out.incremental = only && !only->empty();
-    const auto generate = [&](const std::string& name) {
-      out.resources.push_back(Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request, out));
+    const auto take = [&](const std::string& name) {
+      EdsAssignment& made = assignments.emplace_back(generate(name));
+      Count(made, out);
+      out.resources.push_back(made.resource);
     };
     if (only) {
-      ForEachOf(*only, watched.resource_names, generate);
+      ForEachOf(*only, watched.resource_names, take);
     } else {
       out.resources.reserve(watched.resource_names.size());
-      for (const std::string& name : watched.resource_names) generate(name);
+      assignments.reserve(watched.resource_names.size());
+      for (const std::string& name : watched.resource_names) take(name);
     }
     out.send = !out.resources.empty();
-    if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, cache_version, out);
+    if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, mark, out, assignments);
     return out;
   }
 
@@ -112,7 +116,9 @@ class EdsGenerator final : public Generator {
       if (builder.service() == nullptr) {
         out.removed.push_back(name);
       } else {
-        out.resources.push_back(Resolve(builder, name, request, out));
+        EdsAssignment made = Resolve(builder, name, request);
+        Count(made, out);
+        out.resources.push_back(std::move(made.resource));
       }
     });
     out.send = !out.resources.empty() || !out.removed.empty();
@@ -128,23 +134,30 @@ class EdsGenerator final : public Generator {
     return out;
   }
 
-  Resource Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request,
-                   GeneratedResources& out) {
+  static void Count(const EdsAssignment& made, GeneratedResources& out) {
+    out.endpoints += made.endpoints;
+    out.cached += made.cached ? 1 : 0;
+  }
+
+  EdsAssignment Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request) {
+    EdsAssignment out;
+    if (builder.service() != nullptr) out.host = builder.service()->hostname;
     const bool cacheable = cache_ != nullptr && cache_->enabled() && builder.service() != nullptr;
     if (cacheable) {
       depends_on_workload_ |= builder.DependsOnWorkload();
       key_.clear();
       builder.AppendKey(key_);
       if (const Resource* known = cache_->Get(XdsCache::Type::kEds, key_)) {
-        ++out.cached;
-        return *known;
+        out.resource = *known;
+        out.cached = true;
+        return out;
       }
     }
     builder.Build(scratch_, &out.endpoints);
-    Resource made{name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
+    out.resource = {name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
     scratch_.Clear();  // it points into the endpoints
-    if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), made);
-    return made;
+    if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), out.resource);
+    return out;
   }
 
   XdsCache* cache_;

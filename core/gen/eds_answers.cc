@@ -1,5 +1,7 @@
 #include "core/gen/eds_answers.h"
 
+#include <utility>
+
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
 
@@ -13,33 +15,58 @@ bool Same(const std::weak_ptr<const T>& a, const std::shared_ptr<const T>& b) {
 
 }  // namespace
 
-const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched,
-                                           const PushRequest& request) const {
-  const uint64_t cache_version = cache_->version(XdsCache::Type::kEds);
-  const bool takes = cache_->Takes(XdsCache::Type::kEds, request.start);
-  for (const Answer& answer : answers_) {
-    if (!answer.all_cached && (takes || answer.clearings != cache_->clearings())) continue;
-    if (answer.cache_version != cache_version || !answer.names.SharesWith(watched.resource_names) ||
-        answer.full != request.full || !Same(answer.push, request.push) || !Same(answer.scope, proxy.sidecar_scope) ||
-        answer.router != proxy.IsRouter() || answer.cluster != proxy.metadata.cluster_id ||
-        answer.network != proxy.metadata.network || !(answer.locality == proxy.locality) ||
-        answer.requested_network_view != proxy.metadata.requested_network_view ||
-        answer.configs_updated != request.configs_updated) {
-      continue;
+EdsAnswers::Answer* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
+  for (Answer& answer : answers_) {
+    if (answer.names.SharesWith(watched.resource_names) && answer.full == request.full &&
+        Same(answer.push, request.push) && Same(answer.scope, proxy.sidecar_scope) &&
+        answer.router == proxy.IsRouter() && answer.cluster == proxy.metadata.cluster_id &&
+        answer.network == proxy.metadata.network && answer.locality == proxy.locality &&
+        answer.requested_network_view == proxy.metadata.requested_network_view &&
+        answer.configs_updated == request.configs_updated) {
+      return &answer;
     }
-    return &answer.generated;
   }
   return nullptr;
 }
 
-void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request,
-                     uint64_t cache_version, const GeneratedResources& generated) {
-  const bool all_cached = generated.cached == static_cast<int64_t>(generated.resources.size());
-  if (!all_cached && cache_->version(XdsCache::Type::kEds) != cache_version) return;
+const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched,
+                                           const PushRequest& request,
+                                           absl::FunctionRef<EdsAssignment(const std::string&)> generate) {
+  Answer* const answer = Find(proxy, watched, request);
+  if (answer == nullptr) return nullptr;
+  // From before: what enters the cache now has changed for the next one, who will find it there.
+  const uint64_t mark = cache_->Mark(XdsCache::Type::kEds);
+  const auto changed = cache_->ChangedSince(XdsCache::Type::kEds, answer->mark);
+  if (!changed) {
+    for (Part& part : answer->parts) part.stale = true;
+  } else {
+    for (const std::string& host : *changed) {
+      const auto of = answer->parts_of.find(host);
+      if (of == answer->parts_of.end()) continue;
+      for (const size_t i : of->second) answer->parts[i].stale = true;
+    }
+  }
+  const bool takes = cache_->Takes(XdsCache::Type::kEds, request.start);
+  GeneratedResources& generated = answer->generated;
+  for (size_t i = 0; i < answer->parts.size(); ++i) {
+    Part& part = answer->parts[i];
+    if (!part.stale && part.cached) cache_->CountHits(1);
+    if (!part.stale && (part.cached || !takes)) continue;
+    const std::string name = generated.resources[i].name;
+    EdsAssignment now = generate(name);
+    if (now.resource.bytes != generated.resources[i].bytes) generated.resources.Replace(i, std::move(now.resource));
+    generated.endpoints += now.endpoints - part.endpoints;
+    generated.cached += static_cast<int64_t>(now.cached) - static_cast<int64_t>(part.cached);
+    part = {now.endpoints, now.cached, false};
+  }
+  answer->mark = mark;
+  return &generated;
+}
+
+void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request, uint64_t mark,
+                     const GeneratedResources& generated, const std::vector<EdsAssignment>& assignments) {
   Answer answer;
-  answer.cache_version = cache_version;
-  answer.clearings = cache_->clearings();
-  answer.all_cached = all_cached;
+  answer.mark = mark;
   answer.push = request.push;
   answer.scope = proxy.sidecar_scope;
   answer.names = watched.resource_names;
@@ -50,6 +77,11 @@ void EdsAnswers::Add(const Proxy& proxy, const WatchedResource& watched, const P
   answer.network = proxy.metadata.network;
   answer.locality = proxy.locality;
   answer.requested_network_view = proxy.metadata.requested_network_view;
+  answer.parts.reserve(assignments.size());
+  for (const EdsAssignment& assignment : assignments) {
+    answer.parts_of[assignment.host].push_back(answer.parts.size());
+    answer.parts.push_back({assignment.endpoints, assignment.cached, false});
+  }
   answer.generated = generated;
   if (answers_.size() < kMax) {
     answers_.push_back(std::move(answer));

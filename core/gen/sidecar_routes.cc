@@ -419,6 +419,21 @@ Resource SidecarRoutes::BuildForPort(const std::string& route_name, int port) {
   return {route_name, std::make_shared<const std::string>(EncodeRouteConfiguration(out))};
 }
 
+std::optional<Resource> SidecarRoutes::Known(const SharedRoutes::Question& question, int port) {
+  if (const Resource* hit = cache_->Get(XdsCache::Type::kRds, question.cache_key)) {
+    ++cache_hits_;
+    return *hit;
+  }
+  if (shared_ == nullptr) return std::nullopt;
+  const auto known = shared_->made.find(question.shared_key);
+  if (known == shared_->made.end()) return std::nullopt;
+  if (port > 0) by_port_[port] = known->second.hosts;
+  if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
+    cache_->Add(XdsCache::Type::kRds, question.cache_key, push_start_, question.dependencies, known->second.resource);
+  }
+  return known->second.resource;
+}
+
 Resource SidecarRoutes::Build(const std::string& route_name) {
   RouteConfiguration out;
   out.name = route_name;
@@ -440,12 +455,23 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   }
   const int wanted_port = inputs.listen_port;
 
-  std::string cache_key, shared_key;
+  SharedRoutes::Question question;
   std::shared_ptr<const std::vector<VirtualHost>> hosts;
   if (inputs.sniffed) {
     if (const auto shared = by_port_.find(wanted_port); shared != by_port_.end()) hosts = shared->second;
   }
   if (hosts == nullptr) {
+    std::optional<std::pair<SidecarScopeRef, std::string>> asked_as;
+    if (shared_ != nullptr && proxy_.sidecar_scope != nullptr && !proxy_.sidecar_scope->SelectsWorkloads()) {
+      const NodeMetadata& metadata = proxy_.metadata;
+      asked_as.emplace(
+          proxy_.sidecar_scope,
+          absl::StrCat(route_name, "~", metadata.istio_version, "~", metadata.cluster_id.str(), "~", proxy_.dns_domain,
+                       "~", metadata.dns_capture, metadata.dns_auto_allocate, SupportsIpv4(proxy_)));
+      if (const auto asked = shared_->questions.find(*asked_as); asked != shared_->questions.end()) {
+        if (std::optional<Resource> known = Known(asked->second, wanted_port)) return *std::move(known);
+      }
+    }
     const EgressListener* egress = proxy_.sidecar_scope == nullptr
                                        ? nullptr
                                        : proxy_.sidecar_scope->GetEgressListenerForRds(inputs.listen_port, route_name);
@@ -453,24 +479,14 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
       inputs.Take(*egress);
       if (IsCacheable(inputs)) {
         inputs.CollectHashRules(proxy_);
-        cache_key = CacheKey(inputs);
-        if (const Resource* hit = cache_->Get(XdsCache::Type::kRds, cache_key)) {
-          ++cache_hits_;
-          return *hit;
-        }
-        if (shared_ != nullptr) {
-          // The cache's key says whether unknown hosts are let through, not to which cluster, and not whether a service
-          // that has no address but an automatic one can be reached there.
-          shared_key = absl::StrCat(cache_key, "\n", SupportsIpv4(proxy_), OutboundCatchAllCluster(proxy_));
-          if (const auto known = shared_->made.find(shared_key); known != shared_->made.end()) {
-            if (wanted_port > 0) by_port_[wanted_port] = known->second.hosts;
-            if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
-              cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs),
-                          known->second.resource);
-            }
-            return known->second.resource;
-          }
-        }
+        question.cache_key = CacheKey(inputs);
+        // The cache's key says whether unknown hosts are let through, not to which cluster, and not whether a service
+        // that has no address but an automatic one can be reached there.
+        question.shared_key =
+            absl::StrCat(question.cache_key, "\n", SupportsIpv4(proxy_), OutboundCatchAllCluster(proxy_));
+        question.dependencies = Dependencies(inputs);
+        if (asked_as) shared_->questions.insert_or_assign(*asked_as, question);
+        if (std::optional<Resource> known = Known(question, wanted_port)) return *std::move(known);
       }
       hosts = std::make_shared<const std::vector<VirtualHost>>(VirtualHosts(inputs));
       if (wanted_port > 0) by_port_[wanted_port] = hosts;
@@ -487,9 +503,11 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
         IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
   }
   Resource resource = encode();
-  if (!shared_key.empty()) shared_->made[shared_key] = {resource, hosts};
-  if (!cache_key.empty() && cache_->Takes(XdsCache::Type::kRds, push_start_)) {
-    cache_->Add(XdsCache::Type::kRds, std::move(cache_key), push_start_, Dependencies(inputs), resource);
+  if (question.cache_key.empty()) return resource;
+  if (shared_ != nullptr) shared_->made[question.shared_key] = {resource, hosts};
+  if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
+    cache_->Add(XdsCache::Type::kRds, std::move(question.cache_key), push_start_, std::move(question.dependencies),
+                resource);
   }
   return resource;
 }

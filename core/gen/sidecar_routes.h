@@ -5,11 +5,14 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "core/gen/virtual_hosts.h"
+#include "core/model/sidecar_scope.h"
 #include "core/xds/generator.h"
 
 namespace wavetank::pilot {
@@ -24,8 +27,16 @@ struct SharedRoutes {
     Resource resource;
     std::shared_ptr<const std::vector<VirtualHost>> hosts;
   };
+  // What to ask for in the cache and in `made`. To find that out takes longer than to ask.
+  struct Question {
+    std::string cache_key, shared_key;
+    std::vector<ConfigKey> dependencies;
+  };
   std::weak_ptr<const PushContext> push;
   absl::flat_hash_map<std::string, Entry> made;
+  // By scope, and by name of the routes and what else of a proxy is in the question. Not of scopes that select
+  // workloads: there it takes all of a proxy's labels.
+  std::map<std::pair<SidecarScopeRef, std::string>, Question> questions;
 };
 
 // For one proxy and one push. All arguments must outlive it; `cache` and `shared` may be null; `shared` is of `push`.
@@ -48,6 +59,8 @@ class SidecarRoutes {
   bool IsCacheable(const Inputs& inputs) const;
   std::string CacheKey(const Inputs& inputs) const;
   std::vector<ConfigKey> Dependencies(const Inputs& inputs) const;
+  // What is there already.
+  std::optional<Resource> Known(const SharedRoutes::Question& question, int port);
 
   const Proxy& proxy_;
   const PushContext& push_;

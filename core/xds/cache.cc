@@ -1,13 +1,33 @@
 #include "core/xds/cache.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 namespace wavetank::pilot {
 
 std::string XdsCache::IndexKey(const ConfigKey& key) {
-  return fmt::format("{}/{}/{}", static_cast<int>(key.kind), key.ns, key.name);
+  std::string out;
+  out.reserve(key.ns.size() + key.name.size() + 2);
+  out.push_back(static_cast<char>(key.kind));
+  out.append(key.ns).push_back('/');
+  return out.append(key.name);
+}
+
+void XdsCache::Table::NoteAnything() {
+  first_change += changes.size() + 1;
+  changes.clear();
+}
+
+void XdsCache::Table::Note(const ConfigKey& config) {
+  // Who has not asked for so long had better look at everything.
+  constexpr size_t kMost = 4096;
+  if (config.kind != ConfigKind::kServiceEntry || changes.size() == kMost) NoteAnything();
+  if (config.kind == ConfigKind::kServiceEntry) changes.push_back(config.name);
+}
+
+std::optional<absl::Span<const std::string>> XdsCache::ChangedSince(Type type, uint64_t mark) const {
+  const Table& table = tables_[static_cast<size_t>(type)];
+  if (mark < table.first_change) return std::nullopt;
+  return absl::MakeConstSpan(table.changes).subspan(mark - table.first_change);
 }
 
 const Resource* XdsCache::Get(Type type, std::string_view key) const {
@@ -27,7 +47,15 @@ void XdsCache::Add(Type type, std::string key, Time start, std::vector<ConfigKey
   if (!Takes(type, start)) return;
   Table& table = tables_[static_cast<size_t>(type)];
   table.token = start;
-  ++table.version;
+  if (HasNotes(type)) {
+    bool of_service = false;
+    for (const ConfigKey& dependency : dependencies) {
+      if (dependency.kind != ConfigKind::kServiceEntry) continue;
+      of_service = true;
+      table.Note(dependency);
+    }
+    if (!of_service) table.NoteAnything();
+  }
   const auto [it, inserted] = table.entries.try_emplace(std::move(key));
   Entry& entry = it->second;
   if (!inserted) {
@@ -59,7 +87,6 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
         if (it->second.empty()) table.by_config.erase(it);
       }
       table.entries.erase(entry);
-      ++table.version;
     }
   }
 }
@@ -67,13 +94,12 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
 void XdsCache::ClearAll(Table& table, Time now) {
   table.token = now;
   table.entries.clear();
-  ++table.version;
   table.by_config.clear();
+  table.NoteAnything();
 }
 
 void XdsCache::Clear(const std::set<ConfigKey>& configs, Time now) {
   if (!enabled_) return;
-  ++clearings_;
   for (int i = 0; i < kTypes; ++i) {
     Table& table = tables_[i];
     const auto first = configs.lower_bound(ConfigKey{ConfigKind::kPeerAuthentication, "", ""});
@@ -83,13 +109,14 @@ void XdsCache::Clear(const std::set<ConfigKey>& configs, Time now) {
       ClearAll(table, now);
     } else {
       Clear(table, configs, now);
+      if (!HasNotes(static_cast<Type>(i))) continue;
+      for (const ConfigKey& config : configs) table.Note(config);
     }
   }
 }
 
 void XdsCache::ClearAll(Time now) {
   if (!enabled_) return;
-  ++clearings_;
   for (Table& table : tables_) ClearAll(table, now);
 }
 

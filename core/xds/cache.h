@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
 #include "core/base/time.h"
 #include "core/model/push_request.h"
 #include "core/xds/generator.h"
@@ -44,10 +46,15 @@ class XdsCache {
   void ClearAll(Time now);
 
   bool enabled() const { return enabled_; }
-  // Changes with what Get() would answer for the type.
-  uint64_t version(Type type) const { return tables_[static_cast<size_t>(type)].version; }
-  // How often something was to be cleared, whether it was there or not.
-  uint64_t clearings() const { return clearings_; }
+  // For who remembers what was generated of clusters or endpoints, service by service. A mark stands for now; the
+  // services of which something was added or cleared since (whether it was there or not) are those of which Get() and
+  // what is generated from the same push context may be others than then, by host name, perhaps repeated. Nullopt: any
+  // may be. The names are valid until the next change of the cache.
+  uint64_t Mark(Type type) const {
+    const Table& table = tables_[static_cast<size_t>(type)];
+    return table.first_change + table.changes.size();
+  }
+  std::optional<absl::Span<const std::string>> ChangedSince(Type type, uint64_t mark) const;
   size_t size() const;
   // For who remembers what Get() answered.
   void CountHits(int64_t n) const { hits_ += static_cast<uint64_t>(n); }
@@ -63,15 +70,20 @@ class XdsCache {
     absl::flat_hash_map<std::string, Entry> entries;
     absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> by_config;
     Time token{};
-    uint64_t version = 0;
+    // Host names, the oldest of them being change number `first_change`.
+    std::vector<std::string> changes;
+    uint64_t first_change = 0;
+
+    void Note(const ConfigKey& config);
+    void NoteAnything();
   };
   static std::string IndexKey(const ConfigKey& key);
+  static bool HasNotes(Type type) { return type == Type::kCds || type == Type::kEds; }
   static void Clear(Table& table, const std::set<ConfigKey>& configs, Time now);
   static void ClearAll(Table& table, Time now);
 
   bool enabled_;
   Table tables_[kTypes];
-  uint64_t clearings_ = 0;
   mutable uint64_t hits_ = 0, misses_ = 0;
 };
 

@@ -42,6 +42,7 @@ class ResourceList {
 
   void reserve(size_t n) { Own().items.reserve(n); }
   void push_back(Resource resource) { Own().items.push_back(std::move(resource)); }
+  void Replace(size_t i, Resource resource) { Own().items[i] = std::move(resource); }
 
   // Of all of them; counted once.
   int64_t Bytes() const;

@@ -22,6 +22,10 @@ Hash128 HashOf(const T& item) {
   return item.hash;
 }
 
+// Of sets: lane by lane, without carry between the two.
+Hash128 Sum(const Hash128& a, const Hash128& b) { return {a.high + b.high, a.low + b.low}; }
+Hash128 Difference(const Hash128& a, const Hash128& b) { return {a.high - b.high, a.low - b.low}; }
+
 // Drops what nobody uses any more. Only weak references are examined, so that no result depends on when it happens.
 template <typename Map>
 void SweepExpired(Map* map) {
@@ -146,17 +150,12 @@ ConfigStore::Sets<ActiveCluster>& ConfigStore::SetsOf() {
   return active_sets_;
 }
 
-template <typename T>
-std::shared_ptr<const NamedSet<T>> ConfigStore::Intern(std::vector<std::shared_ptr<const T>> items) {
-  std::vector<Hash128> hashes;
-  hashes.reserve(items.size());
-  for (const auto& item : items) hashes.push_back(HashOf(*item));
-  const Hash128 key =
-      HashBytes(std::string_view(reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)));
+template <typename T, typename MakeItems>
+std::shared_ptr<const NamedSet<T>> ConfigStore::Intern(const Hash128& hash, MakeItems make_items) {
   Sets<T>& sets = SetsOf<T>();
-  std::weak_ptr<const NamedSet<T>>& slot = sets[key];
+  std::weak_ptr<const NamedSet<T>>& slot = sets[hash];
   if (std::shared_ptr<const NamedSet<T>> known = slot.lock()) return known;
-  auto made = std::make_shared<const NamedSet<T>>(std::move(items));
+  auto made = std::make_shared<const NamedSet<T>>(make_items(), hash);
   slot = made;
   if (sets.size() >= sweep_sets_at_) {
     SweepExpired(&sets);
@@ -165,6 +164,34 @@ std::shared_ptr<const NamedSet<T>> ConfigStore::Intern(std::vector<std::shared_p
   return made;
 }
 
+template <typename T>
+std::shared_ptr<const NamedSet<T>> ConfigStore::Intern(std::vector<std::shared_ptr<const T>> items) {
+  Hash128 hash;
+  for (const auto& item : items) hash = Sum(hash, HashOf(*item));
+  return Intern<T>(hash, [&] { return std::move(items); });
+}
+
+template <typename T>
+std::shared_ptr<const NamedSet<T>> ConfigStore::Replace(const NamedSet<T>& from, const Replacements<T>& replacements) {
+  Hash128 hash = from.hash();
+  for (const auto& [at, item] : replacements) {
+    hash = Sum(Difference(hash, HashOf(*from.items()[at])), HashOf(*item));
+  }
+  return Intern<T>(hash, [&] {
+    std::vector<std::shared_ptr<const T>> items = from.items();
+    for (const auto& [at, item] : replacements) items[at] = item;
+    return items;
+  });
+}
+
+template std::shared_ptr<const NamedSet<ClusterConfig>> ConfigStore::Replace(const NamedSet<ClusterConfig>&,
+                                                                             const Replacements<ClusterConfig>&);
+template std::shared_ptr<const NamedSet<EndpointTable>> ConfigStore::Replace(const NamedSet<EndpointTable>&,
+                                                                             const Replacements<EndpointTable>&);
+template std::shared_ptr<const NamedSet<ListenerConfig>> ConfigStore::Replace(const NamedSet<ListenerConfig>&,
+                                                                              const Replacements<ListenerConfig>&);
+template std::shared_ptr<const NamedSet<RouteTable>> ConfigStore::Replace(const NamedSet<RouteTable>&,
+                                                                          const Replacements<RouteTable>&);
 template std::shared_ptr<const NamedSet<ClusterConfig>> ConfigStore::Intern(
     std::vector<std::shared_ptr<const ClusterConfig>>);
 template std::shared_ptr<const NamedSet<EndpointTable>> ConfigStore::Intern(

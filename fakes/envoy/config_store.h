@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -42,19 +43,25 @@ template <typename T>
 class NamedSet {
  public:
   using Item = std::shared_ptr<const T>;
-  explicit NamedSet(std::vector<Item> items) : items_(std::move(items)) {}
+  NamedSet(std::vector<Item> items, const Hash128& hash) : items_(std::move(items)), hash_(hash) {}
 
   const std::vector<Item>& items() const { return items_; }
-  // O(log n); nullptr if absent.
-  const Item* Find(std::string_view name) const {
+  // Sum of the items' hashes: of a set that differs by few items it follows from them.
+  const Hash128& hash() const { return hash_; }
+  // O(log n); nullopt and nullptr if absent.
+  std::optional<uint32_t> PlaceOf(std::string_view name) const {
     size_t low = 0, high = items_.size();
     while (low < high) {
       const size_t mid = (low + high) / 2;
       const int order = std::string_view(NameOf(*items_[mid])).compare(name);
-      if (order == 0) return &items_[mid];
+      if (order == 0) return static_cast<uint32_t>(mid);
       (order < 0 ? low : high) = order < 0 ? mid + 1 : mid;
     }
-    return nullptr;
+    return std::nullopt;
+  }
+  const Item* Find(std::string_view name) const {
+    const std::optional<uint32_t> place = PlaceOf(name);
+    return place ? &items_[*place] : nullptr;
   }
 
   // What follows from the set alone, worked out once for all who share it: of clusters the names to ask EDS for, of
@@ -62,8 +69,17 @@ class NamedSet {
   mutable std::shared_ptr<const std::vector<std::string>> wanted;
   mutable bool service_names_differ = false;  // with `wanted`: some cluster's assignment has another name than it
 
+  // What the set was read from last, in the order of a response that held all of it; empty if there was none. A server
+  // sends most resources again and again as the same object, which is then known without a look inside.
+  struct Source {
+    std::shared_ptr<const std::string> bytes;
+    uint32_t item = 0;  // its place among items()
+  };
+  mutable std::vector<Source> sources;
+
  private:
   std::vector<Item> items_;
+  Hash128 hash_;
 };
 
 // A cluster in use: its configuration and, for EDS, the endpoints it was given (nullptr: never any).
@@ -88,6 +104,11 @@ class ConfigStore {
   // One shared set per content. `items` must be sorted by name, without duplicates.
   template <typename T>
   std::shared_ptr<const NamedSet<T>> Intern(std::vector<std::shared_ptr<const T>> items);
+  // `from` with other items of the same names in their places. Costs as much as there are changes if the set is known.
+  template <typename T>
+  using Replacements = std::vector<std::pair<uint32_t, std::shared_ptr<const T>>>;  // by place among the items
+  template <typename T>
+  std::shared_ptr<const NamedSet<T>> Replace(const NamedSet<T>& from, const Replacements<T>& replacements);
   // One shared pair per content.
   std::shared_ptr<const ActiveCluster> Pair(std::shared_ptr<const ClusterConfig> config,
                                             std::shared_ptr<const EndpointTable> endpoints);
@@ -96,6 +117,11 @@ class ConfigStore {
   std::shared_ptr<const ListenerIndex> ByAddress(const std::shared_ptr<const NamedSet<ListenerConfig>>& set);
   // Sorted names, shared.
   std::shared_ptr<const std::vector<std::string>> InternNames(std::vector<std::string> names);
+
+  // Whether what a response means may be taken from the response before, or from another Envoy in the same state. On
+  // unless a test says otherwise; nothing but the time it takes depends on it.
+  bool reuses_work() const { return reuses_work_; }
+  void set_reuses_work(bool on) { reuses_work_ = on; }
 
   // A string that lives as long as the store.
   std::string_view Keep(std::string_view text);
@@ -116,6 +142,8 @@ class ConfigStore {
   const Decoded<T>& Get(Cache<T>* cache, std::string_view resource, Decode decode);
   template <typename T>
   Sets<T>& SetsOf();
+  template <typename T, typename MakeItems>
+  std::shared_ptr<const NamedSet<T>> Intern(const Hash128& hash, MakeItems make_items);
 
   const ExtensionSet extensions_;
   Cache<ClusterConfig> clusters_;
@@ -132,6 +160,7 @@ class ConfigStore {
   absl::flat_hash_map<Hash128, std::weak_ptr<const ListenerIndex>> listener_indexes_;
   absl::node_hash_set<std::string> kept_;
   size_t sweep_sets_at_ = 1024;
+  bool reuses_work_ = true;
 };
 
 }  // namespace wavetank::envoysim

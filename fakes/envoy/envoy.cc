@@ -65,7 +65,7 @@ void Envoy::Impl::Start() {
   endpoints_ = store.Intern<EndpointTable>({});
   listeners_ = store.Intern<ListenerConfig>({});
   routes_ = store.Intern<RouteTable>({});
-  active_ = store.Intern<ActiveCluster>({});
+  active_ = {store.Intern<ActiveCluster>({}), store.Intern<ActiveCluster>({})};
   listening_ = listeners_;
   by_address_ = store.ByAddress(listening_);
   start_timer_ = host_.RunAfter(Draw(plane_.options().latencies.start), [this] {
@@ -129,7 +129,7 @@ void Envoy::Impl::Stop(StopKind kind) {
   endpoints_.reset();
   listeners_.reset();
   routes_.reset();
-  active_.reset();
+  active_ = {};
   listening_.reset();
   by_address_.reset();
   ++epoch_;
@@ -203,7 +203,7 @@ void Envoy::Impl::Detach(DownstreamConnection* connection) {
 ClusterRuntime* Envoy::Impl::Cluster(std::string_view name) {
   const auto it = runtimes_.find(name);
   if (it != runtimes_.end()) return it->second.get();
-  const std::shared_ptr<const ActiveCluster>* active = active_->Find(name);
+  const std::shared_ptr<const ActiveCluster>* active = active_.Find(name);
   if (active == nullptr) return nullptr;
   ClusterRuntime* runtime =
       runtimes_.emplace(std::string(name), std::make_unique<ClusterRuntime>(*this, *active)).first->second.get();
@@ -252,8 +252,7 @@ uint64_t Envoy::Impl::counter(std::string_view name) const {
 
 std::vector<EndpointStatus> Envoy::Impl::Endpoints() {
   std::vector<EndpointStatus> out;
-  if (active_ == nullptr) return out;
-  for (const auto& active : active_->items()) {
+  for (const auto& active : active_.All()) {
     if (active->endpoints == nullptr) continue;
     const auto runtime = runtimes_.find(active->config->name);
     for (size_t i = 0; i < active->endpoints->endpoints.size(); ++i) {
@@ -281,9 +280,7 @@ std::vector<EndpointStatus> Envoy::Impl::Endpoints() {
 
 std::vector<std::string> Envoy::Impl::ClusterNames() const {
   std::vector<std::string> out;
-  if (active_ != nullptr) {
-    for (const auto& a : active_->items()) out.push_back(a->config->name);
-  }
+  for (const auto& a : active_.All()) out.push_back(a->config->name);
   return out;
 }
 

@@ -144,15 +144,30 @@ class Envoy::Impl final : public AdsClient::Handler {
   struct Changes {
     std::vector<std::shared_ptr<const T>> upserts;  // new or different
     std::vector<std::string> removals;
-    std::vector<std::shared_ptr<const T>> given;  // all accepted resources, changed or not, sorted by name
-    std::string errors;                           // "NAME: WHY", one a line
-    std::string first_error;                      // the WHY of the first
-    bool undecodable = false;                     // nothing of the response counts
+    std::vector<std::shared_ptr<const T>> some;  // see given()
+    bool all = false;
+    std::string errors;        // "NAME: WHY", one a line
+    std::string first_error;   // the WHY of the first
+    bool undecodable = false;  // nothing of the response counts
     std::shared_ptr<const NamedSet<T>> next;
+
+    // All accepted resources, changed or not, sorted by name: `all` that are in `next`, or some.
+    const std::vector<std::shared_ptr<const T>>& given() const { return all ? next->items() : some; }
   };
   // Sorted by name; nullptr removes.
   using ActiveChanges = std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>>;
-  // What a response's endpoints change in one set of active clusters.
+  // The clusters in use. Those of EDS stand apart: Envoys of one view have the same, whatever inbound clusters each has
+  // of its own, so that what new endpoints change is worked out once for all of them.
+  struct ActiveSets {
+    std::shared_ptr<const NamedSet<ActiveCluster>> eds, others;  // no name is in both
+
+    const std::shared_ptr<const ActiveCluster>* Find(std::string_view name) const {
+      const auto* found = eds->Find(name);
+      return found != nullptr ? found : others->Find(name);
+    }
+    std::vector<std::shared_ptr<const ActiveCluster>> All() const;  // sorted by name; none if the sets are null
+  };
+  // What a response's endpoints change in one set of active EDS clusters.
   struct Activation {
     std::shared_ptr<const NamedSet<ActiveCluster>> from, to;  // `to` is null if nothing changes
     std::shared_ptr<const Changes<EndpointTable>> endpoints;
@@ -176,6 +191,11 @@ class Envoy::Impl final : public AdsClient::Handler {
   template <typename T, typename DecodeFn>
   std::shared_ptr<const Changes<T>> Diff(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current,
                                          bool whole, const ResourceNames& wanted, DecodeFn decode);
+  // The same for a response that repeats most of `current`, or that changes some of it and adds nothing; null: it may
+  // be of another kind. Looks only into resources that are not those of `current`.
+  template <typename T, typename DecodeFn>
+  std::shared_ptr<const Changes<T>> Update(const ResponseBody& body, const std::shared_ptr<const NamedSet<T>>& current,
+                                           bool whole, const ResourceNames& wanted, DecodeFn decode);
   template <typename T, typename DecodeFn>
   Changes<T> WorkOut(const Queued& queued, const std::shared_ptr<const NamedSet<T>>& current, bool whole,
                      const ResourceNames& wanted, DecodeFn decode, bool* same_for_all);
@@ -207,9 +227,10 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
   void SetActive(ActiveChanges changes);
-  // The set after `changes`; null if they change nothing.
-  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const ActiveChanges& changes);
-  void Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> active, const ActiveChanges& changes);
+  // `from` after `changes`; null if they change nothing.
+  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,
+                                                            const ActiveChanges& changes);
+  void Adopt(ActiveSets active, const ActiveChanges& changes);
   Activation WorkOutActivation(const Changes<EndpointTable>& endpoints);
   void RetireRuntime(const std::string& name);
   std::shared_ptr<const ActiveCluster> Activate(const std::shared_ptr<const ClusterConfig>& config);
@@ -278,7 +299,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   std::shared_ptr<const NamedSet<ListenerConfig>> listeners_;
   std::shared_ptr<const NamedSet<RouteTable>> routes_;
   // What is in use.
-  std::shared_ptr<const NamedSet<ActiveCluster>> active_;
+  ActiveSets active_;
   std::shared_ptr<const NamedSet<ListenerConfig>> listening_;
   std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
   // What is neither yet; empty almost always. Clusters sorted by name.

@@ -2,6 +2,8 @@
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc, listener_manager_impl.cc; the order of things
 // as measured in shared/ENVOY.md 3.7.
 #include <algorithm>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -179,20 +181,69 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& q
                                                                  bool whole, const ResourceNames& wanted,
                                                                  DecodeFn decode) {
   bool same_for_all = queued.delta == nullptr;
-  if (!same_for_all) {
+  if (!same_for_all || !plane_.configs().reuses_work()) {
     return std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
   }
   Meaning& meaning = Meaning::Of(*queued.sotw.body);
   for (const typename Meaning::Step& step : meaning.steps) {
     if (step.from == current && step.wanted == wanted) return std::static_pointer_cast<const Changes<T>>(step.changes);
   }
-  const auto changes =
-      std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  std::shared_ptr<const Changes<T>> changes = Update(*queued.sotw.body, current, whole, wanted, decode);
+  if (changes == nullptr) {
+    changes = std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
+  }
   if (same_for_all) {
     if (meaning.steps.size() == Meaning::kMaxSteps) meaning.steps.erase(meaning.steps.begin());
     meaning.steps.push_back({current, changes, wanted});
   }
   return changes;
+}
+
+// Clusters and endpoints are many and mostly the same as the last time. Listeners and routes are few and their bytes
+// large, so that it pays neither to compare nor to keep them.
+template <typename T>
+constexpr bool kComesAgain = std::is_same_v<T, ClusterConfig> || std::is_same_v<T, EndpointTable>;
+
+template <typename T, typename DecodeFn>
+std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const ResponseBody& body,
+                                                                   const std::shared_ptr<const NamedSet<T>>& current,
+                                                                   bool whole, const ResourceNames& wanted,
+                                                                   DecodeFn decode) {
+  const auto& resources = body.resources;
+  auto& sources = current->sources;
+  const bool all = resources.size() == sources.size();
+  // Without sources nothing is known; those of a response that leaves many out are better sorted than searched for.
+  if (sources.empty() || (!all && (whole || 4 * resources.size() > sources.size()))) return nullptr;
+  auto out = std::make_shared<Changes<T>>();
+  out->all = all;
+  typename ConfigStore::Replacements<T> replaced;
+  std::vector<std::pair<size_t, const std::shared_ptr<const std::string>*>> reread;  // of sources
+  for (size_t i = 0; i < resources.size(); ++i) {
+    if (all && sources[i].bytes == resources[i]) continue;
+    const Decoded<T>& decoded = decode(*resources[i]);
+    // What may be refused is looked at in the order of the response.
+    if (decoded.value == nullptr || MayObject(*decoded.value)) return nullptr;
+    if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) return nullptr;
+    const auto place = all ? std::optional<uint32_t>(sources[i].item) : current->PlaceOf(decoded.name);
+    if (!place || NameOf(*current->items()[*place]) != decoded.name) return nullptr;
+    const auto source = all ? sources.begin() + static_cast<std::ptrdiff_t>(i)
+                            : std::find_if(sources.begin(), sources.end(),
+                                           [&](const auto& candidate) { return candidate.item == *place; });
+    reread.emplace_back(source - sources.begin(), &resources[i]);
+    if (!all) out->some.push_back(decoded.value);
+    if (current->items()[*place]->hash != decoded.value->hash) replaced.emplace_back(*place, decoded.value);
+  }
+  const auto by_name = [](const auto& a, const auto& b) { return NameOf(*a) < NameOf(*b); };
+  std::sort(out->some.begin(), out->some.end(), by_name);
+  for (size_t i = 1; i < out->some.size(); ++i) {
+    if (!by_name(out->some[i - 1], out->some[i])) return nullptr;  // one name twice
+  }
+  std::sort(replaced.begin(), replaced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [place, value] : replaced) out->upserts.push_back(value);
+  out->next = replaced.empty() ? current : plane_.configs().Replace(*current, replaced);
+  if (out->next != current) out->next->sources = sources;
+  for (const auto& [at, bytes] : reread) out->next->sources[at].bytes = *bytes;
+  return out;
 }
 
 template <typename T, typename DecodeFn>
@@ -202,8 +253,13 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   Changes<T> out;
   const bool sotw = queued.delta == nullptr;
   const size_t n = queued.resources();
-  std::vector<std::pair<std::string_view, std::shared_ptr<const T>>> given;  // nullptr: keep what is there
-  std::vector<std::string> failed_names;                                     // backs the views of refused resources
+  struct Given {
+    std::string_view name;
+    std::shared_ptr<const T> value;  // nullptr: keep what is there
+    size_t at = 0;                   // in the response
+  };
+  std::vector<Given> given;
+  std::vector<std::string> failed_names;  // backs the views of refused resources
   failed_names.reserve(n);
   given.reserve(n);
   const auto complain = [&](std::string_view name, std::string_view why) {
@@ -232,17 +288,17 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
     if (!objection.empty()) {
       complain(decoded.name, objection);
       failed_names.push_back(decoded.name);
-      given.emplace_back(failed_names.back(), nullptr);
+      given.push_back({failed_names.back(), nullptr, i});
       // Envoy hands endpoints to one cluster after the other, and the first that refuses ends it. Its order is that of
       // a hash map (measured: it varies from run to run); here it is that of the response.
       if (queued.type == XdsType::kEds) break;
       continue;
     }
-    given.emplace_back(NameOf(*decoded.value), decoded.value);
+    given.push_back({NameOf(*decoded.value), decoded.value, i});
   }
-  std::stable_sort(given.begin(), given.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(given.begin(), given.end(), [](const Given& a, const Given& b) { return a.name < b.name; });
   for (size_t i = 1; i < given.size(); ++i) {
-    if (given[i].first == given[i - 1].first) complain(given[i].first, "duplicate resource name");
+    if (given[i].name == given[i - 1].name) complain(given[i].name, "duplicate resource name");
   }
   const auto removed = [&](std::string_view name) {
     if (sotw) return whole;
@@ -258,17 +314,17 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
     }
     for (const std::string& name : queued.delta->removed_resources()) versions.erase(name);
   }
-  out.given.reserve(given.size());
-  for (const auto& [name, value] : given) {
-    if (value != nullptr) out.given.push_back(value);
+  out.some.reserve(given.size());
+  for (const Given& one : given) {
+    if (one.value != nullptr) out.some.push_back(one.value);
   }
   std::vector<std::shared_ptr<const T>> next;
   next.reserve(current->items().size() + given.size());
   size_t g = 0;
   const auto take_given = [&](const std::shared_ptr<const T>* old) {
     // The last copy of a name counts.
-    while (g + 1 < given.size() && given[g + 1].first == given[g].first) ++g;
-    const std::shared_ptr<const T>& value = given[g++].second;
+    while (g + 1 < given.size() && given[g + 1].name == given[g].name) ++g;
+    const std::shared_ptr<const T>& value = given[g++].value;
     if (value == nullptr) {
       if (old != nullptr) next.push_back(*old);
       return;
@@ -282,8 +338,8 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   };
   for (const std::shared_ptr<const T>& old : current->items()) {
     const std::string_view name = NameOf(*old);
-    while (g < given.size() && given[g].first < name) take_given(nullptr);
-    if (g < given.size() && given[g].first == name) {
+    while (g < given.size() && given[g].name < name) take_given(nullptr);
+    if (g < given.size() && given[g].name == name) {
       take_given(&old);
     } else if (removed(name)) {
       out.removals.emplace_back(name);
@@ -293,6 +349,13 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
   }
   while (g < given.size()) take_given(nullptr);
   out.next = out.upserts.empty() && out.removals.empty() ? current : plane_.configs().Intern<T>(std::move(next));
+  if (kComesAgain<T> && sotw && *same_for_all && given.size() == n && n == out.next->items().size()) {
+    // The response holds just this set: the n-th by name is its n-th item.
+    out.next->sources.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      out.next->sources[given[i].at] = {queued.sotw.body->resources[given[i].at], static_cast<uint32_t>(i)};
+    }
+  }
   return out;
 }
 
@@ -432,28 +495,49 @@ void Envoy::Impl::PromoteClusters() {
 
 void Envoy::Impl::SetActive(ActiveChanges changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  if (auto next = NextActive(changes); next != nullptr) Adopt(std::move(next), changes);
+  // A cluster that changes its type leaves one set and joins the other.
+  ActiveChanges eds, others;
+  for (const auto& [name, active] : changes) {
+    const bool is_eds = active != nullptr && active->config->type == DiscoveryType::kEds;
+    eds.emplace_back(name, is_eds ? active : nullptr);
+    others.emplace_back(name, is_eds ? nullptr : active);
+  }
+  auto next_eds = NextActive(*active_.eds, eds);
+  auto next_others = NextActive(*active_.others, others);
+  if (next_eds == nullptr && next_others == nullptr) return;
+  Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
+         next_others == nullptr ? active_.others : std::move(next_others)},
+        changes);
 }
 
-std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const ActiveChanges& changes) {
+std::vector<std::shared_ptr<const ActiveCluster>> Envoy::Impl::ActiveSets::All() const {
+  std::vector<std::shared_ptr<const ActiveCluster>> out;
+  if (eds == nullptr) return out;
+  out.reserve(eds->items().size() + others->items().size());
+  std::merge(eds->items().begin(), eds->items().end(), others->items().begin(), others->items().end(),
+             std::back_inserter(out), [](const auto& a, const auto& b) { return NameOf(*a) < NameOf(*b); });
+  return out;
+}
+
+std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const NamedSet<ActiveCluster>& from,
+                                                                       const ActiveChanges& changes) {
   std::vector<std::shared_ptr<const ActiveCluster>> next;
-  next.reserve(active_->items().size() + changes.size());
+  next.reserve(from.items().size() + changes.size());
   size_t c = 0;
   bool changed = false;
-  const auto take = [&] {
-    changed = true;
-    if (changes[c].second != nullptr) next.push_back(changes[c].second);
+  const auto take = [&] {  // what `from` has not
+    if (changes[c].second != nullptr) {
+      changed = true;
+      next.push_back(changes[c].second);
+    }
     ++c;
   };
-  for (const auto& old : active_->items()) {
+  for (const auto& old : from.items()) {
     while (c < changes.size() && changes[c].first < old->config->name) take();
     if (c < changes.size() && changes[c].first == old->config->name) {
-      if (changes[c].second == old) {
-        next.push_back(old);
-        ++c;
-      } else {
-        take();
-      }
+      changed |= changes[c].second != old;
+      if (changes[c].second != nullptr) next.push_back(changes[c].second);
+      ++c;
     } else {
       next.push_back(old);
     }
@@ -462,7 +546,7 @@ std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const Act
   return changed ? plane_.configs().Intern<ActiveCluster>(std::move(next)) : nullptr;
 }
 
-void Envoy::Impl::Adopt(std::shared_ptr<const NamedSet<ActiveCluster>> next, const ActiveChanges& changes) {
+void Envoy::Impl::Adopt(ActiveSets next, const ActiveChanges& changes) {
   active_ = std::move(next);
   ++epoch_;
   if (runtimes_.empty() && retired_.empty()) return;
@@ -492,7 +576,7 @@ void Envoy::Impl::RetireRuntime(const std::string& name) {
   runtime->Retire();
   retired_.push_back(std::move(runtime));
   for (size_t i = 0; i < dns_.size(); ++i) {
-    if (dns_[i]->config->name == name && active_->Find(name) == nullptr) {
+    if (dns_[i]->config->name == name && active_.Find(name) == nullptr) {
       host_.Cancel(dns_[i]->timer);
       dns_.erase(dns_.begin() + static_cast<std::ptrdiff_t>(i));
       break;
@@ -567,26 +651,27 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
   const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
+  const auto& given = changes.given();
   for (WarmingCluster& w : warming_clusters_) {
     // A table may equal the one that is known and still be what a changed cluster waits for.
     if (!w.needs_endpoints) continue;
-    const auto at = std::lower_bound(changes.given.begin(), changes.given.end(), w.config->service_name,
+    const auto at = std::lower_bound(given.begin(), given.end(), w.config->service_name,
                                      [](const auto& table, const std::string& n) { return table->cluster_name < n; });
-    w.needs_endpoints = at == changes.given.end() || (*at)->cluster_name != w.config->service_name;
+    w.needs_endpoints = at == given.end() || (*at)->cluster_name != w.config->service_name;
   }
   if (!changes.upserts.empty()) {
-    if (queued.delta != nullptr || clusters_->service_names_differ) {
+    if (queued.delta != nullptr || clusters_->service_names_differ || !plane_.configs().reuses_work()) {
       SetActive(WorkOutActivation(changes).changes);
     } else {
       auto& known = Meaning::Of(*queued.sotw.body).activations;
       if (known.size() == Meaning::kMaxActivations) known.clear();
-      Activation& activation = known[{active_.get(), found.get()}];
+      Activation& activation = known[{active_.eds.get(), found.get()}];
       if (activation.from == nullptr) {
         activation = WorkOutActivation(changes);
         activation.endpoints = found;
-        activation.to = NextActive(activation.changes);
+        activation.to = NextActive(*active_.eds, activation.changes);
       }
-      if (activation.to != nullptr) Adopt(activation.to, activation.changes);
+      if (activation.to != nullptr) Adopt({activation.to, active_.others}, activation.changes);
     }
   }
   PromoteClusters();
@@ -596,15 +681,15 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
 
 Envoy::Impl::Activation Envoy::Impl::WorkOutActivation(const Changes<EndpointTable>& endpoints) {
   Activation out;
-  out.from = active_;
+  out.from = active_.eds;
   for (const auto& table : endpoints.upserts) {
     const auto update = [&](const std::shared_ptr<const ActiveCluster>& active) {
-      if (active->config->type != DiscoveryType::kEds || active->config->service_name != table->cluster_name) return;
+      if (active->config->service_name != table->cluster_name) return;
       out.changes.emplace_back(active->config->name, plane_.configs().Pair(active->config, table));
     };
     if (clusters_->service_names_differ) {
-      for (const auto& active : active_->items()) update(active);
-    } else if (const auto* active = active_->Find(table->cluster_name)) {
+      for (const auto& active : active_.eds->items()) update(active);
+    } else if (const auto* active = active_.eds->Find(table->cluster_name)) {
       update(*active);
     }
   }
@@ -661,7 +746,7 @@ void Envoy::Impl::DnsAnswered(const std::string& cluster, size_t endpoint, const
   if (--state->outstanding > 0) return;
   state->answered = true;
   state->resolved = host_.Now();
-  if (const auto* active = active_->Find(cluster)) {
+  if (const auto* active = active_.Find(cluster)) {
     if ((*active)->config->hash == state->config->hash) SetActive({{cluster, Activate(state->config)}});
   }
   PromoteClusters();
@@ -885,7 +970,7 @@ std::string Envoy::Impl::UnknownCluster(const std::vector<ClusterUse>& uses) con
   for (const ClusterUse& use : uses) {
     const bool warming = std::any_of(warming_clusters_.begin(), warming_clusters_.end(),
                                      [&](const WarmingCluster& w) { return w.config->name == use.cluster; });
-    if (!warming && active_->Find(use.cluster) == nullptr) return use.complaint;
+    if (!warming && active_.Find(use.cluster) == nullptr) return use.complaint;
   }
   return {};
 }

@@ -252,6 +252,11 @@ void AdsScript::Send(XdsType type, std::string_view version, const std::vector<s
   observer_->OnResponse(std::move(response));
 }
 
+void AdsScript::Send(std::string_view version, std::shared_ptr<const ResponseBody> body) {
+  if (observer_ == nullptr) return;
+  observer_->OnResponse(SotwResponse{std::move(body), std::string(version), fmt::format("n{}", ++nonce_)});
+}
+
 void AdsScript::SendDelta(XdsType type, const std::vector<std::pair<std::string, std::string>>& resources,
                           std::string_view version, const std::vector<std::string>& removed) {
   if (observer_ == nullptr) return;

@@ -111,6 +111,8 @@ class AdsScript final : public AdsTransport {
 
   // SotW response with these serialised resources; nonce counts up over all types.
   void Send(XdsType type, std::string_view version, const std::vector<std::string>& resources);
+  // The same as an object that may go to others, too.
+  void Send(std::string_view version, std::shared_ptr<const ResponseBody> body);
   void SendDelta(XdsType type, const std::vector<std::pair<std::string, std::string>>& resources,  // name, bytes
                  std::string_view version, const std::vector<std::string>& removed = {});
   void Break(std::string_view why = "connection lost");
