@@ -20,7 +20,7 @@ namespace {
 using ServerTlsMode = config::ServerTlsSettings::Mode;
 
 template <typename Match>
-bool MatchesServer(const Match& match, const config::Server& server, const std::string& gateway) {
+bool MatchesServer(const Match& match, const config::Server& server, std::string_view gateway) {
   return (match.port == 0 || match.port == server.port.number) &&
          (match.gateways.empty() ||
           std::find(match.gateways.begin(), match.gateways.end(), gateway) != match.gateways.end());
@@ -75,7 +75,7 @@ class GatewayListeners {
     return options;
   }
 
-  static FilterChainOptions HttpChain(Protocol protocol, const std::string& route_name) {
+  static FilterChainOptions HttpChain(Protocol protocol, std::string_view route_name) {
     FilterChainOptions chain;
     HttpOptions& http = chain.http.emplace();
     http.listener_class = ListenerClass::kGateway;
@@ -87,7 +87,7 @@ class GatewayListeners {
   FilterChainOptions HttpsChain(const GatewayServer& server) {
     FilterChainOptions chain = HttpChain(ParseProtocol(server.server.port.protocol), server.route_name);
     chain.http->stat_prefix = server.server.name;
-    chain.sni_hosts = server.sni_hosts;
+    chain.sni_hosts.assign(server.sni_hosts.begin(), server.sni_hosts.end());
     chain.transport_socket = TlsSocket(server.server);
     return chain;
   }
@@ -109,7 +109,7 @@ class GatewayListeners {
       chain.network_filters = TcpRouteFilters(server);
       if (chain.network_filters.empty()) return;  // no VirtualService says where to
       if (server.server.tls) {
-        chain.sni_hosts = server.sni_hosts;
+        chain.sni_hosts.assign(server.sni_hosts.begin(), server.sni_hosts.end());
         chain.transport_socket = TlsSocket(server.server);
       }
       out.push_back(std::move(chain));
@@ -181,7 +181,7 @@ class GatewayListeners {
     for (const ServiceRef& service : proxy_.sidecar_scope->services()) {
       if (service->mesh_external) continue;
       const bool served = std::any_of(server.sni_hosts.begin(), server.sni_hosts.end(),
-                                      [&](const std::string& host) { return HostSubsetOf(service->hostname, host); });
+                                      [&](std::string_view host) { return HostSubsetOf(service->hostname, host); });
       if (!served) continue;
       const ConsolidatedDestRuleRef rule =
           proxy_.sidecar_scope->DestinationRule(TrafficDirection::kOutbound, proxy_, service->hostname);

@@ -1,7 +1,8 @@
 #include "core/gen/gateway_routes.h"
 
 #include <algorithm>
-#include <map>
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
+#include "core/gen/virtual_hosts.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
 #include "core/model/push_context.h"
@@ -18,79 +20,122 @@ namespace {
 
 using Rule = config::TypedConfig<config::VirtualService>;
 
+// One route configuration after the other: a Gateway with TLS has one per server, so what one needed of memory serves
+// the next. Names are those of servers and rules, which live longer.
 class GatewayRoutes {
  public:
   GatewayRoutes(const Proxy& proxy, const PushContext& push)
       : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
 
-  std::vector<VirtualHost> Build(const std::vector<const GatewayServer*>& servers) {
-    for (const GatewayServer* server : servers) {
-      for (const config::VirtualServiceRef& rule :
-           push_.VirtualServicesForGateway(proxy_.config_namespace, server->gateway_name)) {
-        AddRule(*server, *rule);
-      }
-      if (server->server.tls && server->server.tls->https_redirect) Redirect(server->server);
+  // `encoded` is emptied first.
+  void Encode(const std::string& route_name, std::string* encoded) {
+    RouteConfigurationWriter out(route_name, encoded);
+    const GatewayServers* servers = ServersOf(route_name);
+    // A listener that drains may still ask for the routes of a Gateway that is gone.
+    if (servers == nullptr) {
+      out.FinishEmpty();
+      return;
     }
+    Clear();
+    for (const GatewayServer* server : *servers) AddServer(*server);
     if (hosts_.empty()) {
-      // A virtual host without routes: Envoy answers 404.
-      VirtualHost blackhole;
-      blackhole.name = DomainName("blackhole", static_cast<int>(servers[0]->server.port.number));
-      blackhole.domains = {"*"};
-      blackhole.include_attempt_count = false;
-      return {std::move(blackhole)};
+      AddBlackHole(*servers->front(), out);
+    } else {
+      Collapse();
+      for (VirtualHost& host : virtual_hosts_) {
+        // Routes of several rules for one host: what catches all must not hide the others.
+        EncodedRouteList& routes = hosts_[host.host].routes;
+        const auto is_first = [](const EncodedRoute* route) { return !route->catch_all; };
+        if (!std::is_partitioned(routes.begin(), routes.end(), is_first)) {
+          std::stable_partition(routes.begin(), routes.end(), is_first);
+        }
+        out.Add({host.name, host.domains, routes, hosts_[host.host].require_tls});
+      }
     }
-    std::vector<VirtualHost> out = Collapse();
-    for (VirtualHost& host : out) {
-      // Routes of several rules for one host: what catches all must not hide the others.
-      std::stable_partition(host.routes.begin(), host.routes.end(),
-                            [](const EncodedRouteRef& route) { return !route->catch_all; });
-    }
-    SortByName(out);
-    return out;
+    out.Finish();
   }
 
  private:
+  using EncodedRouteList = absl::InlinedVector<const EncodedRoute*, 1>;
+  using RouteSpan = absl::Span<const EncodedRoute* const>;
+
   // Lists of the very same routes; as hash, by addresses: it decides nothing but where to look.
   struct SameRoutes {
     using is_transparent = void;
-    size_t operator()(absl::Span<const EncodedRouteRef> routes) const {
+    size_t operator()(RouteSpan routes) const {
       size_t hash = routes.size();
-      for (const EncodedRouteRef& route : routes) hash = hash * 31 + std::hash<const void*>()(route.get());
+      for (const EncodedRoute* route : routes) hash = hash * 31 + std::hash<const void*>()(route);
       return hash;
     }
-    bool operator()(absl::Span<const EncodedRouteRef> a, absl::Span<const EncodedRouteRef> b) const { return a == b; }
+    bool operator()(RouteSpan a, RouteSpan b) const { return a == b; }
   };
 
   // A host on its way to a virtual host.
   struct Host {
+    std::string_view hostname;
     int port = 0;  // of the first server that has it
     bool require_tls = false;
-    EncodedRoutes routes;
+    EncodedRouteList routes;
+  };
+  struct VirtualHost {
+    size_t host = 0;  // the most specific of them
+    std::string_view name;
+    absl::InlinedVector<std::string_view, 4> domains;
   };
 
-  void AddRule(const GatewayServer& server, const Rule& rule) {
-    const HostList hosts = IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
-    if (hosts.empty()) return;
+  const GatewayServers* ServersOf(const std::string& route_name) const {
+    if (proxy_.merged_gateway == nullptr) return nullptr;
+    const auto& by_name = proxy_.merged_gateway->servers_by_route_name;
+    const auto it = by_name.find(route_name);
+    return it == by_name.end() ? nullptr : &it->second;
+  }
+
+  void Clear() {
+    same_.clear();  // looks at hosts
+    virtual_hosts_.clear();
+    hosts_.clear();
+    by_hostname_.clear();
+    routes_.clear();
+  }
+
+  void AddServer(const GatewayServer& server) {
+    const bool redirects = server.server.tls && server.server.tls->https_redirect;
+    for (const config::VirtualServiceRef& rule :
+         push_.VirtualServicesForGateway(proxy_.config_namespace, server.gateway_name)) {
+      AddRule(server, *rule, redirects);
+    }
+    if (!redirects) return;
+    for (const std::string& hostname : server.server.hosts) HostOf(hostname, server.server).require_tls = true;
+  }
+
+  void AddRule(const GatewayServer& server, const Rule& rule, bool redirects) {
+    const HostList names = IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
+    if (names.empty()) return;
     const std::vector<EncodedRouteRef>& routes = RoutesOf(server, rule);
     if (routes.empty()) return;
-    for (std::string_view hostname : hosts) {
+    for (std::string_view hostname : names) {
       Host& host = HostOf(hostname, server.server);
-      host.routes.insert(host.routes.end(), routes.begin(), routes.end());
-      if (server.server.tls && server.server.tls->https_redirect) host.require_tls = true;
+      for (const EncodedRouteRef& route : routes) host.routes.push_back(route.get());
+      if (redirects) host.require_tls = true;
     }
   }
 
   Host& HostOf(std::string_view hostname, const config::Server& server) {
-    const auto [at, added] = hosts_.try_emplace(absl::string_view(hostname.data(), hostname.size()));
-    if (added) at->second.port = static_cast<int>(server.port.number);
-    return at->second;
+    const auto [at, added] =
+        by_hostname_.try_emplace(absl::string_view(hostname.data(), hostname.size()), hosts_.size());
+    if (!added) return hosts_[at->second];
+    Host& host = hosts_.emplace_back();
+    host.hostname = hostname;
+    host.port = static_cast<int>(server.port.number);
+    return host;
   }
 
   // One rule's routes are the same for all servers of a gateway: those of the first server's port.
   const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
-    std::vector<EncodedRouteRef>& routes = routes_[{server.gateway_name, &rule}];
+    const absl::string_view gateway(server.gateway_name.data(), server.gateway_name.size());
+    std::vector<EncodedRouteRef>& routes = routes_[{gateway, &rule}];
     if (!routes.empty()) return routes;
-    absl::InlinedVector<std::pair<std::string, ServiceRef>, 2> services;  // keeps what the scope hands out alive
+    absl::InlinedVector<ServiceRef, 4> services;  // keeps what the scope hands out alive
     const HttpRouteScope scope{proxy_,
                                push_.mesh(),
                                server.gateway_name,
@@ -98,10 +143,7 @@ class GatewayRoutes {
                                server.server.tls.has_value(),
                                retry_policy_,
                                [&](std::string_view host) -> const Service* {
-                                 for (const auto& [name, service] : services) {
-                                   if (name == host) return service.get();
-                                 }
-                                 return services.emplace_back(host, ServiceFor(host, rule.meta.ns)).second.get();
+                                 return services.emplace_back(ServiceFor(host, rule.meta.ns)).get();
                                }};
     routes = BuildHttpRoutes(scope, rule);
     return routes;
@@ -114,61 +156,68 @@ class GatewayRoutes {
     return push_.ServiceForHostname(proxy_, host);
   }
 
-  void Redirect(const config::Server& server) {
-    for (const std::string& hostname : server.hosts) HostOf(hostname, server).require_tls = true;
+  // A virtual host without routes: Envoy answers 404.
+  static void AddBlackHole(const GatewayServer& server, RouteConfigurationWriter& out) {
+    static constexpr std::string_view kEveryDomain[] = {"*"};
+    const std::string name = DomainName("blackhole", static_cast<int>(server.server.port.number));
+    VirtualHostView host{name, kEveryDomain, {}};
+    host.include_attempt_count = false;
+    out.Add(host);
   }
 
   // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
-  std::vector<VirtualHost> Collapse() {
-    std::vector<std::pair<std::string_view, Host*>> sorted;
-    sorted.reserve(hosts_.size());
-    for (auto& [hostname, host] : hosts_) {  // order: sorted below
-      sorted.emplace_back(std::string_view(hostname.data(), hostname.size()), &host);
+  void Collapse() {
+    sorted_.resize(hosts_.size());
+    size_t text = 0;
+    for (size_t i = 0; i < hosts_.size(); ++i) {
+      sorted_[i] = i;
+      text += hosts_[i].hostname.size() + kPortText;
     }
-    std::sort(sorted.begin(), sorted.end(),
-              [](const auto& a, const auto& b) { return HostMoreSpecific(a.first, b.first); });
-    std::vector<VirtualHost> out;
-    out.reserve(sorted.size());
-    absl::flat_hash_map<absl::Span<const EncodedRouteRef>, size_t, SameRoutes, SameRoutes> known;
-    known.reserve(sorted.size());
-    for (const auto& [hostname, host] : sorted) {
-      const auto it = known.find(host->routes);
-      if (it != known.end() && out[it->second].require_tls == host->require_tls) {
-        out[it->second].domains.emplace_back(hostname);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [&](size_t a, size_t b) { return HostMoreSpecific(hosts_[a].hostname, hosts_[b].hostname); });
+    names_.clear();
+    names_.reserve(text);  // so that names stay where they are
+    for (const size_t i : sorted_) {
+      const Host& host = hosts_[i];
+      const auto it = same_.find(RouteSpan(host.routes));
+      if (it != same_.end() && hosts_[virtual_hosts_[it->second].host].require_tls == host.require_tls) {
+        virtual_hosts_[it->second].domains.push_back(host.hostname);
         continue;
       }
-      known.insert_or_assign(absl::Span<const EncodedRouteRef>(host->routes), out.size());
-      VirtualHost& made = out.emplace_back();
-      made.name = DomainName(hostname, host->port);
-      made.domains.emplace_back(hostname);
-      made.routes = host->routes;  // a copy: `known` looks at the host's
-      made.require_tls = host->require_tls;
+      same_.insert_or_assign(RouteSpan(host.routes), virtual_hosts_.size());
+      const size_t start = names_.size();
+      AppendDomainName(host.hostname, host.port, names_);
+      virtual_hosts_.push_back({i, std::string_view(names_).substr(start), {host.hostname}});
     }
-    return out;
+    std::sort(virtual_hosts_.begin(), virtual_hosts_.end(),
+              [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; });  // no two have one name
   }
+  static constexpr size_t kPortText = 13;  // brackets, a colon, a number
 
   const Proxy& proxy_;
   const PushContext& push_;
   const std::string retry_policy_;
-  // By gateway's name, which its servers share for the time of the generation, and rule.
+  // By gateway's name, which its servers share, and rule.
   absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, std::vector<EncodedRouteRef>> routes_;
-  absl::flat_hash_map<absl::string_view, Host> hosts_;  // by names that servers and rules have
+  std::vector<Host> hosts_;  // in order of first use
+  absl::flat_hash_map<absl::string_view, size_t> by_hostname_;
+  std::vector<VirtualHost> virtual_hosts_;
+  absl::flat_hash_map<RouteSpan, size_t, SameRoutes, SameRoutes> same_;
+  std::vector<size_t> sorted_;
+  std::string names_;
 };
 
 }  // namespace
 
-RouteConfiguration BuildGatewayRoutes(const Proxy& proxy, const PushContext& push, const std::string& route_name) {
-  RouteConfiguration out;
-  out.name = route_name;
-  const MergedGateway* gateway = proxy.merged_gateway.get();
-  const auto servers = gateway == nullptr ? decltype(gateway->servers_by_route_name.begin()){}
-                                          : gateway->servers_by_route_name.find(route_name);
-  // A listener that drains may still ask for the routes of a Gateway that is gone.
-  if (gateway == nullptr || servers == gateway->servers_by_route_name.end()) {
-    out.empty = true;
-    return out;
+std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push,
+                                         const std::vector<std::string>& route_names, std::string* buffer) {
+  GatewayRoutes routes(proxy, push);
+  std::vector<Resource> out;
+  out.reserve(route_names.size());
+  for (const std::string& name : route_names) {
+    routes.Encode(name, buffer);
+    out.push_back({name, std::make_shared<const std::string>(*buffer)});
   }
-  out.virtual_hosts = GatewayRoutes(proxy, push).Build(servers->second);
   return out;
 }
 

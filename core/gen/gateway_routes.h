@@ -3,13 +3,16 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "core/gen/virtual_hosts.h"
+#include "core/xds/generator.h"
 
 namespace wavetank::pilot {
 
 class PushContext;
 
-RouteConfiguration BuildGatewayRoutes(const Proxy& proxy, const PushContext& push, const std::string& route_name);
+// One for each name, also for names that no Gateway has (any more). `buffer`: memory to encode in.
+std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push,
+                                         const std::vector<std::string>& route_names, std::string* buffer);
 
 }  // namespace wavetank::pilot

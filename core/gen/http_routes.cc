@@ -25,6 +25,7 @@ namespace route_v3 = ::envoy::config::route::v3;
 namespace core_v3 = ::envoy::config::core::v3;
 using FaultPb = ::envoy::extensions::filters::http::fault::v3::HTTPFault;
 using RoutePb = route_v3::Route;
+using MatchPb = route_v3::RouteMatch;
 using ActionPb = route_v3::RouteAction;
 using FractionPb = ::envoy::type::v3::FractionalPercent;
 using StringMatcherPb = ::envoy::type::matcher::v3::StringMatcher;
@@ -45,80 +46,118 @@ void SetPercent(int32_t percent, FractionPb& out) {
   out.set_denominator(FractionPb::HUNDRED);
 }
 
-// False for a match that says nothing.
-bool SetMatcher(const StringMatch& match, StringMatcherPb& out) {
-  switch (match.kind) {
-    case StringMatch::Kind::kNone:
-      return false;
-    case StringMatch::Kind::kExact:
-      out.set_exact(match.value);
-      break;
-    case StringMatch::Kind::kPrefix:
-      out.set_prefix(match.value);
-      break;
-    case StringMatch::Kind::kRegex:
-      out.mutable_safe_regex()->set_regex(match.value);
-      break;
-  }
-  return true;
+void WriteRegex(int field, std::string_view regex, wire::Writer& w) {
+  w.Message(field, [&] { w.NonEmpty(::envoy::type::matcher::v3::RegexMatcher::kRegexFieldNumber, regex); });
 }
 
-// The regex "*" is no regex: istiod takes it for "any value".
-bool MatchesAny(const StringMatch& match) { return match.kind == StringMatch::Kind::kRegex && match.value == "*"; }
-
-template <typename Matcher>
-void SetValueMatch(const std::string& name, const StringMatch& match, Matcher& out) {
-  out.set_name(name);
-  if (MatchesAny(match)) {
-    out.set_present_match(true);
-  } else if (StringMatcherPb value; SetMatcher(match, value)) {
-    *out.mutable_string_match() = value;
-  }
-}
-
-// istiod: TranslateRouteMatch. Claims of JWTs ("@request.auth.claims...") are not modelled, as RequestAuthentication
-// is not.
-route_v3::RouteMatch TranslateMatch(const config::HttpMatchRequest* match) {
-  route_v3::RouteMatch out;
-  out.set_prefix("/");
-  if (match == nullptr) return out;
-  std::vector<route_v3::HeaderMatcher> headers;
-  for (const auto& [name, value] : match->headers) SetValueMatch(name, value, headers.emplace_back());
-  for (const auto& [name, value] : match->without_headers) {
-    SetValueMatch(name, value, headers.emplace_back());
-    headers.back().set_invert_match(true);
-  }
-  std::stable_sort(headers.begin(), headers.end(), [](const auto& a, const auto& b) { return a.name() < b.name(); });
-  for (route_v3::HeaderMatcher& header : headers) *out.add_headers() = std::move(header);
-
-  if (match->uri) {
-    switch (match->uri->kind) {
+// A StringMatcher; none for a match that says nothing.
+void WriteMatcher(int field, const StringMatch& match, wire::Writer& w) {
+  if (match.kind == StringMatch::Kind::kNone) return;
+  w.Message(field, [&] {
+    switch (match.kind) {
       case StringMatch::Kind::kNone:
         break;
       case StringMatch::Kind::kExact:
-        out.set_path(match->uri->value);
+        w.Bytes(StringMatcherPb::kExactFieldNumber, match.value);
         break;
       case StringMatch::Kind::kPrefix:
-        out.set_prefix(match->uri->value);
+        w.Bytes(StringMatcherPb::kPrefixFieldNumber, match.value);
         break;
       case StringMatch::Kind::kRegex:
-        out.mutable_safe_regex()->set_regex(match->uri->value);
+        WriteRegex(StringMatcherPb::kSafeRegexFieldNumber, match.value, w);
         break;
     }
-  }
-  out.mutable_case_sensitive()->set_value(!match->ignore_uri_case);
-  if (match->method) SetValueMatch(":method", *match->method, *out.add_headers());
-  if (match->authority) SetValueMatch(":authority", *match->authority, *out.add_headers());
-  if (match->scheme) SetValueMatch(":scheme", *match->scheme, *out.add_headers());
-  for (const auto& [name, value] : match->query_params) SetValueMatch(name, value, *out.add_query_parameters());
-  return out;
+  });
 }
 
-bool IsCatchAll(const route_v3::RouteMatch& match) {
-  const bool any_path = match.has_safe_regex()
-                            ? match.safe_regex().regex() == "*"
-                            : match.path_specifier_case() == route_v3::RouteMatch::kPrefix && match.prefix() == "/";
-  return any_path && match.headers_size() == 0 && match.query_parameters_size() == 0;
+// The fields of a HeaderMatcher or QueryParameterMatcher.
+template <typename Matcher>
+void WriteValueMatch(std::string_view name, const StringMatch& match, wire::Writer& w) {
+  w.NonEmpty(Matcher::kNameFieldNumber, name);
+  // The regex "*" is no regex: istiod takes it for "any value".
+  if (match.kind == StringMatch::Kind::kRegex && match.value == "*") {
+    w.Bool(Matcher::kPresentMatchFieldNumber, true);
+  } else {
+    WriteMatcher(Matcher::kStringMatchFieldNumber, match, w);
+  }
+}
+
+void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool invert, wire::Writer& w) {
+  w.Message(MatchPb::kHeadersFieldNumber, [&] {
+    WriteValueMatch<route_v3::HeaderMatcher>(name, match, w);
+    if (invert) w.Bool(route_v3::HeaderMatcher::kInvertMatchFieldNumber, true);
+  });
+}
+
+// Those that must match and those that must not, by name.
+void WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
+                        const std::map<std::string, StringMatch>& without, wire::Writer& w) {
+  auto is = with.begin();
+  auto is_not = without.begin();
+  while (is != with.end() || is_not != without.end()) {
+    const bool invert = is == with.end() || (is_not != without.end() && is_not->first < is->first);
+    auto& next = invert ? is_not : is;
+    WriteHeaderMatch(next->first, next->second, invert, w);
+    ++next;
+  }
+}
+
+// The paths that a route is for, as its name in traces shows them.
+struct RoutePaths {
+  std::string_view text;
+  bool is_prefix = false;
+  bool all = false;
+};
+
+RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
+  switch (uri ? uri->kind : StringMatch::Kind::kNone) {
+    case StringMatch::Kind::kExact:
+      w.Bytes(MatchPb::kPathFieldNumber, uri->value);
+      return {uri->value};
+    case StringMatch::Kind::kRegex:
+      WriteRegex(MatchPb::kSafeRegexFieldNumber, uri->value, w);
+      return {uri->value, false, uri->value == "*"};
+    case StringMatch::Kind::kPrefix:
+      w.Bytes(MatchPb::kPrefixFieldNumber, uri->value);
+      return {uri->value, true, uri->value == "/"};
+    case StringMatch::Kind::kNone:
+      break;
+  }
+  w.Bytes(MatchPb::kPrefixFieldNumber, "/");
+  return {"/", true, true};
+}
+
+// What Route.match says, of a rule's match or of none.
+struct RouteMatch {
+  RoutePaths paths;
+  bool catch_all = false;
+};
+
+// istiod: TranslateRouteMatch. Claims of JWTs ("@request.auth.claims...") are not modelled, as RequestAuthentication
+// is not.
+RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
+  RouteMatch out;
+  w.Message(RoutePb::kMatchFieldNumber, [&] {
+    if (match == nullptr) {
+      out.paths = WritePath(std::nullopt, w);
+      return;
+    }
+    out.paths = WritePath(match->uri, w);
+    w.BoolValue(MatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
+    WriteHeaderMatches(match->headers, match->without_headers, w);
+    if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
+    if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, w);
+    if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, w);
+    for (const auto& [name, value] : match->query_params) {
+      w.Message(MatchPb::kQueryParametersFieldNumber, [&, &name = name, &value = value] {
+        WriteValueMatch<route_v3::QueryParameterMatcher>(name, value, w);
+      });
+    }
+  });
+  out.catch_all = out.paths.all &&
+                  (match == nullptr || (match->headers.empty() && match->without_headers.empty() && !match->method &&
+                                        !match->authority && !match->scheme && match->query_params.empty()));
+  return out;
 }
 
 bool IsAuthority(std::string_view header) {
@@ -128,37 +167,44 @@ bool IsAuthority(std::string_view header) {
 // Envoy lets nobody change these.
 bool IsInternal(std::string_view header) { return header.starts_with(":") || IsAuthority(header); }
 
-// Route and ClusterWeight have the same four fields. Returns the authority to rewrite to; empty: none.
+// The fields of a Route or a ClusterWeight. Returns the authority to rewrite to; empty: none.
 template <typename Message>
-std::string TranslateHeaders(const config::Headers& headers, Message& out) {
-  std::string set_authority, add_authority, ignored;
-  const auto add = [](const std::map<std::string, std::string>& values, bool append, auto* list,
-                      std::string& authority) {
+std::string_view WriteHeaders(const config::Headers& headers, wire::Writer& w) {
+  using OptionPb = core_v3::HeaderValueOption;
+  std::string_view authority;
+  const auto add = [&](const std::map<std::string, std::string>& values, bool append, int field) {
+    std::string_view found;
     for (const auto& [key, value] : values) {
-      if (IsAuthority(key)) authority = value;
+      if (IsAuthority(key)) found = value;
       if (IsInternal(key)) continue;
-      core_v3::HeaderValueOption* option = list->Add();
-      option->mutable_header()->set_key(key);
-      option->mutable_header()->set_value(value);
-      option->set_append_action(append ? core_v3::HeaderValueOption::APPEND_IF_EXISTS_OR_ADD
-                                       : core_v3::HeaderValueOption::OVERWRITE_IF_EXISTS_OR_ADD);
+      w.Message(field, [&, &key = key, &value = value] {
+        w.Message(OptionPb::kHeaderFieldNumber, [&] {
+          w.NonEmpty(core_v3::HeaderValue::kKeyFieldNumber, key);
+          w.NonEmpty(core_v3::HeaderValue::kValueFieldNumber, value);
+        });
+        // The other action is the field's default.
+        if (!append) w.Varint(OptionPb::kAppendActionFieldNumber, OptionPb::OVERWRITE_IF_EXISTS_OR_ADD);
+      });
+    }
+    return found;
+  };
+  const auto remove = [&](const std::vector<std::string>& names, int field) {
+    for (const std::string& name : names) {
+      if (!IsInternal(name)) w.Bytes(field, name);
     }
   };
   if (headers.request) {
-    add(headers.request->set, false, out.mutable_request_headers_to_add(), set_authority);
-    add(headers.request->add, true, out.mutable_request_headers_to_add(), add_authority);
-    for (const std::string& name : headers.request->remove) {
-      if (!IsInternal(name)) out.add_request_headers_to_remove(name);
-    }
+    authority = add(headers.request->set, false, Message::kRequestHeadersToAddFieldNumber);
+    const std::string_view added = add(headers.request->add, true, Message::kRequestHeadersToAddFieldNumber);
+    if (authority.empty()) authority = added;
+    remove(headers.request->remove, Message::kRequestHeadersToRemoveFieldNumber);
   }
   if (headers.response) {
-    add(headers.response->set, false, out.mutable_response_headers_to_add(), ignored);
-    add(headers.response->add, true, out.mutable_response_headers_to_add(), ignored);
-    for (const std::string& name : headers.response->remove) {
-      if (!IsInternal(name)) out.add_response_headers_to_remove(name);
-    }
+    add(headers.response->set, false, Message::kResponseHeadersToAddFieldNumber);
+    add(headers.response->add, true, Message::kResponseHeadersToAddFieldNumber);
+    remove(headers.response->remove, Message::kResponseHeadersToRemoveFieldNumber);
   }
-  return set_authority.empty() ? add_authority : set_authority;
+  return authority;
 }
 
 // False: a code that Envoy cannot answer with.
@@ -207,20 +253,27 @@ void TranslateDirectResponse(const config::HttpDirectResponse& response, route_v
   }
 }
 
-void TranslateCors(const config::CorsPolicy& cors, route_v3::CorsPolicy& out) {
-  if (!cors.allow_origins.empty()) {
-    for (const StringMatch& origin : cors.allow_origins) {
-      if (StringMatcherPb matcher; SetMatcher(origin, matcher)) *out.add_allow_origin_string_match() = matcher;
+void WriteCors(const config::CorsPolicy& cors, wire::Writer& w) {
+  using CorsPb = route_v3::CorsPolicy;
+  w.Message(ActionPb::kCorsFieldNumber, [&] {
+    if (!cors.allow_origins.empty()) {
+      for (const StringMatch& origin : cors.allow_origins) {
+        WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, origin, w);
+      }
+    } else {
+      for (const std::string& origin : cors.allow_origin) {
+        WriteMatcher(CorsPb::kAllowOriginStringMatchFieldNumber, {StringMatch::Kind::kExact, origin}, w);
+      }
     }
-  } else {
-    for (const std::string& origin : cors.allow_origin) out.add_allow_origin_string_match()->set_exact(origin);
-  }
-  SetPercent(100, *out.mutable_filter_enabled()->mutable_default_value());
-  if (cors.allow_credentials) out.mutable_allow_credentials()->set_value(*cors.allow_credentials);
-  out.set_allow_headers(absl::StrJoin(cors.allow_headers, ","));
-  out.set_allow_methods(absl::StrJoin(cors.allow_methods, ","));
-  out.set_expose_headers(absl::StrJoin(cors.expose_headers, ","));
-  if (cors.max_age) out.set_max_age(absl::StrCat(cors.max_age->count() / 1'000'000'000));
+    core_v3::RuntimeFractionalPercent always;
+    SetPercent(100, *always.mutable_default_value());
+    w.Bytes(CorsPb::kFilterEnabledFieldNumber, Serialize(always));
+    if (cors.allow_credentials) w.BoolValue(CorsPb::kAllowCredentialsFieldNumber, *cors.allow_credentials);
+    w.NonEmpty(CorsPb::kAllowHeadersFieldNumber, absl::StrJoin(cors.allow_headers, ","));
+    w.NonEmpty(CorsPb::kAllowMethodsFieldNumber, absl::StrJoin(cors.allow_methods, ","));
+    w.NonEmpty(CorsPb::kExposeHeadersFieldNumber, absl::StrJoin(cors.expose_headers, ","));
+    if (cors.max_age) w.Bytes(CorsPb::kMaxAgeFieldNumber, absl::StrCat(cors.max_age->count() / 1'000'000'000));
+  });
 }
 
 // istiod: pkg/util/grpc, SupportedGRPCStatus: the codes in gRPC's order.
@@ -256,18 +309,6 @@ bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
   }
   return out.has_delay() || out.has_abort();
 }
-
-// A message that few routes need: made when it is first written to.
-template <typename Message>
-class Rare {
- public:
-  Message* operator->() { return &**this; }
-  Message& operator*() { return message_ ? *message_ : message_.emplace(); }
-  std::string Encoded() const { return message_ ? Serialize(*message_) : std::string(); }
-
- private:
-  std::optional<Message> message_;
-};
 
 // What all matches of one HTTP route share, encoded.
 struct SharedParts {
@@ -313,111 +354,109 @@ class Translator {
     if (!shared) shared = Share(in);
     if (metadata_.empty()) metadata_ = ConfigInfoMetadata(rule_.meta);
     auto out = std::make_shared<EncodedRoute>();
-    out->bytes.reserve(shared->fields.size() + metadata_.size() + 128);
+    constexpr size_t kUsualMatch = 160;  // with what else is the match's own
+    out->bytes.reserve(shared->fields.size() + metadata_.size() + kUsualMatch);
     wire::Writer w(&out->bytes);
     if (match != nullptr && !match->name.empty()) {
-      w.Bytes(RoutePb::kNameFieldNumber, absl::StrCat(in.name, ".", match->name));
+      w.Joined(RoutePb::kNameFieldNumber, {in.name, ".", match->name});
     } else {
       w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    std::string path;
-    out->catch_all = WriteMatch(w, match, path);
+    const RouteMatch written = WriteMatch(match, w);
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);
-    w.Message(RoutePb::kDecoratorFieldNumber, [&] { WriteOperation(w, shared->cluster, path); });
+    w.Message(RoutePb::kDecoratorFieldNumber, [&] { WriteOperation(w, shared->cluster, written.paths); });
+    out->catch_all = written.catch_all;
     out_.push_back(std::move(out));
-    return out_.back()->catch_all;
-  }
-
-  // Paths alone are by far the most common matches. `path`: as traces show it.
-  static bool WriteMatch(wire::Writer& w, const config::HttpMatchRequest* match, std::string& path) {
-    using MatchPb = route_v3::RouteMatch;
-    const bool by_prefix = match == nullptr || !match->uri || match->uri->kind == StringMatch::Kind::kPrefix;
-    const bool path_only =
-        match == nullptr || (by_prefix && match->headers.empty() && match->without_headers.empty() &&
-                             match->query_params.empty() && !match->method && !match->authority && !match->scheme);
-    if (!path_only) {
-      const MatchPb out = TranslateMatch(match);
-      w.Bytes(RoutePb::kMatchFieldNumber, Serialize(out));
-      path = PathOf(out);
-      return IsCatchAll(out);
-    }
-    const std::string_view prefix = match == nullptr || !match->uri ? "/" : std::string_view(match->uri->value);
-    w.Message(RoutePb::kMatchFieldNumber, [&] {
-      w.Bytes(MatchPb::kPrefixFieldNumber, prefix);
-      if (match != nullptr) w.BoolValue(MatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
-    });
-    path = prefix;
-    path.push_back('*');
-    return prefix == "/";
+    return written.catch_all;
   }
 
   SharedParts Share(const config::HttpRoute& in) const {
     SharedParts out;
-    Rare<RoutePb> route;  // headers, faults and rare actions
-    std::string authority;
-    if (in.headers) authority = TranslateHeaders(*in.headers, *route);
-    std::string action;
+    constexpr size_t kUsual = 160;
+    out.fields.reserve(kUsual + scope_.retry_policy.size());
+    wire::Writer w(&out.fields);
+    std::string_view authority;
+    if (in.headers) authority = WriteHeaders<RoutePb>(*in.headers, w);
     if (in.redirect) {
-      if (!TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, *route->mutable_redirect())) {
-        route->clear_redirect();
+      route_v3::RedirectAction redirect;
+      if (TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, redirect)) {
+        w.Bytes(RoutePb::kRedirectFieldNumber, Serialize(redirect));
       }
     } else if (in.direct_response) {
-      TranslateDirectResponse(*in.direct_response, *route->mutable_direct_response());
+      route_v3::DirectResponseAction response;
+      TranslateDirectResponse(*in.direct_response, response);
+      w.Bytes(RoutePb::kDirectResponseFieldNumber, Serialize(response));
     } else {
-      action = TranslateDestinations(in, std::move(authority), route, out.cluster);
+      WriteDestinations(in, authority, w, out.cluster);
     }
     if (in.fault) {
       if (FaultPb fault; TranslateFault(*in.fault, fault)) {
-        (*route->mutable_typed_per_filter_config())["envoy.filters.http.fault"] = PackAny(fault);
+        constexpr int kMapKey = 1, kMapValue = 2;
+        w.Message(RoutePb::kTypedPerFilterConfigFieldNumber, [&] {
+          w.Bytes(kMapKey, "envoy.filters.http.fault");
+          w.Any(kMapValue, TypeUrlOf(fault), Serialize(fault));
+        });
       }
-    }
-    out.fields = route.Encoded();
-    if (!action.empty()) {
-      out.fields.reserve(out.fields.size() + action.size() + 8);
-      wire::Writer(&out.fields).Bytes(RoutePb::kRouteFieldNumber, action);
     }
     return out;
   }
 
-  // An encoded RouteAction; headers of a lone destination go to the route. `cluster`: of a lone destination.
-  std::string TranslateDestinations(const config::HttpRoute& in, std::string authority, Rare<RoutePb>& route,
-                                    std::string& cluster) const {
+  // The RouteAction; headers of a lone destination go to the route. `cluster`: of a lone destination.
+  void WriteDestinations(const config::HttpRoute& in, std::string_view authority, wire::Writer& w,
+                         std::string& cluster) const {
     if (in.rewrite && !in.rewrite->authority.empty()) authority = in.rewrite->authority;
-    Rare<ActionPb> rare;
-    if (in.cors_policy) TranslateCors(*in.cors_policy, *rare->mutable_cors());
-    if (in.mirror) AddMirror(in, *rare);
-    std::string out;
-    out.reserve(96 + scope_.retry_policy.size());
-    wire::Writer w(&out);
-    AddClusters(in, route, w, rare, authority, cluster);
-    w.Append(rare.Encoded());
-    if (in.retries) {
-      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries));
-    } else {
-      w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
+    const config::HttpRouteDestination* const only = OnlyDestination(in);
+    if (only != nullptr) {
+      cluster = ClusterOf(only->destination);
+      // As with several clusters, the route's own rewrite wins.
+      const std::string_view own = only->headers ? WriteHeaders<RoutePb>(*only->headers, w) : std::string_view();
+      if (authority.empty()) authority = own;
     }
-    // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
-    const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
-    w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
-    if (IsProxylessGrpc(scope_.proxy)) {
-      // gRPC does not read the field that Envoy is told by.
-      w.Message(ActionPb::kMaxStreamDurationFieldNumber,
-                [&] { w.Duration(ActionPb::MaxStreamDuration::kMaxStreamDurationFieldNumber, timeout); });
-    } else {
-      w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
-    }
-    if (in.rewrite) w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, in.rewrite->uri);
-    w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
-    return out;
+    w.Message(RoutePb::kRouteFieldNumber, [&] {
+      for (const config::HttpRouteDestination& to : in.route) {
+        if (HasNoShare(in, to)) continue;
+        const auto hash = HashForDestination(scope_.proxy, to.destination);
+        if (hash) w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash->bytes);
+      }
+      if (only != nullptr) {
+        w.Bytes(ActionPb::kClusterFieldNumber, cluster);
+      } else {
+        w.Message(ActionPb::kWeightedClustersFieldNumber, [&] {
+          for (const config::HttpRouteDestination& to : in.route) {
+            if (!HasNoShare(in, to)) WriteWeighted(to, w);
+          }
+        });
+      }
+      if (in.cors_policy) WriteCors(*in.cors_policy, w);
+      if (in.mirror) WriteMirror(in, w);
+      if (in.retries) {
+        w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries));
+      } else {
+        w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
+      }
+      // No timeout unless the rule has one; for gRPC the client's own deadline counts below it.
+      const int64_t timeout = in.timeout.value_or(Duration::zero()).count();
+      w.Duration(ActionPb::kTimeoutFieldNumber, timeout);
+      if (IsProxylessGrpc(scope_.proxy)) {
+        // gRPC does not read the field that Envoy is told by.
+        w.Message(ActionPb::kMaxStreamDurationFieldNumber,
+                  [&] { w.Duration(ActionPb::MaxStreamDuration::kMaxStreamDurationFieldNumber, timeout); });
+      } else {
+        w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
+      }
+      if (in.rewrite) w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, in.rewrite->uri);
+      w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
+    });
   }
 
   std::string ClusterOf(const config::Destination& destination) const {
-    return DestinationCluster(destination, scope_.service(destination.host), scope_.listen_port);
+    const Service* service = destination.port == 0 ? scope_.service(destination.host) : nullptr;
+    return DestinationCluster(destination, service, scope_.listen_port);
   }
 
-  void AddMirror(const config::HttpRoute& in, ActionPb& action) const {
+  void WriteMirror(const config::HttpRoute& in, wire::Writer& w) const {
     FractionPb share;
     if (in.mirror_percentage) {
       if (*in.mirror_percentage <= 0) return;
@@ -428,35 +467,11 @@ class Translator {
     } else {
       SetPercent(100, share);
     }
-    auto* mirror = action.add_request_mirror_policies();
-    mirror->set_cluster(ClusterOf(*in.mirror));
-    *mirror->mutable_runtime_fraction()->mutable_default_value() = share;
-    mirror->mutable_trace_sampled()->set_value(false);
-  }
-
-  void AddClusters(const config::HttpRoute& in, Rare<RoutePb>& route, wire::Writer& w, Rare<ActionPb>& rare,
-                   std::string& authority, std::string& only_cluster) const {
-    for (const config::HttpRouteDestination& to : in.route) {
-      if (HasNoShare(in, to)) continue;
-      const auto hash = HashForDestination(scope_.proxy, to.destination);
-      if (hash) w.NonEmpty(ActionPb::kHashPolicyFieldNumber, hash->bytes);
-    }
-    const auto shares =
-        std::count_if(in.route.begin(), in.route.end(), [&](const auto& to) { return !HasNoShare(in, to); });
-    if (shares != 1) {
-      auto& weighted = *rare->mutable_weighted_clusters();
-      for (const config::HttpRouteDestination& to : in.route) {
-        if (!HasNoShare(in, to)) AddWeighted(to, *weighted.add_clusters());
-      }
-      return;
-    }
-    const auto& to = *std::find_if(in.route.begin(), in.route.end(), [&](const auto& d) { return !HasNoShare(in, d); });
-    only_cluster = ClusterOf(to.destination);
-    w.Bytes(ActionPb::kClusterFieldNumber, only_cluster);
-    if (!to.headers) return;
-    // As with several clusters, the route's own rewrite wins.
-    const std::string own = TranslateHeaders(*to.headers, *route);
-    if (authority.empty()) authority = own;
+    ActionPb::RequestMirrorPolicy mirror;
+    mirror.set_cluster(ClusterOf(*in.mirror));
+    *mirror.mutable_runtime_fraction()->mutable_default_value() = share;
+    mirror.mutable_trace_sampled()->set_value(false);
+    w.Bytes(ActionPb::kRequestMirrorPoliciesFieldNumber, Serialize(mirror));
   }
 
   // A lone destination without weight gets everything; among others it gets nothing.
@@ -464,33 +479,33 @@ class Translator {
     return to.weight == 0 && in.route.size() > 1;
   }
 
-  void AddWeighted(const config::HttpRouteDestination& to, route_v3::WeightedCluster::ClusterWeight& out) const {
-    out.set_name(ClusterOf(to.destination));
-    out.mutable_weight()->set_value(static_cast<uint32_t>(to.weight));
-    if (!to.headers) return;
-    const std::string authority = TranslateHeaders(*to.headers, out);
-    if (!authority.empty()) out.set_host_rewrite_literal(authority);
+  // Null if several have a share, or none.
+  static const config::HttpRouteDestination* OnlyDestination(const config::HttpRoute& in) {
+    const config::HttpRouteDestination* only = nullptr;
+    for (const config::HttpRouteDestination& to : in.route) {
+      if (HasNoShare(in, to)) continue;
+      if (only != nullptr) return nullptr;
+      only = &to;
+    }
+    return only;
   }
 
-  static std::string PathOf(const route_v3::RouteMatch& match) {
-    switch (match.path_specifier_case()) {
-      case route_v3::RouteMatch::kPrefix:
-        return absl::StrCat(match.prefix(), "*");
-      case route_v3::RouteMatch::kPath:
-        return match.path();
-      case route_v3::RouteMatch::kSafeRegex:
-        return match.safe_regex().regex();
-      default:
-        return "/*";
-    }
+  void WriteWeighted(const config::HttpRouteDestination& to, wire::Writer& w) const {
+    using WeightPb = route_v3::WeightedCluster::ClusterWeight;
+    w.Message(route_v3::WeightedCluster::kClustersFieldNumber, [&] {
+      w.NonEmpty(WeightPb::kNameFieldNumber, ClusterOf(to.destination));
+      w.UInt32Value(WeightPb::kWeightFieldNumber, static_cast<uint32_t>(to.weight));
+      if (to.headers) w.NonEmpty(WeightPb::kHostRewriteLiteralFieldNumber, WriteHeaders<WeightPb>(*to.headers, w));
+    });
   }
 
   // What traces call the route. istiod: GetRouteOperation.
-  void WriteOperation(wire::Writer& w, const std::string& cluster, const std::string& path) const {
+  void WriteOperation(wire::Writer& w, const std::string& cluster, const RoutePaths& paths) const {
     const std::optional<SubsetKey> key = ParseSubsetKey(cluster);
     const absl::AlphaNum port(key ? key->port : scope_.listen_port);
-    w.Joined(route_v3::Decorator::kOperationFieldNumber, {key ? key->hostname : std::string_view(rule_.meta.name), ":",
-                                                          std::string_view(port.data(), port.size()), path});
+    w.Joined(route_v3::Decorator::kOperationFieldNumber,
+             {key ? key->hostname : std::string_view(rule_.meta.name), ":", std::string_view(port.data(), port.size()),
+              paths.text, paths.is_prefix ? "*" : ""});
   }
 
   const HttpRouteScope& scope_;

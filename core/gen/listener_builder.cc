@@ -108,16 +108,7 @@ std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
   const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
   // istiod names the version that its code works with, which for the networking group is the older one.
   const std::string_view version = kind.group == "networking.istio.io" ? "v1alpha3" : kind.version;
-  std::string path;
-  path.reserve(96 + meta.ns.size() + meta.name.size());
-  for (const std::string_view part :
-       {std::string_view("/apis/"), kind.group, std::string_view("/"), version, std::string_view("/namespaces/"),
-        std::string_view(meta.ns), std::string_view("/")}) {
-    path.append(part);
-  }
-  path += KebabCase(config::KindName(meta.kind));
-  path += '/';
-  path += meta.name;
+  const std::string resource = KebabCase(config::KindName(meta.kind));
   // Metadata{filter_metadata: {"istio": Struct{fields: {"config": Value{string_value: path}}}}}.
   return wire::Encode([&](wire::Writer& w) {
     w.Message(envoy::config::core::v3::Metadata::kFilterMetadataFieldNumber, [&] {
@@ -125,7 +116,10 @@ std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
       w.Message(wire::kMapValue, [&] {
         w.Message(google::protobuf::Struct::kFieldsFieldNumber, [&] {
           w.Bytes(wire::kMapKey, "config");
-          w.Message(wire::kMapValue, [&] { w.Bytes(google::protobuf::Value::kStringValueFieldNumber, path); });
+          w.Message(wire::kMapValue, [&] {
+            w.Joined(google::protobuf::Value::kStringValueFieldNumber,
+                     {"/apis/", kind.group, "/", version, "/namespaces/", meta.ns, "/", resource, "/", meta.name});
+          });
         });
       });
     });

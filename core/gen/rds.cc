@@ -19,10 +19,7 @@ class RdsGenerator : public Generator {
       return out;
     }
     if (proxy.IsRouter()) {
-      for (const std::string& name : watched.resource_names) {
-        const RouteConfiguration routes = BuildGatewayRoutes(proxy, *request.push, name);
-        out.resources.push_back({name, std::make_shared<const std::string>(EncodeRouteConfiguration(routes))});
-      }
+      out.resources = BuildGatewayRoutes(proxy, *request.push, watched.resource_names, &buffer_);
       out.send = !out.resources.empty();
       return out;
     }
@@ -37,6 +34,7 @@ class RdsGenerator : public Generator {
  private:
   XdsCache* cache_;
   SharedRoutes shared_;
+  std::string buffer_;
 };
 
 }  // namespace

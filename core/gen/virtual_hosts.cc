@@ -17,10 +17,25 @@ using ConfigPb = ::envoy::config::route::v3::RouteConfiguration;
 
 constexpr uint32_t kMaxDirectResponseBytes = 1024 * 1024;  // as istiod's validation allows
 
-void WriteHost(wire::Writer& w, const VirtualHost& host) {
+// Of a field of text or a message, with its tag and length; its number is below 16.
+size_t FieldSize(size_t length) {
+  size_t size = 2 + length;
+  for (size_t rest = length >> 7; rest != 0; rest >>= 7) ++size;
+  return size;
+}
+
+template <typename Host>  // VirtualHost, VirtualHostView
+void WriteHost(const Host& host, wire::Writer& w) {
+  // Its length first: routes may be many.
+  size_t length = host.name.empty() ? 0 : FieldSize(host.name.size());
+  for (const auto& domain : host.domains) length += FieldSize(domain.size());
+  for (const auto& route : host.routes) length += FieldSize(route->bytes.size());
+  constexpr size_t kFlag = 2;  // of fields below 16
+  length += (host.require_tls ? kFlag : 0) + (host.include_attempt_count ? kFlag : 0);
+  w.Header(ConfigPb::kVirtualHostsFieldNumber, length);
   w.NonEmpty(HostPb::kNameFieldNumber, host.name);
   w.Repeated(HostPb::kDomainsFieldNumber, host.domains);
-  for (const EncodedRouteRef& route : host.routes) w.Bytes(HostPb::kRoutesFieldNumber, route->bytes);
+  for (const auto& route : host.routes) w.Bytes(HostPb::kRoutesFieldNumber, route->bytes);
   if (host.require_tls) w.Varint(HostPb::kRequireTlsFieldNumber, HostPb::ALL);
   if (host.include_attempt_count) w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
 }
@@ -98,17 +113,37 @@ std::string EncodeRouteConfiguration(const RouteConfiguration& routes) {
   });
   std::string out;
   out.reserve(size);
+  RouteConfigurationWriter writer(routes.name, &out);
   wire::Writer w(&out);
-  w.Bytes(ConfigPb::kNameFieldNumber, routes.name);
-  for_each_host(
-      [&](const VirtualHost& host) { w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] { WriteHost(w, host); }); });
+  for_each_host([&](const VirtualHost& host) { WriteHost(host, w); });
   w.NonEmpty(ConfigPb::kVirtualHostsFieldNumber, routes.last_virtual_host);
-  if (routes.bare) return out;
-  w.BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
-  if (routes.empty) return out;
-  w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);
-  if (routes.ignore_port) w.Bool(ConfigPb::kIgnorePortInHostMatchingFieldNumber, true);
+  if (routes.empty) {
+    writer.FinishEmpty();
+  } else if (!routes.bare) {
+    writer.Finish(routes.ignore_port);
+  }
   return out;
+}
+
+RouteConfigurationWriter::RouteConfigurationWriter(std::string_view name, std::string* out) : out_(out) {
+  out->clear();
+  wire::Writer(out).Bytes(ConfigPb::kNameFieldNumber, name);
+}
+
+void RouteConfigurationWriter::Add(const VirtualHostView& host) {
+  wire::Writer w(out_);
+  WriteHost(host, w);
+}
+
+void RouteConfigurationWriter::Finish(bool ignore_port) {
+  FinishEmpty();
+  wire::Writer w(out_);
+  w.UInt32Value(ConfigPb::kMaxDirectResponseBodySizeBytesFieldNumber, kMaxDirectResponseBytes);
+  if (ignore_port) w.Bool(ConfigPb::kIgnorePortInHostMatchingFieldNumber, true);
+}
+
+void RouteConfigurationWriter::FinishEmpty() {
+  wire::Writer(out_).BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
 }
 
 void SortByName(std::vector<VirtualHost>& hosts) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "core/gen/http_routes.h"
 
 namespace wavetank::pilot {
@@ -22,6 +23,15 @@ struct VirtualHost {
   bool include_attempt_count = true;
 };
 
+// The same, of parts that somebody else holds.
+struct VirtualHostView {
+  std::string_view name;
+  absl::Span<const std::string_view> domains;
+  absl::Span<const EncodedRoute* const> routes;
+  bool require_tls = false;
+  bool include_attempt_count = true;
+};
+
 struct RouteConfiguration {
   std::string name;
   std::vector<VirtualHost> virtual_hosts;
@@ -33,6 +43,19 @@ struct RouteConfiguration {
 };
 
 std::string EncodeRouteConfiguration(const RouteConfiguration& routes);
+
+// An encoded RouteConfiguration, host by host.
+class RouteConfigurationWriter {
+ public:
+  // `out` is emptied first.
+  RouteConfigurationWriter(std::string_view name, std::string* out);
+  void Add(const VirtualHostView& host);
+  void Finish(bool ignore_port = true);
+  void FinishEmpty();  // nothing but a name: for routes that nobody knows
+
+ private:
+  std::string* out_;
+};
 
 void SortByName(std::vector<VirtualHost>& hosts);
 

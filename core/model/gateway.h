@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -10,6 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "core/base/text_arena.h"
 #include "core/config/gateway.h"
 #include "core/model/endpoint.h"
 
@@ -22,34 +26,39 @@ struct ServerPort {
   friend auto operator<=>(const ServerPort&, const ServerPort&) = default;
 };
 
-// One server of one Gateway, as the router serves it. Lives as long as its MergedGateway.
+// One server of one Gateway, as the router serves it. All that it refers to lives as long as its MergedGateway.
 struct GatewayServer {
-  config::Server server;               // hosts sanitised: "./h" is "ns/h", "*/h" is "h"
-  std::string gateway_name;            // "namespace/name"
-  std::string route_name;              // of its own HTTPS route (TLSServerInfo.RouteName); empty without TLS
-  std::vector<std::string> sni_hosts;  // sorted, without namespaces; empty without TLS
+  const config::Server& server;             // hosts sanitised: "./h" is "ns/h", "*/h" is "h"
+  std::string_view gateway_name;            // "namespace/name"
+  std::string_view route_name;              // of its own HTTPS route (TLSServerInfo.RouteName); empty without TLS
+  std::vector<std::string_view> sni_hosts;  // sorted, without namespaces; empty without TLS
 };
+using GatewayServers = std::vector<const GatewayServer*>;
 
 struct MergedServers {
-  std::vector<const GatewayServer*> servers;
-  std::string route_name;  // of plain-text HTTP servers; HTTPS servers carry their own
+  GatewayServers servers;
+  std::string_view route_name;  // of plain-text HTTP servers; HTTPS servers carry their own
 };
 
 class MergedGateway {
  public:
   std::vector<ServerPort> server_ports;  // in order of first use: the order of listeners
   std::map<ServerPort, MergedServers> merged_servers;
-  std::map<std::string, std::vector<const GatewayServer*>, std::less<>> servers_by_route_name;
+  absl::flat_hash_map<absl::string_view, GatewayServers> servers_by_route_name;
   bool contains_auto_passthrough_gateways = false;
   // Port of the route name (listening port) -> ports as the Gateways name them (istiod: PortMap).
   std::map<int, std::set<int>> port_map;
   std::set<std::string, std::less<>> verified_certificate_references;
 
-  std::vector<std::unique_ptr<GatewayServer>> storage;
+  // What the above points to.
+  std::vector<config::GatewayRef> gateways;
+  std::vector<GatewayServer> storage;
+  std::deque<config::Server> sanitised;
+  TextArena names;
 };
 
 // The gateways in order (creation time, name, namespace) with the service instances of the router.
-std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::GatewayRef>& gateways,
+std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
                                                    std::string_view verified_namespace);
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -17,35 +18,33 @@ using config::ServerTlsSettings;
 
 // Namespaces in hosts: "." is the Gateway's own, "*" is none. One "*/*" makes all others moot.
 // istiod: sanitizeServerHostNamespace.
+bool NamesNamespace(const std::string& host) { return host.starts_with("./") || host.starts_with("*/"); }
 void SanitizeHosts(Server& server, std::string_view ns) {
   for (std::string& host : server.hosts) {
-    const size_t slash = host.find('/');
-    if (slash == std::string::npos) continue;
-    const std::string_view where = std::string_view(host).substr(0, slash);
-    const std::string_view rest = std::string_view(host).substr(slash + 1);
+    if (!NamesNamespace(host)) continue;
+    const std::string_view rest = std::string_view(host).substr(2);
     const std::string name(rest.substr(0, rest.find('/')));
-    if (where == ".") {
+    if (host.front() == '.') {
       host = fmt::format("{}/{}", ns, name);
-    } else if (where == "*") {
-      if (name == "*") {
-        server.hosts = {"*"};
-        return;
-      }
+    } else if (name == "*") {
+      server.hosts = {"*"};
+      return;
+    } else {
       host = name;
     }
   }
 }
 
-std::vector<std::string> SniHosts(const Server& server) {
-  std::vector<std::string> out;
+std::vector<std::string_view> SniHosts(const Server& server) {
+  std::vector<std::string_view> out;
   out.reserve(server.hosts.size());
-  for (const std::string& host : server.hosts) {
+  for (const std::string_view host : server.hosts) {
     const size_t slash = host.find('/');
-    if (slash == std::string::npos) {
+    if (slash == std::string_view::npos) {
       out.push_back(host);
     } else {
-      const std::string_view rest = std::string_view(host).substr(slash + 1);
-      out.emplace_back(rest.substr(0, rest.find('/')));
+      const std::string_view rest = host.substr(slash + 1);
+      out.push_back(rest.substr(0, rest.find('/')));
     }
   }
   std::sort(out.begin(), out.end());
@@ -118,10 +117,11 @@ std::string GatewayRdsRouteName(const Server& server, uint32_t port, const confi
 
 GatewayRouteName ParseGatewayRdsRouteName(std::string_view name) {
   GatewayRouteName out;
-  std::vector<std::string_view> parts;
-  for (std::string_view rest = name;;) {
+  std::array<std::string_view, 5> parts;
+  size_t found = 0;
+  for (std::string_view rest = name; found < parts.size();) {
     const size_t dot = rest.find('.');
-    parts.push_back(rest.substr(0, dot));
+    parts[found++] = rest.substr(0, dot);
     if (dot == std::string_view::npos) break;
     rest.remove_prefix(dot + 1);
   }
@@ -130,9 +130,9 @@ GatewayRouteName ParseGatewayRdsRouteName(std::string_view name) {
     const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && at == text.data() + text.size() ? value : 0;
   };
-  if (name.starts_with("http.") && parts.size() >= 2) {
+  if (name.starts_with("http.") && found >= 2) {
     out.port_number = number(parts[1]);
-  } else if (name.starts_with("https.") && parts.size() >= 5) {
+  } else if (name.starts_with("https.") && found == 5) {
     out.port_number = number(parts[1]);
     out.port_name = parts[2];
     out.gateway_name = parts[3];
@@ -141,10 +141,14 @@ GatewayRouteName ParseGatewayRdsRouteName(std::string_view name) {
   return out;
 }
 
-std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::GatewayRef>& gateways,
+std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRef> gateways,
                                                    const std::vector<ServiceInstance>& instances,
                                                    std::string_view verified_namespace) {
   auto out = std::make_shared<MergedGateway>();
+  out->gateways = std::move(gateways);
+  size_t most = 0;
+  for (const config::GatewayRef& gateway : out->gateways) most += gateway->spec.servers.size();
+  out->storage.reserve(most);                 // pointers to its servers stay good
   std::set<uint32_t> ports;                   // that some server has
   std::map<uint32_t, ServerPort> plain_text;  // of ports whose first server has no TLS
   TlsHosts tls_hosts;
@@ -155,15 +159,17 @@ std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::Gat
     it->second.servers.push_back(server);
     return &it->second;
   };
+  const auto route = [&](std::string_view name) -> GatewayServers& {
+    return out->servers_by_route_name[absl::string_view(name.data(), name.size())];
+  };
 
-  for (const config::GatewayRef& gateway : gateways) {
+  for (const config::GatewayRef& gateway : out->gateways) {
+    const std::string_view gateway_name = out->names.Keep(fmt::format("{}/{}", gateway->meta.ns, gateway->meta.name));
     for (const Server& given : gateway->spec.servers) {
       if (!given.has_port) continue;
-      auto owned = std::make_unique<GatewayServer>();
-      owned->server = given;
-      owned->gateway_name = fmt::format("{}/{}", gateway->meta.ns, gateway->meta.name);
-      Server& server = owned->server;
-      SanitizeHosts(server, gateway->meta.ns);
+      const bool clean = std::none_of(given.hosts.begin(), given.hosts.end(), NamesNamespace);
+      const Server& server = clean ? given : out->sanitised.emplace_back(given);
+      if (!clean) SanitizeHosts(out->sanitised.back(), gateway->meta.ns);
 
       if (server.tls && !server.tls->credential_name.empty() && !verified_namespace.empty()) {
         const Credential credential = ParseCredential(server.tls->credential_name, verified_namespace);
@@ -176,23 +182,20 @@ std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::Gat
       }
 
       const uint32_t resolved = ResolvePort(server.port.number, instances);
-      const std::string route_name = GatewayRdsRouteName(server, resolved, gateway->meta);
-      if (server.tls) {
-        if (!tls_hosts.Take(resolved, server)) continue;
-        owned->sni_hosts = SniHosts(server);
-        owned->route_name = route_name;
-        if (server.tls->mode == ServerTlsSettings::Mode::kAutoPassthrough) {
-          out->contains_auto_passthrough_gateways = true;
-        }
+      const std::string_view route_name = out->names.Keep(GatewayRdsRouteName(server, resolved, gateway->meta));
+      if (server.tls && !tls_hosts.Take(resolved, server)) continue;
+      const GatewayServer* const kept =
+          &out->storage.emplace_back(server.tls ? GatewayServer{server, gateway_name, route_name, SniHosts(server)}
+                                                : GatewayServer{server, gateway_name, {}, {}});
+      if (server.tls && server.tls->mode == ServerTlsSettings::Mode::kAutoPassthrough) {
+        out->contains_auto_passthrough_gateways = true;
       }
-      const GatewayServer* const kept = owned.get();
-      out->storage.push_back(std::move(owned));
 
       const ServerPort port{resolved, server.port.protocol, server.bind};
       const Protocol protocol = ParseProtocol(port.protocol);
       if (ports.insert(resolved).second) {
         if (!config::IsTlsServer(server)) plain_text.emplace(resolved, port);
-        if (config::IsHttpServer(server)) out->servers_by_route_name[route_name] = {kept};
+        if (config::IsHttpServer(server)) route(route_name) = {kept};
         serve(port, kept)->route_name = route_name;
         continue;
       }
@@ -204,19 +207,19 @@ std::shared_ptr<const MergedGateway> MergeGateways(const std::vector<config::Gat
         } else {
           serve(port, kept)->route_name = route_name;
         }
-        out->servers_by_route_name[route_name].push_back(kept);
+        route(route_name).push_back(kept);
         continue;
       }
       if (config::IsHttpServer(server)) {
         // HTTPS servers of one port need names of their own.
-        if (route_name.empty() || out->servers_by_route_name.contains(route_name)) continue;
-        out->servers_by_route_name[route_name] = {kept};
+        if (route_name.empty() || !route(route_name).empty()) continue;
+        route(route_name) = {kept};
       }
       serve(port, kept);
     }
   }
-  for (const auto& [name, servers] : out->servers_by_route_name) {
-    std::set<int>& named = out->port_map[ParseGatewayRdsRouteName(name).port_number];
+  for (const auto& [name, servers] : out->servers_by_route_name) {  // order: into sorted sets
+    std::set<int>& named = out->port_map[ParseGatewayRdsRouteName({name.data(), name.size()}).port_number];
     for (const GatewayServer* server : servers) named.insert(static_cast<int>(server->server.port.number));
   }
   return out;

@@ -236,7 +236,7 @@ std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& pro
     }
   }
   if (selected.empty()) return nullptr;
-  return pilot::MergeGateways(selected, proxy.service_instances, NamespaceOf(proxy.verified_identity));
+  return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity));
 }
 
 MutualTlsMode PushContext::InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "absl/strings/string_view.h"
 #include "core/push/delegates.h"
 #include "core/push/host_match.h"
 
@@ -133,7 +134,7 @@ void VirtualServiceIndex::Add(const config::VirtualServiceRef& vs, const ExportT
 VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, std::string_view gateway) const {
   List out;
   const auto take = [&](const ByGateway& index) {
-    const auto it = index.find(gateway);
+    const auto it = index.find(absl::string_view(gateway.data(), gateway.size()));
     if (it != index.end()) out.insert(out.end(), it->second.begin(), it->second.end());
   };
   if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/model/sidecar_scope.h"
 #include "core/push/export_to.h"
 
@@ -35,7 +36,7 @@ class VirtualServiceIndex {
   const std::vector<ConfigKey>& DelegatesOf(const config::ConfigMeta& root) const;
 
  private:
-  using ByGateway = std::map<std::string, List, std::less<>>;
+  using ByGateway = absl::flat_hash_map<std::string, List>;
   void Add(const config::VirtualServiceRef& vs, const ExportToDefaults& defaults);
 
   std::map<std::string, ByGateway, std::less<>> private_by_namespace_, exported_to_namespace_;

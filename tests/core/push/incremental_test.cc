@@ -64,7 +64,8 @@ std::string Dump(const PushContext& push, const std::vector<ServiceRef>& service
       out += "\n";
       if (proxy.merged_gateway == nullptr) continue;
       for (const auto& [port, servers] : proxy.merged_gateway->merged_servers) {
-        out += std::to_string(port.number) + " " + servers.route_name + " " + std::to_string(servers.servers.size());
+        out += std::to_string(port.number) + " " + std::string(servers.route_name) + " " +
+               std::to_string(servers.servers.size());
       }
     }
   }
