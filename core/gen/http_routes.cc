@@ -25,7 +25,7 @@ namespace route_v3 = ::envoy::config::route::v3;
 namespace core_v3 = ::envoy::config::core::v3;
 using FaultPb = ::envoy::extensions::filters::http::fault::v3::HTTPFault;
 using RoutePb = route_v3::Route;
-using MatchPb = route_v3::RouteMatch;
+using RouteMatchPb = route_v3::RouteMatch;
 using ActionPb = route_v3::RouteAction;
 using FractionPb = ::envoy::type::v3::FractionalPercent;
 using StringMatcherPb = ::envoy::type::matcher::v3::StringMatcher;
@@ -83,7 +83,7 @@ void WriteValueMatch(std::string_view name, const StringMatch& match, wire::Writ
 }
 
 void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool invert, wire::Writer& w) {
-  w.Message(MatchPb::kHeadersFieldNumber, [&] {
+  w.Message(RouteMatchPb::kHeadersFieldNumber, [&] {
     WriteValueMatch<route_v3::HeaderMatcher>(name, match, w);
     if (invert) w.Bool(route_v3::HeaderMatcher::kInvertMatchFieldNumber, true);
   });
@@ -112,18 +112,18 @@ struct RoutePaths {
 RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
   switch (uri ? uri->kind : StringMatch::Kind::kNone) {
     case StringMatch::Kind::kExact:
-      w.Bytes(MatchPb::kPathFieldNumber, uri->value);
+      w.Bytes(RouteMatchPb::kPathFieldNumber, uri->value);
       return {uri->value};
     case StringMatch::Kind::kRegex:
-      WriteRegex(MatchPb::kSafeRegexFieldNumber, uri->value, w);
+      WriteRegex(RouteMatchPb::kSafeRegexFieldNumber, uri->value, w);
       return {uri->value, false, uri->value == "*"};
     case StringMatch::Kind::kPrefix:
-      w.Bytes(MatchPb::kPrefixFieldNumber, uri->value);
+      w.Bytes(RouteMatchPb::kPrefixFieldNumber, uri->value);
       return {uri->value, true, uri->value == "/"};
     case StringMatch::Kind::kNone:
       break;
   }
-  w.Bytes(MatchPb::kPrefixFieldNumber, "/");
+  w.Bytes(RouteMatchPb::kPrefixFieldNumber, "/");
   return {"/", true, true};
 }
 
@@ -143,13 +143,13 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
       return;
     }
     out.paths = WritePath(match->uri, w);
-    w.BoolValue(MatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
+    w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     WriteHeaderMatches(match->headers, match->without_headers, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
     if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, w);
     if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, w);
     for (const auto& [name, value] : match->query_params) {
-      w.Message(MatchPb::kQueryParametersFieldNumber, [&, &name = name, &value = value] {
+      w.Message(RouteMatchPb::kQueryParametersFieldNumber, [&, &name = name, &value = value] {
         WriteValueMatch<route_v3::QueryParameterMatcher>(name, value, w);
       });
     }
