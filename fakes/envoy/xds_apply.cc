@@ -212,8 +212,12 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const Respons
   const auto& resources = body.resources;
   auto& sources = current->sources;
   const bool all = resources.size() == sources.size();
-  // Without sources nothing is known; those of a response that leaves many out are better sorted than searched for.
-  if (sources.empty() || (!all && (whole || 4 * resources.size() > sources.size()))) return nullptr;
+  if (sources.empty() || (!all && whole)) return nullptr;
+  std::vector<size_t> source_of;  // by place among the items, where the order of the response does not say it
+  if (!all) {
+    source_of.resize(sources.size());
+    for (size_t i = 0; i < sources.size(); ++i) source_of[sources[i].item] = i;
+  }
   auto out = std::make_shared<Changes<T>>();
   out->all = all;
   typename ConfigStore::Replacements<T> replaced;
@@ -226,10 +230,7 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const Respons
     if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) return nullptr;
     const auto place = all ? std::optional<uint32_t>(sources[i].item) : current->PlaceOf(decoded.name);
     if (!place || NameOf(*current->items()[*place]) != decoded.name) return nullptr;
-    const auto source = all ? sources.begin() + static_cast<std::ptrdiff_t>(i)
-                            : std::find_if(sources.begin(), sources.end(),
-                                           [&](const auto& candidate) { return candidate.item == *place; });
-    reread.emplace_back(source - sources.begin(), &resources[i]);
+    reread.emplace_back(all ? i : source_of[*place], &resources[i]);
     if (!all) out->some.push_back(decoded.value);
     if (current->items()[*place]->hash != decoded.value->hash) replaced.emplace_back(*place, decoded.value);
   }
