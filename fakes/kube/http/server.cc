@@ -1,5 +1,6 @@
 #include "fakes/kube/http/server.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <atomic>
@@ -52,6 +53,12 @@ struct Outbox {
   std::vector<Item> items;
   bool woken = false;
 };
+
+// A program that this process starts would otherwise hold what the server closes open.
+template <class Socket>
+void KeepFromChildren(Socket& socket) {
+  ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
 
 }  // namespace
 
@@ -530,6 +537,7 @@ absl::StatusOr<uint16_t> Server::Impl::Listen(const std::string& address, uint16
     return error == asio::error::address_in_use ? absl::UnavailableError(text) : absl::InvalidArgumentError(text);
   };
   if (entry.acceptor.open(endpoint.protocol(), error)) return failed("open");
+  KeepFromChildren(entry.acceptor);
   if (entry.acceptor.set_option(asio::socket_base::reuse_address(true), error)) return failed("prepare");
   if (entry.acceptor.bind(endpoint, error)) return failed("listen at");
   if (entry.acceptor.listen(1024, error)) return failed("listen at");
@@ -551,6 +559,7 @@ absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
 void Server::Impl::Accept(Port& port) {
   port.acceptor.async_accept([this, &port](error_code error, tcp::socket socket) {
     if (error == asio::error::operation_aborted) return;
+    if (!error) KeepFromChildren(socket);
     if (!error && connections() < options_.max_connections)
       std::make_shared<Session>(shared_from_this(), std::move(socket), port.handler)->Run();
     if (!error) return Accept(port);

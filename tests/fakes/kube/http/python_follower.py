@@ -31,7 +31,7 @@ while time.time() < deadline:
         for item in listed.items:
             see(item.metadata.name)
         for event in watch.Watch().stream(core.list_namespaced_config_map, "default",
-                                          resource_version=listed.metadata.resource_version):
+                                          resource_version=listed.metadata.resource_version, _request_timeout=20):
             if event["type"] == "ADDED":
                 see(event["object"].metadata.name)
     except (ApiException, urllib3.exceptions.HTTPError):
