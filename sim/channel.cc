@@ -73,7 +73,17 @@ void Channel::ClientHandler::OnClose(ConnectionId, CloseKind kind, std::string_v
 
 void Channel::DropClient() {
   connections_[Index(End::kClient)] = kNoConnection;
-  self_ = nullptr;
+  // Not while the table is at it: this may be the last reference, and what it lets go of may close other channels.
+  const auto held = owner_.held_.extract(this);
+}
+
+void Channel::Forget() {
+  open_ = false;
+  closed_ = true;
+  for (Direction& direction : directions_) std::exchange(direction.waiting, {}).clear();
+  std::exchange(on_open_, nullptr) = nullptr;
+  for (auto& on_close : on_close_) std::exchange(on_close, nullptr) = nullptr;
+  std::exchange(session_, nullptr).reset();
 }
 
 // One accepted connection. Its server owns it.
@@ -248,6 +258,11 @@ ConnectionHandler* ChannelServer::Accept(ConnectionId connection, const AcceptIn
   return (handlers_[connection] = std::make_unique<Handler>(*this)).get();
 }
 
+Channels::~Channels() {
+  const auto held = std::exchange(held_, {});
+  for (const auto& [unused, channel] : held) channel->Forget();
+}
+
 ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> on_open) {
   const ChannelRef channel(new Channel(*this));
   channel->client_workload_ = dialling.from;
@@ -261,7 +276,7 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
   channel->flight_ = std::move(flight);
   channel->connections_[0] =
       fabric_.Connect({dialling.from, envoysim::Origin::Who::kProxy, {}}, dialling.to, &channel->client_);
-  channel->self_ = channel;
+  held_[channel.get()] = channel;
   // Over a local path the connection stands at once, and OnConnected is not called.
   if (fabric_.local(channel->connections_[0]) && fabric_.state(channel->connections_[0]) == Fabric::State::kConnected) {
     by_flight_[channel->flight_.get()] = channel;

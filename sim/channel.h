@@ -76,6 +76,8 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 
   explicit Channel(Channels& owner) : owner_(owner), client_(*this) {}
   void DropClient();
+  // Lets go of all that refers to it, and calls nobody.
+  void Forget();
   void EndSession();
   void Release(End end, const std::function<void(envoysim::ConnectionId, envoysim::Fabric::End)>& how);
   void Pump(End to);
@@ -92,7 +94,6 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 
   Channels& owner_;
   ClientHandler client_;
-  std::shared_ptr<Channel> self_;  // as long as the Fabric may call client_
   class ChannelServer* server_ = nullptr;
   IstiodProcess* istiod_ = nullptr;
   std::shared_ptr<ChannelSession> session_;
@@ -135,6 +136,7 @@ class Channels {
   // All must outlive it. `world` schedules; a channel's deliveries run at its ends' own hosts.
   Channels(Host& world, envoysim::Fabric& fabric, envoysim::TlsSessions& tls, MeshNetwork& network, Links& links)
       : world_(world), fabric_(fabric), tls_(tls), network_(network), links_(links) {}
+  ~Channels();  // what was still on its way is never delivered
 
   struct Dialling {
     WorkloadId from{};
@@ -156,6 +158,8 @@ class Channels {
   envoysim::TlsSessions& tls_;
   MeshNetwork& network_;
   Links& links_;
+  // As long as the Fabric may call their clients' ends.
+  absl::flat_hash_map<const Channel*, ChannelRef> held_;
   // Which channel a ClientHello belongs to; gateways that pass TLS through hand the same object on.
   absl::flat_hash_map<const envoysim::FirstFlight*, std::weak_ptr<Channel>> by_flight_;
 };
