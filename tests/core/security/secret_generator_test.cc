@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "sim/kernel.h"
 #include "tests/core/kube/memory_client.h"
+#include "tests/core/security/secret_bench_case.h"
 
 namespace wavetank::security {
 namespace {
@@ -237,6 +238,17 @@ TEST(ExtractCertInfoTest, MessagesNameKeysAndNeverValues) {
               HasSubstr("found: a, b, c, and 1 more..."));
   EXPECT_THAT(message({{"key", "SECRET1"}}), Not(HasSubstr("SECRET")));
   EXPECT_THAT(message({{"tls.crt", ""}, {"tls.key", "SECRET"}}), HasSubstr("but they were empty"));
+}
+
+TEST(SecretBenchCase, AsManySecretsAsIstiodGenerates) {
+  for (const int secrets : {10, 1000}) {
+    const pilot::GeneratedResources out = SecretBenchCase(secrets).Generate();
+    ASSERT_EQ(out.resources.size(), static_cast<size_t>(secrets));
+    envoy::extensions::transport_sockets::tls::v3::Secret last;
+    ASSERT_TRUE(last.ParseFromString(*out.resources.back().bytes));
+    EXPECT_EQ(last.name(), "kubernetes://default/sds-credential-" + std::to_string(secrets - 1));
+    EXPECT_GT(last.tls_certificate().private_key().inline_bytes().size(), 1600u);
+  }
 }
 
 }  // namespace
