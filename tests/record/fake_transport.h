@@ -40,6 +40,12 @@ inline void DefineIstio(fakekube::ApiServer& api) {
 class FakeTransport final : public Transport {
  public:
   FakeTransport(Host& host, fakekube::ApiServer& server) : host_(host), rest_(server, {}) {}
+  // The streams end before the server does, whoever still knows their states.
+  ~FakeTransport() override {
+    for (const std::weak_ptr<State>& known : states_) {
+      if (const std::shared_ptr<State> state = known.lock()) state->watch = nullptr;
+    }
+  }
 
   struct Canned {
     int code = 200;
@@ -67,6 +73,7 @@ class FakeTransport final : public Transport {
   std::unique_ptr<Call> Get(const std::string& target, bool, Callbacks callbacks) override {
     asked.push_back(target);
     auto state = std::make_shared<State>();
+    states_.push_back(state);
     state->target = target;
     state->callbacks = std::move(callbacks);
     host_.RunAfter(1ms, [this, state] { Answer(state); });
@@ -154,6 +161,7 @@ class FakeTransport final : public Transport {
   Host& host_;
   fakekube::http::RestApi rest_;
   std::set<std::shared_ptr<State>> open_;
+  std::vector<std::weak_ptr<State>> states_;
 };
 
 }  // namespace wavetank::record
