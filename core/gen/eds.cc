@@ -85,15 +85,16 @@ class EdsGenerator final : public Generator {
     if (!request.full || OnlyServices(request.configs_updated, proxy)) only = Services(request);
     out.incremental = only && !only->empty();
     const auto take = [&](const std::string& name) {
-      EdsAssignment& made = assignments.emplace_back(generate(name));
+      EdsAssignment made = generate(name);
       Count(made, out);
-      out.resources.push_back(made.resource);
+      if (shareable) assignments.push_back(made);
+      out.resources.push_back(std::move(made.resource));
     };
     if (only) {
       ForEachOf(*only, watched.resource_names, take);
     } else {
       out.resources.reserve(watched.resource_names.size());
-      assignments.reserve(watched.resource_names.size());
+      if (shareable) assignments.reserve(watched.resource_names.size());
       for (const std::string& name : watched.resource_names) take(name);
     }
     out.send = !out.resources.empty();
@@ -141,9 +142,9 @@ class EdsGenerator final : public Generator {
 
   EdsAssignment Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request) {
     EdsAssignment out;
-    if (builder.service() != nullptr) out.host = builder.service()->hostname;
     const bool cacheable = cache_ != nullptr && cache_->enabled() && builder.service() != nullptr;
     if (cacheable) {
+      out.host = builder.service()->hostname;
       depends_on_workload_ |= builder.DependsOnWorkload();
       key_.clear();
       builder.AppendKey(key_);
