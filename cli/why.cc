@@ -28,7 +28,7 @@ struct WhyArguments {
   bool json = false;
 };
 
-using Rows = std::vector<std::vector<std::string>>;
+using Table = std::vector<std::vector<std::string>>;
 
 // "ok", "NO (detail)", or "-" if an earlier filter has refused it already.
 std::string Cell(const EndpointDecision& d, EndpointFilter filter, std::string_view detail = {}) {
@@ -79,8 +79,8 @@ void PrintCluster(const HostExplanation::Cluster& cluster, const std::string& ad
     std::cout << "  no endpoints: " << pilot::RefusalText(a.refusal) << "\n";
     return;
   }
-  Rows rows = {{"  ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW", "MTLS",
-                "LOCALITY LB", "REACHED"}};
+  Table rows = {{"  ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW", "MTLS",
+                 "LOCALITY LB", "REACHED"}};
   for (const EndpointDecision& d : a.endpoints) {
     if (!address.empty() && d.endpoint->address != address) continue;
     const pilot::EndpointProfile& p = d.endpoint->p();

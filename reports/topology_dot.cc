@@ -1,5 +1,7 @@
+#ifndef __clang__
 // GCC 12 believes that an iterator of Boost.Graph may be uninitialised.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/graphviz.hpp>
