@@ -164,24 +164,25 @@ void Connection::Next() {
     Incoming incoming = std::move(incoming_.front());
     incoming_.pop_front();
     const ScopedCause cause(server_->host(), incoming.cause);
-    Work({WorkKind::kReceiveRequest, NameCount(incoming.request)},
-         [this, request = std::move(incoming.request)]() mutable {
-           const bool delta = std::holds_alternative<DeltaDiscoveryRequest>(request);
-           const auto handle = [this](const Request& r) { std::visit([this](const auto& q) { Handle(q); }, r); };
-           if (!first_) {
-             if (delta != delta_) return Close(absl::InvalidArgumentError("a stream cannot change its protocol"));
-             return handle(request);
-           }
-           first_ = false;
-           delta_ = delta;
-           const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node.get(); }, request));
-           if (!status.ok()) return Close(status);
-           Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
-             initialized_ = true;
-             server_->OnInitialized(*this);
-             handle(request);
-           });
-         });
+    // Before the request is moved: arguments are worked out in any order.
+    const int64_t names = NameCount(incoming.request);
+    Work({WorkKind::kReceiveRequest, names}, [this, request = std::move(incoming.request)]() mutable {
+      const bool delta = std::holds_alternative<DeltaDiscoveryRequest>(request);
+      const auto handle = [this](const Request& r) { std::visit([this](const auto& q) { Handle(q); }, r); };
+      if (!first_) {
+        if (delta != delta_) return Close(absl::InvalidArgumentError("a stream cannot change its protocol"));
+        return handle(request);
+      }
+      first_ = false;
+      delta_ = delta;
+      const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node.get(); }, request));
+      if (!status.ok()) return Close(status);
+      Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
+        initialized_ = true;
+        server_->OnInitialized(*this);
+        handle(request);
+      });
+    });
   } else if (event_ != nullptr && initialized_) {
     busy_ = true;
     HandlePush();
