@@ -558,7 +558,8 @@ absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
 
 void Server::Impl::Accept(Port& port) {
   port.acceptor.async_accept([this, &port](error_code error, tcp::socket socket) {
-    if (error == asio::error::operation_aborted) return;
+    // A connection may have been accepted, and its handler be under way here, when the port was closed.
+    if (!port.acceptor.is_open()) return;
     if (!error) KeepFromChildren(socket);
     if (!error && connections() < options_.max_connections)
       std::make_shared<Session>(shared_from_this(), std::move(socket), port.handler)->Run();
@@ -566,7 +567,7 @@ void Server::Impl::Accept(Port& port) {
     // Out of descriptors, most likely: some must close first.
     auto timer = std::make_shared<asio::steady_timer>(io_, std::chrono::milliseconds(50));
     timer->async_wait([this, &port, timer](error_code cancelled) {
-      if (!cancelled) Accept(port);
+      if (!cancelled && port.acceptor.is_open()) Accept(port);
     });
   });
 }

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fakes/kube/http/status.h"
@@ -262,6 +264,22 @@ TEST_F(ServerTest, StopsWithWatchesOpenAndRequestsUnderWay) {
   for (const auto& peer : peers) {
     peer->Read("never", 1000);
     EXPECT_TRUE(peer->closed());
+  }
+}
+
+// A connection that was accepted just before the listening socket closed must not be served, nor be followed by others.
+TEST_F(ServerTest, StopsWhileClientsKeepComing) {
+  for (int round = 0; round < 20; ++round) {
+    Serve();
+    std::atomic<bool> enough = false;
+    std::thread clients([&, at = port()] {
+      std::vector<std::unique_ptr<Peer>> peers;
+      while (!enough && peers.size() < 500) peers.push_back(std::make_unique<Peer>(at));
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    served_ = nullptr;
+    enough = true;
+    clients.join();
   }
 }
 
