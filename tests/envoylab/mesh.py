@@ -51,7 +51,7 @@ class Child:
     def end(self, number=signal.SIGKILL):
         if self.running():
             self.process.send_signal(number)
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=60)
 
     def lines(self, skip=0):
         with open(self.log, errors="replace") as f:
@@ -168,7 +168,7 @@ class Pod:
     def connection(self, to):
         connection = http.client.HTTPConnection(to, 5000)
         try:
-            connection.sock = self.namespace.connect((to, 5000), timeout=30)
+            connection.sock = self.namespace.connect((to, 5000), timeout=60)
         except OSError:
             pass  # asked again by the request itself, and told there
         return connection
@@ -259,7 +259,7 @@ class Mesh:
                 self.use_delta(pod)
             pod.start_envoy()
         for pod in self.pods.values():
-            wait_for(f"{pod.name} is ready", 30, pod.ready)
+            wait_for(f"{pod.name} is ready", 60, pod.ready)
 
     def use_delta(self, pod):
         path = f"{self.folder}/boot/{pod.name}.json"

@@ -76,7 +76,7 @@ class Namespace:
     def iptables(self, rules):
         self.run("iptables-restore", "--noflush", text=rules)
 
-    def connect(self, address, timeout=15):
+    def connect(self, address, timeout=60):
         with self.entered():
             s = socket.socket()
         s.settimeout(timeout)

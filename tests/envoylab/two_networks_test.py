@@ -72,7 +72,7 @@ class TwoNetworks:
         networks = self.mesh.networks
         for client, gateway, here, there in (("cluster1", "cluster2", "network1", "network2"),
                                              ("cluster2", "cluster1", "network2", "network1")):
-            remote = wait_for("a gateway among the endpoints", 10, lambda pod=self.sleeps[client]: [
+            remote = wait_for("a gateway among the endpoints", 60, lambda pod=self.sleeps[client]: [
                 e for e in pod.endpoints() if e.endswith(":15443")])
             expect("one gateway endpoint", len(remote) == 1, remote)
             self.balancers = getattr(self, "balancers", {})
@@ -166,7 +166,7 @@ class TwoNetworks:
         expect("no certificate: refused", "CERTIFICATE_REQUIRED" in answer.upper(), answer)
         answer = shake_hands(address, SNI, "other")
         expect("foreign CA: refused", "UNKNOWN_CA" in answer.upper(), answer)
-        wait_for("the server's counters", 5, lambda: server.stats(stats) != before)
+        wait_for("the server's counters", 60, lambda: server.stats(stats) != before)
         after = server.stats(stats)
         grown = {k.rsplit(".", 1)[1]: after[k] - before.get(k, 0) for k in after}
         expect("the server counts both", grown.get("fail_verify_no_cert") == 1 and grown.get("fail_verify_error") == 1,
@@ -253,10 +253,10 @@ class TwoNetworks:
                 connection.sock = self.outsider.connect(("127.0.0.1", 8080))
                 return connection
 
-            connection = wait_for(f"the Envoy {name}", 15, ready)
+            connection = wait_for(f"the Envoy {name}", 60, ready)
             connection.request("GET", "/hello", headers={"host": "helloworld"})
             code = connection.getresponse().status
-            line = wait_for("its log", 5, lambda: next((x for x in envoy.lines() if x.startswith("flags=")), None))
+            line = wait_for("its log", 60, lambda: next((x for x in envoy.lines() if x.startswith("flags=")), None))
             return code, line
         finally:
             envoy.end()
@@ -269,7 +269,7 @@ class TwoNetworks:
         traffic = Traffic(self.sleeps["cluster1"], self.vips["cluster1"])
         try:
             self.mesh.server.end()
-            wait_for("all Envoys without a server", 10, lambda: all(
+            wait_for("all Envoys without a server", 60, lambda: all(
                 p.stats(r"^control_plane\.connected_state$").get("control_plane.connected_state") == 0 for p in pods))
             time.sleep(1)
             self.mesh.serve()
@@ -295,7 +295,7 @@ class TwoNetworks:
             # Of the Service alone: the Deployment's pods keep theirs.
             self.mesh.edit("eastwest-network2.yaml", r"(kind: Service\n(?:.*\n)*?) +topology\.istio\.io/network:",
                            r"\1    example.com/was-network:")
-            wait_for("the gateway leaves the endpoints", 15, lambda: not [
+            wait_for("the gateway leaves the endpoints", 60, lambda: not [
                 e for e in self.sleeps["cluster1"].endpoints() if e.endswith(":15443")])
             gone = time.monotonic()
             expect("pods instead of the gateway", self.sleeps["cluster1"].endpoints() == sorted(
@@ -307,9 +307,9 @@ class TwoNetworks:
         late = [a for a in answers if a[0] > gone and a[2] != "v1"]
         expect("only v1 afterwards", not late, late[:2])
         self.mesh.edit("eastwest-network2.yaml", r"example\.com/was-network:", "topology.istio.io/network:")
-        wait_for("the gateway is back", 15, lambda: [
+        wait_for("the gateway is back", 60, lambda: [
             e for e in self.sleeps["cluster1"].endpoints() if e.endswith(":15443")])
-        wait_for("and used", 10, lambda: self.sleeps["cluster1"].ask(self.vips["cluster1"])[1] == "v2")
+        wait_for("and used", 60, lambda: self.sleeps["cluster1"].ask(self.vips["cluster1"])[1] == "v2")
         print(f"    {len(answers)} requests meanwhile")
 
     def scaled_to_zero(self):
@@ -318,7 +318,7 @@ class TwoNetworks:
         try:
             time.sleep(0.5)
             self.mesh.edit("helloworld-v2.yaml", r"replicas: 1", "replicas: 0")
-            wait_for("v2 leaves the endpoints", 30, lambda: all(
+            wait_for("v2 leaves the endpoints", 60, lambda: all(
                 len(pod.endpoints()) == 1 for pod in self.sleeps.values()))
             gone = time.monotonic()
             time.sleep(1)
