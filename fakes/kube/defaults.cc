@@ -25,10 +25,13 @@ void DefaultService(json& body) {
   Default(spec, "sessionAffinity", "None");
   const std::string type = spec["type"].is_string() ? spec["type"].get<std::string>() : "";
   const bool exposed = type == "NodePort" || type == "LoadBalancer";
-  // What the type has no use for is dropped, as when a Service changes its type.
-  if (!exposed && spec.contains("ports") && spec["ports"].is_array()) {
+  if (spec.contains("ports") && spec["ports"].is_array()) {
     for (json& port : spec["ports"]) {
-      if (port.is_object()) port.erase("nodePort");
+      if (!port.is_object()) continue;
+      Default(port, "protocol", "TCP");
+      if (port.contains("port")) Default(port, "targetPort", port["port"]);
+      // What the type has no use for is dropped, as when a Service changes its type.
+      if (!exposed) port.erase("nodePort");
     }
   }
   if (type == "ExternalName") {
@@ -41,12 +44,6 @@ void DefaultService(json& body) {
   if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
   Default(spec, "ipFamilies", json::array({"IPv4"}));
   Default(spec, "ipFamilyPolicy", "SingleStack");
-  if (!spec.contains("ports") || !spec["ports"].is_array()) return;
-  for (json& port : spec["ports"]) {
-    if (!port.is_object()) continue;
-    Default(port, "protocol", "TCP");
-    if (port.contains("port")) Default(port, "targetPort", port["port"]);
-  }
 }
 
 void DefaultPodSpec(json& spec) {

@@ -49,6 +49,7 @@ TEST_F(ValidationTest, ServicesAreRefusedInKubernetesWords) {
       Refusal(ServiceText("{clusterIP: None, ports: [{port: 80}]}")),
       R"(Service "web" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set)");
   EXPECT_EQ(Refusal(ServiceText("{type: ExternalName, externalName: a.b}")), "");
+  EXPECT_EQ(Refusal(ServiceText("{type: ExternalName, externalName: a.b, ports: [{port: 80}]}")), "");
 }
 
 TEST_F(ValidationTest, ARefusalHasACausePerField) {
