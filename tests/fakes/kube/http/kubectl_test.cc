@@ -92,10 +92,13 @@ class ClientTest : public ::testing::Test {
   }
 
   // What a shell prints for `command`, in the folder of manifests.
-  std::string Run(const std::string& command) {
-    const std::string line = "cd '" + (Here() / "transcripts").string() + "' && export HOME='" + folder_.string() +
-                             "' KUBECONFIG='" + (folder_ / "config").string() + "' URL='" + served_->url() +
-                             "' PATH='" + (Clients() / "bin").string() + "':\"$PATH\" && { " + command + "\n} 2>&1";
+  std::string Run(const std::string& command) { return Print(Line(command)); }
+  std::string Line(const std::string& command) const {
+    return "cd '" + (Here() / "transcripts").string() + "' && export HOME='" + folder_.string() + "' KUBECONFIG='" +
+           (folder_ / "config").string() + "' URL='" + served_->url() + "' PATH='" + (Clients() / "bin").string() +
+           "':\"$PATH\" && { " + command + "\n} 2>&1";
+  }
+  static std::string Print(const std::string& line) {
     FILE* pipe = ::popen(line.c_str(), "r");
     if (pipe == nullptr) return "cannot run a shell";
     std::string out;
@@ -163,8 +166,9 @@ TEST_F(PythonClient, FollowsAClusterAcrossARestartOfItsServer) {
   const fs::path python = Clients() / "python/bin/python";
   if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
   Serve();
-  const std::string command = "'" + python.string() + "' '" + (Here() / "python_follower.py").string() + "' \"$URL\"";
-  std::future<std::string> follower = std::async(std::launch::async, [&] { return Run(command); });
+  const std::string line =
+      Line("'" + python.string() + "' '" + (Here() / "python_follower.py").string() + "' \"$URL\"");
+  std::future<std::string> follower = std::async(std::launch::async, [&] { return Print(line); });
   const auto make = [&](const std::string& name) {
     return served_->Call([&](Cluster& cluster) {
       return cluster.api().Apply({{"kind", "ConfigMap"}, {"apiVersion", "v1"}, {"metadata", {{"name", name}}}}).ok();
