@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/gen/any.h"
+#include "core/gen/cache_dependencies.h"
 #include "core/model/gateway.h"
 #include "core/security/spiffe.h"
 #include "core/x509/x509.h"
@@ -25,9 +26,7 @@ bool NeedsPush(const pilot::PushRequest& request) {
   return request.configs_updated.empty() || request.HasConfigsOfKind(ConfigKind::kSecret);
 }
 
-pilot::Resource Encode(const std::string& name, const tls::Secret& secret) {
-  return {name, std::make_shared<const std::string>(pilot::Serialize(secret))};
-}
+pilot::Resource Encode(const std::string& name, const tls::Secret& secret) { return {name, pilot::Serialize(secret)}; }
 
 }  // namespace
 
@@ -145,7 +144,9 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
       ++certificate_errors_;
       continue;
     }
-    cache_.Add(pilot::XdsCache::Type::kSds, std::move(key), request.start, related, *made);
+    std::vector<uint64_t> dependencies;
+    for (const ConfigKey& secret : related) pilot::AddDependency(secret, dependencies);
+    cache_.Add(pilot::XdsCache::Type::kSds, std::move(key), request.start, dependencies, *made);
     out.resources.push_back(*std::move(made));
   }
   return out;

@@ -63,7 +63,7 @@ class SecretGeneratorTest : public ::testing::Test {
 
   std::vector<std::string> Names(const pilot::GeneratedResources& out) {
     std::vector<std::string> names;
-    for (const pilot::Resource& r : out.resources) names.push_back(r.name);
+    for (const pilot::Resource& r : out.resources) names.emplace_back(r.name);
     return names;
   }
   pilot::GeneratedResources Generate(std::vector<std::string> names) { return Generate(std::move(names), Full()); }
@@ -87,7 +87,7 @@ class SecretGeneratorTest : public ::testing::Test {
   void Invalidate(const std::string& name) { cache.Clear({{pilot::ConfigKind::kSecret, name, "gw"}}, kernel.Now()); }
   envoy::extensions::transport_sockets::tls::v3::Secret Decode(const pilot::Resource& resource) {
     envoy::extensions::transport_sockets::tls::v3::Secret out;
-    EXPECT_TRUE(out.ParseFromString(*resource.bytes));
+    EXPECT_TRUE(out.ParseFromString(std::string(*resource.bytes)));
     return out;
   }
 
@@ -245,7 +245,7 @@ TEST(SecretBenchCase, AsManySecretsAsIstiodGenerates) {
     const pilot::GeneratedResources out = SecretBenchCase(secrets).Generate();
     ASSERT_EQ(out.resources.size(), static_cast<size_t>(secrets));
     envoy::extensions::transport_sockets::tls::v3::Secret last;
-    ASSERT_TRUE(last.ParseFromString(*out.resources.back().bytes));
+    ASSERT_TRUE(last.ParseFromString(std::string(*out.resources.back().bytes)));
     EXPECT_EQ(last.name(), "kubernetes://default/sds-credential-" + std::to_string(secrets - 1));
     EXPECT_GT(last.tls_certificate().private_key().inline_bytes().size(), 1600u);
   }
