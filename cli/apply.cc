@@ -30,7 +30,7 @@ void Print(const scenario::Survey& survey, const ApplyArguments& a) {
   PrintServices(survey.services);
   PrintEndpoints(survey.endpoints, a.all_endpoints);
 
-  std::vector<std::vector<std::string>> rows;
+  Rows rows;
   std::cout << "\n";
   rows = {{"CLIENT", "IN", "SERVICE", "ANSWERED BY", "FAILED"}};
   for (const auto& r : survey.reachability) {

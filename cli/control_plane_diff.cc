@@ -42,7 +42,7 @@ int RunDiff(ControlPlaneDiffArguments a) {
     std::cout << serve::ToJson(*result).dump(1) << "\n";
   } else {
     std::cout << serve::DifferencesText(*result);
-    std::vector<std::vector<std::string>> rows = {{"AFTER", "PROXIES", "RESOURCES", "DIFFERENCES"}};
+    Rows rows = {{"AFTER", "PROXIES", "RESOURCES", "DIFFERENCES"}};
     for (const serve::StepDifferences& step : result->steps) {
       size_t count = 0;
       for (const serve::ProxyDifferences& proxy : step.differences) count += proxy.differences.size();

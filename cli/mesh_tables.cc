@@ -7,8 +7,7 @@
 namespace wavetank::cli {
 
 void PrintServices(const std::vector<scenario::ServiceRow>& services) {
-  std::vector<std::vector<std::string>> rows = {
-      {"CLUSTER", "NAMESPACE", "SERVICE", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORTS"}};
+  Rows rows = {{"CLUSTER", "NAMESPACE", "SERVICE", "TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORTS"}};
   for (const auto& r : services) {
     rows.push_back(
         {r.cluster, r.ns, r.name, r.type, r.cluster_ip, r.external.empty() ? "<none>" : r.external, r.ports});
@@ -18,7 +17,7 @@ void PrintServices(const std::vector<scenario::ServiceRow>& services) {
 
 void PrintEndpoints(const std::vector<scenario::EndpointRow>& endpoints, bool all) {
   std::string proxy;
-  std::vector<std::vector<std::string>> rows;
+  Rows rows;
   for (const auto& r : endpoints) {
     if (!all && r.upstream.rfind("outbound", 0) != 0) continue;
     if (r.proxy != proxy) {

@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/rows.h"
 #include "scenarios/xds_snapshot.h"
 
 namespace wavetank::cli {
 
-using Rows = std::vector<std::vector<std::string>>;  // the first is the head
-
-// DataLoss: a resource is no message of its type.
+// The first row is the head. DataLoss: a resource is no message of its type.
 absl::StatusOr<Rows> ProxyConfigTable(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);
 // The resources as JSON, in the form of protobuf's JSON mapping: an array of {"name", "resource"}.
 absl::StatusOr<std::string> ProxyConfigJson(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);

@@ -28,7 +28,7 @@ int Complain(const absl::Status& status) {
   return kBadInput;
 }
 
-void PrintTable(const std::vector<std::vector<std::string>>& rows) {
+void PrintTable(const Rows& rows) {
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "cli/rows.h"
 
 namespace CLI {
 class App;
@@ -43,7 +44,7 @@ int Complain(const absl::Status& status);
 absl::StatusOr<std::string> ReadToken(const std::string& path);
 
 // On standard output, columns as wide as their widest cell.
-void PrintTable(const std::vector<std::vector<std::string>>& rows);
+void PrintTable(const Rows& rows);
 
 // Colour only where a person looks, and not under NO_COLOR.
 bool ColourWanted();

@@ -28,8 +28,6 @@ struct WhyArguments {
   bool json = false;
 };
 
-using Table = std::vector<std::vector<std::string>>;
-
 // "ok", "NO (detail)", or "-" if an earlier filter has refused it already.
 std::string Cell(const EndpointDecision& d, EndpointFilter filter, std::string_view detail = {}) {
   if (d.refused_by < filter) return "-";
@@ -79,8 +77,8 @@ void PrintCluster(const HostExplanation::Cluster& cluster, const std::string& ad
     std::cout << "  no endpoints: " << pilot::RefusalText(a.refusal) << "\n";
     return;
   }
-  Table rows = {{"  ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW", "MTLS",
-                 "LOCALITY LB", "REACHED"}};
+  Rows rows = {{"  ENDPOINT", "CLUSTER", "NETWORK", "LOCALITY", "SCOPE", "PORT", "SUBSET", "DRAINING", "VIEW", "MTLS",
+                "LOCALITY LB", "REACHED"}};
   for (const EndpointDecision& d : a.endpoints) {
     if (!address.empty() && d.endpoint->address != address) continue;
     const pilot::EndpointProfile& p = d.endpoint->p();

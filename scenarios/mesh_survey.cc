@@ -7,6 +7,7 @@
 
 #include "core/base/status.h"
 #include "core/kube/types.h"
+#include "core/model/labels.h"
 #include "fakes/envoy/envoy.h"
 #include "scenarios/inputs.h"
 #include "sim/world.h"
@@ -16,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kNetworkLabel = "topology.istio.io/network";
+using pilot::kNetworkLabel;
 constexpr Duration kSurveySettleLimit = 5min;
 constexpr Duration kRequestLimit = 1min;
 

@@ -80,10 +80,10 @@ void Channel::DropClient() {
 void Channel::Forget() {
   open_ = false;
   closed_ = true;
-  for (Direction& direction : directions_) std::exchange(direction.waiting, {}).clear();
-  std::exchange(on_open_, nullptr) = nullptr;
-  for (auto& on_close : on_close_) std::exchange(on_close, nullptr) = nullptr;
-  std::exchange(session_, nullptr).reset();
+  for (Direction& direction : directions_) direction.waiting.clear();
+  on_open_ = nullptr;
+  for (auto& on_close : on_close_) on_close = nullptr;
+  session_ = nullptr;
 }
 
 // One accepted connection. Its server owns it.

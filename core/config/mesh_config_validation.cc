@@ -29,7 +29,7 @@ bool WholeMilliseconds(Duration duration) { return duration % Duration(1ms) == D
 // Localities of one list must not overlap: "a/*" covers "a/b", and what comes second is at fault.
 // istiod: validateLocalities.
 absl::Status ValidateLocalities(const std::vector<std::string>& localities) {
-  constexpr std::string_view kAll = "*";
+  const std::string all = "*";
   std::map<std::string, std::map<std::string, std::set<std::string>>> seen;
   for (const std::string& locality : localities) {
     const auto bad = [&locality](std::string_view what) {
@@ -43,22 +43,22 @@ absl::Status ValidateLocalities(const std::vector<std::string>& localities) {
     if (std::any_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); })) {
       return bad("has an empty part");
     }
-    const auto covered = [&](const auto& level, std::string_view name) {
-      return level.count(std::string(kAll)) != 0 || level.count(std::string(name)) != 0;
+    const auto covered = [&](const auto& level, const std::string& name) {
+      return level.contains(all) || level.contains(name);
     };
     const auto region = seen.find(parts[0]);
     const bool known_region = region != seen.end();
-    bool overlaps = seen.count(std::string(kAll)) != 0;
+    bool overlaps = seen.contains(all);
     if (parts.size() == 1) {
       overlaps = overlaps || known_region;
-      seen[parts[0]][std::string(kAll)] = {std::string(kAll)};
+      seen[parts[0]][all] = {all};
     } else if (parts.size() == 2) {
       overlaps = overlaps || (known_region && covered(region->second, parts[1]));
-      seen[parts[0]][parts[1]] = {std::string(kAll)};
+      seen[parts[0]][parts[1]] = {all};
     } else {
       if (known_region) {
         const auto zone = region->second.find(parts[1]);
-        overlaps = overlaps || region->second.count(std::string(kAll)) != 0 ||
+        overlaps = overlaps || region->second.contains(all) ||
                    (zone != region->second.end() && covered(zone->second, parts[2]));
       }
       seen[parts[0]][parts[1]].insert(parts[2]);

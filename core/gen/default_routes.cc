@@ -95,19 +95,6 @@ RetryPb DefaultRetryPolicy() {
 
 }  // namespace
 
-void AppendDomainName(std::string_view host, int port, std::string& out) {
-  const bool v6 = IsIpv6(host);
-  out.reserve(out.size() + host.size() + 8);
-  if (v6) out.push_back('[');
-  out.append(host).append(v6 ? "]:" : ":").append(Digits(port).view());
-}
-
-std::string DomainName(std::string_view host, int port) {
-  std::string out;
-  AppendDomainName(host, port, out);
-  return out;
-}
-
 std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
   static const auto& defaults = *new std::string(Serialize(DefaultRetryPolicy()));
   if (!policy) return defaults;

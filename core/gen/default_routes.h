@@ -10,10 +10,6 @@
 
 namespace wavetank::pilot {
 
-// "host:port", brackets around IPv6 (Go's net.JoinHostPort).
-std::string DomainName(std::string_view host, int port);
-void AppendDomainName(std::string_view host, int port, std::string& out);
-
 // The RouteConfiguration inside an inbound HTTP connection manager, encoded: everything to `cluster`, no timeouts.
 std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port);
 

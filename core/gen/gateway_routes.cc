@@ -11,6 +11,7 @@
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/virtual_hosts.h"
+#include "core/model/addresses.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
 #include "core/model/push_context.h"
@@ -159,7 +160,7 @@ class GatewayRoutes {
   // A virtual host without routes: Envoy answers 404.
   static void AddBlackHole(const GatewayServer& server, RouteConfigurationWriter& out) {
     static constexpr std::string_view kEveryDomain[] = {"*"};
-    const std::string name = DomainName("blackhole", static_cast<int>(server.server.port.number));
+    const std::string name = JoinHostPort("blackhole", static_cast<int>(server.server.port.number));
     VirtualHostView host{name, kEveryDomain, {}};
     host.include_attempt_count = false;
     out.Add(host);
@@ -186,7 +187,7 @@ class GatewayRoutes {
       }
       same_.insert_or_assign(RouteSpan(host.routes), virtual_hosts_.size());
       const size_t start = names_.size();
-      AppendDomainName(host.hostname, host.port, names_);
+      AppendHostPort(host.hostname, host.port, names_);
       virtual_hosts_.push_back({i, std::string_view(names_).substr(start), {host.hostname}});
     }
     std::sort(virtual_hosts_.begin(), virtual_hosts_.end(),

@@ -393,10 +393,9 @@ class Translator {
     }
     if (in.fault) {
       if (FaultPb fault; TranslateFault(*in.fault, fault)) {
-        constexpr int kMapKey = 1, kMapValue = 2;
         w.Message(RoutePb::kTypedPerFilterConfigFieldNumber, [&] {
-          w.Bytes(kMapKey, "envoy.filters.http.fault");
-          w.Any(kMapValue, TypeUrlOf(fault), Serialize(fault));
+          w.Bytes(wire::kMapKey, "envoy.filters.http.fault");
+          w.Any(wire::kMapValue, TypeUrlOf(fault), Serialize(fault));
         });
       }
     }

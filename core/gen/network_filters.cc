@@ -120,7 +120,7 @@ std::string NetworkFilters::Encode(const Target& target) const {
     if (tunnel == nullptr) return;
     w.Message(TcpProxyPb::kTunnelingConfigFieldNumber, [&] {
       w.Bytes(TcpProxyPb::TunnelingConfig::kHostnameFieldNumber,
-              JoinHostPort(tunnel->target_host, tunnel->target_port));
+              JoinHostPort(tunnel->target_host, static_cast<int>(tunnel->target_port)));
       if (tunnel->protocol == "POST") w.Bool(TcpProxyPb::TunnelingConfig::kUsePostFieldNumber, true);
     });
   });

@@ -146,7 +146,7 @@ class HostBuilder {
       for (const RoutedService* routed : group.services) {
         full_names_.insert(routed->service->hostname);
         if (!ignores_port_) {  // only then have domains one
-          full_names_.insert(Keep(DomainName(routed->service->hostname, group.port)));
+          full_names_.insert(Keep(JoinHostPort(routed->service->hostname, group.port)));
         }
       }
     }
@@ -247,11 +247,10 @@ class HostBuilder {
                std::vector<VirtualHost>& out) {
     if (!names_.emplace(hostname, group.port).second) return;  // Envoy refuses two of one name
     VirtualHost host;
-    host.name = DomainName(hostname, group.port);
+    host.name = JoinHostPort(hostname, group.port);
     std::vector<std::string> short_names;
     if (routed == nullptr) {
-      const bool v6 = IsIpv6(hostname);
-      host.domains = {v6 ? absl::StrCat("[", hostname, "]") : hostname};
+      host.domains = {InBrackets(hostname)};
       if (IsProxylessGrpc(proxy_)) host.domains.push_back(host.name);
     } else {
       // With ports ignored in matching, no domain needs one; a route for all ports does need them.
@@ -279,12 +278,7 @@ class HostBuilder {
                                      const std::vector<std::string>& short_names) const {
     std::vector<std::string> out;
     out.reserve(4 + short_names.size());
-    const auto add = [&](const std::string& host) {
-      const bool v6 = IsIpv6(host);
-      out.push_back(v6 ? absl::StrCat("[", host, "]") : host);
-      if (port != 0) out.push_back(DomainName(host, port));
-    };
-    add(service.hostname);
+    AddDomain(service.hostname, port, out);
     out.insert(out.end(), short_names.begin(), short_names.end());
     // Pods of headless services have names below the service's.
     if (service.resolution == Resolution::kPassthrough && service.attributes.registry == Provider::kKubernetes) {
@@ -292,7 +286,7 @@ class HostBuilder {
       for (size_t i = 0; i < own; ++i) out.push_back(absl::StrCat("*.", out[i]));
     }
     const std::string& address = AddressForProxy(service, proxy_);
-    if (!address.empty() && address != kUnspecifiedIp) add(address);
+    if (!address.empty() && address != kUnspecifiedIp) AddDomain(address, port, out);
     return out;
   }
 
@@ -303,7 +297,7 @@ class HostBuilder {
     for (auto& [port, hosts] : by_port) {
       for (VirtualHost& host : hosts) {
         if (port != kDefaultHttpPort) {
-          std::erase_if(host.domains, [](const std::string& domain) { return !IsIpv6(domain); });
+          std::erase_if(host.domains, [](const std::string& domain) { return domain.find(':') == std::string::npos; });
         }
         if (!host.domains.empty()) out.push_back(std::move(host));
       }

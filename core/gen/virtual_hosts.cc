@@ -40,12 +40,6 @@ void WriteHost(const Host& host, wire::Writer& w) {
   if (host.include_attempt_count) w.Bool(HostPb::kIncludeRequestAttemptCountFieldNumber, true);
 }
 
-void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
-  const bool v6 = IsIpv6(host);
-  out.push_back(v6 ? absl::StrCat("[", absl::string_view(host.data(), host.size()), "]") : std::string(host));
-  if (port != 0) out.push_back(DomainName(host, port));
-}
-
 std::vector<std::string> KubernetesDomains(std::string_view hostname, int port, std::string_view proxy_domain) {
   std::vector<std::string> out;
   const size_t svc = hostname.find(".svc.");
@@ -144,6 +138,11 @@ void RouteConfigurationWriter::Finish(bool ignore_port) {
 
 void RouteConfigurationWriter::FinishEmpty() {
   wire::Writer(out_).BoolValue(ConfigPb::kValidateClustersFieldNumber, false);
+}
+
+void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
+  out.push_back(InBrackets(host));
+  if (port != 0) out.push_back(JoinHostPort(host, port));
 }
 
 void SortByName(std::vector<VirtualHost>& hosts) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
+#include "core/model/labels.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -35,8 +36,8 @@ class Renderer {
 
   json Sidecar() const {
     json metadata = {{"labels", CanonicalLabels()}, {"annotations", {{"istio.io/rev", Revision()}}}};
-    const std::string* tls_mode = Label("security.istio.io/tlsMode");
-    metadata["labels"]["security.istio.io/tlsMode"] = tls_mode != nullptr && !tls_mode->empty() ? *tls_mode : "istio";
+    const std::string* tls_mode = Label(kTlsModeLabel);
+    metadata["labels"][std::string(kTlsModeLabel)] = tls_mode != nullptr && !tls_mode->empty() ? *tls_mode : "istio";
     if (Text(At(data_.proxy_config, "proxyMetadata"), "ISTIO_META_ENABLE_HBONE") == "true") {
       const std::string* tunnel = Label("networking.istio.io/tunnel");
       metadata["labels"]["networking.istio.io/tunnel"] = tunnel != nullptr && !tunnel->empty() ? *tunnel : "http";

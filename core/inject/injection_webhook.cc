@@ -17,6 +17,7 @@
 #include "core/inject/proxy_config.h"
 #include "core/kube/strategic_merge.h"
 #include "core/kube/types.h"
+#include "core/model/labels.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -26,8 +27,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr char kProxyContainer[] = "istio-proxy";
-constexpr char kStatusAnnotation[] = "sidecar.istio.io/status", kOverridesAnnotation[] = "proxy.istio.io/overrides",
-               kNetworkLabel[] = "topology.istio.io/network";
+constexpr char kStatusAnnotation[] = "sidecar.istio.io/status", kOverridesAnnotation[] = "proxy.istio.io/overrides";
 constexpr const char* kContainerLists[] = {"containers", "initContainers"};
 
 json& Object(json& parent, const char* name) {
@@ -335,7 +335,7 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
 
   json& merged_metadata = Object(merged, "metadata");
   if (const auto it = proxy_env.find("ISTIO_META_NETWORK"); it != proxy_env.end()) {
-    Object(merged_metadata, "labels")[kNetworkLabel] = it->second;
+    Object(merged_metadata, "labels")[std::string(kNetworkLabel)] = it->second;
   }
   json& merged_annotations = Object(merged_metadata, "annotations");
   merged_annotations[kStatusAnnotation] = InjectionStatus(At(injected, "spec"), revision_);

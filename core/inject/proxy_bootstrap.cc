@@ -8,6 +8,7 @@
 #include "core/config/proto_json.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
+#include "core/model/labels.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -263,14 +264,14 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   for (const auto& [name, value] : TextMap(At(pod_metadata, "labels"))) {
     if (name != "pod-template-hash") labels[name] = value;
   }
-  std::string locality = Text(labels, "istio-locality");
+  std::string locality = Text(labels, kLocalityLabel);
   if (!locality.empty()) {
     if (locality.find('/') == std::string::npos) {
       for (char& c : locality) {
         if (c == '.') c = '/';
       }
     }
-    labels["istio-locality"] = locality;
+    labels[std::string(kLocalityLabel)] = locality;
     const std::vector<std::string> parts = Split(locality, '/');
     out.region = parts[0];
     if (parts.size() > 1) out.zone = parts[1];

@@ -1,11 +1,8 @@
 // Addresses as text, as they stand in services and endpoints.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "absl/strings/str_cat.h"
 
 namespace wavetank::pilot {
 
@@ -14,10 +11,11 @@ inline constexpr std::string_view kUnixPrefix = "unix://";
 // Of a host that may as well be a name.
 inline bool IsIpv6(std::string_view host) { return host.find(':') != host.npos; }
 
-// Go's net.JoinHostPort.
-inline std::string JoinHostPort(std::string_view host, uint32_t port) {
-  const bool v6 = IsIpv6(host);
-  return absl::StrCat(v6 ? "[" : "", std::string(host), v6 ? "]:" : ":", port);
-}
+// Brackets around IPv6, nothing around all else (istiod: util.IPv6Compliant).
+std::string InBrackets(std::string_view host);
+
+// "host:port", brackets around IPv6 (Go's net.JoinHostPort; istiod: util.DomainName).
+std::string JoinHostPort(std::string_view host, int port);
+void AppendHostPort(std::string_view host, int port, std::string& out);
 
 }  // namespace wavetank::pilot

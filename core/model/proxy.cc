@@ -166,8 +166,8 @@ bool Proxy::CanBindToPort(bool bind_to_port, uint32_t port) const {
   if (0 < port && port < 1024 && ParseBool(metadata.unprivileged_pod).value_or(false)) return false;
   // Ports of the agent's static listeners. One that the proxy does not tell counts as 0, the port of unix sockets.
   for (const char* taken : {"ENVOY_PROMETHEUS_PORT", "ENVOY_STATUS_PORT"}) {
-    const auto it = metadata.raw.is_object() ? metadata.raw.find(taken) : metadata.raw.end();
-    const bool told = metadata.raw.is_object() && it != metadata.raw.end() && it->is_number();
+    const auto it = metadata.raw.find(taken);
+    const bool told = it != metadata.raw.end() && it->is_number();
     if ((told ? it->get<int64_t>() : 0) == static_cast<int64_t>(port)) return false;
   }
   return true;

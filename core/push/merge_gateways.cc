@@ -16,12 +16,13 @@ namespace {
 using config::Server;
 using config::ServerTlsSettings;
 
+bool NeedsSanitising(const std::string& host) { return host.starts_with("./") || host.starts_with("*/"); }
+
 // Namespaces in hosts: "." is the Gateway's own, "*" is none. One "*/*" makes all others moot.
 // istiod: sanitizeServerHostNamespace.
-bool NamesNamespace(const std::string& host) { return host.starts_with("./") || host.starts_with("*/"); }
 void SanitizeHosts(Server& server, std::string_view ns) {
   for (std::string& host : server.hosts) {
-    if (!NamesNamespace(host)) continue;
+    if (!NeedsSanitising(host)) continue;
     const std::string_view rest = std::string_view(host).substr(2);
     const std::string name(rest.substr(0, rest.find('/')));
     if (host.front() == '.') {
@@ -167,7 +168,7 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
     const std::string_view gateway_name = out->names.Keep(fmt::format("{}/{}", gateway->meta.ns, gateway->meta.name));
     for (const Server& given : gateway->spec.servers) {
       if (!given.has_port) continue;
-      const bool clean = std::none_of(given.hosts.begin(), given.hosts.end(), NamesNamespace);
+      const bool clean = std::none_of(given.hosts.begin(), given.hosts.end(), NeedsSanitising);
       const Server& server = clean ? given : out->sanitised.emplace_back(given);
       if (!clean) SanitizeHosts(out->sanitised.back(), gateway->meta.ns);
 

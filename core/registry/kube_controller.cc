@@ -25,11 +25,9 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
       networks_(std::move(networks)),
       namespaces_(client, host, k::kNamespace),
       nodes_(client, host, k::kNode),
-      services_(client, host, k::kService,
-                [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
-      slices_(client, host, k::kEndpointSlice,
-              [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
-      pods_(client, host, k::kPod, [this](const kube::Object& o) { return discovery_namespaces_.Contains(o.meta.ns); }),
+      services_(client, host, k::kService, InDiscoveryNamespaces()),
+      slices_(client, host, k::kEndpointSlice, InDiscoveryNamespaces()),
+      pods_(client, host, k::kPod, InDiscoveryNamespaces()),
       self_(std::make_shared<KubeController*>(this)) {
   if (options_.discovery_selectors) discovery_namespaces_.SetSelectors(options_.discovery_selectors(), {});
   Register(namespaces_, [this](const kube::ObjectRef& o, Event e) { OnNamespace(o, e); });
@@ -60,6 +58,10 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
 }
 
 KubeController::~KubeController() { Stop(); }
+
+kube::FilteredInformer::Filter KubeController::InDiscoveryNamespaces() const {
+  return [this](const kube::Object& object) { return discovery_namespaces_.Contains(object.meta.ns); };
+}
 
 template <class Informer, class Handler>
 void KubeController::Register(Informer& informer, Handler handler) {

@@ -103,6 +103,7 @@ class KubeController final : public Registry {
   template <class Informer, class Handler>
   void Register(Informer& informer, Handler handler);
   std::vector<kube::Informer*> Informers();
+  kube::FilteredInformer::Filter InDiscoveryNamespaces() const;
 
   // Events
   void OnNamespace(const kube::ObjectRef& ns, Event event);

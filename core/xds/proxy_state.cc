@@ -1,7 +1,8 @@
 #include "core/xds/proxy_state.h"
-#include "core/model/labels.h"
 
 #include <string_view>
+
+#include "core/model/labels.h"
 
 namespace wavetank::pilot {
 namespace {
