@@ -230,6 +230,22 @@ TEST_F(SecretGeneratorTest, TheCacheServesAllRoutersUntilTheSecretChanges) {
   EXPECT_EQ(Decode(out.resources[0]).tls_certificate().private_key().inline_bytes(), "KEY-renewed");
 }
 
+TEST_F(SecretGeneratorTest, WhatASecretHeldIsForgottenWithIt) {
+  const auto chain = [&] {
+    const auto out = Generate({"kubernetes://web"});
+    return out.resources.empty() ? "" : Decode(out.resources[0]).tls_certificate().certificate_chain().inline_bytes();
+  };
+  PutTls(remote_client, "web", "old");
+  EXPECT_EQ(chain(), Pem("old"));
+  PutTls(remote_client, "web", "new");
+  Invalidate("web");
+  EXPECT_EQ(chain(), Pem("new"));
+  remote_client.Remove(kube::kinds::kSecret, "gw", "web");
+  Run();
+  Invalidate("web");
+  EXPECT_EQ(chain(), "");
+}
+
 TEST(ExtractCertInfoTest, MessagesNameKeysAndNeverValues) {
   const auto message = [](const kube::SecretData& data) {
     return std::string(ExtractCertInfo(*kube::MakeSecret("n", "s", data)).status().message());
