@@ -6,7 +6,9 @@
 
 #include "core/base/status.h"
 #include "core/kube/label_selector.h"
+#include "fakes/kube/api_server.h"
 #include "fakes/kube/manifest.h"
+#include "fakes/kube/validation.h"
 #include "scenarios/yaml_reader.h"
 
 namespace wavetank::scenario {
@@ -53,6 +55,14 @@ bool BelongsToControlPlane(const json& object) {
   return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
 }
 
+// A mistake that a real API server refuses is said where it stands, before a world is built of it.
+absl::Status Accepts(const std::string& file, int line, json object) {
+  fakekube::SetDefaults(object);
+  const absl::Status status = fakekube::Validate(object, nullptr);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file, line, Message(status)));
+}
+
 bool InSystemNamespace(const json& object) { return object["metadata"].value("namespace", "") == "istio-system"; }
 
 }  // namespace
@@ -74,6 +84,7 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
         if (!selector->Matches(labels)) continue;
       }
       SetNamespace(manifest.object, spec.ns);
+      if (absl::Status status = Accepts(manifest.file, manifest.line, manifest.object); !status.ok()) return status;
       out.push_back(std::move(manifest.object));
     }
   }
@@ -149,6 +160,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
             fmt::format("{}:{}: an object needs apiVersion, kind and metadata", scenario.file, action.line));
       }
       SetNamespace(object, "default");
+      if (absl::Status status = Accepts(scenario.file, action.line, object); !status.ok()) return status;
       out.push_back(ApplyInput(cluster, std::move(object)));
     }
   } else if (action.kind == "delete") {

@@ -1,6 +1,7 @@
 #include "scenarios/mesh_survey.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -68,6 +69,7 @@ class Surveyor {
       }
     }
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
+    TellOfPodsWithoutSidecar();
     survey_.services = ListServices(*world_);
     survey_.endpoints = ListEndpoints(*world_);
     Say("sending requests");
@@ -79,6 +81,24 @@ class Surveyor {
  private:
   void Say(std::string_view what) const {
     if (options_.progress) options_.progress(what);
+  }
+
+  // A namespace without its label is the most common reason why a mesh of several clusters does not balance: nothing
+  // fails, but everyone stays at home.
+  void TellOfPodsWithoutSidecar() {
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> apps;  // by cluster and namespace
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->app().empty() || pod->app() == "istiod" || pod->bootstrap().has_value()) continue;
+      apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
+    }
+    for (const auto& [where, names] : apps) {
+      survey_.notes.push_back(
+          fmt::format("{}: {} in namespace {} {} without a sidecar, outside the mesh, and {} no other cluster's pods; "
+                      "to change that, "
+                      "label the namespace istio-injection=enabled or the pods sidecar.istio.io/inject=true",
+                      where.first, fmt::join(names, ", "), where.second, names.size() == 1 ? "is" : "are",
+                      names.size() == 1 ? "reaches" : "reach"));
+    }
   }
 
   // Every application that calls, against every Service of applications.

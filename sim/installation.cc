@@ -16,7 +16,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr const char* kNamespace = "istio-system";
 constexpr const char* kWebhookKind = "MutatingWebhookConfiguration";
 
 // Creates the object unless one of its kind and name is there.
@@ -30,18 +29,18 @@ absl::Status Ensure(fakekube::ApiServer& api, json object) {
 }
 
 json Named(const char* api_version, const char* kind, const char* name) {
-  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", kNamespace}}}};
+  return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", kSystemNamespace}}}};
 }
 
 absl::Status EnsureBase(fakekube::ApiServer& api) {
-  json ns = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kNamespace}}}};
+  json ns = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", kSystemNamespace}}}};
   if (absl::Status status = Ensure(api, std::move(ns)); !status.ok()) return status;
   return Ensure(api, Named("v1", "ServiceAccount", std::string(security::kReaderServiceAccount).c_str()));
 }
 
 bool HasIstiod(const fakekube::ApiServer& api) {
   for (const char* kind : {"Deployment", "Pod"}) {
-    for (const kube::ObjectRef& object : api.List(kind, kNamespace)) {
+    for (const kube::ObjectRef& object : api.List(kind, kSystemNamespace)) {
       const json& body = object->body;
       const json labels = kind[0] == 'P' ? body["metadata"].value("labels", json::object())
                                          : body["spec"]
@@ -100,10 +99,10 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
 absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
   if (absl::Status status = EnsureBase(api); !status.ok()) return status;
   const std::string annotation(security::kControlPlaneClustersAnnotation);
-  const kube::ObjectRef ns = api.Get("Namespace", {"", kNamespace});
+  const kube::ObjectRef ns = api.Get("Namespace", {"", kSystemNamespace});
   if (ns != nullptr && ns->meta.annotations.count(annotation) == 0) {
     const json patch = {{"metadata", {{"annotations", {{annotation, what.control_plane}}}}}};
-    if (auto patched = api.Patch("Namespace", {"", kNamespace}, patch); !patched.ok()) return patched.status();
+    if (auto patched = api.Patch("Namespace", {"", kSystemNamespace}, patch); !patched.ok()) return patched.status();
   }
   json service = Named("v1", "Service", "istiod");
   service["spec"] = {{"ports",
@@ -124,7 +123,7 @@ void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer&
     const kube::Service service = kube::ParseService(object);
     if (service.ingress.empty()) return;
     *connected = true;
-    if (remote.Get("Endpoints", {kNamespace, "istiod"}) != nullptr) return;
+    if (remote.Get("Endpoints", {kSystemNamespace, "istiod"}) != nullptr) return;
     if (!service.ingress.front().ip.empty()) {
       json endpoints = Named("v1", "Endpoints", "istiod");
       endpoints["subsets"] = json::array({{{"addresses", json::array({{{"ip", service.ingress.front().ip}}})},
@@ -138,7 +137,7 @@ void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer&
     const std::string& hostname = service.ingress.front().hostname;
     remote
         .Patch(
-            "Service", {kNamespace, "istiod"},
+            "Service", {kSystemNamespace, "istiod"},
             {{"spec",
               {{"type", "ExternalName"}, {"externalName", hostname}, {"clusterIP", nullptr}, {"clusterIPs", nullptr}}}})
         .IgnoreError();
@@ -154,7 +153,7 @@ void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer&
       remote.Patch(kWebhookKind, {"", configuration->meta.name}, {{"webhooks", std::move(webhooks)}}).IgnoreError();
     }
   };
-  for (const kube::ObjectRef& service : primary.List("Service", kNamespace)) look(*service);
+  for (const kube::ObjectRef& service : primary.List("Service", kSystemNamespace)) look(*service);
   primary.Observe("Service", [look](const fakekube::Change& change) { look(*change.object); });
 }
 

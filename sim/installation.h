@@ -11,6 +11,8 @@
 
 namespace wavetank::sim {
 
+inline constexpr const char* kSystemNamespace = "istio-system";  // of every installation here
+
 struct Installation {
   std::string cluster, network, control_plane;
 };

@@ -125,19 +125,24 @@ class World {
 
  private:
   class Site;
-  class CostsOfTiming;
 
   explicit World(const WorldOptions& options);
   absl::Status Apply(const Input& input);
-  absl::Status Install(Site& site);
+  absl::Status ApplyLink(const nlohmann::json& body);
+  absl::Status ApplyDns(const nlohmann::json& body);
   absl::Status ApplyRemoteSecret(const nlohmann::json& body);
+  absl::Status StartTraffic(const nlohmann::json& body);
+  absl::Status Install(Site& site);
+  absl::Status ApplyCaCerts(Site& site, const nlohmann::json& body);
   absl::Status ApplyKubeRequest(Site& site, const nlohmann::json& body);
+  absl::Status ApplyApiServerFault(Site& site, const nlohmann::json& body);
+  absl::Status KillPods(Site& site, const nlohmann::json& body);
   absl::StatusOr<Site*> FindSite(const nlohmann::json& body, const char* key = "cluster");
 
   const WorldOptions options_;
   Timing timing_;
   pilot::Profile profile_;
-  std::unique_ptr<CostsOfTiming> costs_;
+  std::unique_ptr<CostModel> costs_;
   Kernel kernel_;
   Host* host_;
   std::unique_ptr<Links> links_;

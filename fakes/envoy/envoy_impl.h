@@ -1,6 +1,7 @@
 // The inside of an Envoy: what its parts share. Internal to this folder.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,6 +20,12 @@
 #include "fakes/envoy/string_map.h"
 
 namespace wavetank::envoysim {
+
+// As the names of a subscription are.
+inline void SortUnique(std::vector<std::string>* names) {
+  std::sort(names->begin(), names->end());
+  names->erase(std::unique(names->begin(), names->end()), names->end());
+}
 
 class Envoy::Impl final : public AdsClient::Handler {
  public:

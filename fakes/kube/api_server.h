@@ -46,7 +46,7 @@ struct Faults {
 };
 
 struct WriteOptions {
-  bool validate = false;  // as kube-apiserver does (validation.h); manifests of scenarios may leave things out
+  bool validate = false;  // as kube-apiserver does (validation.h); cases and logs may leave things out
   // Who writes, for managedFields.
   std::string field_manager = "kube-controller-manager";
   std::string subresource;

@@ -321,6 +321,33 @@ TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {
     return e.cluster == "cluster1" && e.upstream == "outbound|5000||helloworld.sample.svc.cluster.local" &&
            e.endpoint == "172.30.2.1:15443";
   }));
+  EXPECT_THAT(survey->notes, ::testing::Not(::testing::Contains(::testing::HasSubstr("without a sidecar"))));
+}
+
+TEST(Survey, SaysWhoIsOutsideTheMesh) {
+  SurveyOptions options;
+  options.requests = 1;
+  // Without sample.yaml the namespace has no label for injection.
+  options.clusters = {{"east", {kManifests + "helloworld-service.yaml", kManifests + "helloworld-v1.yaml"}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  EXPECT_THAT(survey->notes,
+              ::testing::Contains(::testing::HasSubstr("east: helloworld in namespace sample is without a "
+                                                       "sidecar")));
+}
+
+TEST(Survey, WhatAnApiServerWouldRefuseIsSaidWhereItStands) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "refused.yaml";
+  std::ofstream(file) << "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"
+                         "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: a}\n"
+                         "spec: {ports: [{port: 70000, targetPort: 80}]}\n";
+  SurveyOptions options;
+  options.clusters = {{"east", {file.string()}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  EXPECT_EQ(std::string(survey.status().message()),
+            file.string() +
+                ":5: Service \"web\" is invalid: spec.ports[0].port: Invalid value: 70000: must be between 1 "
+                "and 65535, inclusive");
 }
 
 }  // namespace

@@ -1,0 +1,400 @@
+#include "sim/world_site.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "core/inject/injection_webhook.h"
+#include "core/inject/webhook_configuration.h"
+#include "core/kube/kubeconfig.h"
+#include "core/registry/network_manager.h"
+#include "fakes/kube/client.h"
+#include "fakes/kube/http/rest.h"
+#include "fakes/kube/rbac.h"
+#include "fmt/format.h"
+#include "sim/installation.h"
+#include "sim/kube_proxy.h"
+
+namespace wavetank::sim {
+
+using nlohmann::json;
+
+namespace {
+
+bool IsIstiodPod(const kube::Object& pod) {
+  const auto app = pod.meta.labels.find("app");
+  return pod.meta.ns == kSystemNamespace && app != pod.meta.labels.end() && app->second == "istiod";
+}
+
+std::string CaBundle(const kube::Object& configuration, const std::string& webhook) {
+  for (const json& candidate : configuration.body.value("webhooks", json::array())) {
+    if (candidate.value("name", "") != webhook) continue;
+    std::string pem;
+    if (absl::Base64Unescape(candidate.value("clientConfig", json::object()).value("caBundle", ""), &pem)) return pem;
+  }
+  return {};
+}
+
+}  // namespace
+
+// The token reviews that one istiod asks of one cluster.
+class World::Site::Reviewer final : public kube::TokenReviewer {
+ public:
+  Reviewer(World& world, Site& of, Line& line) : world_(world), of_(of), line_(line) {}
+  void Review(const std::string& token, const std::vector<std::string>& audiences,
+              absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override {
+    const Time now = world_.Now();
+    const std::optional<Duration> there = line_.Transit(now), back = line_.Transit(now);
+    if (!there || !back || of_.cluster_->api().faults().unreachable) {
+      constexpr Duration kRequestTimeout = 10s;
+      world_.host_->RunAfter(kRequestTimeout, [done = std::move(done)]() mutable {
+        done(absl::UnavailableError("token review: i/o timeout"));
+      });
+      return;
+    }
+    // A 429 is tried again once, as long as it lasts.
+    const Duration delay = *there + *back + world_.timing_.api_request + of_.cluster_->api().faults().extra_latency +
+                           of_.cluster_->api().faults().retry_after;
+    const fakekube::Faults& faults = of_.cluster_->api().faults();
+    absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + faults.clock_skew);
+    if (claims.ok() && !claims->pod_name.empty()) {
+      const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
+      if (pod == nullptr || pod->meta.uid != claims->pod_uid) {
+        claims = absl::UnauthenticatedError("the pod that the token was issued for is gone");
+      }
+    }
+    world_.host_->RunAfter(delay,
+                           [done = std::move(done), claims = std::move(claims)]() mutable { done(std::move(claims)); });
+  }
+
+ private:
+  World& world_;
+  Site& of_;
+  Line& line_;
+};
+
+// What surrounds one istiod: its clients of API servers, its resolver, its host.
+struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolver {
+  IstiodRun(World& w, Site& s, std::string n) : world(w), site(s), name(std::move(n)) {
+    host = &world.kernel_.NewHost(name, static_cast<int>(world.timing_.istiod_cpus), world.costs_.get());
+  }
+  ~IstiodRun() override {
+    const IstiodProcess* gone = process.get();
+    process = nullptr;
+    world.outside_->IstiodGone(gone);
+  }
+
+  std::unique_ptr<kube::Client> ClientOf(Site& to) {
+    fakekube::ClientLatency latency;
+    latency.request = world.timing_.api_request;
+    latency.watch_delay = world.timing_.watch_delay;
+    latency.watch_jitter = world.timing_.watch_jitter;
+    Line& line = world.links_->Between(site.place_.site, to.place_.site);
+    latency.transit = [&line, &w = world] { return line.Transit(w.Now()); };
+    return fakekube::MakeClient(to.cluster_->api(), *host, fmt::format("{}->{}", name, to.config_.name),
+                                world.options_.seed, std::move(latency));
+  }
+
+  absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& cluster_id,
+                                                        const std::string& kubeconfig) override {
+    absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, "kubeconfig of " + cluster_id);
+    if (!parsed.ok()) return parsed.status();
+    for (const auto& candidate : world.sites_) {
+      if (parsed->server == ApiServerUrl(candidate->config_.name)) {
+        return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
+      }
+    }
+    // A kubeconfig of a real mesh names a real server: here the cluster of that name stands in for it.
+    for (const auto& candidate : world.sites_) {
+      if (candidate->config_.name == cluster_id) {
+        return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
+      }
+    }
+    return absl::UnavailableError(
+        fmt::format("no API server answers at {}: no cluster of this world is named '{}'", parsed->server, cluster_id));
+  }
+
+  Answer Resolve(const std::string& hostname) override {
+    Answer answer;
+    const absl::StatusOr<std::vector<IpAddress>> found = site.dns_->Resolve(hostname, kSystemNamespace);
+    if (!found.ok()) return answer;
+    for (const IpAddress& ip : *found) answer.addresses.push_back(ip.ToString());
+    answer.ttl = 60s;
+    return answer;
+  }
+
+  kube::TokenReviewer* ReviewerOf(std::string_view cluster) {
+    for (const auto& candidate : world.sites_) {
+      if (candidate->config_.name != cluster) continue;
+      std::unique_ptr<Reviewer>& reviewer = reviewers[candidate->config_.name];
+      if (reviewer == nullptr) {
+        reviewer = std::make_unique<Reviewer>(world, *candidate,
+                                              world.links_->Between(site.place_.site, candidate->place_.site));
+      }
+      return reviewer.get();
+    }
+    return nullptr;
+  }
+
+  const kube::AccessReviewer* AuthorizerOf(std::string_view cluster) {
+    for (const auto& candidate : world.sites_) {
+      if (candidate->config_.name != cluster) continue;
+      return &authorizers.try_emplace(candidate->config_.name, candidate->cluster_->api()).first->second;
+    }
+    return nullptr;
+  }
+
+  World& world;
+  Site& site;
+  std::string name;
+  Host* host;
+  std::map<std::string, fakekube::RbacAuthorizer> authorizers;
+  std::unique_ptr<kube::Client> config_cluster;
+  std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
+  std::unique_ptr<IstiodProcess> process;
+};
+
+World::Site::Site(World& world, const WorldCluster& config, SiteId site)
+    : world_(world),
+      config_(config),
+      tokens_(world.options_.seed, config.name),
+      api_ca_(x509::MakeRootCa(world.options_.seed, "kubernetes/" + config.name, Time{}, kCaLifetime)) {
+  fakekube::ClusterOptions options;
+  options.name = config.name;
+  options.pod_cidr = config.pod_cidr;
+  options.service_cidr = config.service_cidr;
+  options.load_balancer_cidr = config.load_balancer_cidr;
+  options.load_balancer_hostname = config.load_balancer_hostname;
+  for (const WorldNode& node : config.nodes) options.nodes.push_back({node.name, node.region, node.zone, ""});
+  options.seed = world.options_.seed;
+  // Of a world that begins at the real calendar, later lives have the greater versions: a client who knows one of an
+  // earlier life is told 410 instead of missing what happened.
+  options.first_resource_version += (world.options_.start - Time{}) / std::chrono::milliseconds(1);
+  options.create_namespaces = true;
+  options.observed = config.observed;
+  const Timing& t = world.timing_;
+  options.schedule = t.schedule;
+  options.container_start = t.container_start;
+  options.readiness = t.readiness;
+  options.readiness_jitter = t.readiness_jitter;
+  options.termination = t.termination;
+  options.endpoint_slice = t.endpoint_slice;
+  options.load_balancer = t.load_balancer;
+  options.ca_pem = ca_pem();
+  options.issue_token = [this](const std::string& ns, const std::string& account) {
+    kube::TokenClaims claims;
+    claims.ns = ns;
+    claims.service_account = account;
+    claims.issued = claims.expires = world_.host_->Now();
+    return tokens_.Issue(claims);
+  };
+  cluster_ = std::make_unique<fakekube::Cluster>(*world.host_, options, this, this);
+  dns_ = std::make_unique<ClusterDns>(cluster_->api(), world.commons_.dns);
+
+  place_.commons = &world.commons_;
+  place_.name = config.name;
+  place_.network_name = config.network;
+  place_.site = site;
+  place_.network = world.network_->Network(config.network);
+  place_.cluster = cluster_.get();
+  place_.dns = dns_.get();
+  place_.tokens = &tokens_;
+  kube_proxy_ = std::make_unique<KubeProxy>(*cluster_, *world.network_, site, place_.network, t.kube_proxy);
+
+  // The API server as a client of webhooks. Its address is nobody's business.
+  Workload api_server;
+  api_server.site = site;
+  api_server.network = place_.network;
+  api_server.ip = IpAddress::V4(192, 168, static_cast<uint8_t>(site), 1);
+  api_server.name = world.host_->Intern(config.name + "/kube-apiserver");
+  api_server_ = world.network_->Add(std::move(api_server));
+}
+
+World::Site::~Site() = default;
+
+void World::Site::StopIstiods() { istiods_.clear(); }
+
+fakekube::http::RestApi& World::Site::rest() {
+  if (rest_ == nullptr) {
+    fakekube::http::RestOptions options;
+    options.tokens = &tokens_;
+    options.admission = this;
+    rest_ = std::make_unique<fakekube::http::RestApi>(cluster_->api(), std::move(options));
+  }
+  return *rest_;
+}
+
+bool World::Site::Settled() const {
+  if (!cluster_->Settled() || !kube_proxy_->Settled() || reviews_ > 0) return false;
+  return std::all_of(istiods_.begin(), istiods_.end(),
+                     [](const auto& entry) { return entry.second->process->istiod().Idle(); });
+}
+
+IstiodProcess* World::Site::Serving() const {
+  IstiodProcess* any = nullptr;
+  for (const auto& [name, run] : istiods_) {
+    if (run->process->istiod().Ready()) return run->process.get();
+    if (any == nullptr) any = run->process.get();
+  }
+  return any;
+}
+
+void World::Site::Istiods(std::vector<const IstiodProcess*>* out) const {
+  for (const auto& [name, run] : istiods_) out->push_back(run->process.get());
+}
+
+void World::Site::Complain(std::vector<std::string>* out) const {
+  for (const auto& [name, run] : istiods_) {
+    if (!run->process->failure().ok()) {
+      out->push_back(
+          fmt::format("{}: istiod {} does not start: {}", config_.name, name.name, Message(run->process->failure())));
+    }
+  }
+  for (const auto& [name, pod] : pods_) {
+    if (!pod->failure().ok()) {
+      out->push_back(fmt::format("{}: pod {}/{}: {}", config_.name, name.ns, name.name, Message(pod->failure())));
+    }
+  }
+  if (!last_refusal_.empty()) out->push_back(fmt::format("{}: {}", config_.name, last_refusal_));
+}
+
+void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) {
+  const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
+  std::unique_ptr<PodProcess>& process = pods_[name];
+  process = std::make_unique<PodProcess>(place_, pod);
+  if (IsIstiodPod(*pod) && config_.primary()) {
+    StartIstiod(name, process->workload(), std::move(ready));
+  } else {
+    process->Start(std::move(ready));
+  }
+}
+
+void World::Site::Terminate(const kube::ObjectRef& pod) {
+  const auto it = pods_.find({pod->meta.ns, pod->meta.name});
+  if (it != pods_.end()) it->second->Terminate();
+}
+
+void World::Site::Remove(const kube::ObjectRef& pod) {
+  const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
+  istiods_.erase(name);
+  pods_.erase(name);
+}
+
+void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready) {
+  std::unique_ptr<IstiodRun>& run = istiods_[name];
+  // Two clusters may give the same pod name; traces must not confuse them.
+  run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name));
+  run->config_cluster = run->ClientOf(*this);
+  pilot::IstiodSurroundings surroundings;
+  surroundings.host = run->host;
+  surroundings.config_cluster = run->config_cluster.get();
+  surroundings.remote_clusters = run.get();
+  surroundings.resolver = run.get();
+  surroundings.access_reviewer = [run = run.get()](std::string_view cluster) { return run->AuthorizerOf(cluster); };
+  surroundings.token_reviewer = [run = run.get()](std::string_view cluster) { return run->ReviewerOf(cluster); };
+  pilot::IstiodOptions options;
+  options.name = run->name;
+  options.cluster_id = pilot::ClusterId(config_.name);
+  options.seed = world_.options_.seed;
+  options.profile = world_.profile_;
+  options.external =
+      std::any_of(world_.options_.clusters.begin(), world_.options_.clusters.end(),
+                  [&](const WorldCluster& c) { return !c.primary() && c.control_plane == config_.name; });
+  options.mesh_config = world_.options_.mesh_config;
+  options.debounce_after = world_.timing_.debounce_after;
+  options.debounce_max = world_.timing_.debounce_max;
+  options.push_throttle = static_cast<int>(world_.timing_.push_throttle);
+  options.requests_per_second = static_cast<int>(world_.timing_.connections_per_second);
+  run->process = std::make_unique<IstiodProcess>(*world_.channels_, *run->host, workload, std::move(surroundings),
+                                                 std::move(options));
+  Workload& pod = world_.network_->at(workload);
+  pod.ports[15012] = run->process->grpc();
+  pod.ports[15017] = run->process->webhook();
+  run->process->Start(std::move(ready));
+}
+
+void World::Site::Review(json pod, const kube::Labels& namespace_labels,
+                         absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
+  kube::Labels pod_labels, ns_labels = namespace_labels;
+  const json& meta = pod.at("metadata");
+  ns_labels.emplace("kubernetes.io/metadata.name", meta.value("namespace", ""));
+  if (const auto labels = meta.find("labels"); labels != meta.end()) {
+    for (const auto& [key, value] : labels->items())
+      pod_labels[key] = value.is_string() ? value.get<std::string>() : "";
+  }
+  for (const kube::ObjectRef& configuration : cluster_->api().List("MutatingWebhookConfiguration")) {
+    absl::StatusOr<std::optional<pilot::WebhookTarget>> target =
+        pilot::SelectWebhook(configuration->body, ns_labels, pod_labels);
+    if (!target.ok()) return done(target.status());
+    if (target->has_value())
+      return CallWebhook(std::move(pod), **target, CaBundle(*configuration, (*target)->webhook), std::move(done));
+  }
+  done(std::move(pod));
+}
+
+void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
+                              absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
+  ++reviews_;
+  // Exactly one of the answer, the failure to connect and the end of the channel comes first.
+  using Done = absl::AnyInvocable<void(absl::StatusOr<json>)>;
+  auto once = std::make_shared<Done>([this, alive = std::weak_ptr<int>(alive_), name = target.webhook, pod,
+                                      may_fail = !target.fail_if_absent,
+                                      done = std::move(done)](absl::StatusOr<json> answer) mutable {
+    if (alive.expired()) return;
+    --reviews_;
+    if (!answer.ok()) {
+      last_refusal_ = fmt::format("pod {} was not admitted: webhook {}: {}",
+                                  pod["metadata"].value("name", pod["metadata"].value("generateName", "")), name,
+                                  Message(answer.status()));
+      if (may_fail) return done(std::move(pod));
+      return done(answer.status());
+    }
+    last_refusal_.clear();
+    done(pilot::ApplyAdmissionResponse(std::move(pod), *answer));
+  });
+  const auto finish = [once](absl::StatusOr<json> answer) {
+    if (Done call = std::exchange(*once, nullptr); call != nullptr) call(std::move(answer));
+  };
+  std::string host, path = target.path;
+  uint16_t port = static_cast<uint16_t>(target.port);
+  if (target.url.empty()) {
+    host = fmt::format("{}.{}.svc", target.service_name, target.service_namespace);
+  } else if (absl::Status status = ParseWebhookUrl(target.url, &host, &port, &path); !status.ok()) {
+    return finish(status);
+  }
+  // What the certificate must say: a Service's name, or the URL's host.
+  absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls =
+      place_.TlsTo(ca_bundle, target.url.empty() ? host : "istiod.istio-system.svc");
+  if (!tls.ok()) {
+    return finish(absl::UnavailableError("its caBundle holds no certificate; has istiod patched it?"));
+  }
+  const absl::StatusOr<std::vector<IpAddress>> addresses = dns_->Resolve(host, kSystemNamespace);
+  if (!addresses.ok()) return finish(addresses.status());
+  Channels::Dialling dialling;
+  dialling.from = api_server_;
+  dialling.host = world_.host_;
+  dialling.to = {addresses->front(), port};
+  dialling.sni = target.url.empty() ? host : "istiod.istio-system.svc";
+  dialling.tls = *std::move(tls);
+  dialling.timeout = 10s;  // timeoutSeconds
+  auto opened = std::make_shared<std::weak_ptr<Channel>>();
+  const json review = pilot::MakeAdmissionReview(pod, fmt::format("{}-review-{}", config_.name, ++review_count_));
+  *opened = world_.channels_->Dial(std::move(dialling), [opened, finish, review, path](const absl::Status& status) {
+    const ChannelRef channel = opened->lock();
+    if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
+    channel->OnClose(Channel::End::kClient, finish);
+    channel->Send(Channel::End::kClient, [channel, finish, review, path] {
+      if (channel->istiod() == nullptr) return;
+      channel->istiod()->istiod().Admit(path, review, [channel, finish](json answer) {
+        channel->Send(Channel::End::kServer, [channel, finish, answer = std::move(answer)]() mutable {
+          channel->Close(Channel::End::kClient);
+          finish(std::move(answer));
+        });
+      });
+    });
+  });
+}
+
+}  // namespace wavetank::sim

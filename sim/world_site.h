@@ -1,0 +1,82 @@
+// One cluster of the world: its API server and controllers, its pods, the istiod that may run in it, and what its API
+// server asks of webhooks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/x509/x509.h"
+#include "sim/world.h"
+
+namespace wavetank::pilot {
+struct WebhookTarget;
+}
+
+namespace wavetank::sim {
+
+class KubeProxy;
+
+inline constexpr Duration kCaLifetime = 24h * 3650;  // of the authorities that the world makes
+
+class World::Site final : public fakekube::PodAdmission, public fakekube::PodRuntime {
+ public:
+  Site(World& world, const WorldCluster& config, SiteId site);
+  ~Site() override;
+
+  // The end of the world, in two acts: proxies hang up before the istiods that serve them go, and istiods leave the API
+  // servers of all clusters before one of these goes.
+  void StopPods() { pods_.clear(); }
+  void StopIstiods();
+
+  const WorldCluster& config() const { return config_; }
+  fakekube::Cluster& cluster() { return *cluster_; }
+  ClusterSite& place() { return place_; }
+  const kube::TokenAuthority& tokens() const { return tokens_; }
+  // Made when the first real client, or the replay of one, asks.
+  fakekube::http::RestApi& rest();
+  std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
+  const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
+  bool Settled() const;
+  // A ready istiod if there is any; null if none runs.
+  IstiodProcess* Serving() const;
+  void Istiods(std::vector<const IstiodProcess*>* out) const;
+  void Complain(std::vector<std::string>* out) const;
+
+  // PodRuntime
+  void Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) override;
+  void Terminate(const kube::ObjectRef& pod) override;
+  void Remove(const kube::ObjectRef& pod) override;
+
+  // PodAdmission
+  void Review(nlohmann::json pod, const kube::Labels& namespace_labels,
+              absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done) override;
+
+ private:
+  class Reviewer;
+  struct IstiodRun;
+
+  void StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready);
+  void CallWebhook(nlohmann::json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
+                   absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done);
+
+  World& world_;
+  const WorldCluster config_;
+  kube::TokenAuthority tokens_;
+  x509::CertificateAuthority api_ca_;
+  std::unique_ptr<fakekube::Cluster> cluster_;
+  std::unique_ptr<fakekube::http::RestApi> rest_;
+  std::unique_ptr<ClusterDns> dns_;
+  std::unique_ptr<KubeProxy> kube_proxy_;
+  ClusterSite place_;
+  WorkloadId api_server_{};
+  std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
+  std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
+  int64_t reviews_ = 0, review_count_ = 0;
+  std::string last_refusal_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace wavetank::sim
