@@ -31,7 +31,7 @@ class ReadyMade final : public Generator {
   }
 
  private:
-  Resource resource_{"r", std::make_shared<const std::string>(500, 'x')};
+  Resource resource_{"r", std::string(500, 'x')};
 };
 
 class Client final : public AdsStream {

@@ -147,7 +147,7 @@ template <class Message>
 absl::Status Each(const scenario::XdsSnapshot::Resources& resources, void (*add)(const Message&, Rows*), Rows* rows) {
   for (const auto& [name, bytes] : resources) {
     Message message;
-    if (!message.ParseFromString(*bytes)) return Unreadable(name);
+    if (!message.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) return Unreadable(name);
     add(message, rows);
   }
   return absl::OkStatus();
@@ -194,7 +194,7 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     }
     google::protobuf::Any any;
     any.set_type_url(std::string(pilot::TypeUrl(type)));
-    any.set_value(*bytes);
+    any.set_value(bytes->data(), bytes->size());
     std::string text;
     google::protobuf::util::JsonPrintOptions options;
     options.preserve_proto_field_names = false;

@@ -6,13 +6,15 @@ void XdsSnapshot::Apply(const pilot::DiscoveryResponse& response) {
   Held& held = types_[response.type];
   // Of clusters and listeners a response is all there is; of the others it may be some.
   if (response.type == pilot::XdsType::kCds || response.type == pilot::XdsType::kLds) held.resources.clear();
-  for (const pilot::Resource& resource : response.resources) held.resources[resource.name] = resource.bytes;
+  for (const pilot::Resource& resource : response.resources)
+    held.resources[std::string(resource.name)] = resource.bytes;
   held.version = response.version_info;
 }
 
 void XdsSnapshot::Apply(const pilot::DeltaDiscoveryResponse& response) {
   Held& held = types_[response.type];
-  for (const pilot::Resource& resource : response.resources) held.resources[resource.name] = resource.bytes;
+  for (const pilot::Resource& resource : response.resources)
+    held.resources[std::string(resource.name)] = resource.bytes;
   for (const std::string& name : response.removed_resources) held.resources.erase(name);
   held.version = response.system_version_info;
 }

@@ -1,8 +1,8 @@
 // What one proxy holds of each type after the responses it got: a config dump of what istiod sent, byte for byte.
 #pragma once
 
+#include <functional>
 #include <map>
-#include <memory>
 #include <string>
 
 #include "core/xds/messages.h"
@@ -11,7 +11,7 @@ namespace wavetank::scenario {
 
 class XdsSnapshot {
  public:
-  using Resources = std::map<std::string, std::shared_ptr<const std::string>>;  // name -> encoded resource
+  using Resources = std::map<std::string, BytesRef, std::less<>>;  // name -> encoded resource
 
   void Apply(const pilot::DiscoveryResponse& response);
   void Apply(const pilot::DeltaDiscoveryResponse& response);

@@ -46,7 +46,7 @@ void Show(const sim::Commons& commons, const std::string& proxy, const discovery
   plain.nonce = message.nonce();
   std::vector<pilot::Resource> resources;
   for (const google::protobuf::Any& any : message.resources()) {
-    resources.push_back({NameOf(any.value()), std::make_shared<const std::string>(any.value())});
+    resources.push_back({NameOf(any.value()), any.value()});
     plain.bytes += static_cast<int64_t>(any.value().size());
   }
   plain.resources = std::move(resources);
@@ -62,7 +62,7 @@ void Show(const sim::Commons& commons, const std::string& proxy, const discovery
   plain.nonce = message.nonce();
   std::vector<pilot::Resource> resources;
   for (const discovery::Resource& resource : message.resources()) {
-    resources.push_back({resource.name(), std::make_shared<const std::string>(resource.resource().value())});
+    resources.push_back({resource.name(), resource.resource().value()});
   }
   plain.resources = std::move(resources);
   plain.removed_resources.assign(message.removed_resources().begin(), message.removed_resources().end());

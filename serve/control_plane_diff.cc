@@ -25,8 +25,8 @@ const std::vector<std::pair<std::string, XdsType>>& Types() {
   return *types;
 }
 
-std::vector<std::string> Bytes(const XdsSnapshot::Resources& resources) {
-  std::vector<std::string> out;
+std::vector<std::string_view> Bytes(const XdsSnapshot::Resources& resources) {
+  std::vector<std::string_view> out;
   for (const auto& [name, bytes] : resources) out.push_back(*bytes);
   return out;
 }

@@ -40,17 +40,16 @@ void PutText(std::string* out, int field, std::string_view text) {
 class Builder {
  public:
   std::string* own() { return &own_; }
-  void Share(const std::shared_ptr<const std::string>& bytes) {
+  void Share(const BytesRef& bytes) {
     if (bytes->size() < kShareFrom) {
       own_ += *bytes;
       return;
     }
     Flush();
-    auto* held = new std::shared_ptr<const std::string>(bytes);
+    auto* held = new BytesRef(bytes);
     // gRPC only reads it.
     slices_.emplace_back(
-        const_cast<char*>(bytes->data()), bytes->size(),
-        [](void* user) { delete static_cast<std::shared_ptr<const std::string>*>(user); }, held);
+        const_cast<char*>(bytes->data()), bytes->size(), [](void* user) { delete static_cast<BytesRef*>(user); }, held);
   }
   grpc::ByteBuffer Finish() {
     Flush();

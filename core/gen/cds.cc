@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/gen/cache_dependencies.h"
 #include "core/gen/cds_answers.h"
 #include "core/gen/cluster_builder.h"
 #include "core/gen/common_tls.h"
@@ -73,8 +74,8 @@ class Generation {
       const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
       for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
         if (takes) {
-          cache_->Add(XdsCache::Type::kCds, resource.name + key, request_.start, DependentConfigs(service, rule.get()),
-                      resource);
+          cache_->Add(XdsCache::Type::kCds, std::string(resource.name) + key, request_.start,
+                      DependenciesOf(service, rule.get()), resource, service.hostname);
         }
         out.clusters.push_back(std::move(resource));
       }
@@ -176,13 +177,6 @@ class Generation {
     return key;
   }
 
-  static std::vector<ConfigKey> DependentConfigs(const Service& service, const ConsolidatedDestRule* rule) {
-    std::vector<ConfigKey> out;
-    if (rule != nullptr) out = rule->from;
-    out.push_back({ConfigKind::kServiceEntry, service.hostname, service.attributes.ns});
-    return out;
-  }
-
   void AddSniDnat() {
     if (proxy_.sidecar_scope == nullptr) return;
     for (const ServiceRef& service : proxy_.sidecar_scope->services()) {
@@ -200,7 +194,7 @@ class Generation {
   XdsCache* cache_;
   ClusterBuilder builder_;
   GeneratedResources out_;
-  absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_set<std::string_view> names_;  // of what out_ holds
   std::vector<Resource> cached_;
 };
 

@@ -122,11 +122,11 @@ void WriteEdsConfig(const std::string& name, wire::Writer& out) {
 }
 
 Resource ClusterDraft::Finish() const {
-  auto bytes = std::make_shared<std::string>();
+  std::string bytes;
   constexpr size_t kUsual = 640;
-  bytes->reserve(kUsual + encoded.size());
-  cluster.AppendToString(bytes.get());  // no maps in there
-  wire::Writer out(bytes.get());
+  bytes.reserve(kUsual + encoded.size());
+  cluster.AppendToString(&bytes);  // no maps in there
+  wire::Writer out(&bytes);
   if (cluster.type() == Cluster::EDS) WriteEdsConfig(cluster.name(), out);
   if (endpoints != nullptr) {
     out.Bytes(Cluster::kLoadAssignmentFieldNumber, endpoints->assignment.Encode(cluster.name()));
@@ -134,7 +134,7 @@ Resource ClusterDraft::Finish() const {
   WriteMetadata(*this, out);
   WriteHttpOptions(*this, out);
   out.Append(encoded);
-  return {cluster.name(), std::move(bytes)};
+  return {cluster.name(), bytes};
 }
 
 }  // namespace wavetank::pilot

@@ -72,8 +72,9 @@ class EdsGenerator final : public Generator {
     if (!AnyConcerns(XdsType::kEds, request.configs_updated, proxy)) return out;
     const bool shareable = cache_ != nullptr && cache_->enabled() && proxy.sidecar_scope != nullptr &&
                            !proxy.sidecar_scope->SelectsWorkloads() && watched.resource_names.size() > 1;
+    ResourceMaker maker;
     const auto generate = [&](const std::string& name) {
-      return Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request);
+      return Resolve(LoadAssignmentBuilder(name, proxy, *request.push), name, request, maker);
     };
     if (shareable) {
       if (const GeneratedResources* known = answers_.Find(proxy, watched, request, generate)) return *known;
@@ -112,12 +113,13 @@ class EdsGenerator final : public Generator {
     out.used_delta = true;
     const HostNames only = Services(request);
     out.incremental = !only.empty();
+    ResourceMaker maker;
     ForEachOf(only, watched.resource_names, [&](const std::string& name) {
       const LoadAssignmentBuilder builder(name, proxy, *request.push);
       if (builder.service() == nullptr) {
         out.removed.push_back(name);
       } else {
-        EdsAssignment made = Resolve(builder, name, request);
+        EdsAssignment made = Resolve(builder, name, request, maker);
         Count(made, out);
         out.resources.push_back(std::move(made.resource));
       }
@@ -140,7 +142,8 @@ class EdsGenerator final : public Generator {
     out.cached += made.cached ? 1 : 0;
   }
 
-  EdsAssignment Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request) {
+  EdsAssignment Resolve(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request,
+                        ResourceMaker& maker) {
     EdsAssignment out;
     const bool cacheable = cache_ != nullptr && cache_->enabled() && builder.service() != nullptr;
     if (cacheable) {
@@ -155,9 +158,11 @@ class EdsGenerator final : public Generator {
       }
     }
     builder.Build(scratch_, &out.endpoints);
-    out.resource = {name, std::make_shared<const std::string>(scratch_.Encode(name, buffer_))};
+    out.resource = maker.Make(name, scratch_.Encode(name, buffer_));
     scratch_.Clear();  // it points into the endpoints
-    if (cacheable) cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.DependentConfigs(), out.resource);
+    if (cacheable) {
+      cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.Dependencies(), out.resource, out.host);
+    }
     return out;
   }
 

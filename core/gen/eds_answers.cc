@@ -52,7 +52,7 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
     Part& part = answer->parts[i];
     if (!part.stale && part.cached) cache_->CountHits(1);
     if (!part.stale && (part.cached || !takes)) continue;
-    const std::string name = generated.resources[i].name;
+    const std::string name(generated.resources[i].name);
     EdsAssignment now = generate(name);
     if (now.resource.bytes != generated.resources[i].bytes) generated.resources.Replace(i, std::move(now.resource));
     generated.endpoints += now.endpoints - part.endpoints;

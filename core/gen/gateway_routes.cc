@@ -213,11 +213,12 @@ class GatewayRoutes {
 std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push,
                                          const std::vector<std::string>& route_names, std::string* buffer) {
   GatewayRoutes routes(proxy, push);
+  ResourceMaker maker;
   std::vector<Resource> out;
   out.reserve(route_names.size());
   for (const std::string& name : route_names) {
     routes.Encode(name, buffer);
-    out.push_back({name, std::make_shared<const std::string>(*buffer)});
+    out.push_back(maker.Make(name, *buffer));
   }
   return out;
 }

@@ -31,7 +31,7 @@ class LdsGenerator : public Generator {
  private:
   static void Append(const std::vector<Listener>& listeners, GeneratedResources& out) {
     for (const Listener& listener : listeners) {
-      out.resources.push_back({listener.name, std::make_shared<const std::string>(EncodeListener(listener))});
+      out.resources.push_back({listener.name, EncodeListener(listener)});
     }
   }
 };

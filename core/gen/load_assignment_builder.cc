@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "core/gen/cache_dependencies.h"
 #include "core/gen/endpoint_decision.h"
 #include "core/gen/locality.h"
 #include "core/gen/mtls_checker.h"
@@ -120,11 +121,8 @@ bool LoadAssignmentBuilder::DependsOnWorkload() const {
          (service_ != nullptr && service_->attributes.node_local);
 }
 
-std::vector<ConfigKey> LoadAssignmentBuilder::DependentConfigs() const {
-  std::vector<ConfigKey> out;
-  if (rule_ref_ != nullptr) out = rule_ref_->from;
-  if (service_ != nullptr) out.push_back({ConfigKind::kServiceEntry, service_->hostname, service_->attributes.ns});
-  return out;
+std::vector<uint64_t> LoadAssignmentBuilder::Dependencies() const {
+  return service_ == nullptr ? std::vector<uint64_t>() : DependenciesOf(*service_, rule_ref_.get());
 }
 
 // One assignment in the making.

@@ -32,9 +32,9 @@ class LoadAssignmentBuilder {
   // Null: the proxy does not know the service; its assignment is empty and cannot be cached.
   const Service* service() const { return service_.get(); }
 
-  // Everything that the result depends on but DependentConfigs() and what clears the whole cache.
+  // Everything that the result depends on but Dependencies() and what clears the whole cache.
   void AppendKey(std::string& key) const;
-  std::vector<ConfigKey> DependentConfigs() const;
+  std::vector<uint64_t> Dependencies() const;  // for the cache
   // The key has something that only this proxy has: its labels or its node.
   bool DependsOnWorkload() const;
 

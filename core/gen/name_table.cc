@@ -138,8 +138,7 @@ class NdsGenerator : public Generator {
       out.send = false;
       return out;
     }
-    out.resources.push_back(
-        {"", std::make_shared<const std::string>(EncodeNameTable(BuildNameTable(proxy, *request.push)))});
+    out.resources.push_back({"", EncodeNameTable(BuildNameTable(proxy, *request.push))});
     return out;
   }
 };

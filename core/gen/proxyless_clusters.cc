@@ -25,9 +25,7 @@ Cluster EdsCluster(const std::string& name) {
   return out;
 }
 
-Resource Encode(const Cluster& cluster) {
-  return {cluster.name(), std::make_shared<const std::string>(Serialize(cluster))};
-}
+Resource Encode(const Cluster& cluster) { return {cluster.name(), Serialize(cluster)}; }
 
 // Clusters of one port of a service.
 class PortClusters {

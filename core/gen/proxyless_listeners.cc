@@ -28,9 +28,7 @@ void SetAddress(const std::string& address, uint32_t port, ListenerPb& out) {
   socket->set_port_value(port);
 }
 
-Resource Encode(const ListenerPb& listener) {
-  return {listener.name(), std::make_shared<const std::string>(Serialize(listener))};
-}
+Resource Encode(const ListenerPb& listener) { return {listener.name(), Serialize(listener)}; }
 
 ListenerPb Outbound(const Proxy& proxy, const Service& service, const Port& port, const std::string& requested) {
   ManagerPb manager;

@@ -356,44 +356,23 @@ bool SidecarRoutes::IsCacheable(const Inputs& inputs) const {
                       [](const auto& rule) { return DependsOnSource(rule->spec); });
 }
 
-// istiod: route/route_cache.go, Key. Separators keep lists apart.
-std::string SidecarRoutes::CacheKey(const Inputs& inputs) const {
+RouteCacheEntry SidecarRoutes::CacheEntry(const Inputs& inputs) const {
   const NodeMetadata& metadata = proxy_.metadata;
-  std::string key = absl::StrCat(inputs.route_name, "~", metadata.istio_version, "~", metadata.cluster_id.str(), "~",
-                                 proxy_.dns_domain, "~", metadata.dns_capture, metadata.dns_auto_allocate,
-                                 IsAllowAnyOutbound(proxy_), "~");
-  for (const auto& [host, routed] : inputs.services) {
-    key.append(host);
-    absl::StrAppend(&key, "/", routed.service->attributes.ns, "~");
-  }
-  key.push_back('\n');
-  for (const auto& rule : *inputs.all_rules) absl::StrAppend(&key, rule->meta.name, "/", rule->meta.ns, "~");
-  key.push_back('\n');
+  RouteCacheEntry out;
+  out.route_name = inputs.route_name;
+  out.istio_version = metadata.istio_version;
+  out.cluster = metadata.cluster_id.str();
+  out.dns_domain = proxy_.dns_domain;
+  out.dns_capture = metadata.dns_capture;
+  out.dns_auto_allocate = metadata.dns_auto_allocate;
+  out.allow_any = IsAllowAnyOutbound(proxy_);
+  out.services.reserve(inputs.services.size());
+  for (const auto& [host, routed] : inputs.services) out.services.push_back(routed.service);
+  out.rules = *inputs.all_rules;
   for (const auto& rule : *inputs.all_rules) {
-    for (const ConfigKey& delegate : push_.DelegatesOf(rule->meta)) {
-      absl::StrAppend(&key, delegate.name, "/", delegate.ns, "~");
-    }
+    for (const ConfigKey& delegate : push_.DelegatesOf(rule->meta)) out.delegates.push_back(&delegate);
   }
-  key.push_back('\n');
-  for (const ConsolidatedDestRuleRef& rule : inputs.hash_rules) {
-    for (const ConfigKey& from : rule->from) absl::StrAppend(&key, from.name, "/", from.ns, "~");
-  }
-  return key;
-}
-
-std::vector<ConfigKey> SidecarRoutes::Dependencies(const Inputs& inputs) const {
-  std::vector<ConfigKey> out;
-  for (const auto& [host, routed] : inputs.services) {
-    out.push_back({ConfigKind::kServiceEntry, std::string(host), routed.service->attributes.ns});
-  }
-  for (const auto& rule : *inputs.all_rules) {
-    out.push_back({ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns});
-    const std::vector<ConfigKey>& delegates = push_.DelegatesOf(rule->meta);
-    out.insert(out.end(), delegates.begin(), delegates.end());
-  }
-  for (const ConsolidatedDestRuleRef& rule : inputs.hash_rules) {
-    out.insert(out.end(), rule->from.begin(), rule->from.end());
-  }
+  out.hash_rules = inputs.hash_rules;
   return out;
 }
 
@@ -410,7 +389,7 @@ Resource SidecarRoutes::BuildForPort(const std::string& route_name, int port) {
     inputs.Take(*egress);
     out.virtual_hosts = VirtualHosts(inputs);
   }
-  return {route_name, std::make_shared<const std::string>(EncodeRouteConfiguration(out))};
+  return {route_name, EncodeRouteConfiguration(out)};
 }
 
 std::optional<Resource> SidecarRoutes::Known(const SharedRoutes::Question& question, int port) {
@@ -431,9 +410,7 @@ std::optional<Resource> SidecarRoutes::Known(const SharedRoutes::Question& quest
 Resource SidecarRoutes::Build(const std::string& route_name) {
   RouteConfiguration out;
   out.name = route_name;
-  const auto encode = [&] {
-    return Resource{route_name, std::make_shared<const std::string>(EncodeRouteConfiguration(out))};
-  };
+  const auto encode = [&] { return Resource(route_name, EncodeRouteConfiguration(out)); };
   Inputs inputs;
   inputs.route_name = route_name;
   const bool unix_socket = route_name.starts_with(kUnixPrefix);
@@ -473,12 +450,13 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
       inputs.Take(*egress);
       if (IsCacheable(inputs)) {
         inputs.CollectHashRules(proxy_);
-        question.cache_key = CacheKey(inputs);
+        const RouteCacheEntry entry = CacheEntry(inputs);
+        question.cache_key = entry.Key();
         // The cache's key says whether unknown hosts are let through, not to which cluster, and not whether a service
         // that has no address but an automatic one can be reached there.
         question.shared_key =
             absl::StrCat(question.cache_key, "\n", SupportsIpv4(proxy_), OutboundCatchAllCluster(proxy_));
-        question.dependencies = Dependencies(inputs);
+        question.dependencies = entry.Dependencies();
         if (asked_as) shared_->questions.insert_or_assign(*asked_as, question);
         if (std::optional<Resource> known = Known(question, wanted_port)) return *std::move(known);
       }
@@ -500,8 +478,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   if (question.cache_key.empty()) return resource;
   if (shared_ != nullptr) shared_->made[question.shared_key] = {resource, hosts};
   if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {
-    cache_->Add(XdsCache::Type::kRds, std::move(question.cache_key), push_start_, std::move(question.dependencies),
-                resource);
+    cache_->Add(XdsCache::Type::kRds, std::move(question.cache_key), push_start_, question.dependencies, resource);
   }
   return resource;
 }

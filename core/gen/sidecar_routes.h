@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/gen/route_cache.h"
 #include "core/gen/virtual_hosts.h"
 #include "core/model/sidecar_scope.h"
 #include "core/xds/generator.h"
@@ -30,7 +31,7 @@ struct SharedRoutes {
   // What to ask for in the cache and in `made`. To find that out takes longer than to ask.
   struct Question {
     std::string cache_key, shared_key;
-    std::vector<ConfigKey> dependencies;
+    std::vector<uint64_t> dependencies;
   };
   std::weak_ptr<const PushContext> push;
   absl::flat_hash_map<std::string, Entry> made;
@@ -57,8 +58,7 @@ class SidecarRoutes {
   struct Inputs;
   std::vector<VirtualHost> VirtualHosts(const Inputs& inputs) const;  // by name
   bool IsCacheable(const Inputs& inputs) const;
-  std::string CacheKey(const Inputs& inputs) const;
-  std::vector<ConfigKey> Dependencies(const Inputs& inputs) const;
+  RouteCacheEntry CacheEntry(const Inputs& inputs) const;
   // What is there already.
   std::optional<Resource> Known(const SharedRoutes::Question& question, int port);
 

@@ -6,17 +6,13 @@
 #include "core/model/proxy.h"
 #include "core/push/host_match.h"
 #include "core/push/sidecar_scope_builder.h"
+#include "xxhash.h"
 
 namespace wavetank::pilot {
 
 uint64_t ConfigHash(ConfigKind kind, std::string_view name, std::string_view ns) {
-  uint64_t hash = 14695981039346656037u;  // FNV-1a
-  const auto add = [&](unsigned char c) { hash = (hash ^ c) * 1099511628211u; };
-  add(static_cast<unsigned char>(kind));
-  for (const char c : name) add(static_cast<unsigned char>(c));
-  add(0);
-  for (const char c : ns) add(static_cast<unsigned char>(c));
-  return hash;
+  const uint64_t of_name = XXH3_64bits_withSeed(name.data(), name.size(), static_cast<uint64_t>(kind));
+  return XXH3_64bits_withSeed(ns.data(), ns.size(), of_name);
 }
 
 bool SidecarScope::HasIngressListener() const { return sidecar != nullptr && !sidecar->spec.ingress.empty(); }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/kube/secret.h"
+#include "core/x509/x509.h"
 #include "fmt/format.h"
 
 namespace wavetank::security {
@@ -23,6 +24,29 @@ std::string KeysOf(const kube::SecretData& data) {
     if (told == 3) return out + fmt::format(", and {} more...", data.size() - 3);
     out.append(told++ == 0 ? "" : ", ").append(key);
   }
+  return out;
+}
+
+// The same Secret's, every time.
+template <typename Read>
+absl::StatusOr<CertInfoRef> Once(Read& read, const kube::ObjectRef& secret,
+                                 absl::StatusOr<CertInfo> (*extract)(const kube::Object&)) {
+  if (const auto known = read.find(secret); known != read.end()) return known->second;
+  absl::StatusOr<CertInfo> info = extract(*secret);
+  absl::StatusOr<CertInfoRef> out = info.status();
+  if (info.ok()) {
+    // Of a chain only the first certificate's dates are looked at.
+    const absl::StatusOr<x509::CertificateRef> first =
+        x509::Certificate::FromPem(info->cert, fmt::format("Secret {}/{}", secret->meta.ns, secret->meta.name));
+    if (first.ok()) {
+      info->not_before = (*first)->not_before();
+      info->not_after = (*first)->not_after();
+    } else {
+      info->unreadable = first.status();
+    }
+    out = std::make_shared<const CertInfo>(*std::move(info));
+  }
+  read.emplace(secret, out);
   return out;
 }
 
@@ -76,7 +100,19 @@ CredentialsController::CredentialsController(Host& host, kube::Client& client, c
   const auto event = [this](const kube::ObjectRef& secret) {
     if (on_secret_ && Counts(*secret)) on_secret_({secret->meta.ns, secret->meta.name});
   };
-  secrets_.AddHandler({event, [event](const auto&, const auto& secret) { event(secret); }, event});
+  const auto forget = [this](const kube::ObjectRef& secret) {
+    servers_.erase(secret);
+    roots_.erase(secret);
+  };
+  secrets_.AddHandler({event,
+                       [event, forget](const auto& old, const auto& secret) {
+                         forget(old);
+                         event(secret);
+                       },
+                       [event, forget](const auto& secret) {
+                         forget(secret);
+                         event(secret);
+                       }});
 }
 
 kube::ObjectRef CredentialsController::Find(std::string_view ns, std::string_view name) const {
@@ -84,20 +120,20 @@ kube::ObjectRef CredentialsController::Find(std::string_view ns, std::string_vie
   return secret != nullptr && Counts(*secret) ? secret : nullptr;
 }
 
-absl::StatusOr<CertInfo> CredentialsController::GetCertInfo(std::string_view ns, std::string_view name) const {
+absl::StatusOr<CertInfoRef> CredentialsController::GetCertInfo(std::string_view ns, std::string_view name) const {
   const kube::ObjectRef secret = Find(ns, name);
   if (secret == nullptr) return NotFound(ns, name);
-  return ExtractCertInfo(*secret);
+  return Once(servers_, secret, ExtractCertInfo);
 }
 
-absl::StatusOr<CertInfo> CredentialsController::GetCaCert(std::string_view ns, std::string_view name) const {
+absl::StatusOr<CertInfoRef> CredentialsController::GetCaCert(std::string_view ns, std::string_view name) const {
   kube::ObjectRef secret = Find(ns, name);
   if (secret == nullptr && name.ends_with(kCaSuffix)) {
     name.remove_suffix(kCaSuffix.size());
     secret = Find(ns, name);
   }
   if (secret == nullptr) return NotFound(ns, name);
-  return ExtractRoot(*secret);
+  return Once(roots_, secret, ExtractRoot);
 }
 
 absl::Status CredentialsController::Authorize(std::string_view service_account, std::string_view ns) {
@@ -135,24 +171,24 @@ std::vector<const CredentialsController*> Credentials::LookupOrder(const std::st
   return out;
 }
 
-absl::StatusOr<CertInfo> Credentials::GetCertInfo(const std::string& cluster, std::string_view ns,
-                                                  std::string_view name) const {
+absl::StatusOr<CertInfoRef> Credentials::GetCertInfo(const std::string& cluster, std::string_view ns,
+                                                     std::string_view name) const {
   absl::Status first = absl::NotFoundError(fmt::format("cluster {} is not configured", cluster));
   bool any = false;
   for (const CredentialsController* controller : LookupOrder(cluster)) {
-    absl::StatusOr<CertInfo> found = controller->GetCertInfo(ns, name);
+    absl::StatusOr<CertInfoRef> found = controller->GetCertInfo(ns, name);
     if (found.ok()) return found;
     if (!std::exchange(any, true)) first = found.status();
   }
   return first;
 }
 
-absl::StatusOr<CertInfo> Credentials::GetCaCert(const std::string& cluster, std::string_view ns,
-                                                std::string_view name) const {
+absl::StatusOr<CertInfoRef> Credentials::GetCaCert(const std::string& cluster, std::string_view ns,
+                                                   std::string_view name) const {
   absl::Status first = absl::NotFoundError(fmt::format("cluster {} is not configured", cluster));
   bool any = false;
   for (const CredentialsController* controller : LookupOrder(cluster)) {
-    absl::StatusOr<CertInfo> found = controller->GetCaCert(ns, name);
+    absl::StatusOr<CertInfoRef> found = controller->GetCaCert(ns, name);
     if (found.ok()) return found;
     if (!std::exchange(any, true)) first = found.status();
   }

@@ -13,8 +13,10 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
+#include "core/base/time.h"
 #include "core/kube/access_review.h"
 #include "core/kube/informer.h"
 
@@ -26,7 +28,11 @@ inline constexpr std::string_view kCaSuffix = "-cacert";
 // PEM texts of one Secret; empty: not there.
 struct CertInfo {
   std::string cert, key, staple, crl;
+  // Of the first certificate of `cert`: why it cannot be read, else when it is valid.
+  absl::Status unreadable;
+  Time not_before{}, not_after{};
 };
+using CertInfoRef = std::shared_ptr<const CertInfo>;
 
 // A server's certificate with its key: keys `cert` and `key`, or `tls.crt` and `tls.key`. NotFound names what keys
 // there are, never what they hold.
@@ -45,13 +51,16 @@ class CredentialsController {
   // A Secret came, changed or went; also for each that is there at the start. Helm's and tokens' do not count.
   void OnSecret(std::function<void(const kube::NamespacedName&)> handler) { on_secret_ = std::move(handler); }
 
-  absl::StatusOr<CertInfo> GetCertInfo(std::string_view ns, std::string_view name) const;
+  absl::StatusOr<CertInfoRef> GetCertInfo(std::string_view ns, std::string_view name) const;
   // Of "NAME-cacert", or of "NAME" if there is no such Secret.
-  absl::StatusOr<CertInfo> GetCaCert(std::string_view ns, std::string_view name) const;
+  absl::StatusOr<CertInfoRef> GetCaCert(std::string_view ns, std::string_view name) const;
   // PermissionDenied.
   absl::Status Authorize(std::string_view service_account, std::string_view ns);
 
  private:
+  // What Secrets hold, read once: every push asks for every router's.
+  using Read = absl::flat_hash_map<kube::ObjectRef, absl::StatusOr<CertInfoRef>>;
+
   kube::ObjectRef Find(std::string_view ns, std::string_view name) const;
 
   struct Verdict {
@@ -62,6 +71,7 @@ class CredentialsController {
   const kube::AccessReviewer* const reviewer_;
   kube::Informer secrets_;
   std::function<void(const kube::NamespacedName&)> on_secret_;
+  mutable Read servers_, roots_;
   std::map<std::string, Verdict> verdicts_;  // by user
 };
 
@@ -83,8 +93,8 @@ class Credentials {
   bool Knows(const std::string& cluster) const { return controllers_.contains(cluster); }
 
   // Looked up in `cluster`, then in the config cluster; the first error is told. NotFound also for unknown clusters.
-  absl::StatusOr<CertInfo> GetCertInfo(const std::string& cluster, std::string_view ns, std::string_view name) const;
-  absl::StatusOr<CertInfo> GetCaCert(const std::string& cluster, std::string_view ns, std::string_view name) const;
+  absl::StatusOr<CertInfoRef> GetCertInfo(const std::string& cluster, std::string_view ns, std::string_view name) const;
+  absl::StatusOr<CertInfoRef> GetCaCert(const std::string& cluster, std::string_view ns, std::string_view name) const;
   absl::Status Authorize(const std::string& cluster, std::string_view service_account, std::string_view ns);
 
  private:

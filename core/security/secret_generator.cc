@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/gen/any.h"
+#include "core/gen/cache_dependencies.h"
 #include "core/model/gateway.h"
 #include "core/security/spiffe.h"
-#include "core/x509/x509.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "fmt/format.h"
 
@@ -25,9 +25,7 @@ bool NeedsPush(const pilot::PushRequest& request) {
   return request.configs_updated.empty() || request.HasConfigsOfKind(ConfigKind::kSecret);
 }
 
-pilot::Resource Encode(const std::string& name, const tls::Secret& secret) {
-  return {name, std::make_shared<const std::string>(pilot::Serialize(secret))};
-}
+pilot::Resource Encode(const std::string& name, const tls::Secret& secret) { return {name, pilot::Serialize(secret)}; }
 
 }  // namespace
 
@@ -80,27 +78,25 @@ bool SecretGenerator::MayHave(const pilot::Proxy& proxy, std::string_view ns, st
 
 absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& reference) {
   const bool roots = reference.name.ends_with(kCaSuffix);
-  const absl::StatusOr<CertInfo> info = roots
-                                            ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
-                                            : credentials_.GetCertInfo(reference.cluster, reference.ns, reference.name);
-  if (!info.ok()) return info.status();
-  // Of a chain only the first certificate's dates are looked at.
-  const absl::StatusOr<x509::CertificateRef> first =
-      x509::Certificate::FromPem(info->cert, fmt::format("Secret {}/{}", reference.ns, reference.name));
-  if (!first.ok()) return first.status();
-  if (host_.Now() < (*first)->not_before() || host_.Now() >= (*first)->not_after()) {
+  const absl::StatusOr<CertInfoRef> found =
+      roots ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
+            : credentials_.GetCertInfo(reference.cluster, reference.ns, reference.name);
+  if (!found.ok()) return found.status();
+  const CertInfo& info = **found;
+  if (!info.unreadable.ok()) return info.unreadable;
+  if (host_.Now() < info.not_before || host_.Now() >= info.not_after) {
     return absl::FailedPreconditionError("certificate is expired or not yet valid");
   }
   tls::Secret secret;
   secret.set_name(reference.resource_name);
   if (roots) {
-    secret.mutable_validation_context()->mutable_trusted_ca()->set_inline_bytes(info->cert);
-    if (!info->crl.empty()) secret.mutable_validation_context()->mutable_crl()->set_inline_bytes(info->crl);
+    secret.mutable_validation_context()->mutable_trusted_ca()->set_inline_bytes(info.cert);
+    if (!info.crl.empty()) secret.mutable_validation_context()->mutable_crl()->set_inline_bytes(info.crl);
   } else {
     tls::TlsCertificate& certificate = *secret.mutable_tls_certificate();
-    certificate.mutable_certificate_chain()->set_inline_bytes(info->cert);
-    certificate.mutable_private_key()->set_inline_bytes(info->key);
-    if (!info->staple.empty()) certificate.mutable_ocsp_staple()->set_inline_bytes(info->staple);
+    certificate.mutable_certificate_chain()->set_inline_bytes(info.cert);
+    certificate.mutable_private_key()->set_inline_bytes(info.key);
+    if (!info.staple.empty()) certificate.mutable_ocsp_staple()->set_inline_bytes(info.staple);
   }
   return Encode(reference.resource_name, secret);
 }
@@ -145,7 +141,9 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
       ++certificate_errors_;
       continue;
     }
-    cache_.Add(pilot::XdsCache::Type::kSds, std::move(key), request.start, related, *made);
+    std::vector<uint64_t> dependencies;
+    for (const ConfigKey& secret : related) pilot::AddDependency(secret, dependencies);
+    cache_.Add(pilot::XdsCache::Type::kSds, std::move(key), request.start, dependencies, *made);
     out.resources.push_back(*std::move(made));
   }
   return out;

@@ -1,27 +1,47 @@
 #include "core/xds/cache.h"
 
+#include <algorithm>
 #include <utility>
 
-namespace wavetank::pilot {
+#include "core/model/sidecar_scope.h"
 
-std::string XdsCache::IndexKey(const ConfigKey& key) {
-  std::string out;
-  out.reserve(key.ns.size() + key.name.size() + 2);
-  out.push_back(static_cast<char>(key.kind));
-  out.append(key.ns).push_back('/');
-  return out.append(key.name);
-}
+namespace wavetank::pilot {
 
 void XdsCache::Table::NoteAnything() {
   first_change += changes.size() + 1;
   changes.clear();
 }
 
-void XdsCache::Table::Note(const ConfigKey& config) {
+void XdsCache::Table::Note(std::string_view host) {
   // Who has not asked for so long had better look at everything.
   constexpr size_t kMost = 4096;
-  if (config.kind != ConfigKind::kServiceEntry || changes.size() == kMost) NoteAnything();
-  if (config.kind == ConfigKind::kServiceEntry) changes.push_back(config.name);
+  if (changes.size() == kMost) NoteAnything();
+  changes.emplace_back(host);
+}
+
+void XdsCache::Table::Depend(Entry& entry, const std::vector<uint64_t>& configs) {
+  std::vector<Dependency>& dependencies = entry.second.dependencies;
+  dependencies.resize(configs.size());  // whose addresses stay
+  for (size_t i = 0; i < configs.size(); ++i) {
+    Dependency*& first = by_config[configs[i]];
+    dependencies[i] = {configs[i], &entry, nullptr, first};
+    if (first != nullptr) first->before = &dependencies[i];
+    first = &dependencies[i];
+  }
+}
+
+void XdsCache::Table::Forget(Entry& entry) {
+  for (Dependency& one : entry.second.dependencies) {
+    if (one.after != nullptr) one.after->before = one.before;
+    if (one.before != nullptr) {
+      one.before->after = one.after;
+    } else if (one.after != nullptr) {
+      by_config[one.config] = one.after;
+    } else {
+      by_config.erase(one.config);
+    }
+  }
+  entry.second.dependencies.clear();
 }
 
 std::optional<absl::Span<const std::string>> XdsCache::ChangedSince(Type type, uint64_t mark) const {
@@ -42,51 +62,30 @@ const Resource* XdsCache::Get(Type type, std::string_view key) const {
   return &it->second.resource;
 }
 
-void XdsCache::Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource) {
+void XdsCache::Add(Type type, std::string key, Time start, const std::vector<uint64_t>& dependencies, Resource resource,
+                   std::string_view host) {
   // A proxy that was never pushed to has no start: what it gets may come from any push context.
   if (!Takes(type, start)) return;
   Table& table = tables_[static_cast<size_t>(type)];
   table.token = start;
-  if (HasNotes(type)) {
-    bool of_service = false;
-    for (const ConfigKey& dependency : dependencies) {
-      if (dependency.kind != ConfigKind::kServiceEntry) continue;
-      of_service = true;
-      table.Note(dependency);
-    }
-    if (!of_service) table.NoteAnything();
-  }
-  const auto [it, inserted] = table.entries.try_emplace(std::move(key));
-  Entry& entry = it->second;
-  if (!inserted) {
-    for (const ConfigKey& old : entry.dependencies) {
-      if (const auto index = table.by_config.find(IndexKey(old)); index != table.by_config.end()) {
-        index->second.erase(it->first);
-      }
-    }
-  }
-  for (const ConfigKey& dependency : dependencies) table.by_config[IndexKey(dependency)].insert(it->first);
-  entry.resource = std::move(resource);
-  entry.dependencies = std::move(dependencies);
+  if (HasNotes(type)) host.empty() ? table.NoteAnything() : table.Note(host);
+  Entry& entry = *table.entries.try_emplace(std::move(key)).first;
+  entry.second.resource = std::move(resource);
+  const auto& before = entry.second.dependencies;
+  const auto same = [](const Dependency& old, uint64_t config) { return old.config == config; };
+  if (std::equal(before.begin(), before.end(), dependencies.begin(), dependencies.end(), same)) return;
+  table.Forget(entry);
+  table.Depend(entry, dependencies);
 }
 
 void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now) {
   table.token = now;
   for (const ConfigKey& config : configs) {
-    const auto index = table.by_config.find(IndexKey(config));
-    if (index == table.by_config.end()) continue;
-    const absl::flat_hash_set<std::string> keys = std::move(index->second);
-    table.by_config.erase(index);
-    for (const std::string& key : keys) {  // order: each is erased, whichever comes first
-      const auto entry = table.entries.find(key);
-      if (entry == table.entries.end()) continue;
-      for (const ConfigKey& other : entry->second.dependencies) {
-        const auto it = table.by_config.find(IndexKey(other));
-        if (it == table.by_config.end()) continue;
-        it->second.erase(key);
-        if (it->second.empty()) table.by_config.erase(it);
-      }
-      table.entries.erase(entry);
+    const uint64_t hash = ConfigHash(config.kind, config.name, config.ns);
+    for (auto of = table.by_config.find(hash); of != table.by_config.end(); of = table.by_config.find(hash)) {
+      Entry* const entry = of->second->entry;
+      table.Forget(*entry);
+      table.entries.erase(table.entries.find(entry->first));
     }
   }
 }
@@ -110,7 +109,13 @@ void XdsCache::Clear(const std::set<ConfigKey>& configs, Time now) {
     } else {
       Clear(table, configs, now);
       if (!HasNotes(static_cast<Type>(i))) continue;
-      for (const ConfigKey& config : configs) table.Note(config);
+      for (const ConfigKey& config : configs) {
+        if (config.kind == ConfigKind::kServiceEntry) {
+          table.Note(config.name);
+        } else {
+          table.NoteAnything();
+        }
+      }
     }
   }
 }

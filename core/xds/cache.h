@@ -10,10 +10,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/types/span.h"
 #include "core/base/time.h"
 #include "core/model/push_request.h"
@@ -33,8 +34,11 @@ class XdsCache {
   const Resource* Get(Type type, std::string_view key) const;
 
   // `start`: of the push request that the resource was generated for; an entry generated for a push that began before
-  // the last clearing is dropped (istiod: CacheToken).
-  void Add(Type type, std::string key, Time start, std::vector<ConfigKey> dependencies, Resource resource);
+  // the last clearing is dropped (istiod: CacheToken). `dependencies` are ConfigHash()es: as in istiod, two
+  // configurations that share one are cleared together, which costs a generation and no truth. `host`: of clusters and
+  // endpoints the service's.
+  void Add(Type type, std::string key, Time start, const std::vector<uint64_t>& dependencies, Resource resource,
+           std::string_view host = {});
 
   // Whether Add() would take what was generated for a push that began then.
   bool Takes(Type type, Time start) const {
@@ -62,22 +66,33 @@ class XdsCache {
   uint64_t misses() const { return misses_; }
 
  private:
-  struct Entry {
+  struct Content;
+  using Entries = absl::node_hash_map<std::string, Content>;
+  using Entry = std::pair<const std::string, Content>;  // stays where it is
+  // One entry's dependency on one configuration, in the list of all that depend on it.
+  struct Dependency {
+    uint64_t config = 0;
+    Entry* entry = nullptr;
+    Dependency *before = nullptr, *after = nullptr;
+  };
+  struct Content {
     Resource resource;
-    std::vector<ConfigKey> dependencies;
+    std::vector<Dependency> dependencies;
   };
   struct Table {
-    absl::flat_hash_map<std::string, Entry> entries;
-    absl::flat_hash_map<std::string, absl::flat_hash_set<std::string>> by_config;
+    Entries entries;
+    absl::flat_hash_map<uint64_t, Dependency*> by_config;  // the first of each list
     Time token{};
     // Host names, the oldest of them being change number `first_change`.
     std::vector<std::string> changes;
     uint64_t first_change = 0;
 
-    void Note(const ConfigKey& config);
+    void Note(std::string_view host);
     void NoteAnything();
+    // Puts the entry into the lists of these configurations, takes it out of all.
+    void Depend(Entry& entry, const std::vector<uint64_t>& configs);
+    void Forget(Entry& entry);
   };
-  static std::string IndexKey(const ConfigKey& key);
   static bool HasNotes(Type type) { return type == Type::kCds || type == Type::kEds; }
   static void Clear(Table& table, const std::set<ConfigKey>& configs, Time now);
   static void ClearAll(Table& table, Time now);

@@ -390,7 +390,7 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
   std::vector<std::string> removed;
   if (delta_) {
     std::vector<std::string> names;
-    for (const Resource& resource : generated.resources) names.push_back(resource.name);
+    for (const Resource& resource : generated.resources) names.emplace_back(resource.name);
     names = SortedUnique(std::move(names));
     if (generated.used_delta) {
       removed = SortedUnique(generated.removed);

@@ -1,6 +1,37 @@
 #include "core/xds/generator.h"
 
+#include <algorithm>
+#include <new>
+
 namespace wavetank::pilot {
+
+Resource::Resource(std::string_view its_name, std::string_view its_bytes)
+    : Resource(ResourceMaker().Make(its_name, its_bytes)) {}
+
+Resource ResourceMaker::Make(std::string_view name, std::string_view bytes) {
+  constexpr size_t kMost = 8192 / sizeof(Unit), kGrowth = 4;
+  const size_t needed = 1 + (name.size() + bytes.size() + sizeof(Unit) - 1) / sizeof(Unit);
+  std::shared_ptr<Unit[]> block = block_;
+  size_t at = used_;
+  if (needed > kMost / kGrowth) {  // memory of its own
+    block = std::make_shared_for_overwrite<Unit[]>(needed);
+    at = 0;
+  } else {
+    if (needed > size_ - used_) {
+      size_ = std::max(needed, std::min(kGrowth * size_, kMost));
+      block = block_ = std::make_shared_for_overwrite<Unit[]>(size_);
+      at = used_ = 0;
+    }
+    used_ += needed;
+  }
+  char* const text = reinterpret_cast<char*>(&block[at + 1]);
+  std::copy(bytes.begin(), bytes.end(), std::copy(name.begin(), name.end(), text));
+  const auto* view = new (&block[at]) std::string_view(text + name.size(), bytes.size());
+  Resource out;
+  out.name = {text, name.size()};
+  out.bytes = BytesRef(std::move(block), view);
+  return out;
+}
 
 const std::vector<Resource>& ResourceList::list() const {
   static const std::vector<Resource>* const empty = new std::vector<Resource>();

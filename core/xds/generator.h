@@ -1,10 +1,13 @@
 // What every xDS generator offers the discovery server (istiod: pilot/pkg/model/context.go, XdsResourceGenerator).
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/model/proxy.h"
 #include "core/model/push_request.h"
 
@@ -12,11 +15,31 @@ namespace wavetank::pilot {
 
 // One resource, serialised once (deterministically) and shared by every response that carries it.
 struct Resource {
-  std::string name;
-  std::shared_ptr<const std::string> bytes;  // the encoded resource, without its Any
+  Resource() = default;
+  // Copies both, into memory of its own.
+  Resource(std::string_view its_name, std::string_view its_bytes);
+
+  std::string_view name;  // stands beside the bytes, which keep it
+  BytesRef bytes;         // the encoded resource, without its Any
   friend bool operator==(const Resource& a, const Resource& b) {
     return a.name == b.name && (a.bytes == b.bytes || *a.bytes == *b.bytes);
   }
+};
+
+// Makes the resources of one answer. Small ones share blocks of memory, each larger than the one before, so that an
+// answer of many takes few allocations and an answer of one no more memory than it needs. A block lives as long as any
+// of its resources.
+class ResourceMaker {
+ public:
+  Resource Make(std::string_view name, std::string_view bytes);
+
+ private:
+  // Of a resource's memory, which begins with the view of its bytes.
+  struct alignas(std::string_view) Unit {
+    std::byte bytes[sizeof(std::string_view)];
+  };
+  std::shared_ptr<Unit[]> block_;
+  size_t size_ = 0, used_ = 0;  // of the block, in units
 };
 
 // The resources of a response, in order. Copies share them; one that is changed gets its own.

@@ -133,7 +133,7 @@ void ToProto(const DiscoveryResponse& in, discovery::DiscoveryResponse* out) {
   for (const Resource& resource : in.resources) {
     google::protobuf::Any* any = out->add_resources();
     any->set_type_url(url);
-    any->set_value(*resource.bytes);
+    any->set_value(resource.bytes->data(), resource.bytes->size());
   }
 }
 
@@ -144,9 +144,9 @@ void ToProto(const DeltaDiscoveryResponse& in, discovery::DeltaDiscoveryResponse
   out->set_nonce(in.nonce);
   for (const Resource& resource : in.resources) {
     discovery::Resource* wrapped = out->add_resources();
-    wrapped->set_name(resource.name);
+    wrapped->set_name(resource.name.data(), resource.name.size());
     wrapped->mutable_resource()->set_type_url(url);
-    wrapped->mutable_resource()->set_value(*resource.bytes);
+    wrapped->mutable_resource()->set_value(resource.bytes->data(), resource.bytes->size());
   }
   for (const std::string& name : in.removed_resources) out->add_removed_resources(name);
 }

@@ -34,12 +34,18 @@ std::optional<XdsType> XdsTypeOf(std::string_view type_url) {
 }
 
 SotwResponse SotwResponse::Of(const std::shared_ptr<const DiscoveryResponse>& message) {
+  struct Views {
+    std::shared_ptr<const DiscoveryResponse> message;
+    std::vector<std::string_view> resources;
+  };
+  const auto views = std::make_shared<Views>(Views{message, {}});
+  for (const google::protobuf::Any& any : message->resources()) views->resources.push_back(any.value());
   auto body = std::make_shared<ResponseBody>();
   body->type_url = message->type_url();
-  body->resources.reserve(static_cast<size_t>(message->resources_size()));
+  body->resources.reserve(views->resources.size());
   for (const google::protobuf::Any& any : message->resources()) {
     if (any.type_url() != body->type_url) body->other_types.emplace_back(body->resources.size(), any.type_url());
-    body->resources.emplace_back(message, &any.value());
+    body->resources.emplace_back(views, &views->resources[body->resources.size()]);
     body->bytes += any.value().size();
   }
   return {std::move(body), message->version_info(), message->nonce()};

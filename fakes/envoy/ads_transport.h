@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "core/base/bytes.h"
 
 namespace envoy::service::discovery::v3 {
 class DeltaDiscoveryRequest;
@@ -29,7 +30,7 @@ using DeltaDiscoveryResponse = envoy::service::discovery::v3::DeltaDiscoveryResp
 struct ResponseBody {
   std::string type_url;
   // Encoded, each without its Any, whose type is type_url but for those in other_types.
-  std::vector<std::shared_ptr<const std::string>> resources;
+  std::vector<BytesRef> resources;
   std::vector<std::pair<size_t, std::string>> other_types;
   size_t bytes = 0;  // of all resources
 

@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/node_hash_set.h"
 #include "absl/status/status.h"
+#include "core/base/bytes.h"
 #include "fakes/envoy/cluster_config.h"
 #include "fakes/envoy/endpoint_table.h"
 #include "fakes/envoy/hash128.h"
@@ -72,7 +73,7 @@ class NamedSet {
   // What the set was read from last, in the order of a response that held all of it; empty if there was none. A server
   // sends most resources again and again as the same object, which is then known without a look inside.
   struct Source {
-    std::shared_ptr<const std::string> bytes;
+    BytesRef bytes;
     uint32_t item = 0;  // its place among items()
   };
   mutable std::vector<Source> sources;

@@ -219,7 +219,7 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const Respons
   auto out = std::make_shared<Changes<T>>();
   out->all = all;
   typename ConfigStore::Replacements<T> replaced;
-  std::vector<std::pair<size_t, const std::shared_ptr<const std::string>*>> reread;  // of sources
+  std::vector<std::pair<size_t, const BytesRef*>> reread;  // of sources
   for (size_t i = 0; i < resources.size(); ++i) {
     if (all && sources[i].bytes == resources[i]) continue;
     const Decoded<T>& decoded = decode(*resources[i]);

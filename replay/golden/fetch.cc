@@ -8,8 +8,8 @@
 namespace wavetank::golden {
 namespace {
 
-std::vector<std::string> Encoded(const std::vector<pilot::Resource>& resources) {
-  std::vector<std::string> out;
+std::vector<std::string_view> Encoded(const std::vector<pilot::Resource>& resources) {
+  std::vector<std::string_view> out;
   for (const pilot::Resource& resource : resources) out.push_back(*resource.bytes);
   return out;
 }

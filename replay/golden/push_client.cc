@@ -51,7 +51,7 @@ void PushClient::RequestDelta(XdsType type, const std::set<std::string>& add, co
 }
 
 std::set<std::string> PushClient::Referenced(XdsType parent) const {
-  std::vector<std::string> bytes;
+  std::vector<std::string_view> bytes;
   if (const auto it = held_.find(parent); it != held_.end()) {
     for (const auto& [name, resource] : it->second) bytes.push_back(*resource);
   }
@@ -106,7 +106,7 @@ void PushClient::OnSotw(const pilot::DiscoveryResponse& response) {
     for (const pilot::Resource& resource : response.resources) {
       const auto it = held.find(resource.name);
       if ((it == held.end() || *it->second != *resource.bytes) && !EdsNames({*resource.bytes}).empty()) changed = true;
-      now[resource.name] = resource.bytes;
+      now[std::string(resource.name)] = resource.bytes;
     }
     held = std::move(now);
     std::set<std::string> names = Referenced(XdsType::kCds);
@@ -118,11 +118,11 @@ void PushClient::OnSotw(const pilot::DiscoveryResponse& response) {
   }
   if (response.type == XdsType::kLds) {
     held.clear();
-    for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
+    for (const pilot::Resource& resource : response.resources) held[std::string(resource.name)] = resource.bytes;
     Subscribe(XdsType::kRds, Referenced(XdsType::kLds), false);
     return Request(XdsType::kLds, {}, response.nonce);
   }
-  for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
+  for (const pilot::Resource& resource : response.resources) held[std::string(resource.name)] = resource.bytes;
   const std::set<std::string>& names = subscribed_[response.type];
   Request(response.type, {names.begin(), names.end()}, response.nonce);
   if (response.type == XdsType::kEds) MaybeAskListeners();
@@ -130,7 +130,7 @@ void PushClient::OnSotw(const pilot::DiscoveryResponse& response) {
 
 void PushClient::OnDelta(const pilot::DeltaDiscoveryResponse& response) {
   Held& held = held_[response.type];
-  for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
+  for (const pilot::Resource& resource : response.resources) held[std::string(resource.name)] = resource.bytes;
   for (const std::string& name : response.removed_resources) held.erase(name);
   if (response.type == XdsType::kCds) Subscribe(XdsType::kEds, Referenced(XdsType::kCds), false);
   if (response.type == XdsType::kLds) Subscribe(XdsType::kRds, Referenced(XdsType::kLds), false);

@@ -2,6 +2,7 @@
 // (golden/PUSH.md, "The client").
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,7 +24,7 @@ class PushClient final : public pilot::AdsStream {
   // Why the stream ended, if it did.
   const absl::Status& status() const { return status_; }
 
-  using Held = std::map<std::string, std::shared_ptr<const std::string>>;
+  using Held = std::map<std::string, BytesRef, std::less<>>;
   // The resources of a type that an Envoy in its place would have now: endpoints and routes of what its clusters and
   // listeners name, all else that was not removed.
   Held Holds(pilot::XdsType type) const;

@@ -64,12 +64,12 @@ class Recorder final : public pilot::PushObserver {
     const bool complete = response.type == XdsType::kCds || response.type == XdsType::kLds;
     std::set<std::string> sent, added, removed, changed;
     for (const pilot::Resource& resource : response.resources) {
-      sent.insert(resource.name);
+      sent.emplace(resource.name);
       const auto it = held.find(resource.name);
       if (it == held.end()) {
-        (complete ? added : changed).insert(resource.name);
+        (complete ? added : changed).emplace(resource.name);
       } else if (*it->second != *resource.bytes) {
-        changed.insert(resource.name);
+        changed.emplace(resource.name);
       }
     }
     if (complete) {
@@ -80,7 +80,7 @@ class Recorder final : public pilot::PushObserver {
     } else {
       Names(out, sent, {watched.resource_names.begin(), watched.resource_names.end()});
     }
-    for (const pilot::Resource& resource : response.resources) held[resource.name] = resource.bytes;
+    for (const pilot::Resource& resource : response.resources) held[std::string(resource.name)] = resource.bytes;
     if (response.type == XdsType::kCds) Forget(Of(proxy), held, XdsType::kEds);
     Put(out, "added", added);
     Put(out, "removed", removed);
@@ -94,10 +94,10 @@ class Recorder final : public pilot::PushObserver {
     json out = Start(response.type, response.resources.size());
     std::set<std::string> sent, changed;
     for (const pilot::Resource& resource : response.resources) {
-      sent.insert(resource.name);
+      sent.emplace(resource.name);
       const auto it = held.find(resource.name);
-      if (it == held.end() || *it->second != *resource.bytes) changed.insert(resource.name);
-      held[resource.name] = resource.bytes;
+      if (it == held.end() || *it->second != *resource.bytes) changed.emplace(resource.name);
+      held[std::string(resource.name)] = resource.bytes;
     }
     for (const std::string& name : response.removed_resources) held.erase(name);
     if (response.type == XdsType::kCds || response.type == XdsType::kLds) {
@@ -128,7 +128,7 @@ class Recorder final : public pilot::PushObserver {
   }
 
  private:
-  using Held = std::map<std::string, std::shared_ptr<const std::string>>;
+  using Held = std::map<std::string, BytesRef, std::less<>>;
   struct ProxyRecord {
     json pushes = json::array(), requests = json::array();
     std::map<XdsType, Held> held;
@@ -136,7 +136,7 @@ class Recorder final : public pilot::PushObserver {
 
   // Endpoints of clusters that the client does not hold any more: what comes under such a name is new to it.
   static void Forget(ProxyRecord& record, const Held& clusters, XdsType type) {
-    std::vector<std::string> bytes;
+    std::vector<std::string_view> bytes;
     for (const auto& [name, resource] : clusters) bytes.push_back(*resource);
     const std::vector<std::string> names = EdsNames(bytes);
     std::erase_if(record.held[type],

@@ -57,7 +57,7 @@ class Actual {
     if (!fetch.status().ok()) return fetch.status();
     const auto it = fetch.resources().find(kind);
     if (it == fetch.resources().end()) return absl::UnavailableError("istiod has not answered");
-    std::map<std::string, const pilot::Resource*> by_name;
+    std::map<std::string_view, const pilot::Resource*> by_name;
     for (const pilot::Resource& resource : it->second) by_name[resource.name] = &resource;
     json out = json::array();
     for (const auto& [name, resource] : by_name) {

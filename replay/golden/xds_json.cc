@@ -83,6 +83,10 @@ absl::StatusOr<std::unique_ptr<Message>> NewMessage(std::string_view kind) {
   return absl::InvalidArgumentError(fmt::format("{}: none of cds, eds, lds, rds", kind));
 }
 
+bool Parse(std::string_view bytes, Message& message) {
+  return message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+}
+
 absl::StatusOr<json> ToJson(const Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.preserve_proto_field_names = true;
@@ -97,10 +101,10 @@ absl::StatusOr<json> ToJson(const Message& message) {
 
 }  // namespace
 
-absl::StatusOr<json> ResourceToJson(std::string_view kind, const std::string& bytes) {
+absl::StatusOr<json> ResourceToJson(std::string_view kind, std::string_view bytes) {
   absl::StatusOr<std::unique_ptr<Message>> message = NewMessage(kind);
   if (!message.ok()) return message.status();
-  if (!(*message)->ParseFromString(bytes)) {
+  if (!Parse(bytes, **message)) {
     return absl::InvalidArgumentError(fmt::format("not a {}", (*message)->GetTypeName()));
   }
   return ToJson(**message);
@@ -118,22 +122,22 @@ absl::StatusOr<json> NormalizeRecorded(std::string_view kind, const json& resour
   return ToJson(**message);
 }
 
-std::vector<std::string> EdsNames(const std::vector<std::string>& clusters) {
+std::vector<std::string> EdsNames(const std::vector<std::string_view>& clusters) {
   std::set<std::string> out;
-  for (const std::string& bytes : clusters) {
+  for (const std::string_view bytes : clusters) {
     envoy::config::cluster::v3::Cluster cluster;
-    if (!cluster.ParseFromString(bytes) || cluster.type() != envoy::config::cluster::v3::Cluster::EDS) continue;
+    if (!Parse(bytes, cluster) || cluster.type() != envoy::config::cluster::v3::Cluster::EDS) continue;
     const std::string& name = cluster.eds_cluster_config().service_name();
     out.insert(name.empty() ? cluster.name() : name);
   }
   return {out.begin(), out.end()};
 }
 
-std::vector<std::string> RdsNames(const std::vector<std::string>& listeners) {
+std::vector<std::string> RdsNames(const std::vector<std::string_view>& listeners) {
   std::set<std::string> out;
-  for (const std::string& bytes : listeners) {
+  for (const std::string_view bytes : listeners) {
     envoy::config::listener::v3::Listener listener;
-    if (!listener.ParseFromString(bytes)) continue;
+    if (!Parse(bytes, listener)) continue;
     const auto look = [&](const envoy::config::listener::v3::FilterChain& chain) {
       for (const auto& filter : chain.filters()) {
         hcm::HttpConnectionManager manager;

@@ -38,7 +38,8 @@ World WorldOf(const golden::Fetch& fetch) {
     const auto of_type = fetch.resources().find(key);
     if (of_type == fetch.resources().end()) continue;
     for (const pilot::Resource& resource : of_type->second) {
-      world[type][resource.name] = type == XdsType::kLds ? WithoutPort(*resource.bytes) : *resource.bytes;
+      const std::string bytes(*resource.bytes);
+      world[type][std::string(resource.name)] = type == XdsType::kLds ? WithoutPort(bytes) : bytes;
     }
   }
   return world;

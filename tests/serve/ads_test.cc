@@ -377,7 +377,7 @@ class Heard final : public sim::OutsideClients::Listener {
   void OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> r) override {
     std::string line = std::to_string(client) + std::string(pilot::ShortTypeName(r->type)) + r->version_info + r->nonce;
     for (const pilot::Resource& resource : r->resources) {
-      line += resource.name + std::to_string(x509::FingerprintOf(*resource.bytes));
+      line += std::string(resource.name) + std::to_string(x509::FingerprintOf(*resource.bytes));
     }
     all.push_back(std::move(line));
   }

@@ -289,7 +289,7 @@ inline WatchedResource RoutesOf(const std::vector<Resource>& listeners) {
   std::set<std::string> names;
   for (const Resource& r : listeners) {
     ::envoy::config::listener::v3::Listener listener;
-    listener.ParseFromString(*r.bytes);
+    listener.ParseFromString(std::string(*r.bytes));
     for (const auto& chain : listener.filter_chains()) {
       for (const auto& filter : chain.filters()) {
         hcm::HttpConnectionManager manager;

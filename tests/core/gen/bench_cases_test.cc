@@ -16,9 +16,9 @@ std::vector<Message> ParseAll(const std::vector<Resource>& resources) {
   std::vector<Message> out;
   std::set<std::string> names;
   for (const Resource& resource : resources) {
-    EXPECT_TRUE(out.emplace_back().ParseFromString(*resource.bytes)) << resource.name;
+    EXPECT_TRUE(out.emplace_back().ParseFromString(std::string(*resource.bytes))) << resource.name;
     EXPECT_EQ(out.back().name(), resource.name);
-    EXPECT_TRUE(names.insert(resource.name).second) << resource.name << " twice";
+    EXPECT_TRUE(names.emplace(resource.name).second) << resource.name << " twice";
   }
   return out;
 }

@@ -36,7 +36,7 @@ class CdsTest : public testing::Test {
 
   static std::vector<std::string> Names(const GeneratedResources& out) {
     std::vector<std::string> names;
-    for (const Resource& r : out.resources) names.push_back(r.name);
+    for (const Resource& r : out.resources) names.emplace_back(r.name);
     return names;
   }
 
@@ -46,7 +46,7 @@ class CdsTest : public testing::Test {
         std::find_if(out.resources.begin(), out.resources.end(), [&](const Resource& r) { return r.name == name; });
     EXPECT_NE(it, out.resources.end()) << name;
     Cluster cluster;
-    if (it != out.resources.end()) cluster.ParseFromString(*it->bytes);
+    if (it != out.resources.end()) cluster.ParseFromString(std::string(*it->bytes));
     return cluster;
   }
 
@@ -261,7 +261,7 @@ TEST_F(CdsTest, RouterWithAutoPassthroughServersHasClustersNamedBySni) {
   EXPECT_THAT(Names(out),
               ElementsAre(kWeb, "outbound|80|v1|" + kHost, "BlackHoleCluster", kWebSni, "outbound_.80_.v1_." + kHost));
   Cluster sni;
-  ASSERT_TRUE(sni.ParseFromString(*out.resources[3].bytes));
+  ASSERT_TRUE(sni.ParseFromString(std::string(*out.resources[3].bytes)));
   EXPECT_FALSE(sni.has_transport_socket());
   EXPECT_EQ(sni.transport_socket_matches_size(), 0);
   EXPECT_EQ(sni.eds_cluster_config().service_name(), kWebSni);

@@ -12,7 +12,7 @@ using H2 = config::ConnectionPoolSettings::Http::H2UpgradePolicy;
 
 Cluster Finished(const ClusterDraft& draft) {
   Cluster out;
-  EXPECT_TRUE(out.ParseFromString(*draft.Finish().bytes));
+  EXPECT_TRUE(out.ParseFromString(std::string(*draft.Finish().bytes)));
   return out;
 }
 

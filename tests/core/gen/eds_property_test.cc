@@ -115,7 +115,7 @@ Assignment Model(const Mesh& mesh) {
 
 Assignment Read(const Resource& resource) {
   ClusterLoadAssignment cla;
-  RC_ASSERT(cla.ParseFromString(*resource.bytes));
+  RC_ASSERT(cla.ParseFromString(std::string(*resource.bytes)));
   Assignment out;
   std::string last;
   for (const auto& group : cla.endpoints()) {

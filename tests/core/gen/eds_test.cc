@@ -21,7 +21,7 @@ const std::string kWebClusterSni = "outbound_.80_._." + GenWorld::Host("web");
 
 ClusterLoadAssignment Parse(const Resource& resource) {
   ClusterLoadAssignment out;
-  EXPECT_TRUE(out.ParseFromString(*resource.bytes));
+  EXPECT_TRUE(out.ParseFromString(std::string(*resource.bytes)));
   return out;
 }
 
@@ -266,7 +266,7 @@ class EdsPushTest : public EdsTest {
   }
   std::vector<std::string> Names(const GeneratedResources& out) {
     std::vector<std::string> names;
-    for (const Resource& r : out.resources) names.push_back(r.name);
+    for (const Resource& r : out.resources) names.emplace_back(r.name);
     return names;
   }
 

@@ -54,7 +54,7 @@ class LdsGateway : public ::testing::Test {
     const Proxy proxy = world_.Connect(*push, "c1", NodeType::kRouter, {{"istio", "gw"}});
     std::vector<Listener> out;
     for (const Resource& r : MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push)).resources) {
-      EXPECT_TRUE(out.emplace_back().ParseFromString(*r.bytes));
+      EXPECT_TRUE(out.emplace_back().ParseFromString(std::string(*r.bytes)));
     }
     return out;
   }

@@ -45,7 +45,7 @@ class LdsInbound : public ::testing::Test {
     proxy.metadata.istio_version = version;
     for (const Resource& r : MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push)).resources) {
       Listener listener;
-      EXPECT_TRUE(listener.ParseFromString(*r.bytes));
+      EXPECT_TRUE(listener.ParseFromString(std::string(*r.bytes)));
       if (r.name == "virtualInbound") return listener;
     }
     ADD_FAILURE() << "no virtualInbound";

@@ -29,7 +29,7 @@ class LdsOutbound : public ::testing::Test {
     std::map<std::string, Listener> out;
     for (const Resource& r : MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push)).resources) {
       Listener listener;
-      EXPECT_TRUE(listener.ParseFromString(*r.bytes));
+      EXPECT_TRUE(listener.ParseFromString(std::string(*r.bytes)));
       EXPECT_EQ(listener.name(), r.name);
       EXPECT_TRUE(out.emplace(r.name, listener).second) << r.name << " twice";
     }

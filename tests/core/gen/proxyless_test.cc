@@ -52,13 +52,13 @@ class Proxyless : public testing::Test {
     EXPECT_TRUE(out.send);
     std::vector<Message> messages;
     for (const Resource& resource : out.resources) {
-      EXPECT_TRUE(messages.emplace_back().ParseFromString(*resource.bytes));
+      EXPECT_TRUE(messages.emplace_back().ParseFromString(std::string(*resource.bytes)));
     }
     return messages;
   }
   std::vector<std::string> Names(XdsType type, const std::vector<std::string>& names) {
     std::vector<std::string> out;
-    for (const Resource& resource : Generate(type, names).resources) out.push_back(resource.name);
+    for (const Resource& resource : Generate(type, names).resources) out.emplace_back(resource.name);
     return out;
   }
   std::vector<std::string> Listeners(const std::vector<std::string>& names) { return Names(XdsType::kLds, names); }

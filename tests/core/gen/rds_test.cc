@@ -30,7 +30,7 @@ class Rds : public ::testing::Test {
     cached_ = out.cached;
     Routes routes;
     EXPECT_EQ(out.resources.size(), 1u);
-    EXPECT_TRUE(routes.ParseFromString(*out.resources[0].bytes));
+    EXPECT_TRUE(routes.ParseFromString(std::string(*out.resources[0].bytes)));
     return routes;
   }
 

@@ -63,7 +63,7 @@ class SecretGeneratorTest : public ::testing::Test {
 
   std::vector<std::string> Names(const pilot::GeneratedResources& out) {
     std::vector<std::string> names;
-    for (const pilot::Resource& r : out.resources) names.push_back(r.name);
+    for (const pilot::Resource& r : out.resources) names.emplace_back(r.name);
     return names;
   }
   pilot::GeneratedResources Generate(std::vector<std::string> names) { return Generate(std::move(names), Full()); }
@@ -87,7 +87,7 @@ class SecretGeneratorTest : public ::testing::Test {
   void Invalidate(const std::string& name) { cache.Clear({{pilot::ConfigKind::kSecret, name, "gw"}}, kernel.Now()); }
   envoy::extensions::transport_sockets::tls::v3::Secret Decode(const pilot::Resource& resource) {
     envoy::extensions::transport_sockets::tls::v3::Secret out;
-    EXPECT_TRUE(out.ParseFromString(*resource.bytes));
+    EXPECT_TRUE(out.ParseFromString(std::string(*resource.bytes)));
     return out;
   }
 
@@ -230,6 +230,22 @@ TEST_F(SecretGeneratorTest, TheCacheServesAllRoutersUntilTheSecretChanges) {
   EXPECT_EQ(Decode(out.resources[0]).tls_certificate().private_key().inline_bytes(), "KEY-renewed");
 }
 
+TEST_F(SecretGeneratorTest, WhatASecretHeldIsForgottenWithIt) {
+  const auto chain = [&] {
+    const auto out = Generate({"kubernetes://web"});
+    return out.resources.empty() ? "" : Decode(out.resources[0]).tls_certificate().certificate_chain().inline_bytes();
+  };
+  PutTls(remote_client, "web", "old");
+  EXPECT_EQ(chain(), Pem("old"));
+  PutTls(remote_client, "web", "new");
+  Invalidate("web");
+  EXPECT_EQ(chain(), Pem("new"));
+  remote_client.Remove(kube::kinds::kSecret, "gw", "web");
+  Run();
+  Invalidate("web");
+  EXPECT_EQ(chain(), "");
+}
+
 TEST(ExtractCertInfoTest, MessagesNameKeysAndNeverValues) {
   const auto message = [](const kube::SecretData& data) {
     return std::string(ExtractCertInfo(*kube::MakeSecret("n", "s", data)).status().message());
@@ -245,7 +261,7 @@ TEST(SecretBenchCase, AsManySecretsAsIstiodGenerates) {
     const pilot::GeneratedResources out = SecretBenchCase(secrets).Generate();
     ASSERT_EQ(out.resources.size(), static_cast<size_t>(secrets));
     envoy::extensions::transport_sockets::tls::v3::Secret last;
-    ASSERT_TRUE(last.ParseFromString(*out.resources.back().bytes));
+    ASSERT_TRUE(last.ParseFromString(std::string(*out.resources.back().bytes)));
     EXPECT_EQ(last.name(), "kubernetes://default/sds-credential-" + std::to_string(secrets - 1));
     EXPECT_GT(last.tls_certificate().private_key().inline_bytes().size(), 1600u);
   }

@@ -68,7 +68,7 @@ class ToyGenerator final : public Generator {
         for (const ConfigKey& key : request.configs_updated) concerned = concerned || name.ends_with(key.name);
         if (!concerned) continue;
       }
-      out.resources.push_back({name, std::make_shared<const std::string>(name)});
+      out.resources.push_back({name, name});
     }
     out.send = (!out.resources.empty() || all) && (request.full || watched.type == XdsType::kEds);
     return out;
@@ -138,7 +138,7 @@ class Client final : public AdsStream {
  private:
   static std::vector<std::string> Names(const std::vector<Resource>& resources) {
     std::vector<std::string> out;
-    for (const Resource& r : resources) out.push_back(r.name);
+    for (const Resource& r : resources) out.emplace_back(r.name);
     return out;
   }
   Host& host_;

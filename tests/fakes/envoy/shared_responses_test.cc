@@ -118,7 +118,11 @@ class World {
     body->type_url = XdsTypeUrl(type);
     for (const std::string& bytes : resources) {
       auto& known = bytes_[bytes];
-      if (known == nullptr) known = std::make_shared<const std::string>(bytes);
+      if (known == nullptr) {
+        const auto own = std::make_shared<std::pair<std::string, std::string_view>>(bytes, "");
+        own->second = own->first;
+        known = BytesRef(own, &own->second);
+      }
       body->resources.push_back(known);
       body->bytes += bytes.size();
     }
@@ -128,7 +132,7 @@ class World {
   const bool shared_;
   Lab lab_;
   std::vector<Lab::Proxy*> proxies_;
-  std::map<std::string, std::shared_ptr<const std::string>> bytes_;
+  std::map<std::string, BytesRef> bytes_;
 };
 
 TEST(SharedResponses, EnvoysDoTheSameWhateverIsSharedOrWorkedOutAnew) {

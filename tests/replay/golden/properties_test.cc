@@ -36,7 +36,7 @@ json StateOf(CaseIstiod& istiod) {
     RC_ASSERT(fetch->done());
     for (const auto& [type, resources] : fetch->resources()) {
       for (const pilot::Resource& resource : resources)
-        types[type][resource.name] = std::hash<std::string>()(*resource.bytes);
+        types[type][std::string(resource.name)] = std::hash<std::string_view>()(*resource.bytes);
     }
   }
   out["proxies"] = std::move(proxies);
@@ -120,7 +120,8 @@ class Clients {
     json out;
     for (const XdsType type : {XdsType::kCds, XdsType::kEds, XdsType::kLds, XdsType::kRds}) {
       json& resources = out[std::string(pilot::ShortTypeName(type))] = json::object();
-      for (const auto& [name, bytes] : clients_[i]->Holds(type)) resources[name] = std::hash<std::string>()(*bytes);
+      for (const auto& [name, bytes] : clients_[i]->Holds(type))
+        resources[name] = std::hash<std::string_view>()(*bytes);
     }
     return out;
   }

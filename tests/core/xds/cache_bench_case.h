@@ -1,0 +1,44 @@
+// What istiod's benchmarks of its cache work on (golden/BENCH.md). The benchmarks measure it, a test checks it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/gen/route_cache.h"
+
+namespace wavetank::pilot {
+
+// The cached routes of a sidecar that knows 100 services and 100 DestinationRules; the services' names begin with `n`.
+class RouteCacheCase {
+ public:
+  explicit RouteCacheCase(int n) {
+    for (int i = 0; i < 100; ++i) {
+      const std::string index = std::to_string(i);
+      Service& service = *services_.emplace_back(std::make_unique<Service>());
+      service.hostname = std::to_string(n) + "some" + index + ".example.com";
+      service.attributes.ns = "test" + index;
+      auto rule = std::make_shared<ConsolidatedDestRule>();
+      rule->from = {{ConfigKind::kDestinationRule, index, index}};
+      rules_.push_back(std::move(rule));
+    }
+  }
+
+  // Good as long as this.
+  RouteCacheEntry Entry() const {
+    RouteCacheEntry out;
+    out.route_name = "something";
+    out.cluster = "my-cluster";
+    out.dns_domain = "some.domain.example.com";
+    out.dns_capture = true;
+    for (const auto& service : services_) out.services.push_back(service.get());
+    out.hash_rules = rules_;
+    return out;
+  }
+
+ private:
+  std::vector<std::unique_ptr<Service>> services_;
+  std::vector<ConsolidatedDestRuleRef> rules_;
+};
+
+}  // namespace wavetank::pilot
