@@ -1,13 +1,15 @@
 // Real clients against a served cluster: what a user types and reads, as transcripts; and the Python client.
 //
 // transcripts/*.txt hold commands after "$ " and what they print, standard error included, then "[exit N]" unless it is
-// 0. WAVETANK_RECORD=1 writes what was printed into them. The clients come from tools/kube-clients; without them these
-// tests are skipped.
+// 0. The cluster moves while its clients look: a command after "% " is repeated until it prints what stands there, and
+// what kubectl says while it waits is left out. WAVETANK_RECORD=1 writes what was printed into them. The clients come
+// from tools/kube-clients; without them these tests are skipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +18,7 @@
 #include <regex>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "served_cluster.h"
@@ -50,6 +53,23 @@ std::string WithoutAges(const std::string& text) {
     from = text.begin() + it->position() + it->length();
   }
   return out.append(from, text.end());
+}
+
+// kubectl tells of its waiting only where it has to wait, which depends on the machine.
+std::string WithoutWaiting(const std::string& text) {
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("Waiting for ", 0) != 0) out += line + "\n";
+  }
+  return out;
+}
+
+// Whether `text` stands in `recorded` from its begin to the end of a command's lines.
+bool IsRecorded(const std::string& recorded, const std::string& text) {
+  if (recorded.rfind(text, 0) != 0) return false;
+  const std::string rest = recorded.substr(text.size());
+  return rest.empty() || rest.rfind("$ ", 0) == 0 || rest.rfind("% ", 0) == 0 || rest.rfind("\n# ", 0) == 0;
 }
 
 class ClientTest : public ::testing::Test {
@@ -98,19 +118,28 @@ TEST_P(Transcript, IsWhatKubectlPrints) {
   if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
   Serve();
   const fs::path file = Here() / "transcripts" / GetParam();
-  std::istringstream lines(ReadFile(file));
+  const std::string recorded = ReadFile(file);
+  const char* const record = ::getenv("WAVETANK_RECORD");
+  const bool records = record != nullptr && std::string(record) == "1";
+  std::istringstream lines(recorded);
   std::string now;
   for (std::string line; std::getline(lines, line);) {
-    if (line.rfind("$ ", 0) == 0) {
-      now += line + "\n" + WithoutAges(Run(line.substr(2)));
-    } else if (line.rfind("# ", 0) == 0) {
+    if (line.rfind("# ", 0) == 0) {
       now += (now.empty() ? "" : "\n") + line + "\n";
+    } else if (const bool until = line.rfind("% ", 0) == 0; until || line.rfind("$ ", 0) == 0) {
+      now += line + "\n";
+      const auto printed = [&] { return WithoutWaiting(WithoutAges(Run(line.substr(2)))); };
+      std::string last = printed();
+      for (int turn = 0; until && turn < (records ? 5 : 100); ++turn) {
+        if (!records && IsRecorded(recorded, now + last)) break;
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        last = printed();
+      }
+      now += last;
     }
   }
-  if (const char* record = ::getenv("WAVETANK_RECORD"); record != nullptr && std::string(record) == "1") {
-    std::ofstream(file) << now;
-  }
-  EXPECT_EQ(now, ReadFile(file));
+  if (records) std::ofstream(file) << now;
+  EXPECT_EQ(now, recorded);
 }
 
 INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript,
