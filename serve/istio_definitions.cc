@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fakes/kube/cluster.h"
+#include "serve/istio_schemas.h"
 #include "sim/world.h"
 
 namespace wavetank::serve {
@@ -99,12 +100,11 @@ std::vector<json> IstioDefinitions() {
     for (const Column& c : d.columns) columns.push_back({{"name", c.name}, {"type", c.type}, {"jsonPath", c.path}});
     json versions = json::array();
     for (const char* version : d.versions) {
-      json entry = {
-          {"name", version},
-          {"served", true},
-          {"storage", version == d.versions.front()},
-          {"subresources", {{"status", json::object()}}},
-          {"schema", {{"openAPIV3Schema", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}}}};
+      json entry = {{"name", version},
+                    {"served", true},
+                    {"storage", version == d.versions.front()},
+                    {"subresources", {{"status", json::object()}}},
+                    {"schema", {{"openAPIV3Schema", IstioSchema(d.kind)}}}};
       if (!columns.empty()) entry["additionalPrinterColumns"] = columns;
       versions.push_back(std::move(entry));
     }

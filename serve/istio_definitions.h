@@ -1,4 +1,5 @@
-// Istio's CustomResourceDefinitions, without which kubectl would not know a VirtualService: names and columns.
+// Istio's CustomResourceDefinitions, without which kubectl would not know a VirtualService: names, columns
+// and schemas (istio_schemas.h).
 #pragma once
 
 #include <vector>
@@ -12,8 +13,7 @@ class World;
 
 namespace wavetank::serve {
 
-// Of Istio 1.18 (manifests/charts/base/crds). Their schemas are left open: what a resource means, and whether it is
-// valid, istiod says.
+// Of Istio 1.18 (manifests/charts/base/crds).
 std::vector<nlohmann::json> IstioDefinitions();
 
 // Applies to every cluster what it does not define yet, as inputs.

@@ -185,11 +185,9 @@ absl::Status ValidateProxyConfig(const nlohmann::json& json) {
 }  // namespace
 
 absl::Status ValidateMeshConfig(const MeshConfig& mesh) {
-  // 1.18.2 looks at proxyListenPort alone; an inbound port that is none leaves every proxy without listeners.
-  for (const auto& [name, port] : {std::pair("proxyListenPort", mesh.proxy_listen_port),
-                                   std::pair("proxyInboundListenPort", mesh.proxy_inbound_listen_port)}) {
-    if (!IsPortNumber(port)) return RefusedMesh(name, "expected a port from 1 to 65535");
-  }
+  // 1.18.2 looks at proxyListenPort alone (istiod: pkg/config/validation/validation.go, ValidateMeshConfig). It takes
+  // any proxyInboundListenPort: with 0 sidecars are told to listen at a pipe named like the wildcard address.
+  if (!IsPortNumber(mesh.proxy_listen_port)) return RefusedMesh("proxyListenPort", "expected a port from 1 to 65535");
   if (mesh.connect_timeout) {
     if (*mesh.connect_timeout < Duration(1ms)) return RefusedMesh("connectTimeout", "expected at least 1ms");
     if (*mesh.connect_timeout > Duration(30s)) return RefusedMesh("connectTimeout", "expected at most 30s");

@@ -29,8 +29,8 @@ json Service(const std::string& name) {
 
 class HttpTest : public testing::Test {
  protected:
-  // Real time passes; what is waited for comes within milliseconds, or the test fails.
-  bool Until(const std::function<bool()>& done, std::chrono::seconds limit = std::chrono::seconds(20)) {
+  // Real time passes; what is waited for comes within milliseconds, or on a busy machine a little later.
+  bool Until(const std::function<bool()>& done, std::chrono::seconds limit = std::chrono::seconds(120)) {
     const auto begin = std::chrono::steady_clock::now();
     while (!done()) {
       if (std::chrono::steady_clock::now() - begin > limit) return false;
@@ -48,14 +48,14 @@ class HttpTest : public testing::Test {
                     server, user));
     return folder_ / "config";
   }
-  absl::StatusOr<std::unique_ptr<Recording>> Start(const kube::KubeConfig& config) {
+  absl::StatusOr<std::unique_ptr<Recording>> Start(const kube::KubeConfig& config, Duration patience = 60s) {
     auto transport = loop_.Connect(config);
     if (!transport.ok()) return transport.status();
     transport_ = *std::move(transport);
     RecordingOptions options;
     options.clusters = {{config.context, transport_.get()}};
     options.log = folder_ / "log";
-    options.patience = 2s;
+    options.patience = patience;
     return Recording::Start(host_, std::move(options));
   }
 
@@ -116,7 +116,7 @@ TEST_F(HttpTest, AWrongTokenIsSaidAtOnce) {
 TEST_F(HttpTest, NobodyThereIsSaidWhenPatienceEnds) {
   const auto configs = LoadKubeConfigFile(KubeConfig("http://127.0.0.1:1", "{}"), {});
   ASSERT_TRUE(configs.ok()) << configs.status();
-  auto recording = Start(configs->front());
+  auto recording = Start(configs->front(), 2s);
   ASSERT_TRUE(recording.ok()) << recording.status();
   ASSERT_TRUE(Until([&] { return !(*recording)->status().ok(); }));
   EXPECT_TRUE(absl::IsUnavailable((*recording)->status())) << (*recording)->status();

@@ -160,7 +160,7 @@ TEST_F(Ads, AnIstiodThatDiesBreaksItsStreamsAndTheNextOneServesThemAgain) {
   client.Read();
   ASSERT_TRUE(Do(*server_, {"kill", {{"cluster", "cluster2"}, {"namespace", "istio-system"}, {"app", "istiod"}}}).ok());
   EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  const auto patience = RealClock::now() + 8s;
+  const auto patience = RealClock::now() + 60s;
   for (bool served = false; !served;) {
     ASSERT_LT(RealClock::now(), patience);
     std::this_thread::sleep_for(50ms);
@@ -176,7 +176,7 @@ TEST_F(Ads, AClientWhoGoesLeavesNothingBehind) {
     return *server_->loop().Call([](sim::World& world) { return world.outside().streams(); });
   };
   const auto all_gone = [&] {
-    for (const auto patience = RealClock::now() + 5s; RealClock::now() < patience;) {
+    for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
       if (streams() == 0 && server_->frontend().streams() == 0) return true;
       std::this_thread::sleep_for(1ms);
     }
@@ -210,9 +210,9 @@ TEST(AdsLimits, ASlowReaderIsHungUpOnAndHarmsNobody) {
   const auto start = RealClock::now();
   other.Send(Ask(node, kEndpointType, {kHelloworld}));
   EXPECT_EQ(Addresses(other.Read()).size(), 2u);
-  EXPECT_LT(RealClock::now() - start, 2s);
+  EXPECT_LT(RealClock::now() - start, 30s);
   // Reading on would make him a fast one.
-  while (server->frontend().streams() > 1 && RealClock::now() - start < 8s) std::this_thread::sleep_for(1ms);
+  while (server->frontend().streams() > 1 && RealClock::now() - start < 60s) std::this_thread::sleep_for(1ms);
   EXPECT_EQ(slow.Finish().error_code(), grpc::StatusCode::CANCELLED);
 }
 
@@ -243,7 +243,7 @@ TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
     client.Send(Ask(node, "type.googleapis.com/no.such.Thing"));
     EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
-  const auto patience = RealClock::now() + 5s;
+  const auto patience = RealClock::now() + 60s;
   while (server->frontend().streams() > 0 && RealClock::now() < patience) std::this_thread::sleep_for(1ms);
   SotwClient first(PlainChannel(address)), second(PlainChannel(address));
   for (SotwClient* client : {&first, &second}) {
@@ -256,7 +256,7 @@ TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
 }
 
 bool AwaitStreams(Server& server, int64_t count) {
-  for (const auto patience = RealClock::now() + 8s; RealClock::now() < patience;) {
+  for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
     if (server.frontend().streams() == count) return true;
     std::this_thread::sleep_for(1ms);
   }
@@ -301,7 +301,7 @@ TEST(AdsLimits, OneAddressCannotTakeAllPlaces) {
 TEST(AdsLimits, WhoOpensStreamsAndAsksForNothingLosesThemAndHarmsNobody) {
   ServerOptions options = OnAnyPort();
   options.secure_listen.clear();
-  options.limits.first_request = 1s;
+  options.limits.first_request = 2s;
   options.limits.streams = 60;
   const auto server = StartServer(options);
   ASSERT_NE(server, nullptr);
@@ -319,7 +319,7 @@ TEST(AdsLimits, WhoOpensStreamsAndAsksForNothingLosesThemAndHarmsNobody) {
   for (auto& client : silent) {
     const grpc::Status status = client->Finish();
     EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
-    EXPECT_EQ(status.error_message(), "no request came within 1000 ms");
+    EXPECT_EQ(status.error_message(), "no request came within 2000 ms");
   }
   EXPECT_TRUE(AwaitStreams(*server, 1));  // he who asked stays, silent as he may be from now on
   honest.Send(Ask(kListenerType));
@@ -329,7 +329,7 @@ TEST(AdsLimits, WhoOpensStreamsAndAsksForNothingLosesThemAndHarmsNobody) {
 TEST(AdsLimits, AStreamThatFallsSilentEndsWhereThatIsWanted) {
   ServerOptions options = OnAnyPort();
   options.secure_listen.clear();
-  options.limits.idle = 500ms;
+  options.limits.idle = 2s;
   const auto server = StartServer(options);
   ASSERT_NE(server, nullptr);
   const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
@@ -339,12 +339,12 @@ TEST(AdsLimits, AStreamThatFallsSilentEndsWhereThatIsWanted) {
   talker.Send(Ask(node, kEndpointType, {kHelloworld}));
   EXPECT_EQ(Addresses(silent.Read()).size(), 2u);
   const auto response = talker.Read();
-  for (const auto until = RealClock::now() + 1s; RealClock::now() < until;) {
+  const auto patience = RealClock::now() + 60s;
+  while (server->frontend().streams() > 1 && RealClock::now() < patience) {
     talker.Send(Ack(response, {kHelloworld}));
     std::this_thread::sleep_for(20ms);
   }
-  EXPECT_TRUE(AwaitStreams(*server, 1));
-  EXPECT_EQ(silent.Finish().error_message(), "nothing was said for 500 ms");
+  EXPECT_EQ(silent.Finish().error_message(), "nothing was said for 2000 ms");
   talker.Send(Ask(kListenerType));
   EXPECT_EQ(talker.Read().type_url(), kListenerType);
 }

@@ -73,7 +73,7 @@ class KubeFrontendTest : public ::testing::Test {
   }
   template <class Fn>
   bool Eventually(Fn fn) {
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       if (*server_->loop().Call([&](sim::World& world) { return fn(world); })) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -89,7 +89,7 @@ TEST_F(KubeFrontendTest, WhatAClientScalesComesUpAndReplaysToTheSameDigest) {
   Start();
   ASSERT_EQ(server_->kube()->where().size(), 2u);
   const std::string cluster1 = server_->kube()->where()[0].server;
-  const absl::StatusOr<std::string> vs = http::Fetch(cluster1, "/apis/networking.istio.io/v1beta1", 5s);
+  const absl::StatusOr<std::string> vs = http::Fetch(cluster1, "/apis/networking.istio.io/v1beta1", 60s);
   ASSERT_TRUE(vs.ok()) << vs.status();
   EXPECT_THAT(*vs, HasSubstr("virtualservices"));
   const std::string scale = "/apis/apps/v1/namespaces/sample/deployments/helloworld-v2/scale";
@@ -130,6 +130,28 @@ TEST_F(KubeFrontendTest, WhatAClientScalesComesUpAndReplaysToTheSameDigest) {
   EXPECT_EQ(replayed->trace_digest, digest);
 }
 
+TEST_F(KubeFrontendTest, WhatIstiosSchemasDoNotKnowIsRefusedOrWarnedOf) {
+  Start();
+  const std::string path = "/apis/networking.istio.io/v1beta1/namespaces/sample/virtualservices";
+  const json misspelt = {{"metadata", {{"name", "misspelt"}}},
+                         {"spec", {{"hosts", json::array({"helloworld"})}, {"htp", json::array()}}}};
+  const auto [strict, refusal] = Send("cluster1", "POST", path + "?fieldValidation=Strict", misspelt);
+  EXPECT_EQ(strict, 400);
+  EXPECT_THAT(refusal["message"].get<std::string>(), HasSubstr("unknown field \"spec.htp\""));
+  const auto [code, stored] = Send("cluster1", "POST", path, misspelt);
+  EXPECT_EQ(code, 201) << stored;
+  EXPECT_FALSE(stored["spec"].contains("htp")) << stored;
+  const auto [wrong, invalid] =
+      Send("cluster1", "POST", path, {{"metadata", {{"name", "wrong"}}}, {"spec", {{"hosts", "helloworld"}}}});
+  EXPECT_EQ(wrong, 422);
+  EXPECT_THAT(invalid["message"].get<std::string>(), HasSubstr("spec.hosts in body must be of type array"));
+  const auto [found, document] = Send("cluster1", "GET", "/openapi/v3/apis/networking.istio.io/v1beta1");
+  EXPECT_EQ(found, 200);
+  EXPECT_TRUE(document["components"]["schemas"]["io.istio.networking.v1beta1.VirtualService"]["properties"]["spec"]
+                      ["properties"]
+                          .contains("http"));
+}
+
 json BarePod(const std::string& name, const json& labels) {
   return {{"apiVersion", "v1"},
           {"kind", "Pod"},
@@ -148,7 +170,7 @@ TEST_F(KubeFrontendTest, APodThatAClientCreatesPassesTheInjector) {
   const std::string server = server_->kube()->where()[0].server, pods = "/api/v1/namespaces/sample/pods";
   const auto send = [&](const std::string& method, const std::string& path, const json& body,
                         const std::string& type = "application/json") -> std::pair<int, json> {
-    const auto answer = http::Send({server, method, path, type, body.dump(), ""}, 15s);
+    const auto answer = http::Send({server, method, path, type, body.dump(), ""}, 60s);
     if (!answer.ok()) return {0, std::string(answer.status().message())};
     return {answer->status, json::parse(answer->body, nullptr, false)};
   };
@@ -203,7 +225,7 @@ TEST_F(KubeFrontendTest, APodThatAClientCreatesPassesTheInjector) {
 TEST_F(KubeFrontendTest, NoCredentialReachesTheLog) {
   Start("open sesame");
   const std::string server = server_->kube()->where()[0].server;
-  EXPECT_EQ(http::Fetch(server, "/api/v1/pods", 5s).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(http::Fetch(server, "/api/v1/pods", 60s).status().code(), absl::StatusCode::kFailedPrecondition);
   const json remote = {{"metadata", {{"name", "s"}}}, {"data", {{"k", "dg=="}}}};
   http::Request request;
   request.method = "POST";

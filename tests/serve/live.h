@@ -70,14 +70,14 @@ inline std::shared_ptr<grpc::Channel> PlainChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments);
 }
 
-// One ADS stream; every wait ends after 10 s.
+// One ADS stream; every wait ends after 2 min.
 template <class Request, class Response>
 class AdsClient {
  public:
   using Stream = grpc::ClientReaderWriter<Request, Response>;
   explicit AdsClient(std::shared_ptr<grpc::Channel> channel)
       : stub_(discovery::AggregatedDiscoveryService::NewStub(std::move(channel))) {
-    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(120));
     if constexpr (std::is_same_v<Request, discovery::DiscoveryRequest>) {
       stream_ = stub_->StreamAggregatedResources(&context_);
     } else {

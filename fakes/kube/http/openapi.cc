@@ -1,16 +1,16 @@
 #include "fakes/kube/http/openapi.h"
 
-#include <map>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
-#include "core/kube/list_types.h"
-#include "fakes/kube/http/api_descriptions.h"
-#include "fakes/kube/http/api_types.h"
 #include "fakes/kube/http/discovery.h"
+#include "fakes/kube/http/openapi_definitions.h"
 #include "fakes/kube/http/status.h"
 
 namespace wavetank::fakekube::http {
@@ -43,10 +43,6 @@ std::string Extension(std::string_view name, const json& value) {
   Field(&out, 1, name);
   Field(&out, 2, MessageField(2, value.dump() + "\n"));
   return out;
-}
-
-json GroupVersionKind(const Resource& resource) {
-  return {{"group", resource.group}, {"kind", resource.kind}, {"version", resource.version}};
 }
 
 // A resource's PATCH, which takes dryRun: by this kubectl tells whether it may ask for dry runs (kubectl:
@@ -100,193 +96,135 @@ std::string SchemaMessage(const json& schema) {
   return out;
 }
 
-// --- definitions of Kubernetes' own types
+// --- version 3
 
-// Where a type lives that is not in core/v1, by how its name begins; "$": that is all of it.
-constexpr std::pair<std::string_view, std::string_view> kPackages[] = {
-    {"APIService", "kube-aggregator.pkg.apis.apiregistration.v1"},
-    {"AggregationRule", "api.rbac.v1"},
-    {"CertificateSigningRequest", "api.certificates.v1"},
-    {"ClusterRole", "api.rbac.v1"},
-    {"Condition$", "apimachinery.pkg.apis.meta.v1"},
-    {"ControllerRevision", "api.apps.v1"},
-    {"CronJob", "api.batch.v1"},
-    {"DaemonSet", "api.apps.v1"},
-    {"Deployment", "api.apps.v1"},
-    {"EndpointConditions", "api.discovery.v1"},
-    {"EndpointHints", "api.discovery.v1"},
-    {"EndpointSlice", "api.discovery.v1"},
-    {"Endpoint$", "api.discovery.v1"},
-    {"ForNode", "api.discovery.v1"},
-    {"ForZone", "api.discovery.v1"},
-    {"HTTPIngress", "api.networking.v1"},
-    {"IPBlock", "api.networking.v1"},
-    {"Ingress", "api.networking.v1"},
-    {"Job", "api.batch.v1"},
-    {"LabelSelector", "apimachinery.pkg.apis.meta.v1"},
-    {"Lease", "api.coordination.v1"},
-    {"ManagedFieldsEntry", "apimachinery.pkg.apis.meta.v1"},
-    {"MutatingWebhook", "api.admissionregistration.v1"},
-    {"NetworkPolicy", "api.networking.v1"},
-    {"ObjectMeta", "apimachinery.pkg.apis.meta.v1"},
-    {"OwnerReference", "apimachinery.pkg.apis.meta.v1"},
-    {"PodDisruptionBudget", "api.policy.v1"},
-    {"PodFailurePolicy", "api.batch.v1"},
-    {"PolicyRule", "api.rbac.v1"},
-    {"PriorityClass", "api.scheduling.v1"},
-    {"ReplicaSet", "api.apps.v1"},
-    {"Role", "api.rbac.v1"},
-    {"RollingUpdate", "api.apps.v1"},
-    {"StatefulSet", "api.apps.v1"},
-    {"StorageClass", "api.storage.v1"},
-    {"Subject$", "api.rbac.v1"},
-    {"ValidatingWebhook", "api.admissionregistration.v1"},
-    {"VolumeAttachment", "api.storage.v1"},
-};
-
-// "io.k8s.api.core.v1.PodSpec": kubectl shows it in its refusals. Names that the table had to tell apart keep what they
-// begin with.
-std::string DefinitionName(std::string_view type) {
-  std::string_view package = "api.core.v1";
-  for (const auto& [begin, of] : kPackages) {
-    if (begin.ends_with('$') ? type == begin.substr(0, begin.size() - 1) : type.starts_with(begin)) package = of;
-  }
-  return "io.k8s." + std::string(package) + "." + std::string(type);
+std::string ApiRoot(const Resource& resource) {
+  return (resource.group.empty() ? "api/" : "apis/" + resource.group + "/") + resource.version;
 }
 
-json TypeSchema(std::string_view type) {
-  switch (type.front()) {
-    case '[':
-      return {{"type", "array"}, {"items", TypeSchema(type.substr(1))}};
-    case '{':
-      return {{"type", "object"}, {"additionalProperties", TypeSchema(type.substr(1))}};
-    case 's':
-      return {{"type", "string"}};
-    case 'i':
-      return {{"type", "integer"}, {"format", "int64"}};
-    case 'f':
-      return {{"type", "number"}, {"format", "double"}};
-    case 'b':
-      return {{"type", "boolean"}};
-    case 't':
-      return {{"type", "string"}, {"format", "date-time"}};
-    case 'y':
-      return {{"type", "string"}, {"format", "byte"}};
-    case 'x':
-      return {{"type", "string"}, {"format", "int-or-string"}};
-    case 'o':
-      return {{"type", "object"}};
-    default:
-      return {{"$ref", "#/definitions/" + DefinitionName(type)}};
+// Everything that `value` refers to, and what that refers to.
+void Reach(const json& value, const json& all, json* reached) {
+  if (value.is_array()) {
+    for (const json& item : value) Reach(item, all, reached);
+    return;
   }
+  if (!value.is_object()) return;
+  if (const std::string ref = Text(value, "$ref"); !ref.empty()) {
+    const std::string name = ref.substr(ref.rfind('/') + 1);
+    const auto it = all.find(name);
+    if (it != all.end() && !reached->contains(name)) Reach((*reached)[name] = *it, all, reached);
+  }
+  for (const auto& [key, item] : value.items()) Reach(item, all, reached);
 }
 
-// How kubectl merges a field, as the store does (core/kube/list_types.h): these two must agree.
-void AddPatchStrategy(std::string_view type, const ApiField& field, json* schema) {
-  // Who changes these replaces what another choice had brought along.
-  if (type == "DeploymentSpec" && field.name == "strategy") (*schema)["x-kubernetes-patch-strategy"] = "retainKeys";
-  if (field.type.front() != '[') return;
-  const std::string_view kind = type == "ServiceSpec" || type == "ServiceAccount" ? type.substr(0, type.find("Spec"))
-                                : type == "NodeStatus"                            ? "Node"
-                                                                                  : "Pod";
-  std::string_view parent;
-  if (type == "ObjectMeta") parent = "metadata";
-  if (type == "Container" || type == "EphemeralContainer") parent = "containers";
-  if (type.ends_with("Spec")) parent = "spec";
-  if (type.ends_with("Status")) parent = "status";
-  const kube::ListType list = kube::ListTypeOf(kind, parent, field.name);
-  if (list.patch == kube::ListType::Merge::kAtomic) return;
-  (*schema)["x-kubernetes-patch-strategy"] = field.name == "volumes" ? "merge,retainKeys" : "merge";
-  if (!list.patch_key.empty()) (*schema)["x-kubernetes-patch-merge-key"] = list.patch_key;
-}
-
-json Definition(const ApiType& type, const std::vector<json>& kinds) {
-  json properties = json::object(), required = json::array();
-  const auto describe = [](json schema, std::string_view text) {
-    if (!text.empty()) schema["description"] = text;
-    return schema;
-  };
-  for (const ApiField& field : type.fields) {
-    json schema = describe(TypeSchema(field.type), ApiDescription(type.name, field.name));
-    AddPatchStrategy(type.name, field, &schema);
-    properties[std::string(field.name)] = std::move(schema);
-    if (field.required) required.push_back(field.name);
+json QueryParameters(std::initializer_list<std::string_view> names) {
+  json out = json::array();
+  for (const std::string_view name : names) {
+    const bool number = name == "limit" || name == "timeoutSeconds";
+    const bool yes_no = name == "watch" || name == "force" || name == "allowWatchBookmarks";
+    out.push_back({{"name", name},
+                   {"in", "query"},
+                   {"schema",
+                    {{"type", number   ? "integer"
+                              : yes_no ? "boolean"
+                                       : "string"},
+                     {"uniqueItems", true}}}});
   }
-  if (!kinds.empty()) {
-    for (const char* field : {"apiVersion", "kind"})
-      properties[field] = describe(TypeSchema("s"), ApiDescription(type.name, field));
-  }
-  json out = describe({{"type", "object"}}, ApiDescription(type.name));
-  if (!properties.empty()) out["properties"] = std::move(properties);
-  if (!required.empty()) out["required"] = std::move(required);
-  if (!kinds.empty()) out["x-kubernetes-group-version-kind"] = kinds;
   return out;
 }
 
-// --- definitions of custom resources
+json PathParameters(const Resource& resource, bool in_namespace, bool one) {
+  json out = json::array();
+  const auto add = [&](const char* name) {
+    out.push_back({{"name", name}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}});
+  };
+  if (resource.namespaced && in_namespace) add("namespace");
+  if (one) add("name");
+  return out;
+}
 
-// What of a definition's schema version 2 of OpenAPI can say, as kube-apiserver cuts it down (apiextensions-apiserver:
-// pkg/controller/openapi/builder, ToStructuralOpenAPIV2): kubectl would refuse what it cannot tell.
-json CutDown(const json& schema) {
-  json out = json::object();
-  const std::string description = Text(schema, "description");
-  if (!description.empty()) out["description"] = description;
-  if (At(schema, "x-kubernetes-preserve-unknown-fields") == true || At(schema, "x-kubernetes-int-or-string") == true ||
-      At(schema, "nullable") == true) {
+// What can be done at a resource's path. kubectl looks for the kind of what is listed there, and for the parameters of
+// PATCH (k8s.io/kubectl: pkg/explain/v2; cli-runtime: pkg/resource/query_param_verifier_v3.go).
+json PathItem(const Resource& resource, const json& schema, bool in_namespace, bool one) {
+  json out = {{"parameters", PathParameters(resource, in_namespace, one)}};
+  const auto operation = [&](const char* action, json parameters, bool answers_one) {
+    json made = {{"x-kubernetes-action", action},
+                 {"x-kubernetes-group-version-kind", GroupVersionKind(resource)},
+                 {"responses", {{"200", {{"description", "OK"}}}}}};
+    if (!parameters.empty()) made["parameters"] = std::move(parameters);
+    if (answers_one && !schema.is_null())
+      made["responses"]["200"]["content"] = {{"application/json", {{"schema", schema}}}};
+    return made;
+  };
+  const auto with_body = [&](json made) {
+    made["requestBody"] = {{"required", true},
+                           {"content", {{"*/*", {{"schema", schema.is_null() ? json::object() : schema}}}}}};
+    return made;
+  };
+  const bool writes = !resource.event_view;
+  if (one) {
+    out["get"] = operation("get", json::array(), true);
+    if (writes) {
+      out["put"] = with_body(operation("put", QueryParameters({"dryRun", "fieldManager", "fieldValidation"}), true));
+      json patch = operation("patch", QueryParameters({"dryRun", "fieldManager", "fieldValidation", "force"}), true);
+      json content = json::object();
+      for (const char* type : {"application/apply-patch+yaml", "application/json-patch+json",
+                               "application/merge-patch+json", "application/strategic-merge-patch+json"}) {
+        if (!resource.custom || !std::string_view(type).starts_with("application/strategic"))
+          content[type] = {{"schema", json::object()}};
+      }
+      patch["requestBody"] = {{"required", true}, {"content", std::move(content)}};
+      out["patch"] = std::move(patch);
+    }
+    out["delete"] = operation("delete", QueryParameters({"dryRun", "propagationPolicy"}), false);
     return out;
   }
-  for (const char* key : {"type", "format"}) {
-    if (const std::string text = Text(schema, key); !text.empty()) out[key] = text;
+  if (!resource.review_only) {
+    out["get"] =
+        operation("list",
+                  QueryParameters({"allowWatchBookmarks", "continue", "fieldSelector", "labelSelector", "limit",
+                                   "resourceVersion", "resourceVersionMatch", "timeoutSeconds", "watch"}),
+                  false);
   }
-  if (At(schema, "required").is_array()) out["required"] = At(schema, "required");
-  if (const json& items = At(schema, "items"); items.is_object()) out["items"] = CutDown(items);
-  if (const json& more = At(schema, "additionalProperties"); more.is_object())
-    out["additionalProperties"] = CutDown(more);
-  if (const json& properties = At(schema, "properties"); properties.is_object()) {
-    out["properties"] = json::object();
-    for (const auto& [name, property] : properties.items()) out["properties"][name] = CutDown(property);
+  if (in_namespace) {
+    out["post"] = with_body(operation("post", QueryParameters({"dryRun", "fieldManager", "fieldValidation"}), true));
+    if (!resource.review_only)
+      out["delete"] =
+          operation("deletecollection", QueryParameters({"dryRun", "fieldSelector", "labelSelector"}), false);
   }
   return out;
 }
 
-json CustomDefinition(const Resource& resource) {
-  json out = resource.schema == nullptr ? json::object() : CutDown(*resource.schema);
-  if (out.contains("properties")) {
-    for (const char* field : {"apiVersion", "kind"}) {
-      out["properties"][field] = TypeSchema("s");
-      out["properties"][field]["description"] = ApiDescription("", field);
+json GroupVersionDocument(const ResourceTable& table, const std::vector<const Resource*>& resources) {
+  const json all = OpenApiDefinitions(table, OpenApi::kV3);
+  json paths = json::object(), schemas = json::object();
+  for (const Resource* resource : resources) {
+    const json kind = GroupVersionKind(*resource);
+    json schema;
+    for (const auto& [name, definition] : all.items()) {
+      const json& kinds = At(definition, "x-kubernetes-group-version-kind");
+      if (std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) continue;
+      schema = {{"$ref", "#/components/schemas/" + name}};
+      schemas[name] = definition;
+      Reach(definition, all, &schemas);
     }
-    out["properties"]["metadata"] = TypeSchema("ObjectMeta");
-    out["properties"]["metadata"]["description"] = ApiDescription("", "metadata");
+    const std::string root = "/" + ApiRoot(*resource) + "/";
+    const std::string within = root + (resource->namespaced ? "namespaces/{namespace}/" : "") + resource->plural;
+    if (within != root + resource->plural && !resource->review_only)
+      paths[root + resource->plural] = PathItem(*resource, schema, false, false);
+    paths[within] = PathItem(*resource, schema, true, false);
+    if (!resource->review_only) paths[within + "/{name}"] = PathItem(*resource, schema, true, true);
   }
-  out["x-kubernetes-group-version-kind"] = json::array({GroupVersionKind(resource)});
-  return out;
-}
-
-// "io.istio.networking.v1beta1.VirtualService"
-std::string CustomName(const Resource& resource) {
-  std::vector<std::string> parts = absl::StrSplit(resource.group, '.');
-  std::string out;
-  for (auto part = parts.rbegin(); part != parts.rend(); ++part) out += *part + ".";
-  return out + resource.version + "." + resource.kind;
-}
-
-json Definitions(const ResourceTable& table) {
-  std::map<std::string_view, std::vector<json>> kinds;
-  json out = json::object();
-  table.ForEach([&](const Resource& resource) {
-    if (resource.custom) out[CustomName(resource)] = CustomDefinition(resource);
-    if (const ApiType* type = ApiTypeOf(resource); type != nullptr)
-      kinds[type->name].push_back(GroupVersionKind(resource));
-  });
-  ForEachApiType([&](const ApiType& type) { out[DefinitionName(type.name)] = Definition(type, kinds[type.name]); });
-  return out;
+  return {{"openapi", "3.0.0"},
+          {"info", {{"title", "Kubernetes"}, {"version", kGitVersion}}},
+          {"paths", std::move(paths)},
+          {"components", {{"schemas", std::move(schemas)}}}};
 }
 
 }  // namespace
 
 Response OpenApiV2(const ResourceTable& table, std::string_view accept) {
-  const json definitions = Definitions(table);
+  const json definitions = OpenApiDefinitions(table, OpenApi::kV2);
   Response response;
   if (accept.find("protobuf") == std::string_view::npos) {
     return JsonResponse(200, {{"swagger", "2.0"},
@@ -316,6 +254,25 @@ Response OpenApiV2(const ResourceTable& table, std::string_view accept) {
   }
   Field(&response.body, 9, all);
   return response;
+}
+
+std::optional<Response> OpenApiV3(const ResourceTable& table, std::string_view path, std::string_view accept) {
+  constexpr std::string_view kRoot = "/openapi/v3";
+  if (!path.starts_with(kRoot)) return std::nullopt;
+  path.remove_prefix(kRoot.size());
+  json roots = json::object();
+  std::vector<const Resource*> resources;
+  table.ForEach([&](const Resource& resource) {
+    const std::string root = ApiRoot(resource);
+    roots[root] = {{"serverRelativeURL", fmt::format("{}/{}", kRoot, root)}};
+    if (path == "/" + root) resources.push_back(&resource);
+  });
+  if (!path.empty() && resources.empty()) return std::nullopt;
+  if (!accept.empty() && accept.find("json") == std::string_view::npos && accept.find('*') == std::string_view::npos) {
+    return Failure(406, "NotAcceptable", "only the following media types are accepted: application/json");
+  }
+  if (path.empty()) return JsonResponse(200, {{"paths", std::move(roots)}});
+  return JsonResponse(200, GroupVersionDocument(table, resources));
 }
 
 }  // namespace wavetank::fakekube::http

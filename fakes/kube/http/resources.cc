@@ -51,6 +51,7 @@ constexpr Own kOwn[] = {
     {kApps, "v1", "ReplicaSet", "replicasets", "rs", "scale,status", true, true},
     {kApps, "v1", "StatefulSet", "statefulsets", "sts", "scale,status", true, true},
     {"authentication.k8s.io", "v1", "TokenReview", "tokenreviews", "", "", false, false, true},
+    {"authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "", "", false, false, true},
     {kAuthorization, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", "", "", true, false, true},
     {kAuthorization, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "", "", false, false, true},
     {kAuthorization, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "", "", false, false, true},

@@ -11,8 +11,11 @@
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
+#include "fakes/kube/http/api_types.h"
 #include "fakes/kube/http/discovery.h"
+#include "fakes/kube/http/nesting.h"
 #include "fakes/kube/http/openapi.h"
+#include "fakes/kube/http/protobuf_body.h"
 #include "fakes/kube/http/reviews.h"
 #include "fakes/kube/http/status.h"
 
@@ -23,29 +26,6 @@ using nlohmann::json;
 
 constexpr std::string_view kCrd = "CustomResourceDefinition.apiextensions.k8s.io";
 constexpr std::string_view kAdmin = "kubernetes-admin";
-
-// Brackets within brackets, outside of strings. A cheap upper bound: whoever passes may still be no JSON.
-bool DeeperThan(std::string_view text, size_t limit) {
-  size_t depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') {
-        ++i;
-      } else if (c == '"') {
-        quoted = false;
-      }
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '{' || c == '[') {
-      if (++depth > limit) return true;
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
-    }
-  }
-  return false;
-}
 
 // What a client wants of a pod's processes, for the subresources that need them; null for the others. Pods here run
 // nothing.
@@ -121,6 +101,18 @@ RestApi::~RestApi() = default;
 absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
   if (request.parsed != nullptr) return *request.parsed;
   if (request.body.empty()) return json();
+  if (IsProtobufBody(request.body)) {
+    return DecodeProtobufBody(request.body, [&](std::string_view api_version, std::string_view kind) {
+      const Resource* resource = resources_.FindKind(api_version, kind);
+      const ApiType* type = resource == nullptr ? nullptr : ApiTypeOf(*resource);
+      // What is sent to a subresource, or only asks.
+      const bool asks = resource != nullptr && resource->review_only;
+      static constexpr std::string_view kSent[] = {"DeleteOptions", "Eviction", "Scale", "TokenRequest"};
+      if (asks || (type == nullptr && std::find(std::begin(kSent), std::end(kSent), kind) != std::end(kSent)))
+        type = FindApiType(kind);
+      return type;
+    });
+  }
   if (DeeperThan(request.body, options_.max_depth)) {
     return absl::InvalidArgumentError(
         fmt::format("the object provided is nested deeper than {} levels", options_.max_depth));
@@ -306,6 +298,8 @@ Response RestApi::Dispatch(const Request& request) {
     return *std::move(response);
   }
   if (path == "/openapi/v2" && reads) return OpenApiV2(resources_, request.accept);
+  if (std::optional<Response> response = OpenApiV3(resources_, path, request.accept); response && reads)
+    return *std::move(response);
   const absl::StatusOr<Query> query = Query::Parse(request.query);
   if (!query.ok()) return BadRequest(std::string(query.status().message()));
   const std::optional<Target> target = Resolve(path);
@@ -529,7 +523,9 @@ Response RestApi::Review(const Request& request, const Target& target) {
   out["metadata"]["creationTimestamp"] = nullptr;
   absl::StatusOr<Caller> caller = Authenticate(request);
   if (!caller.ok()) return Unauthorized();
-  if (resource.kind == "TokenReview") {
+  if (resource.kind == "SelfSubjectReview") {
+    out["status"] = {{"userInfo", {{"username", caller->user}, {"groups", caller->groups}}}};
+  } else if (resource.kind == "TokenReview") {
     out["status"] = ReviewToken(server_, options_.tokens, spec);
   } else if (resource.kind == "SelfSubjectRulesReview") {
     const json ns = spec.value("namespace", json(""));

@@ -133,6 +133,16 @@ std::vector<std::string> DropUnknown(const Resource& resource, const ObjectRef& 
   return unknown;
 }
 
+// A body that Go could not read into its type. What was so before `body` came stays as it is.
+std::optional<Response> RefuseUnreadable(const Resource& resource, const ObjectRef& previous, const json& body) {
+  const ApiType* type = resource.event_view ? nullptr : ApiTypeOf(resource);
+  if (type == nullptr) return std::nullopt;
+  const std::string wrong = UnreadableField(*type, body);
+  if (wrong.empty() || (previous != nullptr && wrong == UnreadableField(*type, previous->body))) return std::nullopt;
+  return BadRequest(
+      fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", resource.kind, resource.version, wrong));
+}
+
 // kubectl apply --validate=strict, which is its default from 1.25 on.
 std::optional<Response> RefuseUnknown(const Resource& resource, const std::vector<std::string>& unknown,
                                       const Query& query) {
@@ -252,6 +262,7 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Request& req
                         const Query& query) {
   const Resource& resource = *target.resource;
   const std::string name = Text(body["metadata"], "name");
+  if (std::optional<Response> refused = RefuseUnreadable(resource, previous, body)) return *std::move(refused);
   const std::vector<std::string> unknown = DropUnknown(resource, previous, &body);
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, query)) return *std::move(refused);
   if (resource.schema != nullptr) {
@@ -364,6 +375,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Request& 
     if (std::optional<Response> wrong = CheckNamespace(target)) return *std::move(wrong);
   }
   if (target.subresource.empty() && resource.HasSubresource("status")) applied.erase("status");
+  if (std::optional<Response> refused = RefuseUnreadable(resource, previous, applied)) return *std::move(refused);
   const std::vector<std::string> unknown = DropUnknown(resource, previous, &applied);
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, query)) return *std::move(refused);
   const bool force = query.Flag("force");

@@ -56,6 +56,14 @@ TEST(MeshConfigTest, SaysWhatIsWrong) {
   EXPECT_THAT(wrong("a: [b"), HasSubstr("not valid YAML"));
 }
 
+TEST(MeshConfigTest, AnInboundPortThatIsNoneIsTakenAsIstiodDoes) {
+  for (const int port : {0, -1, 70000}) {
+    const auto mesh = ApplyMeshConfigDefaults("proxyInboundListenPort: " + std::to_string(port));
+    ASSERT_TRUE(mesh.ok()) << mesh.status();
+    EXPECT_EQ((*mesh)->proxy_inbound_listen_port, port);
+  }
+}
+
 TEST(MeshConfigTest, WhatIstiodRefusesIsRefused) {
   for (const char* bad : {"connectTimeout: 31s", "connectTimeout: 1.5ms", "protocolDetectionTimeout: 1.5ms",
                           "trustDomain: ''", "trustDomain: td_x.y", "trustDomainAliases: [ok, '']",

@@ -31,8 +31,9 @@ class Peer {
   bool Send(const std::string& bytes) {
     return ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
   }
-  // Until `until` was read, the peer closed, or nothing came for so long.
-  std::string Read(const std::string& until, int milliseconds = 5000) {
+  // Until `until` was read, the peer closed, or nothing came for so long: what must come may take its time on a machine
+  // that has much to do.
+  std::string Read(const std::string& until, int milliseconds = 60000) {
     while (until.empty() || read_.find(until) == std::string::npos) {
       pollfd wait{fd_, POLLIN, 0};
       if (::poll(&wait, 1, milliseconds) != 1) break;

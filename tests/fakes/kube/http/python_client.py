@@ -63,9 +63,13 @@ def write():
 
 writer = threading.Thread(target=write)
 writer.start()
-told = [(e["type"], e["object"].metadata.name) for e in
-        watch.Watch().stream(core.list_namespaced_config_map, "python", resource_version=version, timeout_seconds=2,
-                             allow_watch_bookmarks=True)]
+told = []
+follower = watch.Watch()
+for e in follower.stream(core.list_namespaced_config_map, "python", resource_version=version, timeout_seconds=120,
+                         allow_watch_bookmarks=True):
+    told.append((e["type"], e["object"].metadata.name))
+    if e["type"] == "DELETED":
+        follower.stop()
 writer.join()
 assert told == [("MODIFIED", "a"), ("DELETED", "a")], told
 try:
@@ -81,7 +85,7 @@ apps.create_namespaced_deployment("python", {
     "spec": {"replicas": 2, "selector": {"matchLabels": labels},
              "template": {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c", "image": "x"}]}}}})
 core.create_namespaced_service("python", {"metadata": {"name": "web"}, "spec": {"selector": labels, "ports": [{"port": 80}]}})
-deadline = time.time() + 20
+deadline = time.time() + 120
 while not (s := apps.read_namespaced_deployment_status("web", "python").status) or (s.ready_replicas or 0) < 2:
     assert time.time() < deadline, "the deployment does not come up"
     time.sleep(0.05)

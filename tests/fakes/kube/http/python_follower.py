@@ -24,14 +24,14 @@ def see(name):
         sys.exit(0)
 
 
-deadline = time.time() + 30
+deadline = time.time() + 120
 while time.time() < deadline:
     try:
         listed = core.list_namespaced_config_map("default")
         for item in listed.items:
             see(item.metadata.name)
         for event in watch.Watch().stream(core.list_namespaced_config_map, "default",
-                                          resource_version=listed.metadata.resource_version, _request_timeout=20):
+                                          resource_version=listed.metadata.resource_version, _request_timeout=120):
             if event["type"] == "ADDED":
                 see(event["object"].metadata.name)
     except (ApiException, urllib3.exceptions.HTTPError):

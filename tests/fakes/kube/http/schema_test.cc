@@ -284,5 +284,109 @@ TEST_F(ViewsTest, OpenApiTellsOfOwnAndOfDefinedTypes) {
   }
 }
 
+// Every reference in `document` leads to a schema of `schemas`.
+void ExpectWhole(const json& document, const std::string& where, const json& schemas) {
+  const std::string text = document.dump(), ref = "\"$ref\":\"" + where;
+  for (size_t at = 0; (at = text.find(ref, at)) != std::string::npos; ++at) {
+    const size_t begin = at + ref.size();
+    const std::string name = text.substr(begin, text.find('"', begin) - begin);
+    ASSERT_TRUE(schemas.contains(name)) << name;
+  }
+}
+
+TEST_F(ViewsTest, OpenApiV3HasADocumentOfEachGroupsVersion) {
+  const json index = Get("/openapi/v3").body;
+  const json groups = Get("/apis").body["groups"];
+  EXPECT_EQ(index["paths"]["api/v1"]["serverRelativeURL"], "/openapi/v3/api/v1");
+  for (const json& group : groups) {
+    for (const json& version : group["versions"]) {
+      const std::string root = "apis/" + version["groupVersion"].get<std::string>();
+      ASSERT_TRUE(index["paths"].contains(root)) << root;
+      const std::string url = index["paths"][root]["serverRelativeURL"];
+      const json document = Get(url).body;
+      EXPECT_EQ(document["openapi"], "3.0.0") << url;
+      ASSERT_FALSE(document["paths"].empty()) << url;
+      ExpectWhole(document, "#/components/schemas/", document["components"]["schemas"]);
+    }
+  }
+  EXPECT_EQ(Get("/openapi/v3/apis/nobody.example/v1").code, 404);
+  EXPECT_EQ(Send("POST", "/openapi/v3").code, 404);
+  Request protobuf = Ask("GET", "/openapi/v3/api/v1");
+  protobuf.accept = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+  EXPECT_EQ(Send(protobuf).code, 406);
+}
+
+TEST_F(ViewsTest, OpenApiV3TellsWhatKubectlLooksFor) {
+  const json document = Get("/openapi/v3/apis/apps/v1").body;
+  const json kind = {{"group", "apps"}, {"kind", "Deployment"}, {"version", "v1"}};
+  const json& paths = document["paths"];
+  for (const char* path : {"/apis/apps/v1/deployments", "/apis/apps/v1/namespaces/{namespace}/deployments"})
+    EXPECT_EQ(paths[path]["get"]["x-kubernetes-group-version-kind"], kind) << path;
+  const json& patch = paths["/apis/apps/v1/namespaces/{namespace}/deployments/{name}"]["patch"];
+  EXPECT_EQ(patch["x-kubernetes-group-version-kind"], kind);
+  std::vector<std::string> parameters;
+  for (const json& parameter : patch["parameters"]) parameters.push_back(parameter["name"]);
+  EXPECT_THAT(parameters, UnorderedElementsAre("dryRun", "fieldManager", "fieldValidation", "force"));
+  const json& schemas = document["components"]["schemas"];
+  EXPECT_EQ(schemas["io.k8s.api.core.v1.Container"]["properties"]["env"]["x-kubernetes-patch-merge-key"], "name");
+  EXPECT_EQ(schemas["io.k8s.api.core.v1.ContainerPort"]["properties"]["containerPort"]["type"], "integer");
+  // Beside a reference nothing counts, so what is told of a field stands around it.
+  const json& strategy = schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["strategy"];
+  EXPECT_TRUE(strategy.contains("description")) << strategy;
+  EXPECT_EQ(strategy["allOf"][0]["$ref"], "#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy");
+  EXPECT_FALSE(schemas.contains("io.k8s.api.core.v1.Service")) << "which nothing in apps/v1 refers to";
+  const json autoscaling = Get("/openapi/v3/apis/autoscaling/v1").body["components"]["schemas"];
+  EXPECT_TRUE(autoscaling.contains("io.k8s.api.autoscaling.v1.HorizontalPodAutoscaler"));
+}
+
+TEST_F(ViewsTest, WhatGoCouldNotReadIsRefusedInItsWords) {
+  const auto refusal = [&](const json& pod_spec) {
+    const Answer answer = Send("POST", "/apis/apps/v1/namespaces/default/deployments",
+                               {{"metadata", {{"name", "d"}}}, {"spec", {{"template", {{"spec", pod_spec}}}}}});
+    EXPECT_EQ(answer.code, 400) << answer.body;
+    return answer.body.value("message", "");
+  };
+  const std::string begin = "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot unmarshal ";
+  EXPECT_EQ(refusal({{"hostNetwork", "yes"}}),
+            begin + "string into Go struct field PodSpec.spec.template.spec.hostNetwork of type bool");
+  EXPECT_EQ(
+      refusal({{"terminationGracePeriodSeconds", "1"}}),
+      begin + "string into Go struct field PodSpec.spec.template.spec.terminationGracePeriodSeconds of type int64");
+  EXPECT_EQ(refusal({{"containers", json::array({{{"ports", json::array({{{"containerPort", "x"}}})}}})}}),
+            begin +
+                "string into Go struct field ContainerPort.spec.template.spec.containers.ports.containerPort of "
+                "type int32");
+  EXPECT_EQ(refusal({{"nodeSelector", {{"a", 1}}}}),
+            begin + "number into Go struct field PodSpec.spec.template.spec.nodeSelector of type string");
+  const json port = {{"port", 80}, {"targetPort", "http"}};
+  EXPECT_EQ(Send("POST", "/api/v1/namespaces/default/services",
+                 {{"metadata", {{"name", "s"}}}, {"spec", {{"ports", json::array({port})}}}})
+                .code,
+            201);
+  EXPECT_EQ(Send("PATCH", "/api/v1/namespaces/default/services/s", {{"spec", {{"externalIPs", "1.2.3.4"}}}},
+                 "application/merge-patch+json")
+                .code,
+            400);
+}
+
+TEST_F(ViewsTest, DefinitionsOfCustomResourcesAreTypesOfTheirOwn) {
+  const json definitions = Get("/openapi/v2").body["definitions"];
+  const std::string package = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
+  ASSERT_TRUE(definitions.contains(package + "JSONSchemaProps"));
+  EXPECT_FALSE(definitions[package + "JSONSchemaProps"]["properties"]["additionalProperties"].contains("type"))
+      << "it may be a truth value, too";
+  const ApiType* type = FindApiType("CustomResourceDefinition");
+  ASSERT_NE(type, nullptr);
+  const auto unknown = [&](const json& schema) {
+    return UnknownFields(*type, {{"spec", {{"versions", json::array({{{"schema", {{"openAPIV3Schema", schema}}}}})}}}});
+  };
+  const std::string in = "spec.versions[0].schema.openAPIV3Schema.";
+  EXPECT_THAT(unknown({{"type", "object"}, {"additionalProperties", true}, {"default", {{"any", "thing"}}}}),
+              IsEmpty());
+  EXPECT_THAT(unknown({{"additionalProperties", {{"tipe", "string"}}}}), ElementsAre(in + "additionalProperties.tipe"));
+  EXPECT_THAT(unknown({{"properties", {{"a", {{"items", {{"tipe", "string"}}}}}}}}),
+              ElementsAre(in + "properties.a.items.tipe"));
+}
+
 }  // namespace
 }  // namespace wavetank::fakekube::http

@@ -40,10 +40,10 @@ class ServerTest : public ::testing::Test {
     });
     ASSERT_TRUE(done.ok()) << done.status();
   }
-  // Until it is so, for at most some seconds.
+  // Until it is so, for at most a minute.
   template <class Fn>
   bool Eventually(Fn fn) {
-    for (int i = 0; i < 500; ++i) {
+    for (int i = 0; i < 6000; ++i) {
       if (fn()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
@@ -147,9 +147,9 @@ TEST_F(ServerTest, WhoSendsTooSlowlyIsCutOff) {
   Peer slow(port());
   slow.Send("GET /healthz HT");
   Peer silent(port());
-  EXPECT_EQ(slow.Read("never", 3000), "");
+  EXPECT_EQ(slow.Read("never"), "");
   EXPECT_TRUE(slow.closed());
-  silent.Read("never", 3000);
+  silent.Read("never");
   EXPECT_TRUE(silent.closed());
 }
 
@@ -184,7 +184,7 @@ TEST_F(ServerTest, TooManyConnectionsAreTurnedAway) {
     EXPECT_THAT(peers.back()->Read("ok"), HasSubstr("200 OK"));
   }
   Peer fourth(port());
-  fourth.Read("never", 3000);
+  fourth.Read("never");
   EXPECT_TRUE(fourth.closed());
   peers.clear();
   EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
@@ -206,7 +206,7 @@ TEST_F(ServerTest, AThousandIdleWatchesHurtNobody) {
   Peer other(port());
   other.Send(Get("/api/v1/namespaces"));
   EXPECT_THAT(other.Read("0\r\n\r\n"), HasSubstr("kube-system"));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   Put("a", "1");
   for (const auto& peer : peers) ASSERT_THAT(peer->Read("\"name\":\"a\""), HasSubstr("ADDED"));
 }
@@ -262,7 +262,7 @@ TEST_F(ServerTest, StopsWithWatchesOpenAndRequestsUnderWay) {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
   served_ = nullptr;
   for (const auto& peer : peers) {
-    peer->Read("never", 1000);
+    peer->Read("never");
     EXPECT_TRUE(peer->closed());
   }
 }

@@ -1,0 +1,16 @@
+// The schemas of Istio's kinds: which fields they have, of which types, which values they may take, and which exclude
+// each other; so that kubectl explains them and a misspelt field is refused instead of ignored.
+#pragma once
+
+#include <string_view>
+
+#include "nlohmann/json.hpp"
+
+namespace wavetank::serve {
+
+// An openAPIV3Schema for "VirtualService" and the others of Istio 1.18, as strict as the definitions that Istio
+// installs: they require nothing, and istiod itself says what else is wrong. For a kind that is not known: anything
+// goes.
+nlohmann::json IstioSchema(std::string_view kind);
+
+}  // namespace wavetank::serve
