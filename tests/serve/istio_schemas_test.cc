@@ -47,7 +47,8 @@ TEST(IstioSchemas, EveryKindThatIsDefinedHasOne) {
       if (at.contains("x-kubernetes-preserve-unknown-fields")) {
         EXPECT_TRUE(path == ".status" || path.ends_with(".value") || path.ends_with(".pluginConfig")) << kind << path;
       }
-      for (const auto& [name, inner] : at.value("properties", json::object()).items()) walk(inner, path + "." + name);
+      const json properties = at.value("properties", json::object());
+      for (const auto& [name, inner] : properties.items()) walk(inner, path + "." + name);
       walk(at.value("items", json()), path);
       walk(at.value("additionalProperties", json()), path);
     };
