@@ -27,25 +27,26 @@ std::string KeysOf(const kube::SecretData& data) {
   return out;
 }
 
-// The same Secret's, every time.
+absl::StatusOr<CertInfoRef> WithDates(absl::StatusOr<CertInfo> info, const kube::Object& secret) {
+  if (!info.ok()) return info.status();
+  // Of a chain only the first certificate's dates are looked at.
+  const absl::StatusOr<x509::CertificateRef> first =
+      x509::Certificate::FromPem(info->cert, fmt::format("Secret {}/{}", secret.meta.ns, secret.meta.name));
+  if (first.ok()) {
+    info->not_before = (*first)->not_before();
+    info->not_after = (*first)->not_after();
+  } else {
+    info->unreadable = first.status();
+  }
+  return std::make_shared<const CertInfo>(*std::move(info));
+}
+
+// What `extract` finds in the Secret, the same object every time.
 template <typename Read>
 absl::StatusOr<CertInfoRef> Once(Read& read, const kube::ObjectRef& secret,
                                  absl::StatusOr<CertInfo> (*extract)(const kube::Object&)) {
   if (const auto known = read.find(secret); known != read.end()) return known->second;
-  absl::StatusOr<CertInfo> info = extract(*secret);
-  absl::StatusOr<CertInfoRef> out = info.status();
-  if (info.ok()) {
-    // Of a chain only the first certificate's dates are looked at.
-    const absl::StatusOr<x509::CertificateRef> first =
-        x509::Certificate::FromPem(info->cert, fmt::format("Secret {}/{}", secret->meta.ns, secret->meta.name));
-    if (first.ok()) {
-      info->not_before = (*first)->not_before();
-      info->not_after = (*first)->not_after();
-    } else {
-      info->unreadable = first.status();
-    }
-    out = std::make_shared<const CertInfo>(*std::move(info));
-  }
+  absl::StatusOr<CertInfoRef> out = WithDates(extract(*secret), *secret);
   read.emplace(secret, out);
   return out;
 }

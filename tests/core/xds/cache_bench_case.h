@@ -12,14 +12,14 @@ namespace wavetank::pilot {
 // The cached routes of a sidecar that knows 100 services and 100 DestinationRules; the services' names begin with `n`.
 class RouteCacheCase {
  public:
-  explicit RouteCacheCase(int n) {
+  explicit RouteCacheCase(int n) : services_(100) {
     for (int i = 0; i < 100; ++i) {
       const std::string index = std::to_string(i);
-      Service& service = *services_.emplace_back(std::make_unique<Service>());
+      Service& service = services_[static_cast<size_t>(i)];
       service.hostname = std::to_string(n) + "some" + index + ".example.com";
       service.attributes.ns = "test" + index;
       auto rule = std::make_shared<ConsolidatedDestRule>();
-      rule->from = {{ConfigKind::kDestinationRule, index, index}};
+      rule->from.push_back({ConfigKind::kDestinationRule, index, index});
       rules_.push_back(std::move(rule));
     }
   }
@@ -31,13 +31,13 @@ class RouteCacheCase {
     out.cluster = "my-cluster";
     out.dns_domain = "some.domain.example.com";
     out.dns_capture = true;
-    for (const auto& service : services_) out.services.push_back(service.get());
+    for (const Service& service : services_) out.services.push_back(&service);
     out.hash_rules = rules_;
     return out;
   }
 
  private:
-  std::vector<std::unique_ptr<Service>> services_;
+  std::vector<Service> services_;
   std::vector<ConsolidatedDestRuleRef> rules_;
 };
 
