@@ -76,7 +76,7 @@ HTTPSettings http1MaxPendingRequests:i http2MaxRequests:i maxRequestsPerConnecti
 IstioEgressListener port:Port bind:s captureMode:=DEFAULT/IPTABLES/NONE hosts:[s
 IstioIngressListener port:Port bind:s captureMode:=DEFAULT/IPTABLES/NONE defaultEndpoint:s tls:ServerTLSSettings
 JWTHeader name:s prefix:s
-JWTRule issuer:s audiences:[s jwksUri:s jwks:s fromHeaders:[JWTHeader fromParams:[s outputPayloadToHeader:s
+JWTRule issuer:s audiences:[s jwksUri:s jwks_uri:s jwks:s fromHeaders:[JWTHeader fromParams:[s outputPayloadToHeader:s
   forwardOriginalToken:b outputClaimToHeaders:[ClaimToHeader
 L4MatchAttributes destinationSubnets:[s port:i sourceSubnet:s sourceLabels:{s gateways:[s sourceNamespace:s
 LabelsOf labels:{s

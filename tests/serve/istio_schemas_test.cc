@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/json_access.h"
 #include "fakes/kube/http/schema.h"
 #include "fakes/kube/manifest.h"
 #include "serve/istio_definitions.h"
@@ -47,10 +48,11 @@ TEST(IstioSchemas, EveryKindThatIsDefinedHasOne) {
       if (at.contains("x-kubernetes-preserve-unknown-fields")) {
         EXPECT_TRUE(path == ".status" || path.ends_with(".value") || path.ends_with(".pluginConfig")) << kind << path;
       }
-      const json properties = at.value("properties", json::object());
-      for (const auto& [name, inner] : properties.items()) walk(inner, path + "." + name);
-      walk(at.value("items", json()), path);
-      walk(at.value("additionalProperties", json()), path);
+      if (const json& properties = At(at, "properties"); properties.is_object()) {
+        for (const auto& [name, inner] : properties.items()) walk(inner, path + "." + name);
+      }
+      walk(At(at, "items"), path);
+      walk(At(at, "additionalProperties"), path);
     };
     walk(schema, "");
   }

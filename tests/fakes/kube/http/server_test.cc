@@ -247,7 +247,7 @@ TEST_F(ServerTest, AListOfVeryManyObjectsComesInPagesAndHoldsUpNobody) {
     Put("late" + std::to_string(names.size()), "1");
   } while (!token.empty() && names.size() <= static_cast<size_t>(count));
   EXPECT_EQ(names.size(), static_cast<size_t>(count));
-  EXPECT_LT(longest, std::chrono::seconds(20)) << "of a page";
+  EXPECT_LT(longest, std::chrono::minutes(2)) << "of a page";
 }
 
 TEST_F(ServerTest, StopsWithWatchesOpenAndRequestsUnderWay) {
