@@ -1,7 +1,8 @@
 // The meshes that istiod's own benchmarks generate from (golden/BENCH.md; istiod: pilot/pkg/xds/bench_test.go,
 // testdata/benchmarks), and what one proxy gets in each: the benchmarks measure this table, a test checks it.
 //
-// Not among them: telemetry-api (Telemetry), which the core does not generate, and secrets. The workloads of serviceentry-workloadentry are in the index already, as they are in istiod's.
+// Not among them: telemetry-api (Telemetry), which the core does not generate, and secrets. The workloads of
+// serviceentry-workloadentry are in the index already, as they are in istiod's.
 #pragma once
 
 #include <memory>
