@@ -128,6 +128,8 @@ class Surveyor {
       } else {
         std::string why = envoysim::ResponseFlagsToString(record.record.flags);
         if (why == "-") why = record.record.details.empty() ? "refused" : std::string(record.record.details);
+        // What the far sidecar says is the reason, an AuthorizationPolicy's refusal for one.
+        if (why == "via_upstream" && !record.record.server_details.empty()) why = record.record.server_details;
         ++row.failed[why];
       }
     };

@@ -8,6 +8,8 @@ using pilot::ConfigKind;
 
 pilot::ConfigKind ConfigKindOf(Kind kind) {
   switch (kind) {
+    case Kind::kAuthorizationPolicy:
+      return ConfigKind::kAuthorizationPolicy;
     case Kind::kDestinationRule:
       return ConfigKind::kDestinationRule;
     case Kind::kGateway:
@@ -45,7 +47,6 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
   }
   for (const auto& [resource, kind] :
        {std::pair(&kube::kinds::kRequestAuthentication, ConfigKind::kRequestAuthentication),
-        std::pair(&kube::kinds::kAuthorizationPolicy, ConfigKind::kAuthorizationPolicy),
         std::pair(&kube::kinds::kEnvoyFilter, ConfigKind::kEnvoyFilter),
         std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
         std::pair(&kube::kinds::kTelemetry, ConfigKind::kTelemetry),

@@ -115,6 +115,8 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
   in.Field("defaultVirtualServiceExportTo", out.default_virtual_service_export_to);
   in.Field("defaultDestinationRuleExportTo", out.default_destination_rule_export_to);
   in.Field("serviceSettings", out.service_settings);
+  in.Field("extensionProviders", out.extension_providers);
+  out.extension_providers = MergeExtensionProviders(std::move(out.extension_providers));
   if (const nlohmann::json* selectors = in.Find("discoverySelectors")) out.discovery_selectors = *selectors;
   in.Field("inboundClusterStatName", out.inbound_cluster_stat_name);
   in.Field("outboundClusterStatName", out.outbound_cluster_stat_name);

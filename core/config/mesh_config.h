@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/config/destination_rule.h"
+#include "core/config/extension_provider.h"
 #include "core/config/sidecar.h"
 #include "core/config/virtual_service.h"
 
@@ -55,6 +56,7 @@ struct MeshConfig {
   std::vector<std::string> default_virtual_service_export_to = {"*"};
   std::vector<std::string> default_destination_rule_export_to = {"*"};
   std::vector<ServiceSettings> service_settings;
+  std::vector<ExtensionProvider> extension_providers;
   nlohmann::json discovery_selectors;  // Kubernetes' LabelSelectors as written; null: all namespaces are read
   std::string inbound_cluster_stat_name, outbound_cluster_stat_name;
   PathNormalization path_normalization = PathNormalization::kDefault;

@@ -1,7 +1,9 @@
 // The messages that several kinds share, as ProtoJson reads them.
 #pragma once
 
+#include "core/config/authorization_policy.h"
 #include "core/config/destination_rule.h"
+#include "core/config/extension_provider.h"
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
 #include "core/config/proto_json.h"
@@ -25,7 +27,9 @@ void ReadMessage(ProtoJson& in, LocalityLbSetting& out);
 void ReadMessage(ProtoJson& in, TcpKeepalive& out);
 void ReadMessage(ProtoJson& in, HttpRetry& out);
 void ReadMessage(ProtoJson& in, WorkloadEntry& out);
+void ReadMessage(ProtoJson& in, ExtensionProvider& out);
 
+void ReadMessage(ProtoJson& in, AuthorizationPolicy& out);
 void ReadMessage(ProtoJson& in, DestinationRule& out);
 void ReadMessage(ProtoJson& in, Gateway& out);
 void ReadMessage(ProtoJson& in, PeerAuthentication& out);

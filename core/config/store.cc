@@ -64,6 +64,7 @@ bool NeedsPush(const AnyConfigRef& old, const AnyConfigRef& now) {
 
 absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object) {
   const auto is = [&](Kind kind) { return object.kind == KindName(kind); };
+  if (is(Kind::kAuthorizationPolicy)) return Parse<AuthorizationPolicy>(Kind::kAuthorizationPolicy, object);
   if (is(Kind::kDestinationRule)) return Parse<DestinationRule>(Kind::kDestinationRule, object);
   if (is(Kind::kGateway)) return Parse<Gateway>(Kind::kGateway, object);
   if (is(Kind::kPeerAuthentication)) return Parse<PeerAuthentication>(Kind::kPeerAuthentication, object);
@@ -104,6 +105,7 @@ const std::vector<TypedConfigRef<Spec>>& ConfigStore::Table<Spec>::Sorted() cons
   return sorted_;
 }
 
+template class ConfigStore::Table<AuthorizationPolicy>;
 template class ConfigStore::Table<DestinationRule>;
 template class ConfigStore::Table<Gateway>;
 template class ConfigStore::Table<PeerAuthentication>;
@@ -118,6 +120,8 @@ AnyConfigRef ConfigStore::Replace(AnyConfigRef config) {
 
 AnyConfigRef ConfigStore::Erase(Kind kind, std::string_view name, std::string_view ns) {
   switch (kind) {
+    case Kind::kAuthorizationPolicy:
+      return authorization_policies_.Delete(ns, name);
     case Kind::kDestinationRule:
       return destination_rules_.Delete(ns, name);
     case Kind::kGateway:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/config/authorization_policy.h"
 #include "core/config/destination_rule.h"
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
@@ -24,7 +25,7 @@ namespace wavetank::config {
 
 // Any parsed configuration.
 using AnyConfigRef = std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef,
-                                  VirtualServiceRef, WorkloadEntryRef>;
+                                  VirtualServiceRef, WorkloadEntryRef, AuthorizationPolicyRef>;
 const ConfigMeta& MetaOf(const AnyConfigRef& config);
 // Same spec, whatever the metadata.
 bool SameSpec(const AnyConfigRef& a, const AnyConfigRef& b);
@@ -55,6 +56,7 @@ class ConfigStore {
   void AddHandler(Kind kind, ConfigHandler handler);
 
   // By creation time, then "name.namespace" (istiod: sortConfigByCreationTime). Stable until the next change.
+  const std::vector<AuthorizationPolicyRef>& AuthorizationPolicies() const { return authorization_policies_.Sorted(); }
   const std::vector<DestinationRuleRef>& DestinationRules() const { return destination_rules_.Sorted(); }
   const std::vector<GatewayRef>& Gateways() const { return gateways_.Sorted(); }
   const std::vector<PeerAuthenticationRef>& PeerAuthentications() const { return peer_authentications_.Sorted(); }
@@ -76,6 +78,7 @@ class ConfigStore {
     mutable std::vector<TypedConfigRef<Spec>> sorted_;
     mutable bool dirty_ = false;
   };
+  Table<AuthorizationPolicy>& TableOf(const AuthorizationPolicyRef&) { return authorization_policies_; }
   Table<DestinationRule>& TableOf(const DestinationRuleRef&) { return destination_rules_; }
   Table<Gateway>& TableOf(const GatewayRef&) { return gateways_; }
   Table<PeerAuthentication>& TableOf(const PeerAuthenticationRef&) { return peer_authentications_; }
@@ -84,6 +87,7 @@ class ConfigStore {
   Table<VirtualService>& TableOf(const VirtualServiceRef&) { return virtual_services_; }
   Table<WorkloadEntry>& TableOf(const WorkloadEntryRef&) { return workload_entries_; }
 
+  Table<AuthorizationPolicy> authorization_policies_;
   Table<DestinationRule> destination_rules_;
   Table<Gateway> gateways_;
   Table<PeerAuthentication> peer_authentications_;

@@ -8,6 +8,8 @@ std::string_view KindName(Kind kind) { return ResourceKindOf(kind).kind; }
 
 const kube::ResourceKind& ResourceKindOf(Kind kind) {
   switch (kind) {
+    case Kind::kAuthorizationPolicy:
+      return kube::kinds::kAuthorizationPolicy;
     case Kind::kDestinationRule:
       return kube::kinds::kDestinationRule;
     case Kind::kGateway:

@@ -23,8 +23,9 @@ enum class Kind : uint8_t {
   kSidecar,
   kVirtualService,
   kWorkloadEntry,
+  kAuthorizationPolicy,
 };
-inline constexpr int kKinds = 7;
+inline constexpr int kKinds = 8;
 std::string_view KindName(Kind kind);  // "DestinationRule"
 const kube::ResourceKind& ResourceKindOf(Kind kind);
 

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/access_log.h"
 #include "core/gen/any.h"
+#include "core/gen/authz_filters.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/wire.h"
@@ -169,12 +170,16 @@ const std::string& RequestIdExtension() {
 
 }  // namespace
 
-void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w) const {
+void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w) {
   const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
   const bool istio = !push_.profile().upstream_envoy;
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
   if (istio) add(HttpMetadataExchange());
+  if (listener_class != ListenerClass::kSidecarOutbound) {
+    w.Append(authz_.CustomHttp());
+    w.Append(authz_.Http());
+  }
   if (grpc_web) add(HttpGrpcWeb());
   add(HttpGrpcStats());
   if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
@@ -183,7 +188,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w)
   add(HttpRouter());
 }
 
-std::string HttpConnectionManagers::Common(const Kind& kind) const {
+std::string HttpConnectionManagers::Common(const Kind& kind) {
   const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
   const config::MeshConfig& mesh = push_.mesh();
   HcmPb out;

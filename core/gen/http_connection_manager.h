@@ -12,6 +12,7 @@
 
 namespace wavetank::pilot {
 
+class AuthzFilters;
 class PushContext;
 namespace wire {
 class Writer;
@@ -28,19 +29,21 @@ struct HttpOptions {
 
 class HttpConnectionManagers {
  public:
-  // Both must outlive the object.
-  HttpConnectionManagers(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {}
+  // All must outlive the object.
+  HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz)
+      : proxy_(proxy), push_(push), authz_(authz) {}
 
   // An encoded FilterChain.filters field.
   std::string Filter(const HttpOptions& options, std::string_view default_stat_prefix);
 
  private:
   using Kind = std::tuple<ListenerClass, bool, bool, bool>;  // gRPC-Web, HTTP/2, absolute URLs
-  std::string Common(const Kind& kind) const;
-  void WriteHttpFilters(const Kind& kind, wire::Writer& w) const;
+  std::string Common(const Kind& kind);
+  void WriteHttpFilters(const Kind& kind, wire::Writer& w);
 
   const Proxy& proxy_;
   const PushContext& push_;
+  AuthzFilters& authz_;
   std::map<Kind, std::string> common_;
 };
 

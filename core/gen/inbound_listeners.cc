@@ -213,7 +213,7 @@ class InboundListeners {
         pattern.empty()
             ? config.cluster
             : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
-    std::string out;
+    std::string out = scope_.authz.Tcp();
     for (const std::string& filter : NetworkFilters::ForProtocol(
              config.protocol, scope_.network_filters.TcpProxy(stat_prefix, config.cluster), stat_prefix)) {
       out += filter;

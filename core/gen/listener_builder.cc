@@ -38,18 +38,19 @@ std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
   return match;
 }
 
-std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const FilterStack& authentication,
+std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const ListenerOptions& listener,
                       const std::string& listener_name) {
   std::string out;
   const auto append = [&](const FilterStack& filters) {
     for (const std::string& filter : filters) out += filter;
   };
   if (options.http) {
-    append(authentication);
+    append(listener.authentication);
     return out + scope.http.Filter(*options.http, absl::StrCat("outbound_", listener_name));
   }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
-  append(authentication);
+  append(listener.authentication);
+  if (listener.listener_class == ListenerClass::kGateway) out += scope.authz.Tcp();
   if (!options.network_filters.empty()) out += options.network_filters.back();
   return out;
 }
@@ -71,7 +72,8 @@ ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
     : proxy(node),
       push(context),
       network_filters(node, context),
-      http(node, context),
+      authz(node, context),
+      http(node, context, authz),
       istio_filters(!context.profile().upstream_envoy),
       access_log(ListenerAccessLogField(context.mesh())),
       wildcard(WildcardAddress(node)) {}
@@ -89,7 +91,7 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
     // Every TLS context that we terminate offers ALPN.
     if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
     FilterChain built;
-    built.filters = FiltersOf(scope, chain, options.authentication, out.name);
+    built.filters = FiltersOf(scope, chain, options, out.name);
     built.match = MatchOf(chain);
     built.transport_socket = std::move(chain.transport_socket);
     built.metadata = std::move(chain.metadata);

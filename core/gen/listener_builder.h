@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/gen/authz_filters.h"
 #include "core/gen/http_connection_manager.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
@@ -19,6 +20,7 @@ struct ListenerScope {
   const Proxy& proxy;
   const PushContext& push;
   NetworkFilters network_filters;
+  AuthzFilters authz;
   HttpConnectionManagers http;
   bool istio_filters;      // false: for a stock Envoy (profile upstream-envoy)
   std::string access_log;  // encoded Listener.access_log field of every listener

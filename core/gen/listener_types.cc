@@ -1,8 +1,8 @@
 #include "core/gen/listener_types.h"
 
 #include <algorithm>
+#include <charconv>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/ip.h"
 #include "core/gen/listener_filters.h"
@@ -84,17 +84,26 @@ const AlpnList& AllMutualTlsAlpns() {
 
 std::optional<CidrRange> ParseCidrRange(std::string_view text) {
   const size_t slash = text.find('/');
-  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.substr(0, slash));
+  std::string_view address = text.substr(0, slash);
+  const bool v6 = address.find(':') != address.npos;
+  // An address alone may have a zone, which stays.
+  const size_t percent = v6 && slash == text.npos ? address.find('%') : address.npos;
+  const std::string_view zone = percent == address.npos ? std::string_view() : address.substr(percent);
+  address = address.substr(0, percent);
+  if (zone.size() == 1) return std::nullopt;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
   if (!ip.ok()) return std::nullopt;
-  const uint32_t bits = ip->is_v4() ? 32 : 128;
+  const uint32_t bits = v6 ? 128 : 32;
   uint32_t length = bits;
-  if (slash != std::string_view::npos) {
+  if (slash != text.npos) {
     const std::string_view digits = text.substr(slash + 1);
-    if (!absl::SimpleAtoi(absl::string_view(digits.data(), digits.size()), &length) || length > bits) {
-      return std::nullopt;
-    }
+    if (digits.size() > 1 && digits.front() == '0') return std::nullopt;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
+    if (error != std::errc() || end != digits.data() + digits.size() || length > bits) return std::nullopt;
   }
-  return CidrRange{ip->ToString(), length};
+  // IpAddress takes a mapped IPv4 address for what it maps, and none for "::".
+  std::string written = v6 && ip->is_v4() ? "::ffff:" + ip->ToString() : v6 && ip->empty() ? "::" : ip->ToString();
+  return CidrRange{written.append(zone), length};
 }
 
 bool SameMatch(const FilterChainMatch& a, const FilterChainMatch& b) {

@@ -34,11 +34,11 @@ bool Concerns(XdsType type, ConfigKind kind, const Proxy& proxy) {
   if (type == XdsType::kNds) return ConcernsNames(kind);
   switch (kind) {
     case ConfigKind::kSecret:
+    case ConfigKind::kProxyConfig:
       return false;
     case ConfigKind::kAuthorizationPolicy:
     case ConfigKind::kRequestAuthentication:
     case ConfigKind::kTelemetry:
-    case ConfigKind::kProxyConfig:
     case ConfigKind::kWasmPlugin:
       return type == XdsType::kLds;
     case ConfigKind::kGateway:

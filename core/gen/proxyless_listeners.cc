@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/gen/any.h"
+#include "core/gen/authz_rules.h"
 #include "core/gen/common_tls.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
@@ -14,6 +15,7 @@
 #include "core/model/push_context.h"
 #include "core/model/sidecar_scope.h"
 #include "envoy/config/listener/v3/listener.pb.h"
+#include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 
 namespace wavetank::pilot {
@@ -54,7 +56,32 @@ bool ServesMutualTls(const Proxy& proxy, MutualTlsMode mode) {
   return mode == MutualTlsMode::kStrict;
 }
 
-void AddInboundChain(bool mtls, ListenerPb& out) {
+// Rules as gRPC knows them: ALLOW and DENY only, nothing dry, principals as the certificate has them, and no filter for
+// policies without rules, so that "allow nothing" allows everything. A rule that is void is there without conditions.
+// istiod: buildRBAC.
+void AddAuthorization(const WorkloadAuthorization::Policies& policies, bool allow, ManagerPb& manager) {
+  using FilterPb = ::envoy::extensions::filters::http::rbac::v3::RBAC;
+  using RulesPb = ::envoy::config::rbac::v3::RBAC;
+  FilterPb filter;
+  RulesPb& rules = *filter.mutable_rules();
+  rules.set_action(allow ? RulesPb::ALLOW : RulesPb::DENY);
+  authz::RuleOptions options;
+  options.allow = allow;
+  options.authenticated = true;
+  for (const auto* policy : policies) {
+    for (size_t i = 0; i < policy->spec.rules.size(); ++i) {
+      if (!authz::IsKnownRule(policy->spec.rules[i])) continue;
+      auto& to = (*rules.mutable_policies())[absl::StrCat(policy->meta.ns, "-", policy->meta.name, "-", i)];
+      to.ParseFromString(authz::EncodeRule(policy->spec.rules[i], options).value_or(""));
+    }
+  }
+  if (rules.policies().empty()) return;
+  auto* http_filter = manager.add_http_filters();
+  http_filter->set_name(allow ? "envoy.filters.http.rbac" : "envoy.filters.http.rbac.DENY");
+  *http_filter->mutable_typed_config() = PackAny(filter);
+}
+
+void AddInboundChain(bool mtls, const WorkloadAuthorization& authz, ListenerPb& out) {
   const std::string kind = mtls ? "mtls" : "plaintext";
   ManagerPb manager;
   auto* routes = manager.mutable_route_config();
@@ -64,6 +91,8 @@ void AddInboundChain(bool mtls, ListenerPb& out) {
   auto* route = host->add_routes();
   route->mutable_match()->set_prefix("/");
   route->mutable_non_forwarding_action();
+  AddAuthorization(authz.deny, false, manager);
+  AddAuthorization(authz.allow, true, manager);
   manager.add_http_filters()->ParseFromString(HttpRouter());
 
   auto* chain = out.add_filter_chains();
@@ -74,7 +103,8 @@ void AddInboundChain(bool mtls, ListenerPb& out) {
   if (mtls) *chain->mutable_transport_socket() = ProxylessDownstreamTls();
 }
 
-std::optional<ListenerPb> Inbound(const Proxy& proxy, const MergedPeerAuthentication& authn, const std::string& name) {
+std::optional<ListenerPb> Inbound(const Proxy& proxy, const MergedPeerAuthentication& authn,
+                                  const WorkloadAuthorization& authz, const std::string& name) {
   std::string host, text;
   uint32_t port = 0;
   if (!SplitHostPort(std::string_view(name).substr(kGrpcServerListenerPrefix.size()), &host, &text)) {
@@ -88,7 +118,7 @@ std::optional<ListenerPb> Inbound(const Proxy& proxy, const MergedPeerAuthentica
   ListenerPb out;
   out.set_name(name);
   SetAddress(host, port, out);
-  AddInboundChain(ServesMutualTls(proxy, authn.ForPort(port)), out);
+  AddInboundChain(ServesMutualTls(proxy, authn.ForPort(port)), authz, out);
   return out;
 }
 
@@ -112,8 +142,9 @@ std::vector<Resource> BuildProxylessListeners(const Proxy& proxy, const PushCont
   }
   if (wanted.servers().empty()) return out;
   const MergedPeerAuthentication authn = push.authn().ComposeForWorkload(proxy.metadata.ns, proxy.labels);
+  const WorkloadAuthorization authz = push.authz().ForWorkload(proxy.config_namespace, proxy.labels);
   for (const std::string& name : wanted.servers()) {
-    if (const std::optional<ListenerPb> listener = Inbound(proxy, authn, name)) out.push_back(Encode(*listener));
+    if (const std::optional<ListenerPb> listener = Inbound(proxy, authn, authz, name)) out.push_back(Encode(*listener));
   }
   return out;
 }

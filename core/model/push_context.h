@@ -12,6 +12,7 @@
 #include "core/config/mesh_config.h"
 #include "core/config/peer_authentication.h"
 #include "core/model/authentication.h"
+#include "core/model/authorization.h"
 #include "core/model/environment.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
@@ -42,6 +43,8 @@ class PushContext {
   ServiceRef ServiceForHostname(const Proxy& proxy, std::string_view hostname) const;
   // The namespace's service of that name, visible or not; null if it has none.
   ServiceRef ServiceInNamespace(std::string_view hostname, std::string_view ns) const;
+  // The service of that name if only one namespace has one, visible or not; else null.
+  ServiceRef OnlyServiceNamed(std::string_view hostname) const;
   bool IsServiceVisible(const Service& service, std::string_view ns) const;
   bool IsClusterLocal(const Service& service) const;
 
@@ -64,6 +67,7 @@ class PushContext {
   std::shared_ptr<const MergedGateway> MergeGateways(const Proxy& proxy) const;
 
   const AuthenticationPolicies& authn() const;
+  const AuthorizationPolicies& authz() const;
   // istiod: BestEffortInferServiceMTLSMode.
   MutualTlsMode InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
                                      const Port& port) const;

@@ -63,6 +63,7 @@ struct PushContext::Impl {
   std::shared_ptr<const VirtualServiceIndex> virtual_services;
   std::shared_ptr<const DestinationRuleIndex> destination_rules;
   std::shared_ptr<const AuthenticationPolicies> authn;
+  std::shared_ptr<const AuthorizationPolicies> authz;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
@@ -105,6 +106,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
                   ? std::make_shared<const AuthenticationPolicies>(configs.PeerAuthentications(), mesh.root_namespace)
                   : before->authn;
+  now.authz = changed(ConfigKind::kAuthorizationPolicy)
+                  ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace)
+                  : before->authz;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
                      : before->gateways;
@@ -135,6 +139,7 @@ const Environment& PushContext::env() const { return impl_->env; }
 const NetworkGateways& PushContext::networks() const { return *impl_->env.gateways; }
 const Profile& PushContext::profile() const { return impl_->profile; }
 const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn; }
+const AuthorizationPolicies& PushContext::authz() const { return *impl_->authz; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();
@@ -157,6 +162,11 @@ ServiceRef PushContext::ServiceInNamespace(std::string_view hostname, std::strin
   if (by_namespace == nullptr) return nullptr;
   const auto it = by_namespace->find(ns);
   return it == by_namespace->end() ? nullptr : it->second;
+}
+
+ServiceRef PushContext::OnlyServiceNamed(std::string_view hostname) const {
+  const auto* by_namespace = impl_->services->ByNamespace(hostname);
+  return by_namespace == nullptr || by_namespace->size() != 1 ? nullptr : by_namespace->begin()->second;
 }
 
 const std::vector<ConfigKey>& PushContext::DelegatesOf(const config::ConfigMeta& root) const {

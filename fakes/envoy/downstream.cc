@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "fakes/envoy/envoy_impl.h"
-#include "fakes/envoy/rbac_config.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -278,19 +277,36 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
   return true;
 }
 
-bool DownstreamConnection::Authorized() {
-  for (const RbacConfig& rbac : chain_->rbac) {
-    const RbacSubject subject{client_verified_ ? std::string_view(client_identity_) : std::string_view(),
-                              source_ip(),
-                              original_destination().port,
-                              {},
-                              {}};
-    if (Denied(rbac, subject).has_value()) {
-      ++envoy_.Counter(fmt::format("{}rbac.denied", rbac.stat_prefix));
-      return false;
-    }
+RbacSubject DownstreamConnection::Subject() const {
+  RbacSubject out;
+  out.tls = tls_;
+  if (client_verified_) out.identity = client_identity_;
+  if (chain_->istio_authn) out.peer_principal = out.identity;
+  out.direct_source = out.source = source_ip();
+  out.destination = original_destination().ip;
+  out.port = original_destination().port;
+  // The inspector's finding, not the handshake's.
+  if (flight_ != nullptr && listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(out.port)) {
+    out.server_name = flight_->sni;
   }
-  return true;
+  return out;
+}
+
+RbacRules::Verdict DownstreamConnection::Authorize(const RbacFilter& filter, const RbacSubject& subject) {
+  if (filter.shadow) {
+    ++envoy_.Counter(filter.shadow->Decide(subject).allowed ? filter.shadow_allowed : filter.shadow_denied);
+  }
+  if (!filter.rules) return {};
+  const RbacRules::Verdict verdict = filter.rules->Decide(subject);
+  ++envoy_.Counter(verdict.allowed ? filter.allowed : filter.denied);
+  return verdict;
+}
+
+bool DownstreamConnection::Authorized() {
+  if (chain_->rbac.empty()) return true;
+  const RbacSubject subject = Subject();
+  return std::all_of(chain_->rbac.begin(), chain_->rbac.end(),
+                     [&](const RbacFilter& filter) { return Authorize(filter, subject).allowed; });
 }
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,

@@ -30,6 +30,10 @@ class DownstreamConnection final : public ConnectionHandler {
   const SocketAddress& original_destination() const;
   const IpAddress& source_ip() const;
   std::string_view peer_identity() const { return client_identity_; }
+  // For RBAC, without what a request adds.
+  RbacSubject Subject() const;
+  // Whether the filter lets it through; counts.
+  RbacRules::Verdict Authorize(const RbacFilter& filter, const RbacSubject& subject);
 
   void AddStream(StreamId stream) { streams_.push_back(stream); }
   // The stream was answered. A draining connection closes after its last one.

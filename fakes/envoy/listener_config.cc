@@ -148,11 +148,9 @@ absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet exten
   } else if (type.ends_with("rbac.v3.RBAC")) {
     envoy::extensions::filters::http::rbac::v3::RBAC rbac;
     if (!config.UnpackTo(&rbac)) return Invalid("Unable to unpack RBAC");
-    if (rbac.has_rules()) {
-      absl::StatusOr<RbacConfig> compiled = CompileRbac(rbac.rules());
-      if (!compiled.ok()) return compiled.status();
-      out->rbac.push_back(*std::move(compiled));
-    }
+    absl::StatusOr<RbacFilter> compiled = RbacFilter::Make(rbac, "http." + out->stat_prefix + ".");
+    if (!compiled.ok()) return compiled.status();
+    out->rbac.push_back(*std::move(compiled));
   }
   return absl::OkStatus();
 }
@@ -184,6 +182,8 @@ absl::StatusOr<HttpConnectionManager> CompileHcm(const hcm::HttpConnectionManage
     default:
       return Invalid("Proto constraint validation failed (field: \"route_specifier\", reason: is required)");
   }
+  out.use_remote_address = proto.use_remote_address().value();
+  out.xff_num_trusted_hops = proto.xff_num_trusted_hops();
   if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
   for (const auto& filter : proto.http_filters()) {
     if (absl::Status s = CompileHttpFilter(filter, extensions, &out); !s.ok()) return s;
@@ -260,14 +260,13 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
     } else if (type.ends_with("rbac.v3.RBAC")) {
       envoy::extensions::filters::network::rbac::v3::RBAC rbac;
       if (!config.UnpackTo(&rbac)) return Invalid("Unable to unpack RBAC");
-      if (rbac.has_rules()) {
-        absl::StatusOr<RbacConfig> compiled = CompileRbac(rbac.rules());
-        if (!compiled.ok()) return compiled.status();
-        compiled->stat_prefix = rbac.stat_prefix();
-        out.rbac.push_back(*std::move(compiled));
-      }
+      absl::StatusOr<RbacFilter> compiled = RbacFilter::Make(rbac, rbac.stat_prefix());
+      if (!compiled.ok()) return compiled.status();
+      out.rbac.push_back(*std::move(compiled));
+    } else if (filter.name() == "istio_authn") {
+      out.istio_authn = true;
     }
-    // The others (metadata exchange, istio_authn, stats) only look on.
+    // The others (metadata exchange, stats) only look on.
   }
   const bool ends = out.http.has_value() || out.tcp.has_value();
   if (!ends && proto.filters_size() > 0) {

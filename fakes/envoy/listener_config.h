@@ -18,6 +18,7 @@
 #include "fakes/envoy/address.h"
 #include "fakes/envoy/hash128.h"
 #include "fakes/envoy/http.h"
+#include "fakes/envoy/rbac_config.h"
 #include "fakes/envoy/route_config.h"
 #include "fakes/envoy/string_map.h"
 #include "fakes/envoy/tls_config.h"
@@ -34,22 +35,6 @@ struct AlpnFilter {
   std::array<uint64_t, 3> ids{};  // equal lists have equal ids
 };
 
-// Network or HTTP RBAC, as far as identities and destinations go.
-struct RbacConfig {
-  struct Rule {
-    // Any of the principals and any of the permissions; empty lists match everything.
-    std::vector<StringMatch> principals;
-    bool any_principal = false;
-    std::vector<uint16_t> ports;
-    std::vector<StringMatch> paths, methods;
-    std::vector<IpPrefix> source_ips;
-    bool not_principals = false;
-  };
-  bool deny = false;                                   // ACTION DENY; else ALLOW
-  std::vector<std::pair<std::string, Rule>> policies;  // by name
-  std::string stat_prefix;
-};
-
 struct HttpConnectionManager {
   std::string stat_prefix;
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
@@ -60,7 +45,9 @@ struct HttpConnectionManager {
   bool has_fault_filter = false;
   bool has_router = false;
   std::string router_name;
-  std::vector<RbacConfig> rbac;
+  std::vector<RbacFilter> rbac;
+  bool use_remote_address = false;
+  uint32_t xff_num_trusted_hops = 0;
   Duration stream_idle_timeout = 5min;
 };
 
@@ -77,7 +64,8 @@ struct FilterChain {
   std::string name;
   TransportSocket socket;
   bool sni_cluster = false;
-  std::vector<RbacConfig> rbac;
+  bool istio_authn = false;  // writes down who the peer is, for RBAC
+  std::vector<RbacFilter> rbac;
   std::optional<HttpConnectionManager> http;
   std::optional<TcpProxy> tcp;
 };

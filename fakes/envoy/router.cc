@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fakes/envoy/envoy_impl.h"
-#include "fakes/envoy/rbac_config.h"
 #include "fmt/format.h"
 #include "xxhash.h"
 
@@ -39,6 +38,26 @@ ResponseFlags FlagOf(ResetReason reason) {
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
+}
+
+// Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
+// Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
+std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec) {
+  if (manager.use_remote_address && manager.xff_num_trusted_hops == 0) return std::nullopt;
+  const std::optional<std::string_view> header = FindHeader(spec, "x-forwarded-for");
+  if (!header) return std::nullopt;
+  std::string_view rest = *header;
+  for (uint32_t skip = manager.xff_num_trusted_hops - (manager.use_remote_address ? 1 : 0); skip > 0; --skip) {
+    const size_t comma = rest.rfind(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    rest = rest.substr(0, comma);
+  }
+  rest.remove_prefix(rest.rfind(',') + 1);  // the whole of it without a comma
+  const size_t first = rest.find_first_not_of(' ');
+  if (first == std::string_view::npos) return std::nullopt;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(rest.substr(first, rest.find_last_not_of(' ') - first + 1));
+  if (!ip.ok()) return std::nullopt;
+  return *ip;
 }
 
 uint64_t HashText(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
@@ -140,12 +159,14 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.host = decision.host;
   s.route = decision.route;
   s.cluster = decision.cluster;
-  for (const RbacConfig& rbac : manager.rbac) {
-    const RbacSubject subject{downstream.peer_identity(), downstream.source_ip(),
-                              downstream.original_destination().port, spec.path, spec.method};
-    if (const std::optional<std::string_view> policy = Denied(rbac, subject)) {
-      Local(id, 403, kNoFlags, plane_.configs().Keep(fmt::format("rbac_access_denied_matched_policy[{}]", *policy)),
-            "RBAC: access denied", lead);
+  if (!manager.rbac.empty()) {
+    RbacSubject subject = downstream.Subject();
+    subject.request = &spec;
+    if (const std::optional<IpAddress> source = ForwardedFor(manager, spec)) subject.source = *source;
+    for (const RbacFilter& filter : manager.rbac) {
+      const RbacRules::Verdict verdict = downstream.Authorize(filter, subject);
+      if (verdict.allowed) continue;
+      Local(id, 403, kNoFlags, plane_.configs().Keep(RbacDenial(verdict.policy)), "RBAC: access denied", lead);
       return;
     }
   }

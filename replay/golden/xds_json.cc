@@ -13,17 +13,21 @@
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
 #include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
+#include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "envoy/extensions/filters/http/grpc_stats/v3/config.pb.h"
 #include "envoy/extensions/filters/http/grpc_web/v3/grpc_web.pb.h"
+#include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/http/router/v3/router.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/listener/http_inspector/v3/http_inspector.pb.h"
 #include "envoy/extensions/filters/listener/original_dst/v3/original_dst.pb.h"
 #include "envoy/extensions/filters/listener/original_src/v3/original_src.pb.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb.h"
+#include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy.pb.h"
+#include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "envoy/extensions/request_id/uuid/v3/uuid.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
@@ -50,16 +54,20 @@ void LinkMessages() {
   [[maybe_unused]] static const google::protobuf::Descriptor* const kLinked[] = {
       extensions::access_loggers::file::v3::FileAccessLog::descriptor(),
       extensions::filters::http::cors::v3::Cors::descriptor(),
+      extensions::filters::http::ext_authz::v3::ExtAuthz::descriptor(),
       extensions::filters::http::fault::v3::HTTPFault::descriptor(),
       extensions::filters::http::grpc_stats::v3::FilterConfig::descriptor(),
       extensions::filters::http::grpc_web::v3::GrpcWeb::descriptor(),
+      extensions::filters::http::rbac::v3::RBAC::descriptor(),
       extensions::filters::http::router::v3::Router::descriptor(),
       extensions::filters::http::wasm::v3::Wasm::descriptor(),
       extensions::filters::listener::http_inspector::v3::HttpInspector::descriptor(),
       extensions::filters::listener::original_dst::v3::OriginalDst::descriptor(),
       extensions::filters::listener::original_src::v3::OriginalSrc::descriptor(),
       extensions::filters::listener::tls_inspector::v3::TlsInspector::descriptor(),
+      extensions::filters::network::ext_authz::v3::ExtAuthz::descriptor(),
       extensions::filters::network::mongo_proxy::v3::MongoProxy::descriptor(),
+      extensions::filters::network::rbac::v3::RBAC::descriptor(),
       extensions::filters::network::tcp_proxy::v3::TcpProxy::descriptor(),
       extensions::request_id::uuid::v3::UuidRequestIdConfig::descriptor(),
       extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate::descriptor(),

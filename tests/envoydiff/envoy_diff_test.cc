@@ -43,8 +43,8 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
-                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "refused",
-                                           "tls"),
+                         ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
+                                           "refused", "tls"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {

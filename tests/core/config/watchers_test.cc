@@ -84,9 +84,9 @@ TEST_F(WatchersTest, KindsThatNobodyReadsPushUnderTheirOwnName) {
   crds.Start();
   Run(1s);
   Put("apiVersion: telemetry.istio.io/v1alpha1\nkind: Telemetry\nmetadata: {name: t, namespace: ns}\nspec: {a: 1}\n");
-  Put("apiVersion: security.istio.io/v1beta1\nkind: AuthorizationPolicy\nmetadata: {name: p, namespace: ns}\n");
+  Put("apiVersion: security.istio.io/v1beta1\nkind: RequestAuthentication\nmetadata: {name: p, namespace: ns}\n");
   Run(1s);
-  EXPECT_THAT(updater.updates, UnorderedElementsAre("Telemetry/ns/t", "AuthorizationPolicy/ns/p"));
+  EXPECT_THAT(updater.updates, UnorderedElementsAre("Telemetry/ns/t", "RequestAuthentication/ns/p"));
   EXPECT_EQ(crds.Raw(pilot::ConfigKind::kTelemetry).size(), 1u);
 }
 

@@ -1,8 +1,8 @@
 // The meshes that istiod's own benchmarks generate from (golden/BENCH.md; istiod: pilot/pkg/xds/bench_test.go,
 // testdata/benchmarks), and what one proxy gets in each: the benchmarks measure this table, a test checks it.
 //
-// Not among them: telemetry-api (Telemetry) and authorizationpolicy (RBAC filters), which the core does not generate,
-// and secrets. The workloads of serviceentry-workloadentry are in the index already, as they are in istiod's.
+// Not among them: telemetry-api (Telemetry), which the core does not generate, and secrets. The workloads of
+// serviceentry-workloadentry are in the index already, as they are in istiod's.
 #pragma once
 
 #include <memory>
@@ -173,6 +173,16 @@ inline void FillPeerAuthentications(Mesh& mesh) {
   for (int i = 0; i < 100; ++i) AddStrict(mesh, "authz-" + std::to_string(i));
 }
 
+inline void FillAuthorizationPolicies(Mesh& mesh) {
+  mesh.ServeExample({{"http", 80, Protocol::kHttp}, {"https", 443, Protocol::kHttps}}, true);
+  config::AuthorizationPolicy deny;
+  deny.action = config::AuthorizationPolicy::Action::kDeny;
+  deny.rules.emplace_back();
+  deny.rules[0].from.emplace_back().namespaces.values = {"default"};
+  deny.rules[0].to.emplace_back().methods.values = {"POST"};
+  for (int i = 0; i < 100; ++i) mesh.world.AddAuthorizationPolicy(deny, "default", "authn-" + std::to_string(i));
+}
+
 inline void FillGateways(Mesh& mesh) {
   mesh.type = NodeType::kRouter;
   mesh.ServeExample({{"http", 80, Protocol::kHttp}, {"https", 443, Protocol::kHttps}}, true);
@@ -274,6 +284,7 @@ inline constexpr Case kCases[] = {
     {"tls", FillTls, 411, 6, 2},
     {"telemetry", FillTelemetry, 411, 6, 2},
     {"virtualservice", FillVirtualServices, 105, 3, 1},
+    {"authorizationpolicy", FillAuthorizationPolicies, 7, 4, 1},
     {"peerauthentication", FillPeerAuthentications, 7, 4, 1},
     {"knative_gateway", FillKnative, 3, 2, 2},
     {"serviceentry_workloadentry", FillWorkloadEntries, 411, 6, 2},

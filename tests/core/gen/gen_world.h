@@ -87,6 +87,17 @@ struct GenWorld {
     configs.Put(config::PeerAuthenticationRef(std::move(policy)));
   }
 
+  void AddAuthorizationPolicy(config::AuthorizationPolicy spec, const std::string& ns = "shop",
+                              const std::string& name = "policy", Labels annotations = {}) {
+    auto policy = std::make_shared<config::TypedConfig<config::AuthorizationPolicy>>();
+    policy->meta.kind = config::Kind::kAuthorizationPolicy;
+    policy->meta.name = name;
+    policy->meta.ns = ns;
+    policy->meta.annotations = std::move(annotations);
+    policy->spec = std::move(spec);
+    configs.Put(config::AuthorizationPolicyRef(std::move(policy)));
+  }
+
   Environment Env() {
     Environment env;
     env.discovery = &discovery;

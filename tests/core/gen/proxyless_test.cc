@@ -6,6 +6,7 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
+#include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "gmock/gmock.h"
@@ -180,6 +181,35 @@ TEST_F(Proxyless, AServerTakesTlsWhenItMustOrWhenClientsAreToldThatItDoes) {
   EXPECT_EQ(chain.transport_socket().name(), "envoy.transport_sockets.tls");
   const auto tls = Unpack<DownstreamTlsContext>(chain.transport_socket().typed_config());
   EXPECT_TRUE(tls.require_client_certificate().value());
+}
+
+TEST_F(Proxyless, AServersRequestsAreAuthorizedByDenyThenByAllow) {
+  using Rbac = ::envoy::extensions::filters::http::rbac::v3::RBAC;
+  OwnInstance(9000);
+  config::AuthorizationPolicy policy;
+  world_.AddAuthorizationPolicy(policy, "shop", "nothing");  // gRPC is not told of policies without rules
+  policy.rules.emplace_back().from.emplace_back().principals.values = {"cluster.local/ns/a/sa/b"};
+  world_.AddAuthorizationPolicy(policy, "shop", "allow", {{"istio.io/dry-run", "true"}});
+  policy.rules[0].from[0].ip_blocks.values = {"no address"};
+  world_.AddAuthorizationPolicy(policy, "shop", "broken");
+  policy.action = config::AuthorizationPolicy::Action::kDeny;
+  world_.AddAuthorizationPolicy(policy, "shop", "deny");
+  policy.action = config::AuthorizationPolicy::Action::kAudit;
+  world_.AddAuthorizationPolicy(policy, "shop", "audit");
+  const Listener listener = Get<Listener>(XdsType::kLds, {kServer}).at(0);
+  const Manager manager = Unpack<Manager>(listener.filter_chains(0).filters(0).typed_config());
+  ASSERT_EQ(manager.http_filters_size(), 3);
+  EXPECT_EQ(manager.http_filters(0).name(), "envoy.filters.http.rbac.DENY");
+  EXPECT_EQ(manager.http_filters(1).name(), "envoy.filters.http.rbac");
+  EXPECT_EQ(manager.http_filters(2).name(), "envoy.filters.http.router");
+  const Rbac deny = Unpack<Rbac>(manager.http_filters(0).typed_config());
+  ASSERT_EQ(deny.rules().policies().size(), 1u);
+  EXPECT_TRUE(
+      deny.rules().policies().at("shop-deny-0").principals(0).and_ids().ids(0).or_ids().ids(0).has_authenticated());
+  const Rbac allow = Unpack<Rbac>(manager.http_filters(1).typed_config());
+  ASSERT_EQ(allow.rules().policies().size(), 2u);
+  EXPECT_EQ(allow.rules().policies().at("shop-allow-0").principals_size(), 1);
+  EXPECT_EQ(allow.rules().policies().at("shop-broken-0").principals_size(), 0);
 }
 
 TEST_F(Proxyless, AClusterIsOfEndpointsAloneUnlessARuleSaysMore) {

@@ -1,0 +1,43 @@
+#include "core/model/authorization.h"
+
+#include <algorithm>
+
+namespace wavetank::pilot {
+
+AuthorizationPolicies::AuthorizationPolicies(const std::vector<config::AuthorizationPolicyRef>& sorted,
+                                             std::string root_namespace)
+    : root_namespace_(std::move(root_namespace)) {
+  for (const config::AuthorizationPolicyRef& policy : sorted) by_namespace_[policy->meta.ns].push_back(policy);
+}
+
+WorkloadAuthorization AuthorizationPolicies::ForWorkload(std::string_view ns, const config::Labels& labels) const {
+  using Action = config::AuthorizationPolicy::Action;
+  WorkloadAuthorization out;
+  const auto look = [&](std::string_view in) {
+    const auto it = by_namespace_.find(in);
+    if (it == by_namespace_.end()) return;
+    for (const config::AuthorizationPolicyRef& policy : it->second) {
+      const auto& selector = policy->spec.selector;
+      if (selector && !std::includes(labels.begin(), labels.end(), selector->begin(), selector->end())) continue;
+      switch (policy->spec.action) {
+        case Action::kAllow:
+          out.allow.push_back(policy.get());
+          break;
+        case Action::kDeny:
+          out.deny.push_back(policy.get());
+          break;
+        case Action::kAudit:
+          out.audit.push_back(policy.get());
+          break;
+        case Action::kCustom:
+          out.custom.push_back(policy.get());
+          break;
+      }
+    }
+  };
+  if (!root_namespace_.empty()) look(root_namespace_);
+  if (ns != root_namespace_) look(ns);
+  return out;
+}
+
+}  // namespace wavetank::pilot
