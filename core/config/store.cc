@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/json_access.h"
 #include "core/config/read_message.h"
 
 namespace wavetank::config {
@@ -16,6 +17,7 @@ absl::StatusOr<AnyConfigRef> Parse(Kind kind, const kube::Object& object) {
                   .ns = object.meta.ns,
                   .labels = object.meta.labels,
                   .annotations = object.meta.annotations,
+                  .has_labels = At(At(object.body, "metadata"), "labels").is_object(),
                   .creation_unix_seconds = object.meta.creation_unix_seconds,
                   .generation = object.meta.generation,
                   .resource_version = object.meta.resource_version,

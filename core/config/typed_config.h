@@ -33,6 +33,7 @@ struct ConfigMeta {
   Kind kind = Kind::kDestinationRule;
   std::string name, ns;
   Labels labels, annotations;
+  bool has_labels = false;  // there, though maybe empty
   int64_t creation_unix_seconds = 0;
   int64_t generation = 0;
   int64_t resource_version = 0;

@@ -52,7 +52,9 @@ struct ServiceAttributes {
   std::string name, ns;
   Labels labels;
   ExportTo export_to;
-  Labels label_selectors;                 // spec.selector, or workloadSelector of a ServiceEntry
+  Labels label_selectors;  // spec.selector, or workloadSelector of a ServiceEntry
+  // There, though maybe empty: istiod's debug pages tell {} from null.
+  bool has_labels = false, has_label_selectors = false;
   AddressMap cluster_external_addresses;  // LoadBalancer ingress, externalIPs, node addresses of NodePort gateways
   std::map<ClusterId, std::map<uint32_t, uint32_t>> cluster_external_ports;  // service port -> node port
   std::string kubernetes_service_type;                                       // "ClusterIP", "ExternalName", ...

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/json_access.h"
+
 namespace wavetank::pilot {
 namespace {
 
@@ -95,7 +97,9 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
   attributes.name = object.meta.name;
   attributes.ns = object.meta.ns;
   attributes.labels = object.meta.labels;
+  attributes.has_labels = At(At(object.body, "metadata"), "labels").is_object();
   attributes.label_selectors = typed.selector;
+  attributes.has_label_selectors = typed.has_selector;
   attributes.kubernetes_service_type = typed.type;
   attributes.external_name = external_name;
   attributes.node_local = typed.internal_traffic_policy == "Local";

@@ -50,8 +50,10 @@ std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::Se
   common.attributes.registry = Provider::kExternal;
   common.attributes.ns = entry.meta.ns;
   common.attributes.labels = entry.meta.labels;
+  common.attributes.has_labels = entry.meta.has_labels;
   common.attributes.export_to = ParseExportTo(spec.export_to);
   if (spec.workload_selector) common.attributes.label_selectors = *spec.workload_selector;
+  common.attributes.has_label_selectors = !common.attributes.label_selectors.empty();
 
   std::vector<ServiceRef> out;
   for (const std::string& host : spec.hosts) {

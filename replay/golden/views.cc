@@ -37,8 +37,8 @@ json AddressesView(const pilot::AddressMap& addresses) {
   return out;
 }
 
-// Go writes a map that was never made as null, and istiod makes none for what is empty.
-json LabelsView(const pilot::Labels& labels) { return labels.empty() ? json() : json(labels); }
+// Go writes a map that was never made as null.
+json LabelsView(const pilot::Labels& labels, bool made) { return made ? json(labels) : json(); }
 
 json ServiceView(const pilot::Service& service, bool cluster_local) {
   const pilot::ServiceAttributes& attributes = service.attributes;
@@ -66,8 +66,8 @@ json ServiceView(const pilot::Service& service, bool cluster_local) {
           {"default_address", service.default_address},
           {"export_to", export_to},
           {"hostname", service.hostname},
-          {"label_selectors", LabelsView(attributes.label_selectors)},
-          {"labels", LabelsView(attributes.labels)},
+          {"label_selectors", LabelsView(attributes.label_selectors, attributes.has_label_selectors)},
+          {"labels", LabelsView(attributes.labels, attributes.has_labels)},
           {"mesh_external", service.mesh_external},
           {"name", attributes.name},
           {"namespace", attributes.ns},
