@@ -262,7 +262,9 @@ class Envoy::Impl final : public AdsClient::Handler {
   void DrainStale();
 
   // --- secrets
+  // Those over ADS are asked for by AskForSecrets().
   void NeedSecrets(const std::vector<std::string>& names);
+  void AskForSecrets();
   bool SecretsReady(const std::vector<std::string>& names) const;
   const SecretState* FindSecret(std::string_view name) const;
   void OnSecret(const std::string& name, absl::StatusOr<Secret> secret);
@@ -317,6 +319,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   std::vector<DrainingListener> draining_listeners_;
   Pending pending_cds_, pending_lds_;
   std::vector<SecretState> secrets_;
+  bool more_secrets_over_ads_ = false;  // than are asked for
   std::vector<std::unique_ptr<DnsState>> dns_;
 
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;

@@ -23,17 +23,24 @@ const Envoy::Impl::SecretState* Envoy::Impl::FindSecret(std::string_view name) c
   return nullptr;
 }
 
+// Requests for secrets wait while clusters or listeners are taken in, and go out after those for endpoints and routes.
+// Envoy: cds_api_helper.cc, lds_api.cc: the order of the types that are paused is that in which they go on.
+void Envoy::Impl::AskForSecrets() {
+  if (!std::exchange(more_secrets_over_ads_, false)) return;
+  auto wanted = std::make_shared<std::vector<std::string>>();
+  for (const SecretState& s : secrets_) {
+    if (OverAds(s.name)) wanted->push_back(s.name);
+  }
+  std::sort(wanted->begin(), wanted->end());
+  ads_->Subscribe(XdsType::kSds, std::move(wanted));
+}
+
 void Envoy::Impl::NeedSecrets(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (FindSecret(name) != nullptr) continue;
     secrets_.push_back({name, {}, false});
     if (ads_ != nullptr && OverAds(name)) {
-      auto wanted = std::make_shared<std::vector<std::string>>();
-      for (const SecretState& s : secrets_) {
-        if (OverAds(s.name)) wanted->push_back(s.name);
-      }
-      std::sort(wanted->begin(), wanted->end());
-      ads_->Subscribe(XdsType::kSds, std::move(wanted));
+      more_secrets_over_ads_ = true;
       continue;
     }
     const std::weak_ptr<Life> life = life_;

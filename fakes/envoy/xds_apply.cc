@@ -400,6 +400,7 @@ std::string Envoy::Impl::ApplyClusters(const Queued& queued) {
     // Envoy: cluster_manager_impl.cc, ClusterManagerInitHelper.
     eds_waits_ = !lds_subscribed_ && FirstPhaseWarms();
     if (!eds_waits_) ads_->Subscribe(XdsType::kEds, names, eds_again);
+    AskForSecrets();
   }
   if (changes.errors.empty() || changes.undecodable) return changes.errors;
   std::string message = "Error adding/updating cluster(s) ";
@@ -489,6 +490,7 @@ std::string Envoy::Impl::ApplyListeners(const Queued& queued) {
     for (const auto& config : changes.upserts) WarmListener(config);
     PromoteListeners();
     WantRoutes();
+    AskForSecrets();
     DrainStale();
   }
   if (changes.errors.empty() || changes.undecodable) return changes.errors;

@@ -106,6 +106,10 @@ std::vector<Case> CasesOf(const std::string& directory) {
   return cases;
 }
 
+// What 1.18.2 itself generates and no Envoy takes: a proxyInboundListenPort that is no port becomes the path of a pipe.
+// Our istiod does as it does; the simulated Envoy refuses as the real one does.
+bool IstiodIsWrong(std::string_view name) { return name == "inbound-port-zero/client"; }
+
 void ExpectAccepted(const std::string& directory, size_t every) {
   const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
   if (!envoy.ok()) GTEST_SKIP() << envoy.status().message();
@@ -130,7 +134,7 @@ void ExpectAccepted(const std::string& directory, size_t every) {
     }
     for (const std::string& d : result.differences) ADD_FAILURE() << result.name << ": " << d;
     for (const std::string& message : result.real.ads) {
-      if (message.find(" error ") == std::string::npos) continue;
+      if (message.find(" error ") == std::string::npos || IstiodIsWrong(result.name)) continue;
       ADD_FAILURE() << result.name << ": refused: " << message;
       return;
     }
