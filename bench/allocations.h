@@ -26,3 +26,19 @@ inline size_t allocations = 0, live_bytes = 0;
   std::free(p);
 }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { operator delete(p); }
+
+// Of these too, as an allocator that is linked in has its own, which would be counted when they are given back only.
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++wavetank::bench::allocations;
+  void* const p = std::malloc(size);
+  if (p != nullptr) wavetank::bench::live_bytes += malloc_usable_size(p);
+  return p;
+}
+[[gnu::noinline]] void* operator new[](size_t size) { return operator new(size); }
+[[gnu::noinline]] void* operator new[](size_t size, const std::nothrow_t& no) noexcept {
+  return operator new(size, no);
+}
+[[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete[](void* p) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete[](void* p, size_t) noexcept { operator delete(p); }
+[[gnu::noinline]] void operator delete[](void* p, const std::nothrow_t&) noexcept { operator delete(p); }
