@@ -5,10 +5,8 @@
 namespace wavetank::config {
 namespace {
 
-using Policy = AuthorizationPolicy;
-
 // "hosts" and "notHosts".
-void ReadValues(ProtoJson& in, std::string_view field, Policy::Values& out) {
+void ReadValues(ProtoJson& in, std::string_view field, AuthorizationPolicy::Values& out) {
   in.Field(field, out.values);
   std::string negated = "not";
   negated += field;
@@ -17,10 +15,10 @@ void ReadValues(ProtoJson& in, std::string_view field, Policy::Values& out) {
 }
 
 struct SourceField {
-  Policy::Source source;
+  AuthorizationPolicy::Source source;
 };
 struct OperationField {
-  Policy::Operation operation;
+  AuthorizationPolicy::Operation operation;
 };
 struct ProviderField {
   std::string name;
@@ -31,7 +29,7 @@ void ReadMessage(ProtoJson& in, ProviderField& out) { in.Field("name", out.name)
 
 }  // namespace
 
-void ReadMessage(ProtoJson& in, Policy::Source& out) {
+void ReadMessage(ProtoJson& in, AuthorizationPolicy::Source& out) {
   ReadValues(in, "principals", out.principals);
   ReadValues(in, "requestPrincipals", out.request_principals);
   ReadValues(in, "namespaces", out.namespaces);
@@ -39,19 +37,19 @@ void ReadMessage(ProtoJson& in, Policy::Source& out) {
   ReadValues(in, "remoteIpBlocks", out.remote_ip_blocks);
 }
 
-void ReadMessage(ProtoJson& in, Policy::Operation& out) {
+void ReadMessage(ProtoJson& in, AuthorizationPolicy::Operation& out) {
   ReadValues(in, "hosts", out.hosts);
   ReadValues(in, "ports", out.ports);
   ReadValues(in, "methods", out.methods);
   ReadValues(in, "paths", out.paths);
 }
 
-void ReadMessage(ProtoJson& in, Policy::Condition& out) {
+void ReadMessage(ProtoJson& in, AuthorizationPolicy::Condition& out) {
   in.Field("key", out.key);
   ReadValues(in, "values", out.values);
 }
 
-void ReadMessage(ProtoJson& in, Policy::Rule& out) {
+void ReadMessage(ProtoJson& in, AuthorizationPolicy::Rule& out) {
   std::vector<SourceField> from;
   in.Field("from", from);
   for (SourceField& entry : from) out.from.push_back(std::move(entry.source));
@@ -62,7 +60,7 @@ void ReadMessage(ProtoJson& in, Policy::Rule& out) {
 }
 
 void ReadMessage(ProtoJson& in, AuthorizationPolicy& out) {
-  using Action = Policy::Action;
+  using Action = AuthorizationPolicy::Action;
   ReadSelector(in, "selector", "matchLabels", out.selector);
   in.Field("rules", out.rules);
   in.Enum("action", out.action,

@@ -285,9 +285,9 @@ template <typename Message>
 absl::StatusOr<RbacFilter> RbacFilter::Make(const Message& message, const std::string& prefix) {
   RbacFilter out;
   constexpr bool kNetwork = std::is_same_v<Message, envoy::extensions::filters::network::rbac::v3::RBAC>;
-  const auto compile = [](const rbac_v3::RBAC& rules, std::optional<RbacRules>& to) {
-    if (absl::Status status = Validate(rules, kNetwork); !status.ok()) return status;
-    absl::StatusOr<RbacRules> compiled = RbacRules::Make(rules);
+  const auto compile = [](const rbac_v3::RBAC& from, std::optional<RbacRules>& to) {
+    if (absl::Status status = Validate(from, kNetwork); !status.ok()) return status;
+    absl::StatusOr<RbacRules> compiled = RbacRules::Make(from);
     if (compiled.ok()) to = *std::move(compiled);
     return compiled.status();
   };
