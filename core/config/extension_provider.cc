@@ -72,7 +72,7 @@ void ReadMessage(ProtoJson& in, ExtensionProvider& out) {
 absl::Status ValidateExtAuthz(const ExtensionProvider::ExtAuthz& authz) {
   if (authz.port < 1 || authz.port > 65535) return RefusedAuthorizer("expected a port from 1 to 65535");
   if (!IsServiceName(authz.service)) return RefusedAuthorizer(fmt::format("'{}' is no service", authz.service));
-  if (!authz.status_on_error.empty() && !IsKnownHttpStatus(authz.status_on_error)) {
+  if (!authz.status_on_error.empty() && !ParseHttpStatus(authz.status_on_error)) {
     return RefusedAuthorizer(fmt::format("statusOnError '{}' is no HTTP status", authz.status_on_error));
   }
   if (!authz.path_prefix.empty() && (!authz.path_prefix.starts_with('/') || !IsUrlPath(authz.path_prefix))) {
@@ -94,7 +94,7 @@ std::vector<ExtensionProvider> MergeExtensionProviders(std::vector<ExtensionProv
   return out;
 }
 
-bool IsKnownHttpStatus(std::string_view text) {
+std::optional<int> ParseHttpStatus(std::string_view text) {
   // envoy.type.v3.StatusCode.
   struct Range {
     int first, last;
@@ -104,9 +104,10 @@ bool IsKnownHttpStatus(std::string_view text) {
   int code = 0;
   if (text.starts_with('+')) text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), code);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  return std::any_of(std::begin(kKnown), std::end(kKnown),
-                     [&](const Range& range) { return range.first <= code && code <= range.last; });
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  const bool known = std::any_of(std::begin(kKnown), std::end(kKnown),
+                                 [&](const Range& range) { return range.first <= code && code <= range.last; });
+  return known ? std::optional(code) : std::nullopt;
 }
 
 }  // namespace wavetank::config

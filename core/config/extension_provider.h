@@ -51,7 +51,8 @@ absl::Status ValidateExtAuthz(const ExtensionProvider::ExtAuthz& authz);
 // Where several have one name, the last one's provider in the place of the first. istiod: mesh.ApplyMeshConfig.
 std::vector<ExtensionProvider> MergeExtensionProviders(std::vector<ExtensionProvider> providers);
 
-// A status that Envoy's API has a name for: what an authorizer's failure may be answered with.
-bool IsKnownHttpStatus(std::string_view text);
+// The number, if Envoy's API has a name for it: what an authorizer's failure may be answered with. A sign may stand
+// before it, as for Go's ParseInt.
+std::optional<int> ParseHttpStatus(std::string_view text);
 
 }  // namespace wavetank::config

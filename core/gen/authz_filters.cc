@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/parse_bool.h"
 #include "core/gen/authz_rules.h"
 #include "core/gen/ext_authz.h"
 #include "core/gen/listener_filters.h"
@@ -82,14 +83,10 @@ std::string EncodeFilter(bool tcp, const std::optional<std::string>& rules, cons
                        "type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC", config);
 }
 
-// Go's strconv.ParseBool; what it cannot read is no dry run.
+// What is no truth value is no dry run.
 bool IsDryRun(const config::ConfigMeta& meta) {
   const auto it = meta.annotations.find("istio.io/dry-run");
-  if (it == meta.annotations.end()) return false;
-  for (const std::string_view yes : {"1", "t", "T", "true", "TRUE", "True"}) {
-    if (it->second == yes) return true;
-  }
-  return false;
+  return it != meta.annotations.end() && ParseBool(it->second).value_or(false);
 }
 
 }  // namespace

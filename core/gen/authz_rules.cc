@@ -65,7 +65,7 @@ Attribute AttributeOf(std::string_view key) {
 }
 
 // "[name]" without its brackets.
-std::optional<std::string_view> InBrackets(std::string_view text) {
+std::optional<std::string_view> WithoutBrackets(std::string_view text) {
   if (text.empty() || text.front() != '[' || text.back() != ']') return std::nullopt;
   if (text.size() < 2) return std::nullopt;
   return text.substr(1, text.size() - 2);
@@ -77,7 +77,7 @@ std::optional<std::vector<std::string_view>> ClaimPath(std::string_view text) {
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = text[begin] == '[' ? text.find_first_of("[]", begin + 1) : text.npos;
     if (end == text.npos || text[end] == '[') {
-      const std::optional<std::string_view> name = InBrackets(text);
+      const std::optional<std::string_view> name = WithoutBrackets(text);
       if (!name) return std::nullopt;
       return std::vector<std::string_view>{kClaimsKey, *name};
     }
@@ -257,7 +257,7 @@ class RuleEncoder {
       case Attribute::kSourceIp:
         return WriteRange(Principal::kDirectRemoteIpFieldNumber, value);
       case Attribute::kRequestHeader: {
-        const std::optional<std::string_view> name = InBrackets(key.substr(kHeadersKey.size()));
+        const std::optional<std::string_view> name = WithoutBrackets(key.substr(kHeadersKey.size()));
         if (name) WriteHeaderMatcher(w_, Principal::kHeaderFieldNumber, *name, value);
         return name.has_value();
       }

@@ -11,6 +11,7 @@
 #include "core/gen/any.h"
 #include "core/gen/cluster_names.h"
 #include "core/gen/cluster_tls.h"
+#include "core/gen/duration.h"
 #include "core/gen/stat_prefix.h"
 #include "core/model/addresses.h"
 #include "core/model/labels.h"

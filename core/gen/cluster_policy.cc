@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/gen/any.h"
+#include "core/gen/duration.h"
 #include "core/gen/traffic_policy.h"
 
 namespace wavetank::pilot {
@@ -66,11 +67,6 @@ void ApplyLimits(const config::ConnectionPoolSettings::Tcp* tcp, const config::C
 }
 
 }  // namespace
-
-void SetDuration(Duration from, google::protobuf::Duration* to) {
-  to->set_seconds(from.count() / 1'000'000'000);
-  to->set_nanos(static_cast<int32_t>(from.count() % 1'000'000'000));
-}
 
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
                          ClusterDraft& draft) {

@@ -9,8 +9,6 @@
 
 namespace wavetank::pilot {
 
-void SetDuration(Duration from, google::protobuf::Duration* to);
-
 // Also sets the mesh's connect timeout, keepalive and the limits that take the place of Envoy's low defaults.
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
                          ClusterDraft& draft);

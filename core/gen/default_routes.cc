@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/gen/any.h"
+#include "core/gen/duration.h"
 #include "core/gen/wire.h"
 #include "core/model/addresses.h"
 #include "core/model/service.h"
@@ -102,11 +103,7 @@ std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
   RetryPb out = DefaultRetryPolicy();
   out.mutable_num_retries()->set_value(static_cast<uint32_t>(policy->attempts));
   if (!policy->retry_on.empty()) SetRetryOn(policy->retry_on, out);
-  if (policy->per_try_timeout) {
-    const int64_t nanoseconds = policy->per_try_timeout->count();
-    out.mutable_per_try_timeout()->set_seconds(nanoseconds / 1'000'000'000);
-    out.mutable_per_try_timeout()->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
-  }
+  if (policy->per_try_timeout) SetDuration(*policy->per_try_timeout, out.mutable_per_try_timeout());
   if (policy->retry_remote_localities.value_or(false)) {
     envoy::extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig config;
     config.set_update_frequency(2);

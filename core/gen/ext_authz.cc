@@ -1,11 +1,11 @@
 #include "core/gen/ext_authz.h"
 
 #include <algorithm>
-#include <charconv>
 #include <vector>
 
 #include "absl/strings/str_replace.h"
 #include "core/gen/any.h"
+#include "core/gen/duration.h"
 #include "core/model/push_context.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
@@ -19,7 +19,7 @@ using TcpPb = ::envoy::extensions::filters::network::ext_authz::v3::ExtAuthz;
 using HeadersPb = ::envoy::type::matcher::v3::ListStringMatcher;
 using MetadataPb = ::envoy::type::matcher::v3::MetadataMatcher;
 
-constexpr Duration kDefaultTimeout = Duration(600'000'000'000);
+constexpr Duration kDefaultTimeout = 600s;
 
 // "namespace/host", or a host that is in one namespace only. istiod: extensionproviders.LookupCluster.
 ServiceRef FindAuthorizer(const std::string& name, const PushContext& push) {
@@ -28,13 +28,6 @@ ServiceRef FindAuthorizer(const std::string& name, const PushContext& push) {
     return push.ServiceInNamespace(name.substr(slash + 1), name.substr(0, slash));
   }
   return push.OnlyServiceNamed(name);
-}
-
-template <typename DurationPb>
-void SetTimeout(const std::optional<Duration>& timeout, DurationPb* out) {
-  const int64_t nanoseconds = timeout.value_or(kDefaultTimeout).count();
-  out->set_seconds(nanoseconds / 1'000'000'000);
-  out->set_nanos(static_cast<int32_t>(nanoseconds % 1'000'000'000));
 }
 
 void AddHeaders(const std::vector<std::string>& headers, HeadersPb* out) {
@@ -63,11 +56,8 @@ MetadataPb WherePolicyMatched(const char* name) {
 // What providers of both protocols have in an HTTP chain.
 HttpPb CommonHttp(const Provider::ExtAuthz& provider) {
   HttpPb out;
-  if (!provider.status_on_error.empty()) {
-    int code = 0;
-    const char* begin = provider.status_on_error.c_str();
-    std::from_chars(begin, begin + provider.status_on_error.size(), code);
-    out.mutable_status_on_error()->set_code(static_cast<::envoy::type::v3::StatusCode>(code));
+  if (const std::optional<int> code = config::ParseHttpStatus(provider.status_on_error)) {
+    out.mutable_status_on_error()->set_code(static_cast<::envoy::type::v3::StatusCode>(*code));
   }
   out.set_failure_mode_allow(provider.fail_open);
   out.set_transport_api_version(::envoy::config::core::v3::V3);
@@ -99,7 +89,7 @@ std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const Servi
   http->set_path_prefix(provider.path_prefix);
   http->mutable_server_uri()->set_uri("http://" + service.hostname);  // required, and not used
   http->mutable_server_uri()->set_cluster(cluster);
-  SetTimeout(provider.timeout, http->mutable_server_uri()->mutable_timeout());
+  SetDuration(provider.timeout.value_or(kDefaultTimeout), http->mutable_server_uri()->mutable_timeout());
   for (const auto& [name, value] : provider.include_additional_headers) {
     auto* header = http->mutable_authorization_request()->add_headers_to_add();
     header->set_key(name);
@@ -124,7 +114,7 @@ ExtAuthz OverGrpc(const Provider::ExtAuthz& provider, const std::string& cluster
   grpc.mutable_envoy_grpc()->set_cluster_name(cluster);
   // The cluster's name would be the authority, in which '|' must not stand.
   grpc.mutable_envoy_grpc()->set_authority(absl::StrReplaceAll(cluster, {{"|", "_."}}));
-  SetTimeout(provider.timeout, grpc.mutable_timeout());
+  SetDuration(provider.timeout.value_or(kDefaultTimeout), grpc.mutable_timeout());
   HttpPb http = CommonHttp(provider);
   *http.mutable_grpc_service() = grpc;
   TcpPb tcp;

@@ -1,4 +1,5 @@
 #include "core/gen/any.h"
+#include "core/gen/duration.h"
 #include "core/gen/http_routes.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 
@@ -19,11 +20,7 @@ std::string Encode(const ConsistentHash& hash) {
     case ConsistentHash::Key::kHttpCookie:
       out.mutable_cookie()->set_name(hash.cookie.name);
       out.mutable_cookie()->set_path(hash.cookie.path);
-      if (hash.cookie.ttl) {
-        auto* ttl = out.mutable_cookie()->mutable_ttl();
-        ttl->set_seconds(hash.cookie.ttl->count() / 1'000'000'000);
-        ttl->set_nanos(static_cast<int32_t>(hash.cookie.ttl->count() % 1'000'000'000));
-      }
+      if (hash.cookie.ttl) SetDuration(*hash.cookie.ttl, out.mutable_cookie()->mutable_ttl());
       break;
     case ConsistentHash::Key::kUseSourceIp:
       out.mutable_connection_properties()->set_source_ip(hash.use_source_ip);

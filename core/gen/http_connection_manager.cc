@@ -4,6 +4,7 @@
 #include "core/gen/access_log.h"
 #include "core/gen/any.h"
 #include "core/gen/authz_filters.h"
+#include "core/gen/duration.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/wire.h"
@@ -195,9 +196,7 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
   SetPathNormalization(mesh.path_normalization, out);
   out.add_upgrade_configs()->set_upgrade_type("websocket");
   if (const std::optional<Duration> idle = IdleTimeout(proxy_)) {
-    auto* timeout = out.mutable_common_http_protocol_options()->mutable_idle_timeout();
-    timeout->set_seconds(idle->count() / 1'000'000'000);
-    timeout->set_nanos(static_cast<int32_t>(idle->count() % 1'000'000'000));
+    SetDuration(*idle, out.mutable_common_http_protocol_options()->mutable_idle_timeout());
   }
   out.mutable_stream_idle_timeout();
   SetDownstream(proxy_, mesh, listener_class, http2, out);

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "core/gen/any.h"
 #include "core/gen/default_routes.h"
+#include "core/gen/duration.h"
 #include "core/gen/listener_builder.h"
 #include "core/gen/network_filters.h"
 #include "core/gen/wire.h"
@@ -31,11 +32,6 @@ using FractionPb = ::envoy::type::v3::FractionalPercent;
 using StringMatcherPb = ::envoy::type::matcher::v3::StringMatcher;
 using config::StringMatch;
 using Rule = config::TypedConfig<config::VirtualService>;
-
-void SetDuration(Duration duration, google::protobuf::Duration& out) {
-  out.set_seconds(duration.count() / 1'000'000'000);
-  out.set_nanos(static_cast<int32_t>(duration.count() % 1'000'000'000));
-}
 
 void SetMillionths(double percent, FractionPb& out) {
   out.set_numerator(static_cast<uint32_t>(percent * 10000));
@@ -295,7 +291,7 @@ bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
     } else {
       SetPercent(fault.delay->percent, *out.mutable_delay()->mutable_percentage());
     }
-    SetDuration(*fault.delay->fixed_delay, *out.mutable_delay()->mutable_fixed_delay());
+    SetDuration(*fault.delay->fixed_delay, out.mutable_delay()->mutable_fixed_delay());
   }
   if (fault.abort && (fault.abort->http_status || fault.abort->grpc_status)) {
     if (fault.abort->percentage) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "core/base/ip.h"
+#include "core/base/parse_bool.h"
 #include "core/base/status.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
@@ -53,7 +54,7 @@ std::string Check(std::string_view name, const std::string& value) {
     return value == "REDIRECT" || value == "TPROXY" || value == "NONE" ? "" : "use REDIRECT, TPROXY or NONE";
   }
   if (name == "sidecar.istio.io/enableCoreDump" || name == "prometheus.istio.io/merge-metrics") {
-    return ParseBool(value, true) == ParseBool(value, false) ? "" : "use true or false";
+    return ParseBool(value) ? "" : "use true or false";
   }
   if (name == "status.sidecar.istio.io/port") return IsPort(value) ? "" : "use a port";
   if (name.starts_with("readiness.status.sidecar.istio.io/")) {

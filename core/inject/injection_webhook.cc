@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/parse_bool.h"
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
 #include "core/inject/app_probe.h"
@@ -183,8 +184,8 @@ void SetClusterEnv(json& spec, const std::map<std::string, std::string>& proxy_e
 void MergePrometheus(json& pod, bool enabled_in_mesh, const std::string& status_port) {
   json& annotations = Object(Object(pod, "metadata"), "annotations");
   const PrometheusAnnotations have = ReadPrometheus(annotations);
-  if (!ParseBool(have.scrape, true)) return;
-  if (!ParseBool(Text(annotations, "prometheus.istio.io/merge-metrics"), enabled_in_mesh)) return;
+  if (!ParseBool(have.scrape).value_or(true)) return;
+  if (!ParseBool(Text(annotations, "prometheus.istio.io/merge-metrics")).value_or(enabled_in_mesh)) return;
   if (have.has_port && have.port == status_port) return;  // somebody's own choice, or an earlier injection's
   json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
   if (proxy != nullptr && !(have.scrape.empty() && have.path.empty() && have.port.empty())) {
@@ -201,7 +202,7 @@ void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
   const json& annotations = At(At(pod, "metadata"), "annotations");
   json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
   if (proxy == nullptr) return;
-  if (!ParseBool(Text(annotations, "sidecar.istio.io/rewriteAppHTTPProbers"), enabled_in_values)) return;
+  if (!ParseBool(Text(annotations, "sidecar.istio.io/rewriteAppHTTPProbers")).value_or(enabled_in_values)) return;
   if (json probers = DumpAppProbers(pod["spec"], status_port); !probers.is_null()) {
     constexpr char kName[] = "ISTIO_KUBE_APP_PROBERS";
     json& env = (*proxy)["env"];

@@ -1,7 +1,6 @@
 #include "core/inject/json_access.h"
 
 #include <algorithm>
-#include <array>
 
 namespace wavetank::pilot {
 
@@ -39,14 +38,6 @@ const json* FindNamed(const json& list, std::string_view name) {
 
 json* FindNamed(json& list, std::string_view name) {
   return const_cast<json*>(FindNamed(static_cast<const json&>(list), name));
-}
-
-bool ParseBool(std::string_view text, bool fallback) {
-  constexpr std::array<std::string_view, 6> kTrue = {"1", "t", "T", "true", "TRUE", "True"};
-  constexpr std::array<std::string_view, 6> kFalse = {"0", "f", "F", "false", "FALSE", "False"};
-  if (std::find(kTrue.begin(), kTrue.end(), text) != kTrue.end()) return true;
-  if (std::find(kFalse.begin(), kFalse.end(), text) != kFalse.end()) return false;
-  return fallback;
 }
 
 }  // namespace wavetank::pilot

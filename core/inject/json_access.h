@@ -22,7 +22,4 @@ kube::Labels TextMap(const nlohmann::json& mapping);
 nlohmann::json* FindNamed(nlohmann::json& list, std::string_view name);
 const nlohmann::json* FindNamed(const nlohmann::json& list, std::string_view name);
 
-// Go's strconv.ParseBool, `fallback` for anything else.
-bool ParseBool(std::string_view text, bool fallback);
-
 }  // namespace wavetank::pilot

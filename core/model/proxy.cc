@@ -7,22 +7,12 @@
 #include <utility>
 
 #include "core/base/ip.h"
+#include "core/base/parse_bool.h"
 
 namespace wavetank::pilot {
 namespace {
 
 using nlohmann::json;
-
-// Go's strconv.ParseBool.
-std::optional<bool> ParseBool(std::string_view text) {
-  for (std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
-    if (text == yes) return true;
-  }
-  for (std::string_view no : {"0", "f", "F", "FALSE", "false", "False"}) {
-    if (text == no) return false;
-  }
-  return std::nullopt;
-}
 
 std::vector<std::string> Split(std::string_view text, char separator) {
   std::vector<std::string> out;

@@ -1,6 +1,6 @@
 #include "core/model/authorization.h"
 
-#include <algorithm>
+#include "core/model/selection.h"
 
 namespace wavetank::pilot {
 
@@ -18,7 +18,7 @@ WorkloadAuthorization AuthorizationPolicies::ForWorkload(std::string_view ns, co
     if (it == by_namespace_.end()) return;
     for (const config::AuthorizationPolicyRef& policy : it->second) {
       const auto& selector = policy->spec.selector;
-      if (selector && !std::includes(labels.begin(), labels.end(), selector->begin(), selector->end())) continue;
+      if (selector && !Selects(*selector, labels)) continue;
       switch (policy->spec.action) {
         case Action::kAllow:
           out.allow.push_back(policy.get());

@@ -6,6 +6,7 @@
 
 #include "core/config/store.h"
 #include "core/model/gateway.h"
+#include "core/model/selection.h"
 #include "core/profile/profile.h"
 #include "core/push/cluster_local.h"
 #include "core/push/destination_rule_index.h"
@@ -188,7 +189,7 @@ std::vector<ServiceInstance> PushContext::ServiceInstancesByPort(const Service& 
   std::vector<ServiceInstance> out;
   for (const ServiceInstance& instance : all) {
     const Labels& own = instance.endpoint.p().labels;
-    if (std::includes(own.begin(), own.end(), labels.begin(), labels.end())) out.push_back(instance);
+    if (Selects(labels, own)) out.push_back(instance);
   }
   return out;
 }
@@ -217,10 +218,7 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
     if (const auto it = index.by_namespace.find(ns); it != index.by_namespace.end()) {
       for (SidecarIndex::Entry& entry : it->second) {
         const auto& selector = entry.sidecar->spec.workload_selector;
-        if (selector &&
-            !std::includes(workload_labels.begin(), workload_labels.end(), selector->begin(), selector->end())) {
-          continue;
-        }
+        if (selector && !Selects(*selector, workload_labels)) continue;
         if (entry.scope == nullptr) entry.scope = impl_->Builder().Convert(entry.sidecar, ns);
         return entry.scope;
       }
@@ -240,10 +238,7 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
 std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& proxy) const {
   std::vector<config::GatewayRef> selected;
   for (const config::GatewayRef& gateway : *impl_->gateways) {
-    const Labels& selector = gateway->spec.selector;
-    if (std::includes(proxy.labels.begin(), proxy.labels.end(), selector.begin(), selector.end())) {
-      selected.push_back(gateway);
-    }
+    if (Selects(gateway->spec.selector, proxy.labels)) selected.push_back(gateway);
   }
   if (selected.empty()) return nullptr;
   return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity));

@@ -1,4 +1,5 @@
 #include "core/model/sidecar_scope.h"
+#include "core/model/selection.h"
 
 #include <algorithm>
 #include <memory>
@@ -44,7 +45,7 @@ ConsolidatedDestRuleRef SidecarScope::DestinationRule(TrafficDirection direction
     if (!selector) {
       catch_all = rule;
     } else if (ns == rule->rule->meta.ns && direction == TrafficDirection::kOutbound &&
-               std::includes(proxy.labels.begin(), proxy.labels.end(), selector->begin(), selector->end())) {
+               Selects(*selector, proxy.labels)) {
       return rule;
     }
   }

@@ -130,6 +130,15 @@ absl::StatusOr<RbacCondition> RbacCondition::Text(Kind kind, const Matcher& matc
   return out;
 }
 
+absl::StatusOr<RbacCondition> RbacCondition::Header(const envoy::config::route::v3::HeaderMatcher& matcher) {
+  absl::StatusOr<HeaderMatch> header = HeaderMatch::Make(matcher);
+  if (!header.ok()) return header.status();
+  RbacCondition out;
+  out.kind_ = Kind::kHeader;
+  out.header_ = *std::move(header);
+  return out;
+}
+
 absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
   switch (p.identifier_case()) {
     case rbac_v3::Principal::kAny:
@@ -159,14 +168,8 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
       return Constant(MatchesNoMetadata(p.metadata()));
     case rbac_v3::Principal::kUrlPath:
       return Text(Kind::kPath, p.url_path().path());
-    case rbac_v3::Principal::kHeader: {
-      absl::StatusOr<HeaderMatch> header = HeaderMatch::Make(p.header());
-      if (!header.ok()) return header.status();
-      RbacCondition out;
-      out.kind_ = Kind::kHeader;
-      out.header_ = *std::move(header);
-      return out;
-    }
+    case rbac_v3::Principal::kHeader:
+      return Header(p.header());
     default:
       return absl::UnimplementedError("RBAC principal of a kind that is not modelled");
   }
@@ -202,14 +205,8 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Permission& p) 
       return Constant(MatchesNoMetadata(p.metadata()));
     case rbac_v3::Permission::kUrlPath:
       return Text(Kind::kPath, p.url_path().path());
-    case rbac_v3::Permission::kHeader: {
-      absl::StatusOr<HeaderMatch> header = HeaderMatch::Make(p.header());
-      if (!header.ok()) return header.status();
-      RbacCondition out;
-      out.kind_ = Kind::kHeader;
-      out.header_ = *std::move(header);
-      return out;
-    }
+    case rbac_v3::Permission::kHeader:
+      return Header(p.header());
     default:
       return absl::UnimplementedError("RBAC permission of a kind that is not modelled");
   }

@@ -72,6 +72,7 @@ class RbacCondition {
   static absl::StatusOr<RbacCondition> In(Kind kind, const Range& range);
   template <typename Matcher>
   static absl::StatusOr<RbacCondition> Text(Kind kind, const Matcher& matcher);
+  static absl::StatusOr<RbacCondition> Header(const envoy::config::route::v3::HeaderMatcher& matcher);
   static RbacCondition Constant(bool matches);
 
   Kind kind_ = Kind::kAny;
