@@ -93,6 +93,7 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
   }
   // Everything is read, and every cluster found, before anything is applied.
   std::vector<std::pair<std::string, std::vector<json>>> work;  // API, objects
+  std::vector<std::string> notes;
   for (const scenario::SurveyCluster& cluster : clusters) {
     std::string api, all;
     for (const json& entry : served) {
@@ -105,7 +106,7 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
     }
     scenario::ClusterSpec spec;
     for (const std::string& path : cluster.paths) spec.manifests.push_back({path, cluster.ns, ""});
-    absl::StatusOr<std::vector<json>> objects = scenario::LoadClusterManifests(spec);
+    absl::StatusOr<std::vector<json>> objects = scenario::LoadClusterManifests(spec, &notes);
     if (!objects.ok()) return Complain(objects.status());
     std::stable_partition(objects->begin(), objects->end(), [](const json& object) {
       const std::string kind = object.value("kind", "");
@@ -128,6 +129,7 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
       }
     }
   }
+  for (const std::string& note : notes) std::cout << "note: " << note << "\n";
   return code;
 }
 

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 
-#include "core/base/status.h"
 #include "core/kube/label_selector.h"
-#include "fakes/kube/api_server.h"
 #include "fakes/kube/manifest.h"
-#include "fakes/kube/validation.h"
+#include "scenarios/manifest_check.h"
 #include "scenarios/yaml_reader.h"
 
 namespace wavetank::scenario {
@@ -55,19 +53,11 @@ bool BelongsToControlPlane(const json& object) {
   return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
 }
 
-// A mistake that a real API server refuses is said where it stands, before a world is built of it.
-absl::Status Accepts(const std::string& file, int line, json object) {
-  fakekube::SetDefaults(object);
-  const absl::Status status = fakekube::Validate(object, nullptr);
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file, line, Message(status)));
-}
-
 bool InSystemNamespace(const json& object) { return object["metadata"].value("namespace", "") == "istio-system"; }
 
 }  // namespace
 
-absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluster) {
+absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluster, std::vector<std::string>* notes) {
   std::vector<json> out;
   for (const ManifestSpec& spec : cluster.manifests) {
     absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
@@ -84,7 +74,8 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
         if (!selector->Matches(labels)) continue;
       }
       SetNamespace(manifest.object, spec.ns);
-      if (absl::Status status = Accepts(manifest.file, manifest.line, manifest.object); !status.ok()) return status;
+      if (absl::Status status = CheckManifest(manifest.file, manifest.line, manifest.object, notes); !status.ok())
+        return status;
       out.push_back(std::move(manifest.object));
     }
   }
@@ -112,7 +103,7 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   StartPhases out;
   for (const ClusterSpec& cluster : scenario.clusters) {
-    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster);
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
@@ -131,10 +122,22 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back({"remoteSecret", {{"of", secret.of}, {"in", secret.in}, {"state", "present"}}});
   }
+  if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
   return out;
 }
 
-absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Action& action) {
+absl::Status CheckSteps(const Scenario& scenario, std::vector<std::string>* notes) {
+  for (const Step& step : scenario.steps) {
+    for (const Action& action : step.actions) {
+      if (absl::StatusOr<std::vector<Input>> inputs = MakeInputs(scenario, action, notes); !inputs.ok())
+        return inputs.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Action& action,
+                                              std::vector<std::string>* notes) {
   std::vector<Input> out;
   const json& a = action.arguments;
   const std::string cluster = Text(a, "cluster");
@@ -150,7 +153,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
     if (a.contains("manifest")) {
       ClusterSpec one;
       one.manifests.push_back({Text(a, "manifest"), "", ""});  // LoadScenario has made it a path from here
-      absl::StatusOr<std::vector<json>> loaded = LoadClusterManifests(one);
+      absl::StatusOr<std::vector<json>> loaded = LoadClusterManifests(one, notes);
       if (!loaded.ok()) return loaded.status();
       objects = *std::move(loaded);
     }
@@ -160,7 +163,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
             fmt::format("{}:{}: an object needs apiVersion, kind and metadata", scenario.file, action.line));
       }
       SetNamespace(object, "default");
-      if (absl::Status status = Accepts(scenario.file, action.line, object); !status.ok()) return status;
+      if (absl::Status status = CheckManifest(scenario.file, action.line, object, notes); !status.ok()) return status;
       out.push_back(ApplyInput(cluster, std::move(object)));
     }
   } else if (action.kind == "delete") {

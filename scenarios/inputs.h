@@ -10,8 +10,10 @@
 
 namespace wavetank::scenario {
 
-// The manifests of one cluster, read and selected; what names no namespace has the spec's or "default".
-absl::StatusOr<std::vector<nlohmann::json>> LoadClusterManifests(const ClusterSpec& cluster);
+// The manifests of one cluster, read and selected; what names no namespace has the spec's or "default". `notes`: see
+// CheckManifest().
+absl::StatusOr<std::vector<nlohmann::json>> LoadClusterManifests(const ClusterSpec& cluster,
+                                                                 std::vector<std::string>* notes);
 
 sim::WorldOptions MakeWorldOptions(const Scenario& scenario);
 
@@ -19,11 +21,18 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario);
 // 1. namespaces, CA Secrets and the control plane; 2. remote Secrets and gateways; 3. everything else.
 struct StartPhases {
   std::vector<sim::Input> phases[3];
+  std::vector<std::string> notes;  // on its manifests and those of its steps
 };
+// InvalidArgument also for a step that CheckSteps() refuses.
 absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario);
 
-// What one action of a step does to the world. InvalidArgument names what is wrong with its manifest.
-absl::StatusOr<std::vector<sim::Input>> MakeInputs(const Scenario& scenario, const Action& action);
+// What one action of a step does to the world. InvalidArgument names what is wrong with its manifest; `notes`
+// as above.
+absl::StatusOr<std::vector<sim::Input>> MakeInputs(const Scenario& scenario, const Action& action,
+                                                   std::vector<std::string>* notes);
+
+// The manifests that the steps bring, looked at before the first of them is done: a typo in the last costs no waiting.
+absl::Status CheckSteps(const Scenario& scenario, std::vector<std::string>* notes);
 
 // `id` names this run of the flow, for the results.
 sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id);

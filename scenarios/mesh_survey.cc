@@ -52,7 +52,7 @@ class Surveyor {
     absl::StatusOr<MeshPlan> plan = PlanMesh(options_);
     if (!plan.ok()) return plan.status();
     scenario_ = std::move(plan->scenario);
-    survey_.notes = std::move(plan->notes);
+    survey_.notes = plan->start.notes;
     absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
@@ -187,7 +187,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   out.scenario.profile = options.profile;
   size_t index = 0;
   bool brings_secrets = false;
-  std::vector<std::string> to_label;
+  std::vector<std::string> to_label, notes;
   for (const SurveyCluster& c : options.clusters) {
     ClusterSpec spec;
     spec.name = c.name;
@@ -197,7 +197,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     spec.load_balancer_cidr = fmt::format("172.30.{}.0/24", index);
     spec.nodes.push_back({c.name + "-node1", "region1", "zone1"});
     for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
-    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec);
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec, nullptr);  // MakeStart() tells the notes
     if (!objects.ok()) return objects.status();
     bool labelled = false;
     spec.network = NetworkOf(*objects, &labelled);
@@ -213,7 +213,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
       }
     }
     if (!out.scenario.remote_secrets.empty()) {
-      out.notes.push_back("the manifests bring no remote Secrets; every istiod was given one for each other cluster");
+      notes.emplace_back("the manifests bring no remote Secrets; every istiod was given one for each other cluster");
     }
   }
   absl::StatusOr<StartPhases> start = MakeStart(out.scenario);
@@ -221,8 +221,8 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   // The guides label the system namespace by hand, which no manifest shows.
   for (const std::string& name : to_label) {
     const ClusterSpec& cluster = *out.scenario.FindCluster(name);
-    out.notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name,
-                                    kNetworkLabel, cluster.network));
+    notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name, kNetworkLabel,
+                                cluster.network));
     const json ns = {
         {"apiVersion", "v1"},
         {"kind", "Namespace"},
@@ -230,6 +230,7 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     start->phases[0].insert(start->phases[0].begin(), {"apply", {{"cluster", name}, {"object", ns}}});
   }
   out.start = *std::move(start);
+  out.start.notes.insert(out.start.notes.begin(), notes.begin(), notes.end());
   return out;
 }
 

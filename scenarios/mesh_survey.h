@@ -38,8 +38,7 @@ struct SurveyOptions {
 // What manifests alone make a mesh of: its clusters, networks and remote Secrets follow from what they say.
 struct MeshPlan {
   Scenario scenario;  // without steps
-  StartPhases start;
-  std::vector<std::string> notes;  // what was assumed
+  StartPhases start;  // its notes say also what was assumed
 };
 absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options);
 

@@ -63,9 +63,11 @@ class ScenarioRun final : public WorldView {
 
   absl::Status FinishRecording() { return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish(); }
 
-  absl::Status Start(StartPhases start) {
+  void Note(std::vector<std::string> notes) { start_notes_ = std::move(notes); }
+
+  absl::Status Start(const StartPhases& start) {
     Say("installing the mesh");
-    for (std::vector<sim::Input>& phase : start.phases) {
+    for (const std::vector<sim::Input>& phase : start.phases) {
       for (const sim::Input& input : phase) {
         if (absl::Status status = Do(input); !status.ok()) return status;
       }
@@ -214,7 +216,7 @@ class ScenarioRun final : public WorldView {
   absl::Status Do(const sim::Input& input) { return world_->Do(input); }
 
   absl::Status Act(const Action& action) {
-    absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action);
+    absl::StatusOr<std::vector<sim::Input>> inputs = MakeInputs(scenario_, action, nullptr);
     if (!inputs.ok()) return inputs.status();
     for (const sim::Input& input : *inputs) {
       if (absl::Status status = Do(input); !status.ok()) {
@@ -436,6 +438,8 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
           fmt::format("{}: names a cluster '{}', which {} does not hold", scenario.file, cluster.name, options.from));
     }
   }
+  std::vector<std::string> notes;
+  if (absl::Status status = CheckSteps(scenario, &notes); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*world_options);
   if (!world.ok()) return world.status();
   sim::World& there = **world;
@@ -447,6 +451,7 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }
+  run.Note(std::move(notes));
   if (absl::Status status = run.Follow(**log, alone); !status.ok()) return status;
   if (!alone) {
     if (absl::Status status = run.Steps(); !status.ok()) return status;
@@ -500,7 +505,8 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }
-  if (absl::Status status = run.Start(*std::move(start)); !status.ok()) return status;
+  run.Note(std::move(start->notes));
+  if (absl::Status status = run.Start(*start); !status.ok()) return status;
   if (absl::Status status = run.Steps(); !status.ok()) return status;
   if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
   if (options.on_end) options.on_end(there);

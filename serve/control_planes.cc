@@ -9,7 +9,7 @@
 #include "core/base/status.h"
 #include "fakes/kube/http/message.h"
 #include "fmt/format.h"
-#include "serve/istio_definitions.h"
+#include "serve/istio_resources.h"
 #include "serve/remote_secret_view.h"
 #include "serve/server.h"
 

@@ -18,7 +18,7 @@ ManifestWatch::ManifestWatch(Loop& loop, const std::vector<scenario::ClusterSpec
   for (const scenario::ClusterSpec& cluster : clusters) {
     Watched watched{&cluster, Look(cluster), {}, {}};
     watched.last = watched.known;
-    if (absl::StatusOr<Objects> objects = Load(cluster); objects.ok()) watched.objects = *std::move(objects);
+    if (absl::StatusOr<Objects> objects = Load(cluster, nullptr); objects.ok()) watched.objects = *std::move(objects);
     watched_.push_back(std::move(watched));
   }
   thread_ = std::thread([this] { Run(); });
@@ -52,8 +52,9 @@ ManifestWatch::Stamp ManifestWatch::Look(const scenario::ClusterSpec& cluster) {
   return out;
 }
 
-absl::StatusOr<ManifestWatch::Objects> ManifestWatch::Load(const scenario::ClusterSpec& cluster) {
-  absl::StatusOr<std::vector<json>> objects = scenario::LoadClusterManifests(cluster);
+absl::StatusOr<ManifestWatch::Objects> ManifestWatch::Load(const scenario::ClusterSpec& cluster,
+                                                           std::vector<std::string>* notes) {
+  absl::StatusOr<std::vector<json>> objects = scenario::LoadClusterManifests(cluster, notes);
   if (!objects.ok()) return objects.status();
   Objects out;
   for (json& object : *objects) {
@@ -81,8 +82,10 @@ void ManifestWatch::Take(Watched& watched) {
     if (options_.report) options_.report(fmt::format("{}: {}", cluster, text));
   };
   watched.known = watched.last;
-  absl::StatusOr<Objects> objects = Load(*watched.cluster);
+  std::vector<std::string> notes;
+  absl::StatusOr<Objects> objects = Load(*watched.cluster, &notes);
   if (!objects.ok()) return say(std::string(Message(objects.status())));
+  for (std::string& note : notes) say(std::move(note));
   std::vector<sim::Input> inputs;
   for (const auto& [key, object] : *objects) {
     const auto before = watched.objects.find(key);

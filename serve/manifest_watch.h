@@ -40,7 +40,7 @@ class ManifestWatch {
   };
 
   static Stamp Look(const scenario::ClusterSpec& cluster);
-  static absl::StatusOr<Objects> Load(const scenario::ClusterSpec& cluster);
+  static absl::StatusOr<Objects> Load(const scenario::ClusterSpec& cluster, std::vector<std::string>* notes);
   void Run();
   void Take(Watched& watched);
 

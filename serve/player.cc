@@ -52,7 +52,7 @@ bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit)
 }
 
 absl::Status Player::Act(const scenario::Action& action) {
-  absl::StatusOr<std::vector<sim::Input>> inputs = scenario::MakeInputs(scenario_, action);
+  absl::StatusOr<std::vector<sim::Input>> inputs = scenario::MakeInputs(scenario_, action, nullptr);
   if (!inputs.ok()) return inputs.status();
   for (const sim::Input& input : *inputs) {
     const auto status = loop_.Call([&](sim::World& world) { return world.Do(input); });

@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
-#include "serve/istio_definitions.h"
+#include "serve/istio_resources.h"
 
 namespace wavetank::serve {
 

@@ -60,6 +60,7 @@ absl::Status Session::Start() {
           .IgnoreError();
     };
   }
+  notes_ = options_.start.notes;
   if (options_.progress) options_.progress("installing the mesh");
   for (const std::vector<sim::Input>& phase : options_.start.phases) {
     for (const sim::Input& input : phase) {

@@ -6,11 +6,11 @@
 
 #include "nlohmann/json.hpp"
 
-namespace wavetank::serve {
+namespace wavetank::pilot {
 
 // An openAPIV3Schema for "VirtualService" and the others of Istio 1.18, as strict as the definitions that Istio
 // installs: they require nothing, and istiod itself says what else is wrong. For a kind that is not known: anything
 // goes.
 nlohmann::json IstioSchema(std::string_view kind);
 
-}  // namespace wavetank::serve
+}  // namespace wavetank::pilot

@@ -1,13 +1,11 @@
-#include "serve/istio_definitions.h"
+#include "core/config/istio_definitions.h"
 
 #include <string>
 #include <utility>
 
-#include "fakes/kube/cluster.h"
-#include "serve/istio_schemas.h"
-#include "sim/world.h"
+#include "core/config/istio_schemas.h"
 
-namespace wavetank::serve {
+namespace wavetank::pilot {
 namespace {
 
 using nlohmann::json;
@@ -126,17 +124,4 @@ std::vector<json> IstioDefinitions() {
   return out;
 }
 
-absl::Status DefineIstioResources(sim::World& world) {
-  for (const sim::WorldCluster& cluster : world.options().clusters) {
-    const fakekube::ApiServer& api = world.cluster(cluster.name).api();
-    for (json& definition : IstioDefinitions()) {
-      const std::string name = definition["metadata"]["name"];
-      if (api.Get("CustomResourceDefinition.apiextensions.k8s.io", {"", name}) != nullptr) continue;
-      const absl::Status status = world.Do({"apply", {{"cluster", cluster.name}, {"object", std::move(definition)}}});
-      if (!status.ok()) return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace wavetank::serve
+}  // namespace wavetank::pilot

@@ -1,4 +1,4 @@
-#include "serve/istio_schemas.h"
+#include "core/config/istio_schemas.h"
 
 #include <map>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_split.h"
 
-namespace wavetank::serve {
+namespace wavetank::pilot {
 namespace {
 
 using nlohmann::json;
@@ -399,4 +399,4 @@ json IstioSchema(std::string_view kind) {
   return out;
 }
 
-}  // namespace wavetank::serve
+}  // namespace wavetank::pilot

@@ -4,19 +4,11 @@
 
 #include <vector>
 
-#include "absl/status/status.h"
 #include "nlohmann/json.hpp"
 
-namespace wavetank::sim {
-class World;
-}
-
-namespace wavetank::serve {
+namespace wavetank::pilot {
 
 // Of Istio 1.18 (manifests/charts/base/crds).
 std::vector<nlohmann::json> IstioDefinitions();
 
-// Applies to every cluster what it does not define yet, as inputs.
-absl::Status DefineIstioResources(sim::World& world);
-
-}  // namespace wavetank::serve
+}  // namespace wavetank::pilot

@@ -1,5 +1,5 @@
 // What the schemas of Istio's kinds let through, and what not.
-#include "serve/istio_schemas.h"
+#include "core/config/istio_schemas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,16 +10,18 @@
 #include <vector>
 
 #include "core/base/json_access.h"
+#include "core/config/istio_definitions.h"
 #include "fakes/kube/http/schema.h"
 #include "fakes/kube/manifest.h"
-#include "serve/istio_definitions.h"
 
-namespace wavetank::serve {
+namespace wavetank::scenario {
 namespace {
 
 using fakekube::http::PruneBySchema;
 using fakekube::http::ValidateBySchema;
 using nlohmann::json;
+using pilot::IstioDefinitions;
+using pilot::IstioSchema;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -109,4 +111,4 @@ TEST(IstioSchemas, TakeAllThatTheScenariosManifestsHold) {
 }
 
 }  // namespace
-}  // namespace wavetank::serve
+}  // namespace wavetank::scenario

@@ -1,0 +1,91 @@
+#include "scenarios/manifest_check.h"
+
+#include <fmt/format.h>
+
+#include "absl/strings/str_join.h"
+#include "core/base/status.h"
+#include "core/config/istio_definitions.h"
+#include "core/kube/object.h"
+#include "fakes/kube/api_error.h"
+#include "fakes/kube/api_server.h"
+#include "fakes/kube/http/api_types.h"
+#include "fakes/kube/http/resources.h"
+#include "fakes/kube/http/schema.h"
+#include "fakes/kube/validation.h"
+
+namespace wavetank::scenario {
+
+using fakekube::http::ApiType;
+using fakekube::http::Resource;
+using nlohmann::json;
+
+namespace {
+
+const fakekube::http::ResourceTable& KnownResources() {
+  static const auto* const kTable = [] {
+    auto* table = new fakekube::http::ResourceTable;
+    for (json& definition : pilot::IstioDefinitions()) {
+      if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok()) table->Define(**object);
+    }
+    return table;
+  }();
+  return *kTable;
+}
+
+// Null: nobody here knows the kind. One of Istio's is known in versions that came later, too; their fields are the
+// same.
+const Resource* ResourceOf(const json& object) {
+  const std::string api_version = object.value("apiVersion", ""), kind = object.value("kind", "");
+  if (const Resource* exact = KnownResources().FindKind(api_version, kind)) return exact;
+  const Resource* found = nullptr;
+  KnownResources().ForEach([&](const Resource& each) {
+    if (each.custom && each.kind == kind && api_version.starts_with(each.group + "/")) found = &each;
+  });
+  return found;
+}
+
+// Of Istio's kinds `object` is only looked at as a whole, of Kubernetes' own field by field.
+absl::Status Readable(const Resource& resource, const ApiType* type, const json& object, const std::string& name) {
+  if (resource.schema != nullptr) {
+    const std::vector<fakekube::FieldError> errors = fakekube::http::ValidateBySchema(*resource.schema, object);
+    return errors.empty() ? absl::OkStatus() : fakekube::InvalidObject({resource.kind, resource.group}, name, errors);
+  }
+  const std::string wrong = type == nullptr ? "" : fakekube::http::UnreadableField(*type, object);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} \"{}\": {}", resource.kind, name, wrong));
+}
+
+std::vector<std::string> UnknownFieldsOf(const Resource& resource, const ApiType* type, const json& object) {
+  if (resource.schema != nullptr) {
+    json pruned = object;
+    return fakekube::http::PruneBySchema(*resource.schema, &pruned);
+  }
+  return type == nullptr ? std::vector<std::string>() : fakekube::http::UnknownFields(*type, object);
+}
+
+}  // namespace
+
+absl::Status CheckManifest(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
+  const auto refused = [&](const absl::Status& status) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file, line, Message(status)));
+  };
+  const std::string name = object["metadata"].value("name", "");
+  if (const Resource* resource = ResourceOf(object)) {
+    const ApiType* type = fakekube::http::ApiTypeOf(*resource);
+    if (absl::Status status = Readable(*resource, type, object, name); !status.ok()) return refused(status);
+    if (notes != nullptr) {
+      const std::vector<std::string> unknown = UnknownFieldsOf(*resource, type, object);
+      if (!unknown.empty()) {
+        notes->push_back(fmt::format("{}:{}: {} \"{}\": unknown field{} {}; kept, without effect", file, line,
+                                     resource->kind, name, unknown.size() == 1 ? "" : "s",
+                                     absl::StrJoin(unknown, ", ")));
+      }
+    }
+  }
+  json defaulted = object;
+  fakekube::SetDefaults(defaulted);
+  const absl::Status status = fakekube::Validate(defaulted, nullptr);
+  return status.ok() ? status : refused(status);
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,15 @@
+// Istio's kinds in the clusters' APIs, without which kubectl would not know a VirtualService.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace wavetank::sim {
+class World;
+}
+
+namespace wavetank::serve {
+
+// Applies to every cluster, as inputs, the definitions (core/config/istio_definitions.h) that it does not have yet.
+absl::Status DefineIstioResources(sim::World& world);
+
+}  // namespace wavetank::serve
