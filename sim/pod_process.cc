@@ -122,6 +122,7 @@ void PodProcess::StartProxy() {
   }
   way.server_name = bootstrap.discovery_san;
   way.roots_pem = [this] { return RootCertificates(); };
+  way.node = [this] { return Node(); };
   way.credentials = [this] {
     // The API server issues it, by its own clock.
     const Time now = site_.commons->host->Now() + site_.cluster->api().faults().clock_skew;
@@ -185,12 +186,12 @@ envoysim::AppClient& PodProcess::client() {
   return *client_;
 }
 
+pilot::Node PodProcess::Node() const {
+  return {bootstrap_->node_id, {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone}, bootstrap_->metadata};
+}
+
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
-  pilot::Node plain;
-  plain.id = bootstrap_->node_id;
-  plain.locality = {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone};
-  plain.metadata = bootstrap_->metadata;
-  pilot::ToProto(plain, node);
+  pilot::ToProto(Node(), node);
   node->set_cluster(bootstrap_->node_cluster);
 }
 

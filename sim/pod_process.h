@@ -61,6 +61,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   envoysim::AdsTransport& ads() override { return *ads_; }
   envoysim::SecretProvider& secrets() override { return *this; }
   envoysim::DnsResolver& dns() override { return *this; }
+  pilot::Node Node() const;
   void FillNode(envoy::config::core::v3::Node* node) override;
   void OnLive() override;
   // SecretProvider
