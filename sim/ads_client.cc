@@ -153,7 +153,7 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
       plain.version_info = std::move(request.version);
       plain.response_nonce = std::move(request.nonce);
       plain.resource_names = std::move(request.names);
-      if (!std::exchange(named_, true)) plain.node = std::make_shared<pilot::Node>(client_.options().node());
+      if (!std::exchange(named_, true)) plain.node = client_.options().node;
       stream_->Send(std::move(plain));
     }
     void SendDelta(envoysim::DeltaDiscoveryRequest request) override {
