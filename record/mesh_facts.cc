@@ -67,7 +67,7 @@ Facts Read(const ClusterSnapshot& cluster, const std::string& system_namespace) 
         for (const auto& [name, kubeconfig] : *data) facts.remotes.insert(name);
       }
     } else if (object->kind == "Pod") {
-      const kube::Pod pod = kube::ParsePod(*object);
+      const kube::Pod& pod = kube::ParsePod(*object);
       if (!pod.ip.empty() && !pod.host_network && pod.phase == "Running") facts.pod_ips.insert(pod.ip);
       const json& proxy = Container(*object, "istio-proxy");
       if (const std::string id = Variable(proxy, "ISTIO_META_CLUSTER_ID"); !id.empty()) ++ids[id];

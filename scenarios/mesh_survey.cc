@@ -238,7 +238,7 @@ std::vector<ServiceRow> ListServices(sim::World& world) {
   std::vector<ServiceRow> out;
   for (const sim::WorldCluster& cluster : world.options().clusters) {
     for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Service")) {
-      const kube::Service service = kube::ParseService(*object);
+      const kube::Service& service = kube::ParseService(*object);
       ServiceRow row{cluster.name, object->meta.ns, object->meta.name, service.type, service.cluster_ip, "", ""};
       for (const auto& ingress : service.ingress) {
         row.external += (row.external.empty() ? "" : ",") + (ingress.ip.empty() ? ingress.hostname : ingress.ip);

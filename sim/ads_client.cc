@@ -131,15 +131,18 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
     client_.break_ads_ = [weak = std::weak_ptr<ClientStream>(stream)](const absl::Status& why) {
       if (const auto open = weak.lock()) open->OnStreamClosed(why);
     };
-    return std::make_unique<Stream>(std::move(stream));
+    return std::make_unique<Stream>(client_, std::move(stream));
   }
 
  private:
   class Stream final : public envoysim::AdsStream {
    public:
-    explicit Stream(std::shared_ptr<ClientStream> stream) : stream_(std::move(stream)) {}
+    Stream(IstiodClient& client, std::shared_ptr<ClientStream> stream)
+        : client_(client), stream_(std::move(stream)) {}
     ~Stream() override { stream_->Cancel(); }
+    bool KnowsNode() const override { return true; }
     void Send(envoysim::DiscoveryRequest request) override {
+      named_ |= request.has_node();
       if (auto plain = pilot::FromProto(request); plain.ok()) stream_->Send(*std::move(plain));
     }
     void SendPlain(Subscription request) override {
@@ -150,6 +153,7 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
       plain.version_info = std::move(request.version);
       plain.response_nonce = std::move(request.nonce);
       plain.resource_names = std::move(request.names);
+      if (!std::exchange(named_, true)) plain.node = client_.options().node;
       stream_->Send(std::move(plain));
     }
     void SendDelta(envoysim::DeltaDiscoveryRequest request) override {
@@ -157,7 +161,9 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
     }
 
    private:
+    IstiodClient& client_;
     std::shared_ptr<ClientStream> stream_;
+    bool named_ = false;
   };
 
   IstiodClient& client_;

@@ -28,6 +28,7 @@ class IstiodClient final : public security::CaClient {
     IstiodAddress istiod;
     std::string server_name;  // that istiod's certificate must have
     std::function<absl::StatusOr<std::string>()> roots_pem;
+    std::shared_ptr<const pilot::Node> node;  // as the Envoy would name itself
     // Made anew for each connection: tokens expire.
     std::function<security::PeerCredentials()> credentials;
   };

@@ -66,7 +66,7 @@ absl::StatusOr<std::vector<IpAddress>> ClusterDns::Service(std::string_view name
   }
   const kube::ObjectRef object = api_.Get("Service", {std::string(ns), std::string(name)});
   if (object == nullptr) return NoSuchName(fmt::format("{}.{}", name, ns));
-  const kube::Service service = kube::ParseService(*object);
+  const kube::Service& service = kube::ParseService(*object);
   if (service.type == "ExternalName") {
     if (depth >= kMaxAliases) return absl::UnavailableError("a chain of aliases without end");
     return Qualified(WithoutDot(service.external_name), depth + 1);
@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<IpAddress>> ClusterDns::Service(std::string_view name
     for (const kube::ObjectRef& slice_object : api_.List("EndpointSlice", ns)) {
       const auto owner = slice_object->meta.labels.find("kubernetes.io/service-name");
       if (owner == slice_object->meta.labels.end() || owner->second != name) continue;
-      const kube::EndpointSlice slice = kube::ParseEndpointSlice(*slice_object);
+      const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*slice_object);
       for (const kube::EndpointSlice::Endpoint& endpoint : slice.endpoints) {
         if (!hostname.empty() && endpoint.target_name != hostname) continue;
         if (!endpoint.ready.value_or(true) && !service.publish_not_ready) continue;

@@ -120,7 +120,7 @@ void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer&
   const auto look = [&remote, connected](const kube::Object& object) {
     const auto gateway = object.meta.labels.find("istio");
     if (*connected || gateway == object.meta.labels.end() || gateway->second != "eastwestgateway") return;
-    const kube::Service service = kube::ParseService(object);
+    const kube::Service& service = kube::ParseService(object);
     if (service.ingress.empty()) return;
     *connected = true;
     if (remote.Get("Endpoints", {kSystemNamespace, "istiod"}) != nullptr) return;

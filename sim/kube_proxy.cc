@@ -57,7 +57,7 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
     network_.RemoveService(site_, key + kNodePorts);
     return;
   }
-  const kube::Service service = kube::ParseService(*object);
+  const kube::Service& service = kube::ParseService(*object);
   MeshNetwork::ServiceAddresses addresses, node_ports;
   const auto add = [](std::string_view text, std::vector<IpAddress>* out) {
     if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text); ip.ok()) out->push_back(*ip);
@@ -77,7 +77,7 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
     for (const kube::ObjectRef& slice_object : cluster_.api().List("EndpointSlice", name.ns)) {
       const auto owner = slice_object->meta.labels.find(kServiceNameLabel);
       if (owner == slice_object->meta.labels.end() || owner->second != name.name) continue;
-      const kube::EndpointSlice slice = kube::ParseEndpointSlice(*slice_object);
+      const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*slice_object);
       const auto match = std::find_if(slice.ports.begin(), slice.ports.end(), [&](const auto& candidate) {
         return candidate.name.value_or("") == port.name && candidate.port.has_value();
       });

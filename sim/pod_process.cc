@@ -80,6 +80,9 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     return;
   }
   bootstrap_ = *std::move(bootstrap);
+  node_ = std::make_shared<pilot::Node>(pilot::Node{bootstrap_->node_id,
+                                                    {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone},
+                                                    std::move(bootstrap_->metadata)});
   StartProxy();
 }
 
@@ -107,7 +110,7 @@ void PodProcess::StartProxy() {
     return;
   }
   const pilot::ProxyBootstrap& bootstrap = *bootstrap_;
-  const kube::Pod pod = kube::ParsePod(*pod_);
+  const kube::Pod& pod = kube::ParsePod(*pod_);
 
   IstiodClient::Options way;
   way.workload = workload_;
@@ -122,6 +125,7 @@ void PodProcess::StartProxy() {
   }
   way.server_name = bootstrap.discovery_san;
   way.roots_pem = [this] { return RootCertificates(); };
+  way.node = node_;
   way.credentials = [this] {
     // The API server issues it, by its own clock.
     const Time now = site_.commons->host->Now() + site_.cluster->api().faults().clock_skew;
@@ -137,7 +141,7 @@ void PodProcess::StartProxy() {
                                 ? Duration(std::chrono::seconds(bootstrap_->token_expiration_seconds))
                                 : kTokenLifetime);
     peer.bearer_token = site_.tokens->Issue(claims);
-    peer.cluster_id = bootstrap_->metadata.value("CLUSTER_ID", site_.name);
+    peer.cluster_id = node_->metadata.value("CLUSTER_ID", site_.name);
     return peer;
   };
   istiod_ = std::make_unique<IstiodClient>(site_, std::move(way));
@@ -186,11 +190,7 @@ envoysim::AppClient& PodProcess::client() {
 }
 
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
-  pilot::Node plain;
-  plain.id = bootstrap_->node_id;
-  plain.locality = {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone};
-  plain.metadata = bootstrap_->metadata;
-  pilot::ToProto(plain, node);
+  pilot::ToProto(*node_, node);
   node->set_cluster(bootstrap_->node_cluster);
 }
 

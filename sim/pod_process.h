@@ -47,7 +47,9 @@ class PodProcess final : public envoysim::EnvoyContext,
   // Null without a sidecar or gateway.
   envoysim::Envoy* envoy() { return envoy_.get(); }
   const envoysim::Envoy* envoy() const { return envoy_.get(); }
-  const std::optional<pilot::ProxyBootstrap>& bootstrap() const { return bootstrap_; }  // nothing: not injected
+  // Nothing: not injected. Its metadata are the node's.
+  const std::optional<pilot::ProxyBootstrap>& bootstrap() const { return bootstrap_; }
+  const pilot::Node& node() const { return *node_; }
   bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
   // Made when first asked for.
   envoysim::AppClient& client();
@@ -76,6 +78,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   NameId server_ = kNoName;
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
+  std::shared_ptr<const pilot::Node> node_;
   std::function<void(bool)> ready_;
   absl::Status failure_;
   Duration mount_backoff_ = 500ms;

@@ -3,30 +3,41 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
 namespace wavetank {
 namespace {
 
-void Append64(std::string& out, uint64_t value) {
-  for (int shift = 0; shift < 64; shift += 8) out += static_cast<char>(value >> shift);
+// Little-endian on every machine.
+char* Write64(char* to, uint64_t value) {
+  if constexpr (std::endian::native == std::endian::big) value = __builtin_bswap64(value);
+  std::memcpy(to, &value, sizeof value);
+  return to + sizeof value;
 }
 
-void AppendText(std::string& out, std::string_view text) {
-  Append64(out, text.size());
-  out += text;
+char* WriteText(char* to, std::string_view text) {
+  to = Write64(to, text.size());
+  return std::copy(text.begin(), text.end(), to);
 }
 
-void Encode(std::string& out, Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
-            const std::vector<uint64_t>& inputs) {
-  out.clear();
-  Append64(out, static_cast<uint64_t>(time.time_since_epoch().count()));
-  Append64(out, static_cast<uint64_t>(record.kind));
-  Append64(out, static_cast<uint64_t>(record.a));
-  Append64(out, static_cast<uint64_t>(record.b));
-  AppendText(out, subject);
-  AppendText(out, object);
-  AppendText(out, record.detail);
-  Append64(out, inputs.size());
-  for (uint64_t input : inputs) Append64(out, input);
+// Into `out` from its beginning; returns what of it is the record's.
+std::string_view Encode(std::string& out, Time time, const TraceRecord& record, std::string_view subject,
+                        std::string_view object, const std::vector<uint64_t>& inputs) {
+  const size_t size = 8 * (4 + 3 + 1 + inputs.size()) + subject.size() + object.size() + record.detail.size();
+  if (out.size() < size) out.resize(2 * size);
+  char* to = out.data();
+  to = Write64(to, static_cast<uint64_t>(time.time_since_epoch().count()));
+  to = Write64(to, static_cast<uint64_t>(record.kind));
+  to = Write64(to, static_cast<uint64_t>(record.a));
+  to = Write64(to, static_cast<uint64_t>(record.b));
+  to = WriteText(to, subject);
+  to = WriteText(to, object);
+  to = WriteText(to, record.detail);
+  to = Write64(to, inputs.size());
+  for (uint64_t input : inputs) to = Write64(to, input);
+  return {out.data(), size};
 }
 
 }  // namespace
@@ -41,17 +52,17 @@ TraceDigest::~TraceDigest() = default;
 
 uint64_t TraceDigest::Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                           const std::vector<uint64_t>& inputs) {
-  Encode(buffer_, time, record, subject, object, inputs);
-  XXH3_128bits_update(state_->xxh, buffer_.data(), buffer_.size());
+  const std::string_view bytes = Encode(buffer_, time, record, subject, object, inputs);
+  XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
   ++records_;
-  return XXH3_64bits(buffer_.data(), buffer_.size());
+  return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 uint64_t TraceDigest::Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                            const std::vector<uint64_t>& inputs) {
-  std::string encoded;
-  Encode(encoded, time, record, subject, object, inputs);
-  return XXH3_64bits(encoded.data(), encoded.size());
+  std::string buffer;
+  const std::string_view bytes = Encode(buffer, time, record, subject, object, inputs);
+  return XXH3_64bits(bytes.data(), bytes.size());
 }
 
 std::string TraceDigest::Hex() const {

@@ -10,12 +10,8 @@
 
 namespace wavetank::pilot {
 
-inline void AddDependency(const ConfigKey& config, std::vector<uint64_t>& out) {
-  out.push_back(ConfigHash(config.kind, config.name, config.ns));
-}
-inline void AddDependency(const Service& service, std::vector<uint64_t>& out) {
-  out.push_back(ConfigHash(ConfigKind::kServiceEntry, service.hostname, service.attributes.ns));
-}
+inline void AddDependency(const ConfigKey& config, std::vector<uint64_t>& out) { out.push_back(ConfigHash(config)); }
+inline void AddDependency(const Service& service, std::vector<uint64_t>& out) { out.push_back(ConfigHash(service)); }
 inline void AddDependency(const ConsolidatedDestRule& rule, std::vector<uint64_t>& out) {
   for (const ConfigKey& from : rule.from) AddDependency(from, out);
 }

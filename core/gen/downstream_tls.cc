@@ -129,6 +129,22 @@ void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, en
 }  // namespace
 
 std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
+  // Nearly all proxies of a mesh get the same: the last one is kept, by all that it is made from.
+  struct Last {
+    std::string files[3];
+    std::vector<std::string> trust_domains;
+    MeshTls::Version version{};
+    std::string socket;
+  };
+  thread_local Last last_of[2];
+  Last& last = last_of[http ? 1 : 0];
+  const CertificateFiles files = FilesOf(proxy.metadata);
+  std::vector<std::string> trust_domains = TrustDomains(mesh);
+  const MeshTls::Version version = mesh.mesh_mtls.min_protocol_version;
+  if (!last.socket.empty() && last.files[0] == files.certificate && last.files[1] == files.key &&
+      last.files[2] == files.root && last.trust_domains == trust_domains && last.version == version) {
+    return last.socket;
+  }
   Draft draft;
   DownstreamPb& context = draft.context;
   context.mutable_require_client_certificate()->set_value(true);
@@ -140,12 +156,15 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
   }
   auto* parameters = common.mutable_tls_params();
   for (const char* cipher : kMeshCiphers) parameters->add_cipher_suites(cipher);
-  parameters->set_tls_minimum_protocol_version(mesh.mesh_mtls.min_protocol_version == MeshTls::Version::kTls13
-                                                   ? envoy_tls::TlsParameters::TLSv1_3
-                                                   : envoy_tls::TlsParameters::TLSv1_2);
+  parameters->set_tls_minimum_protocol_version(version == MeshTls::Version::kTls13 ? envoy_tls::TlsParameters::TLSv1_3
+                                                                                   : envoy_tls::TlsParameters::TLSv1_2);
   parameters->set_tls_maximum_protocol_version(envoy_tls::TlsParameters::TLSv1_3);
-  ApplyWorkloadCertificate(common, FilesOf(proxy.metadata), {}, TrustDomains(mesh), true);
-  return EncodeSocket(context);
+  ApplyWorkloadCertificate(common, files, {}, trust_domains, true);
+  last = {{std::string(files.certificate), std::string(files.key), std::string(files.root)},
+          std::move(trust_domains),
+          version,
+          EncodeSocket(context)};
+  return last.socket;
 }
 
 std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,

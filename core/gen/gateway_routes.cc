@@ -91,12 +91,19 @@ class GatewayRoutes {
     return it == by_name.end() ? nullptr : &it->second;
   }
 
+  // A rule's routes for one gateway.
+  struct Translated {
+    std::vector<EncodedRouteRef> routes;
+    size_t configuration = 0;  // for which they were made
+    bool of_listener = false;  // they look at the listener: not for other configurations
+  };
+
   void Clear() {
+    ++configuration_;
     same_.clear();  // looks at hosts
     virtual_hosts_.clear();
     hosts_.clear();
     by_hostname_.clear();
-    routes_.clear();
   }
 
   void AddServer(const GatewayServer& server) {
@@ -131,23 +138,24 @@ class GatewayRoutes {
     return host;
   }
 
-  // One rule's routes are the same for all servers of a gateway: those of the first server's port.
+  // One rule's routes are the same for all servers of a gateway in one configuration: those of the first server's
+  // port.
   const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
     const absl::string_view gateway(server.gateway_name.data(), server.gateway_name.size());
-    std::vector<EncodedRouteRef>& routes = routes_[{gateway, &rule}];
-    if (!routes.empty()) return routes;
+    Translated& known = routes_[{gateway, &rule}];
+    if (!known.routes.empty() && (!known.of_listener || known.configuration == configuration_)) return known.routes;
     absl::InlinedVector<ServiceRef, 4> services;  // keeps what the scope hands out alive
+    const RouteListener listener(static_cast<int>(server.server.port.number), server.server.tls.has_value());
     const HttpRouteScope scope{proxy_,
                                push_.mesh(),
                                server.gateway_name,
-                               static_cast<int>(server.server.port.number),
-                               server.server.tls.has_value(),
+                               listener,
                                retry_policy_,
                                [&](std::string_view host) -> const Service* {
                                  return services.emplace_back(ServiceFor(host, rule.meta.ns)).get();
                                }};
-    routes = BuildHttpRoutes(scope, rule);
-    return routes;
+    known = {BuildHttpRoutes(scope, rule), configuration_, listener.asked()};
+    return known.routes;
   }
 
   // The rule's own namespace first, as far as the router may see it.
@@ -199,8 +207,9 @@ class GatewayRoutes {
   const PushContext& push_;
   const std::string retry_policy_;
   // By gateway's name, which its servers share, and rule.
-  absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, std::vector<EncodedRouteRef>> routes_;
-  std::vector<Host> hosts_;  // in order of first use
+  absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, Translated> routes_;
+  size_t configuration_ = 0;  // counts them
+  std::vector<Host> hosts_;   // in order of first use
   absl::flat_hash_map<absl::string_view, size_t> by_hostname_;
   std::vector<VirtualHost> virtual_hosts_;
   absl::flat_hash_map<RouteSpan, size_t, SameRoutes, SameRoutes> same_;

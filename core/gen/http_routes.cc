@@ -204,16 +204,19 @@ std::string_view WriteHeaders(const config::Headers& headers, wire::Writer& w) {
 }
 
 // False: a code that Envoy cannot answer with.
-bool TranslateRedirect(const config::HttpRedirect& redirect, int port, bool is_tls, route_v3::RedirectAction& out) {
+bool TranslateRedirect(const config::HttpRedirect& redirect, const RouteListener& listener,
+                       route_v3::RedirectAction& out) {
   out.set_host_redirect(redirect.authority);
   out.set_path_redirect(redirect.uri);
   if (!redirect.scheme.empty()) out.set_scheme_redirect(redirect.scheme);
   if (redirect.port || redirect.derive_port) {
     uint32_t to = redirect.port.value_or(0);
     // The port that the request came to is the one that these routes are for.
-    if (redirect.derive_port == config::HttpRedirect::DerivePort::kFromRequestPort) to = static_cast<uint32_t>(port);
+    if (redirect.derive_port == config::HttpRedirect::DerivePort::kFromRequestPort) {
+      to = static_cast<uint32_t>(listener.port());
+    }
     const std::string_view scheme =
-        redirect.scheme.empty() ? (is_tls ? "https" : "http") : std::string_view(redirect.scheme);
+        redirect.scheme.empty() ? (listener.is_tls() ? "https" : "http") : std::string_view(redirect.scheme);
     const bool implied = (to == 80 && scheme == "http") || (to == 443 && scheme == "https");
     out.set_port_redirect(implied ? 0 : to);
   }
@@ -333,7 +336,7 @@ class Translator {
  private:
   // Does the match hold for this proxy at this port? istiod: sourceMatchHTTP. Naming gateways makes labels moot.
   bool Holds(const config::HttpMatchRequest& match) const {
-    if (match.port != 0 && match.port != static_cast<uint32_t>(scope_.listen_port)) return false;
+    if (match.port != 0 && match.port != static_cast<uint32_t>(scope_.listener.port())) return false;
     if (!match.gateways.empty()) {
       return std::find(match.gateways.begin(), match.gateways.end(), scope_.gateway) != match.gateways.end();
     }
@@ -377,7 +380,7 @@ class Translator {
     if (in.headers) authority = WriteHeaders<RoutePb>(*in.headers, w);
     if (in.redirect) {
       route_v3::RedirectAction redirect;
-      if (TranslateRedirect(*in.redirect, scope_.listen_port, scope_.is_tls, redirect)) {
+      if (TranslateRedirect(*in.redirect, scope_.listener, redirect)) {
         w.Bytes(RoutePb::kRedirectFieldNumber, Serialize(redirect));
       }
     } else if (in.direct_response) {
@@ -448,7 +451,7 @@ class Translator {
 
   std::string ClusterOf(const config::Destination& destination) const {
     const Service* service = destination.port == 0 ? scope_.service(destination.host) : nullptr;
-    return DestinationCluster(destination, service, scope_.listen_port);
+    return DestinationCluster(destination, service, [&] { return scope_.listener.port(); });
   }
 
   void WriteMirror(const config::HttpRoute& in, wire::Writer& w) const {
@@ -497,7 +500,7 @@ class Translator {
   // What traces call the route. istiod: GetRouteOperation.
   void WriteOperation(wire::Writer& w, const std::string& cluster, const RoutePaths& paths) const {
     const std::optional<SubsetKey> key = ParseSubsetKey(cluster);
-    const absl::AlphaNum port(key ? key->port : scope_.listen_port);
+    const absl::AlphaNum port(key ? key->port : scope_.listener.port());
     w.Joined(route_v3::Decorator::kOperationFieldNumber,
              {key ? key->hostname : std::string_view(rule_.meta.name), ":", std::string_view(port.data(), port.size()),
               paths.text, paths.is_prefix ? "*" : ""});

@@ -23,12 +23,26 @@ struct EncodedRoute {
 };
 using EncodedRouteRef = std::shared_ptr<const EncodedRoute>;
 
+// Of which listener the routes are. Most rules do not look at it: their routes serve any.
+class RouteListener {
+ public:
+  // `is_tls`: requests arrive over TLS that the listener ends.
+  RouteListener(int port, bool is_tls) : port_(port), is_tls_(is_tls) {}
+  int port() const { return asked_ = true, port_; }
+  bool is_tls() const { return asked_ = true, is_tls_; }
+  bool asked() const { return asked_; }  // whether routes depend on it
+
+ private:
+  int port_;
+  bool is_tls_;
+  mutable bool asked_ = false;
+};
+
 struct HttpRouteScope {
   const Proxy& proxy;
   const config::MeshConfig& mesh;
   std::string_view gateway;  // "mesh" for sidecars, else "namespace/name"
-  int listen_port = 0;
-  bool is_tls = false;            // requests arrive over TLS that the listener ends
+  const RouteListener& listener;
   std::string_view retry_policy;  // the mesh's default, encoded
   // A destination's service, for its only port; may be null.
   std::function<const Service*(std::string_view hostname)> service;

@@ -119,7 +119,7 @@ class InboundListeners {
     chain.service_port = static_cast<int>(listener.port.number);
     chain.protocol = ParseProtocol(listener.port.protocol);
     if (chain.bind_to_port &&
-        ConflictsWithStaticListener(proxy_, chain.bind, static_cast<int>(chain.target_port), chain.protocol)) {
+        StaticListeners(proxy_).ConflictWith(chain.bind, static_cast<int>(chain.target_port), chain.protocol)) {
       return;
     }
     out.emplace(chain.target_port, std::move(chain));

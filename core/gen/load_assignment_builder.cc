@@ -254,7 +254,8 @@ class LoadAssignmentBuilder::Grouping {
     d.port = port;
     d.refused_by = FirstRefusal(p);
     if (d.refused_by != EndpointFilter::kPassed) return d;
-    d.draining = HasLabel(p.labels, kDrainingLabel);
+    if (!p.encoded.draining) p.encoded.draining = HasLabel(p.labels, kDrainingLabel);
+    d.draining = *p.encoded.draining;
     d.mtls = mtls_.Check(p, port);
     d.mtls_disabled = IsDisabled(d.mtls);
     return d;

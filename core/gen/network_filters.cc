@@ -68,13 +68,16 @@ struct NetworkFilters::Target {
 };
 
 std::string DestinationCluster(const config::Destination& destination, const Service* service, int listener_port) {
+  return DestinationCluster(destination, service, [&] { return listener_port; });
+}
+
+std::string DestinationCluster(const config::Destination& destination, const Service* service,
+                               absl::FunctionRef<int()> listener_port) {
   if (destination.host.empty()) return "UnknownService";
-  int port = listener_port;
-  if (destination.port != 0) {
-    port = static_cast<int>(destination.port);
-  } else if (service != nullptr && service->ports.size() == 1) {
-    port = service->ports[0].port;
-  }
+  const bool only = service != nullptr && service->ports.size() == 1;
+  const int port = destination.port != 0 ? static_cast<int>(destination.port)
+                   : only                ? service->ports[0].port
+                                         : listener_port();
   return BuildSubsetKey(TrafficDirection::kOutbound, destination.subset, destination.host, port);
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/config/destination_rule.h"
 #include "core/config/virtual_service.h"
 #include "core/model/proxy.h"
@@ -21,6 +22,9 @@ using FilterStack = std::vector<std::string>;
 // "outbound|80|v1|host": the cluster of a destination. A destination without a port goes to the service's only port,
 // else to `listener_port`. istiod: route.GetDestinationCluster.
 std::string DestinationCluster(const config::Destination& destination, const Service* service, int listener_port);
+// Asks for the listener's port only if neither rule nor service name one.
+std::string DestinationCluster(const config::Destination& destination, const Service* service,
+                               absl::FunctionRef<int()> listener_port);
 
 // Where traffic to unknown destinations goes: on, to the scope's egress proxy, or nowhere.
 std::string OutboundCatchAllCluster(const Proxy& proxy);

@@ -76,7 +76,8 @@ std::vector<FilterChain> MergeHttpAndTcp(std::vector<FilterChain> http, std::vec
 
 class OutboundListeners {
  public:
-  explicit OutboundListeners(ListenerScope& scope) : scope_(scope), proxy_(scope.proxy) {}
+  explicit OutboundListeners(ListenerScope& scope)
+      : scope_(scope), proxy_(scope.proxy), static_listeners_(scope.proxy) {}
 
   std::vector<Listener> Build() {
     for (const EgressListener& egress : proxy_.sidecar_scope->egress_listeners) AddEgressListener(egress);
@@ -151,7 +152,7 @@ class OutboundListeners {
 
   bool MayListen(const Placement& at, const Port& port) const {
     return proxy_.CanBindToPort(at.bind_to_port, static_cast<uint32_t>(port.port)) &&
-           !ConflictsWithStaticListener(proxy_, at.bind, port.port, port.protocol);
+           !static_listeners_.ConflictWith(at.bind, port.port, port.protocol);
   }
 
   Entry* Find(const std::string& bind, int port) {
@@ -316,6 +317,7 @@ class OutboundListeners {
 
   ListenerScope& scope_;
   const Proxy& proxy_;
+  const StaticListeners static_listeners_;
   std::map<std::string, Entry> entries_;  // by "bind:port"
   std::string catch_all_;
 };

@@ -88,9 +88,14 @@ std::string_view GlobalUnicastIp(const Proxy& proxy) {
   return {};
 }
 
-bool ConflictsWithStaticListener(const Proxy& proxy, std::string_view bind, int port, Protocol protocol) {
-  if (bind.empty() ? !IsHttp(protocol) : bind != WildcardAddress(proxy)) return false;
-  return MetadataInteger(proxy, "ENVOY_STATUS_PORT") == port || MetadataInteger(proxy, "ENVOY_PROMETHEUS_PORT") == port;
+StaticListeners::StaticListeners(const Proxy& proxy)
+    : wildcard_(WildcardAddress(proxy)),
+      status_port_(MetadataInteger(proxy, "ENVOY_STATUS_PORT")),
+      prometheus_port_(MetadataInteger(proxy, "ENVOY_PROMETHEUS_PORT")) {}
+
+bool StaticListeners::ConflictWith(std::string_view bind, int port, Protocol protocol) const {
+  if (bind.empty() ? !IsHttp(protocol) : bind != wildcard_) return false;
+  return port == status_port_ || port == prometheus_port_;
 }
 
 bool IsUnprivileged(const Proxy& proxy) { return proxy.metadata.unprivileged_pod == "true"; }

@@ -30,7 +30,15 @@ std::string_view LocalhostAddress(const Proxy& proxy);
 std::string_view GlobalUnicastIp(const Proxy& proxy);
 
 // The agent's own ports (status, metrics) are taken: bootstrap listeners stand there.
-bool ConflictsWithStaticListener(const Proxy& proxy, std::string_view bind, int port, Protocol protocol);
+class StaticListeners {
+ public:
+  explicit StaticListeners(const Proxy& proxy);
+  bool ConflictWith(std::string_view bind, int port, Protocol protocol) const;
+
+ private:
+  const std::string_view wildcard_;
+  const int status_port_, prometheus_port_;
+};
 
 bool IsUnprivileged(const Proxy& proxy);
 

@@ -1,33 +1,30 @@
 #include "core/gen/route_cache.h"
 
+#include "absl/container/inlined_vector.h"
 #include "core/gen/cache_dependencies.h"
+#include "xxhash.h"
 
 namespace wavetank::pilot {
 
 std::string RouteCacheEntry::Key() const {
-  const auto for_each = [&](auto visit) {
-    for (const Service* service : services) visit(service->hostname, service->attributes.ns);
-    visit("", "");  // keeps lists apart
-    for (const auto& rule : rules) visit(rule->meta.name, rule->meta.ns);
-    visit("", "");
-    for (const ConfigKey* delegate : delegates) visit(delegate->name, delegate->ns);
-    visit("", "");
-    for (const auto& rule : hash_rules) {
-      for (const ConfigKey& from : rule->from) visit(from.name, from.ns);
-    }
-  };
-  // The size first: a mesh has many services.
-  constexpr size_t kSeparators = 2, kFlags = 7;
-  size_t size = route_name.size() + istio_version.size() + cluster.size() + dns_domain.size() + kFlags;
-  for_each([&](std::string_view name, std::string_view ns) { size += name.size() + ns.size() + kSeparators; });
+  // As istiod, not the names of the configurations but hashes, of which each configuration keeps its own: a mesh has
+  // many. The sizes keep the lists apart.
+  absl::InlinedVector<uint64_t, 256> of = {services.size(), rules.size(), delegates.size()};
+  for (const Service* service : services) of.push_back(ConfigHash(*service));
+  for (const auto& rule : rules) of.push_back(ConfigHash(ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns));
+  for (const ConfigKey* delegate : delegates) of.push_back(ConfigHash(*delegate));
+  for (const auto& rule : hash_rules) {
+    for (const ConfigKey& from : rule->from) of.push_back(ConfigHash(from));
+  }
+  const XXH128_hash_t hash = XXH3_128bits(of.data(), of.size() * sizeof(uint64_t));
+  const uint64_t halves[] = {hash.high64, hash.low64};
+
+  constexpr size_t kFlags = 7;
   std::string key;
-  key.reserve(size);
+  key.reserve(route_name.size() + istio_version.size() + cluster.size() + dns_domain.size() + kFlags + sizeof halves);
   for (const std::string_view part : {route_name, istio_version, cluster, dns_domain}) key.append(part).push_back('~');
   for (const bool flag : {dns_capture, dns_auto_allocate, allow_any}) key.push_back(flag ? '1' : '0');
-  for_each([&](std::string_view name, std::string_view ns) {
-    key.append(name).push_back('/');
-    key.append(ns).push_back('~');
-  });
+  key.append(reinterpret_cast<const char*>(halves), sizeof halves);
   return key;
 }
 

@@ -166,13 +166,10 @@ class HostBuilder {
   using Rule = config::TypedConfig<config::VirtualService>;
 
   void AddRule(const Rule& rule) {
-    const HttpRouteScope scope{proxy_,
-                               push_.mesh(),
-                               "mesh",
-                               inputs_.listen_port,
-                               false,
-                               retry_policy_,
-                               [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
+    const RouteListener listener(inputs_.listen_port, false);
+    const HttpRouteScope scope{proxy_,        push_.mesh(),
+                               "mesh",        listener,
+                               retry_policy_, [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
     std::vector<EncodedRouteRef> routes = BuildHttpRoutes(scope, rule);
     if (routes.empty()) return;
     std::vector<std::string> hosts;

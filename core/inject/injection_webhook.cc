@@ -1,6 +1,7 @@
 #include "core/inject/injection_webhook.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -221,6 +222,18 @@ void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
   RewriteAppProbes(pod["spec"], port);
 }
 
+// What decides over the patch of a pod that a controller made: all of it but its name, which only a pod of its own
+// gives to its workload (kube::WorkloadOf).
+std::optional<std::string> WhatReplicasShare(const json& pod, const json& metadata, std::string_view path) {
+  const json& owners = Items(At(metadata, "ownerReferences"));
+  if (Text(metadata, "name").empty() || Text(metadata, "generateName").empty() || owners.size() != 1) return {};
+  if (At(owners[0], "controller") != true || Text(owners[0], "name").empty()) return {};
+  json shared = pod;
+  shared["metadata"]["name"] = nullptr;
+  const auto text = [](const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); };
+  return fmt::format("{} {} {}", path, text(At(metadata, "namespace")), text(shared));
+}
+
 }  // namespace
 
 std::map<std::string, std::string> ParseInjectPath(std::string_view path) {
@@ -356,6 +369,22 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
   return merged;
 }
 
+void InjectionWebhook::SetConfig(InjectionConfig config) {
+  config_ = std::move(config);
+  patches_.clear();
+}
+
+void InjectionWebhook::SetMeshConfig(config::MeshConfigRef mesh) {
+  mesh_ = std::move(mesh);
+  patches_.clear();
+}
+
+void InjectionWebhook::SetProxyConfigs(std::vector<kube::ObjectRef> resources) {
+  if (resources == proxy_configs_) return;
+  proxy_configs_ = std::move(resources);
+  patches_.clear();
+}
+
 json InjectionWebhook::Admit(const json& review, std::string_view path) const {
   json answer = {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}};
   if (const std::string version = Text(review, "apiVersion"); !version.empty()) answer["apiVersion"] = version;
@@ -368,60 +397,29 @@ json InjectionWebhook::Admit(const json& review, std::string_view path) const {
   const json& request = At(review, "request");
   if (!request.is_object()) return refuse("the review holds no request");
   response["uid"] = Text(request, "uid");
-  json pod = At(request, "object");
-  if (!pod.is_object()) return refuse("the request holds no object");
-  const json original = pod;
+  const json& original = At(request, "object");
+  if (!original.is_object()) return refuse("the request holds no object");
+  json pod = original;
   json& metadata = Object(pod, "metadata");
   metadata.erase("managedFields");
   if (Text(metadata, "namespace").empty()) metadata["namespace"] = Text(request, "namespace");
 
-  if (!InjectionRequired(config_, pod)) {
-    response["allowed"] = true;
-    return answer;
-  }
-  const absl::StatusOr<json> injected = Inject(pod, path);
-  if (!injected.ok()) return refuse(Message(injected.status()));
   response["allowed"] = true;
+  if (!InjectionRequired(config_, pod)) return answer;
+  const std::optional<std::string> alike = WhatReplicasShare(original, metadata, path);
+  const auto known = alike ? patches_.find(*alike) : patches_.end();
+  std::string patch = known == patches_.end() ? "" : known->second;
+  if (patch.empty()) {
+    const absl::StatusOr<json> injected = Inject(pod, path);
+    response["allowed"] = injected.ok();
+    if (!injected.ok()) return refuse(Message(injected.status()));
+    absl::Base64Escape(json::diff(original, *injected).dump(), &patch);
+    if (patches_.size() == kMostPatches) patches_.clear();
+    if (alike) patches_[*alike] = patch;
+  }
   response["patchType"] = "JSONPatch";
-  const std::string patch = json::diff(original, *injected).dump();
-  std::string encoded;
-  absl::Base64Escape(patch, &encoded);
-  response["patch"] = std::move(encoded);
+  response["patch"] = std::move(patch);
   return answer;
-}
-
-json MakeAdmissionReview(json pod, std::string_view uid) {
-  const json& metadata = At(pod, "metadata");
-  json request = {{"uid", uid},
-                  {"kind", {{"group", ""}, {"version", "v1"}, {"kind", "Pod"}}},
-                  {"resource", {{"group", ""}, {"version", "v1"}, {"resource", "pods"}}},
-                  {"name", Text(metadata, "name")},
-                  {"namespace", Text(metadata, "namespace")},
-                  {"operation", "CREATE"},
-                  {"dryRun", false}};
-  request["object"] = std::move(pod);
-  return {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}, {"request", std::move(request)}};
-}
-
-absl::StatusOr<json> ApplyAdmissionResponse(json pod, const json& review) {
-  const json& response = At(review, "response");
-  if (!At(response, "allowed").is_boolean()) return absl::InternalError("the webhook's answer says neither yes nor no");
-  if (response["allowed"] == false) {
-    const std::string why = Text(At(response, "status"), "message");
-    return absl::PermissionDeniedError(
-        fmt::format("admission webhook denied the request: {}", why.empty() ? "no reason given" : why));
-  }
-  const std::string encoded = Text(response, "patch");
-  if (encoded.empty()) return pod;
-  std::string patch_text;
-  if (!absl::Base64Unescape(encoded, &patch_text)) return absl::InternalError("the webhook's patch is no base64");
-  const json patch = json::parse(patch_text, nullptr, false);
-  if (patch.is_discarded()) return absl::InternalError("the webhook's patch is no JSON");
-  try {
-    return pod.patch(patch);
-  } catch (const json::exception& e) {
-    return absl::InternalError(fmt::format("the webhook's patch does not fit the pod: {}", e.what()));
-  }
 }
 
 }  // namespace wavetank::pilot

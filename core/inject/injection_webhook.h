@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/config/mesh_config.h"
 #include "core/inject/injection_config.h"
@@ -21,10 +22,10 @@ class InjectionWebhook {
  public:
   explicit InjectionWebhook(std::string revision = "default");
 
-  void SetConfig(InjectionConfig config) { config_ = std::move(config); }
-  void SetMeshConfig(config::MeshConfigRef mesh) { mesh_ = std::move(mesh); }
+  void SetConfig(InjectionConfig config);
+  void SetMeshConfig(config::MeshConfigRef mesh);
   // ProxyConfig resources of all namespaces.
-  void SetProxyConfigs(std::vector<kube::ObjectRef> resources) { proxy_configs_ = std::move(resources); }
+  void SetProxyConfigs(std::vector<kube::ObjectRef> resources);
   const InjectionConfig& config() const { return config_; }
 
   // An AdmissionReview's answer. `path` is the request's: "/inject", or "/inject/cluster/cluster2/net/network2" for
@@ -39,6 +40,9 @@ class InjectionWebhook {
   InjectionConfig config_ = InjectionConfig::Default();
   config::MeshConfigRef mesh_ = std::make_shared<config::MeshConfig>();
   std::vector<kube::ObjectRef> proxy_configs_;
+  // The last patches (base64), by what replicas of one pod template share, for what is set now.
+  static constexpr size_t kMostPatches = 32;
+  mutable absl::flat_hash_map<std::string, std::string> patches_;
 };
 
 // The API server's side: the request for a pod that is to be created, and the pod after the answer. PermissionDenied

@@ -26,6 +26,7 @@ class FilteredInformer {
   ObjectRef Get(const NamespacedName& name) const;
   // In key order; an empty namespace is all of them.
   std::vector<ObjectRef> List(std::string_view ns = {}) const;
+  bool Passes(const Object& object) const { return filter_(object); }
   std::vector<ObjectRef> ListUnfiltered(std::string_view ns = {}) const { return informer_.List(ns); }
 
   // Life and synchronisation are those of the informer within.

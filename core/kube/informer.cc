@@ -159,6 +159,7 @@ void Informer::Put(const ObjectRef& object) {
   const std::weak_ptr<char> alive = alive_;
   ObjectRef& slot = objects_[KeyOf(*object)];
   const ObjectRef old = std::exchange(slot, object);
+  ++revision_;
   if (old != nullptr && old->meta.resource_version == object->meta.resource_version) return;
   for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
     if (old == nullptr) {
@@ -172,6 +173,7 @@ void Informer::Put(const ObjectRef& object) {
 void Informer::Remove(const NamespacedName& key, const ObjectRef& last) {
   const std::weak_ptr<char> alive = alive_;
   if (objects_.erase(key) == 0) return;
+  ++revision_;
   for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
     if (handlers_[i]->on_delete) handlers_[i]->on_delete(last);
   }

@@ -5,6 +5,7 @@
 // says nothing of it, as in client-go.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -54,6 +55,8 @@ class Informer {
   // In key order; an empty namespace is all of them.
   std::vector<ObjectRef> List(std::string_view ns = {}) const;
   const std::map<NamespacedName, ObjectRef>& objects() const { return objects_; }
+  // Counts the changes of the cache.
+  uint64_t revision() const { return revision_; }
 
  private:
   void ListNow();
@@ -72,6 +75,7 @@ class Informer {
   RandomStream backoff_;
 
   std::map<NamespacedName, ObjectRef> objects_;
+  uint64_t revision_ = 0;
   std::vector<std::unique_ptr<Handler>> handlers_;
   std::vector<Callback> on_synced_;
   std::unique_ptr<Watch> watch_;

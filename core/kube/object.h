@@ -86,6 +86,19 @@ struct Object {
   ObjectMeta meta;
   nlohmann::json body;
 
+  // What readers of `body` made of it (core/kube/types.h), kept for the next. Of one thread at a time, as the rest of a
+  // world.
+  struct View {
+    virtual ~View() = default;
+  };
+  struct ViewSlot {
+    ViewSlot() = default;
+    ViewSlot(const ViewSlot&) {}  // a copy may get another body
+    ViewSlot& operator=(const ViewSlot&) { return kept.reset(), *this; }
+    std::unique_ptr<const View> kept;
+  };
+  mutable ViewSlot view;
+
   // "Kind/namespace/name", or "Kind/name" for a cluster-scoped object.
   std::string Key() const;
 

@@ -1,6 +1,7 @@
 #include "core/kube/types.h"
 
 #include <charconv>
+#include <memory>
 
 #include "core/base/json_access.h"
 
@@ -43,9 +44,7 @@ Labels Map(const json& value) {
   return out;
 }
 
-}  // namespace
-
-Service ParseService(const Object& object) {
+Service ReadService(const Object& object) {
   Service out;
   const json& spec = At(object.body, "spec");
   out.type = Text(spec, "type", "ClusterIP");
@@ -75,7 +74,7 @@ Service ParseService(const Object& object) {
   return out;
 }
 
-Pod ParsePod(const Object& object) {
+Pod ReadPod(const Object& object) {
   Pod out;
   const json& spec = At(object.body, "spec");
   const json& status = At(object.body, "status");
@@ -99,6 +98,55 @@ Pod ParsePod(const Object& object) {
   }
   return out;
 }
+
+EndpointSlice ReadEndpointSlice(const Object& object) {
+  EndpointSlice out;
+  out.address_type = Text(object.body, "addressType");
+  for (const json& p : At(object.body, "ports")) {
+    EndpointSlice::Port port;
+    const json& name = At(p, "name");
+    if (name.is_string()) port.name = name.get<std::string>();
+    const json& number = At(p, "port");
+    if (number.is_number_integer()) port.port = number.get<int>();
+    out.ports.push_back(std::move(port));
+  }
+  for (const json& e : At(object.body, "endpoints")) {
+    EndpointSlice::Endpoint endpoint;
+    endpoint.addresses = Texts(e, "addresses");
+    const json& conditions = At(e, "conditions");
+    endpoint.ready = OptionalFlag(conditions, "ready");
+    endpoint.serving = OptionalFlag(conditions, "serving");
+    endpoint.terminating = OptionalFlag(conditions, "terminating");
+    const json& target = At(e, "targetRef");
+    endpoint.has_target = target.is_object();
+    endpoint.target_kind = Text(target, "kind");
+    endpoint.target_name = Text(target, "name");
+    endpoint.target_namespace = Text(target, "namespace");
+    out.endpoints.push_back(std::move(endpoint));
+  }
+  return out;
+}
+
+// What `Read` makes of the object, kept with it.
+template <auto Read>
+const auto& Once(const Object& object) {
+  using Typed = decltype(Read(object));
+  struct Kept final : Object::View {
+    explicit Kept(const Object& of) : typed(Read(of)) {}
+    const Typed typed;
+  };
+  if (const auto* kept = dynamic_cast<const Kept*>(object.view.kept.get()); kept != nullptr) return kept->typed;
+  auto made = std::make_unique<const Kept>(object);
+  const Typed& typed = made->typed;
+  object.view.kept.reset(made.release());
+  return typed;
+}
+
+}  // namespace
+
+const Service& ParseService(const Object& object) { return Once<ReadService>(object); }
+const Pod& ParsePod(const Object& object) { return Once<ReadPod>(object); }
+const EndpointSlice& ParseEndpointSlice(const Object& object) { return Once<ReadEndpointSlice>(object); }
 
 WorkloadReference WorkloadOf(const Object& pod, const Pod& typed) {
   WorkloadReference out;
@@ -139,34 +187,6 @@ WorkloadReference WorkloadOf(const Object& pod, const Pod& typed) {
         out.api_version = "batch/v1beta1";
       }
     }
-  }
-  return out;
-}
-
-EndpointSlice ParseEndpointSlice(const Object& object) {
-  EndpointSlice out;
-  out.address_type = Text(object.body, "addressType");
-  for (const json& p : At(object.body, "ports")) {
-    EndpointSlice::Port port;
-    const json& name = At(p, "name");
-    if (name.is_string()) port.name = name.get<std::string>();
-    const json& number = At(p, "port");
-    if (number.is_number_integer()) port.port = number.get<int>();
-    out.ports.push_back(std::move(port));
-  }
-  for (const json& e : At(object.body, "endpoints")) {
-    EndpointSlice::Endpoint endpoint;
-    endpoint.addresses = Texts(e, "addresses");
-    const json& conditions = At(e, "conditions");
-    endpoint.ready = OptionalFlag(conditions, "ready");
-    endpoint.serving = OptionalFlag(conditions, "serving");
-    endpoint.terminating = OptionalFlag(conditions, "terminating");
-    const json& target = At(e, "targetRef");
-    endpoint.has_target = target.is_object();
-    endpoint.target_kind = Text(target, "kind");
-    endpoint.target_name = Text(target, "name");
-    endpoint.target_namespace = Text(target, "namespace");
-    out.endpoints.push_back(std::move(endpoint));
   }
   return out;
 }

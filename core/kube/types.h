@@ -1,5 +1,6 @@
-// Typed views of the Kubernetes objects that istiod reads. Read once per version of an object; what is missing or of
-// the wrong type reads as absent, as Go's decoder would have refused it long before.
+// Typed views of the Kubernetes objects that istiod reads. Each is read once and lives as long as its object: a new
+// version is another object. What is missing or of the wrong type reads as absent, as Go's decoder would have refused
+// it long before.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,7 @@ struct Service {
   std::vector<Ingress> ingress;
   bool publish_not_ready = false;
 };
-Service ParseService(const Object& object);
+const Service& ParseService(const Object& object);
 
 struct ContainerPort {
   std::string name, protocol = "TCP";
@@ -42,7 +43,7 @@ struct Pod {
   std::vector<ContainerPort> ports;  // of all containers, in order
   bool ready = false, host_network = false;
 };
-Pod ParsePod(const Object& object);
+const Pod& ParsePod(const Object& object);
 // The Deployment, Job, ... behind a pod, or the pod itself (istiod: pkg/kube/util.go, GetDeployMetaFromPod).
 struct WorkloadReference {
   std::string name, kind = "Pod", api_version = "v1";
@@ -65,7 +66,7 @@ struct EndpointSlice {
   std::vector<Port> ports;
   std::vector<Endpoint> endpoints;
 };
-EndpointSlice ParseEndpointSlice(const Object& object);
+const EndpointSlice& ParseEndpointSlice(const Object& object);
 
 struct Node {
   std::string external_ip;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,13 @@ inline constexpr std::string_view kMutualTlsMode = "istio";
 // What generators made of a profile, kept with it as all endpoints of the workload need it (istiod keeps
 // IstioEndpoint.EnvoyEndpoint): no part of its value, so that copies begin without and comparison does not look.
 struct EncodedProfile {
-  std::string metadata[2];  // with and without mTLS
+  std::string metadata[2];       // with and without mTLS
+  std::optional<bool> draining;  // by label
   EncodedProfile() = default;
   EncodedProfile(const EncodedProfile&) {}
   EncodedProfile& operator=(const EncodedProfile&) {
     for (std::string& text : metadata) text.clear();
+    draining.reset();
     return *this;
   }
   friend bool operator==(const EncodedProfile&, const EncodedProfile&) { return true; }

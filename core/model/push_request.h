@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/model/kept_hash.h"
 
 namespace wavetank::pilot {
 
@@ -42,6 +43,7 @@ struct ConfigKey {
   ConfigKind kind = ConfigKind::kServiceEntry;
   std::string name;  // for services the host name
   std::string ns;
+  KeptHash hash = {};  // see ConfigHash()
   friend auto operator<=>(const ConfigKey&, const ConfigKey&) = default;
 };
 

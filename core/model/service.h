@@ -12,6 +12,7 @@
 
 #include "core/kube/object.h"
 #include "core/model/ids.h"
+#include "core/model/kept_hash.h"
 #include "core/model/protocol.h"
 
 namespace wavetank::pilot {
@@ -74,6 +75,7 @@ struct Service {
   std::vector<std::string> service_accounts;  // SANs declared by a ServiceEntry (subjectAltNames)
   int64_t resource_version = 0;
   ServiceAttributes attributes;
+  KeptHash hash;  // see ConfigHash()
 
   const Port* FindPort(int number) const;
   const Port* FindPort(std::string_view name) const;

@@ -105,5 +105,12 @@ using SidecarScopeRef = std::shared_ptr<const SidecarScope>;
 
 // 64 bits that name a configuration, the same on every machine (istiod: ConfigKey.HashCode).
 uint64_t ConfigHash(ConfigKind kind, std::string_view name, std::string_view ns);
+inline uint64_t ConfigHash(const ConfigKey& config) {
+  return config.hash.Get([&] { return ConfigHash(config.kind, config.name, config.ns); });
+}
+inline uint64_t ConfigHash(const Service& service) {
+  return service.hash.Get(
+      [&] { return ConfigHash(ConfigKind::kServiceEntry, service.hostname, service.attributes.ns); });
+}
 
 }  // namespace wavetank::pilot

@@ -129,7 +129,7 @@ std::shared_ptr<const ServiceView> ServiceIndex::MakeView(std::vector<ServiceRef
     }
     existing = service;
     view->accepted.push_back(service);
-    view->dependencies.insert(ConfigHash(ConfigKind::kServiceEntry, service->hostname, service->attributes.ns));
+    view->dependencies.insert(ConfigHash(*service));
   }
   return view;
 }

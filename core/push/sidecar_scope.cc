@@ -64,7 +64,7 @@ bool SidecarScope::DependsOnConfig(const ConfigKey& key) const {
     case ConfigKind::kVirtualService:
     case ConfigKind::kDestinationRule:
     case ConfigKind::kSidecar: {
-      const uint64_t hash = ConfigHash(key.kind, key.name, key.ns);
+      const uint64_t hash = ConfigHash(key);
       return view_->dependencies.contains(hash) || dependencies_.contains(hash);
     }
     default:
@@ -171,7 +171,7 @@ void SidecarScopeBuilder::AddDestinationRules(SidecarScope& scope, const std::ve
   for (const auto& [host, rules] : scope.destination_rules_) {
     for (const ConsolidatedDestRuleRef& rule : rules) {
       scope.selects_workloads_ |= rule->rule->spec.workload_selector.has_value();
-      for (const ConfigKey& key : rule->from) scope.dependencies_.insert(ConfigHash(key.kind, key.name, key.ns));
+      for (const ConfigKey& key : rule->from) scope.dependencies_.insert(ConfigHash(key));
     }
   }
 }
@@ -180,7 +180,7 @@ void SidecarScopeBuilder::AddVirtualServiceDependencies(SidecarScope& scope, con
   for (const config::VirtualServiceRef& vs : listener.virtual_services) {
     scope.dependencies_.insert(ConfigHash(ConfigKind::kVirtualService, vs->meta.name, vs->meta.ns));
     for (const ConfigKey& key : virtual_services_.DelegatesOf(vs->meta)) {
-      scope.dependencies_.insert(ConfigHash(key.kind, key.name, key.ns));
+      scope.dependencies_.insert(ConfigHash(key));
     }
   }
 }
@@ -225,7 +225,7 @@ class SidecarScopeBuilder::Import {
     const auto [it, added] = index_.try_emplace(service->hostname, view->services.size());
     if (added) {
       view->services.push_back(service);
-      view->dependencies.insert(ConfigHash(ConfigKind::kServiceEntry, service->hostname, service->attributes.ns));
+      view->dependencies.insert(ConfigHash(*service));
       return;
     }
     ServiceRef& found = view->services[it->second];

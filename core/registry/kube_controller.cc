@@ -42,7 +42,7 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
   // A changed label of a pod reaches the proxy in it at once, ahead of the queue (istiod: PodCache.labelFilter).
   pods_.AddHandler({nullptr,
                     [this](const kube::ObjectRef& old, const kube::ObjectRef& now) {
-                      const kube::Pod pod = kube::ParsePod(*now);
+                      const kube::Pod& pod = kube::ParsePod(*now);
                       if (!pod.ip.empty() && old->meta.labels != now->meta.labels) {
                         updater_.ProxyUpdate(options_.cluster, pod.ip);
                       }
@@ -167,7 +167,6 @@ ServiceRef KubeController::GetService(std::string_view hostname) const {
 }
 
 void KubeController::OnService(const kube::ObjectRef& object, Event event) {
-  if (event == Event::kDelete) selectors_.erase({object->meta.ns, object->meta.name});
   if (event == Event::kDelete) {
     DeleteService(object);
   } else {
@@ -192,7 +191,7 @@ void KubeController::DeleteService(const kube::ObjectRef& object) {
 }
 
 void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event event) {
-  const kube::Service typed = kube::ParseService(*object);
+  const kube::Service& typed = kube::ParseService(*object);
   const std::shared_ptr<Service> service =
       ConvertKubeService(*object, typed, options_.domain_suffix, options_.cluster,
                          options_.trust_domain ? options_.trust_domain() : "cluster.local");
@@ -227,17 +226,7 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
 }
 
 std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, const Labels& labels) const {
-  std::vector<kube::ObjectRef> out;
-  for (const kube::ObjectRef& object : services_.List(ns)) {
-    // Asked for every proxy at every full push: a Service is parsed once per version.
-    auto& [parsed, selector] = selectors_[{object->meta.ns, object->meta.name}];
-    if (parsed != object) {
-      parsed = object;
-      selector = kube::ParseService(*object).selector;
-    }
-    if (SelectorMatches(selector, labels)) out.push_back(object);
-  }
-  return out;
+  return selectors_.Selecting(ns, labels);
 }
 
 // --- Nodes and namespaces ---

@@ -24,6 +24,7 @@
 #include "core/model/xds_updater.h"
 #include "core/registry/discovery_namespaces.h"
 #include "core/registry/registry.h"
+#include "core/registry/services_by_selector.h"
 #include "core/registry/workload_instance.h"
 
 namespace wavetank::pilot {
@@ -176,8 +177,7 @@ class KubeController final : public Registry {
   size_t initial_items_ = 0;  // still to do until synced
 
   std::map<std::string, ServiceRef, std::less<>> services_map_;
-  // Of Services, as last asked for.
-  mutable std::map<kube::NamespacedName, std::pair<kube::ObjectRef, Labels>> selectors_;
+  mutable ServicesBySelector selectors_{services_};
   std::map<std::string, std::vector<ServiceInstance>, std::less<>> external_name_instances_;
   std::map<std::string, Labels, std::less<>> node_selectors_;
   std::map<std::string, NodeInfo> node_info_;

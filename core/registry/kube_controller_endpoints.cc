@@ -13,7 +13,7 @@ namespace wavetank::pilot {
 // --- Pods ---
 
 void KubeController::OnPod(const kube::ObjectRef& object, Event event) {
-  const kube::Pod pod = kube::ParsePod(*object);
+  const kube::Pod& pod = kube::ParsePod(*object);
   if (pod.ip.empty()) return;
   const kube::NamespacedName name{object->meta.ns, object->meta.name};
   const bool serves = pod.phase != "Failed" && pod.phase != "Succeeded" && !object->meta.deleting && pod.ready;
@@ -92,7 +92,7 @@ std::string KubeController::PodLocality(const kube::Object& object, const kube::
 EndpointBuilder KubeController::BuilderFor(const kube::Object* object) const {
   const std::string trust_domain = options_.trust_domain ? options_.trust_domain() : "cluster.local";
   if (object == nullptr) return EndpointBuilder(*this, trust_domain);
-  const kube::Pod pod = kube::ParsePod(*object);
+  const kube::Pod& pod = kube::ParsePod(*object);
   return EndpointBuilder(*this, trust_domain, *object, pod, PodLocality(*object, pod));
 }
 
@@ -114,7 +114,7 @@ void KubeController::NotifyWorkload(const kube::Object& object, const kube::Pod&
 std::optional<Labels> KubeController::GetProxyWorkloadLabels(const Proxy& proxy) const {
   const kube::ObjectRef object = PodByProxy(proxy);
   if (object == nullptr) return std::nullopt;
-  const kube::Pod pod = kube::ParsePod(*object);
+  const kube::Pod& pod = kube::ParsePod(*object);
   Labels out = object->meta.labels;
   if (const std::string locality = PodLocality(*object, pod); !locality.empty())
     out[std::string(kLocalityLabel)] = locality;
@@ -179,7 +179,7 @@ EndpointList KubeController::CachedEndpoints(const std::string& hostname) const 
 }
 
 void KubeController::UpdateSliceCache(const std::string& hostname, const kube::Object& object) {
-  const kube::EndpointSlice slice = kube::ParseEndpointSlice(object);
+  const kube::EndpointSlice& slice = kube::ParseEndpointSlice(object);
   if (slice.address_type == "FQDN") return;
   const kube::NamespacedName slice_name{object.meta.ns, object.meta.name};
   EndpointList endpoints;

@@ -57,7 +57,7 @@ std::vector<ServiceInstance> KubeController::InstancesByPod(const kube::Object& 
   std::vector<ServiceInstance> out;
   const ServiceRef service = GetService(HostnameOf(object.meta));
   if (service == nullptr) return out;
-  const kube::Pod pod = kube::ParsePod(pod_object);
+  const kube::Pod& pod = kube::ParsePod(pod_object);
   // Several ports may lead to one target: one inbound listener each, the first port wins.
   std::vector<std::pair<std::pair<int, Protocol>, const Port*>> targets;
   for (const kube::ServicePort& port : kube::ParseService(object).ports) {
@@ -93,7 +93,7 @@ std::vector<ServiceInstance> KubeController::InstancesFromSlices(const Proxy& pr
     const auto label = object->meta.labels.find(kServiceNameLabel);
     if (object->meta.labels.count(kMcsServiceNameLabel) != 0 || label == object->meta.labels.end()) continue;
     const ServiceRef service = GetService(ServiceHostname(label->second, object->meta.ns, options_.domain_suffix));
-    const kube::EndpointSlice slice = kube::ParseEndpointSlice(*object);
+    const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*object);
     if (service == nullptr || slice.address_type == "FQDN") continue;
     EndpointBuilder builder = BuilderFor(pod.get());
     for (const auto& port : slice.ports) {
@@ -181,7 +181,7 @@ std::vector<ServiceInstance> KubeController::InstancesFromWorkload(const Workloa
   for (const kube::ObjectRef& object : PodServices(workload.ns, workload.endpoint.p().labels)) {
     const ServiceRef service = GetService(HostnameOf(object->meta));
     if (service == nullptr || service->resolution != Resolution::kClientSideLb) continue;
-    const kube::Service typed = kube::ParseService(*object);
+    const kube::Service& typed = kube::ParseService(*object);
     for (const Port& port : service->ports) {
       if (port.protocol == Protocol::kUdp) continue;
       if (std::optional<IstioEndpoint> endpoint = EndpointOfWorkload(workload, port, FindTargetPort(port, typed))) {

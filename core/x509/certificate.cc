@@ -5,6 +5,7 @@
 #include "core/x509/calendar.h"
 #include "core/x509/der.h"
 #include "core/x509/hash.h"
+#include "core/x509/made_here.h"
 #include "core/x509/names.h"
 #include "core/x509/openssl.h"
 #include "core/x509/x509.h"
@@ -194,6 +195,7 @@ absl::StatusOr<CertificateRef> Certificate::Sign(const CertificateSpec& spec, st
   out->sans_ = SortSans(spec.sans);
   out->not_before_ = FromUnixSeconds(UnixSeconds(spec.not_before));
   out->not_after_ = FromUnixSeconds(UnixSeconds(spec.not_after));
+  MadeHere<CertificateRef>::Keep(whole, out);
   return out;
 }
 
@@ -221,6 +223,7 @@ absl::StatusOr<CertificateRef> Parse(std::string_view der, std::string_view what
     if (i > 0) std::swap(authorities[i], authorities[i - 1]);
     return authorities[i == 0 ? 0 : i - 1];
   }
+  if (const CertificateRef* leaf = MadeHere<CertificateRef>::Find(der); leaf != nullptr) return *leaf;
   absl::StatusOr<CertificateRef> certificate = Certificate::FromDer(der, what);
   if (certificate.ok() && (*certificate)->is_ca()) {
     if (authorities.size() == kMost) authorities.pop_back();

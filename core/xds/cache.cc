@@ -81,7 +81,7 @@ void XdsCache::Add(Type type, std::string key, Time start, const std::vector<uin
 void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now) {
   table.token = now;
   for (const ConfigKey& config : configs) {
-    const uint64_t hash = ConfigHash(config.kind, config.name, config.ns);
+    const uint64_t hash = ConfigHash(config);
     for (auto of = table.by_config.find(hash); of != table.by_config.end(); of = table.by_config.find(hash)) {
       Entry* const entry = of->second->entry;
       table.Forget(*entry);

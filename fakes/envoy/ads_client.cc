@@ -178,7 +178,8 @@ void AdsClient::Send(XdsType type, const Ack* ack) {
 void AdsClient::SendSotw(XdsType type, const Ack* ack) {
   TypeState& t = types_[Index(type)];
   t.sent = true;
-  if (node_sent_ && (ack == nullptr || ack->error.empty())) {
+  if ((node_sent_ || stream_->KnowsNode()) && (ack == nullptr || ack->error.empty())) {
+    node_sent_ = true;
     stream_->SendPlain(
         {XdsTypeUrl(type), ack != nullptr ? ack->version : t.version, ack != nullptr ? ack->nonce : t.nonce, t.names});
     return;

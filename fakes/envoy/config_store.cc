@@ -203,6 +203,54 @@ template std::shared_ptr<const NamedSet<RouteTable>> ConfigStore::Intern(
 template std::shared_ptr<const NamedSet<ActiveCluster>> ConfigStore::Intern(
     std::vector<std::shared_ptr<const ActiveCluster>>);
 
+template <>
+std::vector<ConfigStore::Recent<ClusterConfig>>& ConfigStore::RecentOf() {
+  return recent_clusters_;
+}
+template <>
+std::vector<ConfigStore::Recent<EndpointTable>>& ConfigStore::RecentOf() {
+  return recent_endpoints_;
+}
+
+template <typename T>
+void ConfigStore::KeepRecent(std::shared_ptr<const NamedSet<T>> set,
+                             std::shared_ptr<const std::vector<std::string>> wanted) {
+  std::vector<Recent<T>>& recent = RecentOf<T>();
+  const auto known = std::find_if(recent.begin(), recent.end(), [&](const Recent<T>& r) { return r.set == set; });
+  if (known != recent.end()) {
+    recent.erase(known);
+  } else if (recent.size() == kMostRecent) {
+    recent.erase(recent.begin());
+  }
+  recent.push_back({std::move(set), std::move(wanted)});
+}
+
+template <typename T>
+std::shared_ptr<const NamedSet<T>> ConfigStore::NearestRecent(
+    const std::vector<BytesRef>& resources, const std::shared_ptr<const std::vector<std::string>>& wanted) {
+  std::shared_ptr<const NamedSet<T>> nearest;
+  size_t most = resources.size() / 2;
+  for (const Recent<T>& recent : RecentOf<T>()) {
+    const auto& sources = recent.set->sources;
+    if (recent.wanted != wanted || sources.size() != resources.size()) continue;
+    size_t same = 0;
+    for (size_t i = 0; i < sources.size(); ++i) same += sources[i].bytes == resources[i] ? 1 : 0;
+    if (same <= most) continue;
+    most = same;
+    nearest = recent.set;
+  }
+  return nearest;
+}
+
+template void ConfigStore::KeepRecent(std::shared_ptr<const NamedSet<ClusterConfig>>,
+                                      std::shared_ptr<const std::vector<std::string>>);
+template void ConfigStore::KeepRecent(std::shared_ptr<const NamedSet<EndpointTable>>,
+                                      std::shared_ptr<const std::vector<std::string>>);
+template std::shared_ptr<const NamedSet<ClusterConfig>> ConfigStore::NearestRecent(
+    const std::vector<BytesRef>&, const std::shared_ptr<const std::vector<std::string>>&);
+template std::shared_ptr<const NamedSet<EndpointTable>> ConfigStore::NearestRecent(
+    const std::vector<BytesRef>&, const std::shared_ptr<const std::vector<std::string>>&);
+
 std::shared_ptr<const ActiveCluster> ConfigStore::Pair(std::shared_ptr<const ClusterConfig> config,
                                                        std::shared_ptr<const EndpointTable> endpoints) {
   if (pairs_.size() >= 4096 && pairs_.size() % 4096 == 0) SweepExpired(&pairs_);

@@ -110,6 +110,14 @@ class ConfigStore {
   using Replacements = std::vector<std::pair<uint32_t, std::shared_ptr<const T>>>;  // by place among the items
   template <typename T>
   std::shared_ptr<const NamedSet<T>> Replace(const NamedSet<T>& from, const Replacements<T>& replacements);
+  // Sets that whole responses were last read into, for whoever asked for `wanted`: an Envoy that has nothing yet is
+  // most likely to get one of them, or nearly. Clusters and endpoints only.
+  template <typename T>
+  void KeepRecent(std::shared_ptr<const NamedSet<T>> set, std::shared_ptr<const std::vector<std::string>> wanted);
+  // The one of which these resources repeat most, each in its place; nullptr if they repeat less than half of any.
+  template <typename T>
+  std::shared_ptr<const NamedSet<T>> NearestRecent(const std::vector<BytesRef>& resources,
+                                                   const std::shared_ptr<const std::vector<std::string>>& wanted);
   // One shared pair per content.
   std::shared_ptr<const ActiveCluster> Pair(std::shared_ptr<const ClusterConfig> config,
                                             std::shared_ptr<const EndpointTable> endpoints);
@@ -139,6 +147,15 @@ class ConfigStore {
   template <typename T>
   using Sets = absl::flat_hash_map<Hash128, std::weak_ptr<const NamedSet<T>>>;
 
+  template <typename T>
+  struct Recent {
+    std::shared_ptr<const NamedSet<T>> set;
+    std::shared_ptr<const std::vector<std::string>> wanted;
+  };
+  static constexpr size_t kMostRecent = 4;
+  template <typename T>
+  std::vector<Recent<T>>& RecentOf();
+
   template <typename T, typename Decode>
   const Decoded<T>& Get(Cache<T>* cache, std::string_view resource, Decode decode);
   template <typename T>
@@ -156,6 +173,8 @@ class ConfigStore {
   Sets<ListenerConfig> listener_sets_;
   Sets<RouteTable> route_sets_;
   Sets<ActiveCluster> active_sets_;
+  std::vector<Recent<ClusterConfig>> recent_clusters_;
+  std::vector<Recent<EndpointTable>> recent_endpoints_;
   absl::flat_hash_map<std::pair<const void*, const void*>, std::weak_ptr<const ActiveCluster>> pairs_;
   absl::flat_hash_map<Hash128, std::weak_ptr<const std::vector<std::string>>> names_;
   absl::flat_hash_map<Hash128, std::weak_ptr<const ListenerIndex>> listener_indexes_;

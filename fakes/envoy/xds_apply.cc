@@ -173,6 +173,32 @@ struct Envoy::Impl::Meaning final : ResponseBody::Meaning {
   }
 };
 
+// Clusters and endpoints are many and mostly the same as the last time. Listeners and routes are few and their bytes
+// large, so that it pays neither to compare nor to keep them.
+template <typename T>
+constexpr bool kComesAgain = std::is_same_v<T, ClusterConfig> || std::is_same_v<T, EndpointTable>;
+
+// Whether names are among sorted ones: asked in their order, as a response mostly does, each costs one comparison.
+class AmongNames {
+ public:
+  explicit AmongNames(const ResourceNames& names) : names_(names.get()) {}  // null: all are
+  bool Has(std::string_view name) {
+    if (names_ == nullptr) return true;
+    if (next_ < names_->size() && (*names_)[next_] == name) {
+      ++next_;
+      return true;
+    }
+    const auto at = std::lower_bound(names_->begin(), names_->end(), name);
+    if (at == names_->end() || *at != name) return false;
+    next_ = static_cast<size_t>(at - names_->begin()) + 1;
+    return true;
+  }
+
+ private:
+  const std::vector<std::string>* names_;
+  size_t next_ = 0;
+};
+
 template <typename T, typename DecodeFn>
 std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& queued,
                                                                  const std::shared_ptr<const NamedSet<T>>& current,
@@ -186,21 +212,34 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Diff(const Queued& q
   for (const typename Meaning::Step& step : meaning.steps) {
     if (step.from == current && step.wanted == wanted) return std::static_pointer_cast<const Changes<T>>(step.changes);
   }
-  std::shared_ptr<const Changes<T>> changes = Update(*queued.sotw.body, current, whole, wanted, decode);
+  std::shared_ptr<const Changes<T>> changes;
+  if constexpr (kComesAgain<T>) {
+    const auto& resources = queued.sotw.body->resources;
+    if (!current->items().empty()) {
+      changes = Update(*queued.sotw.body, current, whole, wanted, decode);
+    } else if (const auto near = plane_.configs().NearestRecent<T>(resources, wanted); near != nullptr) {
+      if (const auto step = Update(*queued.sotw.body, near, whole, wanted, decode); step != nullptr) {
+        // All of it is new to this one.
+        auto first = std::make_shared<Changes<T>>(*step);
+        first->upserts = first->next->items();
+        changes = std::move(first);
+      }
+    }
+  }
   if (changes == nullptr) {
     changes = std::make_shared<const Changes<T>>(WorkOut(queued, current, whole, wanted, decode, &same_for_all));
   }
   if (same_for_all) {
     if (meaning.steps.size() == Meaning::kMaxSteps) meaning.steps.erase(meaning.steps.begin());
     meaning.steps.push_back({current, changes, wanted});
+    if constexpr (kComesAgain<T>) {
+      if (current->items().empty() && !changes->next->sources.empty()) {
+        plane_.configs().KeepRecent<T>(changes->next, wanted);
+      }
+    }
   }
   return changes;
 }
-
-// Clusters and endpoints are many and mostly the same as the last time. Listeners and routes are few and their bytes
-// large, so that it pays neither to compare nor to keep them.
-template <typename T>
-constexpr bool kComesAgain = std::is_same_v<T, ClusterConfig> || std::is_same_v<T, EndpointTable>;
 
 template <typename T, typename DecodeFn>
 std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const ResponseBody& body,
@@ -220,12 +259,13 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const Respons
   out->all = all;
   typename ConfigStore::Replacements<T> replaced;
   std::vector<std::pair<size_t, const BytesRef*>> reread;  // of sources
+  AmongNames among(wanted);
   for (size_t i = 0; i < resources.size(); ++i) {
     if (all && sources[i].bytes == resources[i]) continue;
     const Decoded<T>& decoded = decode(*resources[i]);
     // What may be refused is looked at in the order of the response.
     if (decoded.value == nullptr || MayObject(*decoded.value)) return nullptr;
-    if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) return nullptr;
+    if (!among.Has(decoded.name)) return nullptr;
     const auto place = all ? std::optional<uint32_t>(sources[i].item) : current->PlaceOf(decoded.name);
     if (!place || NameOf(*current->items()[*place]) != decoded.name) return nullptr;
     reread.emplace_back(all ? i : source_of[*place], &resources[i]);
@@ -267,9 +307,10 @@ Envoy::Impl::Changes<T> Envoy::Impl::WorkOut(const Queued& queued, const std::sh
     if (!out.errors.empty()) out.errors += "\n";
     out.errors += fmt::format("{}: {}", name, why);
   };
+  AmongNames among(wanted);
   for (size_t i = 0; i < n; ++i) {
     const Decoded<T>& decoded = decode(queued.resource(i));
-    if (wanted != nullptr && !std::binary_search(wanted->begin(), wanted->end(), decoded.name)) continue;
+    if (!among.Has(decoded.name)) continue;
     std::string objection;
     if (decoded.value == nullptr) {
       objection = std::string(decoded.status.message());

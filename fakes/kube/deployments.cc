@@ -59,13 +59,6 @@ bool Controls(const kube::Object& owner, const kube::Object& object) {
   return controller != nullptr && controller->uid == owner.meta.uid && object.meta.ns == owner.meta.ns;
 }
 
-// ReplicaSets that `deployment` controls, by name.
-std::vector<ObjectRef> ReplicaSetsOf(const ApiServer& api, const kube::Object& deployment) {
-  std::vector<ObjectRef> out = api.List("ReplicaSet", deployment.meta.ns);
-  std::erase_if(out, [&](const ObjectRef& set) { return !Controls(deployment, *set); });
-  return out;
-}
-
 json OwnedBy(const kube::Object& owner) {
   return json::array({{{"apiVersion", owner.api_version},
                        {"kind", owner.kind},
@@ -105,12 +98,13 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     Queue({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("ReplicaSet", [this](const Change& change) {
+    Index(change, &replica_sets_of_);
     if (change.type == kube::WatchEventType::kDeleted) return;
     if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
     QueueReplicaSet({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
-    Index(change);
+    Index(change, &pods_of_);
     const kube::OwnerReference* owner = Controller(*change.object);
     if (owner == nullptr || owner->kind != "ReplicaSet") return;
     const bool gone = change.type == kube::WatchEventType::kDeleted;
@@ -121,31 +115,31 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
   });
 }
 
-void DeploymentController::Index(const Change& change) {
+void DeploymentController::Index(const Change& change, Controlled* index) {
   const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-  const auto owner_of = [](const ObjectRef& pod) {
-    const kube::OwnerReference* owner = pod == nullptr ? nullptr : Controller(*pod);
+  const auto owner_of = [](const ObjectRef& object) {
+    const kube::OwnerReference* owner = object == nullptr ? nullptr : Controller(*object);
     return owner == nullptr ? std::string() : owner->uid;
   };
   const bool gone = change.type == kube::WatchEventType::kDeleted;
   const std::string now = gone ? std::string() : owner_of(change.object);
   for (const std::string& before : {owner_of(change.previous), gone ? owner_of(change.object) : std::string()}) {
-    const auto known = pods_of_.find(before);
-    if (before == now || known == pods_of_.end()) continue;
+    const auto known = index->find(before);
+    if (before == now || known == index->end()) continue;
     known->second.erase(name);
-    if (known->second.empty()) pods_of_.erase(known);
+    if (known->second.empty()) index->erase(known);
   }
-  if (!now.empty()) pods_of_[now].insert(name);
+  if (!now.empty()) (*index)[now].insert(name);
 }
 
-// Those on their way out included, by name.
-std::vector<ObjectRef> DeploymentController::PodsOf(const kube::Object& replica_set) const {
+std::vector<ObjectRef> DeploymentController::ControlledBy(const kube::Object& owner, const char* kind,
+                                                          const Controlled& index) const {
   std::vector<ObjectRef> out;
-  const auto known = pods_of_.find(replica_set.meta.uid);
-  if (known == pods_of_.end()) return out;
+  const auto known = index.find(owner.meta.uid);
+  if (known == index.end()) return out;
   for (const NamespacedName& name : known->second) {
-    ObjectRef pod = api_.Get("Pod", name);
-    if (pod != nullptr && Controls(replica_set, *pod)) out.push_back(std::move(pod));
+    ObjectRef object = api_.Get(kind, name);
+    if (object != nullptr && Controls(owner, *object)) out.push_back(std::move(object));
   }
   return out;
 }
@@ -180,7 +174,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   ObjectRef current;
   std::vector<ObjectRef> old;
   int64_t revision = 1;
-  for (const ObjectRef& set : ReplicaSetsOf(api_, *deployment)) {
+  for (const ObjectRef& set : ReplicaSetsOf(*deployment)) {
     if (HasTemplate(*set, hash)) {
       current = set;
     } else {
@@ -327,7 +321,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   if (deployment == nullptr) return;
   int64_t all = 0, all_ready = 0, updated = 0;
   const std::string hash = TemplateHash(*deployment);
-  for (const ObjectRef& sibling : ReplicaSetsOf(api_, *deployment)) {
+  for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
     const json& sibling_status = At(sibling->body, "status");
     all += Number(sibling_status, "replicas");
     if (HasTemplate(*sibling, hash)) updated += Number(sibling_status, "replicas");
@@ -351,7 +345,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                 {"conditions", conditions}}}})
       .IgnoreError();
   // A rolling change goes on when pods became ready.
-  if (ReplicaSetsOf(api_, *deployment).size() > 1) Queue({name.ns, owner->name});
+  if (ReplicaSetsOf(*deployment).size() > 1) Queue({name.ns, owner->name});
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {

@@ -24,8 +24,17 @@ class DeploymentController {
   void QueueReplicaSet(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
-  void Index(const Change& pod);
-  std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const;
+  // Names of objects by the uid of what controls them.
+  using Controlled = std::map<std::string, std::set<NamespacedName>>;
+  static void Index(const Change& change, Controlled* index);
+  std::vector<ObjectRef> ControlledBy(const kube::Object& owner, const char* kind, const Controlled& index) const;
+  // Those on their way out included, by name.
+  std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const {
+    return ControlledBy(replica_set, "Pod", pods_of_);
+  }
+  std::vector<ObjectRef> ReplicaSetsOf(const kube::Object& deployment) const {
+    return ControlledBy(deployment, "ReplicaSet", replica_sets_of_);
+  }
   int64_t OldPods(const std::vector<ObjectRef>& replica_sets) const;
   void CreatePod(const ObjectRef& replica_set);
   void Admit(nlohmann::json pod, const NamespacedName& replica_set, int attempt);
@@ -34,7 +43,7 @@ class DeploymentController {
   const ClusterOptions& options_;
   PodAdmission* admission_;
   PendingWork pending_;
-  std::map<std::string, std::set<NamespacedName>> pods_of_;  // by the uid of what controls them
+  Controlled pods_of_, replica_sets_of_;
   std::map<NamespacedName, bool> queued_, queued_sets_;
   std::map<NamespacedName, uint64_t> ordinals_;       // pods ever created by a ReplicaSet: their names' stream
   std::map<NamespacedName, int64_t> being_admitted_;  // pods that wait for the webhook

@@ -147,7 +147,7 @@ TEST_F(WorldTest, AProxyWithoutACpuLimitRunsOnTheProcessorsOfItsNode) {
   const auto concurrency = [this] {
     std::vector<int64_t> out;
     for (const PodProcess* pod : world_->Pods("cluster1", "sample", "sleep")) {
-      const json& config = pod->bootstrap()->metadata["PROXY_CONFIG"];
+      const json& config = pod->node().metadata["PROXY_CONFIG"];
       out.push_back(config.value("concurrency", int64_t{0}));
     }
     return out;

@@ -19,19 +19,24 @@ using Host = ::envoy::config::route::v3::VirtualHost;
 
 class Rds : public ::testing::Test {
  protected:
-  Routes Generate(const std::string& name) {
+  Routes Generate(const std::string& name) { return GenerateAll({name}).at(0); }
+
+  std::vector<Routes> GenerateAll(std::vector<std::string> names) {
     const PushContextRef push = world_.Push();
     Proxy proxy = world_.Connect(*push, "c1", type_, labels_);
     proxy.dns_domain = "shop.svc.cluster.local";
     WatchedResource watched;
-    watched.resource_names = std::vector<std::string>{name};
+    const size_t asked = names.size();
+    watched.resource_names = std::move(names);
     auto generator = MakeRdsGenerator({&cache_});
     const GeneratedResources out = generator->Generate(proxy, watched, world_.Request(push));
     cached_ = out.cached;
-    Routes routes;
-    EXPECT_EQ(out.resources.size(), 1u);
-    EXPECT_TRUE(routes.ParseFromString(std::string(*out.resources[0].bytes)));
-    return routes;
+    EXPECT_EQ(out.resources.size(), asked);
+    std::vector<Routes> all;
+    for (const Resource& resource : out.resources) {
+      EXPECT_TRUE(all.emplace_back().ParseFromString(std::string(*resource.bytes)));
+    }
+    return all;
   }
 
   static const Host& Find(const Routes& routes, const std::string& name) {
@@ -295,19 +300,20 @@ class RouterRds : public Rds {
     labels_ = {{"istio", "gw"}};
   }
 
-  void AddGateway(config::Server server) {
+  void AddGateway(config::Server server) { AddGateway(std::vector<config::Server>{std::move(server)}); }
+  void AddGateway(std::vector<config::Server> servers) {
     auto gateway = std::make_shared<config::TypedConfig<config::Gateway>>();
     gateway->meta.kind = config::Kind::kGateway;
     gateway->meta.name = "gw";
     gateway->meta.ns = "shop";
     gateway->spec.selector = {{"istio", "gw"}};
-    gateway->spec.servers.push_back(std::move(server));
+    gateway->spec.servers = std::move(servers);
     world_.configs.Put(config::GatewayRef(std::move(gateway)));
   }
 
-  static config::Server HttpServer(std::vector<std::string> hosts) {
+  static config::Server HttpServer(std::vector<std::string> hosts, uint32_t port = 8080) {
     config::Server out;
-    out.port = {8080, "HTTP", "http", 0};
+    out.port = {port, "HTTP", "http", 0};
     out.has_port = true;
     out.hosts = std::move(hosts);
     return out;
@@ -356,6 +362,31 @@ TEST_F(RouterRds, CatchAllOfOneRuleDoesNotHideAnothersRoutes) {
   const Host host = Find(Generate("http.8080"), "a.example:8080");
   ASSERT_EQ(host.routes_size(), 2);
   EXPECT_EQ(host.routes(0).match().prefix(), "/api");
+}
+
+// Rules are translated once for all servers of a gateway, but for those that look at the port.
+TEST_F(RouterRds, RuleThatLooksAtThePortHasRoutesOfItsOwnOnEach) {
+  world_.AddService("web");
+  AddGateway({HttpServer({"*"}), HttpServer({"*"}, 9090)});
+  config::VirtualService plain = Bound({"plain.example"}), derived = Bound({"derived.example"});
+  config::VirtualService matching = Bound({"matching.example"});
+  derived.http[0].route.clear();
+  derived.http[0].redirect.emplace().authority = "new.example";
+  derived.http[0].redirect->derive_port = config::HttpRedirect::DerivePort::kFromRequestPort;
+  matching.http[0].match.emplace_back().port = 9090;
+  AddVirtualService(plain, "plain");
+  AddVirtualService(derived, "derived");
+  AddVirtualService(matching, "matching");
+  const std::vector<Routes> all = GenerateAll({"http.8080", "http.9090"});
+  ASSERT_EQ(all.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const int port = i == 0 ? 8080 : 9090;
+    const auto host = [&](const char* name) { return name + std::string(".example:") + std::to_string(port); };
+    EXPECT_EQ(Find(all[i], host("plain")).routes(0).route().cluster(), "outbound|80||web.shop.svc.cluster.local");
+    EXPECT_EQ(Find(all[i], host("derived")).routes(0).redirect().port_redirect(), static_cast<uint32_t>(port));
+    EXPECT_EQ(all[i].virtual_hosts_size(), port == 9090 ? 3 : 2);  // one rule has no say on 8080
+  }
+  EXPECT_EQ(Find(all[1], "matching.example:9090").routes_size(), 1);
 }
 
 TEST_F(RouterRds, HttpsRedirectCoversHostsWithoutRuleToo) {

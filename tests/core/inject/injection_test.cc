@@ -332,6 +332,34 @@ TEST(SidecarInjectionTest, ScrapeAnnotationsOfTheApplicationMoveToTheAgent) {
   EXPECT_EQ(Injected(Webhook(), pod)["metadata"]["annotations"]["prometheus.io/port"], "9000");
 }
 
+TEST(SidecarInjectionTest, ReplicasGetWhatTheFirstGotUntilSomethingIsSet) {
+  InjectionWebhook webhook = Webhook();
+  json pod = AppPod(), sibling = AppPod();
+  sibling["metadata"]["name"] = "echo-v1-5d9f7-fghij";
+  const json first = Injected(webhook, pod);
+  json expected = first;
+  expected["metadata"]["name"] = "echo-v1-5d9f7-fghij";
+  EXPECT_EQ(Injected(webhook, sibling), expected);
+  EXPECT_EQ(Injected(Webhook(), sibling), expected);
+  // Another path, another pod, another configuration.
+  EXPECT_EQ(EnvOf(Injected(webhook, sibling, "/inject/net/n2"), "ISTIO_META_NETWORK"), "n2");
+  json other = sibling;
+  other["metadata"]["labels"]["topology.istio.io/network"] = "n3";
+  EXPECT_EQ(EnvOf(Injected(webhook, other), "ISTIO_META_NETWORK"), "n3");
+  webhook.SetConfig(InjectionConfig::Default("c1", "n4", "mesh1"));
+  EXPECT_EQ(EnvOf(Injected(webhook, sibling), "ISTIO_META_NETWORK"), "n4");
+}
+
+TEST(SidecarInjectionTest, PodsOfTheirOwnAreNamedApart) {
+  const InjectionWebhook webhook = Webhook();
+  for (const char* name : {"one", "two"}) {
+    json pod = AppPod();
+    for (const char* field : {"ownerReferences", "generateName"}) pod["metadata"].erase(field);
+    pod["metadata"]["name"] = name;
+    EXPECT_EQ(EnvOf(Injected(webhook, pod), "ISTIO_META_WORKLOAD_NAME"), name);
+  }
+}
+
 TEST(SidecarInjectionTest, ASecondInjectionChangesNothing) {
   const InjectionWebhook webhook = Webhook();
   for (const json& pod : {AppPod(), GatewayPod()}) {

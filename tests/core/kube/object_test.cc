@@ -5,6 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
+#include "core/kube/types.h"
 
 namespace wavetank::kube {
 namespace {
@@ -32,6 +33,22 @@ TEST(Object, ReadsMetadataAndKeepsEveryFieldThatCameIn) {
   EXPECT_EQ(o.meta.creation_unix_seconds, 1693526405);
   EXPECT_TRUE(o.meta.owner_references.at(0).controller);
   EXPECT_EQ(o.body["unknown"]["x"][1], 2);
+}
+
+TEST(Object, TypedViewLivesWithItAndACopyHasItsOwn) {
+  const auto of = [](const char* ip) {
+    return json{{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", {{"name", "p"}}}, {"status", {{"podIP", ip}}}};
+  };
+  const ObjectRef object = Object::FromJson(of("10.0.0.1")).value();
+  const Pod& pod = ParsePod(*object);
+  EXPECT_EQ(pod.ip, "10.0.0.1");
+  EXPECT_EQ(&ParsePod(*object), &pod);
+  Object copy = *object;
+  copy.body = of("10.0.0.2");
+  EXPECT_EQ(ParsePod(copy).ip, "10.0.0.2");
+  // Whoever takes it for something else gets that, and the Pod is read anew.
+  EXPECT_EQ(ParseService(*object).type, "ClusterIP");
+  EXPECT_EQ(ParsePod(*object).ip, "10.0.0.1");
 }
 
 TEST(Object, NamesTheFieldThatIsWrong) {

@@ -353,6 +353,19 @@ TEST(Csr, CarriesKeyNameAndIdentity) {
   EXPECT_THAT(csr->sans.uris, ElementsAre(kId));
 }
 
+TEST(Csr, ReadingItBackIsWhatItsBytesSay) {
+  const KeyPairRef key = KeyPair::Derive(1, "w");
+  const std::string pem = CreateCsr(*key, {"name", {"org", "b"}}, {kId, "10.1.2.3", "fd00:0:0::1", "a.svc"});
+  const auto remembered = ParseCsr(pem, "the CSR"), read = ParseCsr("as from elsewhere\n" + pem, "the CSR");
+  ASSERT_TRUE(remembered.ok() && read.ok());
+  EXPECT_EQ(remembered->public_key, read->public_key);
+  EXPECT_EQ(remembered->subject.common_name, read->subject.common_name);
+  EXPECT_EQ(remembered->subject.organizations, read->subject.organizations);
+  EXPECT_EQ(remembered->sans.uris, read->sans.uris);
+  EXPECT_EQ(remembered->sans.dns_names, read->sans.dns_names);
+  EXPECT_EQ(remembered->sans.ip_addresses, read->sans.ip_addresses);
+}
+
 TEST(Csr, WhatIsNoRequestIsNamed) {
   const KeyPairRef key = KeyPair::Derive(1, "w");
   const std::string pem = CreateCsr(*key, {}, {kId});

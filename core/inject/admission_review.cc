@@ -1,0 +1,64 @@
+// The API server's side of admission.
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/escaping.h"
+#include "core/inject/injection_webhook.h"
+#include "core/inject/json_access.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+
+using nlohmann::json;
+
+namespace {
+
+// Valid until the next call. Replicas get one and the same patch: the last ones are not read again.
+absl::StatusOr<const json*> ReadPatch(const std::string& encoded) {
+  constexpr size_t kMost = 16;
+  thread_local absl::flat_hash_map<std::string, json> read;
+  if (const auto it = read.find(encoded); it != read.end()) return &it->second;
+  std::string text;
+  if (!absl::Base64Unescape(encoded, &text)) return absl::InternalError("the webhook's patch is no base64");
+  json patch = json::parse(text, nullptr, false);
+  if (patch.is_discarded()) return absl::InternalError("the webhook's patch is no JSON");
+  if (read.size() == kMost) read.clear();
+  return &(read[encoded] = std::move(patch));
+}
+
+}  // namespace
+
+json MakeAdmissionReview(json pod, std::string_view uid) {
+  const json& metadata = At(pod, "metadata");
+  json request = {{"uid", uid},
+                  {"kind", {{"group", ""}, {"version", "v1"}, {"kind", "Pod"}}},
+                  {"resource", {{"group", ""}, {"version", "v1"}, {"resource", "pods"}}},
+                  {"name", Text(metadata, "name")},
+                  {"namespace", Text(metadata, "namespace")},
+                  {"operation", "CREATE"},
+                  {"dryRun", false}};
+  request["object"] = std::move(pod);
+  return {{"kind", "AdmissionReview"}, {"apiVersion", "admission.k8s.io/v1"}, {"request", std::move(request)}};
+}
+
+absl::StatusOr<json> ApplyAdmissionResponse(json pod, const json& review) {
+  const json& response = At(review, "response");
+  if (!At(response, "allowed").is_boolean()) return absl::InternalError("the webhook's answer says neither yes nor no");
+  if (response["allowed"] == false) {
+    const std::string why = Text(At(response, "status"), "message");
+    return absl::PermissionDeniedError(
+        fmt::format("admission webhook denied the request: {}", why.empty() ? "no reason given" : why));
+  }
+  const std::string encoded = Text(response, "patch");
+  if (encoded.empty()) return pod;
+  const absl::StatusOr<const json*> patch = ReadPatch(encoded);
+  if (!patch.ok()) return patch.status();
+  try {
+    pod.patch_inplace(**patch);
+    return pod;
+  } catch (const json::exception& e) {
+    return absl::InternalError(fmt::format("the webhook's patch does not fit the pod: {}", e.what()));
+  }
+}
+
+}  // namespace wavetank::pilot
