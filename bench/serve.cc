@@ -3,19 +3,15 @@
 // client has the response, debouncing (100 ms, PILOT_DEBOUNCE_AFTER) included, which is therefore shown apart. Clients
 // and server share the machine.
 //
-// The second case adds slow readers: every tenth client asks and never reads. The others' times and the memory say
-// whether that matters.
+// Other cases have hostile clients among them, a tenth: such that ask without pause and read nothing, and such that
+// read what they asked for. The others' times and the server's memory say whether that matters.
 #include <benchmark/benchmark.h>
-#include <grpcpp/grpcpp.h>
-#include <sys/resource.h>
 
 #include <algorithm>
-#include <condition_variable>
 #include <fstream>
 #include <thread>
 
-#include "core/xds/proto_adapter.h"
-#include "envoy/service/discovery/v3/ads.grpc.pb.h"
+#include "bench/serve_clients.h"
 #include "fmt/format.h"
 #include "scenarios/inputs.h"
 #include "serve/server.h"
@@ -23,15 +19,12 @@
 namespace wavetank::serve {
 namespace {
 
-namespace discovery = envoy::service::discovery::v3;
-using RealClock = std::chrono::steady_clock;
 using nlohmann::json;
 
 constexpr int kEndpoints = 1000;
-constexpr char kWatched[] = "outbound|80||many.sample.svc.cluster.local";
 constexpr Duration kDebounce = 100ms;
 
-// Resident bytes of this process: server and clients.
+// Resident bytes of this process, which is the server alone.
 int64_t Resident() {
   std::ifstream file("/proc/self/statm");
   int64_t size = 0, resident = 0;
@@ -60,77 +53,6 @@ sim::Input Slices(int turn) {
              {"endpoints", endpoints}}}}};
 }
 
-// Counts who has a push.
-struct Arrivals {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<RealClock::time_point> at;
-  void Add() {
-    const std::lock_guard<std::mutex> lock(mutex);
-    at.push_back(RealClock::now());
-    changed.notify_one();
-  }
-  bool Await(size_t count) {
-    std::unique_lock<std::mutex> lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(60), [&] { return at.size() >= count; });
-  }
-};
-
-class Client final : public grpc::ClientBidiReactor<discovery::DiscoveryRequest, discovery::DiscoveryResponse> {
- public:
-  Client(const std::string& address, const envoy::config::core::v3::Node& node, int number, Arrivals* arrivals)
-      : arrivals_(arrivals) {
-    grpc::ChannelArguments arguments;
-    arguments.SetInt("wavetank.client", number);
-    arguments.SetMaxReceiveMessageSize(-1);
-    stub_ = discovery::AggregatedDiscoveryService::NewStub(
-        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-    request_.set_type_url(std::string(pilot::TypeUrl(pilot::XdsType::kEds)));
-    request_.add_resource_names(kWatched);
-    *request_.mutable_node() = node;
-    stub_->async()->StreamAggregatedResources(&context_, this);
-    // Null: one who never reads, but keeps asking.
-    if (arrivals_ != nullptr) StartRead(&response_);
-    StartWrite(&request_);
-    StartCall();
-  }
-  void Stop() {
-    context_.TryCancel();
-    std::unique_lock<std::mutex> lock(mutex_);
-    over_.wait(lock, [this] { return done_; });
-  }
-  void OnReadDone(bool ok) override {
-    if (!ok) return;
-    arrivals_->Add();
-    ack_.set_type_url(response_.type_url());
-    ack_.set_version_info(response_.version_info());
-    ack_.set_response_nonce(response_.nonce());
-    if (ack_.resource_names_size() == 0) ack_.add_resource_names(kWatched);
-    StartWrite(&ack_);
-    StartRead(&response_);
-  }
-  void OnWriteDone(bool ok) override {
-    if (!ok || arrivals_ != nullptr) return;
-    request_.clear_node();
-    StartWrite(&request_);
-  }
-  void OnDone(const grpc::Status&) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    done_ = true;
-    over_.notify_one();
-  }
-
- private:
-  Arrivals* arrivals_;
-  std::unique_ptr<discovery::AggregatedDiscoveryService::Stub> stub_;
-  grpc::ClientContext context_;
-  discovery::DiscoveryRequest request_, ack_;
-  discovery::DiscoveryResponse response_;
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool done_ = false;
-};
-
 std::unique_ptr<Server> Start() {
   SessionOptions session;
   session.scenario =
@@ -147,14 +69,11 @@ std::unique_ptr<Server> Start() {
   return server.ok() ? *std::move(server) : nullptr;
 }
 
-// Arguments: clients, of which how many percent read nothing.
+// Arguments: clients, of which how many percent are hostile, and how (BenchKind).
 void PushToRealClients(benchmark::State& state) {
-  rlimit files{};
-  getrlimit(RLIMIT_NOFILE, &files);
-  files.rlim_cur = files.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &files);
+  AllowManyFiles();
   const auto count = static_cast<int>(state.range(0));
-  const int slow_count = count * static_cast<int>(state.range(1)) / 100;
+  const int hostile_count = count * static_cast<int>(state.range(1)) / 100;
   const std::unique_ptr<Server> server = Start();
   if (server == nullptr) return state.SkipWithError("the server does not start");
   const auto node = *server->loop().Call([](sim::World& world) {
@@ -178,57 +97,68 @@ void PushToRealClients(benchmark::State& state) {
   });
   std::this_thread::sleep_for(1s);
 
-  Arrivals arrivals;
-  std::vector<std::unique_ptr<Client>> clients;
   const std::string& address = server->ListenersOf("cluster1")->plaintext;
   const int64_t before = Resident();
-  for (int i = 0; i < count; ++i) {
-    clients.push_back(std::make_unique<Client>(address, node, i, i < slow_count ? nullptr : &arrivals));
-  }
-  const auto readers = static_cast<size_t>(count - slow_count);
-  if (!arrivals.Await(readers)) return state.SkipWithError("not all clients were answered");
+  const auto readers = static_cast<size_t>(count - hostile_count);
+  ClientProcess fair(address, node, count - hostile_count, BenchKind::kFair);
+  if (fair.Await(readers).size() < readers) return state.SkipWithError("not all clients were answered");
+  std::optional<ClientProcess> hostile;
+  if (hostile_count > 0) hostile.emplace(address, node, hostile_count, static_cast<BenchKind>(state.range(2)));
   std::this_thread::sleep_for(1s);
 
   std::vector<double> times;
+  double first_push = 0;
+  int64_t most = 0;
   int turn = 0;
   for (auto _ : state) {
-    {
-      const std::lock_guard<std::mutex> lock(arrivals.mutex);
-      arrivals.at.clear();
-    }
-    const auto posted = RealClock::now();
+    const int64_t posted = RealNow();
     server->loop().Post([input = Slices(++turn)](sim::World& world) { world.Do(input).IgnoreError(); });
-    if (!arrivals.Await(readers)) {
+    const std::vector<int64_t> arrivals = fair.Await(readers);
+    if (arrivals.size() < readers) {
       state.SkipWithError("a push did not reach everybody");
       break;
     }
-    RealClock::time_point last = posted;
-    for (const auto at : arrivals.at) {
-      times.push_back(std::chrono::duration<double, std::milli>(at - posted - kDebounce).count());
+    int64_t last = posted;
+    for (const int64_t at : arrivals) {
+      times.push_back(static_cast<double>(at - posted - kDebounce.count()) / 1e6);
       last = std::max(last, at);
     }
-    state.SetIterationTime(std::chrono::duration<double>(last - posted).count());
+    if (turn == 1) first_push = static_cast<double>(last - posted - kDebounce.count()) / 1e6;
+    most = std::max(most, Resident());
+    state.SetIterationTime(static_cast<double>(last - posted) / 1e9);
   }
-  const int64_t after = Resident();
   std::sort(times.begin(), times.end());
   if (!times.empty()) {
     state.counters["p50_ms"] = times[times.size() / 2];
     state.counters["p99_ms"] = times[times.size() * 99 / 100];
+    state.counters["max_ms"] = times.back();
   }
+  state.counters["first_ms"] = first_push;
   state.counters["debounce_ms"] = 100;
-  state.counters["MiB_per_1k_clients"] = static_cast<double>(after - before) / count * 1000 / (1 << 20);
+  state.counters["server_MiB"] = static_cast<double>(most - before) / (1 << 20);
   state.counters["streams"] = static_cast<double>(server->frontend().streams());
-  for (const auto& client : clients) client->Stop();
+  hostile.reset();
   server->Stop().IgnoreError();
 }
 BENCHMARK(PushToRealClients)
-    ->Args({100, 0})
-    ->Args({1000, 0})
-    ->Args({1000, 10})
-    ->ArgNames({"clients", "slow_percent"})
-    ->Iterations(10)
+    ->Args({100, 0, 0})
+    ->Args({1000, 0, 0})
+    ->Args({1000, 10, static_cast<int>(BenchKind::kDeaf)})
+    ->Args({1000, 10, static_cast<int>(BenchKind::kGreedy)})
+    ->ArgNames({"clients", "hostile_percent", "kind"})
+    ->Iterations(30)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace wavetank::serve
+
+int main(int argc, char** argv) {
+  if (argc == 5 && std::string_view(argv[1]) == "--clients") {
+    return wavetank::serve::RunClients(argv[2], std::stoi(argv[3]),
+                                       static_cast<wavetank::serve::BenchKind>(std::stoi(argv[4])));
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -388,6 +388,13 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--max-unread-bytes", s.limits.unread_bytes,
                    "That wait for a client who does not read, before his stream is broken")
       ->capture_default_str();
+  verb->add_option("--max-unread-bytes-total", s.limits.unread_bytes_total,
+                   "That wait for all clients; beyond, who has more than his share of it loses his stream")
+      ->capture_default_str();
+  verb->add_option("--max-unread-answers", s.limits.unread_answers,
+                   "That wait for one client before nothing more is read from him")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
   verb->add_flag("--play", a->play, "Do the scenario's steps, in real time");
   verb->add_flag("--no-watch", a->no_watch, "Leave it when manifests change on disk; otherwise changes are applied");
   verb->add_flag("--json", a->json, "Listeners and pods as one line of JSON once all is ready");

@@ -40,7 +40,7 @@ template <class Message>
 class AdsReactor final : public RawReactor {
  public:
   AdsReactor(const ServiceContext& to, grpc::CallbackServerContext* context)
-      : frontend_(*to.frontend), outbox_(std::make_shared<Outbox>(this, context, frontend_.limits().unread_bytes)) {
+      : frontend_(*to.frontend), outbox_(std::make_shared<Outbox>(this, context, frontend_)) {
     TransportPeer peer = PeerOf(*context, to.tls);
     absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, peer, outbox_);
     if (!place.ok()) {
@@ -82,7 +82,7 @@ class AdsReactor final : public RawReactor {
   void OnCancel() override { outbox_->Finish(grpc::Status::CANCELLED); }
   void OnDone() override {
     outbox_->Detach();
-    if (client_ != 0) frontend_.Close(client_);
+    if (client_.number != 0) frontend_.Close(client_);
     delete this;
   }
 
@@ -93,7 +93,7 @@ class AdsReactor final : public RawReactor {
   std::shared_ptr<Outbox> outbox_;
   grpc::ByteBuffer in_;
   StreamPlaceRef place_;
-  uint64_t client_ = 0;  // 0: not let in
+  OutsideClient client_;
 };
 
 using AdsBase = discovery::AggregatedDiscoveryService::WithRawCallbackMethod_StreamAggregatedResources<

@@ -40,12 +40,19 @@ class CertificateService final : public istio::v1::auth::IstioCertificateService
     if (const auto it = metadata.find("ImpersonatedIdentity"); it != metadata.end()) {
       request.impersonated_identity = it->second.string_value();
     }
-    context_.frontend->CreateCertificate(context_.cluster, PeerOf(*context, context_.tls), std::move(request),
-                                         [reactor, out](absl::StatusOr<std::vector<std::string>> chain) {
-                                           if (!chain.ok()) return reactor->Finish(ToGrpc(chain.status()));
-                                           for (std::string& pem : *chain) out->add_cert_chain(std::move(pem));
-                                           reactor->Finish(grpc::Status::OK);
-                                         });
+    TransportPeer peer = PeerOf(*context, context_.tls);
+    absl::StatusOr<StreamPlaceRef> place = EnterCall(*context_.frontend, peer);
+    if (!place.ok()) {
+      reactor->Finish(ToGrpc(place.status()));
+      return reactor;
+    }
+    context_.frontend->CreateCertificate(
+        context_.cluster, std::move(peer), std::move(request),
+        [reactor, out, place = *std::move(place)](absl::StatusOr<std::vector<std::string>> chain) {
+          if (!chain.ok()) return reactor->Finish(ToGrpc(chain.status()));
+          for (std::string& pem : *chain) out->add_cert_chain(std::move(pem));
+          reactor->Finish(grpc::Status::OK);
+        });
     return reactor;
   }
   const ServiceContext context_;

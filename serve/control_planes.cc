@@ -10,6 +10,7 @@
 #include "fakes/kube/http/message.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
+#include "serve/kube_frontend.h"
 #include "serve/remote_secret_view.h"
 #include "serve/server.h"
 
@@ -108,9 +109,7 @@ absl::Status ControlPlanes::Begin() {
 }
 
 absl::Status ControlPlanes::ServeApis(const std::vector<sim::WorldCluster>& clusters) {
-  apis_ = std::make_unique<http::Server>(http::ServerOptions(), [&loop = loop_](absl::AnyInvocable<void()> task) {
-    loop.Post([task = std::move(task)](sim::World&) mutable { task(); });
-  });
+  apis_ = std::make_unique<http::Server>(http::ServerOptions(), RunOn(loop_));
   // Each istiod has ports of its own, since its remote Secrets name them.
   for (const sim::WorldCluster& istiod : clusters) {
     if (!istiod.primary()) continue;

@@ -16,6 +16,11 @@ std::string HostOf(const std::string& address) {
   return address.rfind("unix:", 0) == 0 ? "a Unix socket" : address.substr(0, address.rfind(':'));
 }
 
+// Two streams of one connection take turns as one client. All Unix sockets have one name; each stream counts there.
+std::string ConnectionOf(const std::string& address, uint64_t number) {
+  return address.rfind("unix:", 0) == 0 ? address + "#" + std::to_string(number) : address;
+}
+
 absl::Status GoingDown() { return absl::UnavailableError("the server is going down"); }
 
 }  // namespace
@@ -101,36 +106,48 @@ void Frontend::Watch(const std::weak_ptr<StreamPlace>& place, Duration delay) {
   });
 }
 
-uint64_t Frontend::Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink) {
+OutsideClient Frontend::Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink) {
   const uint64_t client = next_++;
-  loop_.Post([this, client, cluster = std::move(cluster), peer = std::move(peer),
-              sink = std::move(sink)](sim::World& world) mutable {
+  OutsideClient out{client, ConnectionOf(peer.address, client)};
+  loop_.PostFor(out.connection, [this, client, cluster = std::move(cluster), peer = std::move(peer),
+                                 sink = std::move(sink)](sim::World& world) mutable {
     if (down_) return sink->Closed(GoingDown());
     sinks_[client] = std::move(sink);
     Do(world, client, "xdsOpen",
        {{"client", client}, {"cluster", cluster}, {"address", peer.address}, {"peer", Describe(world, peer).ToJson()}});
   });
-  return client;
+  return out;
 }
 
-void Frontend::Request(uint64_t client, pilot::DiscoveryRequest request, Taken taken) {
-  loop_.Post([this, client, request = std::move(request), taken = std::move(taken)](sim::World& world) mutable {
+bool Frontend::Post(const TransportPeer& peer, Loop::Task task) {
+  return loop_.PostFor(ConnectionOf(peer.address, next_++), std::move(task));
+}
+
+bool Frontend::TakesTooMuch(int64_t waiting) const {
+  const int64_t all = unread_;
+  return all > limits_.unread_bytes_total && waiting > all / std::max<int64_t>(open_, 1);
+}
+
+void Frontend::Request(const OutsideClient& from, pilot::DiscoveryRequest request, Taken taken) {
+  loop_.PostFor(from.connection, [this, client = from.number, request = std::move(request),
+                                  taken = std::move(taken)](sim::World& world) mutable {
     if (!sinks_.contains(client)) return;
     Do(world, client, "xdsRequest", sim::OutsideBody(client, request));
     taken();
   });
 }
 
-void Frontend::Request(uint64_t client, pilot::DeltaDiscoveryRequest request, Taken taken) {
-  loop_.Post([this, client, request = std::move(request), taken = std::move(taken)](sim::World& world) mutable {
+void Frontend::Request(const OutsideClient& from, pilot::DeltaDiscoveryRequest request, Taken taken) {
+  loop_.PostFor(from.connection, [this, client = from.number, request = std::move(request),
+                                  taken = std::move(taken)](sim::World& world) mutable {
     if (!sinks_.contains(client)) return;
     Do(world, client, "xdsDeltaRequest", sim::OutsideBody(client, request));
     taken();
   });
 }
 
-void Frontend::Close(uint64_t client) {
-  loop_.Post([this, client](sim::World& world) {
+void Frontend::Close(const OutsideClient& from) {
+  loop_.PostFor(from.connection, [this, client = from.number](sim::World& world) {
     if (sinks_.erase(client) > 0) Do(world, client, "xdsClose", {{"client", client}});
   });
 }
@@ -139,8 +156,9 @@ void Frontend::CreateCertificate(std::string cluster, TransportPeer peer, securi
                                  Certificates done) {
   // Whether the task runs or the loop drops it, somebody answers.
   auto answer = std::make_shared<Certificates>(std::move(done));
-  const bool posted = !down_ && loop_.Post([this, cluster = std::move(cluster), peer = std::move(peer),
-                                            request = std::move(request), answer](sim::World& world) {
+  const std::string connection = ConnectionOf(peer.address, next_++);
+  const bool posted = !down_ && loop_.PostFor(connection, [this, cluster = std::move(cluster), peer = std::move(peer),
+                                                           request = std::move(request), answer](sim::World& world) {
     CreateCertificate(world, cluster, Describe(world, peer), request, std::move(*answer));
   });
   if (!posted) (*answer)(GoingDown());

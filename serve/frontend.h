@@ -31,6 +31,8 @@ struct Limits {
   int64_t streams_per_peer = 5'000;      // of one address; all of a machine's loopback are one, so are Unix sockets
   int64_t streams_per_connection = 100;  // HTTP/2's MAX_CONCURRENT_STREAMS
   int64_t unread_bytes = 64 << 20;       // that wait for one slow reader, before its stream is broken
+  int64_t unread_bytes_total = 1 << 30;  // that wait for all; beyond, who has more than his share loses his stream
+  int64_t unread_answers = 8;            // that wait for one client, before nothing more is read from him
   Duration first_request = 30s;          // for a new stream to say something; zero: for ever
   Duration idle{};                       // for a stream to say something again, if only an ACK; zero: for ever
 };
@@ -67,6 +69,12 @@ class StreamPlace {
 };
 using StreamPlaceRef = std::shared_ptr<StreamPlace>;
 
+// A client of the world, and the connection on which he asks, among which requests take turns.
+struct OutsideClient {
+  uint64_t number = 0;  // 0: not let in
+  std::string connection;
+};
+
 // The transport's half of an ADS stream.
 class StreamSink {
  public:
@@ -92,15 +100,25 @@ class Frontend final : public sim::OutsideClients::Listener {
   // as long as the place is held.
   absl::StatusOr<StreamPlaceRef> Enter(const std::string& address, StreamPlace::Expire expire);
 
-  // A new stream, which has its place, to the istiod of `cluster`; the number names it from now on.
-  uint64_t Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink);
+  // A new stream, which has its place, to the istiod of `cluster`.
+  OutsideClient Open(std::string cluster, TransportPeer peer, std::shared_ptr<StreamSink> sink);
   // `taken` is called when the world has the request, on the loop's thread: then is the time to read the next one, so
   // that a client never has more than one in memory. Not called if the stream is over.
   using Taken = absl::AnyInvocable<void()>;
-  void Request(uint64_t client, pilot::DiscoveryRequest request, Taken taken);
-  void Request(uint64_t client, pilot::DeltaDiscoveryRequest request, Taken taken);
+  void Request(const OutsideClient& client, pilot::DiscoveryRequest request, Taken taken);
+  void Request(const OutsideClient& client, pilot::DeltaDiscoveryRequest request, Taken taken);
   // The client is gone; its sink is called no more (but may be just now). Once per stream that Open gave.
-  void Close(uint64_t client);
+  void Close(const OutsideClient& client);
+
+  // Anything else that `peer` wants of the world, in turn with what others want.
+  bool Post(const TransportPeer& peer, Loop::Task task);
+
+  // Responses wait for a client, or (negative) have gone out to him or with him. Any thread.
+  void CountUnread(int64_t bytes) { unread_ += bytes; }
+  // Whether a client for whom so much waits must go, because all that waits for all is too much and he has more than
+  // his share of it. Somebody always has.
+  bool TakesTooMuch(int64_t waiting) const;
+  int64_t unread() const { return unread_; }
 
   // `done` once, on the loop's thread (or at once, when the server is going down).
   using Certificates = absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
@@ -130,6 +148,7 @@ class Frontend final : public sim::OutsideClients::Listener {
   const Limits limits_;
   std::atomic<uint64_t> next_{1};
   std::atomic<int64_t> open_{0};  // streams that a transport holds
+  std::atomic<int64_t> unread_{0};
   std::mutex peers_mutex_;
   std::map<std::string, int64_t> peers_;  // of them, by host
   std::atomic<bool> down_{false};

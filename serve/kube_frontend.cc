@@ -21,6 +21,17 @@ using nlohmann::json;
 
 }  // namespace
 
+http::Server::Executor RunOn(Loop& loop) {
+  return [&loop](uint64_t connection, absl::AnyInvocable<void()> task) {
+    auto run = [task = std::move(task)](sim::World&) mutable { task(); };
+    if (connection == 0) {
+      loop.Post(std::move(run));
+    } else {
+      loop.PostFor(fmt::format("kube#{}", connection), std::move(run));
+    }
+  };
+}
+
 absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, const std::vector<std::string>& clusters,
                                                                   const KubeOptions& options) {
   const size_t colon = options.listen.rfind(':');
@@ -42,9 +53,7 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
     });
   }
   std::unique_ptr<KubeFrontend> frontend(new KubeFrontend);
-  frontend->server_ = std::make_unique<http::Server>(options.limits, [&loop](absl::AnyInvocable<void()> task) {
-    loop.Post([task = std::move(task)](sim::World&) mutable { task(); });
-  });
+  frontend->server_ = std::make_unique<http::Server>(options.limits, RunOn(loop));
   if (options.tls) {
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     absl::StatusOr<KubeTls> tls = MakeKubeTls({ip}, now / std::chrono::seconds(1));

@@ -26,6 +26,9 @@ struct KubeListener {
   std::string cluster, server;  // "http://127.0.0.1:8901", "https://..." with TLS
 };
 
+// How a Kubernetes API's server reaches a world: each connection's requests in turn with everybody else's.
+fakekube::http::Server::Executor RunOn(Loop& loop);
+
 class KubeFrontend {
  public:
   // `loop` must outlive it. InvalidArgument or Unavailable names the address.

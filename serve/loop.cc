@@ -41,13 +41,15 @@ void Loop::Start(std::optional<Time> now) {
 }
 
 void Loop::Stop() {
-  std::deque<Posted> dropped;
+  std::deque<Task> dropped;
+  FairQueue<Task> dropped_clients;
   std::multimap<RealClock::time_point, Task> dropped_later;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     wake_.notify_all();
     dropped.swap(posted_);
+    std::swap(dropped_clients, clients_);
     dropped_later.swap(later_);
   }
   if (thread_.joinable()) {
@@ -61,9 +63,16 @@ void Loop::Stop() {
 bool Loop::Post(Task task) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (stopping_) return false;
-  // The time is taken under the lock, so that the queue is in order of it.
-  posted_.push_back({RealClock::now(), std::move(task)});
+  posted_.push_back(std::move(task));
   if (posted_.size() == 1) wake_.notify_one();
+  return true;
+}
+
+bool Loop::PostFor(const std::string& client, Task task) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (stopping_) return false;
+  if (clients_.empty()) wake_.notify_one();
+  clients_.Push(client, std::move(task));
   return true;
 }
 
@@ -90,7 +99,7 @@ bool Loop::Turn(std::optional<Time> limit) {
   // A driven world's RunUntil() leads here.
   sim::Kernel& kernel = world_->kernel();
   const auto bounded = [&](Time time) { return std::max(world_->Now(), limit ? std::min(*limit, time) : time); };
-  std::deque<Posted> batch;
+  std::deque<Task> batch;
   {
     std::unique_lock<std::mutex> lock(mutex_);
     // A far event must not overflow the real clock; waking once an hour for nothing costs nothing.
@@ -100,18 +109,19 @@ bool Loop::Turn(std::optional<Time> limit) {
     auto until = now_real + 1h;
     if (next) until = now_real + std::clamp<Duration>(*next - VirtualAt(now_real), 0ns, 1h);
     if (!later_.empty()) until = std::min(until, later_.begin()->first);
-    if (until > now_real && posted_.empty() && !stopping_) wake_.wait_until(lock, until);
+    if (until > now_real && posted_.empty() && clients_.empty() && !stopping_) wake_.wait_until(lock, until);
     if (stopping_) return false;
     batch.swap(posted_);
     while (!later_.empty() && later_.begin()->first <= RealClock::now()) {
-      batch.push_back({RealClock::now(), std::move(later_.begin()->second)});
+      batch.push_back(std::move(later_.begin()->second));
       later_.erase(later_.begin());
     }
+    if (!clients_.empty()) batch.push_back(clients_.Pop());
   }
-  for (Posted& posted : batch) {
-    kernel.RunUntil(bounded(VirtualAt(posted.at)));
-    posted.task(*world_);
-    posted.task = nullptr;  // what it holds goes before the next one runs
+  for (Task& task : batch) {
+    kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
+    task(*world_);
+    task = nullptr;  // what it holds goes before the next one runs
   }
   kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
   return true;

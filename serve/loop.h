@@ -1,8 +1,10 @@
 // The one thread that owns a World while it goes along with real time.
 //
 // Virtual time is (start + what a steady clock has counted since). The thread sleeps until the kernel's next event is
-// due or somebody posts, runs what is due, and then the posted tasks, each at the virtual time at which it was posted.
-// Nothing of a world may be touched by another thread between Start() and Stop(); whoever wants something of it posts.
+// due or somebody posts, and runs what is due before each task, so that whatever waits to be done, no timer of the
+// world is later than one task takes. Tasks that clients cause take turns (PostFor), so that none waits behind all that
+// another wants. A task has the virtual time at which it runs. Nothing of a world may be touched by another thread
+// between Start() and Stop(); whoever wants something of it posts.
 //
 // A loop may also be driven: it has no thread of its own then, and real time passes while somebody waits in RunUntil(),
 // whose thread is the loop's thread. So a scenario's runner, which asks its world for a later time and looks at it in
@@ -21,12 +23,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
 #include "core/base/time.h"
+#include "serve/fair_queue.h"
 #include "sim/world.h"
 
 namespace wavetank::serve {
@@ -61,6 +65,10 @@ class Loop {
   // it. False: the loop has stopped, and the task was destroyed without having run.
   bool Post(Task task);
 
+  // The same for what a client from outside wants, whose connection is named: tasks of one client run in the order of
+  // their posting, and those of several in turn, one at a time, after what Post() was given.
+  bool PostFor(const std::string& client, Task task);
+
   // The same, `delay` of real time from now. Not a timer of the world: what the task does is an input.
   bool PostAfter(Duration delay, Task task);
 
@@ -75,11 +83,6 @@ class Loop {
 
  private:
   using RealClock = std::chrono::steady_clock;
-  struct Posted {
-    RealClock::time_point at;
-    Task task;
-  };
-
   void Run(std::optional<Time> now);
   // Sleeps until something is due, `limit` at the latest, and does it. False: the loop has stopped.
   bool Turn(std::optional<Time> limit);
@@ -92,7 +95,8 @@ class Loop {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Posted> posted_;  // guarded by mutex_, as the next three
+  std::deque<Task> posted_;  // guarded by mutex_, as the next four
+  FairQueue<Task> clients_;
   std::multimap<RealClock::time_point, Task> later_;
   bool stopping_ = false, started_ = false;
   std::thread thread_;

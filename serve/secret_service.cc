@@ -188,9 +188,10 @@ class SecretReactor final : public RawReactor {
  public:
   SecretReactor(const ServiceContext& to, grpc::CallbackServerContext* context)
       : frontend_(*to.frontend),
-        outbox_(std::make_shared<Outbox>(this, context, frontend_.limits().unread_bytes)),
-        stream_(std::make_shared<SecretStream>(to, PeerOf(*context, to.tls), outbox_)) {
-    absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, PeerOf(*context, to.tls), outbox_);
+        outbox_(std::make_shared<Outbox>(this, context, frontend_)),
+        peer_(PeerOf(*context, to.tls)),
+        stream_(std::make_shared<SecretStream>(to, peer_, outbox_)) {
+    absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, peer_, outbox_);
     if (!place.ok()) {
       outbox_->Finish(ToGrpc(place.status()));
       return;
@@ -208,8 +209,8 @@ class SecretReactor final : public RawReactor {
       return outbox_->Finish(ToGrpc(absl::InvalidArgumentError("the request is no discovery request")));
     }
     in_.Clear();
-    const bool posted = frontend_.loop().Post(
-        [stream = stream_, outbox = outbox_, in = &in_, message = std::move(message)](sim::World& world) {
+    const bool posted = frontend_.Post(
+        peer_, [stream = stream_, outbox = outbox_, in = &in_, message = std::move(message)](sim::World& world) {
           if (absl::Status status = stream->OnRequest(world, message); !status.ok()) {
             return outbox->Finish(ToGrpc(status));
           }
@@ -221,13 +222,14 @@ class SecretReactor final : public RawReactor {
   void OnCancel() override { outbox_->Finish(grpc::Status::CANCELLED); }
   void OnDone() override {
     outbox_->Detach();
-    frontend_.loop().Post([stream = std::move(stream_)](sim::World&) { stream->End(); });
+    frontend_.Post(peer_, [stream = std::move(stream_)](sim::World&) { stream->End(); });
     delete this;
   }
 
  private:
   Frontend& frontend_;
   std::shared_ptr<Outbox> outbox_;
+  const TransportPeer peer_;
   std::shared_ptr<SecretStream> stream_;
   grpc::ByteBuffer in_;
   StreamPlaceRef place_;
@@ -260,30 +262,37 @@ class SecretService final : public SecretBase {
         subscription = nullptr;
       }
       grpc::ServerUnaryReactor* reactor;
+      StreamPlaceRef place;
       WorkloadSecrets::Subscription subscription;
     };
     auto answer = std::make_shared<Answer>(reactor);
-    context_.frontend->loop().Post(
-        [this, peer = PeerOf(*context, context_.tls), request, out, answer](sim::World& world) {
-          const absl::StatusOr<std::string> pod = Authorize(world, peer, request->node());
-          if (!pod.ok()) return answer->Finish(pod.status());
-          std::set<std::string> names;
-          for (const std::string& name : request->resource_names()) {
-            if (Known(name)) names.insert(name);
-          }
-          // The answer is held by what waits for the secret; patience ends with the client's own deadline or this one.
-          auto subscription =
-              context_.secrets->Subscribe(world, *pod, [names, out, answer](const WorkloadSecretRef& secret) {
-                if (answer->reactor == nullptr) return;
-                *out = MakeResponse(names, *secret);
-                answer->Finish(absl::OkStatus());
-              });
-          if (answer->reactor == nullptr) return;
-          answer->subscription = std::move(subscription);
-          context_.frontend->loop().PostAfter(10s, [answer](sim::World&) {
-            answer->Finish(absl::UnavailableError("istiod has signed no certificate for this pod"));
+    const TransportPeer peer = PeerOf(*context, context_.tls);
+    absl::StatusOr<StreamPlaceRef> place = EnterCall(*context_.frontend, peer);
+    if (!place.ok()) {
+      answer->Finish(place.status());
+      return reactor;
+    }
+    answer->place = *std::move(place);
+    context_.frontend->Post(peer, [this, peer, request, out, answer](sim::World& world) {
+      const absl::StatusOr<std::string> pod = Authorize(world, peer, request->node());
+      if (!pod.ok()) return answer->Finish(pod.status());
+      std::set<std::string> names;
+      for (const std::string& name : request->resource_names()) {
+        if (Known(name)) names.insert(name);
+      }
+      // The answer is held by what waits for the secret; patience ends with the client's own deadline or this one.
+      auto subscription =
+          context_.secrets->Subscribe(world, *pod, [names, out, answer](const WorkloadSecretRef& secret) {
+            if (answer->reactor == nullptr) return;
+            *out = MakeResponse(names, *secret);
+            answer->Finish(absl::OkStatus());
           });
-        });
+      if (answer->reactor == nullptr) return;
+      answer->subscription = std::move(subscription);
+      context_.frontend->loop().PostAfter(10s, [answer](sim::World&) {
+        answer->Finish(absl::UnavailableError("istiod has signed no certificate for this pod"));
+      });
+    });
     return reactor;
   }
   const ServiceContext context_;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <string>
 #include <vector>
 
 namespace wavetank::serve {
@@ -55,6 +56,43 @@ TEST(Loop, TasksRunInTheOrderOfTheirPostingAndSeeNoTimeGoBack) {
   loop.Call([](sim::World&) { return 0; });
   ASSERT_EQ(order.size(), 100u);
   for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<size_t>(i)], i);
+}
+
+// The first task takes longer than the timer has left; whatever else waits, the timer is next.
+TEST(Loop, NoTimerWaitsForMoreThanOneTask) {
+  Loop loop(EmptyWorld());
+  std::string order;
+  for (int i = 0; i < 3; ++i) {
+    loop.Post([&, i](sim::World& world) {
+      order += "own" + std::to_string(i) + " ";
+      if (i > 0) return;
+      world.commons().host->RunAfter(10ms, [&] { order += "timer "; });
+      std::this_thread::sleep_for(20ms);
+    });
+  }
+  loop.Start();
+  loop.Call([](sim::World&) { return 0; });
+  EXPECT_EQ(order, "own0 timer own1 own2 ");
+}
+
+TEST(Loop, ClientsTakeTurnsAndWaitForTheLoopsOwnTasks) {
+  Loop loop(EmptyWorld());
+  std::string order;
+  const auto note = [&order](std::string what) {
+    return [&order, what = std::move(what)](sim::World&) { order += what + " "; };
+  };
+  for (int i = 0; i < 3; ++i) loop.PostFor("greedy", note("greedy" + std::to_string(i)));
+  loop.PostFor("modest", note("modest"));
+  loop.Post(note("own"));
+  std::promise<void> last;
+  loop.PostFor("last", [&](sim::World&) { last.set_value(); });
+  loop.Start();
+  last.get_future().wait();
+  loop.Call([](sim::World&) { return 0; });
+  loop.Stop();
+  // One turn of each before the second of the one who wants more.
+  EXPECT_EQ(order.substr(0, 18), "own greedy0 modest");
+  EXPECT_FALSE(loop.PostFor("greedy", [](sim::World&) { FAIL(); }));
 }
 
 TEST(Loop, StartingAheadRunsWhatIsDueUntilThenFirst) {

@@ -86,7 +86,7 @@ class Server::Impl : public std::enable_shared_from_this<Server::Impl> {
     const std::lock_guard<std::mutex> lock(sessions_mutex_);
     return sessions_.size();
   }
-  void RunOnStore(absl::AnyInvocable<void()> task) { run_on_store_(std::move(task)); }
+  void RunOnStore(uint64_t connection, absl::AnyInvocable<void()> task) { run_on_store_(connection, std::move(task)); }
   // Any thread.
   void Send(Outbox::Item item);
   void Add(uint64_t id, std::weak_ptr<Session> session) {
@@ -249,8 +249,8 @@ class Session : public std::enable_shared_from_this<Session> {
     request.body = std::move(message.body());
     // The answer comes back here, unless the store's thread has ended.
     const uint64_t watch = ++watch_;
-    server_->RunOnStore([self = shared_from_this(), side = server_->store_side(), handler = &handler_, id = id_, watch,
-                         request = std::move(request)] {
+    server_->RunOnStore(id_, [self = shared_from_this(), side = server_->store_side(), handler = &handler_, id = id_,
+                              watch, request = std::move(request)] {
       if (side->closed) return;
       auto response = std::make_shared<Response>((*handler)(request));
       if (response->later != nullptr) {
@@ -411,7 +411,7 @@ class Session : public std::enable_shared_from_this<Session> {
     bookmark_timer_.expires_after(Real(server_->options().bookmark_period));
     bookmark_timer_.async_wait([self = shared_from_this(), watch = watch_](error_code error) {
       if (error || watch != self->watch_ || !self->watching_) return;
-      self->server_->RunOnStore([self, side = self->server_->store_side(), id = self->id_, watch] {
+      self->server_->RunOnStore(self->id_, [self, side = self->server_->store_side(), id = self->id_, watch] {
         const auto stream = side->streams.find(id);
         if (side->closed || stream == side->streams.end()) return;
         self->server_->Send({self, watch, stream->second->Bookmark()});
@@ -487,7 +487,7 @@ class Session : public std::enable_shared_from_this<Session> {
     DropStream();
   }
   void DropStream() {
-    server_->RunOnStore([side = server_->store_side(), id = id_] { side->streams.erase(id); });
+    server_->RunOnStore(id_, [side = server_->store_side(), id = id_] { side->streams.erase(id); });
   }
 
   const std::shared_ptr<Server::Impl> server_;
@@ -632,7 +632,7 @@ void Server::Impl::Stop() {
   // Everything that was given to the store before this has run, or never will.
   auto closed = std::make_shared<std::promise<void>>();
   std::future<void> done = closed->get_future();
-  run_on_store_([side = store_side_, closed = std::move(closed)] {
+  run_on_store_(0, [side = store_side_, closed = std::move(closed)] {
     side->closed = true;
     side->streams.clear();
     closed->set_value();

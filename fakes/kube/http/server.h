@@ -39,8 +39,9 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Runs a task on the store's thread, in the order in which they were given; or destroys it when that has ended.
-  using Executor = std::function<void(absl::AnyInvocable<void()>)>;
+  // Runs a task on the store's thread, or destroys it when that has ended. Tasks of one connection run in the order in
+  // which they were given; those of several may take turns. 0: the server's own.
+  using Executor = std::function<void(uint64_t connection, absl::AnyInvocable<void()>)>;
   // On the store's thread.
   using Handler = std::function<Response(const Request&)>;
 

@@ -44,7 +44,7 @@ class ServedCluster {
     cluster_ = std::make_unique<Cluster>(host_, options_.cluster, nullptr, nullptr);
     options_.rest.tokens = &tokens_;
     rest_ = std::make_unique<RestApi>(cluster_->api(), options_.rest);
-    server_ = std::make_unique<Server>(options_.server, [this](absl::AnyInvocable<void()> task) {
+    server_ = std::make_unique<Server>(options_.server, [this](uint64_t, absl::AnyInvocable<void()> task) {
       const std::lock_guard<std::mutex> lock(mutex_);
       tasks_.push_back(std::move(task));
       wake_.notify_one();
