@@ -5,6 +5,7 @@
 #include "cli/mesh_arguments.h"
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "scenarios/mesh_survey.h"
 
@@ -57,7 +58,7 @@ int ApplyManifests(const ApplyArguments& a) {
   }();
   if (!survey.ok()) return Complain(survey.status());
   if (a.json) {
-    std::cout << scenario::SurveyJson(*survey).dump(1) << "\n";
+    std::cout << JsonText(scenario::SurveyJson(*survey), 1) << "\n";
   } else {
     Print(*survey, a);
   }

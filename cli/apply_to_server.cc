@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fakes/kube/http/fetch.h"
 #include "fmt/format.h"
@@ -35,7 +36,7 @@ class Api {
     if (found == resources_.end()) {
       const absl::StatusOr<Answer> answer = fakekube::http::Send({server_, "GET", root, "", "", token_}, kPatience);
       if (!answer.ok()) return answer.status();
-      json list = answer->status == 200 ? json::parse(answer->body, nullptr, false) : json();
+      json list = answer->status == 200 ? ParseJson(answer->body) : json();
       found =
           resources_.emplace(version, list.is_object() ? list.value("resources", json::array()) : json::array()).first;
     }
@@ -55,11 +56,11 @@ class Api {
     if (!path.ok()) return path.status();
     const absl::StatusOr<Answer> answer =
         fakekube::http::Send({server_, "PATCH", *path + "?fieldManager=wavetank&force=true",
-                              "application/apply-patch+yaml", object.dump(), token_},
+                              "application/apply-patch+yaml", JsonText(object), token_},
                              kPatience);
     if (!answer.ok()) return answer.status();
     if (answer->status == 200 || answer->status == 201) return absl::OkStatus();
-    const json status = json::parse(answer->body, nullptr, false);
+    const json status = ParseJson(answer->body);
     return absl::FailedPreconditionError(status.is_object() && status.contains("message")
                                              ? status.value("message", "")
                                              : fmt::format("the server answers {}", answer->status));
@@ -87,7 +88,7 @@ int ApplyToServer(const std::vector<scenario::SurveyCluster>& clusters, const st
         fmt::format("{}; if it speaks TLS, apply with kubectl", std::string(listing.status().message()))));
   }
   if (!listing.ok()) return Complain(listing.status());
-  const json served = json::parse(*listing, nullptr, false);
+  const json served = ParseJson(*listing);
   if (!served.is_array()) {
     return Complain(absl::FailedPreconditionError(fmt::format("what answers at {} is no wavetank", server)));
   }

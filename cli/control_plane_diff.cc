@@ -5,6 +5,7 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "scenarios/yaml_reader.h"
 
@@ -39,7 +40,7 @@ int RunDiff(ControlPlaneDiffArguments a) {
   }();
   if (!result.ok()) return Complain(result.status());
   if (a.json) {
-    std::cout << serve::ToJson(*result).dump(1) << "\n";
+    std::cout << JsonText(serve::ToJson(*result), 1) << "\n";
   } else {
     std::cout << serve::DifferencesText(*result);
     Rows rows = {{"AFTER", "PROXIES", "RESOURCES", "DIFFERENCES"}};

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "envoydiff/envoydiff.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -69,7 +70,7 @@ int RunEnvoyDiff(const EnvoyDiffArguments& a) {
     }
     const nlohmann::ordered_json all = {
         {"envoy", options.envoy}, {"cases", results->size()}, {"different", different}, {"results", cases}};
-    std::cout << all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n";
+    std::cout << JsonText(all, 1) << "\n";
   } else {
     std::cout << fmt::format("{} cases, {} different\n", results->size(), different);
   }

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/golden/case.h"
@@ -76,7 +77,7 @@ int RunGolden(const GoldenArguments& a) {
   std::cout << golden::TallyTable(results);
   if (!a.json_file.empty()) {
     std::ofstream out(a.json_file);
-    out << golden::ToJson(results).dump(1) << "\n";
+    out << JsonText(golden::ToJson(results), 1) << "\n";
     if (!out) return Complain(absl::UnavailableError(a.json_file + ": cannot be written; check the folder"));
   }
   return equal ? kOk : kNo;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/http/fetch.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -34,7 +35,7 @@ int Kubeconfig(const KubeconfigArguments& a) {
     return Complain(absl::UnavailableError(
         fmt::format("{}; is `wavetank serve --kube {}` running?", std::string(answer.status().message()), a.kube)));
   }
-  const nlohmann::json listing = nlohmann::json::parse(*answer, nullptr, false);
+  const nlohmann::json listing = ParseJson(*answer);
   std::vector<serve::KubeListener> clusters;
   for (const nlohmann::json& entry : listing.is_array() ? listing : nlohmann::json::array())
     clusters.push_back({entry.value("cluster", ""), entry.value("server", "")});

@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -201,7 +202,7 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
     out.push_back({{"name", name}, {"resource", nlohmann::ordered_json::parse(text)}});
   }
-  return out.dump(1);
+  return JsonText(out, 1);
 }
 
 }  // namespace wavetank::cli

@@ -3,6 +3,7 @@
 
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
@@ -56,7 +57,7 @@ int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
       std::cout << replay::Describe(input) << "\n";
     }
   }
-  if (a.json) std::cout << all.dump(1) << "\n";
+  if (a.json) std::cout << JsonText(all, 1) << "\n";
   return kOk;
 }
 
@@ -124,7 +125,7 @@ int ReplayLog(const ReplayArguments& a) {
                            {"got", d.got},
                            {"before", d.before}};
     }
-    std::cout << out.dump(1) << "\n";
+    std::cout << JsonText(out, 1) << "\n";
   } else if (result->divergence) {
     std::cout << replay::Describe(*result->divergence) << "\n";
   } else if (!result->compared) {

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "reports/report.h"
 #include "scenarios/runner.h"
 #include "scenarios/yaml_reader.h"
@@ -29,7 +30,7 @@ int RunLog(const RunArguments& a, const scenario::RunOptions& options) {
   absl::StatusOr<scenario::RunResult> result = scenario::RunLog(options);
   if (!result.ok()) return Complain(result.status());
   if (a.json) {
-    std::cout << report::ResultsJson(*result).dump(1) << "\n";
+    std::cout << JsonText(report::ResultsJson(*result), 1) << "\n";
   } else {
     std::cout << report::TerminalTables(*result, {ColourWanted(), a.verbose}) << std::flush;
   }
@@ -120,7 +121,7 @@ int RunAll(const RunArguments& a) {
     }
     if (!result->Passed()) code = kNo;
   }
-  if (a.json) std::cout << (all.size() == 1 ? all[0] : all).dump(1) << "\n";
+  if (a.json) std::cout << JsonText((all.size() == 1 ? all[0] : all), 1) << "\n";
   return code;
 }
 

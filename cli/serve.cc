@@ -14,6 +14,7 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "scenarios/mesh_survey.h"
@@ -200,7 +201,7 @@ void Announce(const ServeArguments& a, serve::Server& server) {
       }
       return pods;
     });
-    std::cout << out.dump() << std::endl;
+    std::cout << JsonText(out) << std::endl;
     return;
   }
   for (const std::string& note : server.session().notes()) std::cout << "note: " << note << "\n";

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "scenarios/timing_comparison.h"
@@ -53,7 +54,7 @@ int Compare(const TimingArguments& a) {
                      {"measured", Json(row.measured.figures)},
                      {"holds", row.Holds()}});
     }
-    std::cout << out.dump(1) << "\n";
+    std::cout << JsonText(out, 1) << "\n";
     return all ? kOk : kNo;
   }
   std::vector<std::vector<std::string>> table = {{"SET-UP", "CHANGE", "FIRST p50", "", "MEDIAN p50", "", "LAST p50", "",
@@ -93,7 +94,7 @@ int Print(bool as_json) {
   if (as_json) {
     nlohmann::ordered_json out = nlohmann::ordered_json::array();
     for (const auto& row : rows) out.push_back({{"name", row.name}, {"default", row.value}, {"meaning", row.meaning}});
-    std::cout << out.dump(1) << "\n";
+    std::cout << JsonText(out, 1) << "\n";
     return kOk;
   }
   for (const auto& row : rows) std::cout << fmt::format("{:<34} {:>8}  {}\n", row.name, row.value, row.meaning);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "core/istiod/explain_host.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -156,7 +157,7 @@ int Answer(const WhyArguments& a, const sim::World& world) {
     });
   }
   if (a.json) {
-    std::cout << ToJson(explanation, a.endpoint).dump(1) << "\n";
+    std::cout << JsonText(ToJson(explanation, a.endpoint), 1) << "\n";
   } else {
     Print(explanation, a.endpoint);
   }

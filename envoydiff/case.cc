@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -199,7 +200,7 @@ Json Expand(XdsType type, Json json) {
 template <typename Proto>
 std::string Parse(const Json& json) {
   Proto proto;
-  const auto status = google::protobuf::util::JsonStringToMessage(json.dump(), &proto);
+  const auto status = google::protobuf::util::JsonStringToMessage(JsonText(json), &proto);
   if (!status.ok()) throw Bad{status.ToString()};
   return proto.SerializeAsString();
 }
@@ -282,7 +283,7 @@ Step ParseStep(const Json& json) {
   } else if (json.contains("wait_ms")) {
     step.wait_ms = json["wait_ms"];
   } else {
-    throw Bad{fmt::format("unknown step {}", json.dump())};
+    throw Bad{fmt::format("unknown step {}", JsonText(json))};
   }
   return step;
 }

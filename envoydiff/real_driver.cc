@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
@@ -228,7 +229,7 @@ class RealRun {
     std::error_code error;
     std::filesystem::create_directories(directory_, error);
     std::filesystem::remove(access_log_, error);
-    std::ofstream(directory_ + "/bootstrap.json") << Bootstrap(case_, admin_, grpc_).dump(2);
+    std::ofstream(directory_ + "/bootstrap.json") << JsonText(Bootstrap(case_, admin_, grpc_), 2);
     for (const auto& [name, address] : case_.backends) {
       backends_[name] = std::make_unique<HttpServer>(name, address);
       if (!backends_[name]->Start()) return absl::UnavailableError(fmt::format("cannot listen on {}", address));

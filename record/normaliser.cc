@@ -9,6 +9,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
@@ -202,10 +203,10 @@ std::string HideInText(const std::string& text) {
     if (!out.empty() || piece.data() != text.data()) out += '\n';
     if (line.size() > 4096 && line.find(':') != std::string::npos) {
       // No person wrote this line; JSON in one line is read as such, and anything else is only looked at for keys.
-      json parsed = json::parse(line, nullptr, false);
+      json parsed = ParseJson(line);
       if (!parsed.is_discarded()) {
         HideByName(parsed);
-        line = parsed.dump();
+        line = JsonText(parsed);
       }
     } else if (std::smatch match; std::regex_search(line, match, *kAssignment)) {
       std::string rest = line;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/informer.h"
 #include "fmt/format.h"
@@ -261,7 +262,7 @@ void Recording::Write(Cluster& cluster, const kube::Object& object) {
   if (const auto it = cluster.written.find(key); it != cluster.written.end() && it->second == normalised.body) return;
   std::string text;
   try {
-    text = normalised.body.dump();
+    text = JsonText(normalised.body);
   } catch (const json::exception&) {
     return Note(
         fmt::format("cluster {}: {} is not recorded: it holds text that is no UTF-8", cluster.who(), object.Key()));

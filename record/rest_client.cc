@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -120,7 +121,7 @@ absl::StatusOr<json> ParseHostileJson(std::string_view text, int max_depth) {
       --depth;
     }
   }
-  json parsed = json::parse(text, nullptr, false);
+  json parsed = ParseJson(text);
   if (parsed.is_discarded()) return absl::InvalidArgumentError("this is no JSON");
   return parsed;
 }

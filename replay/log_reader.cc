@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "core/base/digest.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "replay/event_log.h"
 #include "replay/log_format.h"
@@ -142,7 +143,7 @@ absl::Status LogReader::ReadHeader() {
   header_.profile = values["profile"];
   header_.scenario_name = values["scenario"];
   header_.scenario_text = values["scenario_text"];
-  header_.world = nlohmann::json::parse(values["world"], nullptr, false);
+  header_.world = ParseJson(values["world"]);
   if (header_.world.is_discarded() || values["scenario_sha256"] != format::Hex(format::Sha256(header_.scenario_text))) {
     return absl::DataLossError(fmt::format("{}: the header makes no sense: take another copy", path_));
   }
@@ -238,7 +239,7 @@ absl::Status LogReader::ReadInput() {
   if (chain_ != format::ColumnBytes(row, 5)) return Altered("(an input) does not match its hash");
   if (Time(Duration(at)) < now_) return Altered("(an input) lies before the record that precedes it");
   if (TooDeep(body)) return Altered("(an input) nests too deeply");
-  input_.body = nlohmann::json::parse(body, nullptr, false);
+  input_.body = ParseJson(body);
   if (input_.body.is_discarded()) return Altered("(an input) is no JSON");
   now_ = input_.at = Time(Duration(at));
   input_.seq = static_cast<uint64_t>(seq);

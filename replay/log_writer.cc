@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "core/base/digest.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "replay/event_log.h"
 #include "replay/log_format.h"
@@ -173,7 +174,7 @@ absl::Status LogWriter::Open(const LogHeader& header) {
               {"scenario", header.scenario_name},
               {"scenario_text", header.scenario_text},
               {"scenario_sha256", format::Hex(format::Sha256(header.scenario_text))},
-              {"world", header.world.dump()}};
+              {"world", JsonText(header.world)}};
   } catch (const nlohmann::json::exception& e) {
     return Fail(
         absl::InvalidArgumentError(fmt::format("{}: the world's start cannot be written: {}", path_, e.what())));
@@ -237,7 +238,7 @@ absl::Status LogWriter::Add(const LogInput& input) {
   if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));
   std::string body;
   try {
-    body = input.body.dump();
+    body = JsonText(input.body);
   } catch (const nlohmann::json::exception& e) {
     return Fail(absl::InvalidArgumentError(
         fmt::format("{}: input {} ({}) cannot be written as JSON: {}", path_, input.seq, input.kind, e.what())));

@@ -1,5 +1,6 @@
 #include <string>
 
+#include "core/base/json_text.h"
 #include "reports/assets.h"
 #include "reports/report.h"
 
@@ -42,7 +43,7 @@ std::string ReportHtml(const scenario::RunResult& result) {
   page += "<title>" + ForText(result.scenario) + "</title>\n<style>\n";
   page += assets::ReportCss();
   page += "</style>\n</head>\n<body>\n<main></main>\n<script type=\"application/json\" id=\"results\">";
-  page += ForScript(ResultsJson(result).dump());
+  page += ForScript(JsonText(ResultsJson(result)));
   page += "</script>\n<script>\n";
   page += assets::ChartJs();
   page += "\n</script>\n<script>\n";

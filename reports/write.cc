@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/base/json_text.h"
 #include "reports/report.h"
 
 namespace wavetank::report {
@@ -42,7 +43,7 @@ absl::Status WriteReports(const std::string& directory, const scenario::RunResul
   }
   const std::filesystem::path folder(directory);
   // All texts first: a failure while making one leaves nothing behind.
-  const std::string html = ReportHtml(result), json = ResultsJson(result).dump(1) + "\n", junit = JUnitXml(result),
+  const std::string html = ReportHtml(result), json = JsonText(ResultsJson(result), 1) + "\n", junit = JUnitXml(result),
                     dot = TopologyDot(result);
   for (const auto& [name, text] : {std::pair<const char*, const std::string&>{"report.html", html},
                                    {"results.json", json},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/json_text.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/manifest.h"
 #include "scenarios/manifest_check.h"
@@ -88,7 +89,7 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
   out.profile = scenario.profile;
   out.timing = scenario.timing;
   // JSON is YAML.
-  if (!scenario.mesh_config.is_null()) out.mesh_config = scenario.mesh_config.dump();
+  if (!scenario.mesh_config.is_null()) out.mesh_config = JsonText(scenario.mesh_config);
   for (const ClusterSpec& c : scenario.clusters) {
     sim::WorldCluster cluster{
         c.name, c.network, c.control_plane, c.pod_cidr, c.service_cidr, c.load_balancer_cidr, c.load_balancer_hostname,
@@ -181,7 +182,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
     json labels = json::object();
     const json set = a.value("set", json::object());
     for (const auto& [key, value] : set.items()) {
-      labels[key] = value.is_string() ? value.get<std::string>() : value.dump();
+      labels[key] = value.is_string() ? value.get<std::string>() : JsonText(value);
     }
     const json remove = a.value("remove", json::array());
     for (const json& key : remove.is_array() ? remove : json::array({remove})) labels[key.get<std::string>()] = nullptr;

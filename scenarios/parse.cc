@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "scenarios/scenario.h"
 #include "scenarios/yaml_reader.h"
@@ -433,7 +434,7 @@ std::string Action::Describe() const {
     for (const char* detail : {"latency", "retryAfter", "skew"}) how += text(detail).empty() ? "" : " " + text(detail);
     return fmt::format("API server of {}: {}{}", text("cluster"), text("fault"), how);
   }
-  return fmt::format("{} {}", kind, arguments.dump());
+  return fmt::format("{} {}", kind, JsonText(arguments));
 }
 
 const FlowSpec* Scenario::FindFlow(std::string_view flow_name) const {

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/golden/xds_json.h"
@@ -116,8 +117,8 @@ StepDifferences CompareMeshes(const std::string& step, const Mesh& real, const M
       ProxyDifferences difference{proxy, kind, std::move(found), ""};
       if (options.unified_diff) {
         const std::string name = proxy + "/" + kind;
-        difference.unified_diff =
-            golden::UnifiedDiff(expected.dump(1) + "\n", actual.dump(1) + "\n", "real/" + name, "ours/" + name);
+        difference.unified_diff = golden::UnifiedDiff(JsonText(expected, 1) + "\n", JsonText(actual, 1) + "\n",
+                                                      "real/" + name, "ours/" + name);
       }
       out.differences.push_back(std::move(difference));
     }
@@ -217,7 +218,7 @@ nlohmann::ordered_json ToJson(const DiffResult& result) {
         nlohmann::ordered_json row = {{"proxy", proxy.proxy}, {"type", proxy.type}, {"path", d.path}};
         // As values, missing where that side has none.
         const auto put = [&](const char* key, const std::string& text) {
-          if (!text.empty()) row[key] = nlohmann::ordered_json::parse(text, nullptr, false);
+          if (!text.empty()) row[key] = nlohmann::ordered_ParseJson(text);
           if (!text.empty() && row[key].is_discarded()) row[key] = text;
         };
         put("real", d.expected);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/status.h"
 #include "fakes/kube/http/watch_stream.h"
@@ -86,7 +87,7 @@ void KubeFrontend::Stop() {
 std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token,
                              const std::string& ca_pem) {
   // JSON is YAML; written so that people read it.
-  const auto quoted = [](const std::string& text) { return json(text).dump(); };
+  const auto quoted = [](const std::string& text) { return JsonText(json(text)); };
   std::string out = "apiVersion: v1\nkind: Config\n";
   if (!clusters.empty()) out += fmt::format("current-context: {}\n", quoted(clusters.front().cluster));
   out += "clusters:\n";

@@ -3,6 +3,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
+#include "core/base/json_text.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/json_access.h"
 #include "fmt/format.h"
@@ -20,7 +21,7 @@ absl::StatusOr<const json*> ReadPatch(const std::string& encoded) {
   if (const auto it = read.find(encoded); it != read.end()) return &it->second;
   std::string text;
   if (!absl::Base64Unescape(encoded, &text)) return absl::InternalError("the webhook's patch is no base64");
-  json patch = json::parse(text, nullptr, false);
+  json patch = ParseJson(text);
   if (patch.is_discarded()) return absl::InternalError("the webhook's patch is no JSON");
   if (read.size() == kMost) read.clear();
   return &(read[encoded] = std::move(patch));

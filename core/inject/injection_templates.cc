@@ -6,6 +6,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
 #include "core/model/labels.h"
@@ -341,7 +342,7 @@ class Renderer {
           for (const char* field : {"name", "hostPort", "containerPort", "protocol", "hostIP"}) {
             if (const json& value = At(p, field); !value.is_null()) port[field] = value;
           }
-          out += fmt::format("\n    {}{}", first ? "" : ",", port.dump());
+          out += fmt::format("\n    {}{}", first ? "" : ",", JsonText(port));
           first = false;
         }
       }
@@ -370,7 +371,7 @@ class Renderer {
     field("SERVICE_ACCOUNT", "spec.serviceAccountName");
     field("HOST_IP", "status.hostIP");
     env.push_back({{"name", "ISTIO_CPU_LIMIT"}, {"valueFrom", {{"resourceFieldRef", {{"resource", "limits.cpu"}}}}}});
-    value("PROXY_CONFIG", WithoutDefaults(data_.proxy_config).dump() + "\n");
+    value("PROXY_CONFIG", JsonText(WithoutDefaults(data_.proxy_config)) + "\n");
     value("ISTIO_META_POD_PORTS", PodPorts());
     value("ISTIO_META_APP_CONTAINERS", absl::StrJoin(app_containers_, ","));
     const std::string cluster = Value("multiCluster.clusterName");
@@ -464,7 +465,7 @@ class Renderer {
   void AddUserMap(const char* annotation, json& list) const {
     const auto it = annotations_.find(annotation);
     if (it == annotations_.end()) return;
-    const json map = json::parse(it->second, nullptr, false);
+    const json map = ParseJson(it->second);
     if (!map.is_object()) return;
     for (const auto& [name, rest] : map.items()) {
       json item = rest.is_object() ? rest : json::object();

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "core/base/parse_bool.h"
 #include "core/base/status.h"
 #include "core/inject/annotation_validation.h"
@@ -101,7 +102,7 @@ absl::StatusOr<json> StripPod(json pod, const std::string& status_port) {
   json& annotations = Object(Object(pod, "metadata"), "annotations");
   json& spec = Object(pod, "spec");
   if (const std::string text = Text(annotations, kStatusAnnotation); !text.empty()) {
-    if (const json status = json::parse(text, nullptr, false); status.is_object()) {
+    if (const json status = ParseJson(text); status.is_object()) {
       for (const char* list : kContainerLists) {
         const json& names = At(status, list);
         if (!names.is_array()) continue;
@@ -112,7 +113,7 @@ absl::StatusOr<json> StripPod(json pod, const std::string& status_port) {
     }
   }
   if (const std::string text = Text(annotations, kOverridesAnnotation); !text.empty()) {
-    const json overrides = json::parse(text, nullptr, false);
+    const json overrides = ParseJson(text);
     if (!overrides.is_object()) {
       return absl::InvalidArgumentError(fmt::format("annotation {} is no JSON object", kOverridesAnnotation));
     }
@@ -131,9 +132,9 @@ absl::StatusOr<json> StripPod(json pod, const std::string& status_port) {
 // What was wished is kept in an annotation, since a second injection could not tell it from the template's part.
 absl::Status ReapplyOverwritten(json& pod, const json& original, const json& injected) {
   const json& annotations = At(At(original, "metadata"), "annotations");
-  const json existing = json::parse(Text(annotations, kOverridesAnnotation), nullptr, false);
+  const json existing = ParseJson(Text(annotations, kOverridesAnnotation));
   const bool already_injected = At(annotations, kStatusAnnotation).is_string();
-  const json status = json::parse(Text(annotations, kStatusAnnotation), nullptr, false);
+  const json status = ParseJson(Text(annotations, kStatusAnnotation));
   json overrides = json::object();
   for (const char* list : kContainerLists) {
     const json& added = At(At(injected, "spec"), list);
@@ -152,7 +153,7 @@ absl::Status ReapplyOverwritten(json& pod, const json& original, const json& inj
     }
   }
   if (!already_injected && !overrides.empty()) {
-    Object(Object(pod, "metadata"), "annotations")[kOverridesAnnotation] = overrides.dump();
+    Object(Object(pod, "metadata"), "annotations")[kOverridesAnnotation] = JsonText(overrides);
   }
   return absl::OkStatus();
 }
@@ -166,7 +167,7 @@ std::string InjectionStatus(const json& injected_spec, const std::string& revisi
     for (const json& item : list) out[field].push_back(Text(item, "name"));
   }
   out["revision"] = revision.empty() ? "default" : revision;
-  return out.dump();
+  return JsonText(out);
 }
 
 void SetClusterEnv(json& spec, const std::map<std::string, std::string>& proxy_env) {
@@ -191,7 +192,7 @@ void MergePrometheus(json& pod, bool enabled_in_mesh, const std::string& status_
   json* proxy = FindNamed(pod["spec"]["containers"], kProxyContainer);
   if (proxy != nullptr && !(have.scrape.empty() && have.path.empty() && have.port.empty())) {
     ordered_json scrape = {{"scrape", have.scrape}, {"path", have.path}, {"port", have.port}};
-    (*proxy)["env"].push_back({{"name", "ISTIO_PROMETHEUS_ANNOTATIONS"}, {"value", scrape.dump()}});
+    (*proxy)["env"].push_back({{"name", "ISTIO_PROMETHEUS_ANNOTATIONS"}, {"value", JsonText(scrape)}});
   }
   ClearPrometheus(annotations);
   annotations["prometheus.io/port"] = status_port;
@@ -208,11 +209,11 @@ void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
     constexpr char kName[] = "ISTIO_KUBE_APP_PROBERS";
     json& env = (*proxy)["env"];
     if (!At(annotations, kStatusAnnotation).is_string()) {
-      env.push_back({{"name", kName}, {"value", probers.dump()}});
+      env.push_back({{"name", kName}, {"value", JsonText(probers)}});
     } else if (json* have = FindNamed(env, kName); have != nullptr) {
-      const json old = json::parse(Text(*have, "value"), nullptr, false);
+      const json old = ParseJson(Text(*have, "value"));
       if (old.is_object()) probers.update(old);
-      if (old.is_object()) (*have)["value"] = probers.dump();
+      if (old.is_object()) (*have)["value"] = JsonText(probers);
     }
   }
   int port = status_port;
@@ -230,7 +231,7 @@ std::optional<std::string> WhatReplicasShare(const json& pod, const json& metada
   if (At(owners[0], "controller") != true || Text(owners[0], "name").empty()) return {};
   json shared = pod;
   shared["metadata"]["name"] = nullptr;
-  const auto text = [](const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); };
+  const auto text = [](const json& value) { return JsonText(value); };
   return fmt::format("{} {} {}", path, text(At(metadata, "namespace")), text(shared));
 }
 
@@ -413,7 +414,7 @@ json InjectionWebhook::Admit(const json& review, std::string_view path) const {
     const absl::StatusOr<json> injected = Inject(pod, path);
     response["allowed"] = injected.ok();
     if (!injected.ok()) return refuse(Message(injected.status()));
-    absl::Base64Escape(json::diff(original, *injected).dump(), &patch);
+    absl::Base64Escape(JsonText(json::diff(original, *injected)), &patch);
     if (patches_.size() == kMostPatches) patches_.clear();
     if (alike) patches_[*alike] = patch;
   }

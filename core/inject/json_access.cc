@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/json_text.h"
+
 namespace wavetank::pilot {
 
 using nlohmann::json;
@@ -18,7 +20,7 @@ const json& AtPath(const json& object, std::string_view dotted) {
 
 std::string Print(const json& scalar) {
   if (scalar.is_null()) return {};
-  return scalar.is_string() ? scalar.get<std::string>() : scalar.dump();
+  return scalar.is_string() ? scalar.get<std::string>() : JsonText(scalar);
 }
 
 kube::Labels TextMap(const json& mapping) {

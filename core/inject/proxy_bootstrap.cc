@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "core/config/proto_json.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
@@ -112,7 +113,7 @@ absl::StatusOr<Env> ReadEnv(const json& pod, const json& container, const std::s
       std::optional<int64_t> value;
       if (!quantity.is_null()) {
         value = CeilQuantity(quantity);
-        if (!value.has_value()) return Invalid(fmt::format("{} is no quantity: {}", resource, quantity.dump()));
+        if (!value.has_value()) return Invalid(fmt::format("{} is no quantity: {}", resource, JsonText(quantity)));
       } else if (resource == "limits.cpu" && options.node_cpus > 0) {
         value = options.node_cpus;  // without a limit, what the node can give
       }
@@ -243,7 +244,7 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   json labels = json::object();
   for (const auto& [name, value] : env) {
     if (!name.starts_with(kJson)) continue;
-    const json parsed = json::parse(value, nullptr, false);
+    const json parsed = ParseJson(value);
     if (!parsed.is_object()) continue;  // the agent warns and goes on
     if (name == "ISTIO_METAJSON_LABELS") {
       labels = parsed;
@@ -252,12 +253,12 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
     meta.update(parsed);
   }
   if (const std::string text = Text(meta, "POD_PORTS"); !text.empty()) {
-    const json ports = json::parse(text, nullptr, false);
+    const json ports = ParseJson(text);
     if (!ports.is_array()) return Invalid("ISTIO_META_POD_PORTS is no JSON list");
     if (ports.empty()) {
       meta.erase("POD_PORTS");
     } else {
-      meta["POD_PORTS"] = ports.dump();
+      meta["POD_PORTS"] = JsonText(ports);
     }
   }
   const json& pod_metadata = At(pod, "metadata");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json_text.h"
 #include "core/x509/hash.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -38,7 +39,7 @@ std::string TokenAuthority::Issue(const TokenClaims& claims) const {
       {"iat", kWorldEpochUnixSeconds + Seconds(claims.issued)},
       {"kubernetes.io", std::move(bound)}};
   if (claims.expires != claims.issued) payload["exp"] = kWorldEpochUnixSeconds + Seconds(claims.expires);
-  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(payload.dump());
+  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(JsonText(payload));
   return text + "." + Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
 }
 
@@ -54,7 +55,7 @@ absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
   const std::string_view middle = token.substr(first + 1, last - first - 1);
   absl::WebSafeBase64Unescape(absl::string_view(middle.data(), middle.size()), &text);
   // Signed by this very class, so its form is known.
-  const nlohmann::json payload = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json payload = ParseJson(text);
   if (payload.is_discarded()) return Refused("the token's payload cannot be read");
   TokenClaims out;
   const nlohmann::json& bound = payload.at("kubernetes.io");

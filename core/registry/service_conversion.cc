@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -186,7 +187,7 @@ bool SelectorMatches(const Labels& selector, const Labels& labels) {
 
 Labels ParseNodeSelector(const std::string& json) {
   Labels out;
-  const nlohmann::json parsed = nlohmann::json::parse(json, nullptr, false);
+  const nlohmann::json parsed = ParseJson(json);
   if (!parsed.is_object()) return out;
   for (const auto& [key, value] : parsed.items()) {
     // One value of another type makes Go refuse the whole.

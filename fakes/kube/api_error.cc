@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/cord.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -41,21 +42,21 @@ absl::StatusCode CodeOf(const ApiError& error) {
 }
 
 // As Go's field.Error shows a value.
-std::string Shown(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string Shown(const json& value) { return JsonText(value); }
 
 }  // namespace
 
 absl::Status MakeApiError(ApiError error) {
   absl::Status status(CodeOf(error), error.message);
   json payload = {{"code", error.code}, {"reason", std::move(error.reason)}, {"details", std::move(error.details)}};
-  status.SetPayload(kPayload, absl::Cord(payload.dump(-1, ' ', false, json::error_handler_t::replace)));
+  status.SetPayload(kPayload, absl::Cord(JsonText(payload)));
   return status;
 }
 
 std::optional<ApiError> ApiErrorOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   if (!payload.has_value()) return std::nullopt;
-  json read = json::parse(std::string(*payload), nullptr, false);
+  json read = ParseJson(std::string(*payload));
   if (!read.is_object()) return std::nullopt;
   return ApiError{read.value("code", 500), read.value("reason", ""), std::string(status.message()),
                   std::move(read["details"])};

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -71,7 +72,7 @@ json OwnedBy(const kube::Object& owner) {
 std::string TemplateHash(const kube::Object& deployment) {
   const auto spec = deployment.body.find("spec");
   if (spec == deployment.body.end() || !spec->is_object()) return SafeText(HashName("{}"), 10);
-  return SafeText(HashName(spec->value("template", json::object()).dump()), 10);
+  return SafeText(HashName(JsonText(spec->value("template", json::object()))), 10);
 }
 
 // Counts a Deployment's templates, as `kubectl rollout history` and `undo` read it off its ReplicaSets.

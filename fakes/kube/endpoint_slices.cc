@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/kube/types.h"
 
@@ -220,7 +221,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     }
     (serving && !terminating ? ready_addresses : not_ready_addresses)
         .push_back({{"ip", state.ip}, {"nodeName", node}, {"targetRef", endpoint["targetRef"]}});
-    auto& group = groups[ports.dump()];
+    auto& group = groups[JsonText(ports)];
     group.first = std::move(ports);
     group.second.push_back(std::move(endpoint));
   }

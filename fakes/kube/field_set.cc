@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/list_types.h"
 
 namespace wavetank::fakekube {
@@ -12,7 +13,7 @@ namespace {
 using kube::ListType;
 using nlohmann::json;
 
-std::string Compact(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string Compact(const json& value) { return JsonText(value); }
 
 bool IsField(std::string_view element) { return element.starts_with("f:"); }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/list_types.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/field_set.h"
@@ -211,9 +212,8 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
   if (absl::Status status = Merger(schema).Merge(merged, applied, "", ""); !status.ok()) return status;
 
   // What client-side apply wrote, kubectl may take over (managedfields: internal/lastappliedmanager.go).
-  json last = manager.name == "kubectl"
-                  ? json::parse(TextOf(At(live, {"metadata", "annotations", kLastApplied})), nullptr, false)
-                  : json();
+  json last =
+      manager.name == "kubectl" ? ParseJson(TextOf(At(live, {"metadata", "annotations", kLastApplied}))) : json();
   if (!last.is_object()) last = nullptr;
   const FieldSet changed = Differing(now, live.is_object() ? live : json::object(), merged);
   std::vector<Conflict> conflicts;

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/json_text.h"
 #include "core/base/random.h"
 
 namespace wavetank::fakekube {
@@ -100,7 +101,7 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
   for (json& port : spec["ports"]) {
     if (!port.is_object() || NodePort(port) != 0) continue;
     const absl::StatusOr<int> free =
-        FreePort(fmt::format("{}/{}", name, port.contains("port") ? port["port"].dump() : ""));
+        FreePort(fmt::format("{}/{}", name, port.contains("port") ? JsonText(port["port"]) : ""));
     if (!free.ok()) return fail(free.status());
     ports_.insert(*free);
     new_ports.push_back(*free);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/json_path.h"
 
@@ -212,7 +213,7 @@ json EndpointSliceCells(const Row& row) {
   std::vector<std::string> ports, addresses;
   for (const json& port : Items(At(row.body, "ports"))) {
     const json& number = At(port, "port");
-    ports.push_back(number.is_number_integer() ? number.dump() : Text(port, "name", "*"));
+    ports.push_back(number.is_number_integer() ? JsonText(number) : Text(port, "name", "*"));
   }
   for (const json& endpoint : Items(At(row.body, "endpoints"))) {
     for (const json& address : Items(At(endpoint, "addresses"))) addresses.push_back(TextOf(address));
@@ -396,7 +397,7 @@ json IngressClassCells(const Row& row) {
 json DisruptionBudgetCells(const Row& row) {
   const auto shown = [&](const char* field) {
     const json& value = At(row.spec, field);
-    return value.is_null() ? std::string("N/A") : value.is_string() ? value.get<std::string>() : value.dump();
+    return value.is_null() ? std::string("N/A") : value.is_string() ? value.get<std::string>() : JsonText(value);
   };
   return {row.object.meta.name, shown("minAvailable"), shown("maxUnavailable"),
           Number(row.status, "disruptionsAllowed"), row.Age()};
@@ -408,7 +409,7 @@ json AutoscalerCells(const Row& row) {
   return {row.object.meta.name,
           Text(target, "kind") + "/" + Text(target, "name"),
           Items(At(row.spec, "metrics")).empty() ? kNone : kUnknown,
-          minimum.is_number_integer() ? minimum.dump() : kUnset,
+          minimum.is_number_integer() ? JsonText(minimum) : kUnset,
           Number(row.spec, "maxReplicas"),
           Number(row.status, "currentReplicas"),
           row.Age()};
@@ -619,8 +620,7 @@ json CustomCell(const Row& row, const json& column) {
   if (found.empty()) return nullptr;
   const json& value = *found.front();
   const std::string type = Text(column, "type");
-  if (type == "string")
-    return value.is_string() ? value : json(value.dump(-1, ' ', false, json::error_handler_t::replace));
+  if (type == "string") return value.is_string() ? value : json(JsonText(value));
   if (type == "date") {
     const auto seconds = kube::ParseRfc3339(TextOf(value));
     return seconds ? HumanDuration(row.now - *seconds) : "<invalid>";

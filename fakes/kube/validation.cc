@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/base64.h"
 
@@ -147,7 +148,7 @@ void CheckMetadata(const GroupKind& kind, const json& body, const kube::Object* 
   std::vector<std::string> added;
   const json& old = Items(At(previous->body, {"metadata", "finalizers"}));
   for (const json& finalizer : Items(At(metadata, "finalizers"))) {
-    if (std::find(old.begin(), old.end(), finalizer) == old.end()) added.push_back(finalizer.dump());
+    if (std::find(old.begin(), old.end(), finalizer) == old.end()) added.push_back(JsonText(finalizer));
   }
   if (!added.empty()) {
     errors->push_back(ForbiddenField(
@@ -214,7 +215,7 @@ void CheckService(const json& body, const kube::Object* previous, Errors* errors
     CheckPortNumber(At(ports[i], "port"), at + ".port", errors);
     CheckOneOf(At(ports[i], "protocol"), at + ".protocol", {"SCTP", "TCP", "UDP"}, errors);
     CheckTargetPort(At(ports[i], "targetPort"), at + ".targetPort", errors);
-    const std::string key = Text(ports[i], "protocol") + "/" + At(ports[i], "port").dump();
+    const std::string key = Text(ports[i], "protocol") + "/" + JsonText(At(ports[i], "port"));
     if (!numbers.insert(key).second) {
       errors->push_back(DuplicateField(at, {{"port", At(ports[i], "port")}, {"protocol", Text(ports[i], "protocol")}}));
     }
@@ -339,7 +340,7 @@ std::string GoSelector(const json& selector) {
     std::vector<std::string> all;
     for (const json& one : Items(At(selector, "matchExpressions"))) {
       std::vector<std::string> values;
-      for (const json& value : Items(At(one, "values"))) values.push_back(value.dump());
+      for (const json& value : Items(At(one, "values"))) values.push_back(JsonText(value));
       all.push_back(fmt::format("v1.LabelSelectorRequirement{{Key:\"{}\", Operator:\"{}\", Values:[]string{{{}}}}}",
                                 Text(one, "key"), Text(one, "operator"), fmt::join(values, ", ")));
     }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/kube/client.h"
 #include "core/registry/network_manager.h"
 #include "replay/golden/fetch.h"
@@ -48,7 +49,7 @@ CaseIstiod::CaseIstiod(const Case& spec, IstiodSettings settings)
   config_map_ = {{"apiVersion", "v1"},
                  {"kind", "ConfigMap"},
                  {"metadata", {{"name", "istio"}, {"namespace", "istio-system"}}},
-                 {"data", {{"mesh", case_.mesh_config.dump()}}}};
+                 {"data", {{"mesh", JsonText(case_.mesh_config)}}}};
   if (case_.mesh_networks) config_map_["data"]["meshNetworks"] = case_.mesh_networks->dump();
   (void)servers_.at(case_.config_cluster)->Apply(config_map_);
 
@@ -76,7 +77,7 @@ CaseIstiod::~CaseIstiod() = default;
 void CaseIstiod::Settle() { kernel_.RunUntil(kernel_.Now() + 60s); }
 
 absl::Status CaseIstiod::ApplyConfigMap(const char* key, const json& value) {
-  config_map_["data"][key] = value.dump();
+  config_map_["data"][key] = JsonText(value);
   return servers_.at(case_.config_cluster)->Apply(config_map_);
 }
 

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/json_text.h"
+
 namespace wavetank::golden {
 namespace {
 
@@ -122,7 +124,7 @@ void SortEndpoints(json& load_assignment) {
       const json* address = Dig(endpoint, {"endpoint", "address", "socket_address", "address"});
       const json* port = Dig(endpoint, {"endpoint", "address", "socket_address", "port_value"});
       Key key{address != nullptr && address->is_string() ? address->get<std::string>() : "",
-              port != nullptr && port->is_number() ? port->get<int64_t>() : 0, endpoint.dump()};
+              port != nullptr && port->is_number() ? port->get<int64_t>() : 0, JsonText(endpoint)};
       keyed.emplace_back(std::move(key), std::move(endpoint));
     }
     std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -10,6 +10,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/model/proxy.h"
 #include "core/xds/push_observer.h"
@@ -178,7 +179,7 @@ class Recorder final : public pilot::PushObserver {
 absl::StatusOr<json> ReadJson(const std::string& path) {
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
-  json out = json::parse(*text, nullptr, false);
+  json out = ParseJson(*text);
   if (out.is_discarded()) return absl::InvalidArgumentError(path + ": no JSON");
   return out;
 }
@@ -266,7 +267,7 @@ absl::Status WritePushes(const PushCaseResult& result, const std::string& record
     std::string text = "{";
     for (const auto& [key, entries] : file.actual.items()) {
       text += fmt::format("{}\n \"{}\": [", text.size() > 1 ? "," : "", key);
-      for (size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + entries[i].dump();
+      for (size_t i = 0; i < entries.size(); ++i) text += (i == 0 ? "\n  " : ",\n  ") + JsonText(entries[i]);
       text += "]";
     }
     std::ofstream(fmt::format("{}/{}.json", folder, file.file)) << text << "\n}\n";
@@ -307,7 +308,7 @@ std::string PushDifferencesText(const PushCaseResult& result) {
       for (size_t i = 0; i < std::max(expected.size(), actual.size()); ++i) {
         const json e = i < expected.size() ? expected[i] : json(), a = i < actual.size() ? actual[i] : json();
         if (e != a)
-          out += fmt::format("  {}[{}] expected {}\n  {}[{}] actual   {}\n", key, i, e.dump(), key, i, a.dump());
+          out += fmt::format("  {}[{}] expected {}\n  {}[{}] actual   {}\n", key, i, JsonText(e), key, i, JsonText(a));
       }
     }
   }

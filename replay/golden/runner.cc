@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/registry/registries.h"
 #include "core/xds/discovery_server.h"
@@ -28,7 +29,7 @@ using nlohmann::json;
 constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds", "eds", "lds", "rds", "push", "push-delta"};
 
 // As the recordings are written: sorted keys, one space of indent.
-std::string Pretty(const json& value) { return value.dump(1) + "\n"; }
+std::string Pretty(const json& value) { return JsonText(value, 1) + "\n"; }
 
 // What istiod holds now, asked for file by file.
 class Actual {
@@ -80,7 +81,7 @@ class Recorded {
     if (!fresh) return &it->second;
     absl::StatusOr<std::string> text = ReadFile(file.path);
     if (!text.ok()) return text.status();
-    json value = json::parse(*text, nullptr, false);
+    json value = ParseJson(*text);
     if (value.is_discarded()) return absl::InvalidArgumentError(file.path + ": not valid JSON");
     if (!file.proxy.empty()) {
       for (json& resource : value) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -123,7 +124,7 @@ absl::StatusOr<json> NormalizeRecorded(std::string_view kind, const json& resour
   if (!message.ok()) return message.status();
   google::protobuf::util::JsonParseOptions options;
   options.ignore_unknown_fields = false;
-  const auto status = google::protobuf::util::JsonStringToMessage(resource.dump(), message->get(), options);
+  const auto status = google::protobuf::util::JsonStringToMessage(JsonText(resource), message->get(), options);
   if (!status.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", ResourceName(resource), status.ToString()));
   }

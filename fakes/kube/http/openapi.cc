@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/http/discovery.h"
 #include "fakes/kube/http/openapi_definitions.h"
 #include "fakes/kube/http/status.h"
@@ -41,7 +42,7 @@ std::string MessageField(int number, std::string_view bytes) {
 std::string Extension(std::string_view name, const json& value) {
   std::string out;
   Field(&out, 1, name);
-  Field(&out, 2, MessageField(2, value.dump() + "\n"));
+  Field(&out, 2, MessageField(2, JsonText(value) + "\n"));
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json_text.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/http/nesting.h"
 
@@ -238,7 +239,7 @@ class ProtobufDecoder {
         if (letter == 'q') return json(std::string(bytes));
         if (bytes.empty()) return json::object();
         if (DeeperThan(bytes, kDeepest)) return TooDeep();
-        json parsed = json::parse(bytes, nullptr, /*allow_exceptions=*/false);
+        json parsed = ParseJson(bytes);
         if (parsed.is_discarded()) return Torn();
         return parsed;
       }

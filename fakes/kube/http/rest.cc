@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
@@ -117,7 +118,7 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
     return absl::InvalidArgumentError(
         fmt::format("the object provided is nested deeper than {} levels", options_.max_depth));
   }
-  json parsed = json::parse(request.body, nullptr, /*allow_exceptions=*/false);
+  json parsed = ParseJson(request.body);
   if (!parsed.is_discarded()) return parsed;
   if (request.content_type.find("yaml") != std::string::npos) {
     if (absl::Status status = kube::CheckYamlNesting(request.body, "body"); !status.ok()) return status;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "fakes/kube/api_error.h"
@@ -83,7 +84,7 @@ absl::StatusOr<DeleteRequest> ReadDeleteOptions(const json& body, const Query& q
   options.propagation = query.Get("propagationPolicy");
   options.dry_run = query.Has("dryRun");
   json grace;
-  if (query.Has("gracePeriodSeconds")) grace = json::parse(query.Get("gracePeriodSeconds"), nullptr, false);
+  if (query.Has("gracePeriodSeconds")) grace = ParseJson(query.Get("gracePeriodSeconds"));
   if (body.is_object()) {
     if (const std::string text = Text(body, "propagationPolicy"); !text.empty()) options.propagation = text;
     if (const auto it = body.find("gracePeriodSeconds"); it != body.end() && !it->is_null()) grace = *it;
@@ -527,7 +528,7 @@ Response RestApi::Scale(const Request& request, const Target& target, const Quer
     scale.plural = "scales";
     return Invalid(
         scale, target.name,
-        fmt::format("spec.replicas: Invalid value: {}: must be greater than or equal to 0", replicas.dump()));
+        fmt::format("spec.replicas: Invalid value: {}: must be greater than or equal to 0", JsonText(replicas)));
   }
   const std::string version = wanted.contains("metadata") ? Text(wanted["metadata"], "resourceVersion") : "";
   if (!version.empty() && version != std::to_string(object->meta.resource_version)) {

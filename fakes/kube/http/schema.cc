@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -108,7 +109,7 @@ class Validator {
     if (const json& allowed = At(schema, "enum"); allowed.is_array() && !allowed.empty()) {
       if (std::find(allowed.begin(), allowed.end(), value) == allowed.end()) {
         std::vector<std::string> texts;
-        for (const json& each : allowed) texts.push_back(TextOf(each, each.dump()));
+        for (const json& each : allowed) texts.push_back(TextOf(each, JsonText(each)));
         errors.push_back(UnsupportedField(path, value, std::move(texts)));
       }
     }
@@ -172,16 +173,17 @@ class Validator {
     if (const json& least = At(schema, "minimum"); least.is_number()) {
       const bool exclusive = At(schema, "exclusiveMinimum") == true;
       if (is < least.get<double>() || (exclusive && is == least.get<double>()))
-        Wrong(path, value, fmt::format("should be greater than {}{}", exclusive ? "" : "or equal to ", least.dump()));
+        Wrong(path, value,
+              fmt::format("should be greater than {}{}", exclusive ? "" : "or equal to ", JsonText(least)));
     }
     if (const json& most = At(schema, "maximum"); most.is_number()) {
       const bool exclusive = At(schema, "exclusiveMaximum") == true;
       if (is > most.get<double>() || (exclusive && is == most.get<double>()))
-        Wrong(path, value, fmt::format("should be less than {}{}", exclusive ? "" : "or equal to ", most.dump()));
+        Wrong(path, value, fmt::format("should be less than {}{}", exclusive ? "" : "or equal to ", JsonText(most)));
     }
     if (const json& of = At(schema, "multipleOf"); of.is_number() && of.get<double>() > 0) {
       if (std::fmod(is, of.get<double>()) != 0)
-        Wrong(path, value, fmt::format("should be a multiple of {}", of.dump()));
+        Wrong(path, value, fmt::format("should be a multiple of {}", JsonText(of)));
     }
   }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "fakes/kube/api_error.h"
 
 namespace wavetank::fakekube::http {
@@ -24,7 +25,7 @@ json Details(const Resource& resource, std::string_view name) {
 
 }  // namespace
 
-std::string Dump(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string Dump(const json& value) { return JsonText(value); }
 
 Response JsonResponse(int code, const json& body) {
   Response response;
