@@ -137,8 +137,7 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
  private:
   class Stream final : public envoysim::AdsStream {
    public:
-    Stream(IstiodClient& client, std::shared_ptr<ClientStream> stream)
-        : client_(client), stream_(std::move(stream)) {}
+    Stream(IstiodClient& client, std::shared_ptr<ClientStream> stream) : client_(client), stream_(std::move(stream)) {}
     ~Stream() override { stream_->Cancel(); }
     bool KnowsNode() const override { return true; }
     void Send(envoysim::DiscoveryRequest request) override {
