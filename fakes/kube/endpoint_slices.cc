@@ -18,7 +18,9 @@ using nlohmann::json;
 
 // Kubernetes' default maximum per slice.
 constexpr size_t kMaxEndpointsPerSlice = 100;
+constexpr const char* kServiceName = "kubernetes.io/service-name";
 constexpr const char* kManagedByLabel = "endpointslice.kubernetes.io/managed-by";
+constexpr const char* kManager = "endpointslice-controller.k8s.io";
 // Of Endpoints that somebody wrote for a Service without selector.
 constexpr const char* kMirroring = "endpointslicemirroring-controller.k8s.io";
 
@@ -72,6 +74,7 @@ EndpointSliceController::EndpointSliceController(ApiServer& api, const ClusterOp
     : api_(api), options_(options), pending_(api.host()) {
   api_.Observe("Service", [this](const Change& change) { OnService(change); });
   api_.Observe("Pod", [this](const Change& change) { OnPod(change); });
+  api_.Observe("EndpointSlice", [this](const Change& change) { OnSlice(change); });
   api_.Observe("Endpoints", [this](const Change& change) {
     QueueMirror({change.object->meta.ns, change.object->meta.name});
   });
@@ -125,6 +128,39 @@ void EndpointSliceController::OnPod(const Change& change) {
   }
 }
 
+void EndpointSliceController::OnSlice(const Change& change) {
+  const NamespacedName name{change.object->meta.ns, change.object->meta.name};
+  const auto slices_beside = [&](const kube::Object& slice) -> std::set<std::string>* {
+    const auto of = slice.meta.labels.find(kServiceName);
+    return of == slice.meta.labels.end() ? nullptr : &slices_[{name.ns, of->second}];
+  };
+  if (change.previous != nullptr) {
+    if (auto* slices = slices_beside(*change.previous)) slices->erase(name.name);
+  }
+  if (auto* slices = slices_beside(*change.object)) {
+    if (change.type == kube::WatchEventType::kDeleted) {
+      slices->erase(name.name);
+    } else {
+      slices->insert(name.name);
+    }
+  }
+}
+
+void EndpointSliceController::DeleteOthers(const NamespacedName& service, const std::map<std::string, bool>& wanted,
+                                           std::string_view manager) {
+  const auto known = slices_.find(service);
+  if (known == slices_.end()) return;
+  for (const std::string& slice_name : std::set<std::string>(known->second)) {
+    if (wanted.count(slice_name) != 0) continue;
+    const ObjectRef slice = api_.Get("EndpointSlice", {service.ns, slice_name});
+    if (slice == nullptr) continue;
+    const auto by = slice->meta.labels.find(kManagedByLabel);
+    if (by != slice->meta.labels.end() && by->second == manager) {
+      api_.Delete("EndpointSlice", {service.ns, slice_name}).IgnoreError();
+    }
+  }
+}
+
 void EndpointSliceController::Queue(const NamespacedName& service) {
   const auto it = services_.find(service);
   if (it == services_.end() || it->second.queued) return;
@@ -163,7 +199,7 @@ void EndpointSliceController::Mirror(const NamespacedName& name) {
                   {"metadata",
                    {{"name", slice},
                     {"namespace", name.ns},
-                    {"labels", {{"kubernetes.io/service-name", name.name}, {kManagedByLabel, kMirroring}}},
+                    {"labels", {{kServiceName, name.name}, {kManagedByLabel, kMirroring}}},
                     {"ownerReferences", json::array({{{"apiVersion", "v1"},
                                                       {"kind", "Endpoints"},
                                                       {"name", name.name},
@@ -175,14 +211,7 @@ void EndpointSliceController::Mirror(const NamespacedName& name) {
           .IgnoreError();
     }
   }
-  for (const ObjectRef& slice : api_.List("EndpointSlice", name.ns)) {
-    const auto of = slice->meta.labels.find("kubernetes.io/service-name");
-    if (of == slice->meta.labels.end() || of->second != name.name || wanted.count(slice->meta.name) != 0) continue;
-    const auto by = slice->meta.labels.find(kManagedByLabel);
-    if (by != slice->meta.labels.end() && by->second == kMirroring) {
-      api_.Delete("EndpointSlice", {name.ns, slice->meta.name}).IgnoreError();
-    }
-  }
+  DeleteOthers(name, wanted, kMirroring);
 }
 
 void EndpointSliceController::Sync(const NamespacedName& name) {
@@ -250,9 +279,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
                   {"metadata",
                    {{"name", slice},
                     {"namespace", name.ns},
-                    {"labels",
-                     {{"kubernetes.io/service-name", name.name},
-                      {"endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"}}},
+                    {"labels", {{kServiceName, name.name}, {kManagedByLabel, kManager}}},
                     {"ownerReferences", owner}}},
                   {"addressType", "IPv4"},
                   {"ports", group.first},
@@ -260,14 +287,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
           .IgnoreError();
     }
   }
-  for (const ObjectRef& slice : api_.List("EndpointSlice", name.ns)) {
-    const auto of = slice->meta.labels.find("kubernetes.io/service-name");
-    if (of == slice->meta.labels.end() || of->second != name.name || wanted.count(slice->meta.name) != 0) continue;
-    const auto by = slice->meta.labels.find("endpointslice.kubernetes.io/managed-by");
-    if (by != slice->meta.labels.end() && by->second == "endpointslice-controller.k8s.io") {
-      api_.Delete("EndpointSlice", {name.ns, slice->meta.name}).IgnoreError();
-    }
-  }
+  DeleteOthers(name, wanted, kManager);
 
   json subsets = json::array();
   if (!ready_addresses.empty() || !not_ready_addresses.empty()) {

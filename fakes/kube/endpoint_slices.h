@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "core/kube/label_selector.h"
 #include "fakes/kube/cluster.h"
@@ -25,17 +26,21 @@ class EndpointSliceController {
 
   void OnService(const Change& change);
   void OnPod(const Change& change);
+  void OnSlice(const Change& change);
   void Queue(const NamespacedName& service);
   void Sync(const NamespacedName& service);
   // Endpoints without a selector behind them become slices as they stand.
   void QueueMirror(const NamespacedName& service);
   void Mirror(const NamespacedName& service);
+  // Those of the service's slices that `manager` made and that are not wanted any more.
+  void DeleteOthers(const NamespacedName& service, const std::map<std::string, bool>& wanted, std::string_view manager);
 
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
   std::map<NamespacedName, Selected> services_;  // with a selector only, so that a pod is matched within its namespace
   std::set<NamespacedName> mirrors_;             // waiting
+  std::map<NamespacedName, std::set<std::string>> slices_;  // by the service that their label names, whoever made them
 };
 
 }  // namespace wavetank::fakekube
