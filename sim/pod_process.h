@@ -74,6 +74,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   kube::ObjectRef pod_;
   std::string name_, app_;
   NameId server_ = kNoName;
+  bool authorizer_ = false;  // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
   std::function<void(bool)> ready_;
