@@ -200,10 +200,13 @@ TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
   EXPECT_THAT(ask("jane", pods), HasSubstr("User \\\"jane\\\" cannot list resource \\\"pods\\\""));
   const std::string post = "-X POST -H 'Content-Type: application/yaml' --data-binary ";
   ask("root", "/apis/rbac.authorization.k8s.io/v1/namespaces/sample/roles",
-      post + "'{kind: Role, metadata: {name: r}, rules: [{apiGroups: [\"\"], resources: [pods], verbs: [list]}]}'");
+      post +
+          "'{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: [{apiGroups: [\"\"], "
+          "resources: [pods], verbs: [list]}]}'");
   ask("root", "/apis/rbac.authorization.k8s.io/v1/namespaces/sample/rolebindings",
       post +
-          "'{kind: RoleBinding, metadata: {name: r}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: "
+          "'{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r}, roleRef: {apiGroup: "
+          "rbac.authorization.k8s.io, kind: Role, name: "
           "r}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]}'");
   EXPECT_THAT(ask("jane", pods), HasSubstr("\"PodList\""));
   EXPECT_THAT(ask("jane", "/api/v1/namespaces/sample/services"), HasSubstr("\"code\":403"));
