@@ -16,6 +16,7 @@
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/x509/x509.h"
 #include "fmt/format.h"
 #include "scenarios/mesh_survey.h"
 #include "scenarios/yaml_reader.h"
@@ -35,7 +36,7 @@ struct ServeArguments {
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
-  std::string kube_token_file, kubeconfig;
+  std::string kube_token_file, kube_client_ca, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false, grpc = false;
   std::vector<std::string> control_plane_env;
@@ -155,7 +156,7 @@ absl::Status WriteBootstraps(const ServeArguments& a, serve::Server& server) {
 
 // Only its owner may read it: it may hold a token.
 absl::Status WriteKubeconfig(const ServeArguments& a, const serve::KubeFrontend& kube) {
-  const std::string text = serve::RenderKubeconfig(kube.where(), a.server.kube.token, kube.ca_pem());
+  const std::string text = serve::RenderKubeconfig(kube.where(), a.server.kube.token, kube.ca_pem(), kube.admin());
   const int fd = open(a.kubeconfig.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const bool written =
       fd >= 0 && fchmod(fd, 0600) == 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -270,6 +271,10 @@ int Serve(const ServeArguments& a) {
   if (a.server.kube.listen.empty() && (a.server.kube.tls || !a.kubeconfig.empty())) {
     return Complain(absl::InvalidArgumentError("--kube-tls and --kubeconfig are of the Kubernetes APIs: give --kube"));
   }
+  if (!a.server.kube.tls && (a.server.kube.client_certificates || !a.kube_client_ca.empty())) {
+    return Complain(absl::InvalidArgumentError(
+        "--kube-client-certificates and --kube-client-ca are of TLS: give --kube-tls and --kubeconfig FILE"));
+  }
   if (a.server.kube.tls && a.kubeconfig.empty()) {
     return Complain(absl::InvalidArgumentError("nobody would know the CA of --kube-tls: give --kubeconfig FILE"));
   }
@@ -352,6 +357,11 @@ void AddServe(CLI::App& app, Outcome& outcome) {
                    "Holds the token that the Kubernetes APIs demand; without, everybody may do everything");
   verb->add_flag("--kube-tls", s.kube.tls,
                  "The Kubernetes APIs speak TLS, with a CA of their own that --kubeconfig's file names");
+  verb->add_flag("--kube-client-certificates", s.kube.client_certificates,
+                 "Only who has a client certificate or a ServiceAccount's token comes in; --kubeconfig's file has one");
+  verb->add_option("--kube-client-ca", a->kube_client_ca,
+                   "File of authorities whose client certificates count, too: common name is the user, organization "
+                   "the group");
   verb->add_option("--kubeconfig", a->kubeconfig, "File to write the kubeconfig of the Kubernetes APIs into");
   verb->add_option("--control-plane-dir", s.control_plane.folder,
                    "Folder for their logs and working folders, which is kept (default: a temporary one)");
@@ -428,6 +438,15 @@ void AddServe(CLI::App& app, Outcome& outcome) {
         return;
       }
       a->server.kube.token = *std::move(token);
+    }
+    if (!a->kube_client_ca.empty()) {
+      std::ifstream in(a->kube_client_ca, std::ios::binary);
+      std::string& pem = a->server.kube.client_ca_pem;
+      pem.assign(std::istreambuf_iterator<char>(in), {});
+      if (absl::Status read = x509::TrustBundle::FromPem(pem, a->kube_client_ca).status(); !read.ok()) {
+        outcome.code = Complain(read);
+        return;
+      }
     }
     if (absl::Status status = TakeProgram(*a); !status.ok()) {
       outcome.code = Complain(status);

@@ -279,7 +279,8 @@ Step ParseStep(const Json& json) {
   } else if (json.contains("backend")) {
     const Json& b = json["backend"];
     step.kind = Step::Kind::kBackend;
-    step.backend = {b.at("name"), b.value("up", true), b.value("code", 200), b.value("delay_ms", 0)};
+    step.backend = {b.at("name"), b.value("up", true), b.value("code", 200), b.value("delay_ms", 0),
+                    b.value("authorizer", false)};
   } else if (json.contains("wait_ms")) {
     step.wait_ms = json["wait_ms"];
   } else {
@@ -299,6 +300,7 @@ Case ParseCase(const Json& json) {
   c.secrets = ParseSecrets(json.value("secrets", Json::object()));
   const Json backends = json.value("backends", Json::object());
   for (const auto& [name, address] : backends.items()) c.backends[name] = address;
+  for (const Json& name : json.value("grpc_authorizers", Json::array())) c.grpc_authorizers.insert(name);
   for (const Json& step : json.value("steps", Json::array())) c.steps.push_back(ParseStep(step));
   c.stats = json.value("stats", std::vector<std::string>{});
   return c;

@@ -2,6 +2,7 @@
 //
 //   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "statistical",
 //      "backends": {"a": "127.77.0.11:9000", ...},
+//      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
 //      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
 //      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
@@ -9,6 +10,7 @@
 //                              "host": "x", "path": "/", "headers": {"a": "b"}}},
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
+//                {"backend": {"name": "a", "authorizer": true}},  // allows what has the header x-ext-authz: allow
 //                {"wait_ms": 500}],
 //      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
 //      "stats": ["cluster.c.upstream_rq_total"]}]}
@@ -28,6 +30,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,6 +64,7 @@ struct BackendState {
   bool up = true;
   int code = 200;
   int delay_ms = 0;
+  bool authorizer = false;  // it answers as fakes/envoy/ext_authz_app.h does
 };
 
 struct Step {
@@ -84,6 +88,7 @@ struct Case {
   bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName
   bool own_network = false;  // the real one runs in a network namespace of its own; then nobody can send it requests
   std::map<std::string, std::string> backends;  // name -> address
+  std::set<std::string> grpc_authorizers;       // of them
   std::vector<Step> steps;
   std::vector<std::string> stats;
 };

@@ -11,6 +11,7 @@
 #include <cctype>
 #include <cstdlib>
 
+#include "fakes/envoy/ext_authz_app.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoydiff {
@@ -187,6 +188,9 @@ void HttpServer::Serve(int fd) {
   std::string buffer;
   size_t head = 0;
   while (running_ && ReadHead(fd, &buffer, &head)) {
+    // As fakes/envoy/ext_authz_app.h.
+    const bool denied = authorizer && code == 200 && HeaderValue(buffer.substr(0, head), "x-ext-authz") != "allow";
+    const std::string body = denied ? envoysim::kExtAuthzDenial : name_;
     buffer.erase(0, head);
     for (int waited = 0; waited < delay_ms && running_; waited += 5) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
@@ -195,7 +199,8 @@ void HttpServer::Serve(int fd) {
       Reset(fd);
       break;
     }
-    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n{}", code.load(), name_.size(), name_))) {
+    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n{}", denied ? 403 : code.load(),
+                                 body.size(), body))) {
       break;
     }
   }

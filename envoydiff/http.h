@@ -45,6 +45,7 @@ class HttpServer {
   void Stop();
   std::atomic<int> code{200};
   std::atomic<int> delay_ms{0};
+  std::atomic<bool> authorizer{false};  // BackendState::authorizer
 
  private:
   void Accept();

@@ -20,6 +20,7 @@
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoy/service/secret/v3/sds.grpc.pb.h"
 #include "envoydiff/ads_script.h"
+#include "envoydiff/grpc_authorizer.h"
 #include "envoydiff/http.h"
 #include "envoydiff/process.h"
 #include "fmt/format.h"
@@ -231,6 +232,11 @@ class RealRun {
     std::filesystem::remove(access_log_, error);
     std::ofstream(directory_ + "/bootstrap.json") << JsonText(Bootstrap(case_, admin_, grpc_), 2);
     for (const auto& [name, address] : case_.backends) {
+      if (case_.grpc_authorizers.contains(name)) {
+        authorizers_[name] = GrpcAuthorizer::Make(address);
+        if (authorizers_[name]->Set({name})) continue;
+        return absl::UnavailableError(fmt::format("cannot listen on {}", address));
+      }
       backends_[name] = std::make_unique<HttpServer>(name, address);
       if (!backends_[name]->Start()) return absl::UnavailableError(fmt::format("cannot listen on {}", address));
     }
@@ -260,9 +266,15 @@ class RealRun {
           break;
         }
         case Step::Kind::kBackend: {
+          if (const auto it = authorizers_.find(step.backend.name); it != authorizers_.end()) {
+            if (!it->second->Set(step.backend)) return absl::UnavailableError("cannot listen again");
+            std::this_thread::sleep_for(milliseconds(20));
+            break;
+          }
           HttpServer& b = *backends_.at(step.backend.name);
           b.code = step.backend.code;
           b.delay_ms = step.backend.delay_ms;
+          b.authorizer = step.backend.authorizer;
           if (!step.backend.up) {
             b.Stop();
           } else if (!b.Start()) {
@@ -419,6 +431,7 @@ class RealRun {
   SdsServer sds_;
   std::unique_ptr<grpc::Server> server_;
   std::map<std::string, std::unique_ptr<HttpServer>> backends_;
+  std::map<std::string, std::unique_ptr<GrpcAuthorizer>> authorizers_;
   Process process_;
   std::atomic<int> last_id_{0};
   std::map<int, std::pair<size_t, size_t>> where_;

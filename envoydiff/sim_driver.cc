@@ -8,6 +8,7 @@
 #include "envoydiff/ads_script.h"
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
+#include "fakes/envoy/ext_authz_app.h"
 #include "fmt/format.h"
 #include "sim/kernel.h"
 
@@ -90,14 +91,20 @@ class Localhost final : public DnsResolver {
 
 class Backend final : public Application {
  public:
-  explicit Backend(NameId name) : name_(name) {}
-  AppReply Serve(const InboundCall&) override {
-    return {static_cast<uint16_t>(state.code), std::chrono::milliseconds(state.delay_ms), name_};
+  Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
+  AppReply Serve(const InboundCall& call) override {
+    if (state.authorizer && state.code == 200) {
+      AppReply out = AuthorizerReply(call.spec, name_);
+      out.delay = std::chrono::milliseconds(state.delay_ms);
+      return out;
+    }
+    return {static_cast<uint16_t>(state.code), std::chrono::milliseconds(state.delay_ms), name_, text_};
   }
   BackendState state;
 
  private:
   NameId name_;
+  std::string text_;
 };
 
 class Ads final : public AdsTransport {
@@ -173,7 +180,8 @@ class SimulatedRun {
         client_(plane_.fabric(), host_, WorkloadId{1}, "client") {
     network_.envoy = &envoy_.direct();
     for (const auto& [name, address] : c.backends) {
-      apps_[name].app = std::make_unique<Backend>(host_.Intern(name));
+      apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
+      apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
       SetUp(name, true);
     }
   }
@@ -193,6 +201,7 @@ class SimulatedRun {
           break;
         case Step::Kind::kBackend:
           apps_.at(step.backend.name).app->state = step.backend;
+          if (case_.grpc_authorizers.contains(step.backend.name)) apps_[step.backend.name].app->state.authorizer = true;
           SetUp(step.backend.name, step.backend.up);
           kernel_.RunUntil(kernel_.Now() + 10ms);
           break;

@@ -59,6 +59,14 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     absl::StatusOr<KubeTls> tls = MakeKubeTls({ip}, now / std::chrono::seconds(1));
     if (!tls.ok()) return tls.status();
+    if (options.client_certificates) {
+      frontend->admin_ = std::move(tls->admin);
+      loop.Call([&](sim::World& world) {
+        for (const std::string& cluster : clusters) world.KubeApi(cluster)->DemandCredentials();
+        return true;
+      });
+    }
+    tls->identity.client_ca_pem += options.client_ca_pem;
     if (absl::Status status = frontend->server_->UseTls(tls->identity); !status.ok()) return status;
     frontend->ca_pem_ = tls->ca_pem;
   }
@@ -85,7 +93,7 @@ void KubeFrontend::Stop() {
 }
 
 std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token,
-                             const std::string& ca_pem) {
+                             const std::string& ca_pem, const http::TlsIdentity* user) {
   // JSON is YAML; written so that people read it.
   const auto quoted = [](const std::string& text) { return JsonText(json(text)); };
   std::string out = "apiVersion: v1\nkind: Config\n";
@@ -98,9 +106,12 @@ std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const st
   out += "contexts:\n";
   for (const KubeListener& c : clusters)
     out += fmt::format("- name: {0}\n  context: {{cluster: {0}, user: wavetank}}\n", quoted(c.cluster));
-  out += token.empty() ? "users:\n- name: wavetank\n  user: {}\n"
-                       : fmt::format("users:\n- name: wavetank\n  user: {{token: {}}}\n", quoted(token));
-  return out;
+  std::string credentials = token.empty() ? "" : "token: " + quoted(token);
+  if (user != nullptr) {
+    credentials += fmt::format("{}client-certificate-data: {}, client-key-data: {}", credentials.empty() ? "" : ", ",
+                               absl::Base64Escape(user->certificates_pem), absl::Base64Escape(user->key_pem));
+  }
+  return out + fmt::format("users:\n- name: wavetank\n  user: {{{}}}\n", credentials);
 }
 
 }  // namespace wavetank::serve

@@ -19,6 +19,10 @@ struct KubeOptions {
   // Who presents it may do everything, others only come in with a ServiceAccount's token. Empty: all may do all.
   std::string token;
   bool tls = false;  // with a CA of its own, which only its kubeconfig knows
+  // With TLS: nobody comes in without a certificate or a token, and the kubeconfig has a certificate of an
+  // administrator.
+  bool client_certificates = false;
+  std::string client_ca_pem;  // whose client certificates count besides those of that CA
   fakekube::http::ServerOptions limits;
 };
 
@@ -41,21 +45,24 @@ class KubeFrontend {
   const std::vector<KubeListener>& where() const { return where_; }
   // Of the CA, to whom clients of TLS must hold the server. Empty: no TLS.
   const std::string& ca_pem() const { return ca_pem_; }
+  // The administrator's certificate and key, for kubeconfigs; null without client certificates.
+  const fakekube::http::TlsIdentity* admin() const { return admin_.key_pem.empty() ? nullptr : &admin_; }
 
  private:
   KubeFrontend() = default;
 
   std::vector<KubeListener> where_;
   std::string ca_pem_;
+  fakekube::http::TlsIdentity admin_;
   std::unique_ptr<fakekube::http::Server> server_;
 };
 
 // Where a running server says which clusters it serves: a list of {cluster, server}.
 inline constexpr std::string_view kClustersPath = "/wavetank/clusters";
 
-// One context per cluster, the first of them current. `token` and `ca_pem` may be empty. Holds a credential if `token`
-// is not.
+// One context per cluster, the first of them current. `token` and `ca_pem` may be empty, `user` null. Holds a
+// credential if `token` or `user` is there.
 std::string RenderKubeconfig(const std::vector<KubeListener>& clusters, const std::string& token,
-                             const std::string& ca_pem = {});
+                             const std::string& ca_pem = {}, const fakekube::http::TlsIdentity* user = nullptr);
 
 }  // namespace wavetank::serve

@@ -29,9 +29,10 @@ absl::StatusOr<x509::KeyPairRef> ChanceKey() {
 }  // namespace
 
 absl::StatusOr<KubeTls> MakeKubeTls(std::vector<std::string> hosts, int64_t unix_now) {
-  const absl::StatusOr<x509::KeyPairRef> ca_key = ChanceKey(), key = ChanceKey();
+  const absl::StatusOr<x509::KeyPairRef> ca_key = ChanceKey(), key = ChanceKey(), admin_key = ChanceKey();
   if (!ca_key.ok()) return ca_key.status();
   if (!key.ok()) return key.status();
+  if (!admin_key.ok()) return admin_key.status();
   for (const char* always : {"127.0.0.1", "::1", "localhost", "kubernetes", "kubernetes.default",
                              "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}) {
     hosts.push_back(always);
@@ -51,7 +52,16 @@ absl::StatusOr<KubeTls> MakeKubeTls(std::vector<std::string> hosts, int64_t unix
   }
   const absl::StatusOr<x509::CertificateRef> own = x509::Certificate::Issue(spec, (*key)->public_key(), **ca, **ca_key);
   if (!own.ok()) return own.status();
-  return KubeTls{(*ca)->ToPem(), {(*own)->ToPem(), (*key)->ExportPrivateKeyPem()}};
+  spec.sans.clear();
+  spec.subject = {"kubernetes-admin", {"system:masters"}};
+  spec.server_auth = false;
+  spec.client_auth = true;
+  const absl::StatusOr<x509::CertificateRef> admin =
+      x509::Certificate::Issue(spec, (*admin_key)->public_key(), **ca, **ca_key);
+  if (!admin.ok()) return admin.status();
+  return KubeTls{(*ca)->ToPem(),
+                 {(*own)->ToPem(), (*key)->ExportPrivateKeyPem(), (*ca)->ToPem()},
+                 {(*admin)->ToPem(), (*admin_key)->ExportPrivateKeyPem(), ""}};
 }
 
 }  // namespace wavetank::serve

@@ -15,6 +15,7 @@ namespace wavetank::serve {
 struct KubeTls {
   std::string ca_pem;  // for kubeconfigs
   fakekube::http::TlsIdentity identity;
+  fakekube::http::TlsIdentity admin;  // a client certificate of group system:masters
 };
 
 // For these hosts (names or addresses), loopback, and the names that a Pod knows its API server by. Valid for a year

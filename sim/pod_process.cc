@@ -9,6 +9,7 @@
 #include "core/security/namespace_controller.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
+#include "fakes/envoy/ext_authz_app.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {
@@ -56,7 +57,10 @@ void PodProcess::Start(std::function<void(bool)> ready) {
   // Applications listen on the ports that their containers declare.
   Workload& workload = commons.network->at(workload_);
   for (const nlohmann::json& container : pod_->body["spec"].value("containers", nlohmann::json::array())) {
-    if (container.value("name", "") == "istio-proxy" || !container.contains("ports")) continue;
+    if (container.value("name", "") == "istio-proxy") continue;
+    const std::string image = container.value("image", "");
+    if (image.substr(image.rfind('/') + 1).starts_with("ext-authz")) authorizer_ = true;
+    if (!container.contains("ports")) continue;
     for (const nlohmann::json& port : container["ports"]) {
       if (port.value("protocol", "TCP") != "TCP") continue;
       const auto number = static_cast<uint16_t>(port.value("containerPort", 0));
@@ -214,7 +218,8 @@ void PodProcess::Resolve(std::string_view name, absl::AnyInvocable<void(absl::St
   done(envoysim::DnsAnswer{*std::move(addresses), kDnsTtl});
 }
 
-envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall&) {
+envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
+  if (authorizer_) return envoysim::AuthorizerReply(call.spec, server_);
   envoysim::AppReply reply;
   reply.server = server_;
   return reply;

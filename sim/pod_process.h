@@ -76,6 +76,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   kube::ObjectRef pod_;
   std::string name_, app_;
   NameId server_ = kNoName;
+  bool authorizer_ = false;  // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"
   WorkloadId workload_{};
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
   std::shared_ptr<const pilot::Node> node_;

@@ -72,6 +72,9 @@ class ServerConnection final : public ConnectionHandler {
     Reply reply;
     reply.code = app.code;
     reply.server = app.server;
+    reply.body = app.body;
+    reply.grpc_status = app.grpc_status;
+    reply.check_denied = app.check_denied;
     if (app.delay <= kInlineService) {
       state_->fabric.Answer(exchange, reply, lead + app.delay);
       return;

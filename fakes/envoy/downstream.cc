@@ -227,15 +227,16 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     CloseNow(CloseKind::kFin);
     return;
   }
-  if (!Authorized()) {
-    CloseNow(CloseKind::kReset);
-    return;
-  }
   if (chain_->tcp.has_value()) {
     StartTcpProxy(lead);
-  } else if (!chain_->http.has_value()) {
-    CloseNow(CloseKind::kReset);  // a chain without a terminal filter
+  } else if (!chain_->http.has_value() || (Speaks() && !Authorized())) {
+    CloseNow(CloseKind::kReset);  // a chain without a terminal filter, or refused
   }
+}
+
+// Whether the first flight is bytes for the network filters: a ClientHello is not where TLS ends here.
+bool DownstreamConnection::Speaks() const {
+  return chain_->socket.tls == nullptr && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
 }
 
 bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead) {
@@ -292,9 +293,12 @@ RbacSubject DownstreamConnection::Subject() const {
   return out;
 }
 
-RbacRules::Verdict DownstreamConnection::Authorize(const RbacFilter& filter, const RbacSubject& subject) {
+RbacRules::Verdict DownstreamConnection::Authorize(const RbacFilter& filter, const RbacSubject& subject,
+                                                   std::string_view* shadow_policy) {
   if (filter.shadow) {
-    ++envoy_.Counter(filter.shadow->Decide(subject).allowed ? filter.shadow_allowed : filter.shadow_denied);
+    const RbacRules::Verdict verdict = filter.shadow->Decide(subject);
+    ++envoy_.Counter(verdict.allowed ? filter.shadow_allowed : filter.shadow_denied);
+    if (shadow_policy != nullptr) *shadow_policy = verdict.policy;
   }
   if (!filter.rules) return {};
   const RbacRules::Verdict verdict = filter.rules->Decide(subject);
@@ -303,10 +307,11 @@ RbacRules::Verdict DownstreamConnection::Authorize(const RbacFilter& filter, con
 }
 
 bool DownstreamConnection::Authorized() {
-  if (chain_->rbac.empty()) return true;
+  if (authorized_ || chain_->rbac.empty()) return true;
   const RbacSubject subject = Subject();
-  return std::all_of(chain_->rbac.begin(), chain_->rbac.end(),
-                     [&](const RbacFilter& filter) { return Authorize(filter, subject).allowed; });
+  authorized_ = std::all_of(chain_->rbac.begin(), chain_->rbac.end(),
+                            [&](const RbacFilter& filter) { return Authorize(filter, subject).allowed; });
+  return authorized_;
 }
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
@@ -320,10 +325,14 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
     return;
   }
   if (chain_->http.has_value()) {
+    if (!Authorized()) return CloseNow(CloseKind::kReset);
     envoy_.plane().router().Begin(*this, exchange, spec, lead);
-  } else {
-    held_.push_back(exchange);
+    return;
   }
+  // A tcp_proxy reads nothing until its upstream is connected.
+  held_.push_back(exchange);
+  if (!upstream_ready_) return;
+  Authorized() ? Splice() : CloseNow(CloseKind::kReset);
 }
 
 void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
@@ -429,9 +438,7 @@ void DownstreamConnection::TcpConnect(Duration lead) {
 }
 
 void DownstreamConnection::TcpUpstreamReady() {
-  Fabric& fabric = envoy_.fabric();
-  const ConnectionId up = upstream_->id();
-  const AcceptInfo& info = fabric.info(up);
+  const AcceptInfo& info = envoy_.fabric().info(upstream_->id());
   if (envoy_.plane().options().trace_connections) {
     const bool gateway =
         flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls && chain_->socket.tls == nullptr;
@@ -439,13 +446,26 @@ void DownstreamConnection::TcpUpstreamReady() {
                         envoy_.host().Intern(gateway ? std::string_view(flight_->sni) : upstream_->cluster_name()), 0,
                         0, fmt::format("{}|{}", upstream_->cluster_name(), info.destination.ToString())});
   }
-  const bool originates = upstream_->tls().ok;
-  if (!originates) {
-    // Inside a session that ended here are requests in clear text.
-    static const auto kPlain = std::make_shared<const FirstFlight>();
-    fabric.SetFlight(up, tls_ ? kPlain : flight_);
-  }
-  fabric.Splice(id_, up);
+  upstream_ready_ = true;
+  // Network filters are asked about the first bytes. Until some come there is nothing to hold back but an upstream's.
+  const bool bytes = Speaks() || !held_.empty();
+  if (!chain_->rbac.empty() && !bytes) return AnnounceFlight();
+  Authorized() ? Splice() : CloseNow(CloseKind::kReset);
+}
+
+// Tells the upstream what the client's bytes look like.
+void DownstreamConnection::AnnounceFlight() {
+  if (announced_ || upstream_->tls().ok) return;
+  announced_ = true;
+  // Inside a session that ended here are requests in clear text.
+  static const auto kPlain = std::make_shared<const FirstFlight>();
+  envoy_.fabric().SetFlight(upstream_->id(), tls_ ? kPlain : flight_);
+}
+
+void DownstreamConnection::Splice() {
+  Fabric& fabric = envoy_.fabric();
+  AnnounceFlight();
+  fabric.Splice(id_, upstream_->id());
   const std::vector<ExchangeId> held = std::move(held_);
   held_.clear();
   for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());

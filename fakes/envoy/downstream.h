@@ -32,8 +32,9 @@ class DownstreamConnection final : public ConnectionHandler {
   std::string_view peer_identity() const { return client_identity_; }
   // For RBAC, without what a request adds.
   RbacSubject Subject() const;
-  // Whether the filter lets it through; counts.
-  RbacRules::Verdict Authorize(const RbacFilter& filter, const RbacSubject& subject);
+  // Whether the filter lets it through; counts. `shadow_policy`: the policy of the shadow rules that matched.
+  RbacRules::Verdict Authorize(const RbacFilter& filter, const RbacSubject& subject,
+                               std::string_view* shadow_policy = nullptr);
 
   void AddStream(StreamId stream) { streams_.push_back(stream); }
   // The stream was answered. A draining connection closes after its last one.
@@ -64,7 +65,11 @@ class DownstreamConnection final : public ConnectionHandler {
   void Classify(const FirstFlight& flight, Duration lead, bool timed_out);
   bool ChooseChain(const FirstFlight& flight, bool inspect);
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
+  bool Speaks() const;
+  // The network RBAC filters, once, on the client's first bytes.
   bool Authorized();
+  void AnnounceFlight();
+  void Splice();
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
   void TcpUpstreamReady();
@@ -82,6 +87,8 @@ class DownstreamConnection final : public ConnectionHandler {
   bool client_verified_ = false;
   bool server_verified_ = false;
   bool draining_ = false;
+  bool authorized_ = false;
+  bool upstream_ready_ = false, announced_ = false;  // of a tcp_proxy
   std::vector<StreamId> streams_;
   TimerId timer_ = kNoTimer;
   // tcp_proxy

@@ -33,6 +33,7 @@ constexpr std::array kStockTypes = {
     "envoy.extensions.filters.listener.original_dst.v3.OriginalDst"sv,
     "envoy.extensions.filters.listener.original_src.v3.OriginalSrc"sv,
     "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"sv,
+    "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz"sv,
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"sv,
     "envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy"sv,
     "envoy.extensions.filters.network.rbac.v3.RBAC"sv,

@@ -72,6 +72,7 @@ struct Reply {
   bool from_proxy = false;        // a local reply of the far sidecar
   bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
   uint16_t grpc_status = 0xffff;  // 0xffff: none given
+  uint16_t check_denied = 0;      // of an authorizer's CheckResponse: 0 allows, else the status for the client
   NameId server = kNoName;
   std::string_view details;  // static or owned by configuration that outlives the exchange
   std::string_view body;

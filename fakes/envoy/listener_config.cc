@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
+#include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
@@ -150,7 +151,13 @@ absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet exten
     if (!config.UnpackTo(&rbac)) return Invalid("Unable to unpack RBAC");
     absl::StatusOr<RbacFilter> compiled = RbacFilter::Make(rbac, "http." + out->stat_prefix + ".");
     if (!compiled.ok()) return compiled.status();
-    out->rbac.push_back(*std::move(compiled));
+    out->authorization.push_back(*std::move(compiled));
+  } else if (type.ends_with("ext_authz.v3.ExtAuthz")) {
+    envoy::extensions::filters::http::ext_authz::v3::ExtAuthz authorizer;
+    if (!config.UnpackTo(&authorizer)) return Invalid("Unable to unpack ExtAuthz");
+    absl::StatusOr<ExtAuthzFilter> compiled = ExtAuthzFilter::Make(authorizer, "http." + out->stat_prefix + ".");
+    if (!compiled.ok()) return compiled.status();
+    out->authorization.push_back(*std::move(compiled));
   }
   return absl::OkStatus();
 }

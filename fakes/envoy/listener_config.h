@@ -10,12 +10,14 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/address.h"
+#include "fakes/envoy/ext_authz_config.h"
 #include "fakes/envoy/hash128.h"
 #include "fakes/envoy/http.h"
 #include "fakes/envoy/rbac_config.h"
@@ -35,6 +37,9 @@ struct AlpnFilter {
   std::array<uint64_t, 3> ids{};  // equal lists have equal ids
 };
 
+// A filter that decides whether a request goes on.
+using AuthorizationFilter = std::variant<RbacFilter, ExtAuthzFilter>;
+
 struct HttpConnectionManager {
   std::string stat_prefix;
   std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
@@ -45,7 +50,7 @@ struct HttpConnectionManager {
   bool has_fault_filter = false;
   bool has_router = false;
   std::string router_name;
-  std::vector<RbacFilter> rbac;
+  std::vector<AuthorizationFilter> authorization;  // in the order in which they are asked
   bool use_remote_address = false;
   uint32_t xff_num_trusted_hops = 0;
   Duration stream_idle_timeout = 5min;

@@ -299,6 +299,7 @@ absl::StatusOr<RbacFilter> RbacFilter::Make(const Message& message, const std::s
   out.denied = base + "denied";
   out.shadow_allowed = shadow + "shadow_allowed";
   out.shadow_denied = shadow + "shadow_denied";
+  out.shadow_policy_key = message.shadow_rules_stat_prefix() + "shadow_effective_policy_id";
   return out;
 }
 

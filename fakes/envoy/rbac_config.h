@@ -107,6 +107,7 @@ struct RbacFilter {
   std::optional<RbacRules> rules, shadow;
   // Whole names of counters; those of shadow rules have their prefix in between.
   std::string allowed, denied, shadow_allowed, shadow_denied;
+  std::string shadow_policy_key;  // under which the policy of the shadow rules' verdict is noted
 
   // From either filter's message; counters begin with `prefix`, "http.in." or "tcp.".
   template <typename Message>

@@ -40,26 +40,6 @@ std::string Underscored(std::string text) {
   return text;
 }
 
-// Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
-// Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
-std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec) {
-  if (manager.use_remote_address && manager.xff_num_trusted_hops == 0) return std::nullopt;
-  const std::optional<std::string_view> header = FindHeader(spec, "x-forwarded-for");
-  if (!header) return std::nullopt;
-  std::string_view rest = *header;
-  for (uint32_t skip = manager.xff_num_trusted_hops - (manager.use_remote_address ? 1 : 0); skip > 0; --skip) {
-    const size_t comma = rest.rfind(',');
-    if (comma == std::string_view::npos) return std::nullopt;
-    rest = rest.substr(0, comma);
-  }
-  rest.remove_prefix(rest.rfind(',') + 1);  // the whole of it without a comma
-  const size_t first = rest.find_first_not_of(' ');
-  if (first == std::string_view::npos) return std::nullopt;
-  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(rest.substr(first, rest.find_last_not_of(' ') - first + 1));
-  if (!ip.ok()) return std::nullopt;
-  return *ip;
-}
-
 uint64_t HashText(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
 
 // Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
@@ -114,6 +94,25 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
 
 }  // namespace
 
+// Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
+std::optional<IpAddress> Router::ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec) {
+  if (manager.use_remote_address && manager.xff_num_trusted_hops == 0) return std::nullopt;
+  const std::optional<std::string_view> header = FindHeader(spec, "x-forwarded-for");
+  if (!header) return std::nullopt;
+  std::string_view rest = *header;
+  for (uint32_t skip = manager.xff_num_trusted_hops - (manager.use_remote_address ? 1 : 0); skip > 0; --skip) {
+    const size_t comma = rest.rfind(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    rest = rest.substr(0, comma);
+  }
+  rest.remove_prefix(rest.rfind(',') + 1);  // the whole of it without a comma
+  const size_t first = rest.find_first_not_of(' ');
+  if (first == std::string_view::npos) return std::nullopt;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(rest.substr(first, rest.find_last_not_of(' ') - first + 1));
+  if (!ip.ok()) return std::nullopt;
+  return *ip;
+}
+
 const RouteDecision& Router::Decide(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec) {
   RouteCache& cache = envoy.route_cache();
   if (cache.slots == nullptr) cache.slots = std::make_unique<std::vector<RouteDecision>>(RouteCache::kSlots);
@@ -159,17 +158,14 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.host = decision.host;
   s.route = decision.route;
   s.cluster = decision.cluster;
-  if (!manager.rbac.empty()) {
-    RbacSubject subject = downstream.Subject();
-    subject.request = &spec;
-    if (const std::optional<IpAddress> source = ForwardedFor(manager, spec)) subject.source = *source;
-    for (const RbacFilter& filter : manager.rbac) {
-      const RbacRules::Verdict verdict = downstream.Authorize(filter, subject);
-      if (verdict.allowed) continue;
-      Local(id, 403, kNoFlags, plane_.configs().Keep(RbacDenial(verdict.policy)), "RBAC: access denied", lead);
-      return;
-    }
-  }
+  manager.authorization.empty() ? Authorized(id, lead) : RunFilters(id, lead);
+}
+
+void Router::Authorized(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  Envoy::Impl& envoy = *s.envoy;
+  const HttpConnectionManager& manager = *s.manager;
+  const RequestSpec& spec = *s.spec;
   if (s.route == nullptr) {
     Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
     return;
@@ -244,7 +240,7 @@ void Router::Continue(StreamId id, Duration lead) {
   }
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) {
-    s.hash = HashOf(route, *s.spec, s.downstream->source_ip());
+    s.hash = HashOf(route, *s.spec, s.downstream != nullptr ? s.downstream->source_ip() : envoy.options().ip);
   }
   if (route.timeout > Duration::zero()) {
     s.timeout = envoy.host().RunAfter(lead + route.timeout, [this, id] { OnTimeout(id); });
@@ -493,7 +489,9 @@ void Router::AbortDownstream(StreamId id) {
   s->envoy->host().Cancel(s->backoff);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
+  const StreamId check = s->check;
   streams_.Free(id);
+  if (check != kNoStream) AbortDownstream(check);
 }
 
 void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
@@ -513,8 +511,11 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
   if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
   if (s.retrying) --s.cluster->retries;
-  if (s.downstream == nullptr) {  // mirrored
+  if (s.downstream == nullptr) {  // mirrored, or a question
+    const StreamId asked_by = s.asked_by;
+    const ExtAuthzFilter* const authorizer = s.authorizer;
     streams_.Free(id);
+    if (authorizer != nullptr) Answered(asked_by, *authorizer, upstream, lead);
     return;
   }
   const bool passed_on = details == "via_upstream";

@@ -80,6 +80,12 @@ class Router final : public ExchangeOwner {
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure;
+    size_t next_filter = 0;           // of the manager's authorization filters
+    std::vector<MetadataNote> notes;  // what they wrote down
+    StreamId check = kNoStream;       // the question to an authorizer that is under way
+    StreamId asked_by = kNoStream;    // of such a question
+    const ExtAuthzFilter* authorizer = nullptr;
+    std::shared_ptr<const RequestSpec> own_spec;
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer;
     TimerId backoff = kNoTimer;
@@ -88,6 +94,13 @@ class Router final : public ExchangeOwner {
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
 
   const RouteDecision& Decide(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
+  // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
+  static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
+  // authorization.cc: the filters from the stream's next one on, and what follows when all have let it through.
+  void RunFilters(StreamId id, Duration lead);
+  void Ask(StreamId id, const ExtAuthzFilter& authorizer, Duration lead);
+  void Answered(StreamId id, const ExtAuthzFilter& authorizer, const Reply& reply, Duration lead);
+  void Authorized(StreamId id, Duration lead);
   void Continue(StreamId id, Duration lead);
   void Try(StreamId id, Duration lead);
   void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);

@@ -25,13 +25,14 @@ bool InGroup(const std::string& user, const std::string& group) {
   return group == "system:serviceaccounts:" + ns;
 }
 
-bool Binds(const json& binding, const std::string& binding_namespace, const std::string& user) {
+bool Binds(const json& binding, const std::string& binding_namespace, const std::string& user,
+           const std::vector<std::string>& groups) {
   const json& subjects = At(binding, "subjects");
   if (!subjects.is_array()) return false;
   return std::any_of(subjects.begin(), subjects.end(), [&](const json& subject) {
     const std::string kind = Text(subject, "kind"), name = Text(subject, "name");
     if (kind == "User") return name == user;
-    if (kind == "Group") return InGroup(user, name);
+    if (kind == "Group") return InGroup(user, name) || std::find(groups.begin(), groups.end(), name) != groups.end();
     if (kind != "ServiceAccount") return false;
     const std::string ns = Text(subject, "namespace");
     return kube::ServiceAccountUser(ns.empty() ? binding_namespace : ns, name) == user;
@@ -42,7 +43,7 @@ bool Binds(const json& binding, const std::string& binding_namespace, const std:
 
 bool RbacAuthorizer::Allowed(const kube::AccessRequest& request) const {
   const auto permits = [&](const ObjectRef& binding) {
-    if (!Binds(binding->body, binding->meta.ns, request.user)) return false;
+    if (!Binds(binding->body, binding->meta.ns, request.user, groups_)) return false;
     const json& ref = At(binding->body, "roleRef");
     const bool cluster_role = Text(ref, "kind") == "ClusterRole";
     const ObjectRef role =

@@ -2,6 +2,10 @@
 // Aggregated ClusterRoles (aggregationRule) are taken by their own rules only.
 #pragma once
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/kube/access_review.h"
 #include "fakes/kube/api_server.h"
 
@@ -9,12 +13,15 @@ namespace wavetank::fakekube {
 
 class RbacAuthorizer final : public kube::AccessReviewer {
  public:
-  explicit RbacAuthorizer(const ApiServer& server) : server_(server) {}
+  // `groups`: of the user who asks, besides those that his name says.
+  explicit RbacAuthorizer(const ApiServer& server, std::vector<std::string> groups = {})
+      : server_(server), groups_(std::move(groups)) {}
   // O(bindings of the namespace and of the cluster).
   bool Allowed(const kube::AccessRequest& request) const override;
 
  private:
   const ApiServer& server_;
+  const std::vector<std::string> groups_;
 };
 
 }  // namespace wavetank::fakekube

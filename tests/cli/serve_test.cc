@@ -148,6 +148,72 @@ TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
   EXPECT_EQ(server.Wait(), 0);
 }
 
+// As the kubeconfig of a kind cluster: an administrator's certificate and no token. A user's certificate, of an
+// authority that is given, may do what RBAC allows it.
+TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
+  const std::string config = folder_ / "config";
+  const auto shell = [](const std::string& line) {
+    FILE* pipe = popen((line + " 2>&1").c_str(), "r");
+    std::string out;
+    for (int c; (c = fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+    pclose(pipe);
+    return out;
+  };
+  if (shell("command -v openssl && command -v curl").find("curl") == std::string::npos)
+    GTEST_SKIP() << "no openssl or curl here";
+  const std::string at = "cd '" + folder_.string() + "' && ";
+  const auto authority = [&](const std::string& name) {
+    shell(at + "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name +
+          " -keyout " + name + ".key -out " + name + ".pem");
+  };
+  const auto user = [&](const std::string& name, const std::string& subject, const std::string& ca) {
+    shell(at + "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '" + subject + "' -keyout " +
+          name + ".key -out " + name + ".csr && openssl x509 -req -days 2 -in " + name + ".csr -CA " + ca +
+          ".pem -CAkey " + ca + ".key -CAcreateserial -out " + name + ".pem");
+  };
+  authority("mine");
+  authority("foreign");
+  user("jane", "/O=readers/CN=jane", "mine");
+  user("root", "/O=system:masters/CN=root", "mine");
+  user("mallory", "/O=system:masters/CN=mallory", "foreign");
+  Process server(
+      {"serve", kScenario, "--listen", "127.0.0.1:0", "--secure-listen", "", "--kube", "127.0.0.1:0", "--kube-tls",
+       "--kube-client-certificates", "--kube-client-ca", folder_ / "mine.pem", "--kubeconfig", config, "--json"},
+      folder_ / "server");
+  const json ready = json::parse(server.Line(), nullptr, false);
+  ASSERT_FALSE(ready.is_discarded());
+  const std::string url = ready["kube"][0]["server"];
+  std::ifstream in(config);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, testing::AllOf(HasSubstr("client-certificate-data: "), HasSubstr("client-key-data: "),
+                                   testing::Not(HasSubstr("token"))));
+  // The file's own certificate.
+  EXPECT_EQ(Run({"record", "--kubeconfig", config, "--for", "0s", "-o", folder_ / "mesh.wtlog"}).first, 0) << Errors();
+  const auto ask = [&](const std::string& who, const std::string& path, const std::string& more = "") {
+    const std::string certificate = who.empty() ? "" : " --cert " + who + ".pem --key " + who + ".key";
+    return shell(at + "curl -sk --max-time 60 " + certificate + " " + more + " '" + url + path + "'");
+  };
+  const std::string pods = "/api/v1/namespaces/sample/pods";
+  EXPECT_THAT(ask("root", pods), HasSubstr("\"PodList\""));
+  EXPECT_THAT(ask("", pods), HasSubstr("\"code\":401"));
+  EXPECT_THAT(ask("mallory", pods), HasSubstr("\"code\":401"));
+  EXPECT_THAT(ask("jane", pods), HasSubstr("User \\\"jane\\\" cannot list resource \\\"pods\\\""));
+  const std::string post = "-X POST -H 'Content-Type: application/yaml' --data-binary ";
+  ask("root", "/apis/rbac.authorization.k8s.io/v1/namespaces/sample/roles",
+      post +
+          "'{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: r}, rules: [{apiGroups: [\"\"], "
+          "resources: [pods], verbs: [list]}]}'");
+  ask("root", "/apis/rbac.authorization.k8s.io/v1/namespaces/sample/rolebindings",
+      post +
+          "'{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: r}, roleRef: {apiGroup: "
+          "rbac.authorization.k8s.io, kind: Role, name: "
+          "r}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]}'");
+  EXPECT_THAT(ask("jane", pods), HasSubstr("\"PodList\""));
+  EXPECT_THAT(ask("jane", "/api/v1/namespaces/sample/services"), HasSubstr("\"code\":403"));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+}
+
 TEST_F(Serve, TheBootstrapOfAPodIsPrinted) {
   auto [code, output] = Run({"serve", kScenario, "--bootstrap", "sleep"});
   EXPECT_EQ(code, 2);

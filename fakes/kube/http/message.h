@@ -38,6 +38,9 @@ struct Request {
   std::string content_type, accept;
   std::string authorization;     // the header's value; never for logs
   std::string impersonate_user;  // kubectl --as
+  // Of the client certificate that the connection's TLS has verified; "": none.
+  std::string certificate_user;
+  std::vector<std::string> certificate_groups;
   std::string body;
   std::shared_ptr<const nlohmann::json> parsed;  // the body, where somebody has read it already; null: `body` counts
   std::shared_ptr<const ObjectView> view;        // null: objects as they are

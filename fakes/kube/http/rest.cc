@@ -186,8 +186,14 @@ absl::StatusOr<Caller> RestApi::Authenticate(const Request& request) const {
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view header = request.authorization;
   const std::string_view token = header.starts_with(kBearer) ? header.substr(kBearer.size()) : std::string_view();
-  const bool demanded = !options_.bearer_token.empty();
-  if (!demanded || token != options_.bearer_token) {
+  const bool demanded = options_.demand_credentials || !options_.bearer_token.empty();
+  if (!request.certificate_user.empty()) {
+    caller.user = request.certificate_user;
+    caller.groups = request.certificate_groups;
+    caller.admin = std::find(caller.groups.begin(), caller.groups.end(), "system:masters") != caller.groups.end();
+    caller.groups.push_back("system:authenticated");
+    caller.checked = demanded;
+  } else if (!demanded || token.empty() || token != options_.bearer_token) {
     absl::StatusOr<kube::TokenClaims> claims = absl::UnauthenticatedError("no token");
     if (!token.empty() && options_.tokens != nullptr) claims = options_.tokens->Verify(token, {}, server_.host().Now());
     if (claims.ok() && CheckBinding(server_, *claims).ok()) {

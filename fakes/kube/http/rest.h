@@ -31,6 +31,8 @@ struct RestOptions {
   // Who presents it may do everything, and nobody comes in without it or a ServiceAccount's token, who may do what RBAC
   // allows. Empty: everybody may do everything.
   std::string bearer_token;
+  // The same without such a token: a certificate or a ServiceAccount's token must say who comes.
+  bool demand_credentials = false;
   const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
   // Whom Pods pass that clients create. Null: nobody. Must outlive the API and the requests under way.
   PodAdmission* admission = nullptr;
@@ -71,6 +73,9 @@ class RestApi {
 
   // From now on; "" lets everybody in again.
   void DemandToken(std::string token) { options_.bearer_token = std::move(token); }
+
+  // Nobody comes in whom no certificate or token names.
+  void DemandCredentials() { options_.demand_credentials = true; }
 
   const ResourceTable& resources() const { return resources_; }
   ApiServer& server() { return server_; }

@@ -48,7 +48,7 @@ bool MayDo(const ApiServer& server, const Caller& caller, const json& spec) {
   request.resource = Text(attributes, "resource");
   if (const std::string sub = Text(attributes, "subresource"); !sub.empty()) request.resource += "/" + sub;
   request.ns = Text(attributes, "namespace");
-  return RbacAuthorizer(server).Allowed(request);
+  return RbacAuthorizer(server, caller.groups).Allowed(request);
 }
 
 json RulesOf(const ApiServer& server, const Caller& caller, const std::string& ns) {
@@ -59,7 +59,7 @@ json RulesOf(const ApiServer& server, const Caller& caller, const std::string& n
     paths.push_back({{"verbs", json::array({"*"})}, {"nonResourceURLs", json::array({"*"})}});
   } else {
     // Asked one by one, so that there is one place which knows how roles are bound.
-    const RbacAuthorizer authorizer(server);
+    const RbacAuthorizer authorizer(server, caller.groups);
     const auto add = [&](const ObjectRef& role, const std::string& role_namespace) {
       const auto rules = role->body.find("rules");
       if (rules == role->body.end() || !rules->is_array()) return;

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
@@ -58,6 +60,39 @@ struct Outbox {
 template <class Socket>
 void KeepFromChildren(Socket& socket) {
   ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+}
+
+}  // namespace
+
+namespace {
+
+struct ClientName {
+  std::string user;
+  std::vector<std::string> groups;
+};
+
+// Whom the client's certificate names, if its chain leads to an authority that counts and it is for clients.
+ClientName VerifiedClient(SSL* ssl) {
+  ClientName out;
+  if (ssl == nullptr || SSL_get_verify_result(ssl) != X509_V_OK) return out;
+  const std::unique_ptr<X509, decltype(&X509_free)> leaf(SSL_get1_peer_certificate(ssl), &X509_free);
+  if (leaf == nullptr) return out;
+  const X509_NAME* subject = X509_get_subject_name(leaf.get());
+  for (int i = 0; i < X509_NAME_entry_count(subject); ++i) {
+    const X509_NAME_ENTRY* entry = X509_NAME_get_entry(subject, i);
+    unsigned char* bytes = nullptr;
+    const int size = ASN1_STRING_to_UTF8(&bytes, X509_NAME_ENTRY_get_data(entry));
+    if (size < 0) continue;
+    std::string text(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+    OPENSSL_free(bytes);
+    if (text.find('\0') != std::string::npos) return {};
+    const int field = OBJ_obj2nid(X509_NAME_ENTRY_get_object(entry));
+    if (field == NID_commonName)
+      out.user = std::move(text);
+    else if (field == NID_organizationName)
+      out.groups.push_back(std::move(text));
+  }
+  return out;
 }
 
 }  // namespace
@@ -144,6 +179,7 @@ class Session : public std::enable_shared_from_this<Session> {
       self->stream_.Encrypt(*self->server_->tls(), self->buffer_.data(), [self](error_code failed, size_t used) {
         if (failed) return self->Close();
         self->buffer_.consume(used);
+        self->client_ = VerifiedClient(self->stream_.ssl());
         self->ReadHeader();
       });
     });
@@ -246,6 +282,8 @@ class Session : public std::enable_shared_from_this<Session> {
     request.accept = text(message[bhttp::field::accept]);
     request.authorization = text(message[bhttp::field::authorization]);
     request.impersonate_user = text(message["Impersonate-User"]);
+    request.certificate_user = client_.user;
+    request.certificate_groups = client_.groups;
     request.body = std::move(message.body());
     // The answer comes back here, unless the store's thread has ended.
     const uint64_t watch = ++watch_;
@@ -494,6 +532,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Stream stream_;
   const Server::Handler& handler_;
   const uint64_t id_;
+  ClientName client_;  // of its verified certificate
   beast::flat_buffer buffer_;
   boost::optional<bhttp::request_parser<bhttp::string_body>> parser_;
   bool keep_alive_ = true, head_only_ = false, closed_ = false, refused_ = false;
@@ -551,6 +590,16 @@ absl::Status Server::Impl::UseTls(const TlsIdentity& identity) {
   error_code error;
   context.use_certificate_chain(asio::buffer(identity.certificates_pem), error);
   if (!error) context.use_private_key(asio::buffer(identity.key_pem), asio::ssl::context::pem, error);
+  if (!error && !identity.client_ca_pem.empty()) {
+    context.add_certificate_authority(asio::buffer(identity.client_ca_pem), error);
+    // As kube-apiserver: a certificate that nobody vouches for ends no handshake, it only says nothing
+    // (VerifiedClient).
+    context.set_verify_mode(asio::ssl::verify_peer);
+    context.set_verify_callback([](bool, asio::ssl::verify_context&) { return true; });
+    // Sessions are not resumed: what was verified is not kept with them.
+    SSL_CTX_set_session_cache_mode(context.native_handle(), SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context.native_handle(), SSL_OP_NO_TICKET);
+  }
   if (!error) return absl::OkStatus();
   tls_ = boost::none;
   return absl::InvalidArgumentError(fmt::format("the server's certificate cannot be used: {}", error.message()));

@@ -24,6 +24,9 @@ namespace wavetank::fakekube::http {
 struct TlsIdentity {
   std::string certificates_pem;  // its own first, then those that lead to its CA's
   std::string key_pem;
+  // Authorities, whose client certificates say who asks: the common name is the user, organizations are groups. Empty:
+  // nobody is asked for one. A certificate of anybody else counts as none.
+  std::string client_ca_pem;
 };
 
 struct ServerOptions {

@@ -24,6 +24,8 @@ class Stream {
     tls_->async_handshake(boost::asio::ssl::stream_base::server, first, std::move(done));
   }
   bool encrypted() const { return tls_.has_value(); }
+  // After the handshake; null in the clear.
+  SSL* ssl() { return tls_ ? tls_->native_handle() : nullptr; }
 
   executor_type get_executor() noexcept { return tcp_.get_executor(); }
   template <class Buffers, class Handler>

@@ -1,0 +1,16 @@
+// An authorizer as Istio's sample (samples/extauthz) is one: it allows what has the header x-ext-authz: allow, and
+// speaks HTTP and gRPC.
+#pragma once
+
+#include "fakes/envoy/app.h"
+#include "fakes/envoy/http.h"
+
+namespace wavetank::envoysim {
+
+inline constexpr char kExtAuthzDenial[] =
+    "denied by ext_authz for not found header `x-ext-authz: allow` in the request";
+
+// `server`: the instance that answers.
+AppReply AuthorizerReply(const RequestSpec& check, NameId server);
+
+}  // namespace wavetank::envoysim
