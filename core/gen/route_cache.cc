@@ -15,6 +15,9 @@ std::string RouteCacheEntry::Key() const {
     for (const auto& rule : hash_rules) {
       for (const ConfigKey& from : rule->from) visit(from.name, from.ns);
     }
+    if (envoy_filters.empty()) return;
+    visit("", "");
+    for (const ConfigKey& filter : envoy_filters) visit(filter.name, filter.ns);
   };
   // The size first: a mesh has many services.
   constexpr size_t kSeparators = 2, kFlags = 7;
@@ -33,11 +36,12 @@ std::string RouteCacheEntry::Key() const {
 
 std::vector<uint64_t> RouteCacheEntry::Dependencies() const {
   std::vector<uint64_t> out;
-  out.reserve(services.size() + rules.size() + delegates.size() + hash_rules.size());
+  out.reserve(services.size() + rules.size() + delegates.size() + hash_rules.size() + envoy_filters.size());
   for (const Service* service : services) AddDependency(*service, out);
   for (const auto& rule : rules) AddDependency({ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns}, out);
   for (const ConfigKey* delegate : delegates) AddDependency(*delegate, out);
   for (const auto& rule : hash_rules) AddDependency(*rule, out);
+  for (const ConfigKey& filter : envoy_filters) AddDependency(filter, out);
   return out;
 }
 
