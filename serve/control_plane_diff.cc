@@ -218,7 +218,7 @@ nlohmann::ordered_json ToJson(const DiffResult& result) {
         nlohmann::ordered_json row = {{"proxy", proxy.proxy}, {"type", proxy.type}, {"path", d.path}};
         // As values, missing where that side has none.
         const auto put = [&](const char* key, const std::string& text) {
-          if (!text.empty()) row[key] = nlohmann::ordered_ParseJson(text);
+          if (!text.empty()) row[key] = nlohmann::ordered_json::parse(text, nullptr, false);
           if (!text.empty() && row[key].is_discarded()) row[key] = text;
         };
         put("real", d.expected);

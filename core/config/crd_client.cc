@@ -12,6 +12,8 @@ pilot::ConfigKind ConfigKindOf(Kind kind) {
       return ConfigKind::kAuthorizationPolicy;
     case Kind::kDestinationRule:
       return ConfigKind::kDestinationRule;
+    case Kind::kEnvoyFilter:
+      return ConfigKind::kEnvoyFilter;
     case Kind::kGateway:
       return ConfigKind::kGateway;
     case Kind::kPeerAuthentication:
@@ -47,7 +49,6 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
   }
   for (const auto& [resource, kind] :
        {std::pair(&kube::kinds::kRequestAuthentication, ConfigKind::kRequestAuthentication),
-        std::pair(&kube::kinds::kEnvoyFilter, ConfigKind::kEnvoyFilter),
         std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
         std::pair(&kube::kinds::kTelemetry, ConfigKind::kTelemetry),
         std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {

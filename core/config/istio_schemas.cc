@@ -191,7 +191,7 @@ DestinationRule.trafficPolicy Load balancing, connection pools, outlier detectio
 DestinationRule.workloadSelector The clients of this namespace that follow it; all if nothing is said.
 Distribute.from Where the client is: region/zone/subzone, "*" at the end for any.
 Distribute.to Where its traffic goes, in percent.
-EnvoyFilter Changes of the configuration that istiod generates. Wavetank stores it.
+EnvoyFilter Changes of the configuration that istiod generates: listeners, filters, routes, clusters.
 Failover.from A region.
 Failover.to The region that takes over when the endpoints in the first are unhealthy.
 Gateway A load balancer at the mesh's edge: ports, hosts, TLS. Routes come from VirtualServices.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/config/dns_names.h"
+#include "core/config/private_key_provider.h"
 #include "core/config/read_message.h"
 
 namespace wavetank::config {
@@ -123,6 +124,7 @@ struct CheckedProxyConfig {
   int32_t proxy_admin_port = 15000, status_port = 15020;
   Tracers tracing;
   AddressOf metrics_service, access_log_service;
+  std::optional<PrivateKeyProvider> private_key_provider;
 };
 void ReadMessage(ProtoJson& in, CheckedProxyConfig& out) {
   in.Field("configPath", out.config_path);
@@ -137,6 +139,7 @@ void ReadMessage(ProtoJson& in, CheckedProxyConfig& out) {
   in.Field("tracing", out.tracing);
   in.Field("envoyMetricsService", out.metrics_service);
   in.Field("envoyAccessLogService", out.access_log_service);
+  in.Field("privateKeyProvider", out.private_key_provider);
 }
 
 // istiod: ValidateMeshConfigProxyConfig.
@@ -179,6 +182,12 @@ absl::Status ValidateProxyConfig(const nlohmann::json& json) {
   }
   if (!IsPortNumber(proxy.proxy_admin_port)) return bad("proxyAdminPort", "expected a port from 1 to 65535");
   if (!IsPortNumber(proxy.status_port)) return bad("statusPort", "expected a port from 1 to 65535");
+  if (const auto& provider = proxy.private_key_provider) {
+    if (provider->kind == PrivateKeyProvider::Kind::kNone) return bad("privateKeyProvider", "expected cryptomb or qat");
+    if (provider->poll_delay.value_or(Duration(0)) == Duration(0)) {
+      return bad("privateKeyProvider", "expected a pollDelay that is not 0");
+    }
+  }
   return absl::OkStatus();
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/config/authorization_policy.h"
 #include "core/config/destination_rule.h"
+#include "core/config/envoy_filter.h"
 #include "core/config/extension_provider.h"
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
@@ -31,6 +32,7 @@ void ReadMessage(ProtoJson& in, ExtensionProvider& out);
 
 void ReadMessage(ProtoJson& in, AuthorizationPolicy& out);
 void ReadMessage(ProtoJson& in, DestinationRule& out);
+void ReadMessage(ProtoJson& in, EnvoyFilter& out);
 void ReadMessage(ProtoJson& in, Gateway& out);
 void ReadMessage(ProtoJson& in, PeerAuthentication& out);
 void ReadMessage(ProtoJson& in, ServiceEntry& out);

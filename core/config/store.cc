@@ -68,6 +68,7 @@ absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object) {
   const auto is = [&](Kind kind) { return object.kind == KindName(kind); };
   if (is(Kind::kAuthorizationPolicy)) return Parse<AuthorizationPolicy>(Kind::kAuthorizationPolicy, object);
   if (is(Kind::kDestinationRule)) return Parse<DestinationRule>(Kind::kDestinationRule, object);
+  if (is(Kind::kEnvoyFilter)) return Parse<EnvoyFilter>(Kind::kEnvoyFilter, object);
   if (is(Kind::kGateway)) return Parse<Gateway>(Kind::kGateway, object);
   if (is(Kind::kPeerAuthentication)) return Parse<PeerAuthentication>(Kind::kPeerAuthentication, object);
   if (is(Kind::kServiceEntry)) return Parse<ServiceEntry>(Kind::kServiceEntry, object);
@@ -109,6 +110,7 @@ const std::vector<TypedConfigRef<Spec>>& ConfigStore::Table<Spec>::Sorted() cons
 
 template class ConfigStore::Table<AuthorizationPolicy>;
 template class ConfigStore::Table<DestinationRule>;
+template class ConfigStore::Table<EnvoyFilter>;
 template class ConfigStore::Table<Gateway>;
 template class ConfigStore::Table<PeerAuthentication>;
 template class ConfigStore::Table<ServiceEntry>;
@@ -126,6 +128,8 @@ AnyConfigRef ConfigStore::Erase(Kind kind, std::string_view name, std::string_vi
       return authorization_policies_.Delete(ns, name);
     case Kind::kDestinationRule:
       return destination_rules_.Delete(ns, name);
+    case Kind::kEnvoyFilter:
+      return envoy_filters_.Delete(ns, name);
     case Kind::kGateway:
       return gateways_.Delete(ns, name);
     case Kind::kPeerAuthentication:

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "core/config/authorization_policy.h"
 #include "core/config/destination_rule.h"
+#include "core/config/envoy_filter.h"
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
 #include "core/config/service_entry.h"
@@ -25,7 +26,7 @@ namespace wavetank::config {
 
 // Any parsed configuration.
 using AnyConfigRef = std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef,
-                                  VirtualServiceRef, WorkloadEntryRef, AuthorizationPolicyRef>;
+                                  VirtualServiceRef, WorkloadEntryRef, AuthorizationPolicyRef, EnvoyFilterRef>;
 const ConfigMeta& MetaOf(const AnyConfigRef& config);
 // Same spec, whatever the metadata.
 bool SameSpec(const AnyConfigRef& a, const AnyConfigRef& b);
@@ -58,6 +59,7 @@ class ConfigStore {
   // By creation time, then "name.namespace" (istiod: sortConfigByCreationTime). Stable until the next change.
   const std::vector<AuthorizationPolicyRef>& AuthorizationPolicies() const { return authorization_policies_.Sorted(); }
   const std::vector<DestinationRuleRef>& DestinationRules() const { return destination_rules_.Sorted(); }
+  const std::vector<EnvoyFilterRef>& EnvoyFilters() const { return envoy_filters_.Sorted(); }
   const std::vector<GatewayRef>& Gateways() const { return gateways_.Sorted(); }
   const std::vector<PeerAuthenticationRef>& PeerAuthentications() const { return peer_authentications_.Sorted(); }
   const std::vector<ServiceEntryRef>& ServiceEntries() const { return service_entries_.Sorted(); }
@@ -80,6 +82,7 @@ class ConfigStore {
   };
   Table<AuthorizationPolicy>& TableOf(const AuthorizationPolicyRef&) { return authorization_policies_; }
   Table<DestinationRule>& TableOf(const DestinationRuleRef&) { return destination_rules_; }
+  Table<EnvoyFilter>& TableOf(const EnvoyFilterRef&) { return envoy_filters_; }
   Table<Gateway>& TableOf(const GatewayRef&) { return gateways_; }
   Table<PeerAuthentication>& TableOf(const PeerAuthenticationRef&) { return peer_authentications_; }
   Table<ServiceEntry>& TableOf(const ServiceEntryRef&) { return service_entries_; }
@@ -89,6 +92,7 @@ class ConfigStore {
 
   Table<AuthorizationPolicy> authorization_policies_;
   Table<DestinationRule> destination_rules_;
+  Table<EnvoyFilter> envoy_filters_;
   Table<Gateway> gateways_;
   Table<PeerAuthentication> peer_authentications_;
   Table<ServiceEntry> service_entries_;

@@ -12,6 +12,8 @@ const kube::ResourceKind& ResourceKindOf(Kind kind) {
       return kube::kinds::kAuthorizationPolicy;
     case Kind::kDestinationRule:
       return kube::kinds::kDestinationRule;
+    case Kind::kEnvoyFilter:
+      return kube::kinds::kEnvoyFilter;
     case Kind::kGateway:
       return kube::kinds::kGateway;
     case Kind::kPeerAuthentication:

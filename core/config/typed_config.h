@@ -24,8 +24,9 @@ enum class Kind : uint8_t {
   kVirtualService,
   kWorkloadEntry,
   kAuthorizationPolicy,
+  kEnvoyFilter,
 };
-inline constexpr int kKinds = 8;
+inline constexpr int kKinds = 9;
 std::string_view KindName(Kind kind);  // "DestinationRule"
 const kube::ResourceKind& ResourceKindOf(Kind kind);
 

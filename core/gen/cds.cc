@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,7 @@
 #include "core/gen/cluster_builder.h"
 #include "core/gen/common_tls.h"
 #include "core/gen/needs_push.h"
+#include "core/gen/patch_clusters.h"
 #include "core/model/gateway.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
@@ -33,7 +36,17 @@ bool OnlyServices(const PushRequest& request) {
 class Generation {
  public:
   Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache)
-      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {}
+      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {
+    std::shared_ptr<const EnvoyPatches> patches = push_.envoy_filters().For(proxy);
+    if (patches == nullptr) return;
+    using Context = config::EnvoyFilter::Context;
+    envoy_filters_ = patches->From({EnvoyPatches::ApplyTo::kCluster});
+    outbound_patcher_.emplace(patches, proxy.IsRouter() ? Context::kGateway : Context::kSidecarOutbound);
+    if (!proxy.IsRouter()) inbound_patcher_.emplace(patches, Context::kSidecarInbound);
+  }
+
+  // The proxy's EnvoyFilters patch clusters.
+  bool Patched() const { return !envoy_filters_.empty(); }
 
   // What the proxy's own metadata says in the keys of its outbound clusters.
   std::string View() const {
@@ -65,19 +78,24 @@ class Generation {
       if (port.protocol == Protocol::kUdp) continue;
       if (cache_ == nullptr || !cache_->enabled()) {
         for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
-          out.clusters.push_back(std::move(resource));
+          Keep(outbound_patcher_, std::move(resource), out.clusters);
         }
         continue;
       }
       const std::string key = CacheKey(service, port, rule.get());
       if (AddCached(service, port, rule.get(), key, out)) continue;
       const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
-      for (Resource& resource : builder_.Outbound(service, port, rule.get())) {
-        if (takes) {
-          cache_->Add(XdsCache::Type::kCds, std::string(resource.name) + key, request_.start,
-                      DependenciesOf(service, rule.get()), resource, service.hostname);
-        }
-        out.clusters.push_back(std::move(resource));
+      std::vector<Resource> built = builder_.Outbound(service, port, rule.get());
+      for (size_t i = 0; i < built.size(); ++i) {
+        // Where a patch names it anew, the service's own cluster is cached under the name that it had, a subset's under
+        // the one that it gets.
+        const std::string own_name(outbound_patcher_ && i == 0 ? built[i].name : std::string_view());
+        const size_t before = out.clusters.size();
+        Keep(outbound_patcher_, std::move(built[i]), out.clusters);
+        if (!takes || out.clusters.size() == before) continue;
+        const Resource& made = out.clusters.back();
+        cache_->Add(XdsCache::Type::kCds, (own_name.empty() ? std::string(made.name) : own_name) + key, request_.start,
+                    Dependencies(service, rule.get()), made, service.hostname);
       }
     }
     return out;
@@ -89,19 +107,43 @@ class Generation {
   }
   // With what follows the outbound clusters.
   GeneratedResources Finish() {
-    Add(builder_.BlackHole());
+    AddPatched(outbound_patcher_, builder_.BlackHole());
     if (proxy_.IsRouter()) {
       if (proxy_.merged_gateway != nullptr && proxy_.merged_gateway->contains_auto_passthrough_gateways) AddSniDnat();
+      AddInserted(outbound_patcher_);
     } else {
-      Add(builder_.Passthrough());
-      Add(builder_.Inbound());
-      Add(builder_.InboundPassthrough());
+      AddPatched(outbound_patcher_, builder_.Passthrough());
+      AddInserted(outbound_patcher_);
+      for (InboundCluster& inbound : builder_.Inbound()) {
+        AddPatched(inbound_patcher_, std::move(inbound.cluster), inbound.hosts);
+      }
+      for (Resource& passthrough : builder_.InboundPassthrough()) AddPatched(inbound_patcher_, std::move(passthrough));
+      AddInserted(inbound_patcher_);
     }
     if (HasCredentialSocket(proxy_)) Add(builder_.ExternalSds());
     return std::move(out_);
   }
 
  private:
+  using Patcher = std::optional<ClusterPatcher>;
+
+  static void Keep(const Patcher& patcher, Resource cluster, std::vector<Resource>& out) {
+    if (!patcher) return out.push_back(std::move(cluster));
+    if (std::optional<Resource> patched = patcher->Patch(std::move(cluster))) out.push_back(*std::move(patched));
+  }
+  void AddPatched(const Patcher& patcher, Resource cluster, absl::Span<const std::string> hosts = {}) {
+    if (!patcher) return Add(std::move(cluster));
+    if (std::optional<Resource> patched = patcher->Patch(std::move(cluster), hosts)) Add(*std::move(patched));
+  }
+  void AddInserted(const Patcher& patcher) {
+    if (patcher) Add(patcher->Inserted());
+  }
+  std::vector<uint64_t> Dependencies(const Service& service, const ConsolidatedDestRule* rule) const {
+    std::vector<uint64_t> out = DependenciesOf(service, rule);
+    for (const ConfigKey& filter : envoy_filters_) AddDependency(filter, out);
+    return out;
+  }
+
   // The first of a name has it.
   void Add(Resource resource) {
     if (names_.insert(resource.name).second) out_.resources.push_back(std::move(resource));
@@ -170,6 +212,11 @@ class Generation {
       }
     }
     key.push_back('~');
+    for (const ConfigKey& filter : envoy_filters_) {
+      key.append(filter.ns).push_back('/');
+      add(filter.name);
+    }
+    key.push_back('~');
     add(push_.authn().version());
     for (const std::string& account : push_.ServiceAccounts(service.hostname, service.attributes.ns, port.port)) {
       add(account);
@@ -183,7 +230,10 @@ class Generation {
       if (service->mesh_external) continue;
       const ConsolidatedDestRuleRef rule = RuleFor(*service);
       for (const Port& port : service->ports) {
-        if (port.protocol != Protocol::kUdp) Add(builder_.SniDnat(*service, port, rule.get()));
+        if (port.protocol == Protocol::kUdp) continue;
+        for (Resource& cluster : builder_.SniDnat(*service, port, rule.get())) {
+          AddPatched(outbound_patcher_, std::move(cluster));
+        }
       }
     }
   }
@@ -193,6 +243,8 @@ class Generation {
   const PushContext& push_;
   XdsCache* cache_;
   ClusterBuilder builder_;
+  std::vector<ConfigKey> envoy_filters_;  // that patch clusters
+  Patcher outbound_patcher_, inbound_patcher_;
   GeneratedResources out_;
   absl::flat_hash_set<std::string_view> names_;  // of what out_ holds
   std::vector<Resource> cached_;
@@ -262,7 +314,7 @@ class CdsGenerator final : public Generator {
     const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
     Generation generation(proxy, request, cache_);
     if (cache_ == nullptr || !cache_->enabled() || proxy.sidecar_scope == nullptr ||
-        proxy.sidecar_scope->SelectsWorkloads()) {
+        proxy.sidecar_scope->SelectsWorkloads() || generation.Patched()) {
       return generation.Run(services);
     }
     if (outbound_of_.lock() != request.push) outbound_.clear();

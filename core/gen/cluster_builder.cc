@@ -250,24 +250,26 @@ void ClusterBuilder::AddMetadataExchange(ClusterDraft& draft) const {
   draft.encoded.append(*kFilter);
 }
 
-std::vector<Resource> ClusterBuilder::Inbound() const {
+std::vector<InboundCluster> ClusterBuilder::Inbound() const {
   if (proxy_.sidecar_scope != nullptr && proxy_.sidecar_scope->HasIngressListener()) {
     return InboundForIngressListeners();
   }
-  std::vector<Resource> out;
+  std::vector<InboundCluster> out;
   // Without interception the application itself listens on its ports.
   if (proxy_.metadata.interception_mode == "NONE") return out;
   // The first instance of a port names its protocol and its DestinationRule; all are named in the metadata.
   std::map<uint32_t, std::vector<const ServiceInstance*>> by_port;
   for (const ServiceInstance& i : proxy_.service_instances) by_port[i.endpoint.endpoint_port].push_back(&i);
   for (const auto& [port, instances] : by_port) {
-    out.push_back(InboundFor(static_cast<int>(port), "", port, *instances.front(), instances));
+    InboundCluster& cluster = out.emplace_back();
+    cluster.cluster = InboundFor(static_cast<int>(port), "", port, *instances.front(), instances);
+    for (const ServiceInstance* i : instances) cluster.hosts.push_back(i->service->hostname);
   }
   return out;
 }
 
-std::vector<Resource> ClusterBuilder::InboundForIngressListeners() const {
-  std::vector<Resource> out;
+std::vector<InboundCluster> ClusterBuilder::InboundForIngressListeners() const {
+  std::vector<InboundCluster> out;
   const SidecarScope& scope = *proxy_.sidecar_scope;
   const std::string localhost = supports_ipv4_ ? "127.0.0.1" : "::1";
   const auto own_address = [&](bool v6, const char* otherwise) -> std::string {
@@ -317,7 +319,8 @@ std::vector<Resource> ClusterBuilder::InboundForIngressListeners() const {
     }
     instance.service_port = {listener.port.name, static_cast<int>(listener.port.number),
                              ParseProtocol(listener.port.protocol)};
-    out.push_back(InboundFor(static_cast<int>(listener.port.number), address, port, instance, all));
+    out.push_back({InboundFor(static_cast<int>(listener.port.number), address, port, instance, all),
+                   {instance.service->hostname}});
   }
   return out;
 }

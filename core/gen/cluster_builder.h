@@ -16,6 +16,11 @@ namespace wavetank::pilot {
 
 class PushContext;
 
+struct InboundCluster {
+  Resource cluster;
+  std::vector<std::string> hosts;  // of the services behind it
+};
+
 class ClusterBuilder {
  public:
   using Cluster = envoy_cluster::Cluster;
@@ -31,7 +36,7 @@ class ClusterBuilder {
   std::vector<Resource> SniDnat(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const;
 
   // "inbound|port||": the ports of the proxy's own workload, or of its Sidecar's ingress listeners. By port.
-  std::vector<Resource> Inbound() const;
+  std::vector<InboundCluster> Inbound() const;
 
   Resource BlackHole() const;
   Resource Passthrough() const;
@@ -59,7 +64,7 @@ class ClusterBuilder {
   ClusterDraft NewPassthrough() const;
   Resource InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
                       const std::vector<const ServiceInstance*>& all) const;
-  std::vector<Resource> InboundForIngressListeners() const;
+  std::vector<InboundCluster> InboundForIngressListeners() const;
 
   const Proxy& proxy_;
   const PushContext& push_;

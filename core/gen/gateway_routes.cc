@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
+#include "core/gen/patch_routes.h"
 #include "core/gen/virtual_hosts.h"
 #include "core/model/addresses.h"
 #include "core/model/gateway.h"
@@ -219,7 +220,7 @@ class GatewayRoutes {
 
 }  // namespace
 
-std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push,
+std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push, const EnvoyPatches* patches,
                                          const std::vector<std::string>& route_names, std::string* buffer) {
   GatewayRoutes routes(proxy, push);
   ResourceMaker maker;
@@ -227,6 +228,9 @@ std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& 
   out.reserve(route_names.size());
   for (const std::string& name : route_names) {
     routes.Encode(name, buffer);
+    if (PatchesRoutes(patches)) {
+      *buffer = PatchRoutes(*patches, config::EnvoyFilter::Context::kGateway, proxy, *buffer);
+    }
     out.push_back(maker.Make(name, *buffer));
   }
   return out;

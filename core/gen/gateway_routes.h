@@ -9,10 +9,12 @@
 
 namespace wavetank::pilot {
 
+class EnvoyPatches;
 class PushContext;
 
-// One for each name, also for names that no Gateway has (any more). `buffer`: memory to encode in.
-std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push,
+// One for each name, also for names that no Gateway has (any more). `patches`: the router's; may be null. `buffer`:
+// memory to encode in.
+std::vector<Resource> BuildGatewayRoutes(const Proxy& proxy, const PushContext& push, const EnvoyPatches* patches,
                                          const std::vector<std::string>& route_names, std::string* buffer);
 
 }  // namespace wavetank::pilot

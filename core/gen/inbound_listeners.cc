@@ -7,6 +7,7 @@
 #include "core/gen/default_routes.h"
 #include "core/gen/downstream_tls.h"
 #include "core/gen/listener_filters.h"
+#include "core/gen/patch_routes.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/stat_prefix.h"
 #include "core/gen/wire.h"
@@ -204,6 +205,10 @@ class InboundListeners {
     http.protocol = config.protocol;
     http.stat_prefix = config.passthrough ? config.cluster : absl::StrCat("inbound_", config.Name(true));
     http.route_config = InboundRouteConfiguration(config.cluster, config.hostname, config.service_port);
+    if (PatchesRoutes(scope_.patches.get())) {
+      http.route_config =
+          PatchRoutes(*scope_.patches, config::EnvoyFilter::Context::kSidecarInbound, proxy_, http.route_config);
+    }
     return scope_.http.Filter(http, "");
   }
 

@@ -1,13 +1,47 @@
 #include "core/gen/lds.h"
 
+#include <string>
+#include <vector>
+
 #include "core/gen/gateway_listeners.h"
 #include "core/gen/inbound_listeners.h"
 #include "core/gen/needs_push.h"
 #include "core/gen/outbound_listeners.h"
+#include "core/gen/patch_listeners.h"
 #include "core/model/push_context.h"
 
 namespace wavetank::pilot {
 namespace {
+
+using PatchContext = config::EnvoyFilter::Context;
+
+// Listeners in the order of the answer, patched by the proxy's EnvoyFilters if it has any.
+class ListenerAnswer {
+ public:
+  explicit ListenerAnswer(const EnvoyPatches* patches) : patches_(patches) {}
+
+  void Append(PatchContext context, const std::vector<Listener>& listeners, bool may_add = true) {
+    if (patches_ == nullptr) {
+      for (const Listener& listener : listeners) out_.resources.push_back({listener.name, EncodeListener(listener)});
+      return;
+    }
+    std::vector<std::string> encoded;
+    encoded.reserve(listeners.size());
+    for (const Listener& listener : listeners) encoded.push_back(EncodeListener(listener));
+    for (Resource& listener : PatchListeners(*patches_, context, encoded, may_add)) {
+      out_.resources.push_back(std::move(listener));
+    }
+  }
+  void Append(PatchContext context, std::optional<Listener> listener) {
+    if (listener) Append(context, {*std::move(listener)}, false);
+  }
+
+  GeneratedResources Take() { return std::move(out_); }
+
+ private:
+  const EnvoyPatches* patches_;
+  GeneratedResources out_;
+};
 
 class LdsGenerator : public Generator {
  public:
@@ -19,20 +53,22 @@ class LdsGenerator : public Generator {
       return out;
     }
     ListenerScope scope(proxy, *request.push);
+    ListenerAnswer answer(scope.patches.get());
     if (proxy.IsRouter()) {
-      Append(BuildGatewayListeners(scope), out);
-    } else if (request.push->mesh().proxy_listen_port > 0) {
-      Append(BuildOutboundListeners(scope), out);
-      Append(BuildInboundListeners(scope), out);
+      answer.Append(PatchContext::kGateway, BuildGatewayListeners(scope));
+      return answer.Take();
     }
-    return out;
-  }
-
- private:
-  static void Append(const std::vector<Listener>& listeners, GeneratedResources& out) {
-    for (const Listener& listener : listeners) {
-      out.resources.push_back({listener.name, EncodeListener(listener)});
+    OutboundListeners outbound;
+    std::vector<Listener> inbound;
+    if (request.push->mesh().proxy_listen_port > 0) {
+      outbound = BuildOutboundListeners(scope);
+      inbound = BuildInboundListeners(scope);
     }
+    answer.Append(PatchContext::kSidecarOutbound, outbound.of_services);
+    answer.Append(PatchContext::kSidecarOutbound, std::move(outbound.http_proxy));
+    answer.Append(PatchContext::kSidecarOutbound, std::move(outbound.virtual_outbound));
+    answer.Append(PatchContext::kSidecarInbound, inbound);
+    return answer.Take();
   }
 };
 

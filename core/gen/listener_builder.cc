@@ -71,6 +71,7 @@ std::string KebabCase(std::string_view kind) {
 ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
     : proxy(node),
       push(context),
+      patches(context.envoy_filters().For(node)),
       network_filters(node, context),
       authz(node, context),
       http(node, context, authz),
@@ -82,7 +83,7 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
   Listener out;
   out.name = ListenerName(options.bind, options.port);
   out.address = options.bind;
-  out.port = options.port;
+  out.port = static_cast<uint32_t>(options.port);
   if (!options.bind_to_port) out.bind_to_port = false;
   out.http_inspector = options.need_http_inspector;
   // Envoy would add a TLS inspector by itself for a match on ALPN; saying so keeps it ours.

@@ -2,6 +2,7 @@
 // MutableListener.build).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/gen/http_connection_manager.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
+#include "core/model/envoy_filters.h"
 
 namespace wavetank::pilot {
 
@@ -19,6 +21,7 @@ struct ListenerScope {
 
   const Proxy& proxy;
   const PushContext& push;
+  std::shared_ptr<const EnvoyPatches> patches;  // null: none
   NetworkFilters network_filters;
   AuthzFilters authz;
   HttpConnectionManagers http;
@@ -39,7 +42,7 @@ struct FilterChainOptions {
 
 struct ListenerOptions {
   std::string bind;
-  uint32_t port = 0;
+  int64_t port = 0;  // below 0, as a mesh config may say, it shows in the name
   bool bind_to_port = false;
   bool need_http_inspector = false;
   ListenerClass listener_class = ListenerClass::kSidecarOutbound;

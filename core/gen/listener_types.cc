@@ -118,7 +118,7 @@ bool SameMatch(const FilterChainMatch& a, const FilterChainMatch& b) {
          a.server_names == b.server_names;
 }
 
-std::string ListenerName(std::string_view bind, uint32_t port) {
+std::string ListenerName(std::string_view bind, int64_t port) {
   std::string name(bind);
   absl::StrAppend(&name, "_", port);
   return name;

@@ -86,7 +86,7 @@ struct Listener {
 };
 
 // "0.0.0.0_80".
-std::string ListenerName(std::string_view bind, uint32_t port);
+std::string ListenerName(std::string_view bind, int64_t port);
 
 std::string EncodeListener(const Listener& listener);
 

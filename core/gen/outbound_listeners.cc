@@ -74,9 +74,9 @@ std::vector<FilterChain> MergeHttpAndTcp(std::vector<FilterChain> http, std::vec
   return tcp;
 }
 
-class OutboundListeners {
+class ServiceListeners {
  public:
-  explicit OutboundListeners(ListenerScope& scope)
+  explicit ServiceListeners(ListenerScope& scope)
       : scope_(scope), proxy_(scope.proxy), static_listeners_(scope.proxy) {}
 
   std::vector<Listener> Build() {
@@ -322,13 +322,13 @@ class OutboundListeners {
   std::string catch_all_;
 };
 
-void AddHttpProxyListener(ListenerScope& scope, std::vector<Listener>& out) {
+std::optional<Listener> HttpProxyListener(ListenerScope& scope) {
   int port = scope.push.mesh().proxy_http_port;
   if (const int own = MetadataInteger(scope.proxy, "HTTP_PROXY_PORT"); own != 0) port = own;
-  if (port == 0) return;
+  if (port == 0) return std::nullopt;
   ListenerOptions options;
   options.bind = LocalhostAddress(scope.proxy);
-  options.port = static_cast<uint32_t>(port);
+  options.port = port;
   options.bind_to_port = true;
   HttpOptions& http = options.chains.emplace_back().http.emplace();
   http.rds = kRdsHttpProxy;
@@ -337,13 +337,13 @@ void AddHttpProxyListener(ListenerScope& scope, std::vector<Listener>& out) {
   Listener listener = BuildListener(scope, std::move(options));
   listener.listener_filters_timeout.reset();
   listener.continue_on_listener_filters_timeout = false;
-  out.push_back(std::move(listener));
+  return listener;
 }
 
 // Where iptables sends what leaves the pod; it hands connections over to the listener of their original destination.
-void AddVirtualOutbound(ListenerScope& scope, std::vector<Listener>& out) {
+std::optional<Listener> VirtualOutbound(ListenerScope& scope) {
   const InterceptionMode mode = GetInterceptionMode(scope.proxy);
-  if (mode == InterceptionMode::kNone) return;
+  if (mode == InterceptionMode::kNone) return std::nullopt;
   Listener listener;
   listener.name = "virtualOutbound";
   listener.address = scope.wildcard;
@@ -362,16 +362,16 @@ void AddVirtualOutbound(ListenerScope& scope, std::vector<Listener>& out) {
   const std::string cluster = OutboundCatchAllCluster(scope.proxy);
   rest.filters = scope.network_filters.TcpProxy(cluster, cluster);
   listener.filter_chains.push_back(std::move(rest));
-  out.push_back(std::move(listener));
+  return listener;
 }
 
 }  // namespace
 
-std::vector<Listener> BuildOutboundListeners(ListenerScope& scope) {
-  std::vector<Listener> out;
-  if (scope.proxy.sidecar_scope != nullptr) out = OutboundListeners(scope).Build();
-  AddHttpProxyListener(scope, out);
-  AddVirtualOutbound(scope, out);
+OutboundListeners BuildOutboundListeners(ListenerScope& scope) {
+  OutboundListeners out;
+  if (scope.proxy.sidecar_scope != nullptr) out.of_services = ServiceListeners(scope).Build();
+  out.http_proxy = HttpProxyListener(scope);
+  out.virtual_outbound = VirtualOutbound(scope);
   return out;
 }
 

@@ -2,13 +2,18 @@
 // redirects to, and the HTTP proxy port (istiod: listener.go, buildSidecarOutboundListeners; listener_builder.go).
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/gen/listener_builder.h"
 
 namespace wavetank::pilot {
 
-// In the order: TCP, HTTP and sniffed, HTTP proxy, virtualOutbound. Complexity: services times ports.
-std::vector<Listener> BuildOutboundListeners(ListenerScope& scope);
+struct OutboundListeners {
+  std::vector<Listener> of_services;  // TCP, then HTTP and sniffed
+  std::optional<Listener> http_proxy, virtual_outbound;
+};
+// In the order of the answer. Complexity: services times ports.
+OutboundListeners BuildOutboundListeners(ListenerScope& scope);
 
 }  // namespace wavetank::pilot

@@ -2,6 +2,7 @@
 
 #include "core/gen/gateway_routes.h"
 #include "core/gen/needs_push.h"
+#include "core/gen/patch_routes.h"
 #include "core/gen/sidecar_routes.h"
 #include "core/model/push_context.h"
 
@@ -18,13 +19,16 @@ class RdsGenerator : public Generator {
       out.send = false;
       return out;
     }
+    const std::shared_ptr<const EnvoyPatches> patches = request.push->envoy_filters().For(proxy);
     if (proxy.IsRouter()) {
-      out.resources = BuildGatewayRoutes(proxy, *request.push, watched.resource_names, &buffer_);
+      out.resources = BuildGatewayRoutes(proxy, *request.push, patches.get(), watched.resource_names, &buffer_);
       out.send = !out.resources.empty();
       return out;
     }
     if (shared_.push.lock() != request.push) shared_ = {request.push, {}};
-    SidecarRoutes routes(proxy, *request.push, cache_, request.start, &shared_);
+    // What is shared is shared among proxies that no EnvoyFilter tells apart.
+    const bool patched = PatchesRoutes(patches.get());
+    SidecarRoutes routes(proxy, *request.push, cache_, request.start, patched ? nullptr : &shared_, patches.get());
     for (const std::string& name : watched.resource_names) out.resources.push_back(routes.Build(name));
     out.cached = routes.cache_hits();
     out.send = !out.resources.empty();  // a client that only gave names up is not answered

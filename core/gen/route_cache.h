@@ -22,6 +22,7 @@ struct RouteCacheEntry {
   absl::Span<const config::VirtualServiceRef> rules;
   std::vector<const ConfigKey*> delegates;  // of the rules
   absl::Span<const ConsolidatedDestRuleRef> hash_rules;
+  absl::Span<const ConfigKey> envoy_filters;  // that patch routes
 
   std::string Key() const;
   std::vector<uint64_t> Dependencies() const;

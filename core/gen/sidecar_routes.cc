@@ -15,6 +15,8 @@
 #include "core/gen/default_routes.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
+#include "core/gen/patch_route_list.h"
+#include "core/gen/patch_routes.h"
 #include "core/gen/proxy_view.h"
 #include "core/model/addresses.h"
 #include "core/model/host_name.h"
@@ -41,6 +43,7 @@ struct VirtualHostGroup {
   absl::InlinedVector<const RoutedService*, 1> services;
   std::vector<std::string> rule_hosts;  // hosts of a VirtualService that no service has
   EncodedRoutes routes;
+  size_t room_for_routes = 0;
 };
 
 std::optional<int> ParsePort(std::string_view text) {
@@ -185,7 +188,11 @@ class HostBuilder {
     if (by_port.empty() && inputs_.listen_port == kDefaultHttpPort) by_port[kDefaultHttpPort];
     for (auto& [port, list] : by_port) {
       for (const RoutedService* routed : list) ruled_.insert(routed->service->hostname);
-      groups_.push_back({port, {list.begin(), list.end()}, hosts, {routes.begin(), routes.end()}});
+      groups_.push_back({port,
+                         {list.begin(), list.end()},
+                         hosts,
+                         {routes.begin(), routes.end()},
+                         patch::RoomLeft(rule.spec.http.size(), routes.size())});
     }
   }
 
@@ -267,6 +274,7 @@ class HostBuilder {
     });
     if (host.domains.empty()) return;
     host.routes = group.routes;
+    host.room_for_routes = group.room_for_routes;
     out.push_back(std::move(host));
   }
 
@@ -337,8 +345,17 @@ std::vector<VirtualHost> ForSniffedPort(const std::vector<VirtualHost>& hosts, c
 }  // namespace
 
 SidecarRoutes::SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start,
-                             SharedRoutes* shared)
-    : proxy_(proxy), push_(push), cache_(cache), push_start_(push_start), shared_(shared) {}
+                             SharedRoutes* shared, const EnvoyPatches* patches)
+    : proxy_(proxy),
+      push_(push),
+      cache_(cache),
+      push_start_(push_start),
+      shared_(shared),
+      patches_(PatchesRoutes(patches) ? patches : nullptr) {
+  using ApplyTo = EnvoyPatches::ApplyTo;
+  if (patches_ == nullptr) return;
+  envoy_filters_ = patches_->From({ApplyTo::kRouteConfiguration, ApplyTo::kVirtualHost, ApplyTo::kHttpRoute});
+}
 SidecarRoutes::~SidecarRoutes() = default;
 
 std::vector<VirtualHost> SidecarRoutes::VirtualHosts(const Inputs& inputs) const {
@@ -370,6 +387,7 @@ RouteCacheEntry SidecarRoutes::CacheEntry(const Inputs& inputs) const {
     for (const ConfigKey& delegate : push_.DelegatesOf(rule->meta)) out.delegates.push_back(&delegate);
   }
   out.hash_rules = inputs.hash_rules;
+  out.envoy_filters = envoy_filters_;
   return out;
 }
 
@@ -404,6 +422,15 @@ std::optional<Resource> SidecarRoutes::Known(const SharedRoutes::Question& quest
   return known->second.resource;
 }
 
+Resource SidecarRoutes::Patched(const RouteConfiguration& routes, const std::vector<VirtualHost>& hosts, int port,
+                                bool known) {
+  PatchableHosts patchable = known ? patchable_by_port_[port] : MakePatchable(hosts);
+  if (!known && port > 0) patchable_by_port_[port] = patchable;
+  const std::string encoded = PatchRoutes(*patches_, config::EnvoyFilter::Context::kSidecarOutbound, proxy_,
+                                          EncodeRouteConfiguration(routes), patchable);
+  return {RouteConfigurationName(encoded), encoded};
+}
+
 Resource SidecarRoutes::Build(const std::string& route_name) {
   RouteConfiguration out;
   out.name = route_name;
@@ -428,6 +455,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
   if (inputs.sniffed) {
     if (const auto shared = by_port_.find(wanted_port); shared != by_port_.end()) hosts = shared->second;
   }
+  const bool known_hosts = hosts != nullptr;
   if (hosts == nullptr) {
     std::optional<std::pair<SidecarScopeRef, std::string>> asked_as;
     if (shared_ != nullptr && proxy_.sidecar_scope != nullptr && !proxy_.sidecar_scope->SelectsWorkloads()) {
@@ -471,7 +499,7 @@ Resource SidecarRoutes::Build(const std::string& route_name) {
     out.last_virtual_host =
         IsAllowAnyOutbound(proxy_) ? PassthroughVirtualHost(OutboundCatchAllCluster(proxy_)) : BlackHoleVirtualHost();
   }
-  Resource resource = encode();
+  Resource resource = patches_ == nullptr ? encode() : Patched(out, *hosts, wanted_port, known_hosts);
   if (question.cache_key.empty()) return resource;
   if (shared_ != nullptr) shared_->made[question.shared_key] = {resource, hosts};
   if (cache_->Takes(XdsCache::Type::kRds, push_start_)) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/gen/patch_routes.h"
 #include "core/gen/route_cache.h"
 #include "core/gen/virtual_hosts.h"
 #include "core/model/sidecar_scope.h"
@@ -18,6 +19,7 @@
 
 namespace wavetank::pilot {
 
+class EnvoyPatches;
 class PushContext;
 class XdsCache;
 
@@ -40,11 +42,12 @@ struct SharedRoutes {
   std::map<std::pair<SidecarScopeRef, std::string>, Question> questions;
 };
 
-// For one proxy and one push. All arguments must outlive it; `cache` and `shared` may be null; `shared` is of `push`.
+// For one proxy and one push. All arguments must outlive it; `cache`, `shared` and `patches` (the proxy's) may be null;
+// `shared` is of `push` and of proxies whose routes nothing patches.
 class SidecarRoutes {
  public:
   SidecarRoutes(const Proxy& proxy, const PushContext& push, XdsCache* cache, Time push_start,
-                SharedRoutes* shared = nullptr);
+                SharedRoutes* shared = nullptr, const EnvoyPatches* patches = nullptr);
   ~SidecarRoutes();
 
   // An empty configuration for a name that cannot be one.
@@ -59,6 +62,8 @@ class SidecarRoutes {
   std::vector<VirtualHost> VirtualHosts(const Inputs& inputs) const;  // by name
   bool IsCacheable(const Inputs& inputs) const;
   RouteCacheEntry CacheEntry(const Inputs& inputs) const;
+  // Encoded with the patches to it. `hosts`: all of the port; `known`: another configuration of the port has them, too.
+  Resource Patched(const RouteConfiguration& routes, const std::vector<VirtualHost>& hosts, int port, bool known);
   // What is there already.
   std::optional<Resource> Known(const SharedRoutes::Question& question, int port);
 
@@ -67,8 +72,11 @@ class SidecarRoutes {
   XdsCache* cache_;
   Time push_start_;
   SharedRoutes* shared_;
+  const EnvoyPatches* patches_;           // null: none to routes
+  std::vector<ConfigKey> envoy_filters_;  // where they come from
   // Sniffed ports share the virtual hosts of their port. istiod: vHostCache.
   std::map<int, std::shared_ptr<const std::vector<VirtualHost>>> by_port_;
+  std::map<int, PatchableHosts> patchable_by_port_;  // with patches; the same hosts
   int64_t cache_hits_ = 0;
 };
 

@@ -19,7 +19,8 @@ struct VirtualHost {
   std::string name;
   std::vector<std::string> domains;
   EncodedRoutes routes;
-  bool require_tls = false;  // redirects plain HTTP
+  size_t room_for_routes = 0;  // that istiod's list of them has, which matters when EnvoyFilters patch it
+  bool require_tls = false;    // redirects plain HTTP
   bool include_attempt_count = true;
 };
 

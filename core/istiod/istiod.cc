@@ -9,6 +9,7 @@
 #include "core/config/mesh_watcher.h"
 #include "core/config/store.h"
 #include "core/gen/cds.h"
+#include "core/gen/ecds.h"
 #include "core/gen/eds.h"
 #include "core/gen/lds.h"
 #include "core/gen/name_table.h"
@@ -17,6 +18,7 @@
 #include "core/inject/injection_webhook.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/model/proxyless.h"
+#include "core/registry/discovery_namespaces.h"
 #include "core/registry/registries.h"
 #include "core/security/credentials.h"
 #include "core/security/namespace_controller.h"
@@ -105,6 +107,7 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kLds, MakeLdsGenerator());
+    SetGenerator(XdsType::kEcds, MakeEcdsGenerator());
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
     SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
@@ -205,6 +208,9 @@ void Istiod::Impl::StartCa() {
 }
 
 void Istiod::Impl::StartControllers() {
+  if (absl::Status selectors = DiscoveryNamespaces::Check(mesh->mesh()->discovery_selectors); !selectors.ok()) {
+    return Fail(selectors);
+  }
   // What there is already is no change.
   mesh->AddMeshHandler([this] {
     PushRequest request;

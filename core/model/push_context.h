@@ -14,6 +14,7 @@
 #include "core/model/authentication.h"
 #include "core/model/authorization.h"
 #include "core/model/environment.h"
+#include "core/model/envoy_filters.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
 
@@ -68,6 +69,7 @@ class PushContext {
 
   const AuthenticationPolicies& authn() const;
   const AuthorizationPolicies& authz() const;
+  const EnvoyFilters& envoy_filters() const;
   // istiod: BestEffortInferServiceMTLSMode.
   MutualTlsMode InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
                                      const Port& port) const;

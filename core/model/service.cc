@@ -20,6 +20,12 @@ std::string_view ProviderName(Provider p) {
 }
 
 const Port* Service::FindPort(int number) const {
+  const auto it = std::find_if(ports.begin(), ports.end(),
+                               [&](const Port& p) { return p.port == number && p.protocol != Protocol::kUdp; });
+  return it == ports.end() ? nullptr : &*it;
+}
+
+const Port* Service::FindPortOfAnyProtocol(int number) const {
   const auto it = std::find_if(ports.begin(), ports.end(), [&](const Port& p) { return p.port == number; });
   return it == ports.end() ? nullptr : &*it;
 }

@@ -77,7 +77,10 @@ struct Service {
   ServiceAttributes attributes;
   KeptHash hash;  // see ConfigHash()
 
+  // One number may belong to a port of TCP and one of UDP; istiod's own look-ups by number pass over UDP
+  // (istiod: pilot/pkg/model/service.go, PortList.GetByPort).
   const Port* FindPort(int number) const;
+  const Port* FindPortOfAnyProtocol(int number) const;
   const Port* FindPort(std::string_view name) const;
   // headless or of resolution NONE: istiod routes to the original destination
   bool Passthrough() const { return resolution == Resolution::kPassthrough; }

@@ -1,9 +1,10 @@
-"""Writes one FileDescriptorSet with Envoy's API out of the PyPI wheel `xds-protos`.
+"""Writes a FileDescriptorSet with the part of Envoy's API that is generated out of the PyPI wheel `xds-protos`, and a
+C++ source with the descriptors of all of it, for messages that have no class here.
 
-usage: extract_descriptors.py WHEEL ROOTS OUT.fds OUT.txt
+usage: extract_descriptors.py WHEEL ROOTS OUT.fds OUT.txt OUT.cc
 
 The wheel's modules carry their descriptors as literals; nothing of it is imported. ROOTS is a text file with one
-proto path a line; the set holds their closure. Annotation options (validate, udpa, ...) are cleared, since protoc
+proto path a line; OUT.fds holds their closure. Annotation options (validate, udpa, ...) are cleared, since protoc
 would otherwise generate and we compile code for them that nobody calls. OUT.txt lists the files to generate: all but
 google.protobuf's own, which libprotobuf already has.
 """
@@ -37,8 +38,17 @@ def strip(message) -> None:
                 strip(item)
 
 
+def write_source(data: bytes, out) -> None:
+    """A string literal: compilers take a megabyte of it in a moment, and of a list of numbers in a minute."""
+    out.write("namespace wavetank::pilot {\nextern const unsigned long kEnvoyApiSize;\nextern const char kEnvoyApi[];\n"
+              f"const unsigned long kEnvoyApiSize = {len(data)};\nconst char kEnvoyApi[] =\n")
+    for at in range(0, len(data), 64):
+        out.write('"' + "".join(f"\\{byte:03o}" for byte in data[at:at + 64]) + '"\n')
+    out.write(";\n}  // namespace wavetank::pilot\n")
+
+
 def main() -> None:
-    wheel, roots, out_set, out_list = sys.argv[1:]
+    wheel, roots, out_set, out_list, out_all = sys.argv[1:]
     files = {}
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -52,6 +62,7 @@ def main() -> None:
     for module in known:
         files[module.DESCRIPTOR.name] = descriptor_pb2.FileDescriptorProto.FromString(module.DESCRIPTOR.serialized_pb)
 
+    generated, rest = [], False
     result, done = descriptor_pb2.FileDescriptorSet(), set()
 
     def add(name: str) -> None:
@@ -70,6 +81,8 @@ def main() -> None:
             strip(proto)
         for dependency in kept:
             add(dependency)
+        if not name.startswith("google/protobuf/") and not rest:
+            generated.append(name)
         result.file.append(proto)
 
     with open(roots, encoding="utf-8") as lines:
@@ -79,7 +92,13 @@ def main() -> None:
     with open(out_set, "wb") as out:
         out.write(result.SerializeToString(deterministic=True))
     with open(out_list, "w", encoding="utf-8") as out:
-        out.writelines(f"{f.name}\n" for f in result.file if not f.name.startswith("google/protobuf/"))
+        out.writelines(f"{name}\n" for name in generated)
+    rest = True
+    for name in sorted(files):
+        if name.startswith(("envoy/", "udpa/", "xds/")) and not name.startswith(ANNOTATIONS):
+            add(name)
+    with open(out_all, "w", encoding="utf-8") as out:
+        write_source(result.SerializeToString(deterministic=True), out)
 
 
 main()

@@ -65,6 +65,7 @@ struct PushContext::Impl {
   std::shared_ptr<const DestinationRuleIndex> destination_rules;
   std::shared_ptr<const AuthenticationPolicies> authn;
   std::shared_ptr<const AuthorizationPolicies> authz;
+  std::shared_ptr<const EnvoyFilters> envoy_filters;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
@@ -110,6 +111,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.authz = changed(ConfigKind::kAuthorizationPolicy)
                   ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace)
                   : before->authz;
+  now.envoy_filters = changed(ConfigKind::kEnvoyFilter)
+                          ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace)
+                          : before->envoy_filters;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
                      : before->gateways;
@@ -141,6 +145,7 @@ const NetworkGateways& PushContext::networks() const { return *impl_->env.gatewa
 const Profile& PushContext::profile() const { return impl_->profile; }
 const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn; }
 const AuthorizationPolicies& PushContext::authz() const { return *impl_->authz; }
+const EnvoyFilters& PushContext::envoy_filters() const { return *impl_->envoy_filters; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();

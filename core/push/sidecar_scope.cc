@@ -85,7 +85,7 @@ namespace {
 
 // The service with the listener's port alone; null if it has no such port.
 ServiceRef WithListenerPort(const ServiceRef& service, const EgressListener& listener) {
-  const Port* port = service->FindPort(static_cast<int>(listener.listener->port->number));
+  const Port* port = service->FindPortOfAnyProtocol(static_cast<int>(listener.listener->port->number));
   if (port == nullptr) return nullptr;
   auto out = std::make_shared<Service>(*service);
   out->ports = {*port};
@@ -232,7 +232,7 @@ class SidecarScopeBuilder::Import {
     if (found->attributes.ns != service->attributes.ns) return;
     std::vector<Port> missing;
     for (const Port& port : service->ports) {
-      if (found->FindPort(port.port) == nullptr) missing.push_back(port);
+      if (found->FindPortOfAnyProtocol(port.port) == nullptr) missing.push_back(port);
     }
     if (missing.empty()) return;
     auto merged = std::make_shared<Service>(*found);

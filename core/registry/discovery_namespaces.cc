@@ -1,10 +1,25 @@
 #include "core/registry/discovery_namespaces.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
+#include "core/base/status.h"
+
 namespace wavetank::pilot {
+
+absl::Status DiscoveryNamespaces::Check(const nlohmann::json& selectors) {
+  if (!selectors.is_array()) return absl::OkStatus();
+  for (size_t i = 0; i < selectors.size(); ++i) {
+    const absl::Status status = kube::LabelSelector::FromJson(selectors[i]).status();
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(fmt::format("mesh.discoverySelectors[{}]: {}", i, Message(status)));
+    }
+  }
+  return absl::OkStatus();
+}
 
 DiscoveryNamespaces::Change DiscoveryNamespaces::SetSelectors(const nlohmann::json& selectors,
                                                               const std::vector<kube::ObjectRef>& namespaces) {

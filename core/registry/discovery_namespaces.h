@@ -28,6 +28,10 @@ class DiscoveryNamespaces {
   // There are selectors.
   bool limited() const { return !selectors_.empty(); }
 
+  // InvalidArgument names the selector that is none. With such a one from the start istiod 1.18.2 ends in a panic (no
+  // filter is made, and the first namespace writes to a map that is nil).
+  static absl::Status Check(const nlohmann::json& selectors);
+
   // `selectors`: a JSON list of Kubernetes' LabelSelectors, or null. One that is invalid leaves all as it was.
   // `namespaces`: all that there are.
   Change SetSelectors(const nlohmann::json& selectors, const std::vector<kube::ObjectRef>& namespaces);

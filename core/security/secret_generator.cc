@@ -4,9 +4,13 @@
 #include <memory>
 #include <utility>
 
+#include "core/config/private_key_provider.h"
 #include "core/gen/any.h"
 #include "core/gen/cache_dependencies.h"
+#include "core/gen/proxy_view.h"
+#include "core/gen/wire.h"
 #include "core/model/gateway.h"
+#include "core/model/push_context.h"
 #include "core/security/spiffe.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "fmt/format.h"
@@ -23,6 +27,38 @@ constexpr std::string_view kKubernetes = "kubernetes://", kKubernetesGateway = "
 // An update without keys means everything. istiod: sdsNeedsPush.
 bool NeedsPush(const pilot::PushRequest& request) {
   return request.configs_updated.empty() || request.HasConfigsOfKind(ConfigKind::kSecret);
+}
+
+using config::PrivateKeyProvider;
+
+// The key goes to the provider instead. CryptoMB's and QAT's messages have the same two fields, and neither is among
+// the descriptors that we have. istiod: toEnvoyTLSSecret.
+void SetProvider(const PrivateKeyProvider& provider, const std::string& key, tls::TlsCertificate& certificate) {
+  constexpr int kPrivateKey = 1, kPollDelay = 2;
+  const bool qat = provider.kind == PrivateKeyProvider::Kind::kQat;
+  envoy::config::core::v3::DataSource source;
+  source.set_inline_bytes(key);
+  auto& out = *certificate.mutable_private_key_provider();
+  out.set_provider_name(qat ? "qat" : "cryptomb");
+  out.mutable_typed_config()->set_type_url(
+      qat ? "type.googleapis.com/envoy.extensions.private_key_providers.qat.v3alpha.QatPrivateKeyMethodConfig"
+          : "type.googleapis.com/"
+            "envoy.extensions.private_key_providers.cryptomb.v3alpha.CryptoMbPrivateKeyMethodConfig");
+  out.mutable_typed_config()->set_value(pilot::wire::Encode([&](pilot::wire::Writer& w) {
+    w.Bytes(kPrivateKey, pilot::Serialize(source));
+    // 1.18.2 takes the delay's fraction of a second for all of it.
+    w.Duration(kPollDelay, (provider.poll_delay.value_or(Duration(0)) % std::chrono::seconds(1)).count());
+  }));
+}
+
+// What of a router's own metadata the cache knows the provider by. The mesh's default is not in it, as in 1.18.2
+// (istiod: parseResources).
+std::string ProviderKey(const pilot::Proxy& proxy) {
+  const nlohmann::json& metadata = proxy.metadata.raw;
+  if (!metadata.is_object() || !metadata.contains("PROXY_CONFIG")) return "";
+  const auto provider = config::PrivateKeyProviderOf(metadata["PROXY_CONFIG"]);
+  if (!provider) return "";
+  return fmt::format("/{}:{}", static_cast<int>(provider->kind), provider->poll_delay.value_or(Duration(-1)).count());
 }
 
 pilot::Resource Encode(const std::string& name, const tls::Secret& secret) { return {name, pilot::Serialize(secret)}; }
@@ -76,7 +112,8 @@ bool SecretGenerator::MayHave(const pilot::Proxy& proxy, std::string_view ns, st
   return reference.ns == ns && credentials_.Authorize(proxy.cluster().str(), service_account, ns).ok();
 }
 
-absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& reference) {
+absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& reference,
+                                                      const nlohmann::json* proxy_config) {
   const bool roots = reference.name.ends_with(kCaSuffix);
   const absl::StatusOr<CertInfoRef> found =
       roots ? credentials_.GetCaCert(reference.cluster, reference.ns, reference.name)
@@ -95,8 +132,13 @@ absl::StatusOr<pilot::Resource> SecretGenerator::Make(const SecretReference& ref
   } else {
     tls::TlsCertificate& certificate = *secret.mutable_tls_certificate();
     certificate.mutable_certificate_chain()->set_inline_bytes(info.cert);
-    certificate.mutable_private_key()->set_inline_bytes(info.key);
-    if (!info.staple.empty()) certificate.mutable_ocsp_staple()->set_inline_bytes(info.staple);
+    const auto provider = proxy_config == nullptr ? std::nullopt : config::PrivateKeyProviderOf(*proxy_config);
+    if (provider && provider->kind != PrivateKeyProvider::Kind::kNone) {
+      SetProvider(*provider, info.key, certificate);
+    } else {
+      certificate.mutable_private_key()->set_inline_bytes(info.key);
+      if (!info.staple.empty()) certificate.mutable_ocsp_staple()->set_inline_bytes(info.staple);
+    }
   }
   return Encode(reference.resource_name, secret);
 }
@@ -114,6 +156,9 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
   }
   out.send = true;
   out.incremental = !request.full;
+  const std::string provider_key = ProviderKey(proxy);
+  const nlohmann::json* proxy_config =
+      request.push == nullptr ? nullptr : pilot::ProxyConfigOf(proxy, request.push->mesh());
   for (const std::string& name : watched.resource_names) {
     const absl::StatusOr<SecretReference> reference =
         SecretReference::Parse(name, identity->ns, cluster, credentials_.config_cluster());
@@ -129,14 +174,14 @@ pilot::GeneratedResources SecretGenerator::Generate(const pilot::Proxy& proxy, c
     // As in istiod the key does not hold how the name was written: "kubernetes://x" and "kubernetes://ns/x" share an
     // entry, and the second to ask gets it under the first's name.
     std::string key = fmt::format(
-        "{}/{}/{}/{}", reference->type == SecretReference::Type::kKubernetes ? "kubernetes" : "kubernetes-gateway",
-        reference->name, reference->ns, reference->cluster);
+        "{}/{}/{}/{}{}", reference->type == SecretReference::Type::kKubernetes ? "kubernetes" : "kubernetes-gateway",
+        reference->name, reference->ns, reference->cluster, provider_key);
     if (const pilot::Resource* cached = cache_.Get(pilot::XdsCache::Type::kSds, key); cached != nullptr) {
       out.resources.push_back(*cached);
       ++out.cached;
       continue;
     }
-    absl::StatusOr<pilot::Resource> made = Make(*reference);
+    absl::StatusOr<pilot::Resource> made = Make(*reference, proxy_config);
     if (!made.ok()) {
       ++certificate_errors_;
       continue;

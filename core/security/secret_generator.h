@@ -50,7 +50,8 @@ class SecretGenerator final : public pilot::Generator {
  private:
   bool MayHave(const pilot::Proxy& proxy, std::string_view ns, std::string_view service_account,
                const SecretReference& reference);
-  absl::StatusOr<pilot::Resource> Make(const SecretReference& reference);
+  // `proxy_config`: the router's, in JSON; may be null.
+  absl::StatusOr<pilot::Resource> Make(const SecretReference& reference, const nlohmann::json* proxy_config);
 
   Host& host_;
   Credentials& credentials_;

@@ -58,8 +58,9 @@ class Actual {
     if (!fetch.status().ok()) return fetch.status();
     const auto it = fetch.resources().find(kind);
     if (it == fetch.resources().end()) return absl::UnavailableError("istiod has not answered");
-    std::map<std::string_view, const pilot::Resource*> by_name;
-    for (const pilot::Resource& resource : it->second) by_name[resource.name] = &resource;
+    // An EnvoyFilter may add a listener under the name of another: both are there, in order.
+    std::multimap<std::string_view, const pilot::Resource*> by_name;
+    for (const pilot::Resource& resource : it->second) by_name.emplace(resource.name, &resource);
     json out = json::array();
     for (const auto& [name, resource] : by_name) {
       absl::StatusOr<json> value = ResourceToJson(kind, *resource->bytes);

@@ -187,5 +187,12 @@ TEST_F(LdsOutbound, EndpointUpdatesConcernNoListener) {
   EXPECT_FALSE(MakeLdsGenerator()->Generate(world_.Connect(*push, "c1"), {}, request).send);
 }
 
+TEST_F(LdsOutbound, TheHttpProxysListenerHasTheMeshConfigsNumberInItsName) {
+  world_.mesh.proxy_http_port = -1;
+  const auto listeners = Generate();
+  ASSERT_TRUE(listeners.contains("127.0.0.1_-1"));
+  EXPECT_EQ(listeners.at("127.0.0.1_-1").address().socket_address().port_value(), 4294967295u);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

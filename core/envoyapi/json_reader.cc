@@ -1,0 +1,280 @@
+#include "core/envoyapi/json_reader.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "core/config/proto_json.h"
+#include "core/envoyapi/descriptors.h"
+#include "core/gen/any.h"
+#include "core/kube/time_format.h"
+#include "google/protobuf/descriptor.h"
+#include "google/protobuf/message.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace pb = ::google::protobuf;
+using nlohmann::json;
+using Field = pb::FieldDescriptor;
+
+absl::Status Refused(std::string_view path, std::string_view what) {
+  return absl::InvalidArgumentError(fmt::format("{}: {}", path.empty() ? "value" : path, what));
+}
+
+std::string PathOf(const std::string& path, std::string_view name) {
+  return path.empty() ? std::string(name) : fmt::format("{}.{}", path, name);
+}
+
+// Messages whose JSON is not an object of their fields. By name: they may be of any pool.
+bool IsWellKnown(std::string_view type) {
+  constexpr std::string_view kPackage = "google.protobuf.";
+  if (!type.starts_with(kPackage)) return false;
+  type.remove_prefix(kPackage.size());
+  for (std::string_view name : {"Any", "BoolValue", "BytesValue", "StringValue", "Int32Value", "UInt32Value",
+                                "FloatValue", "Int64Value", "UInt64Value", "DoubleValue", "Duration", "Timestamp",
+                                "Value", "ListValue", "Struct"}) {
+    if (type == name) return true;
+  }
+  return false;
+}
+
+// A number, written as one or quoted, in the width that is asked for. What has a fraction is no integer.
+template <typename T>
+std::optional<T> Number(const json& value) {
+  if (value.is_string()) {
+    const std::string& text = value.get_ref<const std::string&>();
+    T out{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+    return out;
+  }
+  if constexpr (std::is_floating_point_v<T>) {
+    if (!value.is_number()) return std::nullopt;
+    return static_cast<T>(value.get<double>());
+  } else {
+    if (value.is_number_unsigned()) {
+      const auto number = value.get<uint64_t>();
+      if (number > static_cast<uint64_t>(std::numeric_limits<T>::max())) return std::nullopt;
+      return static_cast<T>(number);
+    }
+    if (value.is_number_integer()) {
+      const auto number = value.get<int64_t>();
+      if (number < 0 && std::is_unsigned_v<T>) return std::nullopt;
+      if (number < static_cast<int64_t>(std::numeric_limits<T>::min())) return std::nullopt;
+      return static_cast<T>(number);
+    }
+    // A patch goes through a Struct, where 1.0 is 1.
+    if (!value.is_number_float()) return std::nullopt;
+    const double number = value.get<double>();
+    constexpr double kExact = 9007199254740992.0;
+    if (number != std::trunc(number) || std::abs(number) > kExact) return std::nullopt;
+    return Number<T>(json(static_cast<int64_t>(number)));
+  }
+}
+
+class Reader {
+ public:
+  absl::Status Message(const json& value, const std::string& path, pb::Message& out) {
+    const std::string& type = out.GetDescriptor()->full_name();
+    if (value.is_null() && type != "google.protobuf.Value") return absl::OkStatus();
+    if (IsWellKnown(type)) return WellKnown(value, path, out);
+    if (!value.is_object()) return Refused(path, "expected a mapping");
+    const pb::Descriptor& descriptor = *out.GetDescriptor();
+    for (int i = 0; i < descriptor.field_count(); ++i) {
+      const Field& field = *descriptor.field(i);
+      // The name in lowerCamelCase wins over the one of the .proto file.
+      auto found = value.find(field.json_name());
+      if (found == value.end()) found = value.find(field.name());
+      if (found == value.end()) continue;
+      const bool takes_null = !field.is_repeated() && field.cpp_type() == Field::CPPTYPE_MESSAGE &&
+                              field.message_type()->full_name() == "google.protobuf.Value";
+      if (found->is_null() && !takes_null) continue;
+      if (absl::Status status = Set(*found, PathOf(path, field.name()), field, out); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Set(const json& value, const std::string& path, const Field& field, pb::Message& out) {
+    if (field.is_map()) return Map(value, path, field, out);
+    if (!field.is_repeated()) return Singular(value, path, field, false, out);
+    if (!value.is_array()) return Refused(path, "expected a list");
+    for (size_t i = 0; i < value.size(); ++i) {
+      if (absl::Status status = Singular(value[i], fmt::format("{}[{}]", path, i), field, true, out); !status.ok()) {
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Map(const json& value, const std::string& path, const Field& field, pb::Message& out) {
+    if (!value.is_object()) return Refused(path, "expected a mapping");
+    const Field& key_field = *field.message_type()->map_key();
+    const Field& value_field = *field.message_type()->map_value();
+    for (const auto& [key, item] : value.items()) {
+      pb::Message& entry = *out.GetReflection()->AddMessage(&out, &field);
+      if (absl::Status status = Singular(json(key), path, key_field, false, entry); !status.ok()) return status;
+      if (absl::Status status = Singular(item, PathOf(path, key), value_field, false, entry); !status.ok()) {
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A scalar or a message; `add`: as one more of a list.
+  absl::Status Singular(const json& value, const std::string& path, const Field& field, bool add, pb::Message& out) {
+    const pb::Reflection& reflection = *out.GetReflection();
+    const auto number = [&]<typename T>(T, void (pb::Reflection::*set)(pb::Message*, const Field*, T) const,
+                                        void (pb::Reflection::*append)(pb::Message*, const Field*, T) const) {
+      // In a list null is 0.
+      const std::optional<T> read = value.is_null() ? T{} : Number<T>(value);
+      if (!read) return Refused(path, "expected a number");
+      (reflection.*(add ? append : set))(&out, &field, *read);
+      return absl::OkStatus();
+    };
+    using R = pb::Reflection;
+    switch (field.cpp_type()) {
+      case Field::CPPTYPE_INT32:
+        return number(int32_t{}, &R::SetInt32, &R::AddInt32);
+      case Field::CPPTYPE_INT64:
+        return number(int64_t{}, &R::SetInt64, &R::AddInt64);
+      case Field::CPPTYPE_UINT32:
+        return number(uint32_t{}, &R::SetUInt32, &R::AddUInt32);
+      case Field::CPPTYPE_UINT64:
+        return number(uint64_t{}, &R::SetUInt64, &R::AddUInt64);
+      case Field::CPPTYPE_DOUBLE:
+        return number(double{}, &R::SetDouble, &R::AddDouble);
+      case Field::CPPTYPE_FLOAT:
+        return number(float{}, &R::SetFloat, &R::AddFloat);
+      case Field::CPPTYPE_BOOL: {
+        const bool key = value.is_string() && field.containing_type()->map_key() == &field;
+        if (!value.is_boolean() && !value.is_null() && !key) return Refused(path, "expected true or false");
+        const bool read = key ? value == "true" : value.is_boolean() && value.get<bool>();
+        add ? reflection.AddBool(&out, &field, read) : reflection.SetBool(&out, &field, read);
+        return absl::OkStatus();
+      }
+      case Field::CPPTYPE_ENUM: {
+        std::optional<int32_t> read;
+        if (value.is_string()) {
+          const auto* named = field.enum_type()->FindValueByName(value.get_ref<const std::string&>());
+          if (named != nullptr) read = named->number();
+        } else {
+          read = value.is_null() ? 0 : Number<int32_t>(value);
+        }
+        if (!read) return Refused(path, fmt::format("no value of {}", field.enum_type()->full_name()));
+        add ? reflection.AddEnumValue(&out, &field, *read) : reflection.SetEnumValue(&out, &field, *read);
+        return absl::OkStatus();
+      }
+      case Field::CPPTYPE_STRING: {
+        if (!value.is_string() && !value.is_null()) return Refused(path, "expected text");
+        std::string read = value.is_null() ? std::string() : value.get<std::string>();
+        if (field.type() == Field::TYPE_BYTES) {
+          std::string bytes;
+          if (!absl::Base64Unescape(read, &bytes)) return Refused(path, "expected base64");
+          read = std::move(bytes);
+        }
+        add ? reflection.AddString(&out, &field, std::move(read)) : reflection.SetString(&out, &field, std::move(read));
+        return absl::OkStatus();
+      }
+      case Field::CPPTYPE_MESSAGE:
+        return Message(value, path,
+                       add ? *reflection.AddMessage(&out, &field) : *reflection.MutableMessage(&out, &field));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WellKnown(const json& value, const std::string& path, pb::Message& out) {
+    const pb::Descriptor& type = *out.GetDescriptor();
+    const std::string_view name = type.name();
+    if (name == "Any") return Any(value, path, out);
+    if (name == "Duration") return Duration(value, path, out);
+    if (name == "Timestamp") return Timestamp(value, path, out);
+    if (name == "Value") return Value(value, path, out);
+    if (name == "ListValue" || name == "Struct") {
+      if (name == "Struct" ? !value.is_object() : !value.is_array()) {
+        return Refused(path, name == "Struct" ? "expected a mapping" : "expected a list");
+      }
+      return Set(value, path, *type.FindFieldByNumber(1), out);
+    }
+    return Singular(value, path, *type.FindFieldByNumber(1), false, out);  // a wrapper
+  }
+
+  absl::Status Any(const json& value, const std::string& path, pb::Message& out) {
+    if (!value.is_object()) return Refused(path, "expected a mapping");
+    const auto url = value.find("@type");
+    if (url == value.end() || !url->is_string()) return Refused(path, "@type is missing");
+    const std::unique_ptr<pb::Message> inner = NewEnvoyMessage(url->get_ref<const std::string&>());
+    if (inner == nullptr) return Refused(path, fmt::format("no type {} is known", url->get<std::string>()));
+    absl::Status status;
+    if (IsWellKnown(inner->GetDescriptor()->full_name())) {
+      const auto content = value.find("value");
+      if (content == value.end()) return Refused(path, "value is missing");
+      status = Message(*content, PathOf(path, "value"), *inner);
+    } else {
+      json content = value;
+      content.erase("@type");
+      status = Message(content, path, *inner);
+    }
+    if (!status.ok()) return status;
+    const pb::Reflection& reflection = *out.GetReflection();
+    reflection.SetString(&out, out.GetDescriptor()->FindFieldByNumber(1), url->get<std::string>());
+    reflection.SetString(&out, out.GetDescriptor()->FindFieldByNumber(2), Serialize(*inner));
+    return absl::OkStatus();
+  }
+
+  static absl::Status Duration(const json& value, const std::string& path, pb::Message& out) {
+    const auto read = value.is_string() ? config::ParseGoDuration(value.get_ref<const std::string&>()) : std::nullopt;
+    if (!read) return Refused(path, "expected a duration");
+    SetTime(read->count(), out);
+    return absl::OkStatus();
+  }
+
+  static absl::Status Timestamp(const json& value, const std::string& path, pb::Message& out) {
+    const auto read = value.is_string() ? kube::ParseRfc3339(value.get_ref<const std::string&>()) : std::nullopt;
+    if (!read) return Refused(path, "expected a time");
+    SetTime(*read * 1'000'000'000, out);
+    return absl::OkStatus();
+  }
+
+  // Duration and Timestamp have the same fields.
+  static void SetTime(int64_t nanoseconds, pb::Message& out) {
+    constexpr int64_t kSecond = 1'000'000'000;
+    const pb::Reflection& reflection = *out.GetReflection();
+    reflection.SetInt64(&out, out.GetDescriptor()->FindFieldByNumber(1), nanoseconds / kSecond);
+    reflection.SetInt32(&out, out.GetDescriptor()->FindFieldByNumber(2), static_cast<int32_t>(nanoseconds % kSecond));
+  }
+
+  absl::Status Value(const json& value, const std::string& path, pb::Message& out) {
+    enum Kind { kNull = 1, kNumber, kString, kBool, kStruct, kList };
+    const pb::Descriptor& type = *out.GetDescriptor();
+    const pb::Reflection& reflection = *out.GetReflection();
+    switch (value.type()) {
+      case json::value_t::null:
+        reflection.SetEnumValue(&out, type.FindFieldByNumber(kNull), 0);
+        return absl::OkStatus();
+      case json::value_t::string:
+        return Singular(value, path, *type.FindFieldByNumber(kString), false, out);
+      case json::value_t::boolean:
+        return Singular(value, path, *type.FindFieldByNumber(kBool), false, out);
+      case json::value_t::object:
+        return Singular(value, path, *type.FindFieldByNumber(kStruct), false, out);
+      case json::value_t::array:
+        return Singular(value, path, *type.FindFieldByNumber(kList), false, out);
+      default:
+        return Singular(value, path, *type.FindFieldByNumber(kNumber), false, out);
+    }
+  }
+};
+
+}  // namespace
+
+absl::Status ReadEnvoyJson(const json& value, pb::Message& out) { return Reader().Message(value, "", out); }
+
+}  // namespace wavetank::pilot
