@@ -188,10 +188,10 @@ envoysim::AppClient& PodProcess::client() {
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
   pilot::Node plain;
   plain.id = bootstrap_->node_id;
+  plain.cluster = bootstrap_->node_cluster;
   plain.locality = {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone};
   plain.metadata = bootstrap_->metadata;
   pilot::ToProto(plain, node);
-  node->set_cluster(bootstrap_->node_cluster);
 }
 
 void PodProcess::OnLive() {

@@ -24,8 +24,10 @@ enum class Kind : uint8_t {
   kVirtualService,
   kWorkloadEntry,
   kAuthorizationPolicy,
+  kTelemetry,
+  kRequestAuthentication,
 };
-inline constexpr int kKinds = 8;
+inline constexpr int kKinds = 10;
 std::string_view KindName(Kind kind);  // "DestinationRule"
 const kube::ResourceKind& ResourceKindOf(Kind kind);
 

@@ -10,6 +10,7 @@
 #include "core/gen/http_connection_manager.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
+#include "core/gen/proxy_telemetry.h"
 
 namespace wavetank::pilot {
 
@@ -19,11 +20,11 @@ struct ListenerScope {
 
   const Proxy& proxy;
   const PushContext& push;
+  ProxyTelemetry telemetry;
   NetworkFilters network_filters;
   AuthzFilters authz;
   HttpConnectionManagers http;
-  bool istio_filters;      // false: for a stock Envoy (profile upstream-envoy)
-  std::string access_log;  // encoded Listener.access_log field of every listener
+  bool istio_filters;  // false: for a stock Envoy (profile upstream-envoy)
   std::string_view wildcard;
 };
 

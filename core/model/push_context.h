@@ -16,6 +16,7 @@
 #include "core/model/environment.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
+#include "core/model/telemetry.h"
 
 namespace wavetank::pilot {
 
@@ -68,6 +69,7 @@ class PushContext {
 
   const AuthenticationPolicies& authn() const;
   const AuthorizationPolicies& authz() const;
+  const Telemetries& telemetry() const;
   // istiod: BestEffortInferServiceMTLSMode.
   MutualTlsMode InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
                                      const Port& port) const;

@@ -65,6 +65,7 @@ struct PushContext::Impl {
   std::shared_ptr<const DestinationRuleIndex> destination_rules;
   std::shared_ptr<const AuthenticationPolicies> authn;
   std::shared_ptr<const AuthorizationPolicies> authz;
+  std::shared_ptr<const Telemetries> telemetry;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
@@ -105,11 +106,15 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                                                                              mesh.root_namespace, env.domain_suffix)
                               : before->destination_rules;
   now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
-                  ? std::make_shared<const AuthenticationPolicies>(configs.PeerAuthentications(), mesh.root_namespace)
+                  ? std::make_shared<const AuthenticationPolicies>(
+                        configs.PeerAuthentications(), configs.RequestAuthentications(), mesh.root_namespace)
                   : before->authn;
   now.authz = changed(ConfigKind::kAuthorizationPolicy)
                   ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace)
                   : before->authz;
+  now.telemetry = changed(ConfigKind::kTelemetry)
+                      ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh)
+                      : before->telemetry;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
                      : before->gateways;
@@ -141,6 +146,7 @@ const NetworkGateways& PushContext::networks() const { return *impl_->env.gatewa
 const Profile& PushContext::profile() const { return impl_->profile; }
 const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn; }
 const AuthorizationPolicies& PushContext::authz() const { return *impl_->authz; }
+const Telemetries& PushContext::telemetry() const { return *impl_->telemetry; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();

@@ -11,12 +11,22 @@
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
+#include "envoy/config/trace/v3/datadog.pb.h"
+#include "envoy/config/trace/v3/lightstep.pb.h"
+#include "envoy/config/trace/v3/opencensus.pb.h"
+#include "envoy/config/trace/v3/opentelemetry.pb.h"
+#include "envoy/config/trace/v3/skywalking.pb.h"
+#include "envoy/config/trace/v3/zipkin.pb.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
+#include "envoy/extensions/access_loggers/filters/cel/v3/cel.pb.h"
+#include "envoy/extensions/access_loggers/grpc/v3/als.pb.h"
+#include "envoy/extensions/access_loggers/open_telemetry/v3/logs_service.pb.h"
 #include "envoy/extensions/filters/http/cors/v3/cors.pb.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "envoy/extensions/filters/http/grpc_stats/v3/config.pb.h"
 #include "envoy/extensions/filters/http/grpc_web/v3/grpc_web.pb.h"
+#include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/http/router/v3/router.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
@@ -29,14 +39,20 @@
 #include "envoy/extensions/filters/network/mongo_proxy/v3/mongo_proxy.pb.h"
 #include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
+#include "envoy/extensions/filters/network/wasm/v3/wasm.pb.h"
+#include "envoy/extensions/formatter/metadata/v3/metadata.pb.h"
+#include "envoy/extensions/formatter/req_without_query/v3/req_without_query.pb.h"
 #include "envoy/extensions/request_id/uuid/v3/uuid.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
 #include "envoy/extensions/retry/priority/previous_priorities/v3/previous_priorities_config.pb.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "google/protobuf/wrappers.pb.h"
 #include "istio/alpn.pb.h"
+#include "istio/authn.pb.h"
 #include "istio/metadata_exchange.pb.h"
+#include "istio/stats.pb.h"
 #include "replay/golden/compare.h"
 #include "udpa/type/v1/typed_struct.pb.h"
 
@@ -52,12 +68,23 @@ namespace hcm = extensions::filters::network::http_connection_manager::v3;
 // Messages inside Any are found by name at run time; naming them here links them.
 void LinkMessages() {
   [[maybe_unused]] static const google::protobuf::Descriptor* const kLinked[] = {
+      envoy::config::trace::v3::DatadogConfig::descriptor(),
+      envoy::config::trace::v3::LightstepConfig::descriptor(),
+      envoy::config::trace::v3::OpenCensusConfig::descriptor(),
+      envoy::config::trace::v3::OpenTelemetryConfig::descriptor(),
+      envoy::config::trace::v3::SkyWalkingConfig::descriptor(),
+      envoy::config::trace::v3::ZipkinConfig::descriptor(),
       extensions::access_loggers::file::v3::FileAccessLog::descriptor(),
+      extensions::access_loggers::filters::cel::v3::ExpressionFilter::descriptor(),
+      extensions::access_loggers::grpc::v3::HttpGrpcAccessLogConfig::descriptor(),
+      extensions::access_loggers::grpc::v3::TcpGrpcAccessLogConfig::descriptor(),
+      extensions::access_loggers::open_telemetry::v3::OpenTelemetryAccessLogConfig::descriptor(),
       extensions::filters::http::cors::v3::Cors::descriptor(),
       extensions::filters::http::ext_authz::v3::ExtAuthz::descriptor(),
       extensions::filters::http::fault::v3::HTTPFault::descriptor(),
       extensions::filters::http::grpc_stats::v3::FilterConfig::descriptor(),
       extensions::filters::http::grpc_web::v3::GrpcWeb::descriptor(),
+      extensions::filters::http::jwt_authn::v3::JwtAuthentication::descriptor(),
       extensions::filters::http::rbac::v3::RBAC::descriptor(),
       extensions::filters::http::router::v3::Router::descriptor(),
       extensions::filters::http::wasm::v3::Wasm::descriptor(),
@@ -69,13 +96,19 @@ void LinkMessages() {
       extensions::filters::network::mongo_proxy::v3::MongoProxy::descriptor(),
       extensions::filters::network::rbac::v3::RBAC::descriptor(),
       extensions::filters::network::tcp_proxy::v3::TcpProxy::descriptor(),
+      extensions::filters::network::wasm::v3::Wasm::descriptor(),
+      extensions::formatter::metadata::v3::Metadata::descriptor(),
+      extensions::formatter::req_without_query::v3::ReqWithoutQuery::descriptor(),
       extensions::request_id::uuid::v3::UuidRequestIdConfig::descriptor(),
       extensions::retry::host::previous_hosts::v3::PreviousHostsPredicate::descriptor(),
       extensions::retry::priority::previous_priorities::v3::PreviousPrioritiesConfig::descriptor(),
       extensions::transport_sockets::raw_buffer::v3::RawBuffer::descriptor(),
       extensions::transport_sockets::tls::v3::UpstreamTlsContext::descriptor(),
       extensions::upstreams::http::v3::HttpProtocolOptions::descriptor(),
+      google::protobuf::StringValue::descriptor(),
       envoy::tcp::metadataexchange::config::MetadataExchange::descriptor(),
+      istio::envoy::config::filter::http::authn::v2alpha1::FilterConfig::descriptor(),
+      stats::PluginConfig::descriptor(),
       istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig::descriptor(),
       udpa::type::v1::TypedStruct::descriptor(),
       hcm::HttpConnectionManager::descriptor(),
