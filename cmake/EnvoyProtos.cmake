@@ -62,6 +62,13 @@ if(NOT old_stamp STREQUAL proto_stamp)
     ${proto_build}/envoy.fds ${proto_build}/files.txt ${proto_gen}/envoy_api.cc)
   file(STRINGS ${proto_build}/files.txt proto_files)
   run_or_stop(${PROTOC} --descriptor_set_in=${proto_build}/envoy.fds --cpp_out=${proto_gen} ${proto_files})
+  # protoc 3.21 does not know that `requires`, a field of JWT rules, is a keyword now; its successors write requires_.
+  foreach(file config.pb.h config.pb.cc)
+    set(file ${proto_gen}/envoy/extensions/filters/http/jwt_authn/v3/${file})
+    file(READ ${file} text)
+    string(REGEX REPLACE "([^A-Za-z0-9_.])requires([^A-Za-z0-9_])" "\\1requires_\\2" text "${text}")
+    file(WRITE ${file} "${text}")
+  endforeach()
   run_or_stop(${PROTOC} -I${proto_source} --cpp_out=${proto_gen} ${own_protos})
   find_program(GRPC_CPP_PLUGIN grpc_cpp_plugin REQUIRED)
   run_or_stop(${PROTOC} --descriptor_set_in=${proto_build}/envoy.fds --plugin=protoc-gen-grpc=${GRPC_CPP_PLUGIN}

@@ -27,9 +27,11 @@ json ToJson(const kube::TokenClaims& claims, const std::string& issuer) {
 }
 
 json ToJson(const pilot::Node& node) {
-  return {{"id", node.id},
-          {"locality", {node.locality.region, node.locality.zone, node.locality.sub_zone}},
-          {"metadata", node.metadata}};
+  json out = {{"id", node.id},
+              {"locality", {node.locality.region, node.locality.zone, node.locality.sub_zone}},
+              {"metadata", node.metadata}};
+  if (!node.cluster.empty()) out["cluster"] = node.cluster;
+  return out;
 }
 
 // Fields that every request has; empty ones are left out, as most are.
@@ -54,6 +56,7 @@ absl::Status ReadCommon(const json& body, Request* out) {
   if (const auto it = body.find("node"); it != body.end()) {
     auto node = std::make_shared<pilot::Node>();
     node->id = it->at("id").get<std::string>();
+    node->cluster = it->value("cluster", "");
     const json& locality = it->at("locality");
     node->locality = {locality.at(0).get<std::string>(), locality.at(1).get<std::string>(),
                       locality.at(2).get<std::string>()};

@@ -85,6 +85,7 @@ void PodProcess::Start(std::function<void(bool)> ready) {
   }
   bootstrap_ = *std::move(bootstrap);
   node_ = std::make_shared<pilot::Node>(pilot::Node{bootstrap_->node_id,
+                                                    bootstrap_->node_cluster,
                                                     {bootstrap_->region, bootstrap_->zone, bootstrap_->sub_zone},
                                                     std::move(bootstrap_->metadata)});
   StartProxy();
@@ -193,10 +194,7 @@ envoysim::AppClient& PodProcess::client() {
   return *client_;
 }
 
-void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
-  pilot::ToProto(*node_, node);
-  node->set_cluster(bootstrap_->node_cluster);
-}
+void PodProcess::FillNode(envoy::config::core::v3::Node* node) { pilot::ToProto(*node_, node); }
 
 void PodProcess::OnLive() {
   if (ready_ != nullptr) ready_(true);

@@ -18,10 +18,14 @@ pilot::ConfigKind ConfigKindOf(Kind kind) {
       return ConfigKind::kGateway;
     case Kind::kPeerAuthentication:
       return ConfigKind::kPeerAuthentication;
+    case Kind::kRequestAuthentication:
+      return ConfigKind::kRequestAuthentication;
     case Kind::kServiceEntry:
       return ConfigKind::kServiceEntry;
     case Kind::kSidecar:
       return ConfigKind::kSidecar;
+    case Kind::kTelemetry:
+      return ConfigKind::kTelemetry;
     case Kind::kVirtualService:
       return ConfigKind::kVirtualService;
     case Kind::kWorkloadEntry:
@@ -47,11 +51,8 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
       Push(ConfigKindOf(meta.kind), meta.name, meta.ns);
     });
   }
-  for (const auto& [resource, kind] :
-       {std::pair(&kube::kinds::kRequestAuthentication, ConfigKind::kRequestAuthentication),
-        std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
-        std::pair(&kube::kinds::kTelemetry, ConfigKind::kTelemetry),
-        std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {
+  for (const auto& [resource, kind] : {std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
+                                       std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {
     raw_.push_back(std::make_unique<RawKind>(RawKind{kind, {}}));
     Watch(*resource, -1, raw_.back().get());
   }

@@ -39,6 +39,48 @@ bool IsUrlPath(std::string_view text) {
   return true;
 }
 
+// A list of enums, by name or number.
+void ReadTraceContexts(ProtoJson& in, std::vector<ExtensionProvider::Tracer::TraceContext>& out) {
+  using Context = ExtensionProvider::Tracer::TraceContext;
+  const nlohmann::json* list = in.Find("context");
+  if (list == nullptr) return;
+  if (!list->is_array()) return in.Fail("context", "expected a list");
+  for (const nlohmann::json& item : *list) {
+    const nlohmann::json wrapped = {{"context", item}};
+    ProtoJson one(wrapped, in.PathOf("context"), in.status());
+    Context context = Context::kUnspecified;
+    one.Enum("context", context,
+             {{"UNSPECIFIED", Context::kUnspecified},
+              {"W3C_TRACE_CONTEXT", Context::kW3c},
+              {"GRPC_BIN", Context::kGrpcBin},
+              {"CLOUD_TRACE_CONTEXT", Context::kCloudTrace},
+              {"B3", Context::kB3}});
+    out.push_back(context);
+  }
+}
+
+// Fields of OtelAccessLog's logFormat.
+struct OtelFormat {
+  std::string text;
+  nlohmann::json labels;
+};
+
+// The Struct in `labels`, as it is written.
+std::optional<nlohmann::json> ReadLabels(ProtoJson& in) {
+  const nlohmann::json* labels = in.Find("labels");
+  if (labels == nullptr) return std::nullopt;
+  if (!labels->is_object()) {
+    in.Fail("labels", "expected a mapping");
+    return std::nullopt;
+  }
+  return *labels;
+}
+
+void ReadMessage(ProtoJson& in, OtelFormat& out) {
+  in.Field("text", out.text);
+  out.labels = ReadLabels(in).value_or(nlohmann::json());
+}
+
 }  // namespace
 
 void ReadMessage(ProtoJson& in, ExtensionProvider::RequestBody& out) {
@@ -63,10 +105,85 @@ void ReadMessage(ProtoJson& in, ExtensionProvider::ExtAuthz& out) {
   in.Field("headersToDownstreamOnAllow", out.headers_to_downstream_on_allow);
 }
 
+void ReadMessage(ProtoJson& /*in*/, ExtensionProvider::Prometheus& /*out*/) {}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::Stackdriver& out) {
+  in.Field("maxNumberOfAttributes", out.max_attributes);
+  in.Field("maxNumberOfAnnotations", out.max_annotations);
+  in.Field("maxNumberOfMessageEvents", out.max_message_events);
+  in.Field("maxTagLength", out.max_tag_length);
+}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::Tracer& out) {
+  using Tracer = ExtensionProvider::Tracer;
+  in.Field("service", out.service);
+  in.Field("port", out.port);
+  if (out.kind != Tracer::Kind::kSkyWalking) in.Field("maxTagLength", out.max_tag_length);
+  if (out.kind == Tracer::Kind::kLightstep) in.Field("accessToken", out.access_token);
+  if (out.kind == Tracer::Kind::kZipkin) in.Field("enable64bitTraceId", out.short_trace_ids);
+  if (out.kind == Tracer::Kind::kOpenCensus) ReadTraceContexts(in, out.contexts);
+}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::FileAccessLog::Format& out) {
+  in.Field("text", out.text);
+  if (std::optional<nlohmann::json> labels = ReadLabels(in)) {
+    out.labels = std::move(labels);
+    out.text.reset();
+  }
+}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::FileAccessLog& out) {
+  in.Field("path", out.path);
+  in.Field("logFormat", out.format);
+}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::GrpcAccessLog& out) {
+  in.Field("service", out.service);
+  in.Field("port", out.port);
+  in.Field("logName", out.log_name);
+  in.Field("filterStateObjectsToLog", out.filter_state_objects);
+  if (out.tcp) return;
+  in.Field("additionalRequestHeadersToLog", out.request_headers);
+  in.Field("additionalResponseHeadersToLog", out.response_headers);
+  in.Field("additionalResponseTrailersToLog", out.response_trailers);
+}
+
+void ReadMessage(ProtoJson& in, ExtensionProvider::OtelAccessLog& out) {
+  in.Field("service", out.service);
+  in.Field("port", out.port);
+  in.Field("logName", out.log_name);
+  OtelFormat format;
+  in.Field("logFormat", format);
+  out.text = std::move(format.text);
+  out.labels = std::move(format.labels);
+}
+
 void ReadMessage(ProtoJson& in, ExtensionProvider& out) {
+  using Tracer = ExtensionProvider::Tracer;
   in.Field("name", out.name);
+  // Of several, the one that the API declares last counts.
+  const auto read = [&](std::string_view field, auto provider) {
+    if (!in.Has(field)) return;
+    in.Field(field, provider);
+    out.telemetry = std::move(provider);
+    out.ext_authz_http.reset();
+    out.ext_authz_grpc.reset();
+  };
   in.Field("envoyExtAuthzHttp", out.ext_authz_http);
   in.Field("envoyExtAuthzGrpc", out.ext_authz_grpc);
+  if (out.ext_authz_grpc) out.ext_authz_http.reset();
+  read("zipkin", Tracer{.kind = Tracer::Kind::kZipkin});
+  read("lightstep", Tracer{.kind = Tracer::Kind::kLightstep});
+  read("datadog", Tracer{.kind = Tracer::Kind::kDatadog});
+  read("stackdriver", ExtensionProvider::Stackdriver{});
+  read("opencensus", Tracer{.kind = Tracer::Kind::kOpenCensus});
+  read("skywalking", Tracer{.kind = Tracer::Kind::kSkyWalking});
+  read("opentelemetry", Tracer{.kind = Tracer::Kind::kOpenTelemetry});
+  read("prometheus", ExtensionProvider::Prometheus{});
+  read("envoyFileAccessLog", ExtensionProvider::FileAccessLog{});
+  read("envoyHttpAls", ExtensionProvider::GrpcAccessLog{});
+  read("envoyTcpAls", ExtensionProvider::GrpcAccessLog{.tcp = true});
+  read("envoyOtelAls", ExtensionProvider::OtelAccessLog{});
 }
 
 absl::Status ValidateExtAuthz(const ExtensionProvider::ExtAuthz& authz) {
@@ -81,8 +198,18 @@ absl::Status ValidateExtAuthz(const ExtensionProvider::ExtAuthz& authz) {
   return absl::OkStatus();
 }
 
-std::vector<ExtensionProvider> MergeExtensionProviders(std::vector<ExtensionProvider> providers) {
-  std::vector<ExtensionProvider> out;
+std::vector<ExtensionProvider> DefaultExtensionProviders() {
+  std::vector<ExtensionProvider> out(3);
+  out[0].name = "prometheus";
+  out[0].telemetry = ExtensionProvider::Prometheus{};
+  out[1].name = "stackdriver";
+  out[1].telemetry = ExtensionProvider::Stackdriver{};
+  out[2].name = "envoy";
+  out[2].telemetry = ExtensionProvider::FileAccessLog{.path = "/dev/stdout", .format = std::nullopt};
+  return out;
+}
+
+void MergeExtensionProviders(std::vector<ExtensionProvider> providers, std::vector<ExtensionProvider>& out) {
   for (ExtensionProvider& provider : providers) {
     const auto same = std::find_if(out.begin(), out.end(), [&](const auto& p) { return p.name == provider.name; });
     if (same == out.end()) {
@@ -91,7 +218,16 @@ std::vector<ExtensionProvider> MergeExtensionProviders(std::vector<ExtensionProv
       *same = std::move(provider);
     }
   }
-  return out;
+}
+
+const ExtensionProvider* FindTelemetryProvider(const std::vector<ExtensionProvider>& providers, std::string_view name) {
+  const auto same = [](char a, char b) {
+    return absl::ascii_tolower(static_cast<unsigned char>(a)) == absl::ascii_tolower(static_cast<unsigned char>(b));
+  };
+  const auto it = std::find_if(providers.begin(), providers.end(), [&](const auto& provider) {
+    return std::equal(provider.name.begin(), provider.name.end(), name.begin(), name.end(), same);
+  });
+  return it == providers.end() ? nullptr : &*it;
 }
 
 std::optional<int> ParseHttpStatus(std::string_view text) {

@@ -18,6 +18,12 @@ void ReadMessage(ProtoJson& in, MeshConfig::TlsSettings& out) {
   in.Field("ecdhCurves", out.ecdh_curves);
 }
 
+void ReadMessage(ProtoJson& in, MeshConfig::DefaultProviders& out) {
+  in.Field("tracing", out.tracing);
+  in.Field("metrics", out.metrics);
+  in.Field("accessLogging", out.access_logging);
+}
+
 namespace {
 struct Settings {
   bool cluster_local = false;
@@ -41,15 +47,16 @@ struct Zipkin {
   std::string address;
 };
 void ReadMessage(ProtoJson& in, Zipkin& out) { in.Field("address", out.address); }
-struct Tracing {
-  Zipkin zipkin;
-  std::optional<double> sampling;
-};
-void ReadMessage(ProtoJson& in, Tracing& out) {
-  in.Field("zipkin", out.zipkin);
-  in.Field("sampling", out.sampling);
-}
 }  // namespace
+
+void ReadMessage(ProtoJson& in, ProxyTracing& out) {
+  Zipkin zipkin;
+  in.Field("zipkin", zipkin);
+  out.zipkin_address = std::move(zipkin.address);
+  in.Field("sampling", out.sampling);
+  in.Field("customTags", out.custom_tags);
+  in.Field("maxPathTagLength", out.max_path_tag_length);
+}
 
 void ReadMessage(ProtoJson& in, MeshConfig::ServiceSettings& out) {
   Settings settings;
@@ -65,10 +72,12 @@ void ReadProxyConfig(ProtoJson& in, MeshConfig& out) {
   in.Field("discoveryAddress", out.discovery_address);
   in.Field("statNameLength", out.proxy_stat_name_length);
   if (in.Has("tracing")) {
-    Tracing tracing;
+    ProxyTracing tracing;
     in.Field("tracing", tracing);
-    out.tracing_zipkin_address = tracing.zipkin.address;
+    out.tracing_zipkin_address = std::move(tracing.zipkin_address);
     out.tracing_sampling = tracing.sampling;
+    out.tracing_custom_tags = std::move(tracing.custom_tags);
+    out.tracing_max_path_tag_length = tracing.max_path_tag_length;
   }
 }
 
@@ -115,8 +124,10 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
   in.Field("defaultVirtualServiceExportTo", out.default_virtual_service_export_to);
   in.Field("defaultDestinationRuleExportTo", out.default_destination_rule_export_to);
   in.Field("serviceSettings", out.service_settings);
-  in.Field("extensionProviders", out.extension_providers);
-  out.extension_providers = MergeExtensionProviders(std::move(out.extension_providers));
+  std::vector<ExtensionProvider> providers;
+  in.Field("extensionProviders", providers);
+  MergeExtensionProviders(std::move(providers), out.extension_providers);
+  in.Field("defaultProviders", out.default_providers);
   if (const nlohmann::json* selectors = in.Find("discoverySelectors")) out.discovery_selectors = *selectors;
   in.Field("inboundClusterStatName", out.inbound_cluster_stat_name);
   in.Field("outboundClusterStatName", out.outbound_cluster_stat_name);
@@ -141,6 +152,14 @@ MeshConfigRef DefaultMeshConfig() {
   auto out = std::make_shared<MeshConfig>();
   out->locality_lb_setting = LocalityLbSetting{.enabled = true};
   return out;
+}
+
+ProxyTracing ReadProxyTracing(const nlohmann::json& proxy_config) {
+  ProxyTracing out;
+  absl::Status status;
+  ProtoJson fields(proxy_config, "ProxyConfig", status);
+  if (status.ok()) fields.Field("tracing", out);
+  return status.ok() ? out : ProxyTracing();
 }
 
 absl::StatusOr<MeshConfigRef> ApplyMeshConfigDefaults(std::string_view yaml) {

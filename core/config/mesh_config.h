@@ -2,6 +2,7 @@
 // (istio.io/api mesh/v1alpha1 MeshConfig; istiod: pkg/config/mesh/mesh.go).
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "core/config/destination_rule.h"
 #include "core/config/extension_provider.h"
 #include "core/config/sidecar.h"
+#include "core/config/telemetry.h"
 #include "core/config/virtual_service.h"
 
 namespace wavetank::config {
@@ -28,6 +30,12 @@ struct MeshConfig {
     bool cluster_local = false;
     std::vector<std::string> hosts;
     friend bool operator==(const ServiceSettings&, const ServiceSettings&) = default;
+  };
+
+  // Names of extension providers that hold where no Telemetry names any.
+  struct DefaultProviders {
+    std::vector<std::string> tracing, metrics, access_logging;
+    friend bool operator==(const DefaultProviders&, const DefaultProviders&) = default;
   };
 
   int32_t proxy_listen_port = 15001;
@@ -56,7 +64,8 @@ struct MeshConfig {
   std::vector<std::string> default_virtual_service_export_to = {"*"};
   std::vector<std::string> default_destination_rule_export_to = {"*"};
   std::vector<ServiceSettings> service_settings;
-  std::vector<ExtensionProvider> extension_providers;
+  std::vector<ExtensionProvider> extension_providers = DefaultExtensionProviders();
+  DefaultProviders default_providers;
   nlohmann::json discovery_selectors;  // Kubernetes' LabelSelectors as written; null: all namespaces are read
   std::string inbound_cluster_stat_name, outbound_cluster_stat_name;
   PathNormalization path_normalization = PathNormalization::kDefault;
@@ -68,6 +77,8 @@ struct MeshConfig {
   std::string discovery_address = "istiod.istio-system.svc:15012";
   std::string tracing_zipkin_address = "zipkin.istio-system:9411";
   std::optional<double> tracing_sampling;
+  std::map<std::string, Telemetry::CustomTag> tracing_custom_tags;
+  uint32_t tracing_max_path_tag_length = 0;
   int32_t proxy_stat_name_length = 189;
 
   // The whole ConfigMap key as JSON with nothing applied: two mesh configs differ if any field of it does, also one
@@ -79,6 +90,16 @@ struct MeshConfig {
 using MeshConfigRef = std::shared_ptr<const MeshConfig>;
 
 MeshConfigRef DefaultMeshConfig();
+
+// ProxyConfig.tracing. istio.io/api mesh/v1alpha1 Tracing, as far as istiod reads it.
+struct ProxyTracing {
+  std::string zipkin_address;
+  std::optional<double> sampling;
+  std::map<std::string, Telemetry::CustomTag> custom_tags;
+  uint32_t max_path_tag_length = 0;
+};
+// Of a ProxyConfig as JSON; what cannot be read counts as absent.
+ProxyTracing ReadProxyTracing(const nlohmann::json& proxy_config);
 
 // YAML over the defaults: every field overrides, defaultConfig merges. An invalid document or field value is
 // InvalidArgument, and istiod then keeps what it has. istiod: mesh.ApplyMeshConfigDefaults.

@@ -135,6 +135,11 @@ void ProtoJson::Value(const nlohmann::json& value, const std::string& path, uint
   if (const auto n = Integer(value, path, 0, std::numeric_limits<uint32_t>::max())) out = static_cast<uint32_t>(*n);
 }
 
+void ProtoJson::Value(const nlohmann::json& value, const std::string& path, int64_t& out) {
+  using Limits = std::numeric_limits<int64_t>;
+  out = Integer(value, path, Limits::min(), Limits::max()).value_or(out);
+}
+
 void ProtoJson::Value(const nlohmann::json& value, const std::string& path, uint64_t& out) {
   if (const auto n = Integer(value, path, 0, std::numeric_limits<int64_t>::max())) out = static_cast<uint64_t>(*n);
 }

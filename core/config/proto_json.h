@@ -65,6 +65,7 @@ class ProtoJson {
   void Value(const nlohmann::json& value, const std::string& path, bool& out);
   void Value(const nlohmann::json& value, const std::string& path, int32_t& out);
   void Value(const nlohmann::json& value, const std::string& path, uint32_t& out);
+  void Value(const nlohmann::json& value, const std::string& path, int64_t& out);
   void Value(const nlohmann::json& value, const std::string& path, uint64_t& out);
   void Value(const nlohmann::json& value, const std::string& path, double& out);
   void Value(const nlohmann::json& value, const std::string& path, Duration& out);

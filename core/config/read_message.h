@@ -8,8 +8,10 @@
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
 #include "core/config/proto_json.h"
+#include "core/config/request_authentication.h"
 #include "core/config/service_entry.h"
 #include "core/config/sidecar.h"
+#include "core/config/telemetry.h"
 #include "core/config/typed_config.h"
 #include "core/config/virtual_service.h"
 #include "core/config/workload_entry.h"
@@ -35,8 +37,10 @@ void ReadMessage(ProtoJson& in, DestinationRule& out);
 void ReadMessage(ProtoJson& in, EnvoyFilter& out);
 void ReadMessage(ProtoJson& in, Gateway& out);
 void ReadMessage(ProtoJson& in, PeerAuthentication& out);
+void ReadMessage(ProtoJson& in, RequestAuthentication& out);
 void ReadMessage(ProtoJson& in, ServiceEntry& out);
 void ReadMessage(ProtoJson& in, Sidecar& out);
+void ReadMessage(ProtoJson& in, Telemetry& out);
 void ReadMessage(ProtoJson& in, VirtualService& out);
 
 }  // namespace wavetank::config

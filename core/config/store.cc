@@ -71,8 +71,10 @@ absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object) {
   if (is(Kind::kEnvoyFilter)) return Parse<EnvoyFilter>(Kind::kEnvoyFilter, object);
   if (is(Kind::kGateway)) return Parse<Gateway>(Kind::kGateway, object);
   if (is(Kind::kPeerAuthentication)) return Parse<PeerAuthentication>(Kind::kPeerAuthentication, object);
+  if (is(Kind::kRequestAuthentication)) return Parse<RequestAuthentication>(Kind::kRequestAuthentication, object);
   if (is(Kind::kServiceEntry)) return Parse<ServiceEntry>(Kind::kServiceEntry, object);
   if (is(Kind::kSidecar)) return Parse<Sidecar>(Kind::kSidecar, object);
+  if (is(Kind::kTelemetry)) return Parse<Telemetry>(Kind::kTelemetry, object);
   if (is(Kind::kVirtualService)) return Parse<VirtualService>(Kind::kVirtualService, object);
   if (is(Kind::kWorkloadEntry)) return Parse<WorkloadEntry>(Kind::kWorkloadEntry, object);
   return absl::InvalidArgumentError(object.Key() + ": not an Istio configuration that this control plane reads");
@@ -113,8 +115,10 @@ template class ConfigStore::Table<DestinationRule>;
 template class ConfigStore::Table<EnvoyFilter>;
 template class ConfigStore::Table<Gateway>;
 template class ConfigStore::Table<PeerAuthentication>;
+template class ConfigStore::Table<RequestAuthentication>;
 template class ConfigStore::Table<ServiceEntry>;
 template class ConfigStore::Table<Sidecar>;
+template class ConfigStore::Table<Telemetry>;
 template class ConfigStore::Table<VirtualService>;
 template class ConfigStore::Table<WorkloadEntry>;
 
@@ -134,10 +138,14 @@ AnyConfigRef ConfigStore::Erase(Kind kind, std::string_view name, std::string_vi
       return gateways_.Delete(ns, name);
     case Kind::kPeerAuthentication:
       return peer_authentications_.Delete(ns, name);
+    case Kind::kRequestAuthentication:
+      return request_authentications_.Delete(ns, name);
     case Kind::kServiceEntry:
       return service_entries_.Delete(ns, name);
     case Kind::kSidecar:
       return sidecars_.Delete(ns, name);
+    case Kind::kTelemetry:
+      return telemetries_.Delete(ns, name);
     case Kind::kVirtualService:
       return virtual_services_.Delete(ns, name);
     case Kind::kWorkloadEntry:

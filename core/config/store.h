@@ -17,16 +17,19 @@
 #include "core/config/envoy_filter.h"
 #include "core/config/gateway.h"
 #include "core/config/peer_authentication.h"
+#include "core/config/request_authentication.h"
 #include "core/config/service_entry.h"
 #include "core/config/sidecar.h"
+#include "core/config/telemetry.h"
 #include "core/config/virtual_service.h"
 #include "core/config/workload_entry.h"
 
 namespace wavetank::config {
 
 // Any parsed configuration.
-using AnyConfigRef = std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef,
-                                  VirtualServiceRef, WorkloadEntryRef, AuthorizationPolicyRef, EnvoyFilterRef>;
+using AnyConfigRef =
+    std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef, VirtualServiceRef,
+                 WorkloadEntryRef, AuthorizationPolicyRef, EnvoyFilterRef, TelemetryRef, RequestAuthenticationRef>;
 const ConfigMeta& MetaOf(const AnyConfigRef& config);
 // Same spec, whatever the metadata.
 bool SameSpec(const AnyConfigRef& a, const AnyConfigRef& b);
@@ -62,8 +65,12 @@ class ConfigStore {
   const std::vector<EnvoyFilterRef>& EnvoyFilters() const { return envoy_filters_.Sorted(); }
   const std::vector<GatewayRef>& Gateways() const { return gateways_.Sorted(); }
   const std::vector<PeerAuthenticationRef>& PeerAuthentications() const { return peer_authentications_.Sorted(); }
+  const std::vector<RequestAuthenticationRef>& RequestAuthentications() const {
+    return request_authentications_.Sorted();
+  }
   const std::vector<ServiceEntryRef>& ServiceEntries() const { return service_entries_.Sorted(); }
   const std::vector<SidecarRef>& Sidecars() const { return sidecars_.Sorted(); }
+  const std::vector<TelemetryRef>& Telemetries() const { return telemetries_.Sorted(); }
   const std::vector<VirtualServiceRef>& VirtualServices() const { return virtual_services_.Sorted(); }
   const std::vector<WorkloadEntryRef>& WorkloadEntries() const { return workload_entries_.Sorted(); }
 
@@ -85,8 +92,10 @@ class ConfigStore {
   Table<EnvoyFilter>& TableOf(const EnvoyFilterRef&) { return envoy_filters_; }
   Table<Gateway>& TableOf(const GatewayRef&) { return gateways_; }
   Table<PeerAuthentication>& TableOf(const PeerAuthenticationRef&) { return peer_authentications_; }
+  Table<RequestAuthentication>& TableOf(const RequestAuthenticationRef&) { return request_authentications_; }
   Table<ServiceEntry>& TableOf(const ServiceEntryRef&) { return service_entries_; }
   Table<Sidecar>& TableOf(const SidecarRef&) { return sidecars_; }
+  Table<Telemetry>& TableOf(const TelemetryRef&) { return telemetries_; }
   Table<VirtualService>& TableOf(const VirtualServiceRef&) { return virtual_services_; }
   Table<WorkloadEntry>& TableOf(const WorkloadEntryRef&) { return workload_entries_; }
 
@@ -95,8 +104,10 @@ class ConfigStore {
   Table<EnvoyFilter> envoy_filters_;
   Table<Gateway> gateways_;
   Table<PeerAuthentication> peer_authentications_;
+  Table<RequestAuthentication> request_authentications_;
   Table<ServiceEntry> service_entries_;
   Table<Sidecar> sidecars_;
+  Table<Telemetry> telemetries_;
   Table<VirtualService> virtual_services_;
   Table<WorkloadEntry> workload_entries_;
   std::vector<ConfigHandler> handlers_[kKinds];

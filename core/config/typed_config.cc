@@ -18,10 +18,14 @@ const kube::ResourceKind& ResourceKindOf(Kind kind) {
       return kube::kinds::kGateway;
     case Kind::kPeerAuthentication:
       return kube::kinds::kPeerAuthentication;
+    case Kind::kRequestAuthentication:
+      return kube::kinds::kRequestAuthentication;
     case Kind::kServiceEntry:
       return kube::kinds::kServiceEntry;
     case Kind::kSidecar:
       return kube::kinds::kSidecar;
+    case Kind::kTelemetry:
+      return kube::kinds::kTelemetry;
     case Kind::kVirtualService:
       return kube::kinds::kVirtualService;
     case Kind::kWorkloadEntry:

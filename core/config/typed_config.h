@@ -25,8 +25,10 @@ enum class Kind : uint8_t {
   kWorkloadEntry,
   kAuthorizationPolicy,
   kEnvoyFilter,
+  kTelemetry,
+  kRequestAuthentication,
 };
-inline constexpr int kKinds = 9;
+inline constexpr int kKinds = 11;
 std::string_view KindName(Kind kind);  // "DestinationRule"
 const kube::ResourceKind& ResourceKindOf(Kind kind);
 

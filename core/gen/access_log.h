@@ -1,18 +1,17 @@
-// Access logs that the mesh configuration asks for (istiod: pilot/pkg/networking/core/v1alpha3/accesslog.go,
-// pilot/pkg/model/telemetry_logging.go). Telemetry resources are not modelled, so the mesh's word is final.
+// Access logs of listeners, HTTP connection managers and TCP proxies: what Telemetry asks for, else accessLogFile and
+// enableEnvoyAccessLogService of the mesh config (istiod: pilot/pkg/networking/core/v1alpha3/accesslog.go,
+// pilot/pkg/model/telemetry_logging.go).
 #pragma once
 
-#include <string>
-
-#include "core/config/mesh_config.h"
+#include "core/gen/listener_types.h"
+#include "core/model/telemetry.h"
 
 namespace wavetank::pilot {
 
-// The encoded AccessLog for accessLogFile; empty without one.
-std::string FileAccessLog(const config::MeshConfig& mesh);
+class PushContext;
 
-// The listener's own log, for connections that no filter chain took; empty without accessLogFile, or when the mesh
-// says disableEnvoyListenerLog.
-std::string ListenerFileAccessLog(const config::MeshConfig& mesh);
+// By name of provider, where istiod leaves the order of several to chance.
+Telemetries::Logs MakeAccessLogs(const WorkloadTelemetry& telemetry, ListenerClass listener_class,
+                                 const PushContext& push);
 
 }  // namespace wavetank::pilot

@@ -17,7 +17,6 @@
 #include "core/profile/profile.h"
 #include "envoy/config/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
-#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
 
 namespace wavetank::pilot {
@@ -29,18 +28,6 @@ using TcpRbac = ::envoy::extensions::filters::network::rbac::v3::RBAC;
 using EncodedPolicies = std::vector<std::pair<std::string, std::string>>;  // name, policy
 
 constexpr std::string_view kTcpStatPrefix = "tcp.";
-
-std::string HttpFilterField(std::string_view name, std::string_view type_url, std::string_view config) {
-  namespace hcm = ::envoy::extensions::filters::network::http_connection_manager::v3;
-  std::string out;
-  out.reserve(name.size() + type_url.size() + config.size() + 40);
-  wire::Writer w(&out);
-  w.Message(hcm::HttpConnectionManager::kHttpFiltersFieldNumber, [&] {
-    w.Bytes(hcm::HttpFilter::kNameFieldNumber, name);
-    w.Any(hcm::HttpFilter::kTypedConfigFieldNumber, type_url, config);
-  });
-  return out;
-}
 
 // In order of name, as a deterministic encoder has maps.
 std::string EncodeRbac(int action, EncodedPolicies policies) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_replace.h"
 #include "core/gen/any.h"
 #include "core/gen/duration.h"
+#include "core/gen/provider_cluster.h"
 #include "core/model/push_context.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
@@ -20,15 +21,6 @@ using HeadersPb = ::envoy::type::matcher::v3::ListStringMatcher;
 using MetadataPb = ::envoy::type::matcher::v3::MetadataMatcher;
 
 constexpr Duration kDefaultTimeout = 600s;
-
-// "namespace/host", or a host that is in one namespace only. istiod: extensionproviders.LookupCluster.
-ServiceRef FindAuthorizer(const std::string& name, const PushContext& push) {
-  const size_t slash = name.find('/');
-  if (slash != name.npos && name.find('/', slash + 1) == name.npos) {
-    return push.ServiceInNamespace(name.substr(slash + 1), name.substr(0, slash));
-  }
-  return push.OnlyServiceNamed(name);
-}
 
 void AddHeaders(const std::vector<std::string>& headers, HeadersPb* out) {
   for (const std::string& header : headers) {
@@ -81,14 +73,13 @@ bool NamesEveryHeader(const Provider::ExtAuthz& provider) {
   return false;
 }
 
-std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const Service& service,
-                                 const std::string& cluster) {
+std::optional<ExtAuthz> OverHttp(const Provider::ExtAuthz& provider, const ProviderCluster& to) {
   if (NamesEveryHeader(provider)) return std::nullopt;
   HttpPb out = CommonHttp(provider);
   auto* http = out.mutable_http_service();
   http->set_path_prefix(provider.path_prefix);
-  http->mutable_server_uri()->set_uri("http://" + service.hostname);  // required, and not used
-  http->mutable_server_uri()->set_cluster(cluster);
+  http->mutable_server_uri()->set_uri("http://" + to.hostname);  // required, and not used
+  http->mutable_server_uri()->set_cluster(to.cluster);
   SetDuration(provider.timeout.value_or(kDefaultTimeout), http->mutable_server_uri()->mutable_timeout());
   for (const auto& [name, value] : provider.include_additional_headers) {
     auto* header = http->mutable_authorization_request()->add_headers_to_add();
@@ -139,11 +130,9 @@ std::optional<ExtAuthz> ResolveExtAuthz(const WorkloadAuthorization::Policies& p
   if (found == providers.end() || (!found->ext_authz_http && !found->ext_authz_grpc)) return std::nullopt;
   const Provider::ExtAuthz& authorizer = found->ext_authz_http ? *found->ext_authz_http : *found->ext_authz_grpc;
   if (!config::ValidateExtAuthz(authorizer).ok()) return std::nullopt;
-  const ServiceRef service = FindAuthorizer(authorizer.service, push);
-  if (service == nullptr) return std::nullopt;
-  const std::string cluster =
-      BuildSubsetKey(TrafficDirection::kOutbound, "", service->hostname, static_cast<int>(authorizer.port));
-  return found->ext_authz_http ? OverHttp(authorizer, *service, cluster) : OverGrpc(authorizer, cluster);
+  const std::optional<ProviderCluster> to = LookupProviderCluster(authorizer.service, authorizer.port, push);
+  if (!to) return std::nullopt;
+  return found->ext_authz_http ? OverHttp(authorizer, *to) : OverGrpc(authorizer, to->cluster);
 }
 
 }  // namespace wavetank::pilot::authz

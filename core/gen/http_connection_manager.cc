@@ -1,12 +1,13 @@
 #include "core/gen/http_connection_manager.h"
 
-#include "absl/strings/str_cat.h"
-#include "core/gen/access_log.h"
 #include "core/gen/any.h"
 #include "core/gen/authz_filters.h"
 #include "core/gen/duration.h"
+#include "core/gen/jwt_filters.h"
 #include "core/gen/listener_filters.h"
+#include "core/gen/proxy_telemetry.h"
 #include "core/gen/proxy_view.h"
+#include "core/gen/tracing.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
@@ -35,70 +36,6 @@ void SetPathNormalization(Normalization normalization, HcmPb& out) {
   if (normalization == Normalization::kDecodeAndMergeSlashes) {
     out.set_path_with_escaped_slashes_action(HcmPb::UNESCAPE_AND_FORWARD);
   }
-}
-
-void AddDryRunTag(const char* name, const char* key, HcmPb::Tracing& out) {
-  auto* tag = out.add_custom_tags();
-  tag->set_tag(absl::StrCat("istio.authorization.dry_run.", name));
-  auto* metadata = tag->mutable_metadata();
-  metadata->mutable_kind()->mutable_request();
-  metadata->mutable_metadata_key()->set_key("envoy.filters.http.rbac");
-  metadata->mutable_metadata_key()->add_path()->set_key(key);
-}
-
-void AddLiteralTag(std::string_view name, std::string_view value, std::string_view fallback, wire::Writer& w) {
-  using TagPb = envoy::type::tracing::v3::CustomTag;
-  w.Message(HcmPb::Tracing::kCustomTagsFieldNumber, [&] {
-    w.Joined(TagPb::kTagFieldNumber, {"istio.", name});
-    w.Message(TagPb::kLiteralFieldNumber,
-              [&] { w.NonEmpty(TagPb::Literal::kValueFieldNumber, value.empty() ? fallback : value); });
-  });
-}
-
-std::string_view LabelOf(const Proxy& proxy, std::string_view key) {
-  const auto it = proxy.labels.find(key);
-  return it == proxy.labels.end() ? std::string_view() : std::string_view(it->second);
-}
-
-// Per cent of requests that start a trace. istiod: PILOT_TRACE_SAMPLING is 1.
-double Sampling(const Proxy& proxy, const config::MeshConfig& mesh) {
-  double sampling = mesh.tracing_sampling.value_or(0.0);
-  if (proxy.metadata.raw.is_object() && proxy.metadata.raw.contains("PROXY_CONFIG")) {
-    const nlohmann::json* own = ProxyConfigOf(proxy, mesh);
-    sampling = 0.0;
-    if (own->contains("tracing") && (*own)["tracing"].is_object() && (*own)["tracing"].contains("sampling") &&
-        (*own)["tracing"]["sampling"].is_number()) {
-      sampling = (*own)["tracing"]["sampling"].get<double>();
-    }
-  }
-  return sampling == 0.0 || sampling > 100.0 ? 1.0 : sampling;
-}
-
-// What is the same for every proxy.
-const std::string& CommonTracing() {
-  static const auto& bytes = *[] {
-    HcmPb::Tracing out;
-    out.mutable_client_sampling()->set_value(100);
-    out.mutable_overall_sampling()->set_value(100);
-    // By name, with those of the proxy after them.
-    AddDryRunTag("allow_policy.name", "istio_dry_run_allow_shadow_effective_policy_id", out);
-    AddDryRunTag("allow_policy.result", "istio_dry_run_allow_shadow_engine_result", out);
-    AddDryRunTag("deny_policy.name", "istio_dry_run_deny_shadow_effective_policy_id", out);
-    AddDryRunTag("deny_policy.result", "istio_dry_run_deny_shadow_engine_result", out);
-    return new std::string(Serialize(out));
-  }();
-  return bytes;
-}
-
-void WriteTracing(const Proxy& proxy, const config::MeshConfig& mesh, wire::Writer& w) {
-  w.Message(HcmPb::kTracingFieldNumber, [&] {
-    w.Message(HcmPb::Tracing::kRandomSamplingFieldNumber, [&] { w.Double(1, Sampling(proxy, mesh)); });
-    w.Append(CommonTracing());  // ends with tags: protobuf's JSON takes a list that is not in one piece for two
-    AddLiteralTag("canonical_revision", LabelOf(proxy, "service.istio.io/canonical-revision"), "latest", w);
-    AddLiteralTag("canonical_service", LabelOf(proxy, "service.istio.io/canonical-name"), "unknown", w);
-    AddLiteralTag("mesh_id", proxy.metadata.mesh_id, "unknown", w);
-    AddLiteralTag("namespace", proxy.metadata.ns, "default", w);
-  });
 }
 
 // istiod: gateway.go, buildGatewayConnectionManager.
@@ -158,20 +95,23 @@ const std::string& FromAds() {
   return source;
 }
 
-const std::string& RequestIdExtension() {
-  static const auto& bytes = *[] {
-    envoy::extensions::request_id::uuid::v3::UuidRequestIdConfig config;
-    config.mutable_use_request_id_for_trace_sampling()->set_value(true);
-    hcm::RequestIDExtension extension;
-    *extension.mutable_typed_config() = PackAny(config);
-    return new std::string(Serialize(extension));
-  }();
-  return bytes;
+std::string MakeRequestIdExtension(bool for_trace_sampling) {
+  envoy::extensions::request_id::uuid::v3::UuidRequestIdConfig config;
+  config.mutable_use_request_id_for_trace_sampling()->set_value(for_trace_sampling);
+  hcm::RequestIDExtension extension;
+  *extension.mutable_typed_config() = PackAny(config);
+  return Serialize(extension);
+}
+
+const std::string& RequestIdExtension(bool for_trace_sampling) {
+  static const auto& with = *new std::string(MakeRequestIdExtension(true));
+  static const auto& without = *new std::string(MakeRequestIdExtension(false));
+  return for_trace_sampling ? with : without;
 }
 
 }  // namespace
 
-void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w) {
+void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w) {
   const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
   const bool istio = !push_.profile().upstream_envoy;
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
@@ -179,6 +119,8 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w)
   if (istio) add(HttpMetadataExchange());
   if (listener_class != ListenerClass::kSidecarOutbound) {
     w.Append(authz_.CustomHttp());
+    if (!jwt_) jwt_ = MakeJwtFilters(proxy_, push_);
+    w.Append(*jwt_);
     w.Append(authz_.Http());
   }
   if (grpc_web) add(HttpGrpcWeb());
@@ -186,7 +128,8 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, wire::Writer& w)
   if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
   add(HttpFault());
   add(HttpCors());
-  add(HttpRouter());
+  w.Append(telemetry_.HttpFilters(listener_class));
+  add(tracing.start_child_span ? HttpRouterWithChildSpans() : HttpRouter());
 }
 
 std::string HttpConnectionManagers::Common(const Kind& kind) {
@@ -205,10 +148,11 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
   bytes.reserve(kUsualBytes);
   out.AppendToString(&bytes);  // no maps in there
   wire::Writer w(&bytes);
-  if (mesh.enable_tracing) WriteTracing(proxy_, mesh, w);
-  w.NonEmpty(HcmPb::kAccessLogFieldNumber, FileAccessLog(mesh));
-  WriteHttpFilters(kind, w);
-  w.Bytes(HcmPb::kRequestIdExtensionFieldNumber, RequestIdExtension());
+  const HttpTracing tracing = MakeHttpTracing(telemetry_.of(), listener_class, proxy_, push_);
+  w.NonEmpty(HcmPb::kTracingFieldNumber, tracing.config);
+  w.Append(telemetry_.Logs(listener_class).http);
+  WriteHttpFilters(kind, tracing, w);
+  w.Bytes(HcmPb::kRequestIdExtensionFieldNumber, RequestIdExtension(tracing.use_request_id_for_sampling));
   return bytes;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -13,6 +14,8 @@
 namespace wavetank::pilot {
 
 class AuthzFilters;
+class ProxyTelemetry;
+struct HttpTracing;
 class PushContext;
 namespace wire {
 class Writer;
@@ -30,8 +33,8 @@ struct HttpOptions {
 class HttpConnectionManagers {
  public:
   // All must outlive the object.
-  HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz)
-      : proxy_(proxy), push_(push), authz_(authz) {}
+  HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz, ProxyTelemetry& telemetry)
+      : proxy_(proxy), push_(push), authz_(authz), telemetry_(telemetry) {}
 
   // An encoded FilterChain.filters field.
   std::string Filter(const HttpOptions& options, std::string_view default_stat_prefix);
@@ -39,11 +42,13 @@ class HttpConnectionManagers {
  private:
   using Kind = std::tuple<ListenerClass, bool, bool, bool>;  // gRPC-Web, HTTP/2, absolute URLs
   std::string Common(const Kind& kind);
-  void WriteHttpFilters(const Kind& kind, wire::Writer& w);
+  void WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w);
 
   const Proxy& proxy_;
   const PushContext& push_;
   AuthzFilters& authz_;
+  ProxyTelemetry& telemetry_;
+  std::optional<std::string> jwt_;  // made when first asked for
   std::map<Kind, std::string> common_;
 };
 

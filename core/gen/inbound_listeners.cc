@@ -75,6 +75,8 @@ class InboundListeners {
   }
 
  private:
+  static constexpr ListenerClass kClass = ListenerClass::kSidecarInbound;
+
   // By target port. A port that two services share belongs to the older one, its protocol too.
   std::map<uint32_t, InboundChain> Configs() const {
     std::map<uint32_t, InboundChain> out;
@@ -169,7 +171,8 @@ class InboundListeners {
     FilterChain chain;
     chain.name = "virtualInbound-blackhole";
     chain.match.emplace().destination_port = static_cast<uint32_t>(mesh_.proxy_inbound_listen_port);
-    chain.filters = metadata_exchange_ + NetworkFilters::BareTcpProxy(kBlackHoleCluster, kBlackHoleCluster);
+    chain.filters = metadata_exchange_ + scope_.network_filters.Metrics(kClass) +
+                    NetworkFilters::BareTcpProxy(kBlackHoleCluster, kBlackHoleCluster);
     return chain;
   }
 
@@ -201,7 +204,7 @@ class InboundListeners {
 
   std::string HttpFilter(const InboundChain& config) {
     HttpOptions http;
-    http.listener_class = ListenerClass::kSidecarInbound;
+    http.listener_class = kClass;
     http.protocol = config.protocol;
     http.stat_prefix = config.passthrough ? config.cluster : absl::StrCat("inbound_", config.Name(true));
     http.route_config = InboundRouteConfiguration(config.cluster, config.hostname, config.service_port);
@@ -218,9 +221,10 @@ class InboundListeners {
         pattern.empty()
             ? config.cluster
             : BuildStatPrefix(pattern, config.hostname, "", {config.port_name, config.service_port}, config.attributes);
-    std::string out = scope_.authz.Tcp();
+    const NetworkFilters& filters = scope_.network_filters;
+    std::string out = scope_.authz.Tcp() + filters.Metrics(kClass);
     for (const std::string& filter : NetworkFilters::ForProtocol(
-             config.protocol, scope_.network_filters.TcpProxy(stat_prefix, config.cluster), stat_prefix)) {
+             config.protocol, filters.TcpProxy(kClass, stat_prefix, config.cluster), stat_prefix)) {
       out += filter;
     }
     return out;
@@ -236,7 +240,7 @@ class InboundListeners {
     out.exact_balance = MetadataFlag(proxy_, "INBOUND_LISTENER_EXACT_BALANCE");
     const bool tproxy = GetInterceptionMode(proxy_) == InterceptionMode::kTproxy;
     if (!bind_to_port && tproxy) out.transparent = true;
-    out.access_log = scope_.access_log;
+    out.access_log = scope_.telemetry.Logs(kClass).listener;
     out.filter_chains = std::move(chains);
     out.listener_filters = wire::Encode([&](wire::Writer& w) {
       const auto add = [&](const std::string& filter) { w.Bytes(ListenerPb::kListenerFiltersFieldNumber, filter); };

@@ -3,24 +3,15 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "core/gen/access_log.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/wire.h"
 #include "core/model/push_context.h"
 #include "core/profile/profile.h"
 #include "envoy/config/core/v3/base.pb.h"
-#include "envoy/config/listener/v3/listener.pb.h"
 #include "google/protobuf/struct.pb.h"
 
 namespace wavetank::pilot {
 namespace {
-
-using ListenerPb = ::envoy::config::listener::v3::Listener;
-
-std::string ListenerAccessLogField(const config::MeshConfig& mesh) {
-  return wire::Encode(
-      [&](wire::Writer& w) { w.NonEmpty(ListenerPb::kAccessLogFieldNumber, ListenerFileAccessLog(mesh)); });
-}
 
 std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
   FilterChainMatch match = options.match ? std::move(*options.match) : FilterChainMatch();
@@ -71,12 +62,12 @@ std::string KebabCase(std::string_view kind) {
 ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
     : proxy(node),
       push(context),
+      telemetry(node, context),
       patches(context.envoy_filters().For(node)),
-      network_filters(node, context),
+      network_filters(node, context, telemetry),
       authz(node, context),
-      http(node, context, authz),
+      http(node, context, authz, telemetry),
       istio_filters(!context.profile().upstream_envoy),
-      access_log(ListenerAccessLogField(context.mesh())),
       wildcard(WildcardAddress(node)) {}
 
 Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
@@ -103,7 +94,7 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
     out.listener_filters_timeout = scope.push.mesh().protocol_detection_timeout;
     out.continue_on_listener_filters_timeout = out.listener_filters_timeout.has_value();
   }
-  out.access_log = scope.access_log;
+  out.access_log = scope.telemetry.Logs(options.listener_class).listener;
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include "core/gen/http_connection_manager.h"
 #include "core/gen/listener_types.h"
 #include "core/gen/network_filters.h"
+#include "core/gen/proxy_telemetry.h"
 #include "core/model/envoy_filters.h"
 
 namespace wavetank::pilot {
@@ -21,12 +22,12 @@ struct ListenerScope {
 
   const Proxy& proxy;
   const PushContext& push;
+  ProxyTelemetry telemetry;
   std::shared_ptr<const EnvoyPatches> patches;  // null: none
   NetworkFilters network_filters;
   AuthzFilters authz;
   HttpConnectionManagers http;
-  bool istio_filters;      // false: for a stock Envoy (profile upstream-envoy)
-  std::string access_log;  // encoded Listener.access_log field of every listener
+  bool istio_filters;  // false: for a stock Envoy (profile upstream-envoy)
   std::string_view wildcard;
 };
 

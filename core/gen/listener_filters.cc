@@ -107,6 +107,18 @@ std::string InspectorForPorts(Inspector inspector, const std::vector<int>& ports
   return Serialize(filter);
 }
 
+std::string HttpFilterField(std::string_view name, std::string_view type_url, std::string_view config) {
+  namespace hcm = ext::filters::network::http_connection_manager::v3;
+  std::string out;
+  out.reserve(name.size() + type_url.size() + config.size() + 40);
+  wire::Writer w(&out);
+  w.Message(hcm::HttpConnectionManager::kHttpFiltersFieldNumber, [&] {
+    w.Bytes(hcm::HttpFilter::kNameFieldNumber, name);
+    w.Any(hcm::HttpFilter::kTypedConfigFieldNumber, type_url, config);
+  });
+  return out;
+}
+
 std::string NetworkFilter(std::string_view name, std::string_view type_url, std::string_view config) {
   using FilterPb = ::envoy::config::listener::v3::Filter;
   std::string out;
@@ -191,5 +203,18 @@ const std::string& HttpRouter() {
   static const auto& bytes = *MakeHttpFilter("envoy.filters.http.router", ext::filters::http::router::v3::Router());
   return bytes;
 }
+
+// The field is deprecated in today's Envoy API, and has no other name in that of 1.18.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+const std::string& HttpRouterWithChildSpans() {
+  static const auto& bytes = *[] {
+    ext::filters::http::router::v3::Router router;
+    router.set_start_child_span(true);
+    return MakeHttpFilter("envoy.filters.http.router", router);
+  }();
+  return bytes;
+}
+#pragma GCC diagnostic pop
 
 }  // namespace wavetank::pilot

@@ -29,6 +29,10 @@ const std::string& HttpAlpn();  // istio.alpn: offers "istio-http/1.1" and frien
 const std::string& HttpFault();
 const std::string& HttpCors();
 const std::string& HttpRouter();
+const std::string& HttpRouterWithChildSpans();  // each attempt is a span of its own
+
+// One HTTP filter as an encoded HttpConnectionManager.http_filters field.
+std::string HttpFilterField(std::string_view name, std::string_view type_url, std::string_view config);
 
 // One network filter as an encoded FilterChain.filters field.
 std::string NetworkFilter(std::string_view name, std::string_view type_url, std::string_view config);

@@ -1,9 +1,9 @@
 #include "core/gen/network_filters.h"
 
 #include "absl/strings/str_cat.h"
-#include "core/gen/access_log.h"
 #include "core/gen/listener_filters.h"
 #include "core/gen/listener_types.h"
+#include "core/gen/proxy_telemetry.h"
 #include "core/gen/proxy_view.h"
 #include "core/gen/stat_prefix.h"
 #include "core/gen/wire.h"
@@ -61,6 +61,7 @@ std::optional<Duration> MaxConnectionDuration(const config::DestinationRule& rul
 }  // namespace
 
 struct NetworkFilters::Target {
+  ListenerClass listener_class = ListenerClass::kSidecarOutbound;
   std::string_view stat_prefix, cluster, subset;
   std::vector<std::pair<std::string, uint32_t>> weighted;  // instead of cluster
   const config::DestinationRule* rule = nullptr;
@@ -87,12 +88,15 @@ std::string OutboundCatchAllCluster(const Proxy& proxy) {
   return egress_proxy ? DestinationCluster(*egress_proxy, nullptr, 0) : std::string(kPassthroughCluster);
 }
 
-NetworkFilters::NetworkFilters(const Proxy& proxy, const PushContext& push) : proxy_(proxy), push_(push) {
+NetworkFilters::NetworkFilters(const Proxy& proxy, const PushContext& push, ProxyTelemetry& telemetry)
+    : proxy_(proxy),
+      push_(push),
+      telemetry_(telemetry),
+      outbound_(proxy.IsRouter() ? ListenerClass::kGateway : ListenerClass::kSidecarOutbound) {
   wire::Writer w(&common_);
   if (const std::optional<Duration> idle = IdleTimeout(proxy)) {
     w.Duration(TcpProxyPb::kIdleTimeoutFieldNumber, idle->count());
   }
-  w.NonEmpty(TcpProxyPb::kAccessLogFieldNumber, FileAccessLog(push.mesh()));
 }
 
 std::string NetworkFilters::Encode(const Target& target) const {
@@ -112,6 +116,7 @@ std::string NetworkFilters::Encode(const Target& target) const {
       });
     }
     w.Append(common_);
+    w.Append(telemetry_.Logs(target.listener_class).tcp);
     if (target.rule == nullptr) return;
     if (const auto longest = MaxConnectionDuration(*target.rule)) {
       w.Duration(TcpProxyPb::kMaxDownstreamConnectionDurationFieldNumber, longest->count());
@@ -130,8 +135,19 @@ std::string NetworkFilters::Encode(const Target& target) const {
   return NetworkFilter(kTcpProxyName, kTcpProxyType, config);
 }
 
-std::string NetworkFilters::TcpProxy(std::string_view stat_prefix, std::string_view cluster) const {
+const std::string& NetworkFilters::Metrics(ListenerClass listener_class) const {
+  return telemetry_.TcpFilters(listener_class);
+}
+
+FilterStack NetworkFilters::Measured(FilterStack stack) const {
+  if (const std::string& metrics = Metrics(outbound_); !metrics.empty()) stack.insert(stack.begin(), metrics);
+  return stack;
+}
+
+std::string NetworkFilters::TcpProxy(ListenerClass listener_class, std::string_view stat_prefix,
+                                     std::string_view cluster) const {
   Target target;
+  target.listener_class = listener_class;
   target.stat_prefix = stat_prefix;
   target.cluster = cluster;
   return Encode(target);
@@ -161,12 +177,13 @@ FilterStack NetworkFilters::SingleDestination(std::string_view stat_prefix, std:
                                               std::string_view subset, Protocol protocol,
                                               const config::DestinationRule* rule, bool tunnels) const {
   Target target;
+  target.listener_class = outbound_;
   target.stat_prefix = stat_prefix;
   target.cluster = cluster;
   target.subset = subset;
   target.rule = rule;
   target.tunnels = tunnels;
-  return ForProtocol(protocol, Encode(target), stat_prefix);
+  return Measured(ForProtocol(protocol, Encode(target), stat_prefix));
 }
 
 FilterStack NetworkFilters::ToService(const Service& service, std::string_view subset, const Port& cluster_port,
@@ -204,6 +221,7 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
     return SingleDestination(stat_prefix, cluster, first.subset, port.protocol, spec, true);
   }
   Target target;
+  target.listener_class = outbound_;
   const std::string stat_prefix = absl::StrCat(meta.name, ".", meta.ns);
   target.stat_prefix = stat_prefix;
   target.rule = spec;
@@ -214,7 +232,7 @@ FilterStack NetworkFilters::ToRoute(const std::vector<config::RouteDestination>&
                                  static_cast<uint32_t>(route.weight));
   }
   if (target.weighted.empty()) return {};  // validation refuses such a rule
-  return ForProtocol(port.protocol, Encode(target), stat_prefix);
+  return Measured(ForProtocol(port.protocol, Encode(target), stat_prefix));
 }
 
 }  // namespace wavetank::pilot

@@ -9,11 +9,13 @@
 #include "absl/functional/function_ref.h"
 #include "core/config/destination_rule.h"
 #include "core/config/virtual_service.h"
+#include "core/gen/listener_types.h"
 #include "core/model/proxy.h"
 #include "core/model/service.h"
 
 namespace wavetank::pilot {
 
+class ProxyTelemetry;
 class PushContext;
 
 // Encoded FilterChain.filters fields, one each; the last terminates the chain.
@@ -31,14 +33,16 @@ std::string OutboundCatchAllCluster(const Proxy& proxy);
 
 class NetworkFilters {
  public:
-  // Both must outlive the object.
-  NetworkFilters(const Proxy& proxy, const PushContext& push);
+  // All must outlive the object.
+  NetworkFilters(const Proxy& proxy, const PushContext& push, ProxyTelemetry& telemetry);
 
-  // A plain TCP proxy: idle timeout and access log are the proxy's.
-  std::string TcpProxy(std::string_view stat_prefix, std::string_view cluster) const;
+  // A plain TCP proxy: idle timeout and access log are the proxy's. What measures comes before it (Metrics).
+  std::string TcpProxy(ListenerClass listener_class, std::string_view stat_prefix, std::string_view cluster) const;
+  const std::string& Metrics(ListenerClass listener_class) const;
   // One that logs nothing and keeps Envoy's idle timeout, for blackholes.
   static std::string BareTcpProxy(std::string_view stat_prefix, std::string_view cluster);
 
+  // Stacks of outbound listeners and gateways, what measures among them.
   // To the cluster of one service port, under the service's name or the mesh's outboundClusterStatName.
   FilterStack ToService(const Service& service, std::string_view subset, const Port& cluster_port,
                         const Port& listener_port, bool sni_dnat) const;
@@ -51,12 +55,15 @@ class NetworkFilters {
  private:
   struct Target;
   std::string Encode(const Target& target) const;
+  FilterStack Measured(FilterStack stack) const;
   FilterStack SingleDestination(std::string_view stat_prefix, std::string_view cluster, std::string_view subset,
                                 Protocol protocol, const config::DestinationRule* rule, bool tunnels) const;
 
   const Proxy& proxy_;
   const PushContext& push_;
-  std::string common_;  // encoded TcpProxy fields that all share
+  ProxyTelemetry& telemetry_;
+  const ListenerClass outbound_;  // what its listeners for its own requests are
+  std::string common_;            // encoded TcpProxy fields that all share
 };
 
 }  // namespace wavetank::pilot

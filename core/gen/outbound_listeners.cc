@@ -74,6 +74,12 @@ std::vector<FilterChain> MergeHttpAndTcp(std::vector<FilterChain> http, std::vec
   return tcp;
 }
 
+std::string CatchAllFilters(const ListenerScope& scope) {
+  const std::string cluster = OutboundCatchAllCluster(scope.proxy);
+  return scope.network_filters.Metrics(ListenerClass::kSidecarOutbound) +
+         scope.network_filters.TcpProxy(ListenerClass::kSidecarOutbound, cluster, cluster);
+}
+
 class ServiceListeners {
  public:
   explicit ServiceListeners(ListenerScope& scope)
@@ -309,8 +315,7 @@ class ServiceListeners {
 
   const std::string& CatchAllFilter() {
     if (catch_all_.empty()) {
-      const std::string cluster = OutboundCatchAllCluster(proxy_);
-      catch_all_ = scope_.network_filters.TcpProxy(cluster, cluster);
+      catch_all_ = CatchAllFilters(scope_);
     }
     return catch_all_;
   }
@@ -350,17 +355,17 @@ std::optional<Listener> VirtualOutbound(ListenerScope& scope) {
   listener.port = static_cast<uint32_t>(scope.push.mesh().proxy_listen_port);
   if (mode == InterceptionMode::kTproxy) listener.transparent = true;
   listener.use_original_dst = true;
-  listener.access_log = scope.access_log;
+  listener.access_log = scope.telemetry.Logs(ListenerClass::kSidecarOutbound).listener;
   // Straight to our own port would pass through to it again, for ever.
   FilterChain blackhole;
   blackhole.name = "virtualOutbound-blackhole";
   blackhole.match.emplace().destination_port = listener.port;
-  blackhole.filters = NetworkFilters::BareTcpProxy(kBlackHoleCluster, kBlackHoleCluster);
+  blackhole.filters = scope.network_filters.Metrics(ListenerClass::kSidecarOutbound) +
+                      NetworkFilters::BareTcpProxy(kBlackHoleCluster, kBlackHoleCluster);
   listener.filter_chains.push_back(std::move(blackhole));
   FilterChain rest;
   rest.name = "virtualOutbound-catchall-tcp";
-  const std::string cluster = OutboundCatchAllCluster(scope.proxy);
-  rest.filters = scope.network_filters.TcpProxy(cluster, cluster);
+  rest.filters = CatchAllFilters(scope);
   listener.filter_chains.push_back(std::move(rest));
   return listener;
 }

@@ -1,4 +1,4 @@
-// PeerAuthentications by namespace, and the mTLS modes that follow from them
+// PeerAuthentications by namespace, and the mTLS modes that follow from them; RequestAuthentications
 // (istiod: pilot/pkg/model/authentication.go; pilot/pkg/security/authn).
 #pragma once
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/peer_authentication.h"
+#include "core/config/request_authentication.h"
 #include "core/model/service.h"
 
 namespace wavetank::pilot {
@@ -29,14 +30,18 @@ struct MergedPeerAuthentication {
 class AuthenticationPolicies {
  public:
   AuthenticationPolicies() = default;
-  // `sorted`: by creation time.
-  AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& sorted, std::string root_namespace);
+  // Both sorted by creation time.
+  AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& peers,
+                         const std::vector<config::RequestAuthenticationRef>& requests, std::string root_namespace);
 
   // By namespace's policy, else the mesh's; kUnknown when there is neither.
   MutualTlsMode GetNamespaceMutualTlsMode(std::string_view ns) const;
   // Those of its namespace, then those of the root namespace, each by creation time.
   std::vector<config::PeerAuthenticationRef> GetPeerAuthenticationsForWorkload(std::string_view ns,
                                                                                const Labels& labels) const;
+  // The same of those that say whose JWTs are taken.
+  std::vector<config::RequestAuthenticationRef> GetJwtPoliciesForWorkload(std::string_view ns,
+                                                                          const Labels& labels) const;
   // What a workload's server side enforces (istiod: authn.ComposePeerAuthentication).
   MergedPeerAuthentication ComposeForWorkload(std::string_view ns, const Labels& labels) const;
 
@@ -47,6 +52,7 @@ class AuthenticationPolicies {
  private:
   std::string root_namespace_, version_;
   std::map<std::string, std::vector<config::PeerAuthenticationRef>, std::less<>> by_namespace_;
+  std::map<std::string, std::vector<config::RequestAuthenticationRef>, std::less<>> requests_by_namespace_;
   std::map<std::string, MutualTlsMode, std::less<>> namespace_modes_;
   MutualTlsMode global_mode_ = MutualTlsMode::kUnknown;
 };

@@ -41,6 +41,14 @@ class ServiceDiscovery {
   virtual std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const = 0;
 };
 
+// Key sets of issuers of JWTs, wherever they come from (istiod: pilot/pkg/model/jwks_resolver.go, which fetches them).
+class JwksResolver {
+ public:
+  virtual ~JwksResolver() = default;
+  // As `uri` serves it, or, if that is empty, the URI that the issuer's OpenID discovery names; nullopt: not to be had.
+  virtual std::optional<std::string> KeySet(const std::string& issuer, const std::string& uri) = 0;
+};
+
 struct Environment {
   ServiceDiscovery* discovery = nullptr;
   const config::ConfigStore* configs = nullptr;
@@ -49,6 +57,7 @@ struct Environment {
   std::shared_ptr<const config::MeshNetworks> networks;
   std::shared_ptr<const NetworkGateways> gateways;
   const Profile* profile = nullptr;
+  JwksResolver* jwks = nullptr;  // null: no key set is to be had
   std::string domain_suffix = "cluster.local";
   std::string system_namespace = "istio-system";
   ClusterId cluster_id;  // of istiod itself

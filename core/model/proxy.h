@@ -89,7 +89,8 @@ struct Proxy {
   std::shared_ptr<const MergedGateway> merged_gateway, prev_merged_gateway;
   std::map<XdsType, WatchedResource> watched_resources;
   std::string last_push_version;
-  std::string xds_node;  // node.id as sent
+  std::string xds_node;         // node.id as sent
+  std::string service_cluster;  // node.cluster as sent
 
   const ClusterId& cluster() const { return metadata.cluster_id; }
   // Any network view matches an empty one. istiod: Proxy.InNetwork / identifier.IsSameOrEmpty.

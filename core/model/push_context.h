@@ -17,6 +17,7 @@
 #include "core/model/envoy_filters.h"
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
+#include "core/model/telemetry.h"
 
 namespace wavetank::pilot {
 
@@ -70,6 +71,7 @@ class PushContext {
   const AuthenticationPolicies& authn() const;
   const AuthorizationPolicies& authz() const;
   const EnvoyFilters& envoy_filters() const;
+  const Telemetries& telemetry() const;
   // istiod: BestEffortInferServiceMTLSMode.
   MutualTlsMode InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
                                      const Port& port) const;

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <utility>
+
+#include "core/model/selection.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -25,22 +27,36 @@ MutualTlsMode Convert(Mode mode) {
   return MutualTlsMode::kUnknown;
 }
 
-bool SubsetOf(const Labels& selector, const Labels& labels) {
-  return std::all_of(selector.begin(), selector.end(), [&](const auto& entry) {
-    const auto it = labels.find(entry.first);
-    return it != labels.end() && it->second == entry.second;
-  });
+// Of the namespace's policies and then the root's, each by age, those whose selector takes the labels. istiod:
+// getConfigsForWorkload.
+template <typename Policies>
+auto ForWorkload(const Policies& by_namespace, std::string_view ns, std::string_view root, const Labels& labels) {
+  typename Policies::mapped_type out;
+  const auto look = [&](std::string_view in) {
+    const auto it = by_namespace.find(in);
+    if (it == by_namespace.end()) return;
+    for (const auto& policy : it->second) {
+      if (!policy->spec.selector || Selects(*policy->spec.selector, labels)) out.push_back(policy);
+    }
+  };
+  look(ns);
+  if (ns != root) look(root);
+  return out;
 }
 
 }  // namespace
 
-AuthenticationPolicies::AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& sorted,
+AuthenticationPolicies::AuthenticationPolicies(const std::vector<config::PeerAuthenticationRef>& peers,
+                                               const std::vector<config::RequestAuthenticationRef>& requests,
                                                std::string root_namespace)
     : root_namespace_(std::move(root_namespace)) {
+  for (const config::RequestAuthenticationRef& policy : requests) {
+    requests_by_namespace_[policy->meta.ns].push_back(policy);
+  }
   uint64_t hash = 14695981039346656037u;  // FNV-1a
   std::map<std::string, Mode, std::less<>> found;
   std::map<std::string, bool, std::less<>> seen;
-  for (const config::PeerAuthenticationRef& policy : sorted) {
+  for (const config::PeerAuthenticationRef& policy : peers) {
     for (const char c : fmt::format("{}.{};", policy->meta.uid, policy->meta.resource_version)) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
     }
@@ -69,17 +85,12 @@ MutualTlsMode AuthenticationPolicies::GetNamespaceMutualTlsMode(std::string_view
 
 std::vector<config::PeerAuthenticationRef> AuthenticationPolicies::GetPeerAuthenticationsForWorkload(
     std::string_view ns, const Labels& labels) const {
-  std::vector<config::PeerAuthenticationRef> out;
-  const auto look = [&](std::string_view in) {
-    const auto it = by_namespace_.find(in);
-    if (it == by_namespace_.end()) return;
-    for (const config::PeerAuthenticationRef& policy : it->second) {
-      if (!policy->spec.selector || SubsetOf(*policy->spec.selector, labels)) out.push_back(policy);
-    }
-  };
-  look(ns);
-  if (ns != root_namespace_) look(root_namespace_);
-  return out;
+  return ForWorkload(by_namespace_, ns, root_namespace_, labels);
+}
+
+std::vector<config::RequestAuthenticationRef> AuthenticationPolicies::GetJwtPoliciesForWorkload(
+    std::string_view ns, const Labels& labels) const {
+  return ForWorkload(requests_by_namespace_, ns, root_namespace_, labels);
 }
 
 MergedPeerAuthentication AuthenticationPolicies::ComposeForWorkload(std::string_view ns, const Labels& labels) const {

@@ -66,6 +66,7 @@ struct PushContext::Impl {
   std::shared_ptr<const AuthenticationPolicies> authn;
   std::shared_ptr<const AuthorizationPolicies> authz;
   std::shared_ptr<const EnvoyFilters> envoy_filters;
+  std::shared_ptr<const Telemetries> telemetry;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
@@ -106,7 +107,8 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                                                                              mesh.root_namespace, env.domain_suffix)
                               : before->destination_rules;
   now.authn = changed(ConfigKind::kPeerAuthentication) || changed(ConfigKind::kRequestAuthentication)
-                  ? std::make_shared<const AuthenticationPolicies>(configs.PeerAuthentications(), mesh.root_namespace)
+                  ? std::make_shared<const AuthenticationPolicies>(
+                        configs.PeerAuthentications(), configs.RequestAuthentications(), mesh.root_namespace)
                   : before->authn;
   now.authz = changed(ConfigKind::kAuthorizationPolicy)
                   ? std::make_shared<const AuthorizationPolicies>(configs.AuthorizationPolicies(), mesh.root_namespace)
@@ -114,6 +116,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.envoy_filters = changed(ConfigKind::kEnvoyFilter)
                           ? std::make_shared<const EnvoyFilters>(configs.EnvoyFilters(), mesh.root_namespace)
                           : before->envoy_filters;
+  now.telemetry = changed(ConfigKind::kTelemetry)
+                      ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh)
+                      : before->telemetry;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
                      : before->gateways;
@@ -146,6 +151,7 @@ const Profile& PushContext::profile() const { return impl_->profile; }
 const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn; }
 const AuthorizationPolicies& PushContext::authz() const { return *impl_->authz; }
 const EnvoyFilters& PushContext::envoy_filters() const { return *impl_->envoy_filters; }
+const Telemetries& PushContext::telemetry() const { return *impl_->telemetry; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();

@@ -200,6 +200,7 @@ absl::Status Connection::Initialize(const Node* node) {
   absl::StatusOr<Proxy> proxy = ParseServiceNode(node->id, node->metadata);
   if (!proxy.ok()) return proxy.status();
   proxy_ = *std::move(proxy);
+  proxy_.service_cluster = node->cluster;
   node_locality_ = node->locality;
   last_push_ = server_->push_context();
   if (peer_.authenticated && server_->options().xds_auth) {

@@ -18,7 +18,7 @@ namespace wavetank::pilot {
 
 // envoy.config.core.v3.Node, as far as istiod reads it.
 struct Node {
-  std::string id;
+  std::string id, cluster;
   ProxyLocality locality;
   nlohmann::json metadata;
 };

@@ -50,9 +50,7 @@ json ToJson(const google::protobuf::Struct& in, int depth) {
   return out;
 }
 
-void FromJson(const json& in, google::protobuf::Struct* out);
-
-void FromJson(const json& in, google::protobuf::Value* out) {
+void ValueToProto(const json& in, google::protobuf::Value* out) {
   switch (in.type()) {
     case json::value_t::boolean:
       out->set_bool_value(in.get<bool>());
@@ -66,24 +64,21 @@ void FromJson(const json& in, google::protobuf::Value* out) {
       out->set_string_value(in.get_ref<const std::string&>());
       break;
     case json::value_t::object:
-      FromJson(in, out->mutable_struct_value());
+      ToProto(in, out->mutable_struct_value());
       break;
     case json::value_t::array:
       out->mutable_list_value();
-      for (const json& item : in) FromJson(item, out->mutable_list_value()->add_values());
+      for (const json& item : in) ValueToProto(item, out->mutable_list_value()->add_values());
       break;
     default:
       out->set_null_value(google::protobuf::NULL_VALUE);
   }
 }
 
-void FromJson(const json& in, google::protobuf::Struct* out) {
-  for (const auto& [key, value] : in.items()) FromJson(value, &(*out->mutable_fields())[key]);
-}
-
 std::shared_ptr<const Node> ReadNode(const envoy::config::core::v3::Node& in) {
   auto node = std::make_shared<Node>();
   node->id = in.id();
+  node->cluster = in.cluster();
   node->locality = {in.locality().region(), in.locality().zone(), in.locality().sub_zone()};
   node->metadata = ToJson(in.metadata(), 0);
   return node;
@@ -96,6 +91,10 @@ absl::StatusOr<XdsType> ReadType(const std::string& url) {
 }
 
 }  // namespace
+
+void ToProto(const json& in, google::protobuf::Struct* out) {
+  for (const auto& [key, value] : in.items()) ValueToProto(value, &(*out->mutable_fields())[key]);
+}
 
 absl::StatusOr<DiscoveryRequest> FromProto(const discovery::DiscoveryRequest& in) {
   absl::StatusOr<XdsType> type = ReadType(in.type_url());
@@ -153,10 +152,11 @@ void ToProto(const DeltaDiscoveryResponse& in, discovery::DeltaDiscoveryResponse
 
 void ToProto(const Node& in, envoy::config::core::v3::Node* out) {
   out->set_id(in.id);
+  out->set_cluster(in.cluster);
   out->mutable_locality()->set_region(in.locality.region);
   out->mutable_locality()->set_zone(in.locality.zone);
   out->mutable_locality()->set_sub_zone(in.locality.sub_zone);
-  FromJson(in.metadata, out->mutable_metadata());
+  ToProto(in.metadata, out->mutable_metadata());
 }
 
 }  // namespace wavetank::pilot

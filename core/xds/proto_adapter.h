@@ -15,6 +15,9 @@ class DeltaDiscoveryResponse;
 class DiscoveryRequest;
 class DiscoveryResponse;
 }  // namespace envoy::service::discovery::v3
+namespace google::protobuf {
+class Struct;
+}
 
 namespace wavetank::pilot {
 
@@ -27,5 +30,8 @@ void ToProto(const DeltaDiscoveryResponse& in, envoy::service::discovery::v3::De
 
 // Node as Envoy sends it; `metadata` becomes a google.protobuf.Struct.
 void ToProto(const Node& in, envoy::config::core::v3::Node* out);
+
+// `in` is an object.
+void ToProto(const nlohmann::json& in, google::protobuf::Struct* out);
 
 }  // namespace wavetank::pilot

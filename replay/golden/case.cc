@@ -112,6 +112,7 @@ absl::StatusOr<ProxySpec> ReadProxy(const json& value, const std::string& where)
   out.locality = fields.Text("locality");
   out.service_account = fields.Text("serviceAccount");
   out.node = fields.Text("node");
+  out.node_cluster = fields.Text("nodeCluster");
   out.labels = ToLabels(fields.Mapping("labels"), fields, "labels");
   out.metadata = fields.Mapping("metadata");
   static const std::set<std::string> kTypes = {"cds", "eds", "lds", "rds"};

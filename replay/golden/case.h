@@ -16,7 +16,7 @@ namespace wavetank::golden {
 
 // A proxy that connects after every step, or stays connected in push runs.
 struct ProxySpec {
-  std::string name, cluster, network, type, ns, ip, locality, service_account, node;
+  std::string name, cluster, network, type, ns, ip, locality, service_account, node, node_cluster;
   kube::Labels labels;
   nlohmann::json metadata;       // laid over what the other fields say
   std::set<std::string> record;  // of "cds", "eds", "lds", "rds"

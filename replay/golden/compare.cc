@@ -149,6 +149,21 @@ void SortPassthroughChains(json& listener) {
   }
 }
 
+// Of a listener and of what its filters hold: istiod walks a map of providers.
+void SortAccessLogs(json& value) {
+  if (value.is_array()) {
+    for (json& item : value) SortAccessLogs(item);
+  }
+  if (!value.is_object()) return;
+  for (auto& [key, item] : value.items()) {
+    if (key != "access_log" || !item.is_array()) {
+      SortAccessLogs(item);
+    } else if (item.size() > 1) {
+      std::sort(item.begin(), item.end(), [](const json& a, const json& b) { return a.dump() < b.dump(); });
+    }
+  }
+}
+
 std::vector<std::string_view> Lines(std::string_view text) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -246,6 +261,7 @@ void MakeCanonical(json& resource) {
     SortEndpoints(*assignment);
   }
   if (ResourceName(resource) == "virtualInbound") SortPassthroughChains(resource);
+  SortAccessLogs(resource);
 }
 
 std::string UnifiedDiff(std::string_view expected, std::string_view actual, std::string_view expected_name,

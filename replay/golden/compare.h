@@ -1,5 +1,5 @@
 // Comparison of JSON trees, exact: no field is left out, nothing is tolerated. The only orders made canonical are the
-// two that golden/FORMAT.md names.
+// two that golden/FORMAT.md names, and that of several access logs, which istiod leaves to a map.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@ struct Difference {
 // At most `limit` differences, in order of the expected tree. Complexity: linear in both trees.
 std::vector<Difference> Compare(const nlohmann::json& expected, const nlohmann::json& actual, size_t limit);
 
-// Sorts the endpoints of each locality and the per-port passthrough chains of virtualInbound in one xDS resource.
+// Sorts the endpoints of each locality, the per-port passthrough chains of virtualInbound and the access logs of one
+// place in one xDS resource.
 void MakeCanonical(nlohmann::json& resource);
 // `name`, or a ClusterLoadAssignment's `cluster_name`; empty if it has none.
 std::string ResourceName(const nlohmann::json& resource);

@@ -19,6 +19,7 @@ std::vector<std::string_view> Encoded(const std::vector<pilot::Resource>& resour
 std::shared_ptr<const pilot::Node> NodeOf(const ProxySpec& proxy) {
   auto out = std::make_shared<pilot::Node>();
   out->id = proxy.NodeId();
+  out->cluster = proxy.node_cluster;
   out->metadata = proxy.NodeMetadata();
   const std::string& text = proxy.locality;
   const size_t first = text.find('/');

@@ -23,9 +23,12 @@ inline AnyConfigRef ParseYaml(std::string_view yaml) { return TryParseYaml(yaml)
 // "Kind ns/name" and a spec: the shortest way to say a configuration. `second`: of its creation.
 inline std::string ConfigYaml(std::string_view kind, std::string_view ns, std::string_view name, std::string_view spec,
                               int second = 0) {
-  const bool security = kind == "PeerAuthentication" || kind == "AuthorizationPolicy";
+  const bool security =
+      kind == "PeerAuthentication" || kind == "AuthorizationPolicy" || kind == "RequestAuthentication";
   std::string out = std::string("apiVersion: ") +
-                    (security ? "security.istio.io/v1beta1" : "networking.istio.io/v1alpha3") +
+                    (security              ? "security.istio.io/v1beta1"
+                     : kind == "Telemetry" ? "telemetry.istio.io/v1alpha1"
+                                           : "networking.istio.io/v1alpha3") +
                     "\nkind: " + std::string(kind) + "\nmetadata:\n  name: " + std::string(name) +
                     "\n  namespace: " + std::string(ns) + "\n  uid: " + std::string(ns) + "-" + std::string(name) +
                     "\n  resourceVersion: \"1\"\n  creationTimestamp: \"2023-09-01T00:00:" + (second < 10 ? "0" : "") +

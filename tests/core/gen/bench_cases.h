@@ -1,7 +1,7 @@
 // The meshes that istiod's own benchmarks generate from (golden/BENCH.md; istiod: pilot/pkg/xds/bench_test.go,
 // testdata/benchmarks), and what one proxy gets in each: the benchmarks measure this table, a test checks it.
 //
-// Not among them: telemetry-api (Telemetry), which the core does not generate, and secrets. The workloads of
+// Not among them: secrets. The workloads of
 // serviceentry-workloadentry are in the index already, as they are in istiod's.
 #pragma once
 
@@ -135,6 +135,20 @@ inline void FillServices(Mesh& mesh, bool external, int endpoints = 1) {
 }
 inline void FillEmpty(Mesh& mesh) { FillServices(mesh, false); }
 inline void FillTelemetry(Mesh& mesh) { FillServices(mesh, true); }
+inline void FillTelemetryApi(Mesh& mesh) {
+  FillServices(mesh, true);
+  config::ExtensionProvider json;
+  json.name = "envoy-json";
+  json.telemetry =
+      config::ExtensionProvider::FileAccessLog{.path = "/dev/stdout",
+                                               .format = config::ExtensionProvider::FileAccessLog::Format{
+                                                   .text = std::nullopt, .labels = nlohmann::json::object()}};
+  mesh.world.mesh.extension_providers.push_back(std::move(json));
+  config::Telemetry telemetry;
+  telemetry.metrics.emplace_back().providers = {"prometheus"};
+  telemetry.access_logging.emplace_back().providers = {"envoy-json"};
+  mesh.world.AddTelemetry(telemetry, "istio-system");
+}
 inline void FillWorkloadEntries(Mesh& mesh) { FillServices(mesh, false, 10); }
 
 inline void AddStrict(Mesh& mesh, const std::string& name = "default") {
@@ -283,6 +297,7 @@ inline constexpr Case kCases[] = {
     {"empty", FillEmpty, 411, 6, 2},
     {"tls", FillTls, 411, 6, 2},
     {"telemetry", FillTelemetry, 411, 6, 2},
+    {"telemetry_api", FillTelemetryApi, 411, 6, 2},
     {"virtualservice", FillVirtualServices, 105, 3, 1},
     {"authorizationpolicy", FillAuthorizationPolicies, 7, 4, 1},
     {"peerauthentication", FillPeerAuthentications, 7, 4, 1},

@@ -41,6 +41,16 @@ TEST_P(BenchCases, GenerateAsManyResourcesAsIstiod) {
   }
 }
 
+// golden/BENCH.md: 212.3 kB per message.
+TEST(BenchCaseSizes, ListenersThatMeasureAndLogHaveTheSizeOfIstiods) {
+  Mesh mesh;
+  FillTelemetryApi(mesh);
+  mesh.Connect();
+  size_t bytes = 0;
+  for (const Resource& listener : Listeners(mesh)) bytes += listener.bytes->size();
+  EXPECT_NEAR(static_cast<double>(bytes) / 1000, 212.3, 0.1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Istiod, BenchCases, ::testing::ValuesIn(kCases),
                          [](const auto& made) { return std::string(made.param.name); });
 

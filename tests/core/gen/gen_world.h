@@ -98,6 +98,25 @@ struct GenWorld {
     configs.Put(config::AuthorizationPolicyRef(std::move(policy)));
   }
 
+  void AddTelemetry(config::Telemetry spec, const std::string& ns = "shop", const std::string& name = "telemetry") {
+    auto telemetry = std::make_shared<config::TypedConfig<config::Telemetry>>();
+    telemetry->meta.kind = config::Kind::kTelemetry;
+    telemetry->meta.name = name;
+    telemetry->meta.ns = ns;
+    telemetry->spec = std::move(spec);
+    configs.Put(config::TelemetryRef(std::move(telemetry)));
+  }
+
+  void AddRequestAuthentication(config::RequestAuthentication spec, const std::string& ns = "shop",
+                                const std::string& name = "tokens") {
+    auto policy = std::make_shared<config::TypedConfig<config::RequestAuthentication>>();
+    policy->meta.kind = config::Kind::kRequestAuthentication;
+    policy->meta.name = name;
+    policy->meta.ns = ns;
+    policy->spec = std::move(spec);
+    configs.Put(config::RequestAuthenticationRef(std::move(policy)));
+  }
+
   Environment Env() {
     Environment env;
     env.discovery = &discovery;
