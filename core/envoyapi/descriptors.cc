@@ -27,8 +27,9 @@ class EnvoyApi {
     set.ParseFromArray(kEnvoyApi, static_cast<int>(kEnvoyApiSize));
     for (const pb::FileDescriptorProto& file : set.file()) files_.Add(file);
     // Istio's own.
-    for (const pb::Descriptor* own : {::envoy::tcp::metadataexchange::config::MetadataExchange::descriptor(),
-                                      ::istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig::descriptor()}) {
+    for (const pb::Descriptor* own :
+         {::envoy::tcp::metadataexchange::config::MetadataExchange::descriptor(),
+          ::istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig::descriptor()}) {
       pb::FileDescriptorProto file;
       own->file()->CopyTo(&file);
       files_.Add(file);

@@ -37,9 +37,9 @@ bool IsWellKnown(std::string_view type) {
   constexpr std::string_view kPackage = "google.protobuf.";
   if (!type.starts_with(kPackage)) return false;
   type.remove_prefix(kPackage.size());
-  for (std::string_view name : {"Any", "BoolValue", "BytesValue", "StringValue", "Int32Value", "UInt32Value",
-                                "FloatValue", "Int64Value", "UInt64Value", "DoubleValue", "Duration", "Timestamp",
-                                "Value", "ListValue", "Struct"}) {
+  for (std::string_view name :
+       {"Any", "BoolValue", "BytesValue", "StringValue", "Int32Value", "UInt32Value", "FloatValue", "Int64Value",
+        "UInt64Value", "DoubleValue", "Duration", "Timestamp", "Value", "ListValue", "Struct"}) {
     if (type == name) return true;
   }
   return false;

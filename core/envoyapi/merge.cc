@@ -39,7 +39,8 @@ void MergeEnvoyMessage(const pb::Message& from, pb::Message& into) {
 }
 
 MergeResult MergeAny(const pb::Any& from, pb::Any& into) {
-  const std::unique_ptr<pb::Message> target = NewEnvoyMessage(into.type_url()), source = NewEnvoyMessage(from.type_url());
+  const std::unique_ptr<pb::Message> target = NewEnvoyMessage(into.type_url()),
+                                     source = NewEnvoyMessage(from.type_url());
   if (target == nullptr || !target->ParseFromString(into.value())) return MergeResult::kUnreadable;
   if (source == nullptr || !source->ParseFromString(from.value())) return MergeResult::kUnreadable;
   if (target->GetDescriptor() != source->GetDescriptor()) return MergeResult::kDifferentTypes;

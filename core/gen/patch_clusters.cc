@@ -25,8 +25,8 @@ bool MatchesCluster(const EnvoyPatch& patch, const std::string& name, absl::Span
   if (!match->service.empty()) {
     // The name of an inbound cluster says no host.
     const bool inbound = key.direction == TrafficDirection::kInbound && !hosts.empty();
-    const bool found = inbound ? std::find(hosts.begin(), hosts.end(), match->service) != hosts.end()
-                               : key.hostname == match->service;
+    const bool found =
+        inbound ? std::find(hosts.begin(), hosts.end(), match->service) != hosts.end() : key.hostname == match->service;
     if (!found) return false;
   }
   return match->port_number == 0 || static_cast<int>(match->port_number) == key.port;
@@ -90,7 +90,8 @@ std::optional<Resource> ClusterPatcher::Patch(Resource cluster, absl::Span<const
   bool merges = false;
   for (const EnvoyPatch* patch : *list_) {
     if (!patch::InContext(*patch, context_)) continue;
-    if (patch->operation == patch::Operation::kRemove && patch::MatchesCluster(*patch, name, hosts)) return std::nullopt;
+    if (patch->operation == patch::Operation::kRemove && patch::MatchesCluster(*patch, name, hosts))
+      return std::nullopt;
     merges |= patch->operation == patch::Operation::kMerge;
   }
   patch::Cluster message;

@@ -13,8 +13,7 @@ namespace {
 
 using config::EnvoyFilter;
 using Filter = ::envoy::config::listener::v3::Filter;
-using HttpConnectionManager =
-    ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
+using HttpConnectionManager = ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
 using HttpFilter = ::envoy::extensions::filters::network::http_connection_manager::v3::HttpFilter;
 
 constexpr std::string_view kConnectionManager = "envoy.filters.network.http_connection_manager";
@@ -79,8 +78,9 @@ void PatchHttpFilters(const EnvoyPatches::List& concerning, Filter& filter) {
     if (MatchesFilter(*patch, filter)) list.push_back(patch);
   }
   for (const EnvoyPatch* patch : list) {
-    Place<HttpFilter>(*patch, SubFilterOf(*patch) != nullptr,
-                      [&](const HttpFilter& candidate) { return MatchesHttpFilter(*patch, candidate); }, filters);
+    Place<HttpFilter>(
+        *patch, SubFilterOf(*patch) != nullptr,
+        [&](const HttpFilter& candidate) { return MatchesHttpFilter(*patch, candidate); }, filters);
   }
   std::set<std::string> removed;
   for (HttpFilter& http_filter : *filters) {
@@ -131,8 +131,9 @@ void PatchFilters(const EnvoyPatches& patches, Context context, const Listener& 
   const EnvoyPatches::List list = Concerning(patches, ApplyTo::kNetworkFilter, context, listener, chain);
   const EnvoyPatches::List http = Concerning(patches, ApplyTo::kHttpFilter, context, listener, chain);
   for (const EnvoyPatch* patch : list) {
-    Place<Filter>(*patch, FilterMatchOf(*patch) != nullptr,
-                  [&](const Filter& candidate) { return MatchesFilter(*patch, candidate); }, filters);
+    Place<Filter>(
+        *patch, FilterMatchOf(*patch) != nullptr,
+        [&](const Filter& candidate) { return MatchesFilter(*patch, candidate); }, filters);
   }
   std::set<std::string> removed;
   for (Filter& filter : *filters) {

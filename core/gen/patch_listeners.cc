@@ -116,8 +116,8 @@ class ListenerPatcher {
                              value->transport_socket().name() == chain.transport_socket().name();
     if (!same_socket) return MergeEnvoyMessage(*value, chain);
     if (!value->transport_socket().has_typed_config() || !chain.transport_socket().has_typed_config()) return;
-    const MergeResult result = MergeAny(value->transport_socket().typed_config(),
-                                        *chain.mutable_transport_socket()->mutable_typed_config());
+    const MergeResult result =
+        MergeAny(value->transport_socket().typed_config(), *chain.mutable_transport_socket()->mutable_typed_config());
     if (result == MergeResult::kDifferentTypes) throw Panic();
   }
 

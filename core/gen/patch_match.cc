@@ -42,7 +42,8 @@ constexpr std::pair<std::string_view, std::string_view> kNames[] = {
 
 bool NameMatches(std::string_view wanted, std::string_view filter) {
   if (wanted == filter) return true;
-  const auto* known = std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == filter; });
+  const auto* known =
+      std::find_if(std::begin(kNames), std::end(kNames), [&](const auto& n) { return n.first == filter; });
   return wanted == (known == std::end(kNames) ? std::string_view() : known->second);
 }
 

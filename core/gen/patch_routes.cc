@@ -235,8 +235,8 @@ RoutesPb Decode(std::string_view encoded) {
 
 bool PatchesRoutes(const EnvoyPatches* patches) {
   if (patches == nullptr) return false;
-  return !patches->Of(patch::ApplyTo::kRouteConfiguration).empty() || !patches->Of(patch::ApplyTo::kVirtualHost).empty() ||
-         !patches->Of(patch::ApplyTo::kHttpRoute).empty();
+  return !patches->Of(patch::ApplyTo::kRouteConfiguration).empty() ||
+         !patches->Of(patch::ApplyTo::kVirtualHost).empty() || !patches->Of(patch::ApplyTo::kHttpRoute).empty();
 }
 
 PatchableHosts MakePatchable(const std::vector<VirtualHost>& hosts) {
@@ -261,8 +261,8 @@ PatchableHosts MakePatchable(const std::vector<VirtualHost>& hosts) {
   return out;
 }
 
-std::string PatchRoutes(const EnvoyPatches& patches, patch::Context context, const Proxy& proxy, std::string_view encoded,
-                        const PatchableHosts& known) {
+std::string PatchRoutes(const EnvoyPatches& patches, patch::Context context, const Proxy& proxy,
+                        std::string_view encoded, const PatchableHosts& known) {
   patch::RoutesPb routes = patch::Decode(encoded);
   std::vector<patch::HostRef> hosts;
   for (patch::HostPb& host : *routes.mutable_virtual_hosts()) {
@@ -290,7 +290,8 @@ std::string PatchRoutes(const EnvoyPatches& patches, patch::Context context, con
   return Serialize(routes);
 }
 
-std::string PatchRoutes(const EnvoyPatches& patches, patch::Context context, const Proxy& proxy, std::string_view encoded) {
+std::string PatchRoutes(const EnvoyPatches& patches, patch::Context context, const Proxy& proxy,
+                        std::string_view encoded) {
   return PatchRoutes(patches, context, proxy, encoded, {});
 }
 

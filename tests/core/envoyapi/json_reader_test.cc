@@ -59,7 +59,8 @@ TEST(EnvoyJsonTest, OfAOneofTheFieldThatTheApiDeclaresLastWins) {
 }
 
 TEST(EnvoyJsonTest, StructsKeepWhatJsonCanSay) {
-  const auto cluster = Read<Cluster>(R"({"metadata": {"filter_metadata": {"x": {"n": null, "l": [true, 1.5, "t", {}]}}}})");
+  const auto cluster =
+      Read<Cluster>(R"({"metadata": {"filter_metadata": {"x": {"n": null, "l": [true, 1.5, "t", {}]}}}})");
   const auto& x = cluster.metadata().filter_metadata().at("x").fields();
   EXPECT_EQ(x.at("n").kind_case(), google::protobuf::Value::kNullValue);
   ASSERT_EQ(x.at("l").list_value().values_size(), 4);
@@ -74,23 +75,25 @@ TEST(EnvoyJsonTest, AnAnyMayBeOfATypeThatNoCodeHereKnows) {
   ASSERT_TRUE(lua->ParseFromString(filter.typed_config().value()));
   EXPECT_THAT(lua->ShortDebugString(), HasSubstr("inline_code: \"x\""));
   // Also one of Envoy's former API, of Istio's own, and a wrapper, whose content is its value.
-  for (const char* type : {"envoy.config.filter.http.buffer.v2.Buffer",
-                           "istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig", "google.protobuf.StringValue"}) {
+  for (const char* type :
+       {"envoy.config.filter.http.buffer.v2.Buffer", "istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig",
+        "google.protobuf.StringValue"}) {
     EXPECT_NE(NewEnvoyMessage(type), nullptr) << type;
   }
-  const auto wrapped =
-      Read<Filter>(R"({"typed_config": {"@type": "x/google.protobuf.StringValue", "value": "text"}})");
+  const auto wrapped = Read<Filter>(R"({"typed_config": {"@type": "x/google.protobuf.StringValue", "value": "text"}})");
   EXPECT_EQ(wrapped.typed_config().value(), "\x0a\x04text");
 }
 
 TEST(EnvoyJsonTest, SaysWhereAndWhatIsWrong) {
   EXPECT_EQ(WrongWith<Cluster>(R"({"connect_timeout": 5})"), "connect_timeout: expected a duration");
-  EXPECT_EQ(WrongWith<Cluster>(R"({"lb_policy": "BEST"})"), "lb_policy: no value of envoy.config.cluster.v3.Cluster.LbPolicy");
+  EXPECT_EQ(WrongWith<Cluster>(R"({"lb_policy": "BEST"})"),
+            "lb_policy: no value of envoy.config.cluster.v3.Cluster.LbPolicy");
   EXPECT_EQ(WrongWith<Cluster>(R"({"health_checks": [{"timeout": "x"}]})"),
             "health_checks[0].timeout: expected a duration");
   EXPECT_EQ(WrongWith<Cluster>(R"({"outlier_detection": {"consecutive_5xx": 1.5}})"),
             "outlier_detection.consecutive_5xx: expected a number");
-  EXPECT_EQ(WrongWith<Filter>(R"({"typed_config": {"@type": "x/no.Such"}})"), "typed_config: no type x/no.Such is known");
+  EXPECT_EQ(WrongWith<Filter>(R"({"typed_config": {"@type": "x/no.Such"}})"),
+            "typed_config: no type x/no.Such is known");
   EXPECT_EQ(WrongWith<Filter>(R"({"typed_config": {}})"), "typed_config: @type is missing");
   EXPECT_EQ(WrongWith<Filter>(R"({"name": 1})"), "name: expected text");
   EXPECT_EQ(WrongWith<Filter>(R"([])"), "value: expected a mapping");
@@ -120,7 +123,8 @@ TEST(EnvoyMergeTest, AnysMergeByTheirTypeOrNotAtAll) {
   const auto any = [](const char* json) { return Read<Filter>(json).typed_config(); };
   auto into = any(R"({"typed_config": {"@type": "x/envoy.extensions.filters.http.lua.v3.Lua", "inline_code": "x",
       "stat_prefix": "s"}})");
-  const auto from = any(R"({"typed_config": {"@type": "x/envoy.extensions.filters.http.lua.v3.Lua", "inline_code": "y"}})");
+  const auto from =
+      any(R"({"typed_config": {"@type": "x/envoy.extensions.filters.http.lua.v3.Lua", "inline_code": "y"}})");
   EXPECT_EQ(MergeAny(from, into), MergeResult::kMerged);
   const auto lua = NewEnvoyMessage(into.type_url());
   ASSERT_TRUE(lua->ParseFromString(into.value()));

@@ -50,14 +50,15 @@ class EnvoyPatchTest : public ::testing::Test {
   }
   static std::string Patch(const std::string& kind, const std::string& operation, const std::string& value = "",
                            const std::string& match = "") {
-    return "{applyTo: " + kind + (match.empty() ? "" : ", match: {" + match + "}") + ", patch: {operation: " +
-           operation + (value.empty() ? "" : ", value: {" + value + "}") + "}}";
+    return "{applyTo: " + kind + (match.empty() ? "" : ", match: {" + match + "}") +
+           ", patch: {operation: " + operation + (value.empty() ? "" : ", value: {" + value + "}") + "}}";
   }
 
   template <typename T>
   static std::vector<T> Decode(const GeneratedResources& generated) {
     std::vector<T> out;
-    for (const Resource& r : generated.resources) EXPECT_TRUE(out.emplace_back().ParseFromString(std::string(*r.bytes)));
+    for (const Resource& r : generated.resources)
+      EXPECT_TRUE(out.emplace_back().ParseFromString(std::string(*r.bytes)));
     return out;
   }
   Proxy Connect() {
@@ -129,7 +130,8 @@ TEST_F(EnvoyPatchTest, ContextsTellInboundFromOutbound) {
 
 TEST_F(EnvoyPatchTest, ATransportSocketGoesIntoTheOneOfItsNameAndNothingElseIsMerged) {
   const std::string tls =
-      "typed_config: {'@type': type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext, sni: x}";
+      "typed_config: {'@type': type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext, sni: "
+      "x}";
   Filter(Patch("CLUSTER", "MERGE", "connect_timeout: 3s, transport_socket: {name: mine, " + tls + "}",
                "cluster: {name: BlackHoleCluster}"));
   const Cluster cluster = Named(Clusters(), "BlackHoleCluster");
@@ -159,8 +161,8 @@ TEST_F(EnvoyPatchTest, ListenersAreMergedAddedAndRemoved) {
 
 TEST_F(EnvoyPatchTest, FilterChainsAreFoundByWhatTheyMatch) {
   Filter(Patch("FILTER_CHAIN", "REMOVE", "",
-               "context: SIDECAR_INBOUND, listener: {filterChain: {transportProtocol: tls}}") + ", " +
-         Patch("FILTER_CHAIN", "ADD", "name: mine", "listener: {name: virtualInbound}"));
+               "context: SIDECAR_INBOUND, listener: {filterChain: {transportProtocol: tls}}") +
+         ", " + Patch("FILTER_CHAIN", "ADD", "name: mine", "listener: {name: virtualInbound}"));
   const Listener inbound = Named(Listeners(), "virtualInbound");
   EXPECT_THAT(inbound.filter_chains(), Not(IsEmpty()));
   for (const auto& chain : inbound.filter_chains()) {
@@ -189,7 +191,8 @@ TEST_F(EnvoyPatchTest, HttpFiltersFindTheirPlaceByName) {
     if (name == "envoy.filters.http.cors") wanted.push_back("after-cors");
   }
   EXPECT_EQ(HttpFilters(), wanted);
-  Filter(Patch("HTTP_FILTER", "REMOVE", "", "listener: {filterChain: {filter: {name: "
+  Filter(Patch("HTTP_FILTER", "REMOVE", "",
+               "listener: {filterChain: {filter: {name: "
                "envoy.filters.network.http_connection_manager, subFilter: {name: envoy.router}}}}"));
   wanted = plain;
   wanted.pop_back();
@@ -210,24 +213,25 @@ TEST_F(EnvoyPatchTest, AFiltersConfigurationIsMergedWhateverTypeThePatchNames) {
 TEST_F(EnvoyPatchTest, ListenerFiltersArePlacedReplacedAndRemoved) {
   const auto filters = [&] { return Names(Named(Listeners(), "0.0.0.0_80").listener_filters()); };
   Filter(Patch("LISTENER_FILTER", "INSERT_BEFORE", "name: mine",
-               "listener: {portNumber: 80, listenerFilter: envoy.listener.http_inspector}") + ", " +
+               "listener: {portNumber: 80, listenerFilter: envoy.listener.http_inspector}") +
+         ", " +
          Patch("LISTENER_FILTER", "REMOVE", "",
                "listener: {portNumber: 80, listenerFilter: envoy.filters.listener.tls_inspector}"));
   EXPECT_THAT(filters(), ElementsAre("mine", "envoy.filters.listener.http_inspector"));
 }
 
 TEST_F(EnvoyPatchTest, VirtualHostsAndRoutesArePatched) {
-  Filter(Patch("ROUTE_CONFIGURATION", "MERGE", "response_headers_to_remove: [x]", "routeConfiguration: {portNumber: 80}") +
-         ", " +
-         Patch("VIRTUAL_HOST", "MERGE", "domains: [more.test]",
-               "routeConfiguration: {vhost: {name: 'web.shop.svc.cluster.local:80'}}") +
-         ", " + Patch("VIRTUAL_HOST", "REMOVE", "", "routeConfiguration: {vhost: {name: allow_any}}") + ", " +
-         Patch("VIRTUAL_HOST", "ADD", "name: mine", "context: SIDECAR_OUTBOUND") + ", " +
-         Patch("HTTP_ROUTE", "MERGE", "route: {timeout: 5s}",
-               "routeConfiguration: {vhost: {route: {name: default, action: ROUTE}}}") +
-         ", " + Patch("HTTP_ROUTE", "INSERT_FIRST", "name: first, match: {path: /a}", "routeConfiguration: {name: '80'}") +
-         ", " +
-         Patch("HTTP_ROUTE", "INSERT_FIRST", "name: lost", "routeConfiguration: {vhost: {route: {name: nobody}}}"));
+  Filter(
+      Patch("ROUTE_CONFIGURATION", "MERGE", "response_headers_to_remove: [x]", "routeConfiguration: {portNumber: 80}") +
+      ", " +
+      Patch("VIRTUAL_HOST", "MERGE", "domains: [more.test]",
+            "routeConfiguration: {vhost: {name: 'web.shop.svc.cluster.local:80'}}") +
+      ", " + Patch("VIRTUAL_HOST", "REMOVE", "", "routeConfiguration: {vhost: {name: allow_any}}") + ", " +
+      Patch("VIRTUAL_HOST", "ADD", "name: mine", "context: SIDECAR_OUTBOUND") + ", " +
+      Patch("HTTP_ROUTE", "MERGE", "route: {timeout: 5s}",
+            "routeConfiguration: {vhost: {route: {name: default, action: ROUTE}}}") +
+      ", " + Patch("HTTP_ROUTE", "INSERT_FIRST", "name: first, match: {path: /a}", "routeConfiguration: {name: '80'}") +
+      ", " + Patch("HTTP_ROUTE", "INSERT_FIRST", "name: lost", "routeConfiguration: {vhost: {route: {name: nobody}}}"));
   const RouteConfiguration routes = Routes("80");
   EXPECT_THAT(routes.response_headers_to_remove(), ElementsAre("x"));
   EXPECT_THAT(Names(routes.virtual_hosts()), ElementsAre("web.shop.svc.cluster.local:80", "mine"));
@@ -260,7 +264,8 @@ TEST_F(EnvoyPatchTest, APatchThatPanicsLeavesWhatWasDoneAndDoesNothingMore) {
 
 TEST_F(EnvoyPatchTest, ExtensionConfigurationsAreServedByName) {
   const std::string lua = "typed_config: {'@type': type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua}";
-  Filter(Patch("EXTENSION_CONFIG", "ADD", "name: a, " + lua) + ", " + Patch("EXTENSION_CONFIG", "ADD", "name: b, " + lua));
+  Filter(Patch("EXTENSION_CONFIG", "ADD", "name: a, " + lua) + ", " +
+         Patch("EXTENSION_CONFIG", "ADD", "name: b, " + lua));
   const Proxy proxy = Connect();
   const WatchedResource watched{.type = XdsType::kEcds, .resource_names = std::vector<std::string>{"b", "c"}};
   PushRequest request = world_.Request(push_);

@@ -93,7 +93,8 @@ TEST_F(EnvoyFiltersTest, PatchesMayAskForVersionsAndMetadataOfAProxy) {
   Put("shop", "f", asks("{metadata: {CLUSTER_ID: c1}}"), 6);
   Put("shop", "g", asks("{metadata: {CLUSTER_ID: c2}}"), 7);
   Put("shop", "h", asks("{metadata: {N: '1'}}"), 8);
-  EXPECT_THAT(Names(), ElementsAre("shop/a", "shop/b", "shop/c", "shop/e", "shop/f")) << "an expression that is none asks for nothing";
+  EXPECT_THAT(Names(), ElementsAre("shop/a", "shop/b", "shop/c", "shop/e", "shop/f"))
+      << "an expression that is none asks for nothing";
   proxy_.metadata.istio_version.clear();
   EXPECT_THAT(Names(), ElementsAre("shop/e", "shop/f")) << "a proxy without version has none of the expressions";
 }
