@@ -85,6 +85,7 @@ struct World {
           "10." + std::to_string(i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256);
       auto node =
           std::make_shared<Node>(Node{"sidecar~" + ip + "~p" + std::to_string(i) + ".shop~shop.svc.cluster.local",
+                                      "",
                                       {},
                                       {{"CLUSTER_ID", "cluster1"}, {"NAMESPACE", "shop"}}});
       client->connection = server->Connect({}, *client);
@@ -196,6 +197,7 @@ void FullPushToConnected(benchmark::State& state) {
     request.resource_names = names;
     request.node = std::make_shared<Node>(
         Node{"sidecar~" + bench::Ip("10", i) + "~p" + std::to_string(i) + ".shop~shop.svc.cluster.local",
+             "",
              {"region-" + c, "zone-" + c, ""},
              {{"CLUSTER_ID", "cluster-" + c}, {"NAMESPACE", "shop"}, {"NETWORK", "network-cluster-" + c}}});
     client->connection = server.Connect({}, *client);

@@ -188,6 +188,7 @@ class IstiodTest : public ::testing::Test, public kube::ClientFactory {
     auto client = std::make_unique<Client>();
     client->node = std::make_shared<Node>(
         Node{"sidecar~10.1.9.9~sleep-1.sample~sample.svc.cluster.local",
+             "",
              {},
              {{"CLUSTER_ID", "cluster1"}, {"NAMESPACE", "sample"}, {"SERVICE_ACCOUNT", account}}});
     client->connection = istiod_->OpenAds(std::move(peer), "10.1.9.9", *client);

@@ -223,6 +223,7 @@ class DiscoveryServerTest : public ::testing::Test {
     Client& client = *clients_.back();
     client.node = std::make_shared<Node>(
         Node{"sidecar~" + ip + "~client-" + ip + ".shop~shop.svc.cluster.local",
+             "",
              {},
              {{"CLUSTER_ID", "cluster1"}, {"NAMESPACE", "shop"}, {"SERVICE_ACCOUNT", "client"}}});
     client.connection = server_->Connect(std::move(peer), client);
@@ -571,7 +572,7 @@ TEST_F(DiscoveryServerTest, AnIdentityMustBeThatOfTheProxysNamespaceAndAccount) 
 
 TEST_F(DiscoveryServerTest, ANodeThatCannotBeReadEndsTheStream) {
   Client& client = Connect();
-  client.node = std::make_shared<Node>(Node{"nonsense", {}, {}});
+  client.node = std::make_shared<Node>(Node{"nonsense", "", {}, {}});
   client.Request(XdsType::kCds);
   Run();
   ASSERT_TRUE(client.closed);
