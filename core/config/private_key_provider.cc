@@ -18,8 +18,8 @@ void ReadMessage(ProtoJson& in, ProviderHolder& out) { in.Field("privateKeyProvi
 }  // namespace
 
 void ReadMessage(ProtoJson& in, PrivateKeyProvider& out) {
-  using Kind = PrivateKeyProvider::Kind;
-  for (const auto& [field, kind] : {std::pair("cryptomb", Kind::kCryptoMb), {"qat", Kind::kQat}}) {
+  using Of = PrivateKeyProvider::Kind;
+  for (const auto& [field, kind] : {std::pair("cryptomb", Of::kCryptoMb), {"qat", Of::kQat}}) {
     if (!in.Has(field)) continue;
     ProviderSettings settings;
     in.Field(field, settings);
