@@ -27,11 +27,11 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using Cluster = ::envoy::config::cluster::v3::Cluster;
-using Listener = ::envoy::config::listener::v3::Listener;
+using ClusterPb = ::envoy::config::cluster::v3::Cluster;
+using ListenerPb = ::envoy::config::listener::v3::Listener;
 using Manager = ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
-using RouteConfiguration = ::envoy::config::route::v3::RouteConfiguration;
-using VirtualHost = ::envoy::config::route::v3::VirtualHost;
+using RoutesPb = ::envoy::config::route::v3::RouteConfiguration;
+using HostPb = ::envoy::config::route::v3::VirtualHost;
 
 constexpr char kWeb[] = "outbound|80||web.shop.svc.cluster.local";
 constexpr char kDb[] = "outbound|5432||db.shop.svc.cluster.local";
@@ -67,18 +67,18 @@ class EnvoyPatchTest : public ::testing::Test {
     proxy.metadata.istio_version = "1.18.2";
     return proxy;
   }
-  std::vector<Cluster> Clusters(XdsCache* cache = nullptr) {
+  std::vector<ClusterPb> Clusters(XdsCache* cache = nullptr) {
     const Proxy proxy = Connect();
-    return Decode<Cluster>(MakeCdsGenerator({cache})->Generate(proxy, {}, world_.Request(push_)));
+    return Decode<ClusterPb>(MakeCdsGenerator({cache})->Generate(proxy, {}, world_.Request(push_)));
   }
-  std::vector<Listener> Listeners() {
+  std::vector<ListenerPb> Listeners() {
     const Proxy proxy = Connect();
-    return Decode<Listener>(MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push_)));
+    return Decode<ListenerPb>(MakeLdsGenerator()->Generate(proxy, {}, world_.Request(push_)));
   }
-  RouteConfiguration Routes(const std::string& name, XdsCache* cache = nullptr) {
+  RoutesPb Routes(const std::string& name, XdsCache* cache = nullptr) {
     const Proxy proxy = Connect();
     const WatchedResource watched{.type = XdsType::kRds, .resource_names = std::vector<std::string>{name}};
-    return Decode<RouteConfiguration>(MakeRdsGenerator({cache})->Generate(proxy, watched, world_.Request(push_))).at(0);
+    return Decode<RoutesPb>(MakeRdsGenerator({cache})->Generate(proxy, watched, world_.Request(push_))).at(0);
   }
   template <typename List>
   static std::vector<std::string> Names(const List& list) {
@@ -134,7 +134,7 @@ TEST_F(EnvoyPatchTest, ATransportSocketGoesIntoTheOneOfItsNameAndNothingElseIsMe
       "x}";
   Filter(Patch("CLUSTER", "MERGE", "connect_timeout: 3s, transport_socket: {name: mine, " + tls + "}",
                "cluster: {name: BlackHoleCluster}"));
-  const Cluster cluster = Named(Clusters(), "BlackHoleCluster");
+  const ClusterPb cluster = Named(Clusters(), "BlackHoleCluster");
   EXPECT_EQ(cluster.transport_socket().name(), "mine");
   EXPECT_NE(cluster.connect_timeout().seconds(), 3);
 }
@@ -163,7 +163,7 @@ TEST_F(EnvoyPatchTest, FilterChainsAreFoundByWhatTheyMatch) {
   Filter(Patch("FILTER_CHAIN", "REMOVE", "",
                "context: SIDECAR_INBOUND, listener: {filterChain: {transportProtocol: tls}}") +
          ", " + Patch("FILTER_CHAIN", "ADD", "name: mine", "listener: {name: virtualInbound}"));
-  const Listener inbound = Named(Listeners(), "virtualInbound");
+  const ListenerPb inbound = Named(Listeners(), "virtualInbound");
   EXPECT_THAT(inbound.filter_chains(), Not(IsEmpty()));
   for (const auto& chain : inbound.filter_chains()) {
     EXPECT_NE(chain.filter_chain_match().transport_protocol(), "tls");
@@ -204,7 +204,7 @@ TEST_F(EnvoyPatchTest, AFiltersConfigurationIsMergedWhateverTypeThePatchNames) {
   Filter(Patch("NETWORK_FILTER", "MERGE", "typed_config: {" + type + ", max_connect_attempts: 3}",
                "listener: {portNumber: 5432}"));
   ::envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy tcp;
-  const Listener db = Named(Listeners(), "240.0.0.3_5432");
+  const ListenerPb db = Named(Listeners(), "240.0.0.3_5432");
   ASSERT_TRUE(db.filter_chains(0).filters(db.filter_chains(0).filters_size() - 1).typed_config().UnpackTo(&tcp));
   EXPECT_EQ(tcp.max_connect_attempts().value(), 3u);
   EXPECT_EQ(tcp.cluster(), kDb) << "what was there stays";
@@ -232,10 +232,10 @@ TEST_F(EnvoyPatchTest, VirtualHostsAndRoutesArePatched) {
             "routeConfiguration: {vhost: {route: {name: default, action: ROUTE}}}") +
       ", " + Patch("HTTP_ROUTE", "INSERT_FIRST", "name: first, match: {path: /a}", "routeConfiguration: {name: '80'}") +
       ", " + Patch("HTTP_ROUTE", "INSERT_FIRST", "name: lost", "routeConfiguration: {vhost: {route: {name: nobody}}}"));
-  const RouteConfiguration routes = Routes("80");
+  const RoutesPb routes = Routes("80");
   EXPECT_THAT(routes.response_headers_to_remove(), ElementsAre("x"));
   EXPECT_THAT(Names(routes.virtual_hosts()), ElementsAre("web.shop.svc.cluster.local:80", "mine"));
-  const VirtualHost& web = routes.virtual_hosts(0);
+  const HostPb& web = routes.virtual_hosts(0);
   EXPECT_THAT(web.domains(), Contains("more.test"));
   EXPECT_THAT(Names(web.routes()), ElementsAre("first", "default"));
   EXPECT_EQ(web.routes(1).route().timeout().seconds(), 5);
