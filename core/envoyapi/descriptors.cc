@@ -7,7 +7,9 @@
 #include "google/protobuf/descriptor_database.h"
 #include "google/protobuf/dynamic_message.h"
 #include "istio/alpn.pb.h"
+#include "istio/authn.pb.h"
 #include "istio/metadata_exchange.pb.h"
+#include "istio/stats.pb.h"
 
 namespace wavetank::pilot {
 
@@ -27,9 +29,10 @@ class EnvoyApi {
     set.ParseFromArray(kEnvoyApi, static_cast<int>(kEnvoyApiSize));
     for (const pb::FileDescriptorProto& file : set.file()) files_.Add(file);
     // Istio's own.
-    for (const pb::Descriptor* own :
-         {::envoy::tcp::metadataexchange::config::MetadataExchange::descriptor(),
-          ::istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig::descriptor()}) {
+    for (const pb::Descriptor* own : {::envoy::tcp::metadataexchange::config::MetadataExchange::descriptor(),
+                                      ::istio::envoy::config::filter::http::alpn::v2alpha1::FilterConfig::descriptor(),
+                                      ::istio::envoy::config::filter::http::authn::v2alpha1::FilterConfig::descriptor(),
+                                      ::stats::PluginConfig::descriptor()}) {
       pb::FileDescriptorProto file;
       own->file()->CopyTo(&file);
       files_.Add(file);

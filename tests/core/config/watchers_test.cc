@@ -83,12 +83,11 @@ TEST_F(WatchersTest, KindsThatNobodyReadsPushUnderTheirOwnName) {
   CrdClient crds(client, host, store, updater, {});
   crds.Start();
   Run(1s);
-  Put("apiVersion: networking.istio.io/v1alpha3\nkind: EnvoyFilter\nmetadata: {name: t, namespace: ns}\nspec: {a: "
-      "1}\n");
+  Put("apiVersion: networking.istio.io/v1beta1\nkind: ProxyConfig\nmetadata: {name: t, namespace: ns}\n");
   Put("apiVersion: extensions.istio.io/v1alpha1\nkind: WasmPlugin\nmetadata: {name: p, namespace: ns}\n");
   Run(1s);
-  EXPECT_THAT(updater.updates, UnorderedElementsAre("EnvoyFilter/ns/t", "WasmPlugin/ns/p"));
-  EXPECT_EQ(crds.Raw(pilot::ConfigKind::kEnvoyFilter).size(), 1u);
+  EXPECT_THAT(updater.updates, UnorderedElementsAre("ProxyConfig/ns/t", "WasmPlugin/ns/p"));
+  EXPECT_EQ(crds.Raw(pilot::ConfigKind::kWasmPlugin).size(), 1u);
 }
 
 TEST_F(WatchersTest, AnObjectOfAnotherRevisionDoesNotExist) {
