@@ -259,7 +259,7 @@ Sidecar.ingress What they take, if not all that the pod's Services say.
 Subset.labels Labels that its endpoints have.
 Subset.name Its name, for routes.
 Subset.trafficPolicy Instead of the host's.
-Telemetry Traces, metrics and access logs of workloads. Wavetank stores it.
+Telemetry Traces, metrics and access logs of workloads.
 TrafficPolicy.portLevelSettings For single ports, instead.
 TrafficPolicy.tls How connections to the destination are secured.
 VirtualService Where traffic for a host goes.
