@@ -5,7 +5,9 @@
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
 #include "core/config/istio_definitions.h"
+#include "core/config/store.h"
 #include "core/kube/object.h"
+#include "core/model/envoy_filters.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/api_server.h"
 #include "fakes/kube/http/api_types.h"
@@ -63,6 +65,24 @@ std::vector<std::string> UnknownFieldsOf(const Resource& resource, const ApiType
   return type == nullptr ? std::vector<std::string>() : fakekube::http::UnknownFields(*type, object);
 }
 
+bool IstiodReads(const json& object) {
+  for (int kind = 0; kind < config::kKinds; ++kind) {
+    if (config::KindName(static_cast<config::Kind>(kind)) == object.value("kind", "")) return true;
+  }
+  return false;
+}
+
+// What an API server takes and istiod cannot read.
+std::vector<std::string> UnreadByIstiod(const json& object) {
+  const auto parsed = kube::Object::FromJson(object);
+  if (!parsed.ok() || !IstiodReads(object)) return {};
+  const absl::StatusOr<config::AnyConfigRef> config = config::ParseConfig(**parsed);
+  if (!config.ok()) return {std::string(Message(config.status()))};
+  if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)
+    return pilot::UnreadablePatchValues((*filter)->spec);
+  return {};
+}
+
 }  // namespace
 
 absl::Status CheckManifest(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
@@ -79,6 +99,10 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
         notes->push_back(fmt::format("{}:{}: {} \"{}\": unknown field{} {}; kept, without effect", file, line,
                                      resource->kind, name, unknown.size() == 1 ? "" : "s",
                                      absl::StrJoin(unknown, ", ")));
+      }
+      for (const std::string& wrong : resource->custom ? UnreadByIstiod(object) : std::vector<std::string>()) {
+        notes->push_back(fmt::format("{}:{}: {} \"{}\": istiod cannot read {}; kept, without effect", file, line,
+                                     resource->kind, name, wrong));
       }
     }
   }

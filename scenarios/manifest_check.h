@@ -14,7 +14,8 @@ namespace wavetank::scenario {
 // (core/config/istio_schemas.h).
 //
 // A field that belongs to no type is kept, as manifests may be newer than the kinds here, but has no effect: `notes`
-// gets a line for each object with such fields. May be null. O(object).
+// gets a line for each object with such fields, and for what istiod cannot read though an API server takes it (a
+// duration, an EnvoyFilter's value). May be null. O(object).
 absl::Status CheckManifest(const std::string& file, int line, const nlohmann::json& object,
                            std::vector<std::string>* notes);
 

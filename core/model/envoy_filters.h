@@ -71,4 +71,7 @@ class EnvoyFilters {
   std::map<std::string, std::vector<Filter>, std::less<>> by_namespace_;
 };
 
+// The values of its patches that cannot be read and therefore count as none, each with its path and what is wrong.
+std::vector<std::string> UnreadablePatchValues(const config::EnvoyFilter& filter);
+
 }  // namespace wavetank::pilot

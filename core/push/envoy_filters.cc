@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/status.h"
 #include "core/envoyapi/json_reader.h"
 #include "core/model/selection.h"
 #include "envoy/config/bootstrap/v3/bootstrap.pb.h"
@@ -14,6 +15,7 @@
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "fmt/format.h"
 #include "re2/re2.h"
 
 namespace wavetank::pilot {
@@ -55,10 +57,11 @@ std::unique_ptr<google::protobuf::Message> NewPatchValue(ApplyTo kind) {
   return nullptr;
 }
 
-std::shared_ptr<const google::protobuf::Message> PatchValue(ApplyTo kind, const nlohmann::json& json) {
-  if (json.is_null()) return nullptr;
-  std::unique_ptr<google::protobuf::Message> out = NewPatchValue(kind);
-  if (out == nullptr || !ReadEnvoyJson(json, *out).ok()) return nullptr;
+// Null: there is none, or the patch applies to nothing.
+absl::StatusOr<std::shared_ptr<const google::protobuf::Message>> PatchValue(ApplyTo kind, const nlohmann::json& json) {
+  std::unique_ptr<google::protobuf::Message> out = json.is_null() ? nullptr : NewPatchValue(kind);
+  if (out == nullptr) return nullptr;
+  if (absl::Status status = ReadEnvoyJson(json, *out); !status.ok()) return status;
   return out;
 }
 
@@ -91,7 +94,7 @@ EnvoyPatch Compile(const config::ConfigMeta& meta, const EnvoyFilter::ConfigPatc
   out.from = {ConfigKind::kEnvoyFilter, meta.name, meta.ns};
   out.operation = OperationOf(patch.apply_to, patch.patch->operation);
   out.match = &patch.match;
-  out.value = PatchValue(patch.apply_to, patch.patch->value);
+  if (auto value = PatchValue(patch.apply_to, patch.patch->value); value.ok()) out.value = *std::move(value);
   if (patch.match.proxy && !patch.match.proxy->proxy_version.empty()) {
     const std::string& expression = patch.match.proxy->proxy_version;
     if (std::optional<std::string> prefix = PrefixOf(expression)) {
@@ -147,6 +150,17 @@ EnvoyFilters::EnvoyFilters(const std::vector<config::EnvoyFilterRef>& sorted, st
     }
     out.config = std::move(filter);
   }
+}
+
+std::vector<std::string> UnreadablePatchValues(const EnvoyFilter& filter) {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < filter.config_patches.size(); ++i) {
+    const EnvoyFilter::ConfigPatch& patch = filter.config_patches[i];
+    if (!patch.patch) continue;
+    if (const auto value = PatchValue(patch.apply_to, patch.patch->value); !value.ok())
+      out.push_back(fmt::format("spec.configPatches[{}].patch.value: {}", i, Message(value.status())));
+  }
+  return out;
 }
 
 std::shared_ptr<const EnvoyPatches> EnvoyFilters::For(const Proxy& proxy) const {

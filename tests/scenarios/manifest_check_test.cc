@@ -89,6 +89,31 @@ TEST(ManifestCheck, OfAKindThatNobodyKnowsNothingIsSaid) {
   EXPECT_THAT(said.notes, IsEmpty());
 }
 
+TEST(ManifestCheck, WhatOnlyIstiodCannotReadIsNoted) {
+  json rule = {{"apiVersion", "networking.istio.io/v1beta1"},
+               {"kind", "VirtualService"},
+               {"metadata", {{"name", "web"}, {"namespace", "sample"}}},
+               {"spec", {{"hosts", {"web"}}, {"http", json::array({{{"timeout", "soon"}}})}}}};
+  EXPECT_THAT(SaidOf(rule).notes,
+              ElementsAre(testing::AllOf(HasSubstr("mesh.yaml:7: VirtualService \"web\": istiod cannot read"),
+                                         HasSubstr("timeout"))));
+  rule["spec"]["http"][0]["timeout"] = "5s";
+  EXPECT_THAT(SaidOf(rule).notes, IsEmpty());
+}
+
+TEST(ManifestCheck, AnEnvoyFiltersValueOfNoTypeIsNoted) {
+  const json value = {{"name", "lua"}, {"typed_config", {{"@type", "type.googleapis.com/envoy.extensions.Nothing"}}}};
+  const json patch = {{"applyTo", "HTTP_FILTER"}, {"patch", {{"operation", "INSERT_FIRST"}, {"value", value}}}};
+  const Said said = SaidOf({{"apiVersion", "networking.istio.io/v1alpha3"},
+                            {"kind", "EnvoyFilter"},
+                            {"metadata", {{"name", "lua"}, {"namespace", "sample"}}},
+                            {"spec", {{"configPatches", json::array({patch})}}}});
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes, ElementsAre(testing::AllOf(
+                              HasSubstr("EnvoyFilter \"lua\": istiod cannot read spec.configPatches[0].patch.value"),
+                              HasSubstr("envoy.extensions.Nothing"))));
+}
+
 // A run that fails in its last step has taken all the time of those before it.
 TEST(ManifestCheck, AStepsManifestIsLookedAtBeforeTheStart) {
   Scenario scenario;
