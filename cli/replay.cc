@@ -24,13 +24,13 @@ int Verify(replay::LogReader& log, const ReplayArguments& a) {
   absl::StatusOr<replay::LogReader::Summary> summary = log.Verify();
   if (!summary.ok()) return Complain(summary.status());
   if (a.json) {
-    std::cout << nlohmann::ordered_json{{"log", a.log},
-                                        {"inputs", summary->inputs},
-                                        {"events", summary->events},
-                                        {"complete", summary->complete},
-                                        {"digest", summary->trace_digest},
-                                        {"chain", summary->chain}}
-                     .dump(1)
+    std::cout << JsonText(nlohmann::ordered_json{{"log", a.log},
+                                                 {"inputs", summary->inputs},
+                                                 {"events", summary->events},
+                                                 {"complete", summary->complete},
+                                                 {"digest", summary->trace_digest},
+                                                 {"chain", summary->chain}},
+                          1)
               << "\n";
   } else {
     std::cout << fmt::format("{}: {} inputs, {} events, {}\ndigest {}\nchain  {}\n", a.log, summary->inputs,

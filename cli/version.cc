@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/verb.h"
+#include "core/base/json_text.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::cli {
@@ -12,7 +13,8 @@ void AddVersion(CLI::App& app, Outcome&) {
   verb->add_flag("--json", *json, "As JSON");
   verb->callback([json] {
     if (*json) {
-      std::cout << nlohmann::json{{"version", WAVETANK_VERSION}, {"profile", "istio-1.18"}, {"istio", "1.18.2"}}.dump()
+      std::cout << JsonText(
+                       nlohmann::json{{"version", WAVETANK_VERSION}, {"profile", "istio-1.18"}, {"istio", "1.18.2"}})
                 << "\n";
     } else {
       std::cout << "wavetank " WAVETANK_VERSION ", behaviour of Istio 1.18.2\n";

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "core/base/json_text.h"
 #include "core/inject/injection_config.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/types.h"
@@ -66,9 +67,9 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
   injector["data"] = {
       {"config", "policy: enabled\n"},
       {"values",
-       json{{"global",
-             {{"meshID", "mesh1"}, {"network", what.network}, {"multiCluster", {{"clusterName", what.cluster}}}}}}
-           .dump()}};
+       JsonText(json{
+           {"global",
+            {{"meshID", "mesh1"}, {"network", what.network}, {"multiCluster", {{"clusterName", what.cluster}}}}}})}};
   if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
   if (!HasIstiod(api)) {
     const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};

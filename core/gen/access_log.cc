@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/json_text.h"
 #include "core/gen/any.h"
 #include "core/gen/provider_cluster.h"
 #include "core/gen/proxy_telemetry.h"
@@ -143,7 +144,7 @@ AccessLogPb MeshFileLog(const std::string& path, const config::MeshConfig& mesh)
   if (!mesh.access_log_encoding_json) {
     SetTextFormat(mesh.access_log_format, format);
   } else {
-    const json own = mesh.access_log_format.empty() ? json() : json::parse(mesh.access_log_format, nullptr, false);
+    const json own = mesh.access_log_format.empty() ? json() : ParseJson(mesh.access_log_format);
     SetJsonFormat(own.is_object() ? own : JsonFormat(), format);
   }
   return MakeFileLog(file);

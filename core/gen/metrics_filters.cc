@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_replace.h"
+#include "core/base/json_text.h"
 #include "core/gen/any.h"
 #include "core/gen/duration.h"
 #include "core/gen/listener_filters.h"
@@ -98,7 +99,7 @@ std::string StackdriverConfig(const MetricsSpec& spec, const LoggingSpec* loggin
     for (const auto& [tag, value] : override.second) to["tag_overrides"][tag] = value;
   }
   // istiod: jsonUnescaper, which also meets such text where a user wrote it.
-  return absl::StrReplaceAll(out.dump(), {{"\\u003e", ">"}, {"\\u003c", "<"}, {"\\u0026", "&"}});
+  return absl::StrReplaceAll(JsonText(out), {{"\\u003e", ">"}, {"\\u003c", "<"}, {"\\u0026", "&"}});
 }
 
 void FillStackdriver(const std::string& json, ListenerClass listener_class,

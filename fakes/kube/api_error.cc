@@ -41,9 +41,6 @@ absl::StatusCode CodeOf(const ApiError& error) {
   }
 }
 
-// As Go's field.Error shows a value.
-std::string Shown(const json& value) { return JsonText(value); }
-
 }  // namespace
 
 absl::Status MakeApiError(ApiError error) {
@@ -67,18 +64,18 @@ FieldError RequiredField(std::string field, std::string_view what) {
           what.empty() ? std::string("Required value") : fmt::format("Required value: {}", what)};
 }
 FieldError InvalidField(std::string field, const json& value, std::string_view why) {
-  return {"FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", Shown(value), why)};
+  return {"FieldValueInvalid", std::move(field), fmt::format("Invalid value: {}: {}", JsonText(value), why)};
 }
 FieldError ForbiddenField(std::string field, std::string_view why) {
   return {"FieldValueForbidden", std::move(field), fmt::format("Forbidden: {}", why)};
 }
 FieldError DuplicateField(std::string field, const json& value) {
-  return {"FieldValueDuplicate", std::move(field), fmt::format("Duplicate value: {}", Shown(value))};
+  return {"FieldValueDuplicate", std::move(field), fmt::format("Duplicate value: {}", JsonText(value))};
 }
 FieldError UnsupportedField(std::string field, const json& value, std::vector<std::string> supported) {
   for (std::string& text : supported) text = '"' + text + '"';
   return {"FieldValueNotSupported", std::move(field),
-          fmt::format("Unsupported value: {}: supported values: {}", Shown(value), fmt::join(supported, ", "))};
+          fmt::format("Unsupported value: {}: supported values: {}", JsonText(value), fmt::join(supported, ", "))};
 }
 FieldError TooLongField(std::string field, int64_t most_bytes) {
   return {"FieldValueTooLong", std::move(field), fmt::format("Too long: must have at most {} bytes", most_bytes)};

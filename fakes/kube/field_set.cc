@@ -13,15 +13,13 @@ namespace {
 using kube::ListType;
 using nlohmann::json;
 
-std::string Compact(const json& value) { return JsonText(value); }
-
 bool IsField(std::string_view element) { return element.starts_with("f:"); }
 
 // The element's place in a list; the list's end if it is not there.
 template <class List>
 auto Place(List& list, const std::string& element) {
   const bool by_key = element.starts_with("k:");
-  const json wanted = json::parse(element.begin() + 2, element.end(), nullptr, false);
+  const json wanted = ParseJson(std::string_view(element).substr(2));
   return std::find_if(list.begin(), list.end(), [&](const json& item) {
     if (!by_key) return item == wanted;
     if (!wanted.is_object() || !item.is_object()) return false;
@@ -60,10 +58,10 @@ std::string ElementByKeys(const json& item, const std::array<std::string_view, 2
     const json& value = At(item, key);
     out[std::string(key)] = value.is_null() ? json(std::string(kube::DefaultOfKey(key))) : value;
   }
-  return "k:" + Compact(out);
+  return "k:" + JsonText(out);
 }
 
-std::string ElementByValue(const json& item) { return "v:" + Compact(item); }
+std::string ElementByValue(const json& item) { return "v:" + JsonText(item); }
 
 // Walks an object.
 class FieldReader {
@@ -205,10 +203,10 @@ std::string PathText(const FieldSet::Path& path) {
       out += "[=" + element.substr(2) + "]";
       continue;
     }
-    const json keys = json::parse(element.begin() + 2, element.end(), nullptr, false);
+    const json keys = ParseJson(std::string_view(element).substr(2));
     std::string inside;
     if (keys.is_object()) {
-      for (const auto& [key, value] : keys.items()) inside += (inside.empty() ? "" : ",") + key + "=" + Compact(value);
+      for (const auto& [key, value] : keys.items()) inside += (inside.empty() ? "" : ",") + key + "=" + JsonText(value);
     }
     out += "[" + inside + "]";
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -64,8 +65,7 @@ bool Passes(const json& item, std::string_view filter, bool* readable) {
   const Found left = FindJsonPath(item, WithoutSpaces(filter.substr(0, op)));
   if (op == std::string_view::npos) return !left.empty();
   const std::string_view literal = WithoutSpaces(filter.substr(op + 2));
-  const json value = Quoted(literal) ? json(std::string(literal.substr(1, literal.size() - 2)))
-                                     : json::parse(literal.begin(), literal.end(), nullptr, false);
+  const json value = Quoted(literal) ? json(std::string(literal.substr(1, literal.size() - 2))) : ParseJson(literal);
   if (value.is_discarded()) return *readable = false;
   return !left.empty() && (*left.front() == value) == equal;
 }
@@ -103,7 +103,7 @@ std::vector<const json*> FindJsonPath(const json& in, std::string_view path) {
         } else {
           if (inside.empty() || inside.size() > 9 || inside.find_first_not_of("-0123456789") != std::string_view::npos)
             return {};
-          const json number = json::parse(inside.begin(), inside.end(), nullptr, false);
+          const json number = ParseJson(inside);
           if (!number.is_number_integer()) return {};
           const auto size = static_cast<int64_t>(items.size());
           const int64_t index = number.get<int64_t>() < 0 ? size + number.get<int64_t>() : number.get<int64_t>();

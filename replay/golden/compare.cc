@@ -159,7 +159,7 @@ void SortAccessLogs(json& value) {
     if (key != "access_log" || !item.is_array()) {
       SortAccessLogs(item);
     } else if (item.size() > 1) {
-      std::sort(item.begin(), item.end(), [](const json& a, const json& b) { return a.dump() < b.dump(); });
+      std::sort(item.begin(), item.end(), [](const json& a, const json& b) { return JsonText(a) < JsonText(b); });
     }
   }
 }

@@ -75,7 +75,7 @@ absl::StatusOr<json> ToJson(Message& message) {
     status = google::protobuf::util::MessageToJsonString(message, &text, options);
   }
   if (!status.ok()) return absl::InvalidArgumentError(status.ToString());
-  json out = json::parse(text);
+  json out = ParseJson(text);
   MakeCanonical(out);
   return out;
 }

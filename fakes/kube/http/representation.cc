@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/json_text.h"
 #include "fakes/kube/http/event_views.h"
 #include "fakes/kube/http/status.h"
 #include "fakes/kube/table_printer.h"
@@ -97,20 +98,20 @@ Form::Kind FormOf(std::string_view accept) {
 std::string RenderObject(const kube::Object& object, const Form& form, int64_t resource_version) {
   switch (form.kind) {
     case Form::Kind::kMetadata:
-      return Dump(PartialOf(object, resource_version));
+      return JsonText(PartialOf(object, resource_version));
     case Form::Kind::kTable: {
       json table =
           TableHead(form, {{"resourceVersion",
                             std::to_string(resource_version != 0 ? resource_version : object.meta.resource_version)}});
       table["rows"] = json::array({RowOf(object, form, resource_version)});
-      return Dump(table);
+      return JsonText(table);
     }
     case Form::Kind::kWhole:
       break;
   }
   // What is shown as it is stored needs no copy.
-  if (ShowsAsIs(object, form, resource_version)) return Dump(object.body);
-  return Dump(WholeOf(object, form, resource_version));
+  if (ShowsAsIs(object, form, resource_version)) return JsonText(object.body);
+  return JsonText(WholeOf(object, form, resource_version));
 }
 
 Response RenderList(ListPage page, Form form) {
@@ -120,7 +121,7 @@ Response RenderList(ListPage page, Form form) {
   head["metadata"] = ListMetadata(page);
   const bool table = form.kind == Form::Kind::kTable;
   if (table) head = TableHead(form, ListMetadata(page));
-  std::string start = Dump(head);
+  std::string start = JsonText(head);
   start.pop_back();
   start += table ? ",\"rows\":[" : ",\"items\":[";
   Response response;
@@ -138,7 +139,7 @@ Response RenderList(ListPage page, Form form) {
       if (state->next > 0) *piece += ',';
       const kube::ObjectRef seen = Seen(state->items[state->next], state->form);
       const kube::Object& object = *seen;
-      *piece += state->form.kind == Form::Kind::kTable ? Dump(RowOf(object, state->form, 0))
+      *piece += state->form.kind == Form::Kind::kTable ? JsonText(RowOf(object, state->form, 0))
                                                        : RenderObject(object, state->form);
       state->items[state->next++].reset();
       if (piece->size() >= until && state->next < state->items.size()) return true;

@@ -150,7 +150,7 @@ std::optional<Response> RefuseUnknown(const Resource& resource, const std::vecto
   if (unknown.empty() || query.Get("fieldValidation") != "Strict") return std::nullopt;
   std::string all;
   for (const std::string& field : unknown)
-    all += fmt::format("{}unknown field {}", all.empty() ? "" : ", ", Dump(field));
+    all += fmt::format("{}unknown field {}", all.empty() ? "" : ", ", JsonText(json(field)));
   return BadRequest(fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: strict decoding error: {2}",
                                 resource.kind, resource.version, all));
 }
@@ -162,7 +162,7 @@ void Warn(const std::vector<std::string>& unknown, const Query& query, Response*
   for (size_t i = 0; i < std::min(unknown.size(), kMost); ++i) {
     // Escaped twice: once as kubectl's user reads it, once for the header, which so holds no line break.
     if (unknown[i].size() > kLongest) continue;
-    response->headers.emplace_back("Warning", "299 - " + Dump("unknown field " + Dump(unknown[i])));
+    response->headers.emplace_back("Warning", "299 - " + JsonText(json("unknown field " + JsonText(json(unknown[i])))));
   }
 }
 

@@ -25,12 +25,10 @@ json Details(const Resource& resource, std::string_view name) {
 
 }  // namespace
 
-std::string Dump(const json& value) { return JsonText(value); }
-
 Response JsonResponse(int code, const json& body) {
   Response response;
   response.code = code;
-  response.body = Dump(body) + "\n";
+  response.body = JsonText(body) + "\n";
   return response;
 }
 

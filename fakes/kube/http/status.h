@@ -30,7 +30,5 @@ Response Unauthorized();
 Response FromStore(const absl::Status& status, const Resource& resource, std::string_view name);
 
 Response JsonResponse(int code, const nlohmann::json& body);
-// The text of a JSON value; bytes that are no UTF-8 are replaced.
-std::string Dump(const nlohmann::json& value);
 
 }  // namespace wavetank::fakekube::http

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fakes/kube/http/status.h"
 
@@ -62,7 +63,7 @@ void WatchStream::Fail(const absl::Status& status) {
   id_ = 0;
   if (status.code() == absl::StatusCode::kOutOfRange) {
     const json failure = FailureStatus(410, "Expired", Message(status));
-    write_(std::make_shared<const std::string>(Dump({{"type", "ERROR"}, {"object", failure}}) + "\n"));
+    write_(std::make_shared<const std::string>(JsonText(json{{"type", "ERROR"}, {"object", failure}}) + "\n"));
   }
   if (auto end = std::exchange(end_, nullptr)) end();
 }
@@ -99,7 +100,7 @@ Line WatchStream::Bookmark() const {
               {"columnDefinitions", json::array()},
               {"rows", json::array()}};
   }
-  return std::make_shared<const std::string>(Dump({{"type", "BOOKMARK"}, {"object", object}}) + "\n");
+  return std::make_shared<const std::string>(JsonText(json{{"type", "BOOKMARK"}, {"object", object}}) + "\n");
 }
 
 }  // namespace wavetank::fakekube::http
