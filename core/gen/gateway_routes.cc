@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
@@ -39,6 +40,7 @@ class GatewayRoutes {
       return;
     }
     Clear();
+    if (servers->size() > kFew) MakeRoom(*servers);
     for (const GatewayServer* server : *servers) AddServer(*server);
     if (hosts_.empty()) {
       AddBlackHole(*servers->front(), out);
@@ -64,11 +66,7 @@ class GatewayRoutes {
   // Lists of the very same routes; as hash, by addresses: it decides nothing but where to look.
   struct SameRoutes {
     using is_transparent = void;
-    size_t operator()(RouteSpan routes) const {
-      size_t hash = routes.size();
-      for (const EncodedRoute* route : routes) hash = hash * 31 + std::hash<const void*>()(route);
-      return hash;
-    }
+    size_t operator()(RouteSpan routes) const { return absl::Hash<RouteSpan>()(routes); }
     bool operator()(RouteSpan a, RouteSpan b) const { return a == b; }
   };
 
@@ -79,11 +77,14 @@ class GatewayRoutes {
     bool require_tls = false;
     EncodedRouteList routes;
   };
+  using HostGroup = absl::InlinedVector<size_t, 4>;  // hosts with the very same routes
   struct VirtualHost {
     size_t host = 0;  // the most specific of them
     std::string_view name;
     absl::InlinedVector<std::string_view, 4> domains;
   };
+  // Up to so many are found without a table: most configurations are of one server.
+  static constexpr size_t kFew = 8;
 
   const GatewayServers* ServersOf(const std::string& route_name) const {
     if (proxy_.merged_gateway == nullptr) return nullptr;
@@ -92,59 +93,91 @@ class GatewayRoutes {
     return it == by_name.end() ? nullptr : &it->second;
   }
 
-  // A rule's routes for one gateway.
-  struct Translated {
+  // What a rule says at one gateway, for all of its servers.
+  struct RuleAtGateway {
+    config::VirtualServiceRef rule;
+    const std::vector<std::string>* server_hosts = nullptr;  // of which `names` are
+    HostList names;                                          // that fall under the server's hosts and the rule's
     std::vector<EncodedRouteRef> routes;
     size_t configuration = 0;  // for which they were made
     bool of_listener = false;  // they look at the listener: not for other configurations
   };
+  using RulesAtGateway = std::vector<RuleAtGateway>;
 
   void Clear() {
     ++configuration_;
-    same_.clear();  // looks at hosts
     virtual_hosts_.clear();
     hosts_.clear();
     by_hostname_.clear();
+    groups_.clear();
+    same_.clear();  // looks at hosts
+  }
+
+  void MakeRoom(const GatewayServers& servers) {
+    size_t hosts = 0;
+    for (const GatewayServer* server : servers) hosts += server->server.hosts.size();
+    hosts_.reserve(hosts);
+    by_hostname_.reserve(hosts);
+    rules_.reserve(servers.size());
+    groups_.reserve(servers.size());
+    same_.reserve(servers.size());
+    virtual_hosts_.reserve(servers.size());
+  }
+
+  RulesAtGateway& RulesOf(std::string_view gateway) {
+    const auto [at, added] = rules_.try_emplace(absl::string_view(gateway.data(), gateway.size()));
+    if (added) {
+      for (config::VirtualServiceRef& rule : push_.VirtualServicesForGateway(proxy_.config_namespace, gateway)) {
+        at->second.push_back({std::move(rule)});
+      }
+    }
+    return at->second;
   }
 
   void AddServer(const GatewayServer& server) {
     const bool redirects = server.server.tls && server.server.tls->https_redirect;
-    for (const config::VirtualServiceRef& rule :
-         push_.VirtualServicesForGateway(proxy_.config_namespace, server.gateway_name)) {
-      AddRule(server, *rule, redirects);
-    }
+    for (RuleAtGateway& rule : RulesOf(server.gateway_name)) AddRule(server, rule, redirects);
     if (!redirects) return;
     for (const std::string& hostname : server.server.hosts) HostOf(hostname, server.server).require_tls = true;
   }
 
-  void AddRule(const GatewayServer& server, const Rule& rule, bool redirects) {
-    const HostList names = IntersectHosts(HostsForNamespace(server.server.hosts, rule.meta.ns), rule.spec.hosts);
-    if (names.empty()) return;
-    const std::vector<EncodedRouteRef>& routes = RoutesOf(server, rule);
-    if (routes.empty()) return;
-    for (std::string_view hostname : names) {
+  void AddRule(const GatewayServer& server, RuleAtGateway& at, bool redirects) {
+    if (at.server_hosts == nullptr || *at.server_hosts != server.server.hosts) {
+      at.server_hosts = &server.server.hosts;
+      at.names = IntersectHosts(HostsForNamespace(server.server.hosts, at.rule->meta.ns), at.rule->spec.hosts);
+    }
+    if (at.names.empty()) return;
+    // One rule's routes are the same for all servers of a gateway in one configuration: those of the first server's
+    // port.
+    if (at.routes.empty() || (at.of_listener && at.configuration != configuration_)) Translate(server, at);
+    if (at.routes.empty()) return;
+    for (std::string_view hostname : at.names) {
       Host& host = HostOf(hostname, server.server);
-      for (const EncodedRouteRef& route : routes) host.routes.push_back(route.get());
+      for (const EncodedRouteRef& route : at.routes) host.routes.push_back(route.get());
       if (redirects) host.require_tls = true;
     }
   }
 
   Host& HostOf(std::string_view hostname, const config::Server& server) {
-    const auto [at, added] =
-        by_hostname_.try_emplace(absl::string_view(hostname.data(), hostname.size()), hosts_.size());
-    if (!added) return hosts_[at->second];
+    const auto key = [](std::string_view name) { return absl::string_view(name.data(), name.size()); };
+    if (hosts_.size() < kFew) {
+      for (Host& host : hosts_) {
+        if (host.hostname == hostname) return host;
+      }
+    } else {
+      if (by_hostname_.empty()) {
+        for (size_t i = 0; i < hosts_.size(); ++i) by_hostname_.emplace(key(hosts_[i].hostname), i);
+      }
+      const auto [at, added] = by_hostname_.try_emplace(key(hostname), hosts_.size());
+      if (!added) return hosts_[at->second];
+    }
     Host& host = hosts_.emplace_back();
     host.hostname = hostname;
     host.port = static_cast<int>(server.port.number);
     return host;
   }
 
-  // One rule's routes are the same for all servers of a gateway in one configuration: those of the first server's
-  // port.
-  const std::vector<EncodedRouteRef>& RoutesOf(const GatewayServer& server, const Rule& rule) {
-    const absl::string_view gateway(server.gateway_name.data(), server.gateway_name.size());
-    Translated& known = routes_[{gateway, &rule}];
-    if (!known.routes.empty() && (!known.of_listener || known.configuration == configuration_)) return known.routes;
+  void Translate(const GatewayServer& server, RuleAtGateway& at) const {
     absl::InlinedVector<ServiceRef, 4> services;  // keeps what the scope hands out alive
     const RouteListener listener(static_cast<int>(server.server.port.number), server.server.tls.has_value());
     const HttpRouteScope scope{proxy_,
@@ -153,10 +186,11 @@ class GatewayRoutes {
                                listener,
                                retry_policy_,
                                [&](std::string_view host) -> const Service* {
-                                 return services.emplace_back(ServiceFor(host, rule.meta.ns)).get();
+                                 return services.emplace_back(ServiceFor(host, at.rule->meta.ns)).get();
                                }};
-    known = {BuildHttpRoutes(scope, rule), configuration_, listener.asked()};
-    return known.routes;
+    at.routes = BuildHttpRoutes(scope, *at.rule);
+    at.configuration = configuration_;
+    at.of_listener = listener.asked();
   }
 
   // The rule's own namespace first, as far as the router may see it.
@@ -177,44 +211,58 @@ class GatewayRoutes {
 
   // Hosts with the very same routes become one, named after the most specific. istiod: collapseDuplicateRoutes.
   void Collapse() {
-    sorted_.resize(hosts_.size());
     size_t text = 0;
     for (size_t i = 0; i < hosts_.size(); ++i) {
-      sorted_[i] = i;
+      GroupOf(hosts_[i]).push_back(i);
       text += hosts_[i].hostname.size() + kPortText;
     }
-    std::sort(sorted_.begin(), sorted_.end(),
-              [&](size_t a, size_t b) { return HostMoreSpecific(hosts_[a].hostname, hosts_[b].hostname); });
     names_.clear();
     names_.reserve(text);  // so that names stay where they are
-    for (const size_t i : sorted_) {
-      const Host& host = hosts_[i];
-      const auto it = same_.find(RouteSpan(host.routes));
-      if (it != same_.end() && hosts_[virtual_hosts_[it->second].host].require_tls == host.require_tls) {
-        virtual_hosts_[it->second].domains.push_back(host.hostname);
-        continue;
+    for (HostGroup& group : groups_) {
+      std::sort(group.begin(), group.end(),
+                [&](size_t a, size_t b) { return HostMoreSpecific(hosts_[a].hostname, hosts_[b].hostname); });
+      const Host* before = nullptr;
+      for (const size_t i : group) {
+        const Host& host = hosts_[i];
+        if (before != nullptr && before->require_tls == host.require_tls) {
+          virtual_hosts_.back().domains.push_back(host.hostname);
+          continue;
+        }
+        before = &host;
+        const size_t start = names_.size();
+        AppendHostPort(host.hostname, host.port, names_);
+        virtual_hosts_.push_back({i, std::string_view(names_).substr(start), {host.hostname}});
       }
-      same_.insert_or_assign(RouteSpan(host.routes), virtual_hosts_.size());
-      const size_t start = names_.size();
-      AppendHostPort(host.hostname, host.port, names_);
-      virtual_hosts_.push_back({i, std::string_view(names_).substr(start), {host.hostname}});
     }
     std::sort(virtual_hosts_.begin(), virtual_hosts_.end(),
               [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; });  // no two have one name
   }
+
+  // That with the host's routes. Those of one rule mostly come one after the other.
+  HostGroup& GroupOf(const Host& host) {
+    const RouteSpan routes(host.routes);
+    const auto has = [&](const HostGroup& group) { return RouteSpan(hosts_[group.front()].routes) == routes; };
+    if (!groups_.empty() && has(groups_.back())) return groups_.back();
+    if (hosts_.size() <= kFew) {
+      const auto known = std::find_if(groups_.begin(), groups_.end(), has);
+      return known == groups_.end() ? groups_.emplace_back() : *known;
+    }
+    const auto [at, added] = same_.try_emplace(routes, groups_.size());
+    return added ? groups_.emplace_back() : groups_[at->second];
+  }
+
   static constexpr size_t kPortText = 13;  // brackets, a colon, a number
 
   const Proxy& proxy_;
   const PushContext& push_;
   const std::string retry_policy_;
-  // By gateway's name, which its servers share, and rule.
-  absl::flat_hash_map<std::pair<absl::string_view, const Rule*>, Translated> routes_;
-  size_t configuration_ = 0;  // counts them
-  std::vector<Host> hosts_;   // in order of first use
-  absl::flat_hash_map<absl::string_view, size_t> by_hostname_;
+  absl::flat_hash_map<absl::string_view, RulesAtGateway> rules_;  // by gateway's name, which its servers share
+  size_t configuration_ = 0;                                      // counts them
+  std::vector<Host> hosts_;                                       // in order of first use
+  absl::flat_hash_map<absl::string_view, size_t> by_hostname_;    // empty for few
+  std::vector<HostGroup> groups_;
+  absl::flat_hash_map<RouteSpan, size_t, SameRoutes, SameRoutes> same_;  // groups by routes; empty for few hosts
   std::vector<VirtualHost> virtual_hosts_;
-  absl::flat_hash_map<RouteSpan, size_t, SameRoutes, SameRoutes> same_;
-  std::vector<size_t> sorted_;
   std::string names_;
 };
 
