@@ -1,5 +1,5 @@
-// Counts the program's allocations, and the bytes that it holds as malloc rounds them. Include it in one file only: it
-// replaces operator new.
+// Counts the program's allocations and, if WAVETANK_BENCH_BYTES is defined, the bytes that it holds as malloc rounds
+// them: to ask for those costs about as much as the allocation. Include it in one file only: it replaces operator new.
 #pragma once
 
 #include <malloc.h>
@@ -9,7 +9,15 @@
 
 namespace wavetank::bench {
 
-inline size_t allocations = 0, live_bytes = 0;
+inline size_t allocations = 0;
+#ifdef WAVETANK_BENCH_BYTES
+inline size_t live_bytes = 0;
+inline void Hold(void* p) { live_bytes += malloc_usable_size(p); }
+inline void Drop(void* p) { live_bytes -= malloc_usable_size(p); }  // 0 of null
+#else
+inline void Hold(void*) {}
+inline void Drop(void*) {}
+#endif
 
 }  // namespace wavetank::bench
 
@@ -18,11 +26,11 @@ inline size_t allocations = 0, live_bytes = 0;
   ++wavetank::bench::allocations;
   void* const p = std::malloc(size);
   if (p == nullptr) throw std::bad_alloc();
-  wavetank::bench::live_bytes += malloc_usable_size(p);
+  wavetank::bench::Hold(p);
   return p;
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept {
-  wavetank::bench::live_bytes -= malloc_usable_size(p);  // 0 of null
+  wavetank::bench::Drop(p);
   std::free(p);
 }
 [[gnu::noinline]] void operator delete(void* p, size_t) noexcept { operator delete(p); }
@@ -31,7 +39,7 @@ inline size_t allocations = 0, live_bytes = 0;
 [[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++wavetank::bench::allocations;
   void* const p = std::malloc(size);
-  if (p != nullptr) wavetank::bench::live_bytes += malloc_usable_size(p);
+  if (p != nullptr) wavetank::bench::Hold(p);
   return p;
 }
 [[gnu::noinline]] void* operator new[](size_t size) { return operator new(size); }

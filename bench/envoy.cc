@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#define WAVETANK_BENCH_BYTES
 #include "bench/allocations.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#define WAVETANK_BENCH_BYTES
 #include "bench/allocations.h"
 #include "bench/five_networks.h"
 #include "benchmark/benchmark.h"
