@@ -102,11 +102,13 @@ std::string Object::Key() const {
 
 namespace {
 
-absl::StatusOr<std::shared_ptr<Object>> Read(const json& body) {
+enum class Depth : uint8_t { kUnknown, kKnown };
+
+absl::StatusOr<std::shared_ptr<Object>> Read(const json& body, Depth depth) {
   if (!body.is_object()) {
     return absl::InvalidArgumentError(fmt::format("object: is {}, expected a mapping", body.type_name()));
   }
-  if (TooDeep(body, kMaxDepth)) {
+  if (depth == Depth::kUnknown && TooDeep(body, kMaxDepth)) {
     return absl::InvalidArgumentError(fmt::format("object: nested deeper than {} levels", kMaxDepth));
   }
   auto object = std::make_shared<Object>();
@@ -159,17 +161,25 @@ absl::StatusOr<std::shared_ptr<Object>> Read(const json& body) {
 
 }  // namespace
 
-absl::StatusOr<ObjectRef> Object::FromJson(nlohmann::json body) {
-  absl::StatusOr<std::shared_ptr<Object>> object = Read(body);
+namespace {
+
+absl::StatusOr<ObjectRef> Take(json body, Depth depth) {
+  absl::StatusOr<std::shared_ptr<Object>> object = Read(body, depth);
   if (!object.ok()) return object.status();
   (*object)->body = std::move(body);
   return ObjectRef(*std::move(object));
 }
 
+}  // namespace
+
+absl::StatusOr<ObjectRef> Object::FromJson(nlohmann::json body) { return Take(std::move(body), Depth::kUnknown); }
+
 absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body) {
-  absl::StatusOr<std::shared_ptr<Object>> object = Read(body);
+  absl::StatusOr<std::shared_ptr<Object>> object = Read(body, Depth::kUnknown);
   if (!object.ok()) return object.status();
   return ObjectRef(*std::move(object));
 }
+
+absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body) { return Take(std::move(body), Depth::kKnown); }
 
 }  // namespace wavetank::kube

@@ -9,4 +9,7 @@ namespace wavetank::kube {
 // As Object::FromJson(), with the same errors, but `body` is only looked at: the object's own body stays null.
 absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body);
 
+// As Object::FromJson(), of a body that ReadHead() accepted and that has not become deeper since.
+absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body);
+
 }  // namespace wavetank::kube

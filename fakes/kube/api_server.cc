@@ -11,6 +11,7 @@
 #include "core/kube/object_head.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/api_error.h"
+#include "fakes/kube/history.h"
 #include "fakes/kube/patch.h"
 #include "fakes/kube/server_side_apply.h"
 #include "fakes/kube/validation.h"
@@ -57,13 +58,14 @@ bool SameMetadata(const json& a, const json& b) {
   return true;
 }
 
-// Equal but for what the server itself writes at every change.
+// Equal but for what the server itself writes at every change. From the end: status changes more than spec.
 bool SameContent(const json& a, const json& b) {
   if (a.size() != b.size()) return false;
-  for (const auto& [key, value] : a.items()) {
-    const auto other = b.find(key);
+  for (auto it = a.rbegin(); it != a.rend(); ++it) {
+    const json& value = *it;
+    const auto other = b.find(it.key());
     if (other == b.end()) return false;
-    if (key != "metadata") {
+    if (it.key() != "metadata") {
       if (value != *other) return false;
       continue;
     }
@@ -80,7 +82,9 @@ ApiServer::ApiServer(Host& host, const Options& options)
       trace_name_(host.Intern(options.name)),
       resource_version_(options.first_resource_version),
       services_(options.service_cidr),
-      history_floor_(options.first_resource_version) {}
+      history_(std::make_unique<History>(options.history, options.first_resource_version)) {}
+
+ApiServer::~ApiServer() = default;
 
 bool ApiServer::IsClusterScoped(const GroupKind& kind) const {
   if (ClusterScoped(kind)) return true;
@@ -107,8 +111,8 @@ int64_t ApiServer::UnixNow() const {
 
 std::string ApiServer::DateNow() const { return kube::FormatRfc3339(UnixNow()); }
 
-std::vector<const ApiServer::Kind*> ApiServer::Find(const Kinds& kinds, const GroupKind& kind) {
-  std::vector<const Kind*> out;
+absl::InlinedVector<const ApiServer::Kind*, 1> ApiServer::Find(const Kinds& kinds, const GroupKind& kind) {
+  absl::InlinedVector<const Kind*, 1> out;
   if (!kind.any_group) {
     if (const auto it = kinds.find(kind); it != kinds.end()) out.push_back(&it->second);
     return out;
@@ -178,7 +182,7 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
   }
   ++resource_version_;
   metadata["resourceVersion"] = std::to_string(resource_version_);
-  absl::StatusOr<ObjectRef> object = kube::Object::FromJson(std::move(body));
+  absl::StatusOr<ObjectRef> object = kube::FromReadBody(std::move(body));
   if (!object.ok()) {
     --resource_version_;
     return object.status();
@@ -437,12 +441,11 @@ absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, 
   return Store(std::move(body), previous);
 }
 
-absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, const json& patch) {
+absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const NamespacedName& name, json patch) {
   const absl::StatusOr<ObjectRef> previous = One(kind, name);
   if (!previous.ok()) return previous.status();
-  json body = (*previous)->body;
-  MergePatch(body, patch);
-  return Update(std::move(body));
+  if (!MergePatchChanges((*previous)->body, patch)) return previous;
+  return Update(MergePatched((*previous)->body, std::move(patch)));
 }
 
 void ApiServer::Observe(std::string_view kind, Observer observer) {
@@ -451,11 +454,7 @@ void ApiServer::Observe(std::string_view kind, Observer observer) {
 
 void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous) {
   const Change change{resource_version_, type, object, type == kube::WatchEventType::kAdded ? nullptr : previous};
-  history_.push_back(change);
-  while (history_.size() > options_.history) {
-    history_floor_ = history_.front().resource_version;
-    history_.pop_front();
-  }
+  history_->Add(change);
   if (stale_ != nullptr) {
     stale_->held.push_back(change);
   } else {
@@ -478,19 +477,18 @@ void ApiServer::TellWatches(const Change& change) {
 }
 
 absl::StatusOr<ApiServer::WatchId> ApiServer::StartWatch(std::string_view kind, int64_t after, WatchSink sink) {
-  if (after < history_floor_) {
-    return absl::OutOfRangeError(fmt::format("too old resource version: {} ({}); list again", after, history_floor_));
+  if (after < history_->floor()) {
+    return absl::OutOfRangeError(
+        fmt::format("too old resource version: {} ({}); list again", after, history_->floor()));
   }
   if (after > resource_version_) {
     return absl::OutOfRangeError(
         fmt::format("resource version {} is not of this server ({}); list again", after, resource_version_));
   }
   const GroupKind wanted = ParseGroupKind(kind);
-  auto next = std::partition_point(history_.begin(), history_.end(),
-                                   [&](const Change& change) { return change.resource_version <= after; });
-  for (; next != history_.end() && next->resource_version <= VisibleVersion(); ++next) {
-    if (wanted.Covers(*next->object)) sink.on_change(*next);
-  }
+  history_->ForEach(after, VisibleVersion(), [&](const Change& change) {
+    if (wanted.Covers(*change.object)) sink.on_change(change);
+  });
   const WatchId id = next_watch_++;
   WatchState& watch = watches_[id];
   watch.kind = kind;
@@ -507,10 +505,7 @@ void ApiServer::DropWatches(const absl::Status& reason) {
   for (auto& [id, watch] : ended) watch.sink.on_end(reason);
 }
 
-void ApiServer::ForgetHistory() {
-  history_.clear();
-  history_floor_ = resource_version_;
-}
+void ApiServer::ForgetHistory() { history_->Forget(resource_version_); }
 
 void ApiServer::SetStaleReads(bool stale) {
   if (stale == (stale_ != nullptr)) return;

@@ -12,7 +12,6 @@
 // controllers observe it directly. Any kind is accepted; what it does not know it keeps as JSON.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -23,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
 #include "core/kube/client.h"
@@ -83,6 +83,7 @@ class ApiServer {
   };
 
   ApiServer(Host& host, const Options& options);
+  ~ApiServer();
 
   const std::string& name() const { return options_.name; }
   Host& host() { return host_; }
@@ -103,7 +104,7 @@ class ApiServer {
   // uid or resourceVersion in the body must fit.
   absl::StatusOr<ObjectRef> ServerSideApply(nlohmann::json body, bool force, const WriteOptions& options);
   // JSON merge patch (RFC 7386). InvalidArgument if `kind` has no group and several groups hold that name.
-  absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, const nlohmann::json& patch);
+  absl::StatusOr<ObjectRef> Patch(std::string_view kind, const NamespacedName& name, nlohmann::json patch);
   // Dependents go with it (ownerReferences), or as the options say. A pod first terminates: it gets a
   // deletionTimestamp, and is gone when the kubelet has stopped it (grace_seconds 0). So do a namespace with content
   // and what has finalizers. Deleting again what is going already changes nothing, but for a pod's grace_seconds 0.
@@ -172,6 +173,7 @@ class ApiServer {
     int64_t after = 0;
     WatchSink sink;
   };
+  class History;
   struct Stale {
     Kinds kinds;
     int64_t resource_version;
@@ -206,7 +208,7 @@ class ApiServer {
   bool NamespaceIsEmpty(const std::string& ns) const;
   absl::Status DeleteNamespace(const ObjectRef& object);
   // What `kind` names, as far as it is known; at most one unless it stands for any group.
-  static std::vector<const Kind*> Find(const Kinds& kinds, const GroupKind& kind);
+  static absl::InlinedVector<const Kind*, 1> Find(const Kinds& kinds, const GroupKind& kind);
   static std::vector<ObjectRef> ListIn(const Kinds& kinds, std::string_view kind, std::string_view ns);
   // The one object that is meant; NotFound, or InvalidArgument if that is not clear.
   absl::StatusOr<ObjectRef> One(std::string_view kind, const NamespacedName& name) const;
@@ -222,8 +224,7 @@ class ApiServer {
   std::map<std::string, std::map<std::pair<std::string, NamespacedName>, bool>>
       dependents_;  // by owner uid; qualified kinds
   ServiceAllocator services_;
-  std::deque<Change> history_;
-  int64_t history_floor_;
+  std::unique_ptr<History> history_;
   std::map<std::string, std::vector<Observer>, std::less<>> observers_;  // by qualified kind
   std::map<WatchId, WatchState> watches_;
   WatchId next_watch_ = 1;

@@ -157,19 +157,40 @@ absl::Status Execute(json& target, const json& operation, size_t* copied) {
 
 }  // namespace
 
-void MergePatch(json& target, const json& patch) {
-  if (!patch.is_object()) {
-    target = patch;
-    return;
-  }
-  if (!target.is_object()) target = json::object();
-  for (const auto& [key, value] : patch.items()) {
-    if (value.is_null()) {
-      target.erase(key);
-    } else {
-      MergePatch(target[key], value);
+json MergePatched(const json& target, json patch) {
+  if (!patch.is_object()) return patch;
+  json out = json::object();
+  auto& members = out.get_ref<json::object_t&>();
+  auto change = patch.begin();
+  const auto add_new = [&] {  // what `target` has not
+    if (!change->is_null()) members.emplace_hint(members.end(), change.key(), MergePatched(json(), std::move(*change)));
+    ++change;
+  };
+  if (target.is_object()) {
+    for (auto old = target.begin(); old != target.end(); ++old) {
+      while (change != patch.end() && change.key() < old.key()) add_new();
+      if (change == patch.end() || change.key() != old.key()) {
+        members.emplace_hint(members.end(), old.key(), *old);
+        continue;
+      }
+      if (!change->is_null()) {
+        members.emplace_hint(members.end(), old.key(), MergePatched(*old, std::move(*change)));
+      }
+      ++change;
     }
   }
+  while (change != patch.end()) add_new();
+  return out;
+}
+
+bool MergePatchChanges(const json& target, const json& patch) {
+  if (!patch.is_object()) return patch != target;
+  if (!target.is_object()) return true;
+  for (const auto& [key, value] : patch.items()) {
+    const auto old = target.find(key);
+    if (value.is_null() ? old != target.end() : old == target.end() || MergePatchChanges(*old, value)) return true;
+  }
+  return false;
 }
 
 absl::Status JsonPatch(json& target, const json& operations) {
@@ -202,7 +223,7 @@ absl::Status ApplyPatch(PatchType type, const GroupKind& kind, json& target, con
                                   patch.is_array() ? "array" : patch.type_name()));
   }
   if (type == PatchType::kMerge) {
-    MergePatch(target, patch);
+    target = MergePatched(target, patch);
     return absl::OkStatus();
   }
   if (!KubernetesOwn(kind)) {

@@ -12,7 +12,9 @@ namespace wavetank::fakekube {
 enum class PatchType : uint8_t { kMerge, kJson, kStrategic };
 
 // RFC 7386: null deletes, mappings merge, anything else replaces.
-void MergePatch(nlohmann::json& target, const nlohmann::json& patch);
+nlohmann::json MergePatched(const nlohmann::json& target, nlohmann::json patch);
+// The same as MergePatched(target, patch) != target, in O(patch).
+bool MergePatchChanges(const nlohmann::json& target, const nlohmann::json& patch);
 
 // RFC 6902. All or nothing. Errors are ApiErrors: 400 for what is no JSON patch, 422 for what does not fit the object
 // or fails its test. At most 10,000 operations, as kube-apiserver allows.

@@ -71,6 +71,27 @@ TEST(PatchTest, AMergePatchReplacesListsAndAStrategicOneMergesThem) {
   EXPECT_EQ(strategic["spec"]["ports"].size(), 2u);
 }
 
+TEST(PatchTest, AMergePatchIsThatOfRfc7386) {
+  struct Case {
+    const char *target, *patch, *merged;
+  };
+  for (const Case& c : {
+           Case{R"({"b":1,"d":2})", R"({"a":0,"c":3,"e":4})", R"({"a":0,"b":1,"c":3,"d":2,"e":4})"},
+           Case{R"({"a":1,"b":null,"c":3})", R"({"a":null,"c":null,"x":null})", R"({"b":null})"},
+           Case{R"({"a":{"b":1,"c":[1]}})", R"({"a":{"b":{"n":null,"k":2},"c":[null]}})",
+                R"({"a":{"b":{"k":2},"c":[null]}})"},
+           Case{R"({"a":"text"})", R"({"a":{"b":{"c":null}}})", R"({"a":{"b":{}}})"},
+           Case{R"([1,2])", R"({"a":1,"b":null})", R"({"a":1})"},
+           Case{R"({"a":1})", R"("text")", R"("text")"},
+           Case{R"({"a":1})", R"({})", R"({"a":1})"},
+       }) {
+    const json target = json::parse(c.target), patch = json::parse(c.patch), merged = json::parse(c.merged);
+    EXPECT_EQ(MergePatched(target, patch), merged) << c.patch;
+    EXPECT_EQ(MergePatchChanges(target, patch), merged != target) << c.patch;
+    EXPECT_FALSE(MergePatchChanges(merged, patch)) << c.patch;
+  }
+}
+
 TEST(PatchTest, ACustomResourceHasNoStrategicMerge) {
   json target = {{"spec", {{"hosts", {"a"}}}}};
   EXPECT_EQ(ApiErrorOf(ApplyPatch(PatchType::kStrategic, kCustom, target, json::object()))->code, 415);
