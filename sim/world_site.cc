@@ -337,10 +337,11 @@ void World::Site::Review(json pod, const kube::Labels& namespace_labels,
 void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
                               absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
   ++reviews_;
+  json asked = pod;
   // Exactly one of the answer, the failure to connect and the end of the channel comes first.
   using Done = absl::AnyInvocable<void(absl::StatusOr<json>)>;
-  auto once = std::make_shared<Done>([this, alive = std::weak_ptr<int>(alive_), name = target.webhook, pod,
-                                      may_fail = !target.fail_if_absent,
+  auto once = std::make_shared<Done>([this, alive = std::weak_ptr<int>(alive_), name = target.webhook,
+                                      pod = std::move(pod), may_fail = !target.fail_if_absent,
                                       done = std::move(done)](absl::StatusOr<json> answer) mutable {
     if (alive.expired()) return;
     --reviews_;
@@ -380,14 +381,15 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
   dialling.tls = *std::move(tls);
   dialling.timeout = 10s;  // timeoutSeconds
   auto opened = std::make_shared<std::weak_ptr<Channel>>();
-  const json review = pilot::MakeAdmissionReview(pod, fmt::format("{}-review-{}", config_.name, ++review_count_));
+  const auto review = std::make_shared<json>(
+      pilot::MakeAdmissionReview(std::move(asked), fmt::format("{}-review-{}", config_.name, ++review_count_)));
   *opened = world_.channels_->Dial(std::move(dialling), [opened, finish, review, path](const absl::Status& status) {
     const ChannelRef channel = opened->lock();
     if (!status.ok() || channel == nullptr) return finish(status.ok() ? absl::UnavailableError("closed") : status);
     channel->OnClose(Channel::End::kClient, finish);
     channel->Send(Channel::End::kClient, [channel, finish, review, path] {
       if (channel->istiod() == nullptr) return;
-      channel->istiod()->istiod().Admit(path, review, [channel, finish](json answer) {
+      channel->istiod()->istiod().Admit(path, std::move(*review), [channel, finish](json answer) {
         channel->Send(Channel::End::kServer, [channel, finish, answer = std::move(answer)]() mutable {
           channel->Close(Channel::End::kClient);
           finish(std::move(answer));

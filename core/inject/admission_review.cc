@@ -27,6 +27,25 @@ absl::StatusOr<const json*> ReadPatch(const std::string& encoded) {
   return &(read[encoded] = std::move(patch));
 }
 
+// RFC 6902. Throws json::exception. What webhooks mostly do is to add members and elements: those are copied once, by
+// the library twice.
+void Execute(const json& operation, json& target) {
+  if (operation.at("op") == "add") {
+    const json::json_pointer path(operation.at("path").get_ref<const std::string&>());
+    json* const parent = path.empty() ? nullptr : &target.at(path.parent_pointer());
+    if (parent != nullptr && parent->is_object()) {
+      (*parent)[path.back()] = operation.at("value");
+      return;
+    }
+    if (parent != nullptr && parent->is_array() &&
+        (path.back() == "-" || path.back() == std::to_string(parent->size()))) {
+      parent->push_back(operation.at("value"));
+      return;
+    }
+  }
+  target.patch_inplace(json::array({operation}));
+}
+
 }  // namespace
 
 json MakeAdmissionReview(json pod, std::string_view uid) {
@@ -55,7 +74,8 @@ absl::StatusOr<json> ApplyAdmissionResponse(json pod, const json& review) {
   const absl::StatusOr<const json*> patch = ReadPatch(encoded);
   if (!patch.ok()) return patch.status();
   try {
-    pod.patch_inplace(**patch);
+    if (!(*patch)->is_array()) pod.patch_inplace(**patch);  // which says what is wrong
+    for (const json& operation : **patch) Execute(operation, pod);
     return pod;
   } catch (const json::exception& e) {
     return absl::InternalError(fmt::format("the webhook's patch does not fit the pod: {}", e.what()));

@@ -1,6 +1,7 @@
 #include "core/inject/injection_webhook.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -229,10 +230,21 @@ std::optional<std::string> WhatReplicasShare(const json& pod, const json& metada
   const json& owners = Items(At(metadata, "ownerReferences"));
   if (Text(metadata, "name").empty() || Text(metadata, "generateName").empty() || owners.size() != 1) return {};
   if (At(owners[0], "controller") != true || Text(owners[0], "name").empty()) return {};
-  json shared = pod;
-  shared["metadata"]["name"] = nullptr;
-  const auto text = [](const json& value) { return JsonText(value); };
-  return fmt::format("{} {} {}", path, text(At(metadata, "namespace")), text(shared));
+  std::string out = fmt::format("{} {}", path, JsonText(At(metadata, "namespace")));
+  const auto add = [&](const std::string& key, const json& value) {
+    fmt::format_to(std::back_inserter(out), "\n{} {} {}", key.size(), key, JsonText(value));
+  };
+  for (const auto& [key, value] : pod.items()) {
+    if (key != "metadata") {
+      add(key, value);
+      continue;
+    }
+    for (const auto& [field, said] : value.items()) {
+      if (field != "name") add(field, said);
+    }
+    add("", nullptr);  // its end
+  }
+  return out;
 }
 
 }  // namespace
@@ -400,14 +412,18 @@ json InjectionWebhook::Admit(const json& review, std::string_view path) const {
   response["uid"] = Text(request, "uid");
   const json& original = At(request, "object");
   if (!original.is_object()) return refuse("the request holds no object");
-  json pod = original;
-  json& metadata = Object(pod, "metadata");
-  metadata.erase("managedFields");
-  if (Text(metadata, "namespace").empty()) metadata["namespace"] = Text(request, "namespace");
+  // As the templates see it; mostly what came in.
+  std::optional<json> changed;
+  if (const json& said = At(original, "metadata"); said.contains("managedFields") || Text(said, "namespace").empty()) {
+    json& metadata = Object(changed.emplace(original), "metadata");
+    metadata.erase("managedFields");
+    if (Text(metadata, "namespace").empty()) metadata["namespace"] = Text(request, "namespace");
+  }
+  const json& pod = changed ? *changed : original;
 
   response["allowed"] = true;
   if (!InjectionRequired(config_, pod)) return answer;
-  const std::optional<std::string> alike = WhatReplicasShare(original, metadata, path);
+  const std::optional<std::string> alike = WhatReplicasShare(original, At(pod, "metadata"), path);
   const auto known = alike ? patches_.find(*alike) : patches_.end();
   std::string patch = known == patches_.end() ? "" : known->second;
   if (patch.empty()) {

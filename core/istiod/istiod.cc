@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/crd_client.h"
 #include "core/config/mesh_watcher.h"
@@ -302,8 +303,8 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
           webhook.SetProxyConfigs(std::move(proxy_configs));
         }
         nlohmann::json answer = webhook.Admit(review, path);
-        const nlohmann::json response = answer.value("response", nlohmann::json::object());
-        const bool allowed = response.value("allowed", false);
+        const nlohmann::json& response = At(answer, "response");
+        const bool allowed = At(response, "allowed") == true;
         const std::string_view result = !allowed ? "refused" : response.contains("patch") ? "injected" : "skipped";
         host.Emit({TraceKind::kPodInjected, host.Intern(options.name), host.Intern(PodName(review)), 0, 0, result});
         done(std::move(answer));
