@@ -10,6 +10,7 @@
 #include "core/kube/types.h"
 
 #include "core/base/json_access.h"
+#include "core/base/json_object.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -86,6 +87,7 @@ void EndpointSliceController::OnService(const Change& change) {
   const auto selector = spec.find("selector");
   const bool selects =
       selector != spec.end() && selector->is_object() && !selector->empty() && Text(spec, "type") != "ExternalName";
+  Forget(name);
   if (change.type == kube::WatchEventType::kDeleted || !selects) {
     // Slices are owned by the Service and go with it.
     services_.erase(name);
@@ -94,11 +96,23 @@ void EndpointSliceController::OnService(const Change& change) {
   }
   Selected& selected = services_[name];
   selected.selector = kube::LabelSelector::FromLabels(kube::ParseService(*change.object).selector);
-  selected.pods.clear();
   for (const ObjectRef& pod : api_.List("Pod", name.ns)) {
-    if (selected.selector.Matches(pod->meta.labels)) selected.pods.insert(pod->meta.name);
+    if (!selected.selector.Matches(pod->meta.labels)) continue;
+    selected.pods.insert(pod->meta.name);
+    selected_by_[{name.ns, pod->meta.name}].insert(name);
   }
   Queue(name);
+}
+
+void EndpointSliceController::Forget(const NamespacedName& service) {
+  const auto known = services_.find(service);
+  if (known == services_.end()) return;
+  for (const std::string& pod : known->second.pods) {
+    const auto by = selected_by_.find({service.ns, pod});
+    by->second.erase(service);
+    if (by->second.empty()) selected_by_.erase(by);
+  }
+  known->second.pods.clear();
 }
 
 void EndpointSliceController::OnPod(const Change& change) {
@@ -110,19 +124,30 @@ void EndpointSliceController::OnPod(const Change& change) {
                       change.previous->meta.deleting == change.object->meta.deleting;
     if (same) return;
   }
-  const std::string& ns = change.object->meta.ns;
+  const NamespacedName pod{change.object->meta.ns, change.object->meta.name};
   const bool gone = change.type == kube::WatchEventType::kDeleted;
   // With the labels of before, a pod is selected by those that selected it before.
-  const bool relabelled =
-      gone || (change.previous != nullptr && change.previous->meta.labels != change.object->meta.labels);
-  for (auto it = services_.lower_bound({ns, ""}); it != services_.end() && it->first.ns == ns; ++it) {
-    const bool now = it->second.selector.Matches(change.object->meta.labels);
-    const bool before = now || (relabelled && it->second.pods.count(change.object->meta.name) != 0);
-    if (!before) continue;
-    if (now && !gone) {
-      it->second.pods.insert(change.object->meta.name);
+  const auto before = selected_by_.find(pod);
+  const std::set<NamespacedName> selected_it =
+      before == selected_by_.end() ? std::set<NamespacedName>() : before->second;
+  const bool relabelled = change.previous == nullptr || change.previous->meta.labels != change.object->meta.labels;
+  if (gone || !relabelled) {
+    for (const NamespacedName& service : selected_it) {
+      if (gone) services_.at(service).pods.erase(pod.name);
+      Queue(service);
+    }
+    if (gone) selected_by_.erase(pod);
+    return;
+  }
+  for (auto it = services_.lower_bound({pod.ns, ""}); it != services_.end() && it->first.ns == pod.ns; ++it) {
+    if (it->second.selector.Matches(change.object->meta.labels)) {
+      it->second.pods.insert(pod.name);
+      selected_by_[pod].insert(it->first);
+    } else if (selected_it.count(it->first) != 0) {
+      it->second.pods.erase(pod.name);
+      selected_by_[pod].erase(it->first);
     } else {
-      it->second.pods.erase(change.object->meta.name);
+      continue;
     }
     Queue(it->first);
   }
@@ -233,23 +258,23 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     for (const json& port : Items(At(spec, "ports"))) {
       const int number = TargetPort(port, *pod);
       if (number == 0) continue;
-      json entry = {{"name", Text(port, "name")}, {"port", number}, {"protocol", Text(port, "protocol", "TCP")}};
+      json entry = JsonObject("name", Text(port, "name"), "port", number, "protocol", Text(port, "protocol", "TCP"));
       if (port.contains("appProtocol")) entry["appProtocol"] = port["appProtocol"];
       ports.push_back(std::move(entry));
     }
     const bool terminating = pod->meta.deleting;
     const bool serving = state.ready || publish_not_ready;
     const std::string node = Text(At(pod->body, "spec"), "nodeName");
-    json endpoint = {
-        {"addresses", json::array({state.ip})},
-        {"conditions", {{"ready", serving && !terminating}, {"serving", serving}, {"terminating", terminating}}},
-        {"targetRef", {{"kind", "Pod"}, {"name", pod->meta.name}, {"namespace", name.ns}, {"uid", pod->meta.uid}}},
-        {"nodeName", node}};
+    json target = JsonObject("kind", "Pod", "name", pod->meta.name, "namespace", name.ns, "uid", pod->meta.uid);
+    json endpoint = JsonObject(
+        "addresses", json::array({state.ip}),  //
+        "conditions", JsonObject("ready", serving && !terminating, "serving", serving, "terminating", terminating),
+        "targetRef", target, "nodeName", node);
     for (const NodeOptions& known : options_.nodes) {
       if (known.name == node && !known.zone.empty()) endpoint["zone"] = known.zone;
     }
     (serving && !terminating ? ready_addresses : not_ready_addresses)
-        .push_back({{"ip", state.ip}, {"nodeName", node}, {"targetRef", endpoint["targetRef"]}});
+        .push_back(JsonObject("ip", state.ip, "nodeName", node, "targetRef", std::move(target)));
     auto& group = groups[JsonText(ports)];
     group.first = std::move(ports);
     group.second.push_back(std::move(endpoint));
@@ -260,12 +285,8 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   }
 
   size_t index = 0;
-  const json owner = json::array({{{"apiVersion", "v1"},
-                                   {"kind", "Service"},
-                                   {"name", name.name},
-                                   {"uid", service->meta.uid},
-                                   {"controller", true},
-                                   {"blockOwnerDeletion", true}}});
+  const json owner = json::array({JsonObject("apiVersion", "v1", "kind", "Service", "name", name.name, "uid",
+                                             service->meta.uid, "controller", true, "blockOwnerDeletion", true)});
   std::map<std::string, bool> wanted;
   for (auto& [key, group] : groups) {
     for (size_t start = 0; start == 0 || start < group.second.size(); start += kMaxEndpointsPerSlice) {
@@ -274,16 +295,12 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
       for (size_t i = start; i < end; ++i) endpoints.push_back(std::move(group.second[i]));
       const std::string slice = name.name + "-" + SliceSuffix(name, index++);
       wanted[slice] = true;
-      api_.Apply({{"apiVersion", "discovery.k8s.io/v1"},
-                  {"kind", "EndpointSlice"},
-                  {"metadata",
-                   {{"name", slice},
-                    {"namespace", name.ns},
-                    {"labels", {{kServiceName, name.name}, {kManagedByLabel, kManager}}},
-                    {"ownerReferences", owner}}},
-                  {"addressType", "IPv4"},
-                  {"ports", group.first},
-                  {"endpoints", std::move(endpoints)}})
+      json labels = JsonObject(kServiceName, name.name, kManagedByLabel, kManager);
+      api_.Apply(JsonObject("apiVersion", "discovery.k8s.io/v1", "kind", "EndpointSlice",  //
+                            "metadata",
+                            JsonObject("name", slice, "namespace", name.ns, "labels", std::move(labels),
+                                       "ownerReferences", owner),
+                            "addressType", "IPv4", "ports", group.first, "endpoints", std::move(endpoints)))
           .IgnoreError();
     }
   }
@@ -296,10 +313,9 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     if (!not_ready_addresses.empty()) subset["notReadyAddresses"] = std::move(not_ready_addresses);
     subsets.push_back(std::move(subset));
   }
-  api_.Apply({{"apiVersion", "v1"},
-              {"kind", "Endpoints"},
-              {"metadata", {{"name", name.name}, {"namespace", name.ns}, {"ownerReferences", owner}}},
-              {"subsets", std::move(subsets)}})
+  api_.Apply(JsonObject("apiVersion", "v1", "kind", "Endpoints",  //
+                        "metadata", JsonObject("name", name.name, "namespace", name.ns, "ownerReferences", owner),
+                        "subsets", std::move(subsets)))
       .IgnoreError();
 }
 

@@ -27,6 +27,7 @@ class EndpointSliceController {
   void OnService(const Change& change);
   void OnPod(const Change& change);
   void OnSlice(const Change& change);
+  void Forget(const NamespacedName& service);  // which pods it selects
   void Queue(const NamespacedName& service);
   void Sync(const NamespacedName& service);
   // Endpoints without a selector behind them become slices as they stand.
@@ -39,7 +40,8 @@ class EndpointSliceController {
   const ClusterOptions& options_;
   PendingWork pending_;
   std::map<NamespacedName, Selected> services_;  // with a selector only, so that a pod is matched within its namespace
-  std::set<NamespacedName> mirrors_;             // waiting
+  std::map<NamespacedName, std::set<NamespacedName>> selected_by_;  // services by pod: `pods`, turned round
+  std::set<NamespacedName> mirrors_;                                // waiting
   std::map<NamespacedName, std::set<std::string>> slices_;  // by the service that their label names, whoever made them
 };
 

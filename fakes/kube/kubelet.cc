@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/json_access.h"
+#include "core/base/json_object.h"
 #include "core/base/status.h"
 
 namespace wavetank::fakekube {
@@ -15,22 +16,18 @@ using nlohmann::json;
 
 json Conditions(bool ready) {
   const char* text = ready ? "True" : "False";
-  return json::array({{{"type", "Initialized"}, {"status", "True"}},
-                      {{"type", "Ready"}, {"status", text}},
-                      {{"type", "ContainersReady"}, {"status", text}},
-                      {{"type", "PodScheduled"}, {"status", "True"}}});
+  return json::array({JsonObject("type", "Initialized", "status", "True"), JsonObject("type", "Ready", "status", text),
+                      JsonObject("type", "ContainersReady", "status", text),
+                      JsonObject("type", "PodScheduled", "status", "True")});
 }
 
 // All containers of a pod run, and are ready or not together.
 json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started) {
   json out = json::array();
   for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
-    out.push_back({{"name", Text(container, "name")},
-                   {"image", Text(container, "image")},
-                   {"ready", ready},
-                   {"started", true},
-                   {"restartCount", 0},
-                   {"state", {{"running", {{"startedAt", started}}}}}});
+    out.push_back(JsonObject("name", Text(container, "name"), "image", Text(container, "image"), "ready", ready,
+                             "started", true, "restartCount", 0,  //
+                             "state", JsonObject("running", JsonObject("startedAt", started))));
   }
   return out;
 }
@@ -109,16 +106,11 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   }
   held_[uid] = ip;
   const std::string started = api_.DateNow();
-  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name,
-                                                 {{"status",
-                                                   {{"phase", "Running"},
-                                                    {"reason", nullptr},
-                                                    {"message", nullptr},
-                                                    {"podIP", ip},
-                                                    {"podIPs", json::array({{{"ip", ip}}})},
-                                                    {"startTime", started},
-                                                    {"containerStatuses", ContainerStatuses(*pod, false, started)},
-                                                    {"conditions", Conditions(false)}}}});
+  json status =
+      JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
+                 "podIP", ip, "podIPs", json::array({JsonObject("ip", ip)}), "startTime", started, "containerStatuses",
+                 ContainerStatuses(*pod, false, started), "conditions", Conditions(false));
+  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
   if (!running.ok()) return;
   const Duration delay =
       options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
@@ -137,10 +129,9 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
   if (ready) starting_.erase(name);
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
-  api_.Patch("Pod", name,
-             {{"status",
-               {{"conditions", Conditions(ready)}, {"containerStatuses", ContainerStatuses(*pod, ready, started)}}}})
-      .IgnoreError();
+  json status =
+      JsonObject("conditions", Conditions(ready), "containerStatuses", ContainerStatuses(*pod, ready, started));
+  api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
 }
 
 void Kubelet::Terminate(const ObjectRef& pod) {
