@@ -1,6 +1,7 @@
 #include "core/kube/service_account_token.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
@@ -30,16 +31,26 @@ TokenAuthority::TokenAuthority(uint64_t seed, std::string_view cluster)
                       {std::to_string(seed), "/", cluster})) {}
 
 std::string TokenAuthority::Issue(const TokenClaims& claims) const {
-  nlohmann::json bound = {{"namespace", claims.ns}, {"serviceaccount", {{"name", claims.service_account}}}};
-  if (!claims.pod_name.empty()) bound["pod"] = {{"name", claims.pod_name}, {"uid", claims.pod_uid}};
-  nlohmann::json payload = {
-      {"iss", issuer_},
-      {"sub", fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)},
-      {"aud", claims.audiences.empty() ? std::vector<std::string>{kKubernetesAudience} : claims.audiences},
-      {"iat", kWorldEpochUnixSeconds + Seconds(claims.issued)},
-      {"kubernetes.io", std::move(bound)}};
-  if (claims.expires != claims.issued) payload["exp"] = kWorldEpochUnixSeconds + Seconds(claims.expires);
-  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(JsonText(payload));
+  // Every proxy brings a new one to every call, so the payload is written as it stands.
+  const auto quoted = [](const std::string& text) { return JsonText(nlohmann::json(text)); };
+  const std::vector<std::string> api_server = {kKubernetesAudience};
+  std::string audiences;
+  for (const std::string& audience : claims.audiences.empty() ? api_server : claims.audiences) {
+    if (!audiences.empty()) audiences += ',';
+    audiences += quoted(audience);
+  }
+  std::string payload = fmt::format(R"({{"aud":[{}],)", audiences);
+  const auto out = std::back_inserter(payload);
+  const auto seconds = [](Time t) { return kWorldEpochUnixSeconds + Seconds(t); };
+  if (claims.expires != claims.issued) fmt::format_to(out, R"("exp":{},)", seconds(claims.expires));
+  fmt::format_to(out, R"("iat":{},"iss":{},"kubernetes.io":{{"namespace":{},)", seconds(claims.issued), quoted(issuer_),
+                 quoted(claims.ns));
+  if (!claims.pod_name.empty()) {
+    fmt::format_to(out, R"("pod":{{"name":{},"uid":{}}},)", quoted(claims.pod_name), quoted(claims.pod_uid));
+  }
+  fmt::format_to(out, R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", quoted(claims.service_account),
+                 quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
+  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(payload);
   return text + "." + Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
 }
 

@@ -96,7 +96,9 @@ class EcKeyPair final : public KeyPair {
       v = Hmac(curve_.hash, k, {v});
       ossl::BigNum nonce = FromBytes(v);
       if (!BN_is_zero(nonce.get()) && BN_cmp(nonce.get(), curve_.order) < 0) {
-        std::string signature = SignWith(reduced.get(), nonce.get(), ctx.get());
+        ossl::BigNum blind = FromBytes(Hmac(curve_.hash, k, {v, "\x02"sv}));
+        BN_set_bit(blind.get(), 0);  // not zero
+        std::string signature = SignWith(reduced.get(), nonce.get(), blind.get(), ctx.get());
         if (!signature.empty()) return signature;
       }
       k = Hmac(curve_.hash, k, {v, "\x00"sv});
@@ -114,8 +116,9 @@ class EcKeyPair final : public KeyPair {
   }
 
  private:
-  // Empty in the (2^-256) case that the nonce does not serve.
-  std::string SignWith(const BIGNUM* z, BIGNUM* nonce, BN_CTX* ctx) const {
+  // Empty in the (2^-256) case that the nonce does not serve. What time the inversion takes tells of the nonce times
+  // `blind` alone, which nobody knows either; OpenSSL's inversion in constant time takes half of a signature's time.
+  std::string SignWith(const BIGNUM* z, BIGNUM* nonce, const BIGNUM* blind, BN_CTX* ctx) const {
     BN_set_flags(nonce, BN_FLG_CONSTTIME);
     ossl::Point point(EC_POINT_new(curve_.group));
     ossl::BigNum r(BN_new()), s(BN_new());
@@ -123,7 +126,11 @@ class EcKeyPair final : public KeyPair {
     EC_POINT_get_affine_coordinates(curve_.group, point.get(), r.get(), nullptr, ctx);
     BN_nnmod(r.get(), r.get(), curve_.order, ctx);
     if (BN_is_zero(r.get())) return {};
-    ossl::BigNum inverse(BN_mod_inverse(nullptr, nonce, curve_.order, ctx));
+    ossl::BigNum blinded(BN_new());
+    BN_mod_mul(blinded.get(), nonce, blind, curve_.order, ctx);
+    ossl::BigNum inverse(BN_mod_inverse(nullptr, blinded.get(), curve_.order, ctx));
+    if (inverse == nullptr) return {};  // the blind is a multiple of the order
+    BN_mod_mul(inverse.get(), inverse.get(), blind, curve_.order, ctx);
     BN_mod_mul(s.get(), r.get(), scalar_.get(), curve_.order, ctx);
     BN_mod_add(s.get(), s.get(), z, curve_.order, ctx);
     BN_mod_mul(s.get(), s.get(), inverse.get(), curve_.order, ctx);

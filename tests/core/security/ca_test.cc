@@ -250,6 +250,32 @@ TEST(XdsAuthorization, ProxyMustBeWhoItSaysItIs) {
             "other/sleep");
 }
 
+TEST(ServiceAccountToken, SaysWhatItWasIssuedFor) {
+  const kube::TokenAuthority authority(1, "c"), other(1, "d");
+  const kube::TokenClaims of_pod{.ns = "a",
+                                 .service_account = "b",
+                                 .pod_name = "quote\" and \\",
+                                 .pod_uid = "u",
+                                 .audiences = {"x", "y\""},
+                                 .issued = kStart,
+                                 .expires = kStart + kYear};
+  const kube::TokenClaims of_account{.ns = "a", .service_account = "b", .issued = kStart, .expires = kStart};
+  for (const kube::TokenClaims& claims : {of_pod, of_account}) {
+    const std::string token = authority.Issue(claims);
+    EXPECT_FALSE(other.Read(token).ok());
+    const absl::StatusOr<kube::TokenClaims> read = authority.Read(token);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->ns, claims.ns);
+    EXPECT_EQ(read->service_account, claims.service_account);
+    EXPECT_EQ(read->pod_name, claims.pod_name);
+    EXPECT_EQ(read->pod_uid, claims.pod_uid);
+    EXPECT_EQ(read->audiences.size(), std::max<size_t>(claims.audiences.size(), 1));  // the API server's, if none
+    if (!claims.audiences.empty()) EXPECT_EQ(read->audiences, claims.audiences);
+    EXPECT_EQ(read->issued, claims.issued);
+    EXPECT_EQ(read->expires, claims.expires);
+  }
+}
+
 TEST(ServiceAccountToken, EveryAlteredByteIsNoticed) {
   const kube::TokenAuthority authority(1, "c");
   const std::string token = authority.Issue({.ns = "a", .service_account = "b", .audiences = {"x"}});
