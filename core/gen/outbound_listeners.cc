@@ -161,9 +161,15 @@ class ServiceListeners {
            !static_listeners_.ConflictWith(at.bind, port.port, port.protocol);
   }
 
+  // Mostly asked for one port of one address again and again: that of HTTP.
   Entry* Find(const std::string& bind, int port) {
+    if (last_ != nullptr && last_port_ == port && last_bind_ == bind) return last_;
     const auto it = entries_.find(absl::StrCat(bind, ":", port));
-    return it == entries_.end() ? nullptr : &it->second;
+    if (it == entries_.end()) return nullptr;
+    last_ = &it->second;
+    last_port_ = port;
+    last_bind_ = bind;
+    return last_;
   }
 
   FilterChainOptions HttpChain(const std::string& bind, const Service& service, const Port& port, bool sniffed) const {
@@ -324,6 +330,9 @@ class ServiceListeners {
   const Proxy& proxy_;
   const StaticListeners static_listeners_;
   std::map<std::string, Entry> entries_;  // by "bind:port"
+  Entry* last_ = nullptr;                 // that was found
+  int last_port_ = 0;
+  std::string last_bind_;
   std::string catch_all_;
 };
 

@@ -98,14 +98,9 @@ void Envoy::Impl::PromoteClusters() {
 void Envoy::Impl::SetActive(ActiveChanges changes) {
   std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   // A cluster that changes its type leaves one set and joins the other.
-  ActiveChanges eds, others;
-  for (const auto& [name, active] : changes) {
-    const bool is_eds = active != nullptr && active->config->type == DiscoveryType::kEds;
-    eds.emplace_back(name, is_eds ? active : nullptr);
-    others.emplace_back(name, is_eds ? nullptr : active);
-  }
-  auto next_eds = NextActive(*active_.eds, eds);
-  auto next_others = NextActive(*active_.others, others);
+  const auto is_eds = [](const ActiveCluster& active) { return active.config->type == DiscoveryType::kEds; };
+  auto next_eds = NextActive(*active_.eds, changes, is_eds);
+  auto next_others = NextActive(*active_.others, changes, [&](const ActiveCluster& a) { return !is_eds(a); });
   if (next_eds == nullptr && next_others == nullptr) return;
   Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
          next_others == nullptr ? active_.others : std::move(next_others)},
@@ -121,14 +116,16 @@ std::vector<std::shared_ptr<const ActiveCluster>> Envoy::Impl::ActiveSets::All()
   return out;
 }
 
-std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const NamedSet<ActiveCluster>& from,
-                                                                       const ActiveChanges& changes) {
+std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(
+    const NamedSet<ActiveCluster>& from, const ActiveChanges& changes,
+    absl::FunctionRef<bool(const ActiveCluster&)> of) {
   std::vector<std::shared_ptr<const ActiveCluster>> next;
   next.reserve(from.items().size() + changes.size());
   size_t c = 0;
   bool changed = false;
+  const auto stays = [&] { return changes[c].second != nullptr && of(*changes[c].second); };
   const auto take = [&] {  // what `from` has not
-    if (changes[c].second != nullptr) {
+    if (stays()) {
       changed = true;
       next.push_back(changes[c].second);
     }
@@ -138,7 +135,7 @@ std::shared_ptr<const NamedSet<ActiveCluster>> Envoy::Impl::NextActive(const Nam
     while (c < changes.size() && changes[c].first < old->config->name) take();
     if (c < changes.size() && changes[c].first == old->config->name) {
       changed |= changes[c].second != old;
-      if (changes[c].second != nullptr) next.push_back(changes[c].second);
+      if (stays()) next.push_back(changes[c].second);
       ++c;
     } else {
       next.push_back(old);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "core/base/random.h"
 #include "fakes/envoy/ads_client.h"
 #include "fakes/envoy/cluster_runtime.h"
@@ -234,9 +235,10 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool ClusterReady(const WarmingCluster& warming) const;
   void PromoteClusters();
   void SetActive(ActiveChanges changes);
-  // `from` after `changes`; null if they change nothing.
+  // `from`, a set of those clusters that `of` names, after `changes`; null if they change nothing.
   std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,
-                                                            const ActiveChanges& changes);
+                                                            const ActiveChanges& changes,
+                                                            absl::FunctionRef<bool(const ActiveCluster&)> of);
   void Adopt(ActiveSets active, const ActiveChanges& changes);
   Activation WorkOutActivation(const Changes<EndpointTable>& endpoints);
   void RetireRuntime(const std::string& name);

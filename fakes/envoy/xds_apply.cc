@@ -482,7 +482,7 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       if (activation.from == nullptr) {
         activation = WorkOutActivation(changes);
         activation.endpoints = found;
-        activation.to = NextActive(*active_.eds, activation.changes);
+        activation.to = NextActive(*active_.eds, activation.changes, [](const ActiveCluster&) { return true; });
       }
       if (activation.to != nullptr) Adopt({activation.to, active_.others}, activation.changes);
     }
