@@ -39,7 +39,7 @@ std::string UsableAddress(const std::string& address) {
 uint32_t FallbackPort(const config::PortSpec& port) { return port.target_port > 0 ? port.target_port : port.number; }
 
 // The port of a workload that names some of its ports.
-uint32_t TargetPort(const config::PortSpec& port, const std::map<std::string, uint32_t>& named) {
+uint32_t WorkloadPort(const config::PortSpec& port, const std::map<std::string, uint32_t>& named) {
   const auto there = named.find(port.name);
   return there != named.end() && there->second > 0 ? there->second : FallbackPort(port);
 }
@@ -126,7 +126,7 @@ void EndpointConverter::Append(const config::WorkloadEntry& workload, const std:
     instance.service_port = ConvertPort(port);
     instance.endpoint.address = unix_socket ? workload.address.substr(kUnixPrefix.size()) : workload.address;
     instance.endpoint.lb_weight = workload.weight;
-    if (!unix_socket) instance.endpoint.endpoint_port = TargetPort(port, workload.ports);
+    if (!unix_socket) instance.endpoint.endpoint_port = WorkloadPort(port, workload.ports);
     auto profile = std::make_shared<EndpointProfile>(common);
     profile->service_port_name = port.name;
     instance.endpoint.profile = std::move(profile);
@@ -195,7 +195,7 @@ InstanceList InstancesOnWorkload(const WorkloadInstance& workload, const std::ve
     ServiceInstance instance;
     instance.service_port = ConvertPort(port);
     instance.endpoint = workload.endpoint;
-    instance.endpoint.endpoint_port = TargetPort(port, workload.port_map);
+    instance.endpoint.endpoint_port = WorkloadPort(port, workload.port_map);
     auto profile = std::make_shared<EndpointProfile>(workload.endpoint.p());
     profile->service_port_name = port.name;
     instance.endpoint.profile = std::move(profile);
