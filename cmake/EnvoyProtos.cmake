@@ -89,7 +89,7 @@ target_include_directories(wavetank_envoy_protos SYSTEM PUBLIC ${proto_gen})
 target_link_libraries(wavetank_envoy_protos PUBLIC protobuf::libprotobuf)
 # protoc 3.21 repeats two names of file scope in every file, which a unity build has to keep apart.
 set_target_properties(wavetank_envoy_protos PROPERTIES
-  UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8 UNITY_BUILD_UNIQUE_ID WAVETANK_UNITY_ID
+  UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16 UNITY_BUILD_UNIQUE_ID WAVETANK_UNITY_ID
   UNITY_BUILD_CODE_BEFORE_INCLUDE "
 #define WAVETANK_JOIN2(a, b) a##b
 #define WAVETANK_JOIN(a, b) WAVETANK_JOIN2(a, b)

@@ -170,12 +170,13 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
   } else if (action.kind == "delete") {
     out.push_back({"delete", object_name(Text(a, "kind"))});
   } else if (action.kind == "scale") {
-    const auto [deployment_ns, name] = SplitName(Text(a, "deployment"));
+    const bool stateful = a.contains("statefulSet");
+    const auto [workload_ns, name] = SplitName(Text(a, stateful ? "statefulSet" : "deployment"));
     const int64_t replicas = a["replicas"].is_number() ? a["replicas"].get<int64_t>() : std::stoll(Text(a, "replicas"));
     out.push_back({"patch",
                    {{"cluster", cluster},
-                    {"kind", "Deployment"},
-                    {"namespace", deployment_ns},
+                    {"kind", stateful ? "StatefulSet" : "Deployment"},
+                    {"namespace", workload_ns},
                     {"name", name},
                     {"patch", {{"spec", {{"replicas", replicas}}}}}}});
   } else if (action.kind == "label") {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
 #include "core/config/istio_definitions.h"
@@ -13,6 +15,7 @@
 #include "fakes/kube/http/api_types.h"
 #include "fakes/kube/http/resources.h"
 #include "fakes/kube/http/schema.h"
+#include "fakes/kube/kinds.h"
 #include "fakes/kube/validation.h"
 
 namespace wavetank::scenario {
@@ -83,6 +86,27 @@ std::vector<std::string> UnreadByIstiod(const json& object) {
   return {};
 }
 
+// In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
+bool IsWithoutEffect(const fakekube::GroupKind& kind) {
+  const std::string_view group = kind.group, name = kind.kind;
+  return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
+         (group == "extensions.istio.io" && name == "WasmPlugin") ||
+         (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
+         (group == "batch" && (name == "Job" || name == "CronJob"));
+}
+
+// One line for all objects of a kind.
+void NoteWithoutEffect(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
+  const std::string kind = object.value("kind", ""), api_version = object.value("apiVersion", "");
+  const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
+  if (!IsWithoutEffect(group_kind)) return;
+  const std::string what =
+      fmt::format(": {} ({}) is stored here, and has no effect", group_kind.kind, group_kind.group);
+  const bool said =
+      std::any_of(notes->begin(), notes->end(), [&](const std::string& note) { return note.ends_with(what); });
+  if (!said) notes->push_back(fmt::format("{}:{}{}", file, line, what));
+}
+
 }  // namespace
 
 absl::Status CheckManifest(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
@@ -106,6 +130,7 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
       }
     }
   }
+  if (notes != nullptr) NoteWithoutEffect(file, line, object, notes);
   json defaulted = object;
   fakekube::SetDefaults(defaulted);
   const absl::Status status = fakekube::Validate(defaulted, nullptr);

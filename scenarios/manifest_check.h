@@ -15,7 +15,8 @@ namespace wavetank::scenario {
 //
 // A field that belongs to no type is kept, as manifests may be newer than the kinds here, but has no effect: `notes`
 // gets a line for each object with such fields, and for what istiod cannot read though an API server takes it (a
-// duration, an EnvoyFilter's value). May be null. O(object).
+// duration, an EnvoyFilter's value). A kind that matters in a real cluster and is not modelled (HTTPRoute,
+// NetworkPolicy, Job, ...) gets one line for all its objects. May be null. O(object).
 absl::Status CheckManifest(const std::string& file, int line, const nlohmann::json& object,
                            std::vector<std::string>* notes);
 

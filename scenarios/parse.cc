@@ -150,7 +150,11 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
     a["name"].RequiredText();
   } else if (action.kind == "scale") {
     RequireCluster(a["cluster"], scenario);
-    RequireNamespaced(a["deployment"]);
+    if (a["deployment"].present() == a["statefulSet"].present()) {
+      a.Fail("names no workload, or two", "give either deployment or statefulSet: namespace/name");
+    } else {
+      RequireNamespaced(a["deployment"].present() ? a["deployment"] : a["statefulSet"]);
+    }
     if (!a["replicas"].present()) a["replicas"].Fail("is required but missing", "add it");
     a["replicas"].Integer(1, 0, 100'000);
   } else if (action.kind == "label") {
@@ -377,7 +381,7 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
        {"apply", "delete", "scale", "label", "loadBalancer", "remoteSecret", "link", "kill", "apiServer", "dns"}},
       {"action.apply", {"cluster", "manifest", "objects"}},
       {"action.delete", {"cluster", "kind", "namespace", "name"}},
-      {"action.scale", {"cluster", "deployment", "replicas"}},
+      {"action.scale", {"cluster", "deployment", "statefulSet", "replicas"}},
       {"action.label", {"cluster", "kind", "namespace", "name", "set", "remove"}},
       {"action.loadBalancer", {"cluster", "service", "address"}},
       {"action.remoteSecret", {"of", "in", "state"}},
@@ -406,7 +410,8 @@ std::string Action::Describe() const {
     return it->is_string() ? it->get<std::string>() : it->dump();
   };
   if (kind == "scale")
-    return fmt::format("scale {} in {} to {}", text("deployment"), text("cluster"), text("replicas"));
+    return fmt::format("scale {} in {} to {}", text("deployment") + text("statefulSet"), text("cluster"),
+                       text("replicas"));
   if (kind == "loadBalancer") {
     return fmt::format("address of {} in {} becomes {}", text("service"), text("cluster"), text("address"));
   }

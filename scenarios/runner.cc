@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
 #include "replay/recorder.h"
@@ -404,10 +405,6 @@ class ScenarioRun final : public WorldView {
   int64_t traffic_count_ = 0, records_ = 0;
 };
 
-}  // namespace
-
-namespace {
-
 // A served world's clock is the calendar's; people count from where its log begins.
 RunResult SinceBeginning(RunResult result, Duration beginning) {
   result.end -= beginning;
@@ -419,6 +416,25 @@ RunResult SinceBeginning(RunResult result, Duration beginning) {
     }
   }
   return result;
+}
+
+// What `play` does in `world`, watched and recorded as `options` say.
+absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenario& scenario, const RunOptions& options,
+                                std::vector<std::string> notes, absl::FunctionRef<absl::Status(ScenarioRun&)> play) {
+  sim::World& there = *world;
+  if (options.on_world) options.on_world(there);
+  ScenarioRun run(scenario, options, std::move(world));
+  const auto end = absl::MakeCleanup([&] {
+    if (options.on_gone) options.on_gone();
+  });
+  if (!options.log.empty()) {
+    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
+  }
+  run.Note(std::move(notes));
+  if (absl::Status status = play(run); !status.ok()) return status;
+  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
+  if (options.on_end) options.on_end(there);
+  return run.Finish();
 }
 
 absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {
@@ -442,23 +458,13 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   if (absl::Status status = CheckSteps(scenario, &notes); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*world_options);
   if (!world.ok()) return world.status();
-  sim::World& there = **world;
-  if (options.on_world) options.on_world(there);
-  ScenarioRun run(scenario, options, *std::move(world));
-  const auto end = absl::MakeCleanup([&] {
-    if (options.on_gone) options.on_gone();
-  });
-  if (!options.log.empty()) {
-    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
-  }
-  run.Note(std::move(notes));
-  if (absl::Status status = run.Follow(**log, alone); !status.ok()) return status;
-  if (!alone) {
-    if (absl::Status status = run.Steps(); !status.ok()) return status;
-  }
-  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
-  if (options.on_end) options.on_end(there);
-  return SinceBeginning(run.Finish(), world_options->start - Time{});
+  absl::StatusOr<RunResult> result =
+      RunIn(*std::move(world), scenario, options, std::move(notes), [&](ScenarioRun& run) -> absl::Status {
+        if (absl::Status status = run.Follow(**log, alone); !status.ok() || alone) return status;
+        return run.Steps();
+      });
+  if (!result.ok()) return result.status();
+  return SinceBeginning(*std::move(result), world_options->start - Time{});
 }
 
 }  // namespace
@@ -496,21 +502,10 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (!world.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
   }
-  sim::World& there = **world;
-  if (options.on_world) options.on_world(there);
-  ScenarioRun run(scenario, options, *std::move(world));
-  const auto end = absl::MakeCleanup([&] {
-    if (options.on_gone) options.on_gone();
+  return RunIn(*std::move(world), scenario, options, std::move(start->notes), [&](ScenarioRun& run) -> absl::Status {
+    if (absl::Status status = run.Start(*start); !status.ok()) return status;
+    return run.Steps();
   });
-  if (!options.log.empty()) {
-    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
-  }
-  run.Note(std::move(start->notes));
-  if (absl::Status status = run.Start(*start); !status.ok()) return status;
-  if (absl::Status status = run.Steps(); !status.ok()) return status;
-  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
-  if (options.on_end) options.on_end(there);
-  return run.Finish();
 }
 
 }  // namespace wavetank::scenario

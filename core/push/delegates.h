@@ -9,7 +9,7 @@
 
 #include "core/config/virtual_service.h"
 #include "core/model/push_request.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 
 namespace wavetank::pilot {
 

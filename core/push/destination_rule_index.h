@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/model/sidecar_scope.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 #include "core/push/host_match.h"
 
 namespace wavetank::pilot {

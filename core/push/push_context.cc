@@ -10,7 +10,7 @@
 #include "core/profile/profile.h"
 #include "core/push/cluster_local.h"
 #include "core/push/destination_rule_index.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 #include "core/push/service_index.h"
 #include "core/push/sidecar_scope_builder.h"
 #include "core/push/virtual_service_index.h"

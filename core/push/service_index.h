@@ -12,7 +12,7 @@
 #include "absl/functional/function_ref.h"
 #include "core/model/environment.h"
 #include "core/model/sidecar_scope.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 
 namespace wavetank::pilot {
 

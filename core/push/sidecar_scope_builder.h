@@ -10,7 +10,7 @@
 #include "core/config/mesh_config.h"
 #include "core/model/sidecar_scope.h"
 #include "core/push/destination_rule_index.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 #include "core/push/service_index.h"
 #include "core/push/virtual_service_index.h"
 

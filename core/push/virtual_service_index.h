@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "core/model/sidecar_scope.h"
-#include "core/push/export_to.h"
+#include "core/push/export_to_defaults.h"
 
 namespace wavetank::pilot {
 

@@ -7,6 +7,7 @@
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/model/export_to.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -141,22 +142,6 @@ std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, c
     endpoint.endpoint_port = static_cast<uint32_t>(port.port);
     endpoint.profile = std::move(profile);
     out.push_back({service, port, std::move(endpoint)});
-  }
-  return out;
-}
-
-ExportTo ParseExportTo(const std::vector<std::string>& targets) {
-  ExportTo out;
-  for (const std::string& target : targets) {
-    if (target == "*") {
-      out.is_public = true;
-    } else if (target == ".") {
-      out.is_private = true;
-    } else if (target == "~") {
-      out.is_none = true;
-    } else {
-      out.namespaces.insert(target);
-    }
   }
   return out;
 }

@@ -31,9 +31,6 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
 std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, const kube::Object& object,
                                                    const ServiceRef& service);
 
-// "*", ".", "~" or names of namespaces.
-ExportTo ParseExportTo(const std::vector<std::string>& targets);
-
 // Adds the labels of region, zone, subzone, cluster, node and network; what is empty adds none
 // (istiod: pilot/pkg/serviceregistry/util/label/label.go, AugmentLabels).
 void AugmentLabels(Labels& labels, const ClusterId& cluster, std::string_view locality, std::string_view node,

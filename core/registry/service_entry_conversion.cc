@@ -4,6 +4,7 @@
 
 #include "core/base/ip.h"
 #include "core/model/addresses.h"
+#include "core/model/export_to.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -36,6 +37,24 @@ std::string UsableAddress(const std::string& address) {
 }
 
 uint32_t FallbackPort(const config::PortSpec& port) { return port.target_port > 0 ? port.target_port : port.number; }
+
+// The port of a workload that names some of its ports.
+uint32_t WorkloadPort(const config::PortSpec& port, const std::map<std::string, uint32_t>& named) {
+  const auto there = named.find(port.name);
+  return there != named.end() && there->second > 0 ? there->second : FallbackPort(port);
+}
+
+// The workload's ports as instances of every service that selects it.
+void AppendForEach(const std::vector<ServiceRef>& services, const std::vector<ServiceInstance>& ports,
+                   InstanceList& out) {
+  for (const ServiceRef& service : services) {
+    for (const ServiceInstance& port : ports) {
+      auto instance = std::make_shared<ServiceInstance>(port);
+      instance->service = service;
+      out.push_back(std::move(instance));
+    }
+  }
+}
 
 }  // namespace
 
@@ -107,23 +126,13 @@ void EndpointConverter::Append(const config::WorkloadEntry& workload, const std:
     instance.service_port = ConvertPort(port);
     instance.endpoint.address = unix_socket ? workload.address.substr(kUnixPrefix.size()) : workload.address;
     instance.endpoint.lb_weight = workload.weight;
-    const auto named = workload.ports.find(port.name);
-    if (!unix_socket) {
-      instance.endpoint.endpoint_port =
-          named != workload.ports.end() && named->second > 0 ? named->second : FallbackPort(port);
-    }
+    if (!unix_socket) instance.endpoint.endpoint_port = WorkloadPort(port, workload.ports);
     auto profile = std::make_shared<EndpointProfile>(common);
     profile->service_port_name = port.name;
     instance.endpoint.profile = std::move(profile);
     ports.push_back(std::move(instance));
   }
-  for (const ServiceRef& service : services) {
-    for (const ServiceInstance& port : ports) {
-      auto instance = std::make_shared<ServiceInstance>(port);
-      instance->service = service;
-      out.push_back(std::move(instance));
-    }
-  }
+  AppendForEach(services, ports, out);
 }
 
 InstanceList EndpointConverter::InstancesOf(const config::ServiceEntry& entry,
@@ -186,21 +195,13 @@ InstanceList InstancesOnWorkload(const WorkloadInstance& workload, const std::ve
     ServiceInstance instance;
     instance.service_port = ConvertPort(port);
     instance.endpoint = workload.endpoint;
-    const auto named = workload.port_map.find(port.name);
-    instance.endpoint.endpoint_port =
-        named != workload.port_map.end() && named->second > 0 ? named->second : FallbackPort(port);
+    instance.endpoint.endpoint_port = WorkloadPort(port, workload.port_map);
     auto profile = std::make_shared<EndpointProfile>(workload.endpoint.p());
     profile->service_port_name = port.name;
     instance.endpoint.profile = std::move(profile);
     ports.push_back(std::move(instance));
   }
-  for (const ServiceRef& service : services) {
-    for (const ServiceInstance& port : ports) {
-      auto instance = std::make_shared<ServiceInstance>(port);
-      instance->service = service;
-      out.push_back(std::move(instance));
-    }
-  }
+  AppendForEach(services, ports, out);
   return out;
 }
 

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include "fakes/kube/daemon_sets.h"
 #include "fakes/kube/deployments.h"
 #include "fakes/kube/endpoint_slices.h"
 #include "fakes/kube/ip_pool.h"
 #include "fakes/kube/kubelet.h"
 #include "fakes/kube/load_balancers.h"
 #include "fakes/kube/observed_pods.h"
+#include "fakes/kube/stateful_sets.h"
 #include "fakes/kube/token_controller.h"
 
 namespace wavetank::fakekube {
@@ -57,6 +59,8 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
   endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
   kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
   deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
+  stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission);
+  daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission);
   if (options_.issue_token) tokens_ = std::make_unique<TokenController>(api_, options_);
 
   for (const char* ns : {"default", "kube-system", "kube-public"}) {
@@ -93,7 +97,7 @@ Cluster::~Cluster() = default;
 bool Cluster::Settled() const {
   if (observed_ != nullptr) return observed_->Settled();
   return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled() &&
-         (tokens_ == nullptr || tokens_->Settled());
+         stateful_sets_->Settled() && daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled());
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {

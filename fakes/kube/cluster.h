@@ -68,10 +68,12 @@ class PodRuntime {
   virtual void Remove(const ObjectRef& pod) = 0;
 };
 
+class DaemonSetController;
 class DeploymentController;
 class Kubelet;
 class EndpointSliceController;
 class LoadBalancerController;
+class StatefulSetController;
 class TokenController;
 class ObservedPods;
 
@@ -99,6 +101,8 @@ class Cluster {
   std::unique_ptr<EndpointSliceController> endpoint_slices_;
   std::unique_ptr<Kubelet> kubelet_;
   std::unique_ptr<DeploymentController> deployments_;
+  std::unique_ptr<StatefulSetController> stateful_sets_;
+  std::unique_ptr<DaemonSetController> daemon_sets_;
   std::unique_ptr<TokenController> tokens_;
   std::unique_ptr<ObservedPods> observed_;  // instead of all the controllers
 };

@@ -51,17 +51,20 @@ void DefaultPodSpec(json& spec) {
   Default(spec, "dnsPolicy", "ClusterFirst");
   Default(spec, "serviceAccountName", "default");
   Default(spec, "terminationGracePeriodSeconds", 30);
-  if (!spec.contains("containers") || !spec["containers"].is_array()) return;
-  for (json& container : spec["containers"]) {
-    if (!container.is_object() || !container.contains("ports") || !container["ports"].is_array()) continue;
-    for (json& port : container["ports"]) {
-      if (port.is_object()) Default(port, "protocol", "TCP");
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!At(spec, list).is_array()) continue;
+    for (json& container : spec[list]) {
+      if (!At(container, "ports").is_array()) continue;
+      for (json& port : container["ports"]) {
+        if (port.is_object()) Default(port, "protocol", "TCP");
+      }
     }
   }
 }
 
-void DefaultDeployment(json& body) {
-  json& spec = ObjectAt(body, "spec");
+void DefaultTemplate(json& spec) { DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec")); }
+
+void DefaultDeployment(json& spec) {
   Default(spec, "replicas", 1);
   Default(spec, "progressDeadlineSeconds", 600);
   Default(spec, "revisionHistoryLimit", 10);
@@ -72,7 +75,34 @@ void DefaultDeployment(json& body) {
     Default(rolling, "maxSurge", "25%");
     Default(rolling, "maxUnavailable", "25%");
   }
-  DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec"));
+}
+
+void DefaultStatefulSet(json& spec) {
+  Default(spec, "replicas", 1);
+  Default(spec, "podManagementPolicy", "OrderedReady");
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "updateStrategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") Default(ObjectAt(strategy, "rollingUpdate"), "partition", 0);
+}
+
+void DefaultDaemonSet(json& spec) {
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "updateStrategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") {
+    json& rolling = ObjectAt(strategy, "rollingUpdate");
+    Default(rolling, "maxSurge", 0);
+    Default(rolling, "maxUnavailable", 1);
+  }
+}
+
+void DefaultJob(json& spec) {
+  Default(spec, "completions", 1);
+  Default(spec, "parallelism", 1);
+  Default(spec, "backoffLimit", 6);
+  Default(spec, "completionMode", "NonIndexed");
+  Default(spec, "suspend", false);
 }
 
 void DefaultSecret(json& body) {
@@ -132,8 +162,15 @@ void SetDefaults(json& body) {
     Default(ObjectAt(body, "status"), "phase", "Active");
   } else if (kind == "Service") {
     DefaultService(body);
-  } else if (kind == "Deployment") {
-    DefaultDeployment(body);
+  } else if (kind == "Deployment" || kind == "ReplicaSet" || kind == "StatefulSet" || kind == "DaemonSet" ||
+             kind == "Job") {
+    json& spec = ObjectAt(body, "spec");
+    if (kind == "Deployment") DefaultDeployment(spec);
+    if (kind == "ReplicaSet") Default(spec, "replicas", 1);
+    if (kind == "StatefulSet") DefaultStatefulSet(spec);
+    if (kind == "DaemonSet") DefaultDaemonSet(spec);
+    if (kind == "Job") DefaultJob(spec);
+    DefaultTemplate(spec);
   } else if (kind == "Pod") {
     DefaultPodSpec(ObjectAt(body, "spec"));
     Default(ObjectAt(body, "status"), "phase", "Pending");

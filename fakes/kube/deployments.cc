@@ -1,79 +1,15 @@
 #include "fakes/kube/deployments.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "core/base/json_access.h"
-#include "core/base/json_text.h"
+#include "fakes/kube/pod_template.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-// The alphabet of Kubernetes' generated names: no vowels, nothing that reads as
-// a word.
-constexpr std::string_view kSafeLetters = "bcdfghjklmnpqrstvwxz2456789";
-
-std::string SafeText(uint64_t value, int letters) {
-  std::string out;
-  for (int i = 0; i < letters; ++i, value /= kSafeLetters.size()) out += kSafeLetters[value % kSafeLetters.size()];
-  return out;
-}
-
-// "25%" of replicas, or a number. Surge rounds up, unavailable rounds down.
-int64_t Quota(const json& value, int64_t replicas, bool round_up) {
-  if (value.is_number_integer()) return value.get<int64_t>();
-  if (!value.is_string()) return round_up ? 1 : 0;
-  const std::string text = value.get<std::string>();
-  const int64_t percent = std::strtoll(text.c_str(), nullptr, 10);
-  return round_up ? (replicas * percent + 99) / 100 : replicas * percent / 100;
-}
-
-int64_t Replicas(const kube::Object& object) {
-  const auto spec = object.body.find("spec");
-  if (spec == object.body.end() || !spec->is_object()) return 1;
-  const auto replicas = spec->find("replicas");
-  return replicas != spec->end() && replicas->is_number_integer() ? replicas->get<int64_t>() : 1;
-}
-
-bool PodReady(const kube::Object& pod) {
-  const auto status = pod.body.find("status");
-  if (status == pod.body.end() || !status->contains("conditions")) return false;
-  for (const json& condition : status->at("conditions")) {
-    if (Text(condition, "type") == "Ready") return Text(condition, "status") == "True";
-  }
-  return false;
-}
-
-const kube::OwnerReference* Controller(const kube::Object& object) {
-  for (const kube::OwnerReference& owner : object.meta.owner_references) {
-    if (owner.controller) return &owner;
-  }
-  return nullptr;
-}
-
-bool Controls(const kube::Object& owner, const kube::Object& object) {
-  const kube::OwnerReference* controller = Controller(object);
-  return controller != nullptr && controller->uid == owner.meta.uid && object.meta.ns == owner.meta.ns;
-}
-
-json OwnedBy(const kube::Object& owner) {
-  return json::array({{{"apiVersion", owner.api_version},
-                       {"kind", owner.kind},
-                       {"name", owner.meta.name},
-                       {"uid", owner.meta.uid},
-                       {"controller", true},
-                       {"blockOwnerDeletion", true}}});
-}
-
-std::string TemplateHash(const kube::Object& deployment) {
-  const auto spec = deployment.body.find("spec");
-  if (spec == deployment.body.end() || !spec->is_object()) return SafeText(HashName("{}"), 10);
-  return SafeText(HashName(JsonText(spec->value("template", json::object()))), 10);
-}
 
 // Counts a Deployment's templates, as `kubectl rollout history` and `undo` read it off its ReplicaSets.
 constexpr const char* kRevision = "deployment.kubernetes.io/revision";
@@ -91,7 +27,7 @@ bool HasTemplate(const kube::Object& set, std::string_view hash) {
 }  // namespace
 
 DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
-    : api_(api), options_(options), admission_(admission), pending_(api.host()) {
+    : api_(api), options_(options), pending_(api.host()), maker_(api, admission, pending_) {
   api_.Observe("Deployment", [this](const Change& change) {
     if (change.type == kube::WatchEventType::kDeleted) return;
     // A write of status alone changes nothing that is wanted.
@@ -99,14 +35,14 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     Queue({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("ReplicaSet", [this](const Change& change) {
-    Index(change, &replica_sets_of_);
+    replica_sets_.Follow(change);
     if (change.type == kube::WatchEventType::kDeleted) return;
     if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
     QueueReplicaSet({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
-    Index(change, &pods_of_);
-    const kube::OwnerReference* owner = Controller(*change.object);
+    pods_.Follow(change);
+    const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "ReplicaSet") return;
     const bool gone = change.type == kube::WatchEventType::kDeleted;
     const bool ready_changed = change.previous != nullptr && PodReady(*change.previous) != PodReady(*change.object);
@@ -114,35 +50,6 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
         change.previous != nullptr && change.previous->meta.deleting != change.object->meta.deleting;
     if (gone || ready_changed || deleting_changed) QueueReplicaSet({change.object->meta.ns, owner->name});
   });
-}
-
-void DeploymentController::Index(const Change& change, Controlled* index) {
-  const NamespacedName name{change.object->meta.ns, change.object->meta.name};
-  const auto owner_of = [](const ObjectRef& object) {
-    const kube::OwnerReference* owner = object == nullptr ? nullptr : Controller(*object);
-    return owner == nullptr ? std::string() : owner->uid;
-  };
-  const bool gone = change.type == kube::WatchEventType::kDeleted;
-  const std::string now = gone ? std::string() : owner_of(change.object);
-  for (const std::string& before : {owner_of(change.previous), gone ? owner_of(change.object) : std::string()}) {
-    const auto known = index->find(before);
-    if (before == now || known == index->end()) continue;
-    known->second.erase(name);
-    if (known->second.empty()) index->erase(known);
-  }
-  if (!now.empty()) (*index)[now].insert(name);
-}
-
-std::vector<ObjectRef> DeploymentController::ControlledBy(const kube::Object& owner, const char* kind,
-                                                          const Controlled& index) const {
-  std::vector<ObjectRef> out;
-  const auto known = index.find(owner.meta.uid);
-  if (known == index.end()) return out;
-  for (const NamespacedName& name : known->second) {
-    ObjectRef object = api_.Get(kind, name);
-    if (object != nullptr && Controls(owner, *object)) out.push_back(std::move(object));
-  }
-  return out;
 }
 
 void DeploymentController::Queue(const NamespacedName& name) {
@@ -299,7 +206,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
     pods.push_back(std::move(pod));
   }
   const int64_t wanted = Replicas(*set);
-  const int64_t have = static_cast<int64_t>(pods.size()) + being_admitted_[name];
+  const int64_t have = static_cast<int64_t>(pods.size()) + being_made_[name];
   for (int64_t i = have; i < wanted && !set->meta.deleting; ++i) CreatePod(set);
   if (have > wanted) {
     // Those that are not ready go first, then the youngest.
@@ -316,7 +223,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                        {"availableReplicas", ready},
                        {"observedGeneration", set->meta.generation}};
   api_.Patch("ReplicaSet", name, {{"status", status}}).IgnoreError();
-  const kube::OwnerReference* owner = Controller(*set);
+  const kube::OwnerReference* owner = ControllerOf(*set);
   if (owner == nullptr) return;
   const ObjectRef deployment = api_.Get("Deployment", {name.ns, owner->name});
   if (deployment == nullptr) return;
@@ -352,59 +259,18 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
 void DeploymentController::CreatePod(const ObjectRef& set) {
   const NamespacedName set_name{set->meta.ns, set->meta.name};
   const uint64_t ordinal = ordinals_[set_name]++;
-  const json& pod_template = At(set->body, {"spec", "template"});
-  json metadata = At(pod_template, "metadata");
-  if (!metadata.is_object()) metadata = json::object();
-  const std::string suffix = SafeText(
-      HashName(fmt::format("{}/{}/{}/{}", options_.name, set_name.ns, set_name.name, ordinal), options_.seed), 5);
-  metadata["name"] = set_name.name + "-" + suffix;
-  metadata["generateName"] = set_name.name + "-";
-  metadata["namespace"] = set_name.ns;
-  metadata["ownerReferences"] = OwnedBy(*set);
-  json pod = {
-      {"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", At(pod_template, "spec")}};
-  ++being_admitted_[set_name];
-  Admit(std::move(pod), set_name, 0);
-}
-
-void DeploymentController::Admit(json pod, const NamespacedName& set_name, int attempt) {
-  const auto store = [this, set_name, attempt](absl::StatusOr<json> admitted, const json& original) {
-    // Its ReplicaSet went while the webhook was asked, maybe with the whole
-    // namespace.
-    const ObjectRef set = api_.Get("ReplicaSet", set_name);
-    if (set == nullptr || set->meta.deleting || original["metadata"]["ownerReferences"][0]["uid"] != set->meta.uid) {
-      --being_admitted_[set_name];
-      QueueReplicaSet(set_name);
-      return;
-    }
-    absl::Status status = admitted.ok() ? api_.Create(*std::move(admitted)).status() : admitted.status();
-    if (status.ok() || absl::IsAlreadyExists(status)) {
-      --being_admitted_[set_name];
-      return;
-    }
-    // As the ReplicaSet controller: again, after 5 ms doubling up to 82 s (the
-    // default rate limiter's steps, capped).
-    const Duration delay = Duration(5ms) * (int64_t{1} << std::min(attempt, 14));
-    pending_.After(delay, [this, set_name, attempt, original] {
-      const ObjectRef now = api_.Get("ReplicaSet", set_name);
-      if (now == nullptr || Replicas(*now) == 0) {
-        --being_admitted_[set_name];
-        return;
-      }
-      Admit(original, set_name, attempt + 1);
-    });
-  };
-  if (admission_ == nullptr) {
-    const json original = pod;
-    return store(std::move(pod), original);
-  }
-  const ObjectRef ns = api_.Get("Namespace", {"", set_name.ns});
-  json review = pod;
-  SetDefaults(review);
-  admission_->Review(std::move(review), ns == nullptr ? kube::Labels() : ns->meta.labels,
-                     [store, original = std::move(pod)](absl::StatusOr<json> admitted) mutable {
-                       store(std::move(admitted), original);
-                     });
+  const std::string suffix = GeneratedSuffix(options_.name, options_.seed, set_name, ordinal);
+  ++being_made_[set_name];
+  maker_.Make({.pod = PodOfTemplate(At(set->body, {"spec", "template"}), *set, set_name.name + "-" + suffix),
+               .owner_kind = "ReplicaSet",
+               .owner = set_name,
+               .wanted = [](const kube::Object& owner) { return Replicas(owner) > 0; },
+               .done =
+                   [this, set_name](bool made) {
+                     --being_made_[set_name];
+                     // Another ReplicaSet may have this one's name by now, and has counted on the pod.
+                     if (!made) QueueReplicaSet(set_name);
+                   }});
 }
 
 }  // namespace wavetank::fakekube

@@ -1,5 +1,4 @@
-// Deployments and their ReplicaSets: replicas, labels, rolling changes
-// (maxSurge, maxUnavailable).
+// Deployments and their ReplicaSets: replicas, labels, rolling changes (maxSurge, maxUnavailable).
 #pragma once
 
 #include <map>
@@ -9,7 +8,9 @@
 
 #include "core/base/random.h"
 #include "fakes/kube/cluster.h"
+#include "fakes/kube/owned.h"
 #include "fakes/kube/pending.h"
+#include "fakes/kube/pod_maker.h"
 
 namespace wavetank::fakekube {
 
@@ -24,29 +25,21 @@ class DeploymentController {
   void QueueReplicaSet(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
-  // Names of objects by the uid of what controls them.
-  using Controlled = std::map<std::string, std::set<NamespacedName>>;
-  static void Index(const Change& change, Controlled* index);
-  std::vector<ObjectRef> ControlledBy(const kube::Object& owner, const char* kind, const Controlled& index) const;
-  // Those on their way out included, by name.
-  std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const {
-    return ControlledBy(replica_set, "Pod", pods_of_);
-  }
+  std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const { return pods_.Of(api_, replica_set, "Pod"); }
   std::vector<ObjectRef> ReplicaSetsOf(const kube::Object& deployment) const {
-    return ControlledBy(deployment, "ReplicaSet", replica_sets_of_);
+    return replica_sets_.Of(api_, deployment, "ReplicaSet");
   }
   int64_t OldPods(const std::vector<ObjectRef>& replica_sets) const;
   void CreatePod(const ObjectRef& replica_set);
-  void Admit(nlohmann::json pod, const NamespacedName& replica_set, int attempt);
 
   ApiServer& api_;
   const ClusterOptions& options_;
-  PodAdmission* admission_;
   PendingWork pending_;
-  Controlled pods_of_, replica_sets_of_;
+  PodMaker maker_;
+  Controlled pods_, replica_sets_;
   std::map<NamespacedName, bool> queued_, queued_sets_;
-  std::map<NamespacedName, uint64_t> ordinals_;       // pods ever created by a ReplicaSet: their names' stream
-  std::map<NamespacedName, int64_t> being_admitted_;  // pods that wait for the webhook
+  std::map<NamespacedName, uint64_t> ordinals_;   // pods ever created by a ReplicaSet: their names' stream
+  std::map<NamespacedName, int64_t> being_made_;  // pods that wait for the webhook
 };
 
 }  // namespace wavetank::fakekube

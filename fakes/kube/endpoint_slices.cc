@@ -273,8 +273,12 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     for (const NodeOptions& known : options_.nodes) {
       if (known.name == node && !known.zone.empty()) endpoint["zone"] = known.zone;
     }
-    (serving && !terminating ? ready_addresses : not_ready_addresses)
-        .push_back(JsonObject("ip", state.ip, "nodeName", node, "targetRef", std::move(target)));
+    json address = JsonObject("ip", state.ip, "nodeName", node, "targetRef", std::move(target));
+    // A name of its own below the Service's, as a StatefulSet's pods have.
+    const json& pod_spec = At(pod->body, "spec");
+    if (const std::string host = Text(pod_spec, "hostname"); !host.empty() && Text(pod_spec, "subdomain") == name.name)
+      endpoint["hostname"] = address["hostname"] = host;
+    (serving && !terminating ? ready_addresses : not_ready_addresses).push_back(std::move(address));
     auto& group = groups[JsonText(ports)];
     group.first = std::move(ports);
     group.second.push_back(std::move(endpoint));

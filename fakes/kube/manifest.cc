@@ -33,11 +33,16 @@ absl::Status Collect(json object, const std::string& file, int line, std::vector
   absl::StatusOr<kube::ObjectRef> parsed = kube::Object::FromJson(object);
   if (!parsed.ok()) {
     return absl::InvalidArgumentError(
-        fmt::format("{}:{}: no Kubernetes object: {}", file, line, Message(parsed.status())));
+        fmt::format("{}:{}: no Kubernetes object: {}; if the file is another program's (Helm's values, an operator's), "
+                    "leave it out",
+                    file, line, Message(parsed.status())));
   }
   out->push_back({std::move(object), file, line});
   return absl::OkStatus();
 }
+
+bool IsTemplate(const std::string& text) { return text.find("{{") != std::string::npos; }
+constexpr const char* kRenderIt = "it looks like a template: render it first, as by `helm template`";
 
 }  // namespace
 
@@ -51,13 +56,17 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
   try {
     documents = YAML::LoadAll(text);
   } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; check indentation and quotes", file,
-                                                  e.mark.line + 1, e.mark.column + 1, e.msg));
+    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; {}", file, e.mark.line + 1,
+                                                  e.mark.column + 1, e.msg,
+                                                  IsTemplate(text) ? kRenderIt : "check indentation and quotes"));
   }
   for (const YAML::Node& document : documents) {
     if (!document.IsDefined() || document.IsNull()) continue;
     absl::StatusOr<json> object = kube::YamlToJson(document, file);
-    if (!object.ok()) return object.status();
+    if (!object.ok()) {
+      if (!IsTemplate(text)) return object.status();
+      return absl::InvalidArgumentError(fmt::format("{}; {}", Message(object.status()), kRenderIt));
+    }
     if (absl::Status status = Collect(*std::move(object), file, document.Mark().line + 1, &out); !status.ok())
       return status;
   }

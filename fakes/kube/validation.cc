@@ -277,7 +277,8 @@ void CheckContainers(const json& spec, const char* list, const std::string& at, 
   }
 }
 
-void CheckPodSpec(const json& spec, const std::string& at, Errors* errors) {
+// `claims`: names of volumes that the pod gets besides its own, or instead of them.
+void CheckPodSpec(const json& spec, const std::string& at, Errors* errors, const std::set<std::string>& claims = {}) {
   std::set<std::string> volumes, names;
   const json& volume_list = Items(At(spec, "volumes"));
   for (size_t i = 0; i < volume_list.size(); ++i) {
@@ -290,6 +291,7 @@ void CheckPodSpec(const json& spec, const std::string& at, Errors* errors) {
       errors->push_back(DuplicateField(field, name));
     }
   }
+  volumes.insert(claims.begin(), claims.end());
   if (Items(At(spec, "containers")).empty()) errors->push_back(RequiredField(at + ".containers"));
   CheckContainers(spec, "containers", at, volumes, &names, errors);
   CheckContainers(spec, "initContainers", at, volumes, &names, errors);
@@ -394,7 +396,9 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
   }
   CheckLabels(labels, "spec.template.labels", errors);
   const json& pod = At(spec, {"template", "spec"});
-  CheckPodSpec(pod, "spec.template.spec", errors);
+  std::set<std::string> claims;
+  for (const json& claim : Items(At(spec, "volumeClaimTemplates"))) claims.insert(Text(At(claim, "metadata"), "name"));
+  CheckPodSpec(pod, "spec.template.spec", errors, claims);
   if (const json& restart = At(pod, "restartPolicy"); restart == "Never" || restart == "OnFailure")
     errors->push_back(UnsupportedField("spec.template.spec.restartPolicy", restart, {"Always"}));
   if (kind == "Deployment")

@@ -54,6 +54,12 @@ TEST_F(Program, NamesAManifestOfNoKind) {
   ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest, "kind"});
 }
 
+TEST_F(Program, SaysOfATemplateThatItHasToBeRenderedFirst) {
+  for (const char* text :
+       {"{{- if .Values.x }}\nkind: Service\n{{- end }}\n", "kind: Service\nmetadata:\n  name: {{ n }}\n"})
+    ExpectRefused(Call("apply --cluster c1=" + Write("m.yaml", text)), {"m.yaml:", "helm template"});
+}
+
 TEST_F(Program, NamesAManifestWithBrokenYaml) {
   const std::string manifest = Write("m.yaml", "apiVersion: v1\nkind: [\n");
   ExpectRefused(Call("apply --cluster c1=" + manifest), {manifest + ":"});

@@ -36,6 +36,21 @@ class Serve : public testing::Test {
     std::string output = process.Rest();
     return {process.Wait(), std::move(output)};
   }
+  // What a shell says to `line`, and its status.
+  static std::pair<int, std::string> Shell(const std::string& line) {
+    FILE* pipe = popen(("(" + line + ") 2>&1").c_str(), "r");
+    std::string out;
+    for (int c; (c = fgetc(pipe)) != EOF;) out += static_cast<char>(c);
+    const int status = pclose(pipe);
+    return {status, std::move(out)};
+  }
+  // Of tools/kube-clients.
+  static constexpr char kKubectl[] = WAVETANK_SOURCE_DIR "/build/kube-clients/bin/kubectl";
+  static bool HasKubectl() { return std::filesystem::exists(kKubectl); }
+  std::pair<int, std::string> Kubectl(const std::string& kubeconfig, const std::string& arguments) const {
+    return Shell("HOME='" + folder_.string() + "' KUBECONFIG='" + kubeconfig + "' '" + kKubectl +
+                 "' --request-timeout=10s " + arguments);
+  }
 
   std::filesystem::path folder_;
   std::string errors_;
@@ -121,27 +136,17 @@ TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
   EXPECT_EQ(Run({"apply", "--server", api, "--cluster", "cluster1=" + (folder_ / "m.yaml").string()}).first, 2);
   EXPECT_THAT(Errors(), HasSubstr("kubectl"));
 
-  const std::filesystem::path kubectl = WAVETANK_SOURCE_DIR "/build/kube-clients/bin/kubectl";
-  if (std::filesystem::exists(kubectl)) {
-    const auto run = [&](const std::string& kubeconfig, const std::string& arguments) {
-      const std::string line = "HOME='" + folder_.string() + "' KUBECONFIG='" + kubeconfig + "' '" + kubectl.string() +
-                               "' --request-timeout=10s " + arguments + " 2>&1";
-      FILE* pipe = popen(line.c_str(), "r");
-      std::string out;
-      for (int c; (c = fgetc(pipe)) != EOF;) out += static_cast<char>(c);
-      const int status = pclose(pipe);
-      return std::pair(status, out);
-    };
-    auto [status, out] = run(config, "--context cluster2 -n sample get deployments -o name");
+  if (HasKubectl()) {
+    auto [status, out] = Kubectl(config, "--context cluster2 -n sample get deployments -o name");
     EXPECT_EQ(status, 0);
     EXPECT_EQ(out, "deployment.apps/helloworld-v2\ndeployment.apps/sleep\n");
-    std::tie(status, out) = run(config, "-n sample scale deployment helloworld-v1 --replicas=2");
+    std::tie(status, out) = Kubectl(config, "-n sample scale deployment helloworld-v1 --replicas=2");
     EXPECT_EQ(out, "deployment.apps/helloworld-v1 scaled\n");
-    std::tie(status, out) = run(config, "-n sample rollout status deployment/helloworld-v1");
+    std::tie(status, out) = Kubectl(config, "-n sample rollout status deployment/helloworld-v1");
     EXPECT_THAT(out, HasSubstr("successfully rolled out"));
-    std::tie(status, out) = run(changed(", certificate-authority-data: ", ""), "get pods");
+    std::tie(status, out) = Kubectl(changed(", certificate-authority-data: ", ""), "get pods");
     EXPECT_THAT(out, HasSubstr("x509: certificate signed by unknown authority"));
-    std::tie(status, out) = run(changed("token: ", "token: guessed"), "get pods");
+    std::tie(status, out) = Kubectl(changed("token: ", "token: guessed"), "get pods");
     EXPECT_EQ(out, "error: You must be logged in to the server (Unauthorized)\n");
   }
   server.Signal(SIGTERM);
@@ -152,22 +157,14 @@ TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
 // authority that is given, may do what RBAC allows it.
 TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
   const std::string config = folder_ / "config";
-  const auto shell = [](const std::string& line) {
-    FILE* pipe = popen((line + " 2>&1").c_str(), "r");
-    std::string out;
-    for (int c; (c = fgetc(pipe)) != EOF;) out += static_cast<char>(c);
-    pclose(pipe);
-    return out;
-  };
-  if (shell("command -v openssl && command -v curl").find("curl") == std::string::npos)
-    GTEST_SKIP() << "no openssl or curl here";
+  if (Shell("command -v openssl && command -v curl").first != 0) GTEST_SKIP() << "no openssl or curl here";
   const std::string at = "cd '" + folder_.string() + "' && ";
   const auto authority = [&](const std::string& name) {
-    shell(at + "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name +
+    Shell(at + "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name +
           " -keyout " + name + ".key -out " + name + ".pem");
   };
   const auto user = [&](const std::string& name, const std::string& subject, const std::string& ca) {
-    shell(at + "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '" + subject + "' -keyout " +
+    Shell(at + "openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj '" + subject + "' -keyout " +
           name + ".key -out " + name + ".csr && openssl x509 -req -days 2 -in " + name + ".csr -CA " + ca +
           ".pem -CAkey " + ca + ".key -CAcreateserial -out " + name + ".pem");
   };
@@ -191,7 +188,7 @@ TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
   EXPECT_EQ(Run({"record", "--kubeconfig", config, "--for", "0s", "-o", folder_ / "mesh.wtlog"}).first, 0) << Errors();
   const auto ask = [&](const std::string& who, const std::string& path, const std::string& more = "") {
     const std::string certificate = who.empty() ? "" : " --cert " + who + ".pem --key " + who + ".key";
-    return shell(at + "curl -sk --max-time 60 " + certificate + " " + more + " '" + url + path + "'");
+    return Shell(at + "curl -sk --max-time 60 " + certificate + " " + more + " '" + url + path + "'").second;
   };
   const std::string pods = "/api/v1/namespaces/sample/pods";
   EXPECT_THAT(ask("root", pods), HasSubstr("\"PodList\""));
@@ -210,6 +207,20 @@ TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
           "r}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: readers}]}'");
   EXPECT_THAT(ask("jane", pods), HasSubstr("\"PodList\""));
   EXPECT_THAT(ask("jane", "/api/v1/namespaces/sample/services"), HasSubstr("\"code\":403"));
+  if (HasKubectl()) {
+    const std::string mine = "-n sample --insecure-skip-tls-verify -s " + url + " ";
+    const auto as = [&](const std::string& who) {
+      const std::string path = folder_ / who;
+      return mine + "--client-certificate='" + path + ".pem' --client-key='" + path + ".key' ";
+    };
+    EXPECT_EQ(Kubectl(config, "--context cluster2 -n sample get deployments -o name").second,
+              "deployment.apps/helloworld-v2\ndeployment.apps/sleep\n");
+    EXPECT_THAT(Kubectl("/dev/null", as("jane") + "get pods -o name").second, HasSubstr("pod/helloworld-v1-"));
+    EXPECT_THAT(Kubectl("/dev/null", as("jane") + "get services").second,
+                HasSubstr("Error from server (Forbidden): services is forbidden: User \"jane\" cannot list resource"));
+    EXPECT_EQ(Kubectl("/dev/null", as("mallory") + "get pods").second,
+              "error: You must be logged in to the server (Unauthorized)\n");
+  }
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0);
 }

@@ -32,7 +32,7 @@ constexpr std::array kEntries = {
     Entry{"Container", "resources", "Processor time and memory that are asked for, and the most that is given."},
     Entry{"Container", "volumeMounts", "Where in the container volumes of the pod are found."},
     Entry{"CronJob", "", "A Job that is made again and again, by the clock. Stored here, and never run."},
-    Entry{"DaemonSet", "", "A pod on each node. Stored here, and never run."},
+    Entry{"DaemonSet", "", "A pod on each node that takes it."},
     Entry{"Deployment", "", "Keeps a number of equal pods running, and replaces them step by step when they change."},
     Entry{"Deployment", "spec", "What is wanted."},
     Entry{"Deployment", "status", "What has become of it so far."},
@@ -151,7 +151,7 @@ constexpr std::array kEntries = {
     Entry{"ServiceSpec", "selector",
           "Labels of the pods that it leads to. Without, somebody else writes its endpoints."},
     Entry{"ServiceSpec", "type", "ClusterIP, NodePort, LoadBalancer or ExternalName."},
-    Entry{"StatefulSet", "", "Pods with names and storage of their own. Stored here, and never run."},
+    Entry{"StatefulSet", "", "Pods with names and storage of their own, made and replaced in order."},
     Entry{"ValidatingWebhookConfiguration", "",
           "Who is asked before something is written. Stored here, and not asked."},
 };

@@ -1,42 +1,45 @@
 // One connection's bytes, in the clear or through TLS: a Beast stream either way. For server.cc.
+//
+// Beast's operations bring a type of buffers and of handler each, for every one of which sockets and TLS would be
+// compiled anew; here they become the same two types, and stream.cc alone pays for them.
 #pragma once
 
+#include <absl/functional/any_invocable.h>
+
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
+#include <boost/asio/ssl/context.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
-#include <boost/optional.hpp>
 #include <chrono>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace wavetank::fakekube::http {
 
 class Stream {
  public:
   using executor_type = boost::beast::tcp_stream::executor_type;
+  // How it went, and how many bytes.
+  using Done = absl::AnyInvocable<void(boost::system::error_code, size_t)>;
 
-  explicit Stream(boost::asio::ip::tcp::socket socket) : tcp_(std::move(socket)) {}
+  explicit Stream(boost::asio::ip::tcp::socket socket);
+  ~Stream();
 
   // From here on what is read and written is encrypted. `first`: what of the handshake has come already; `done` is told
   // how much of it was used.
-  template <class Buffers, class Handler>
-  void Encrypt(boost::asio::ssl::context& context, const Buffers& first, Handler done) {
-    tls_.emplace(tcp_, context);
-    tls_->async_handshake(boost::asio::ssl::stream_base::server, first, std::move(done));
-  }
-  bool encrypted() const { return tls_.has_value(); }
+  void Encrypt(boost::asio::ssl::context& context, boost::asio::const_buffer first, Done done);
+  bool encrypted() const { return tls_ != nullptr; }
   // After the handshake; null in the clear.
-  SSL* ssl() { return tls_ ? tls_->native_handle() : nullptr; }
+  SSL* ssl();
 
   executor_type get_executor() noexcept { return tcp_.get_executor(); }
   template <class Buffers, class Handler>
   void async_read_some(const Buffers& buffers, Handler&& handler) {
-    if (tls_) return tls_->async_read_some(buffers, std::forward<Handler>(handler));
-    tcp_.async_read_some(buffers, std::forward<Handler>(handler));
+    Read(FirstOf<boost::asio::mutable_buffer>(buffers, 1), Done(std::forward<Handler>(handler)));
   }
   template <class Buffers, class Handler>
   void async_write_some(const Buffers& buffers, Handler&& handler) {
-    if (tls_) return tls_->async_write_some(buffers, std::forward<Handler>(handler));
-    tcp_.async_write_some(buffers, std::forward<Handler>(handler));
+    Write(FirstOf<boost::asio::const_buffer>(buffers, kAtOnce), Done(std::forward<Handler>(handler)));
   }
 
   // Of the connection itself.
@@ -46,8 +49,24 @@ class Stream {
   void expires_never() { tcp_.expires_never(); }
 
  private:
+  // As many as asio gives to one system call; "some" may be less than all there is.
+  static constexpr size_t kAtOnce = 64;
+  struct Tls;
+
+  template <class Buffer, class Buffers>
+  static std::vector<Buffer> FirstOf(const Buffers& buffers, size_t most) {
+    std::vector<Buffer> out;
+    const auto end = boost::asio::buffer_sequence_end(buffers);
+    for (auto it = boost::asio::buffer_sequence_begin(buffers); it != end && out.size() < most; ++it) {
+      if (const Buffer buffer = *it; buffer.size() > 0) out.push_back(buffer);
+    }
+    return out;
+  }
+  void Read(std::vector<boost::asio::mutable_buffer> buffers, Done done);
+  void Write(std::vector<boost::asio::const_buffer> buffers, Done done);
+
   boost::beast::tcp_stream tcp_;
-  boost::optional<boost::asio::ssl::stream<boost::beast::tcp_stream&>> tls_;
+  std::unique_ptr<Tls> tls_;
 };
 
 }  // namespace wavetank::fakekube::http

@@ -119,7 +119,8 @@ TEST_F(AuthzFiltersTest, APolicyWithoutRulesNeverMatches) {
 TEST_F(AuthzFiltersTest, ACustomPolicyAsksItsAuthorizerWhereARuleMatched) {
   world_.AddService("authz", "infra", {"grpc", 9000, Protocol::kGrpc});
   config::ExtensionProvider oauth{.name = "oauth"};
-  oauth.ext_authz_grpc.emplace().service = GenWorld::Host("authz", "infra");
+  oauth.ext_authz_grpc = config::ExtensionProvider::ExtAuthz();
+  oauth.ext_authz_grpc->service = GenWorld::Host("authz", "infra");
   oauth.ext_authz_grpc->port = 9000;
   world_.mesh.extension_providers = {oauth};
   Policy("c", Action::kCustom);
@@ -145,7 +146,8 @@ TEST_F(AuthzFiltersTest, ACustomPolicyWithoutAProviderThatIsThereDeniesAll) {
 TEST_F(AuthzFiltersTest, AnAuthorizerOfHttpIsNotAskedForConnections) {
   world_.AddService("authz", "infra");
   config::ExtensionProvider oauth{.name = "oauth"};
-  oauth.ext_authz_http.emplace().service = "infra/" + GenWorld::Host("authz", "infra");
+  oauth.ext_authz_http = config::ExtensionProvider::ExtAuthz();
+  oauth.ext_authz_http->service = "infra/" + GenWorld::Host("authz", "infra");
   oauth.ext_authz_http->port = 80;
   world_.mesh.extension_providers = {oauth};
   Policy("c", Action::kCustom);

@@ -342,7 +342,9 @@ TEST_F(CdsTest, PersistentSessionsReachDrainingEndpoints) {
 
 TEST_F(CdsTest, ConnectionLimitsOfARuleHoldOnTheServersSideToo) {
   OwnInstance(world_.AddService("web"), 8080);
-  Rule().traffic_policy.emplace().connection_pool.emplace().tcp.emplace().max_connections = 7;
+  config::ConnectionPoolSettings::Tcp limits;
+  limits.max_connections = 7;
+  Rule().traffic_policy.emplace().connection_pool.emplace().tcp = limits;
   PutRule();
   const Cluster cluster = Get("inbound|8080||");
   EXPECT_EQ(cluster.circuit_breakers().thresholds(0).max_connections().value(), 7u);

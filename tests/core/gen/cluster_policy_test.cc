@@ -37,7 +37,8 @@ TEST(ClusterPolicy, KeepaliveOfTheRuleOverridesTheMeshsFieldByField) {
   mesh.tcp_keepalive.emplace().probes = 3;
   mesh.tcp_keepalive->time = std::chrono::seconds(30);
   config::ConnectionPoolSettings pool;
-  pool.tcp.emplace().tcp_keepalive.emplace().time = std::chrono::milliseconds(2500);
+  pool.tcp = config::ConnectionPoolSettings::Tcp();
+  pool.tcp->tcp_keepalive.emplace().time = std::chrono::milliseconds(2500);
   ClusterDraft draft;
   ApplyConnectionPool(mesh, &pool, draft);
   const auto& keepalive = draft.cluster.upstream_connection_options().tcp_keepalive();
@@ -47,7 +48,8 @@ TEST(ClusterPolicy, KeepaliveOfTheRuleOverridesTheMeshsFieldByField) {
 
 TEST(ClusterPolicy, ConnectionLimitsThatNeedHttpOptionsNameAProtocol) {
   config::ConnectionPoolSettings pool;
-  pool.http.emplace().max_requests_per_connection = 5;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->max_requests_per_connection = 5;
   ClusterDraft draft;
   ApplyConnectionPool(config::MeshConfig{}, &pool, draft);
   const Cluster cluster = Finished(draft);
@@ -65,7 +67,8 @@ TEST(ClusterPolicy, MeshUpgradesOnlyHttpPortsARuleAnyPort) {
   EXPECT_TRUE(ShouldUpgradeToH2(mesh, nullptr, {"http", 80, Protocol::kHttp}));
   EXPECT_FALSE(ShouldUpgradeToH2(mesh, nullptr, {"x", 80, Protocol::kUnsupported}));
   config::ConnectionPoolSettings pool;
-  pool.http.emplace().h2_upgrade_policy = H2::kUpgrade;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->h2_upgrade_policy = H2::kUpgrade;
   EXPECT_TRUE(ShouldUpgradeToH2(config::MeshConfig{}, &pool, {"tcp", 80, Protocol::kTcp}));
   pool.http->h2_upgrade_policy = H2::kDoNotUpgrade;
   EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}));

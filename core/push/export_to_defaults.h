@@ -1,29 +1,13 @@
-// exportTo of services and configurations (istiod: pkg/config/visibility; push_context.go, initDefaultExportMaps).
+// exportTo where a service or configuration says none (istiod: push_context.go, initDefaultExportMaps).
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "core/config/mesh_config.h"
-#include "core/model/service.h"
+#include "core/model/export_to.h"
 
 namespace wavetank::pilot {
-
-inline ExportTo ParseExportTo(const std::vector<std::string>& values) {
-  ExportTo out;
-  for (const std::string& value : values) {
-    if (value == "*") {
-      out.is_public = true;
-    } else if (value == ".") {
-      out.is_private = true;
-    } else if (value == "~") {
-      out.is_none = true;
-    } else {
-      out.namespaces.insert(value);
-    }
-  }
-  return out;
-}
 
 // What holds where nothing is said. An empty list in the mesh config means public.
 struct ExportToDefaults {

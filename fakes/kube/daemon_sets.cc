@@ -1,0 +1,194 @@
+#include "fakes/kube/daemon_sets.h"
+
+#include <algorithm>
+
+#include "core/base/json_access.h"
+#include "core/kube/label_selector.h"
+#include "fakes/kube/pod_template.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kTemplateLabel = "controller-revision-hash";
+
+bool Tolerates(const json& pod_spec, const json& taint) {
+  const std::string effect = Text(taint, "effect"), key = Text(taint, "key"), value = Text(taint, "value");
+  for (const json& toleration : Items(At(pod_spec, "tolerations"))) {
+    const std::string of_key = Text(toleration, "key"), of_effect = Text(toleration, "effect");
+    if (!of_effect.empty() && of_effect != effect) continue;
+    if (Text(toleration, "operator") == "Exists" ? of_key.empty() || of_key == key
+                                                 : of_key == key && Text(toleration, "value") == value)
+      return true;
+  }
+  // What every DaemonSet tolerates: a node that is not ready, under pressure, or closed to the scheduler.
+  return key.starts_with("node.kubernetes.io/");
+}
+
+bool TermMatches(const json& term, const kube::Object& node) {
+  for (const json& field : Items(At(term, "matchFields"))) {
+    const json& values = Items(At(field, "values"));
+    const bool among = std::find(values.begin(), values.end(), node.meta.name) != values.end();
+    if (Text(field, "key") != "metadata.name" || among != (Text(field, "operator") == "In")) return false;
+  }
+  const auto labels = kube::LabelSelector::FromJson({{"matchExpressions", Items(At(term, "matchExpressions"))}});
+  return labels.ok() && labels->Matches(node.meta.labels);
+}
+
+// By nodeSelector, required node affinity and taints.
+bool Takes(const kube::Object& node, const json& pod_spec) {
+  const json& selector = At(pod_spec, "nodeSelector");
+  if (selector.is_object()) {
+    for (const auto& [key, value] : selector.items()) {
+      const auto label = node.meta.labels.find(key);
+      if (label == node.meta.labels.end() || value != label->second) return false;
+    }
+  }
+  const json& required = At(pod_spec, {"affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"});
+  const json& terms = Items(At(required, "nodeSelectorTerms"));
+  if (!terms.empty() &&
+      std::none_of(terms.begin(), terms.end(), [&](const json& term) { return TermMatches(term, node); }))
+    return false;
+  const json& taints = Items(At(node.body, {"spec", "taints"}));
+  return std::all_of(taints.begin(), taints.end(), [&](const json& taint) {
+    return Text(taint, "effect") == "PreferNoSchedule" || Tolerates(pod_spec, taint);
+  });
+}
+
+bool AnyReady(const std::vector<ObjectRef>& pods) {
+  return std::any_of(pods.begin(), pods.end(), [](const ObjectRef& pod) { return PodReady(*pod); });
+}
+
+}  // namespace
+
+DaemonSetController::DaemonSetController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
+    : api_(api), options_(options), pending_(api.host()), maker_(api, admission, pending_) {
+  api_.Observe("DaemonSet", [this](const Change& change) {
+    if (change.type == kube::WatchEventType::kDeleted) return;
+    if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
+    Queue({change.object->meta.ns, change.object->meta.name});
+  });
+  api_.Observe("Node", [this](const Change&) {
+    for (const ObjectRef& set : api_.List("DaemonSet")) Queue({set->meta.ns, set->meta.name});
+  });
+  api_.Observe("Pod", [this](const Change& change) {
+    const kube::OwnerReference* owner = ControllerOf(*change.object);
+    if (owner == nullptr || owner->kind != "DaemonSet") return;
+    pods_.Follow(change);
+    const bool same = change.type == kube::WatchEventType::kModified && change.previous != nullptr &&
+                      PodReady(*change.previous) == PodReady(*change.object) &&
+                      change.previous->meta.deleting == change.object->meta.deleting;
+    if (!same) Queue({change.object->meta.ns, owner->name});
+  });
+}
+
+void DaemonSetController::Queue(const NamespacedName& name) {
+  if (!queued_.insert(name).second) return;
+  pending_.After(5ms, [this, name] {
+    queued_.erase(name);
+    Sync(name);
+  });
+}
+
+void DaemonSetController::Sync(const NamespacedName& name) {
+  const ObjectRef set = api_.Get("DaemonSet", name);
+  if (set == nullptr || set->meta.deleting) return;
+  const std::string hash = TemplateHash(*set);
+  Nodes nodes;
+  for (const ObjectRef& node : api_.List("Node"))
+    nodes[node->meta.name].takes_it = Takes(*node, At(set->body, {"spec", "template", "spec"}));
+  for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
+    if (pod->meta.deleting) continue;
+    NodePods& there = nodes[Text(At(pod->body, "spec"), "nodeName")];
+    const auto label = pod->meta.labels.find(kTemplateLabel);
+    (label != pod->meta.labels.end() && label->second == hash ? there.fresh : there.old).push_back(pod);
+  }
+  for (const auto& [node, pods] : nodes) {
+    if (!pods.takes_it) {
+      Delete(pods.old);
+      Delete(pods.fresh);
+    } else if (pods.old.empty() && pods.fresh.empty()) {
+      Create(*set, node);
+    }
+  }
+  if (Text(At(set->body, {"spec", "updateStrategy"}), "type") != "OnDelete") Replace(*set, nodes);
+  WriteStatus(*set, nodes);
+}
+
+// A rolling change: with a surge the new pod comes first, without one the old pod goes first; either on as many nodes
+// at a time as the strategy allows.
+void DaemonSetController::Replace(const kube::Object& set, const Nodes& nodes) {
+  const json& rolling = At(set.body, {"spec", "updateStrategy", "rollingUpdate"});
+  int64_t wanted = 0, without = 0, surging = 0;
+  for (const auto& [node, pods] : nodes) {
+    if (!pods.takes_it) continue;
+    ++wanted;
+    without += AnyReady(pods.old) || AnyReady(pods.fresh) ? 0 : 1;
+    surging +=
+        !pods.old.empty() && (!pods.fresh.empty() || being_made_.count({{set.meta.ns, set.meta.name}, node})) ? 1 : 0;
+  }
+  const int64_t surge = rolling.contains("maxSurge") ? Quota(rolling["maxSurge"], wanted, true) : 0;
+  const int64_t unavailable = rolling.contains("maxUnavailable") ? Quota(rolling["maxUnavailable"], wanted, true) : 1;
+  int64_t may_surge = surge - surging, may_go = surge > 0 ? 0 : std::max<int64_t>(unavailable, 1) - without;
+  for (const auto& [node, pods] : nodes) {
+    if (!pods.takes_it || pods.old.empty()) continue;
+    if (AnyReady(pods.fresh) || !AnyReady(pods.old)) {
+      Delete(pods.old);  // it serves nobody, or somebody else does already
+    } else if (surge > 0 && pods.fresh.empty()) {
+      if (may_surge-- > 0) Create(set, node);
+    } else if (may_go-- > 0) {
+      Delete(pods.old);
+    }
+  }
+}
+
+void DaemonSetController::Delete(const std::vector<ObjectRef>& pods) {
+  for (const ObjectRef& pod : pods) api_.Delete("Pod", {pod->meta.ns, pod->meta.name}).IgnoreError();
+}
+
+void DaemonSetController::Create(const kube::Object& set, const std::string& node) {
+  const NamespacedName name{set.meta.ns, set.meta.name};
+  if (!being_made_.insert({name, node}).second) return;
+  json pod = PodOfTemplate(At(set.body, {"spec", "template"}), set,
+                           name.name + "-" + GeneratedSuffix(options_.name, options_.seed, name, made_[name]++));
+  pod["metadata"]["labels"][kTemplateLabel] = TemplateHash(set);
+  pod["spec"]["nodeName"] = node;
+  maker_.Make({.pod = std::move(pod),
+               .owner_kind = "DaemonSet",
+               .owner = name,
+               .wanted = [](const kube::Object&) { return true; },
+               .done =
+                   [this, name, node](bool made) {
+                     being_made_.erase({name, node});
+                     if (!made) Queue(name);
+                   }});
+}
+
+void DaemonSetController::WriteStatus(const kube::Object& set, const Nodes& nodes) {
+  int64_t wanted = 0, there = 0, misplaced = 0, ready = 0, updated = 0;
+  for (const auto& [node, pods] : nodes) {
+    const bool any = !pods.old.empty() || !pods.fresh.empty();
+    if (!pods.takes_it) {
+      misplaced += any ? 1 : 0;
+      continue;
+    }
+    ++wanted;
+    there += any ? 1 : 0;
+    ready += AnyReady(pods.old) || AnyReady(pods.fresh) ? 1 : 0;
+    updated += pods.fresh.empty() ? 0 : 1;
+  }
+  api_.Patch("DaemonSet", {set.meta.ns, set.meta.name},
+             {{"status",
+               {{"desiredNumberScheduled", wanted},
+                {"currentNumberScheduled", there},
+                {"numberMisscheduled", misplaced},
+                {"numberReady", ready},
+                {"numberAvailable", ready},
+                {"numberUnavailable", wanted - ready},
+                {"updatedNumberScheduled", updated},
+                {"observedGeneration", set.meta.generation}}}})
+      .IgnoreError();
+}
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,28 @@
+// Pods of a workload's template: their names and what tells one template from another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fakes/kube/api_server.h"
+
+namespace wavetank::fakekube {
+
+// What ends the name of the `number`th pod that a workload of this cluster makes.
+std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const NamespacedName& workload, uint64_t number);
+
+// Of spec.template: the same for the same template, whatever else changes in the workload.
+std::string TemplateHash(const kube::Object& workload);
+
+// spec.replicas; 1 where it is not said.
+int64_t Replicas(const kube::Object& workload);
+
+// A number, or "25%" of `replicas`.
+int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
+
+bool PodReady(const kube::Object& pod);
+
+// A pod of `pod_template` that `owner` controls.
+nlohmann::json PodOfTemplate(const nlohmann::json& pod_template, const kube::Object& owner, const std::string& name);
+
+}  // namespace wavetank::fakekube

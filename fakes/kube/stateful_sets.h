@@ -1,0 +1,45 @@
+// StatefulSets: pods with ordinals, names and claims of their own, made and replaced one after another
+// (kubernetes: pkg/controller/statefulset/stateful_set_control.go).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "fakes/kube/cluster.h"
+#include "fakes/kube/owned.h"
+#include "fakes/kube/pending.h"
+#include "fakes/kube/pod_maker.h"
+
+namespace wavetank::fakekube {
+
+class StatefulSetController {
+ public:
+  StatefulSetController(ApiServer& api, PodAdmission* admission);
+
+  bool Settled() const { return pending_.idle(); }
+
+ private:
+  using Pods = std::map<int64_t, ObjectRef>;  // by ordinal
+
+  void Queue(const NamespacedName& name);
+  void Sync(const NamespacedName& name);
+  // What is to be done next to the pods; called again when they have changed.
+  void Step(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
+  void Create(const ObjectRef& set, const std::string& revision, int64_t ordinal);
+  void Claim(const kube::Object& set, const nlohmann::json& claim, const std::string& name);
+  // Keeps the template under the revision's name, for pods that a partition holds back.
+  void KeepRevision(const ObjectRef& set, const std::string& revision);
+  void WriteStatus(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
+
+  ApiServer& api_;
+  PendingWork pending_;
+  PodMaker maker_;
+  Controlled pods_;
+  std::set<NamespacedName> queued_;
+  std::set<std::pair<NamespacedName, int64_t>> being_made_;  // pods that wait for the webhook
+};
+
+}  // namespace wavetank::fakekube
