@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "absl/strings/str_join.h"
+#include "core/base/go_url.h"
 #include "core/base/status.h"
 #include "core/config/istio_definitions.h"
 #include "core/config/store.h"
@@ -80,6 +81,10 @@ std::vector<std::string> UnreadByIstiod(const json& object) {
   if (!config.ok()) return {std::string(Message(config.status()))};
   if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)
     return pilot::UnreadablePatchValues((*filter)->spec);
+  if (const auto* plugin = std::get_if<config::WasmPluginRef>(&*config);
+      plugin != nullptr && !ParseGoUrl((*plugin)->spec.url)) {
+    return {fmt::format("spec.url: '{}' is none; the plugin is passed over", (*plugin)->spec.url)};
+  }
   return {};
 }
 
