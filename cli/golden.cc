@@ -92,7 +92,8 @@ void AddGolden(CLI::App& app, Outcome& outcome) {
   verb->add_option("--case", a->glob, "Only cases whose name matches, with * and ?");
   verb->add_option("--kind", a->kinds, "Only these, separated by commas")
       ->delimiter(',')
-      ->check(CLI::IsMember({"eds", "cds", "lds", "rds", "gateways", "services", "shards", "push", "push-delta"}));
+      ->check(
+          CLI::IsMember({"eds", "cds", "lds", "rds", "ecds", "gateways", "services", "shards", "push", "push-delta"}));
   verb->add_option("--push-dir", a->push_directory, "Folder with push/, push-delta/, push-cases/ and cases/");
   verb->add_option("--jobs", a->jobs, "Cases at a time")->check(CLI::Range(1, 256));
   verb->add_option("--json", a->json_file, "Results as JSON into this file");

@@ -120,6 +120,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     }
     out.phases[0].push_back({"install", {{"cluster", cluster.name}}});
   }
+  for (const json& set : scenario.key_sets) out.phases[0].push_back({"keySet", set});
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back({"remoteSecret", {{"of", secret.of}, {"in", secret.in}, {"state", "present"}}});
   }
@@ -227,6 +228,8 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
     json addresses = a.value("addresses", json());
     if (addresses.is_string()) addresses = json::array({addresses});
     out.push_back({"dns", {{"name", Text(a, "name")}, {"addresses", std::move(addresses)}}});
+  } else if (action.kind == "keySet") {
+    out.push_back({"keySet", a});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "core/base/go_url.h"
 #include "core/base/status.h"
 #include "core/config/istio_definitions.h"
 #include "core/config/store.h"
@@ -83,6 +84,10 @@ std::vector<std::string> UnreadByIstiod(const json& object) {
   if (!config.ok()) return {std::string(Message(config.status()))};
   if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)
     return pilot::UnreadablePatchValues((*filter)->spec);
+  if (const auto* plugin = std::get_if<config::WasmPluginRef>(&*config);
+      plugin != nullptr && !ParseGoUrl((*plugin)->spec.url)) {
+    return {fmt::format("spec.url: '{}' is none; the plugin is passed over", (*plugin)->spec.url)};
+  }
   return {};
 }
 
@@ -90,7 +95,6 @@ std::vector<std::string> UnreadByIstiod(const json& object) {
 bool IsWithoutEffect(const fakekube::GroupKind& kind) {
   const std::string_view group = kind.group, name = kind.kind;
   return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
-         (group == "extensions.istio.io" && name == "WasmPlugin") ||
          (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
          (group == "batch" && (name == "Job" || name == "CronJob"));
 }

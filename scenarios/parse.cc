@@ -193,6 +193,8 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
       a["skew"].Fail("is no duration", "write 90s, or -90s for a clock that is behind");
   } else if (action.kind == "dns") {
     a["name"].RequiredText();
+  } else if (action.kind == "keySet") {
+    a["uri"].RequiredText();
   }
   return action;
 }
@@ -344,6 +346,11 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     RequireCluster(secret["in"], s);
     s.remote_secrets.push_back({secret["of"].Text(), secret["in"].Text()});
   }
+  for (const Field& set : root["keySets"].Items()) {
+    set.ExpectKeys(KeysOf("action.keySet"));
+    set["uri"].RequiredText();
+    s.key_sets.push_back(set.Json());
+  }
   for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
   if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
   for (const Field& flow : root["flows"].Items()) {
@@ -363,8 +370,8 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
 const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
   static const auto* const kFields = new std::map<std::string, std::vector<std::string_view>>{
       {"scenario",
-       {"name", "description", "seed", "profile", "ca", "clusters", "links", "remoteSecrets", "timing", "meshConfig",
-        "flows", "steps"}},
+       {"name", "description", "seed", "profile", "ca", "clusters", "links", "remoteSecrets", "keySets", "timing",
+        "meshConfig", "flows", "steps"}},
       {"cluster",
        {"name", "network", "controlPlane", "pods", "services", "loadBalancers", "loadBalancerHostnames", "nodes",
         "manifests"}},
@@ -378,7 +385,8 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"repeat", {"times", "every"}},
       {"traffic", {"flow", "requests", "rate"}},
       {"action",
-       {"apply", "delete", "scale", "label", "loadBalancer", "remoteSecret", "link", "kill", "apiServer", "dns"}},
+       {"apply", "delete", "scale", "label", "loadBalancer", "remoteSecret", "link", "kill", "apiServer", "dns",
+        "keySet"}},
       {"action.apply", {"cluster", "manifest", "objects"}},
       {"action.delete", {"cluster", "kind", "namespace", "name"}},
       {"action.scale", {"cluster", "deployment", "statefulSet", "replicas"}},
@@ -389,6 +397,7 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"action.kill", {"cluster", "namespace", "app"}},
       {"action.apiServer", {"cluster", "fault", "latency", "retryAfter", "skew"}},
       {"action.dns", {"name", "addresses"}},
+      {"action.keySet", {"uri", "keys", "issuer"}},
       {"expectation", {"always", "eventually", "split", "requests", "flags", "converged", "endpoints", "hops", "mtls"}},
       {"expectation.always", {"endpoints", "requests"}},
       {"expectation.eventually", {"within", "endpoints", "requests", "split"}},

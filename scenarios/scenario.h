@@ -128,6 +128,7 @@ struct Scenario {
   std::vector<ClusterSpec> clusters;
   std::vector<LinkSpec> links;
   std::vector<RemoteSecretSpec> remote_secrets;
+  std::vector<nlohmann::json> key_sets;       // as the action keySet has them
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, by name
   nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
   std::vector<FlowSpec> flows;

@@ -44,6 +44,7 @@ struct Commons {
   envoysim::DataPlane* plane = nullptr;
   Channels* channels = nullptr;
   WorldDns dns;
+  std::map<std::string, std::string> web;  // what URLs answer to istiods that ask for key sets; others: nobody is there
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
   // Told whenever a proxy sets out to open its ADS stream. May be empty.

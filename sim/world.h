@@ -45,6 +45,7 @@ namespace wavetank::sim {
 //   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}      unreachable, slow, watches-dropped,
 //                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
 //   dns            {name, addresses}        null: as before
+//   keySet         {uri, keys, issuer?}     what istiods find at a jwksUri; null: nobody answers there
 //   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
 //   stopTraffic    {id}
 //   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API
@@ -130,6 +131,7 @@ class World {
   absl::Status Apply(const Input& input);
   absl::Status ApplyLink(const nlohmann::json& body);
   absl::Status ApplyDns(const nlohmann::json& body);
+  absl::Status ApplyKeySet(const nlohmann::json& body);
   absl::Status ApplyRemoteSecret(const nlohmann::json& body);
   absl::Status StartTraffic(const nlohmann::json& body);
   absl::Status Install(Site& site);

@@ -2,6 +2,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
 #include "fakes/kube/http/rest.h"
@@ -35,6 +36,7 @@ absl::Status World::Apply(const Input& input) {
   const json& body = input.body;
   if (input.kind == "link") return ApplyLink(body);
   if (input.kind == "dns") return ApplyDns(body);
+  if (input.kind == "keySet") return ApplyKeySet(body);
   if (input.kind == "remoteSecret") return ApplyRemoteSecret(body);
   if (input.kind == "xdsOpen") return outside_->Open(body, IstiodOf(Text(body, "cluster")));
   if (input.kind == "xdsRequest") return outside_->Request(body);
@@ -100,6 +102,20 @@ absl::Status World::ApplyDns(const json& body) {
     addresses.push_back(*ip);
   }
   commons_.dns.Set(Text(body, "name"), std::move(addresses));
+  return absl::OkStatus();
+}
+
+absl::Status World::ApplyKeySet(const json& body) {
+  const std::string uri = Text(body, "uri"), issuer = Text(body, "issuer");
+  const json keys = body.value("keys", json());
+  const std::string discovery = issuer.empty() ? "" : issuer + "/.well-known/openid-configuration";
+  if (keys.is_null()) {
+    commons_.web.erase(uri);
+    commons_.web.erase(discovery);
+    return absl::OkStatus();
+  }
+  commons_.web[uri] = keys.is_string() ? keys.get<std::string>() : JsonText(keys);
+  if (!issuer.empty()) commons_.web[discovery] = JsonText(json{{"issuer", issuer}, {"jwks_uri", uri}});
   return absl::OkStatus();
 }
 

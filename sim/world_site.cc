@@ -294,6 +294,10 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   surroundings.resolver = run.get();
   surroundings.access_reviewer = [run = run.get()](std::string_view cluster) { return run->AuthorizerOf(cluster); };
   surroundings.token_reviewer = [run = run.get()](std::string_view cluster) { return run->ReviewerOf(cluster); };
+  surroundings.fetch = [&web = world_.commons_.web](const std::string& url) {
+    const auto it = web.find(url);
+    return it == web.end() ? std::nullopt : std::optional(it->second);
+  };
   pilot::IstiodOptions options;
   options.name = run->name;
   options.cluster_id = pilot::ClusterId(config_.name);

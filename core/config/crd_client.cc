@@ -28,6 +28,8 @@ pilot::ConfigKind ConfigKindOf(Kind kind) {
       return ConfigKind::kTelemetry;
     case Kind::kVirtualService:
       return ConfigKind::kVirtualService;
+    case Kind::kWasmPlugin:
+      return ConfigKind::kWasmPlugin;
     case Kind::kWorkloadEntry:
       break;
   }
@@ -51,11 +53,8 @@ CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot
       Push(ConfigKindOf(meta.kind), meta.name, meta.ns);
     });
   }
-  for (const auto& [resource, kind] : {std::pair(&kube::kinds::kProxyConfig, ConfigKind::kProxyConfig),
-                                       std::pair(&kube::kinds::kWasmPlugin, ConfigKind::kWasmPlugin)}) {
-    raw_.push_back(std::make_unique<RawKind>(RawKind{kind, {}}));
-    Watch(*resource, -1, raw_.back().get());
-  }
+  raw_.push_back(std::make_unique<RawKind>(RawKind{ConfigKind::kProxyConfig, {}}));
+  Watch(kube::kinds::kProxyConfig, -1, raw_.back().get());
 }
 
 CrdClient::~CrdClient() = default;

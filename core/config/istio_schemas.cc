@@ -269,7 +269,7 @@ VirtualService.hosts The hosts that requests are for.
 VirtualService.http Rules for HTTP and gRPC, in order.
 VirtualService.tcp Rules for plain TCP, in order.
 VirtualService.tls Rules for TLS that is passed through, by SNI, in order.
-WasmPlugin An extension of proxies. Wavetank stores it.
+WasmPlugin A module that extends proxies, as an HTTP filter.
 WorkloadEntry A workload outside of Kubernetes, as an endpoint.
 WorkloadEntry.address Its address; without a port.
 WorkloadEntry.labels Its labels, for selectors and subsets.

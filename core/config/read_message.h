@@ -14,6 +14,7 @@
 #include "core/config/telemetry.h"
 #include "core/config/typed_config.h"
 #include "core/config/virtual_service.h"
+#include "core/config/wasm_plugin.h"
 #include "core/config/workload_entry.h"
 
 namespace wavetank::config {
@@ -42,5 +43,6 @@ void ReadMessage(ProtoJson& in, ServiceEntry& out);
 void ReadMessage(ProtoJson& in, Sidecar& out);
 void ReadMessage(ProtoJson& in, Telemetry& out);
 void ReadMessage(ProtoJson& in, VirtualService& out);
+void ReadMessage(ProtoJson& in, WasmPlugin& out);
 
 }  // namespace wavetank::config

@@ -76,6 +76,7 @@ absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object) {
   if (is(Kind::kSidecar)) return Parse<Sidecar>(Kind::kSidecar, object);
   if (is(Kind::kTelemetry)) return Parse<Telemetry>(Kind::kTelemetry, object);
   if (is(Kind::kVirtualService)) return Parse<VirtualService>(Kind::kVirtualService, object);
+  if (is(Kind::kWasmPlugin)) return Parse<WasmPlugin>(Kind::kWasmPlugin, object);
   if (is(Kind::kWorkloadEntry)) return Parse<WorkloadEntry>(Kind::kWorkloadEntry, object);
   return absl::InvalidArgumentError(object.Key() + ": not an Istio configuration that this control plane reads");
 }
@@ -120,6 +121,7 @@ template class ConfigStore::Table<ServiceEntry>;
 template class ConfigStore::Table<Sidecar>;
 template class ConfigStore::Table<Telemetry>;
 template class ConfigStore::Table<VirtualService>;
+template class ConfigStore::Table<WasmPlugin>;
 template class ConfigStore::Table<WorkloadEntry>;
 
 AnyConfigRef ConfigStore::Replace(AnyConfigRef config) {
@@ -148,6 +150,8 @@ AnyConfigRef ConfigStore::Erase(Kind kind, std::string_view name, std::string_vi
       return telemetries_.Delete(ns, name);
     case Kind::kVirtualService:
       return virtual_services_.Delete(ns, name);
+    case Kind::kWasmPlugin:
+      return wasm_plugins_.Delete(ns, name);
     case Kind::kWorkloadEntry:
       break;
   }

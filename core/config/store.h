@@ -22,14 +22,15 @@
 #include "core/config/sidecar.h"
 #include "core/config/telemetry.h"
 #include "core/config/virtual_service.h"
+#include "core/config/wasm_plugin.h"
 #include "core/config/workload_entry.h"
 
 namespace wavetank::config {
 
 // Any parsed configuration.
-using AnyConfigRef =
-    std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef, VirtualServiceRef,
-                 WorkloadEntryRef, AuthorizationPolicyRef, EnvoyFilterRef, TelemetryRef, RequestAuthenticationRef>;
+using AnyConfigRef = std::variant<DestinationRuleRef, GatewayRef, PeerAuthenticationRef, ServiceEntryRef, SidecarRef,
+                                  VirtualServiceRef, WorkloadEntryRef, AuthorizationPolicyRef, EnvoyFilterRef,
+                                  TelemetryRef, RequestAuthenticationRef, WasmPluginRef>;
 const ConfigMeta& MetaOf(const AnyConfigRef& config);
 // Same spec, whatever the metadata.
 bool SameSpec(const AnyConfigRef& a, const AnyConfigRef& b);
@@ -72,6 +73,7 @@ class ConfigStore {
   const std::vector<SidecarRef>& Sidecars() const { return sidecars_.Sorted(); }
   const std::vector<TelemetryRef>& Telemetries() const { return telemetries_.Sorted(); }
   const std::vector<VirtualServiceRef>& VirtualServices() const { return virtual_services_.Sorted(); }
+  const std::vector<WasmPluginRef>& WasmPlugins() const { return wasm_plugins_.Sorted(); }
   const std::vector<WorkloadEntryRef>& WorkloadEntries() const { return workload_entries_.Sorted(); }
 
  private:
@@ -97,6 +99,7 @@ class ConfigStore {
   Table<Sidecar>& TableOf(const SidecarRef&) { return sidecars_; }
   Table<Telemetry>& TableOf(const TelemetryRef&) { return telemetries_; }
   Table<VirtualService>& TableOf(const VirtualServiceRef&) { return virtual_services_; }
+  Table<WasmPlugin>& TableOf(const WasmPluginRef&) { return wasm_plugins_; }
   Table<WorkloadEntry>& TableOf(const WorkloadEntryRef&) { return workload_entries_; }
 
   Table<AuthorizationPolicy> authorization_policies_;
@@ -109,6 +112,7 @@ class ConfigStore {
   Table<Sidecar> sidecars_;
   Table<Telemetry> telemetries_;
   Table<VirtualService> virtual_services_;
+  Table<WasmPlugin> wasm_plugins_;
   Table<WorkloadEntry> workload_entries_;
   std::vector<ConfigHandler> handlers_[kKinds];
 };

@@ -28,6 +28,8 @@ const kube::ResourceKind& ResourceKindOf(Kind kind) {
       return kube::kinds::kTelemetry;
     case Kind::kVirtualService:
       return kube::kinds::kVirtualService;
+    case Kind::kWasmPlugin:
+      return kube::kinds::kWasmPlugin;
     case Kind::kWorkloadEntry:
       break;
   }

@@ -27,8 +27,9 @@ enum class Kind : uint8_t {
   kEnvoyFilter,
   kTelemetry,
   kRequestAuthentication,
+  kWasmPlugin,
 };
-inline constexpr int kKinds = 11;
+inline constexpr int kKinds = 12;
 std::string_view KindName(Kind kind);  // "DestinationRule"
 const kube::ResourceKind& ResourceKindOf(Kind kind);
 

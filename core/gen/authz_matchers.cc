@@ -89,9 +89,15 @@ void WritePathMatcher(wire::Writer& w, int field, std::string_view value) {
 
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, std::string_view value) {
+  WriteMetadataMatcher(w, field, filter, path, kind, false, [&](int at) { WriteStringMatcher(w, at, value); });
+}
+
+void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
+                          const std::vector<std::string_view>& path, MetadataValue kind, bool invert,
+                          absl::FunctionRef<void(int field)> value) {
   using matcher::ListMatcher;
   using matcher::ValueMatcher;
-  const auto text = [&] { WriteStringMatcher(w, ValueMatcher::kStringMatchFieldNumber, value); };
+  const auto text = [&] { value(ValueMatcher::kStringMatchFieldNumber); };
   w.Message(field, [&] {
     w.NonEmpty(MetadataPb::kFilterFieldNumber, filter);
     for (const std::string_view key : path) {
@@ -101,6 +107,7 @@ void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
       if (kind == MetadataValue::kText) return text();
       w.Message(ValueMatcher::kListMatchFieldNumber, [&] { w.Message(ListMatcher::kOneOfFieldNumber, text); });
     });
+    if (invert) w.Bool(MetadataPb::kInvertFieldNumber, true);
   });
 }
 

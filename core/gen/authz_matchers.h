@@ -7,9 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "core/gen/wire.h"
 
 namespace wavetank::pilot::authz {
+
+// Where the filter istio_authn keeps what tokens say.
+inline constexpr std::string_view kAuthnFilter = "istio_authn", kClaimsKey = "request.auth.claims";
 
 void WriteStringMatcher(wire::Writer& w, int field, std::string_view value);
 // Of "spiffe://" and a principal as policies write it, which is without.
@@ -23,5 +27,9 @@ void WritePathMatcher(wire::Writer& w, int field, std::string_view value);
 enum class MetadataValue : uint8_t { kText, kListWith };  // the value itself, or a list that has one such
 void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
                           const std::vector<std::string_view>& path, MetadataValue kind, std::string_view value);
+// The same, of any StringMatcher: `value` writes it as that field. `invert`: it must not match.
+void WriteMetadataMatcher(wire::Writer& w, int field, std::string_view filter,
+                          const std::vector<std::string_view>& path, MetadataValue kind, bool invert,
+                          absl::FunctionRef<void(int field)> value);
 
 }  // namespace wavetank::pilot::authz

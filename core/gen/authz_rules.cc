@@ -22,9 +22,7 @@ using PolicyPb = ::envoy::config::rbac::v3::Policy;
 using Permission = ::envoy::config::rbac::v3::Permission;
 using Principal = ::envoy::config::rbac::v3::Principal;
 
-constexpr std::string_view kAuthnFilter = "istio_authn";
-constexpr std::string_view kHeadersKey = "request.headers", kClaimsKey = "request.auth.claims",
-                           kExperimental = "experimental.";
+constexpr std::string_view kHeadersKey = "request.headers", kExperimental = "experimental.";
 
 enum class Attribute : uint8_t {
   kUnknown,

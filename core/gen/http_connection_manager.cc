@@ -112,17 +112,23 @@ const std::string& RequestIdExtension(bool for_trace_sampling) {
 }  // namespace
 
 void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w) {
-  const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
+  using Phase = WasmFilters::Phase;
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
+  const bool inbound_or_gateway = listener_class != ListenerClass::kSidecarOutbound;
   const bool istio = !push_.profile().upstream_envoy;
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
   if (istio) add(HttpMetadataExchange());
-  if (listener_class != ListenerClass::kSidecarOutbound) {
-    w.Append(authz_.CustomHttp());
+  if (inbound_or_gateway) w.Append(authz_.CustomHttp());
+  w.Append(wasm_.Of(wasm, Phase::kAuthn));
+  if (inbound_or_gateway) {
     if (!jwt_) jwt_ = MakeJwtFilters(proxy_, push_);
     w.Append(*jwt_);
-    w.Append(authz_.Http());
   }
+  w.Append(wasm_.Of(wasm, Phase::kAuthz));
+  if (inbound_or_gateway) w.Append(authz_.Http());
+  w.Append(wasm_.Of(wasm, Phase::kStats));
+  w.Append(wasm_.Of(wasm, Phase::kUnspecified));
   if (grpc_web) add(HttpGrpcWeb());
   add(HttpGrpcStats());
   if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
@@ -133,7 +139,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
 }
 
 std::string HttpConnectionManagers::Common(const Kind& kind) {
-  const auto& [listener_class, grpc_web, http2, absolute_urls] = kind;
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
   const config::MeshConfig& mesh = push_.mesh();
   HcmPb out;
   SetPathNormalization(mesh.path_normalization, out);
@@ -156,10 +162,10 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
   return bytes;
 }
 
-std::string HttpConnectionManagers::Filter(const HttpOptions& options, std::string_view default_stat_prefix) {
+std::string HttpConnectionManagers::Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix) {
   const Kind kind{options.listener_class, options.protocol == Protocol::kGrpcWeb,
                   options.listener_class == ListenerClass::kSidecarInbound && IsHttp2(options.protocol),
-                  options.absolute_urls};
+                  options.absolute_urls, wasm_.SetFor(options.listener_class, port)};
   std::string& common = common_[kind];
   if (common.empty()) common = Common(kind);
   std::string config;

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "core/gen/listener_types.h"
+#include "core/gen/wasm_filters.h"
 #include "core/model/proxy.h"
 
 namespace wavetank::pilot {
@@ -34,13 +35,13 @@ class HttpConnectionManagers {
  public:
   // All must outlive the object.
   HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz, ProxyTelemetry& telemetry)
-      : proxy_(proxy), push_(push), authz_(authz), telemetry_(telemetry) {}
+      : proxy_(proxy), push_(push), authz_(authz), telemetry_(telemetry), wasm_(proxy, push) {}
 
-  // An encoded FilterChain.filters field.
-  std::string Filter(const HttpOptions& options, std::string_view default_stat_prefix);
+  // An encoded FilterChain.filters field. `port`: what WasmPlugins choose by, the listener's or, inbound, the target's.
+  std::string Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix);
 
  private:
-  using Kind = std::tuple<ListenerClass, bool, bool, bool>;  // gRPC-Web, HTTP/2, absolute URLs
+  using Kind = std::tuple<ListenerClass, bool, bool, bool, int>;  // gRPC-Web, HTTP/2, absolute URLs, Wasm filters
   std::string Common(const Kind& kind);
   void WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w);
 
@@ -48,6 +49,7 @@ class HttpConnectionManagers {
   const PushContext& push_;
   AuthzFilters& authz_;
   ProxyTelemetry& telemetry_;
+  WasmFilters wasm_;
   std::optional<std::string> jwt_;  // made when first asked for
   std::map<Kind, std::string> common_;
 };

@@ -6,7 +6,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "core/gen/any.h"
+#include "core/gen/authz_matchers.h"
 #include "core/gen/default_routes.h"
 #include "core/gen/duration.h"
 #include "core/gen/listener_builder.h"
@@ -46,24 +48,27 @@ void WriteRegex(int field, std::string_view regex, wire::Writer& w) {
   w.Message(field, [&] { w.NonEmpty(::envoy::type::matcher::v3::RegexMatcher::kRegexFieldNumber, regex); });
 }
 
+// The fields of a StringMatcher.
+void WritePattern(const StringMatch& match, wire::Writer& w) {
+  switch (match.kind) {
+    case StringMatch::Kind::kNone:
+      break;
+    case StringMatch::Kind::kExact:
+      w.Bytes(StringMatcherPb::kExactFieldNumber, match.value);
+      break;
+    case StringMatch::Kind::kPrefix:
+      w.Bytes(StringMatcherPb::kPrefixFieldNumber, match.value);
+      break;
+    case StringMatch::Kind::kRegex:
+      WriteRegex(StringMatcherPb::kSafeRegexFieldNumber, match.value, w);
+      break;
+  }
+}
+
 // A StringMatcher; none for a match that says nothing.
 void WriteMatcher(int field, const StringMatch& match, wire::Writer& w) {
   if (match.kind == StringMatch::Kind::kNone) return;
-  w.Message(field, [&] {
-    switch (match.kind) {
-      case StringMatch::Kind::kNone:
-        break;
-      case StringMatch::Kind::kExact:
-        w.Bytes(StringMatcherPb::kExactFieldNumber, match.value);
-        break;
-      case StringMatch::Kind::kPrefix:
-        w.Bytes(StringMatcherPb::kPrefixFieldNumber, match.value);
-        break;
-      case StringMatch::Kind::kRegex:
-        WriteRegex(StringMatcherPb::kSafeRegexFieldNumber, match.value, w);
-        break;
-    }
-  });
+  w.Message(field, [&] { WritePattern(match, w); });
 }
 
 // The fields of a HeaderMatcher or QueryParameterMatcher.
@@ -85,16 +90,46 @@ void WriteHeaderMatch(std::string_view name, const StringMatch& match, bool inve
   });
 }
 
-// Those that must match and those that must not, by name.
-void WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
+// A "header" of this name is no header but a claim of the request's verified token: what stands behind, split at dots,
+// is the way to it. Only so: "@request.auth.claims[a][b]" is a header's name in this release.
+constexpr std::string_view kClaimPrefix = "@request.auth.claims.";
+
+bool IsClaim(std::string_view name) {
+  return absl::StartsWithIgnoreCase({name.data(), name.size()}, {kClaimPrefix.data(), kClaimPrefix.size()});
+}
+
+// Those that must match and those that must not, by name. False: claims are among them, which are left out.
+bool WriteHeaderMatches(const std::map<std::string, StringMatch>& with,
                         const std::map<std::string, StringMatch>& without, wire::Writer& w) {
+  bool no_claims = true;
   auto is = with.begin();
   auto is_not = without.begin();
   while (is != with.end() || is_not != without.end()) {
     const bool invert = is == with.end() || (is_not != without.end() && is_not->first < is->first);
     auto& next = invert ? is_not : is;
-    WriteHeaderMatch(next->first, next->second, invert, w);
+    if (IsClaim(next->first)) {
+      no_claims = false;
+    } else {
+      WriteHeaderMatch(next->first, next->second, invert, w);
+    }
     ++next;
+  }
+  return no_claims;
+}
+
+// A claim is matched in what the filter istio_authn leaves behind, where each is a list; "*" is no presence here, but a
+// regex. istiod writes them in the order of a Go map. istiod: translateMetadataMatch.
+void WriteClaimMatches(const std::map<std::string, StringMatch>& claims, bool invert, wire::Writer& w) {
+  for (const auto& [name, match] : claims) {
+    if (!IsClaim(name)) continue;
+    std::vector<std::string_view> path{authz::kClaimsKey};
+    const std::string_view claim = std::string_view(name).substr(kClaimPrefix.size());
+    for (const absl::string_view key : absl::StrSplit(absl::string_view(claim.data(), claim.size()), '.')) {
+      path.emplace_back(key.data(), key.size());
+    }
+    authz::WriteMetadataMatcher(w, RouteMatchPb::kDynamicMetadataFieldNumber, authz::kAuthnFilter, path,
+                                authz::MetadataValue::kListWith, invert,
+                                [&, &value = match](int field) { w.Message(field, [&] { WritePattern(value, w); }); });
   }
 }
 
@@ -129,8 +164,7 @@ struct RouteMatch {
   bool catch_all = false;
 };
 
-// istiod: TranslateRouteMatch. Claims of JWTs ("@request.auth.claims...") are not modelled, as RequestAuthentication
-// is not.
+// istiod: TranslateRouteMatch.
 RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
@@ -140,7 +174,7 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
     }
     out.paths = WritePath(match->uri, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
-    WriteHeaderMatches(match->headers, match->without_headers, w);
+    const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
     if (match->authority) WriteHeaderMatch(":authority", *match->authority, false, w);
     if (match->scheme) WriteHeaderMatch(":scheme", *match->scheme, false, w);
@@ -149,6 +183,9 @@ RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
         WriteValueMatch<route_v3::QueryParameterMatcher>(name, value, w);
       });
     }
+    if (no_claims) return;
+    WriteClaimMatches(match->headers, false, w);
+    WriteClaimMatches(match->without_headers, true, w);
   });
   out.catch_all = out.paths.all &&
                   (match == nullptr || (match->headers.empty() && match->without_headers.empty() && !match->method &&

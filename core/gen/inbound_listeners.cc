@@ -212,7 +212,7 @@ class InboundListeners {
       http.route_config =
           PatchRoutes(*scope_.patches, config::EnvoyFilter::Context::kSidecarInbound, proxy_, http.route_config);
     }
-    return scope_.http.Filter(http, "");
+    return scope_.http.Filter(http, static_cast<int>(config.target_port), "");
   }
 
   std::string TcpFilters(const InboundChain& config) const {

@@ -37,7 +37,8 @@ std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, c
   };
   if (options.http) {
     append(listener.authentication);
-    return out + scope.http.Filter(*options.http, absl::StrCat("outbound_", listener_name));
+    return out +
+           scope.http.Filter(*options.http, static_cast<int>(listener.port), absl::StrCat("outbound_", listener_name));
   }
   for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
   append(listener.authentication);

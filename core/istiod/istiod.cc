@@ -22,6 +22,7 @@
 #include "core/registry/discovery_namespaces.h"
 #include "core/registry/registries.h"
 #include "core/security/credentials.h"
+#include "core/security/jwks_cache.h"
 #include "core/security/namespace_controller.h"
 #include "core/security/secret_generator.h"
 #include "core/xds/discovery_server.h"
@@ -101,6 +102,15 @@ struct Istiod::Impl {
         client(*surroundings.config_cluster),
         webhook(RevisionOf(options)),
         credentials(options.cluster_id.str()),
+        key_sets(
+            host,
+            surroundings.fetch ? surroundings.fetch : [](const std::string&) { return std::optional<std::string>(); },
+            [this] {
+              PushRequest request;
+              request.full = true;
+              request.reasons = Reason(TriggerReason::kUnknown);
+              discovery.ConfigUpdate(std::move(request));
+            }),
         discovery(
             host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options)) {
     webhook.SetConfig(InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id));
@@ -108,7 +118,7 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kLds, MakeLdsGenerator());
-    SetGenerator(XdsType::kEcds, MakeEcdsGenerator());
+    SetGenerator(XdsType::kEcds, MakeEcdsGenerator(&credentials));
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
     SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
@@ -170,6 +180,7 @@ struct Istiod::Impl {
   InjectionWebhook webhook;
   config::ConfigStore configs;
   security::Credentials credentials;
+  security::JwksCache key_sets;
   std::vector<std::unique_ptr<Generator>> generators;
   DiscoveryServer discovery;
   std::unique_ptr<config::MeshWatcher> mesh;
@@ -393,6 +404,7 @@ Environment Istiod::Impl::CurrentEnvironment() {
   environment.networks = mesh->networks();
   environment.gateways = registries->networks().Gateways();
   environment.profile = &options.profile;
+  environment.jwks = &key_sets;
   environment.domain_suffix = options.domain_suffix;
   environment.system_namespace = options.system_namespace;
   environment.cluster_id = options.cluster_id;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,8 @@ struct IstiodSurroundings {
   // one, none may.
   std::function<const kube::AccessReviewer*(std::string_view cluster)> access_reviewer;
   PushObserver* observer = nullptr;  // may be null
+  // What a URL answers, for key sets of RequestAuthentications; nullopt: nobody is there. Without one, nobody ever is.
+  std::function<std::optional<std::string>(const std::string& url)> fetch;
 };
 
 class Istiod {

@@ -18,6 +18,7 @@
 #include "core/model/proxy.h"
 #include "core/model/sidecar_scope.h"
 #include "core/model/telemetry.h"
+#include "core/model/wasm_plugins.h"
 
 namespace wavetank::pilot {
 
@@ -72,6 +73,7 @@ class PushContext {
   const AuthorizationPolicies& authz() const;
   const EnvoyFilters& envoy_filters() const;
   const Telemetries& telemetry() const;
+  const WasmPlugins& wasm_plugins() const;
   // istiod: BestEffortInferServiceMTLSMode.
   MutualTlsMode InferServiceMtlsMode(const config::TrafficPolicy* policy, const Service& service,
                                      const Port& port) const;

@@ -67,6 +67,7 @@ struct PushContext::Impl {
   std::shared_ptr<const AuthorizationPolicies> authz;
   std::shared_ptr<const EnvoyFilters> envoy_filters;
   std::shared_ptr<const Telemetries> telemetry;
+  std::shared_ptr<const WasmPlugins> wasm_plugins;
   std::shared_ptr<const std::vector<config::GatewayRef>> gateways;
   std::shared_ptr<SidecarIndex> sidecars;
 
@@ -119,6 +120,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   now.telemetry = changed(ConfigKind::kTelemetry)
                       ? std::make_shared<const Telemetries>(configs.Telemetries(), now.env.mesh)
                       : before->telemetry;
+  now.wasm_plugins = changed(ConfigKind::kWasmPlugin)
+                         ? std::make_shared<const WasmPlugins>(configs.WasmPlugins(), mesh.root_namespace)
+                         : before->wasm_plugins;
   now.gateways = changed(ConfigKind::kGateway)
                      ? std::make_shared<const std::vector<config::GatewayRef>>(configs.Gateways())
                      : before->gateways;
@@ -152,6 +156,7 @@ const AuthenticationPolicies& PushContext::authn() const { return *impl_->authn;
 const AuthorizationPolicies& PushContext::authz() const { return *impl_->authz; }
 const EnvoyFilters& PushContext::envoy_filters() const { return *impl_->envoy_filters; }
 const Telemetries& PushContext::telemetry() const { return *impl_->telemetry; }
+const WasmPlugins& PushContext::wasm_plugins() const { return *impl_->wasm_plugins; }
 
 std::vector<ServiceRef> PushContext::GatewayServices(const Proxy& proxy) const {
   return proxy.sidecar_scope == nullptr ? std::vector<ServiceRef>() : proxy.sidecar_scope->services();

@@ -170,7 +170,9 @@ std::vector<ServiceInstance> KubeController::WorkloadInstancesFor(const Service&
 EndpointList KubeController::WorkloadEndpoints(const Service& service) const {
   EndpointList out;
   if (workload_instances_.empty() || service.resolution != Resolution::kClientSideLb) return out;
-  for (const Port& port : service.ports) {
+  for (const Port& listed : service.ports) {
+    // Ports are asked for by number: of two with one number, the first answers for both.
+    const Port& port = *service.FindPortOfAnyProtocol(listed.port);
     for (ServiceInstance& instance : WorkloadInstancesFor(service, port)) out.push_back(std::move(instance.endpoint));
   }
   return out;

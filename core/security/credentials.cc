@@ -137,6 +137,21 @@ absl::StatusOr<CertInfoRef> CredentialsController::GetCaCert(std::string_view ns
   return Once(roots_, secret, ExtractRoot);
 }
 
+absl::StatusOr<std::string> CredentialsController::GetDockerCredential(std::string_view ns,
+                                                                       std::string_view name) const {
+  const kube::ObjectRef secret = Find(ns, name);
+  if (secret == nullptr) return NotFound(ns, name);
+  const auto type = secret->body.find("type");
+  if (type == secret->body.end() || *type != "kubernetes.io/dockerconfigjson") {
+    return absl::NotFoundError(fmt::format("type of secret {}/{} is not kubernetes.io/dockerconfigjson", ns, name));
+  }
+  const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(*secret);
+  if (!data.ok()) return data.status();
+  const auto config = data->find(".dockerconfigjson");
+  if (config != data->end()) return config->second;
+  return absl::NotFoundError(fmt::format("cannot find docker config at secret {}/{}", ns, name));
+}
+
 absl::Status CredentialsController::Authorize(std::string_view service_account, std::string_view ns) {
   const std::string user = kube::ServiceAccountUser(ns, service_account);
   const Time now = host_.Now();
@@ -194,6 +209,14 @@ absl::StatusOr<CertInfoRef> Credentials::GetCaCert(const std::string& cluster, s
     if (!std::exchange(any, true)) first = found.status();
   }
   return first;
+}
+
+std::optional<std::string> Credentials::DockerCredential(const std::string& cluster, std::string_view ns,
+                                                         std::string_view name) const {
+  for (const CredentialsController* controller : LookupOrder(cluster)) {
+    if (absl::StatusOr<std::string> found = controller->GetDockerCredential(ns, name); found.ok()) return *found;
+  }
+  return std::nullopt;
 }
 
 absl::Status Credentials::Authorize(const std::string& cluster, std::string_view service_account, std::string_view ns) {

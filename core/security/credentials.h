@@ -1,5 +1,5 @@
-// The Secrets that gateways name by credentialName, of every cluster, and who may have them
-// (istiod: pilot/pkg/credentials/kube/{secrets,multicluster}.go).
+// The Secrets that gateways name by credentialName and WasmPlugins by imagePullSecret, of every cluster, and who may
+// have them (istiod: pilot/pkg/credentials/kube/{secrets,multicluster}.go).
 //
 // A router's secrets come from its own cluster first, then from the config cluster. It gets one if its identity may
 // list Secrets in its namespace, which its own cluster's API server is asked (SubjectAccessReview); the answer is
@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
 #include "core/base/time.h"
+#include "core/gen/ecds.h"
 #include "core/kube/access_review.h"
 #include "core/kube/informer.h"
 
@@ -54,6 +56,8 @@ class CredentialsController {
   absl::StatusOr<CertInfoRef> GetCertInfo(std::string_view ns, std::string_view name) const;
   // Of "NAME-cacert", or of "NAME" if there is no such Secret.
   absl::StatusOr<CertInfoRef> GetCaCert(std::string_view ns, std::string_view name) const;
+  // What a Secret of type kubernetes.io/dockerconfigjson holds.
+  absl::StatusOr<std::string> GetDockerCredential(std::string_view ns, std::string_view name) const;
   // PermissionDenied.
   absl::Status Authorize(std::string_view service_account, std::string_view ns);
 
@@ -76,7 +80,7 @@ class CredentialsController {
 };
 
 // The controllers of all clusters that one istiod reads.
-class Credentials {
+class Credentials : public pilot::PullSecrets {
  public:
   explicit Credentials(std::string config_cluster) : config_cluster_(std::move(config_cluster)) {}
 
@@ -90,11 +94,13 @@ class Credentials {
   bool Synced(const std::string& cluster) const;
 
   const std::string& config_cluster() const { return config_cluster_; }
-  bool Knows(const std::string& cluster) const { return controllers_.contains(cluster); }
+  bool Knows(const std::string& cluster) const override { return controllers_.contains(cluster); }
 
   // Looked up in `cluster`, then in the config cluster; the first error is told. NotFound also for unknown clusters.
   absl::StatusOr<CertInfoRef> GetCertInfo(const std::string& cluster, std::string_view ns, std::string_view name) const;
   absl::StatusOr<CertInfoRef> GetCaCert(const std::string& cluster, std::string_view ns, std::string_view name) const;
+  std::optional<std::string> DockerCredential(const std::string& cluster, std::string_view ns,
+                                              std::string_view name) const override;
   absl::Status Authorize(const std::string& cluster, std::string_view service_account, std::string_view ns);
 
  private:

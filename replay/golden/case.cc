@@ -115,13 +115,13 @@ absl::StatusOr<ProxySpec> ReadProxy(const json& value, const std::string& where)
   out.node_cluster = fields.Text("nodeCluster");
   out.labels = ToLabels(fields.Mapping("labels"), fields, "labels");
   out.metadata = fields.Mapping("metadata");
-  static const std::set<std::string> kTypes = {"cds", "eds", "lds", "rds"};
-  out.record = kTypes;
+  static const std::set<std::string> kTypes = {"cds", "eds", "lds", "rds", "ecds"};
+  out.record = {"cds", "eds", "lds", "rds"};
   if (fields.Find("record") != nullptr) {
     const std::vector<std::string> record = fields.Texts("record");
     out.record = {record.begin(), record.end()};
     for (const std::string& type : record) {
-      if (!kTypes.contains(type)) fields.Fail("record", fmt::format("'{}' is none of cds, eds, lds, rds", type));
+      if (!kTypes.contains(type)) fields.Fail("record", fmt::format("'{}' is none of cds, eds, lds, rds, ecds", type));
     }
   }
   if (out.type != "sidecar" && out.type != "router") fields.Fail("type", "expected sidecar or router");

@@ -19,7 +19,7 @@ struct ProxySpec {
   std::string name, cluster, network, type, ns, ip, locality, service_account, node, node_cluster;
   kube::Labels labels;
   nlohmann::json metadata;       // laid over what the other fields say
-  std::set<std::string> record;  // of "cds", "eds", "lds", "rds"
+  std::set<std::string> record;  // of "cds", "eds", "lds", "rds", "ecds"
 
   // node.id and node.metadata as the proxy sends them.
   std::string NodeId() const;

@@ -66,6 +66,7 @@ CaseIstiod::CaseIstiod(const Case& spec, IstiodSettings settings)
   options.profile = settings_.profile;
   options.debounce_after = settings_.debounce_after;
   options.requests_per_second = 0;
+  options.enable_ca = false;  // as in the recordings; what istiod wrote would count as a version of the API server
   istiod_ = std::make_unique<pilot::Istiod>(std::move(surroundings), std::move(options));
   istiod_->Start([](absl::Status) {});
   Settle();

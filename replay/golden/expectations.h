@@ -14,7 +14,7 @@ namespace wavetank::golden {
 // One recorded file: "gateways.json" or "<proxy>/cds.json".
 struct ExpectedFile {
   std::string proxy;  // empty: of istiod itself
-  std::string kind;   // "cds", "eds", "lds", "rds", "gateways", "services", "shards"
+  std::string kind;   // "cds", "eds", "lds", "rds", "ecds", "gateways", "services", "shards"
   std::string path;   // where it is to be read: of this step, or of the nearest earlier one that has it
 };
 

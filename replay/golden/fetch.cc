@@ -60,18 +60,27 @@ void Fetch::Send(std::shared_ptr<const pilot::DiscoveryResponse> response) {
       return;
     case pilot::XdsType::kLds:
       if (!resources_.try_emplace("lds", response->resources).second) return;
+      extensions_ = EcdsNames(Encoded(response->resources));
       names = RdsNames(Encoded(response->resources));
       if (!names.empty()) return Ask(pilot::XdsType::kRds, std::move(names));
       resources_["rds"];
-      done_ = true;
-      return;
+      return AskExtensions();
     case pilot::XdsType::kRds:
-      resources_.try_emplace("rds", response->resources);
+      if (resources_.try_emplace("rds", response->resources).second) AskExtensions();
+      return;
+    case pilot::XdsType::kEcds:
+      resources_.try_emplace("ecds", response->resources);
       done_ = true;
       return;
     default:
       return;
   }
+}
+
+void Fetch::AskExtensions() {
+  if (!extensions_.empty()) return Ask(pilot::XdsType::kEcds, std::move(extensions_));
+  resources_["ecds"];
+  done_ = true;
 }
 
 void Fetch::Close(const absl::Status& status) { status_ = status; }

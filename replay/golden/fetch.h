@@ -32,9 +32,11 @@ class Fetch final : public pilot::AdsStream {
 
  private:
   void Ask(pilot::XdsType type, std::vector<std::string> names);
+  void AskExtensions();
 
   std::shared_ptr<const pilot::Node> node_;
   std::map<std::string, std::vector<pilot::Resource>> resources_;
+  std::vector<std::string> extensions_;  // that the listeners name
   bool done_ = false;
   absl::Status status_;
   std::unique_ptr<pilot::AdsConnection> connection_;  // last: it goes first

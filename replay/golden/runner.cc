@@ -26,7 +26,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds", "eds", "lds", "rds", "push", "push-delta"};
+constexpr const char* kKinds[] = {"gateways", "services", "shards", "cds",  "eds",
+                                  "lds",      "rds",      "ecds",   "push", "push-delta"};
 
 // As the recordings are written: sorted keys, one space of indent.
 std::string Pretty(const json& value) { return JsonText(value, 1) + "\n"; }

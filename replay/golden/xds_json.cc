@@ -28,10 +28,11 @@ absl::StatusOr<std::unique_ptr<Message>> NewMessage(std::string_view kind) {
   for (const auto& [known, type] : {std::pair("cds", "envoy.config.cluster.v3.Cluster"),
                                     {"eds", "envoy.config.endpoint.v3.ClusterLoadAssignment"},
                                     {"lds", "envoy.config.listener.v3.Listener"},
-                                    {"rds", "envoy.config.route.v3.RouteConfiguration"}}) {
+                                    {"rds", "envoy.config.route.v3.RouteConfiguration"},
+                                    {"ecds", "envoy.config.core.v3.TypedExtensionConfig"}}) {
     if (kind == known) return pilot::NewEnvoyMessage(type);
   }
-  return absl::InvalidArgumentError(fmt::format("{}: none of cds, eds, lds, rds", kind));
+  return absl::InvalidArgumentError(fmt::format("{}: none of cds, eds, lds, rds, ecds", kind));
 }
 
 bool Parse(std::string_view bytes, Message& message) {
@@ -114,21 +115,41 @@ std::vector<std::string> EdsNames(const std::vector<std::string_view>& clusters)
   return {out.begin(), out.end()};
 }
 
-std::vector<std::string> RdsNames(const std::vector<std::string_view>& listeners) {
-  std::set<std::string> out;
+namespace {
+
+// Of all HTTP connection managers of the listeners.
+template <typename Visit>
+void ForEachManager(const std::vector<std::string_view>& listeners, Visit visit) {
   for (const std::string_view bytes : listeners) {
     envoy::config::listener::v3::Listener listener;
     if (!Parse(bytes, listener)) continue;
     const auto look = [&](const envoy::config::listener::v3::FilterChain& chain) {
       for (const auto& filter : chain.filters()) {
-        hcm::HttpConnectionManager manager;
-        if (filter.typed_config().UnpackTo(&manager) && manager.has_rds())
-          out.insert(manager.rds().route_config_name());
+        if (hcm::HttpConnectionManager manager; filter.typed_config().UnpackTo(&manager)) visit(manager);
       }
     };
     for (const auto& chain : listener.filter_chains()) look(chain);
     if (listener.has_default_filter_chain()) look(listener.default_filter_chain());
   }
+}
+
+}  // namespace
+
+std::vector<std::string> RdsNames(const std::vector<std::string_view>& listeners) {
+  std::set<std::string> out;
+  ForEachManager(listeners, [&](const hcm::HttpConnectionManager& manager) {
+    if (manager.has_rds()) out.insert(manager.rds().route_config_name());
+  });
+  return {out.begin(), out.end()};
+}
+
+std::vector<std::string> EcdsNames(const std::vector<std::string_view>& listeners) {
+  std::set<std::string> out;
+  ForEachManager(listeners, [&](const hcm::HttpConnectionManager& manager) {
+    for (const auto& filter : manager.http_filters()) {
+      if (filter.has_config_discovery()) out.insert(filter.name());
+    }
+  });
   return {out.begin(), out.end()};
 }
 

@@ -128,6 +128,16 @@ TEST(ManifestCheck, AnEnvoyFiltersValueOfNoTypeIsNoted) {
                               HasSubstr("envoy.extensions.Nothing"))));
 }
 
+TEST(ManifestCheck, AWasmPluginsUrlThatIsNoneIsNoted) {
+  const Said said = SaidOf({{"apiVersion", "extensions.istio.io/v1alpha1"},
+                            {"kind", "WasmPlugin"},
+                            {"metadata", {{"name", "tokens"}, {"namespace", "sample"}}},
+                            {"spec", {{"url", "10.0.0.1:5000/tokens"}}}});
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes,
+              ElementsAre(HasSubstr("WasmPlugin \"tokens\": istiod cannot read spec.url: '10.0.0.1:5000/tokens'")));
+}
+
 // A run that fails in its last step has taken all the time of those before it.
 TEST(ManifestCheck, AStepsManifestIsLookedAtBeforeTheStart) {
   Scenario scenario;

@@ -90,6 +90,18 @@ TEST(ParseScenario, RepeatsOnlyWhatThereIsAndSoOften) {
   EXPECT_EQ(s->steps[0].every, 20ms);
 }
 
+TEST(ParseScenario, KeySetsAreThereFromTheStartOrAStepOn) {
+  const std::string sets = "name: n\nkeySets:\n  - {uri: 'https://i.example/k', keys: {keys: []}}\n";
+  const std::string action = "  - name: s\n    do: [{keySet: {uri: 'https://i.example/k'}}]\n";
+  const absl::StatusOr<Scenario> s =
+      ParseScenario("s.yaml", Replaced(Replaced(kGood, "name: n\n", sets), "  - name: s\n", action));
+  ASSERT_TRUE(s.ok()) << s.status();
+  ASSERT_EQ(s->key_sets.size(), 1u);
+  EXPECT_EQ(s->key_sets[0]["uri"], "https://i.example/k");
+  EXPECT_EQ(s->steps[0].actions[0].kind, "keySet");
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nkeySets: [{keys: {}}]\n")), HasSubstr("uri"));
+}
+
 TEST(ParseScenario, NamesThePlaceOfBrokenYaml) {
   EXPECT_THAT(ErrorOf("name: [1, 2\nclusters: }"), StartsWith("s.yaml:2:"));
   EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));

@@ -117,6 +117,16 @@ struct GenWorld {
     configs.Put(config::RequestAuthenticationRef(std::move(policy)));
   }
 
+  void AddWasmPlugin(config::WasmPlugin spec, const std::string& name = "plugin", const std::string& ns = "shop") {
+    auto plugin = std::make_shared<config::TypedConfig<config::WasmPlugin>>();
+    plugin->meta.kind = config::Kind::kWasmPlugin;
+    plugin->meta.name = name;
+    plugin->meta.ns = ns;
+    plugin->meta.resource_version = 7;
+    plugin->spec = std::move(spec);
+    configs.Put(config::WasmPluginRef(std::move(plugin)));
+  }
+
   Environment Env() {
     Environment env;
     env.discovery = &discovery;

@@ -184,6 +184,52 @@ TEST_F(Rds, MatchesHoldForLabelsPortAndGatewayOfTheProxy) {
   EXPECT_EQ(host.routes(0).name(), "labels");
 }
 
+TEST_F(Rds, ClaimsAreMatchedInWhatTheTokensFilterLeftBehind) {
+  world_.AddService("web");
+  config::VirtualService rule = To("web.shop.svc.cluster.local");
+  auto& match = rule.http[0].match.emplace_back();
+  match.headers["@Request.Auth.Claims.group.id"] = {StringMatch::Kind::kPrefix, "dev"};
+  match.headers["x-plain"] = {StringMatch::Kind::kExact, "v"};
+  match.without_headers["@request.auth.claims.sub"] = {StringMatch::Kind::kRegex, "*"};
+  AddVirtualService(rule);
+  const Routes routes = Generate("80");
+  const auto& written = Find(routes, "web.shop.svc.cluster.local:80").routes(0).match();
+  ASSERT_EQ(written.headers_size(), 1);
+  EXPECT_EQ(written.headers(0).name(), "x-plain");
+  ASSERT_EQ(written.dynamic_metadata_size(), 2);
+  const auto& group = written.dynamic_metadata(0);
+  EXPECT_EQ(group.filter(), "istio_authn");
+  std::vector<std::string> path;
+  for (const auto& segment : group.path()) path.push_back(segment.key());
+  EXPECT_THAT(path, ElementsAre("request.auth.claims", "group", "id"));
+  EXPECT_EQ(group.value().list_match().one_of().string_match().prefix(), "dev");
+  EXPECT_FALSE(group.invert());
+  const auto& subject = written.dynamic_metadata(1);
+  EXPECT_EQ(subject.value().list_match().one_of().string_match().safe_regex().regex(), "*") << "no presence";
+  EXPECT_TRUE(subject.invert());
+}
+
+TEST_F(Rds, ClaimInBracketsIsAHeader) {
+  world_.AddService("web");
+  config::VirtualService rule = To("web.shop.svc.cluster.local");
+  rule.http[0].match.emplace_back().headers["@request.auth.claims[sub]"] = {StringMatch::Kind::kExact, "v"};
+  AddVirtualService(rule);
+  const Routes routes = Generate("80");
+  const auto& match = Find(routes, "web.shop.svc.cluster.local:80").routes(0).match();
+  EXPECT_EQ(match.dynamic_metadata_size(), 0);
+  EXPECT_EQ(match.headers(0).name(), "@request.auth.claims[sub]");
+}
+
+TEST_F(Rds, AddressOfTwoServicesLeadsToTheOlderOne) {
+  const auto younger = world_.AddService("younger");
+  world_.AddService("another")->creation_unix_seconds = 1;
+  younger->creation_unix_seconds = 2;
+  const Routes routes = Generate("80");
+  EXPECT_THAT(Find(routes, "another.shop.svc.cluster.local:80").domains(), ::testing::Contains("240.0.0.1"));
+  EXPECT_THAT(Find(routes, "younger.shop.svc.cluster.local:80").domains(),
+              ::testing::Not(::testing::Contains("240.0.0.1")));
+}
+
 TEST_F(Rds, RetriesTakeStatusCodesAmongConditions) {
   world_.AddService("web");
   config::VirtualService rule = To(GenWorld::Host("web"));
