@@ -20,6 +20,8 @@
 
 namespace wavetank::sim {
 
+class TokenIssuers;
+
 // An application instance, as answered requests name it.
 struct PodIdentity {
   std::string cluster, network, ns, name, app, version;
@@ -43,6 +45,7 @@ struct Commons {
   MeshNetwork* network = nullptr;
   envoysim::DataPlane* plane = nullptr;
   Channels* channels = nullptr;
+  TokenIssuers* issuers = nullptr;
   WorldDns dns;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server

@@ -54,7 +54,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   world->network_->on_address_gone = [w = world.get()](const IpAddress& ip) { w->plane_->fabric().ResetDialled(ip); };
   world->channels_ = std::make_unique<Channels>(*world->host_, world->plane_->fabric(), world->plane_->tls(),
                                                 *world->network_, *world->links_);
+  world->issuers_ = std::make_unique<TokenIssuers>(options.seed);
   Commons& commons = world->commons_;
+  commons.issuers = world->issuers_.get();
   commons.seed = options.seed;
   commons.host = world->host_;
   commons.links = world->links_.get();

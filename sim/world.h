@@ -23,6 +23,7 @@
 #include "sim/kernel.h"
 #include "sim/outside_clients.h"
 #include "sim/pod_process.h"
+#include "sim/token_issuers.h"
 #include "sim/traffic.h"
 #include "sim/world_options.h"
 
@@ -45,7 +46,9 @@ namespace wavetank::sim {
 //   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}      unreachable, slow, watches-dropped,
 //                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
 //   dns            {name, addresses}        null: as before
-//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
+//   issuer         {name, jwksUri}         of tokens (JWT): sim/token_issuers.h
+//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs,
+//                  method?, headers?, token?}      of token: TokenIssuers::Mint, and {header?, param?}, its place
 //   stopTraffic    {id}
 //   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API
 //   xdsOpen, xdsRequest, xdsDeltaRequest, xdsClose, certificateRequest      of real clients: sim/outside_clients.h
@@ -149,6 +152,7 @@ class World {
   std::unique_ptr<MeshNetwork> network_;
   std::unique_ptr<envoysim::DataPlane> plane_;
   std::unique_ptr<Channels> channels_;
+  std::unique_ptr<TokenIssuers> issuers_;
   Commons commons_;
   std::unique_ptr<OutsideClients> outside_;
   std::vector<std::unique_ptr<Site>> sites_;

@@ -43,6 +43,10 @@ absl::Status World::Apply(const Input& input) {
   if (input.kind == "certificateRequest") {
     return outside_->RequestCertificate(body, IstiodOf(Text(body, "cluster")));
   }
+  if (input.kind == "issuer") {
+    issuers_->Add(Text(body, "name"), Text(body, "jwksUri"));
+    return absl::OkStatus();
+  }
   if (input.kind == "traffic") return StartTraffic(body);
   if (input.kind == "stopTraffic") {
     const auto it = traffic_.find(Text(body, "id"));
@@ -120,6 +124,19 @@ absl::Status World::StartTraffic(const json& body) {
   spec.tcp = body.value("tcp", false);
   spec.requests = body.value("requests", int64_t{0});
   spec.period = Duration(std::max<int64_t>(body.value("periodNs", int64_t{10'000'000}), 1000));
+  spec.method = body.value("method", "GET");
+  const json headers = body.value("headers", json::object());
+  for (const auto& [name, value] : headers.items()) {
+    spec.headers.emplace_back(name, TextOf(value));
+  }
+  Credential credential;
+  if (const json& token = At(body, "token"); token.is_object()) {
+    const absl::StatusOr<std::string> minted = issuers_->Mint(token, Now());
+    if (!minted.ok()) return minted.status();
+    credential.header = Text(token, "header");
+    credential.param = Text(token, "param");
+    credential.token = *minted;
+  }
   auto clients = [s = *site, ns = spec.ns, app = spec.app] {
     std::vector<PodProcess*> out;
     for (const auto& [key, pod] : s->pods()) {
@@ -130,7 +147,7 @@ absl::Status World::StartTraffic(const json& body) {
     return out;
   };
   const std::string id = spec.id;
-  traffic_[id] = std::make_unique<TrafficSource>(commons_, std::move(spec), std::move(clients),
+  traffic_[id] = std::make_unique<TrafficSource>(commons_, std::move(spec), credential, std::move(clients),
                                                  [this](const TrafficRecord& record) {
                                                    if (on_request) on_request(record);
                                                  });

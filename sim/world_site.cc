@@ -292,6 +292,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   surroundings.config_cluster = run->config_cluster.get();
   surroundings.remote_clusters = run.get();
   surroundings.resolver = run.get();
+  surroundings.jwks = world_.commons_.issuers;
   surroundings.access_reviewer = [run = run.get()](std::string_view cluster) { return run->AuthorizerOf(cluster); };
   surroundings.token_reviewer = [run = run.get()](std::string_view cluster) { return run->ReviewerOf(cluster); };
   pilot::IstiodOptions options;

@@ -392,6 +392,7 @@ Environment Istiod::Impl::CurrentEnvironment() {
   environment.networks = mesh->networks();
   environment.gateways = registries->networks().Gateways();
   environment.profile = &options.profile;
+  environment.jwks = surroundings.jwks;
   environment.domain_suffix = options.domain_suffix;
   environment.system_namespace = options.system_namespace;
   environment.cluster_id = options.cluster_id;

@@ -34,6 +34,7 @@ namespace wavetank::pilot {
 
 class DiscoveryServer;
 class GatewayResolver;
+class JwksResolver;
 class PushObserver;
 class Registries;
 
@@ -68,6 +69,7 @@ struct IstiodSurroundings {
   kube::Client* config_cluster = nullptr;
   kube::ClientFactory* remote_clusters = nullptr;
   GatewayResolver* resolver = nullptr;  // may be null: host names of gateways stay unresolved
+  JwksResolver* jwks = nullptr;         // may be null: no key set of a JWT's issuer is to be had
   // TokenReview of a cluster that istiod may ask: its own, or one of its remote Secrets. Null for others. Istiod itself
   // asks only for clusters that it knows.
   std::function<kube::TokenReviewer*(std::string_view cluster)> token_reviewer;
