@@ -263,8 +263,13 @@ Step ParseStep(const Json& json) {
     step.requests.host = r.value("host", "x");
     step.requests.path = r.value("path", "/");
     if (r.contains("headers")) {
-      for (const auto& [name, value] : r["headers"].items()) step.requests.headers.emplace_back(name, value);
+      for (const auto& [name, value] : r["headers"].items()) {
+        for (const Json& one : value.is_array() ? value : Json::array({value})) {
+          step.requests.headers.emplace_back(name, one);
+        }
+      }
     }
+    step.requests.show = r.value("show", std::vector<std::string>{});
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;
     step.push.upserts = ParseWorld(json["push"]);
@@ -279,8 +284,18 @@ Step ParseStep(const Json& json) {
   } else if (json.contains("backend")) {
     const Json& b = json["backend"];
     step.kind = Step::Kind::kBackend;
-    step.backend = {b.at("name"), b.value("up", true), b.value("code", 200), b.value("delay_ms", 0),
-                    b.value("authorizer", false)};
+    step.backend = {b.at("name"),
+                    b.value("up", true),
+                    b.value("code", 200),
+                    b.value("delay_ms", 0),
+                    b.value("authorizer", false),
+                    b.value("allow", false),
+                    {},
+                    b.value("echo", std::vector<std::string>{})};
+    const Json said = b.value("headers", Json::object());
+    for (const auto& [name, value] : said.items()) {
+      step.backend.headers.emplace_back(name, value);
+    }
   } else if (json.contains("wait_ms")) {
     step.wait_ms = json["wait_ms"];
   } else {
@@ -289,8 +304,10 @@ Step ParseStep(const Json& json) {
   return step;
 }
 
-Case ParseCase(const Json& json) {
+Case ParseCase(Json json) {
   Case c;
+  c.tokens = CaseTokens(json.value("keys", Json::object()), json.value("tokens", Json::object()));
+  c.tokens.ExpandKeys(&json);
   c.delta = json.value("protocol", "sotw") == "delta";
   c.statistical = json.value("compare", "exact") == "statistical";
   c.compare_ads = json.value("compare_ads", true);
@@ -330,6 +347,13 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
 }
 
 }  // namespace
+
+std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
+                     const std::vector<std::string>& values) {
+  std::string out = name;
+  for (size_t i = 0; i < echo.size(); ++i) out += fmt::format(" {}={}", echo[i], values[i].empty() ? "-" : values[i]);
+  return out;
+}
 
 absl::StatusOr<std::vector<Case>> LoadCases(const std::string& path, const std::string& network) {
   std::vector<Case> out;

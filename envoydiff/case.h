@@ -7,11 +7,16 @@
 //      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
 //      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
 //      "GET",
-//                              "host": "x", "path": "/", "headers": {"a": "b"}}},
+//                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
+//                              "show": ["x-a"]}},   // headers of the answers that are compared too
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
-//                {"backend": {"name": "a", "authorizer": true}},  // allows what has the header x-ext-authz: allow
+//                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
+//                             "headers": {"x-a": "b"}}},           // what an authorizer says besides
+//                {"backend": {"name": "a", "allow": true}},       // it allows everything
+//                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent
 //                {"wait_ms": 500}],
+//      "keys": {...}, "tokens": {...},  // tokens.h
 //      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
 //      "stats": ["cluster.c.upstream_rq_total"]}]}
 //
@@ -37,6 +42,7 @@
 
 #include "absl/status/statusor.h"
 #include "envoydiff/secrets.h"
+#include "envoydiff/tokens.h"
 #include "fakes/envoy/xds_type.h"
 
 namespace wavetank::envoydiff {
@@ -51,6 +57,7 @@ struct Requests {
   bool keep_alive = true;
   std::string method = "GET", host = "x", path = "/";
   std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> show;
 };
 
 struct Push {
@@ -65,6 +72,9 @@ struct BackendState {
   int code = 200;
   int delay_ms = 0;
   bool authorizer = false;  // it answers as fakes/envoy/ext_authz_app.h does
+  bool allow = false;       // an authorizer that allows whatever it is asked
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> echo;
 };
 
 struct Step {
@@ -89,9 +99,14 @@ struct Case {
   bool own_network = false;  // the real one runs in a network namespace of its own; then nobody can send it requests
   std::map<std::string, std::string> backends;  // name -> address
   std::set<std::string> grpc_authorizers;       // of them
+  CaseTokens tokens;
   std::vector<Step> steps;
   std::vector<std::string> stats;
 };
+
+// The body of a backend's answer. `values`: of the headers it echoes, in their order; those of one name after commas.
+std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
+                     const std::vector<std::string>& values);
 
 // All cases of a file, or of the *.json files of a folder in order of their names, with "127.77.0." replaced by
 // `network`. Errors name the file and the case.

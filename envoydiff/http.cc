@@ -74,6 +74,34 @@ bool SendAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
+std::string HeaderValues(const std::string& head, std::string_view name) {
+  if (name == ":path") {
+    const size_t begin = head.find(' ') + 1;
+    return head.substr(begin, head.find(' ', begin) - begin);
+  }
+  std::string out;
+  size_t at = 0;
+  while ((at = head.find("\r\n", at)) != head.npos) {
+    at += 2;
+    const size_t colon = head.find(':', at), end = head.find("\r\n", at);
+    if (colon == head.npos || end == head.npos || colon > end) continue;
+    std::string key = head.substr(at, colon - at);
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (key != name) continue;
+    size_t begin = colon + 1;
+    while (begin < end && head[begin] == ' ') ++begin;
+    out += (out.empty() ? "" : ",") + head.substr(begin, end - begin);
+  }
+  return out;
+}
+
+void HttpServer::Be(const BackendState& state) {
+  code = state.code;
+  delay_ms = state.delay_ms;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  state_ = state;
+}
+
 void HttpClient::Close() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
@@ -111,6 +139,7 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   HttpAnswer answer;
   answer.code = std::atoi(buffer.c_str() + 9);
   const std::string headers_text = buffer.substr(0, head);
+  answer.head = headers_text;
   buffer.erase(0, head);
   const std::string length = HeaderValue(headers_text, "content-length");
   if (HeaderValue(headers_text, "transfer-encoding") == "chunked") {
@@ -188,9 +217,21 @@ void HttpServer::Serve(int fd) {
   std::string buffer;
   size_t head = 0;
   while (running_ && ReadHead(fd, &buffer, &head)) {
+    BackendState state;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      state = state_;
+    }
     // As fakes/envoy/ext_authz_app.h.
-    const bool denied = authorizer && code == 200 && HeaderValue(buffer.substr(0, head), "x-ext-authz") != "allow";
-    const std::string body = denied ? envoysim::kExtAuthzDenial : name_;
+    const std::string request = buffer.substr(0, head);
+    const bool judges = state.authorizer && code == 200;
+    const bool denied = judges && !state.allow && HeaderValue(request, "x-ext-authz") != "allow";
+    std::vector<std::string> values;
+    for (const std::string& name : state.echo) values.push_back(HeaderValues(request, name));
+    const std::string body = denied ? envoysim::kExtAuthzDenial : EchoBody(name_, state.echo, values);
+    std::string headers;
+    if (judges) headers = fmt::format("x-ext-authz-check-result: {}\r\n", denied ? "denied" : "allowed");
+    for (const auto& [name, value] : state.headers) headers += fmt::format("{}: {}\r\n", name, value);
     buffer.erase(0, head);
     for (int waited = 0; waited < delay_ms && running_; waited += 5) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
@@ -199,7 +240,7 @@ void HttpServer::Serve(int fd) {
       Reset(fd);
       break;
     }
-    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\ncontent-length: {}\r\n\r\n{}", denied ? 403 : code.load(),
+    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(), headers,
                                  body.size(), body))) {
       break;
     }

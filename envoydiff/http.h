@@ -19,8 +19,12 @@ namespace wavetank::envoydiff {
 struct HttpAnswer {
   int code = 0;  // 0: refused, closed or timed out
   std::string body;
+  std::string head;  // status line and headers
   bool close = false;
 };
+
+// Of a head: the values of all headers of that name, in lower case, after commas. ":path" of a request's.
+std::string HeaderValues(const std::string& head, std::string_view name);
 
 // One connection to an address or to a Unix socket's path, kept alive between requests unless a side closes it.
 class HttpClient {
@@ -45,7 +49,7 @@ class HttpServer {
   void Stop();
   std::atomic<int> code{200};
   std::atomic<int> delay_ms{0};
-  std::atomic<bool> authorizer{false};  // BackendState::authorizer
+  void Be(const BackendState& state);
 
  private:
   void Accept();
@@ -55,6 +59,7 @@ class HttpServer {
   std::atomic<bool> running_{false};
   std::thread acceptor_;
   std::mutex mutex_;
+  BackendState state_;
   std::set<int> open_;
   std::vector<std::thread> threads_;
 };

@@ -41,6 +41,7 @@ std::string WithoutError(const std::string& message) { return message.substr(0, 
 
 std::string RequestOutcome::Key() const {
   std::string key = fmt::format("{} '{}'", code, body);
+  if (!headers.empty()) key += fmt::format(" {{{}}}", headers);
   if (!logged) return key;
   return key + fmt::format(" flags {} details {} route '{}' cluster '{}' tries {} failure '{}' chain '{}'", flags,
                            details, route, cluster, attempts, failure, filter_chain);

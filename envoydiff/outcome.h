@@ -13,6 +13,7 @@ namespace wavetank::envoydiff {
 struct RequestOutcome {
   int code = 0;  // 0: connection refused or closed without an answer
   std::string body;
+  std::string headers;  // those that the case wants to see
   bool logged = false;  // by an HTTP connection manager; what follows is empty otherwise
   std::string flags, details, route, cluster, upstream, failure, filter_chain;
   int attempts = 0;

@@ -23,6 +23,7 @@
 #include "envoydiff/grpc_authorizer.h"
 #include "envoydiff/http.h"
 #include "envoydiff/process.h"
+#include "fakes/envoy/header_lines.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -234,7 +235,9 @@ class RealRun {
     for (const auto& [name, address] : case_.backends) {
       if (case_.grpc_authorizers.contains(name)) {
         authorizers_[name] = GrpcAuthorizer::Make(address);
-        if (authorizers_[name]->Set({name})) continue;
+        BackendState state;
+        state.name = name;
+        if (authorizers_[name]->Set(state)) continue;
         return absl::UnavailableError(fmt::format("cannot listen on {}", address));
       }
       backends_[name] = std::make_unique<HttpServer>(name, address);
@@ -272,9 +275,7 @@ class RealRun {
             break;
           }
           HttpServer& b = *backends_.at(step.backend.name);
-          b.code = step.backend.code;
-          b.delay_ms = step.backend.delay_ms;
-          b.authorizer = step.backend.authorizer;
+          b.Be(step.backend);
           if (!step.backend.up) {
             b.Stop();
           } else if (!b.Start()) {
@@ -323,14 +324,21 @@ class RealRun {
     const auto one = [&] {
       HttpClient client(requests.to);
       while (left.fetch_sub(1) > 0) {
+        const int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
         auto headers = requests.headers;
+        for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
         const int id = ++last_id_;
         headers.emplace_back(kIdHeader, std::to_string(id));
-        const HttpAnswer a = client.Ask(requests.method, requests.host, requests.path, headers, requests.keep_alive);
+        const HttpAnswer a = client.Ask(requests.method, requests.host, case_.tokens.Expand(requests.path, now),
+                                        headers, requests.keep_alive);
         const std::lock_guard<std::mutex> lock(mutex);
         where_[id] = {out_.requests.size() - 1, outcomes.size()};
         outcomes.emplace_back().code = a.code;
         outcomes.back().body = a.body;
+        for (const std::string& name : requests.show) {
+          const std::string value = HeaderValues(a.head, name);
+          if (!value.empty()) envoysim::AddHeaderLine(name, value, &outcomes.back().headers);
+        }
       }
     };
     std::vector<std::thread> threads;

@@ -4,11 +4,14 @@
 #include <deque>
 #include <memory>
 
+#include "core/x509/calendar.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoydiff/ads_script.h"
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/ext_authz_app.h"
+#include "fakes/envoy/header_lines.h"
+#include "fakes/envoy/route_config.h"
 #include "fmt/format.h"
 #include "sim/kernel.h"
 
@@ -76,9 +79,10 @@ class Localhost final : public DnsResolver {
  public:
   explicit Localhost(Host& host) : host_(host) {}
   void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) override {
-    host_.Post([local = name == "localhost", tell = std::move(done)]() mutable {
-      if (local) {
-        tell(DnsAnswer{{IpAddress::V4(127, 0, 0, 1)}, 60s});
+    const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name == "localhost" ? "127.0.0.1" : name);
+    host_.Post([literal, tell = std::move(done)]() mutable {
+      if (literal.ok()) {
+        tell(DnsAnswer{{*literal}, 60s});
       } else {
         tell(absl::NotFoundError("NXDOMAIN"));
       }
@@ -94,17 +98,37 @@ class Backend final : public Application {
   Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
   AppReply Serve(const InboundCall& call) override {
     if (state.authorizer && state.code == 200) {
-      AppReply out = AuthorizerReply(call.spec, name_);
+      AppReply out = AuthorizerReply(call.spec, name_, state.allow);
       out.delay = std::chrono::milliseconds(state.delay_ms);
+      std::string headers(out.headers);
+      for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
+      out.headers = said_.emplace_back(std::move(headers));
       return out;
     }
-    return {static_cast<uint16_t>(state.code), std::chrono::milliseconds(state.delay_ms), name_, text_};
+    AppReply out;
+    out.code = static_cast<uint16_t>(state.code);
+    out.delay = std::chrono::milliseconds(state.delay_ms);
+    out.server = name_;
+    std::vector<std::string> values;
+    for (const std::string& name : state.echo) values.push_back(All(call.spec, name));
+    out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
+    return out;
   }
   BackendState state;
 
  private:
+  static std::string All(const RequestSpec& spec, const std::string& name) {
+    if (name.starts_with(':')) return std::string(FindHeader(spec, name).value_or(""));
+    std::string out;
+    for (const auto& [key, value] : spec.headers) {
+      if (key == name) out += (out.empty() ? "" : ",") + value;
+    }
+    return out;
+  }
+
   NameId name_;
   std::string text_;
+  std::deque<std::string> said_;
 };
 
 class Ads final : public AdsTransport {
@@ -260,10 +284,15 @@ class SimulatedRun {
     }
   }
 
-  RequestOutcome Convert(const RequestRecord& r) {
+  RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show) {
     RequestOutcome o;
     o.code = r.code;
-    o.body = r.server != kNoName ? std::string(kernel_.names().Text(r.server)) : std::string(r.body);
+    o.body = r.body;
+    for (const std::string& name : show) {
+      ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
+        if (key == name) AddHeaderLine(key, value, &o.headers);
+      });
+    }
     o.logged = !r.listener.empty();
     if (!o.logged) return o;
     o.flags = ResponseFlagsToString(r.flags);
@@ -281,8 +310,10 @@ class SimulatedRun {
     RequestSpec spec;
     spec.method = requests.method;
     spec.authority = requests.host;
-    spec.path = requests.path;
+    const int64_t now = x509::UnixSeconds(kernel_.Now());
+    spec.path = case_.tokens.Expand(requests.path, now);
     spec.headers = requests.headers;
+    for (auto& [name, value] : spec.headers) value = case_.tokens.Expand(value, now);
     const SocketAddress to = *SocketAddress::Parse(requests.to);
     std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
     AppClient::Options options;
@@ -293,7 +324,7 @@ class SimulatedRun {
       --left;
       ++running;
       client_.Send(to, spec, options, [&](const RequestRecord& r) {
-        outcomes.push_back(Convert(r));
+        outcomes.push_back(Convert(r, requests.show));
         --running;
         next();
       });

@@ -121,6 +121,9 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     out.phases[0].push_back({"install", {{"cluster", cluster.name}}});
   }
   for (const json& set : scenario.key_sets) out.phases[0].push_back({"keySet", set});
+  for (const IssuerSpec& issuer : scenario.issuers) {
+    out.phases[0].push_back({"issuer", {{"name", issuer.name}, {"jwksUri", issuer.jwks_uri}}});
+  }
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back({"remoteSecret", {{"of", secret.of}, {"in", secret.in}, {"state", "present"}}});
   }
@@ -234,20 +237,41 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
   return out;
 }
 
+namespace {
+
+// What to sign, not what is signed: that is the world's, and stands in no log.
+json TokenJson(const TokenSpec& token) {
+  json out = {{"issuer", token.issuer}, {"lifetimeNs", token.expires.count()}};
+  for (const auto& [key, text] : {std::pair{"subject", &token.subject}, std::pair{"signedBy", &token.signed_by},
+                                  std::pair{"header", &token.header}, std::pair{"param", &token.param}}) {
+    if (!text->empty()) out[key] = *text;
+  }
+  if (!token.audiences.empty()) out["audiences"] = token.audiences;
+  if (token.claims.is_object()) out["claims"] = token.claims;
+  if (token.not_before) out["notBeforeNs"] = token.not_before->count();
+  return out;
+}
+
+}  // namespace
+
 Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id) {
   const int64_t rate =
       std::max<int64_t>(traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
-  return {"traffic",
-          {{"id", id},
-           {"flow", flow.name},
-           {"from", {{"cluster", flow.from_cluster}, {"namespace", flow.from_namespace}, {"app", flow.from_app}}},
-           {"host", flow.host},
-           {"port", flow.port},
-           {"path", flow.path},
-           {"keepAlive", flow.keep_alive},
-           {"tcp", flow.tcp},
-           {"requests", traffic.requests},
-           {"periodNs", 1'000'000'000'000 / rate}}};
+  Input out{"traffic",
+            {{"id", id},
+             {"flow", flow.name},
+             {"from", {{"cluster", flow.from_cluster}, {"namespace", flow.from_namespace}, {"app", flow.from_app}}},
+             {"host", flow.host},
+             {"port", flow.port},
+             {"path", flow.path},
+             {"keepAlive", flow.keep_alive},
+             {"tcp", flow.tcp},
+             {"requests", traffic.requests},
+             {"periodNs", 1'000'000'000'000 / rate}}};
+  if (flow.method != "GET") out.body["method"] = flow.method;
+  if (!flow.headers.empty()) out.body["headers"] = flow.headers;
+  if (flow.token) out.body["token"] = TokenJson(*flow.token);
+  return out;
 }
 
 }  // namespace wavetank::scenario

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "scenarios/scenario.h"
@@ -69,7 +70,46 @@ LinkSpec ReadLink(const Field& f) {
   return link;
 }
 
-FlowSpec ReadFlow(const Field& f) {
+// "1h", or "-1h": what has been.
+Duration SignedTime(const Field& f, Duration fallback) {
+  if (!f.present()) return fallback;
+  const std::string text = f.Text();
+  const bool negative = text.starts_with("-");
+  const std::optional<Duration> time = ParseDuration(text.substr(negative ? 1 : 0));
+  if (!time) f.Fail("is no duration", "write 1h, or -1h for what has been");
+  return negative ? -time.value_or(0ns) : time.value_or(0ns);
+}
+
+void RequireIssuer(const Field& f, const Scenario& scenario) {
+  const std::string name = f.Text();
+  for (const IssuerSpec& issuer : scenario.issuers) {
+    if (issuer.name == name) return;
+  }
+  f.Fail(fmt::format("no issuer is named '{}'", name), "name one of the scenario's issuers");
+}
+
+TokenSpec ReadToken(const Field& f, const Scenario& scenario) {
+  f.ExpectKeys(KeysOf("token"));
+  TokenSpec token;
+  token.issuer = f["issuer"].RequiredText();
+  token.signed_by = f["signedBy"].Text();
+  // A token may say that it is anybody's, but somebody has to sign it.
+  if (f["signedBy"].present()) {
+    RequireIssuer(f["signedBy"], scenario);
+  } else if (f["issuer"].present()) {
+    RequireIssuer(f["issuer"], scenario);
+  }
+  token.subject = f["subject"].Text();
+  for (const Field& audience : f["audiences"].Items()) token.audiences.push_back(audience.Text());
+  if (f["claims"].present()) token.claims = f["claims"].Json();
+  token.expires = SignedTime(f["expires"], token.expires);
+  if (f["notBefore"].present()) token.not_before = SignedTime(f["notBefore"], 0ns);
+  token.header = absl::AsciiStrToLower(f["header"].Text());
+  token.param = f["param"].Text();
+  return token;
+}
+
+FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   f.ExpectKeys(KeysOf("flow"));
   FlowSpec flow;
   flow.name = f["name"].RequiredText();
@@ -92,6 +132,9 @@ FlowSpec ReadFlow(const Field& f) {
     }
   }
   flow.path = f["path"].Text("/");
+  flow.method = f["method"].Text("GET");
+  for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
+  if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
   flow.keep_alive = f["connections"].OneOf({"new", "keep-alive"}, "new") == "keep-alive";
   flow.tcp = f["protocol"].OneOf({"http", "tcp"}, "http") == "tcp";
   flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);
@@ -351,10 +394,14 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     set["uri"].RequiredText();
     s.key_sets.push_back(set.Json());
   }
+  for (const Field& issuer : root["issuers"].Items()) {
+    issuer.ExpectKeys(KeysOf("issuer"));
+    s.issuers.push_back({issuer["name"].RequiredText(), issuer["jwksUri"].Text()});
+  }
   for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
   if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
   for (const Field& flow : root["flows"].Items()) {
-    s.flows.push_back(ReadFlow(flow));
+    s.flows.push_back(ReadFlow(flow, s));
     if (s.FindCluster(s.flows.back().from_cluster) == nullptr) {
       flow["from"]["cluster"].Fail(fmt::format("no cluster is named '{}'", s.flows.back().from_cluster),
                                    "name one of the scenario's clusters");
@@ -370,8 +417,8 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
 const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
   static const auto* const kFields = new std::map<std::string, std::vector<std::string_view>>{
       {"scenario",
-       {"name", "description", "seed", "profile", "ca", "clusters", "links", "remoteSecrets", "keySets", "timing",
-        "meshConfig", "flows", "steps"}},
+       {"name", "description", "seed", "profile", "ca", "clusters", "links", "remoteSecrets", "keySets", "issuers",
+        "timing", "meshConfig", "flows", "steps"}},
       {"cluster",
        {"name", "network", "controlPlane", "pods", "services", "loadBalancers", "loadBalancerHostnames", "nodes",
         "manifests"}},
@@ -379,7 +426,9 @@ const std::map<std::string, std::vector<std::string_view>>& KnownFields() {
       {"node", {"name", "region", "zone"}},
       {"link", {"between", "latency", "jitter", "loss"}},
       {"remoteSecret", {"of", "in"}},
-      {"flow", {"name", "from", "to", "path", "connections", "protocol", "rate"}},
+      {"issuer", {"name", "jwksUri"}},
+      {"flow", {"name", "from", "to", "path", "method", "headers", "token", "connections", "protocol", "rate"}},
+      {"token", {"issuer", "subject", "audiences", "claims", "expires", "notBefore", "signedBy", "header", "param"}},
       {"client", {"cluster", "namespace", "app"}},
       {"step", {"name", "at", "after", "do", "repeat", "meanwhile", "then", "linger", "expect"}},
       {"repeat", {"times", "every"}},

@@ -50,6 +50,22 @@ struct RemoteSecretSpec {
   std::string of, in;
 };
 
+// Who signs tokens (JWT). Its key derives from the seed; istiods find its public half at `jwks_uri`, or by discovery.
+struct IssuerSpec {
+  std::string name, jwks_uri;
+};
+
+// A token that requests bring, signed when their traffic starts.
+struct TokenSpec {
+  std::string issuer, subject;
+  std::vector<std::string> audiences;
+  nlohmann::json claims;  // further ones
+  Duration expires = 1h;  // from then; negative: it has
+  std::optional<Duration> not_before;
+  std::string signed_by;      // another issuer, with whose key it is signed
+  std::string header, param;  // where it stands; neither: Authorization, after "Bearer "
+};
+
 enum class CaPlan : uint8_t { kCommonRoot, kOwnRoots, kSelfSigned };
 
 struct FlowSpec {
@@ -57,7 +73,9 @@ struct FlowSpec {
   std::string from_cluster, from_namespace, from_app;
   std::string host;  // as the application writes it: "helloworld.sample"
   int port = 80;
-  std::string path = "/";
+  std::string path = "/", method = "GET";
+  std::map<std::string, std::string> headers;  // by name, in lower case
+  std::optional<TokenSpec> token;
   bool keep_alive = false;  // one connection for all requests, else a new one each
   bool tcp = false;         // bytes instead of HTTP
   int64_t rate_per_kilosecond = 100'000;
@@ -128,7 +146,8 @@ struct Scenario {
   std::vector<ClusterSpec> clusters;
   std::vector<LinkSpec> links;
   std::vector<RemoteSecretSpec> remote_secrets;
-  std::vector<nlohmann::json> key_sets;       // as the action keySet has them
+  std::vector<nlohmann::json> key_sets;  // as the action keySet has them
+  std::vector<IssuerSpec> issuers;
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, by name
   nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
   std::vector<FlowSpec> flows;

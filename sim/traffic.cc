@@ -16,10 +16,21 @@ envoysim::RequestRecord Failure(std::string_view details) {
 
 }  // namespace
 
-TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, Clients clients, OnRecord on_record)
+TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credential& credential, Clients clients,
+                             OnRecord on_record)
     : commons_(commons), spec_(std::move(spec)), clients_(std::move(clients)), on_record_(std::move(on_record)) {
   request_.authority = spec_.port == 80 ? spec_.host : fmt::format("{}:{}", spec_.host, spec_.port);
   request_.path = spec_.path;
+  request_.method = spec_.method;
+  request_.headers = spec_.headers;
+  if (!credential.param.empty()) {
+    request_.path +=
+        (request_.path.find('?') == std::string::npos ? '?' : '&') + credential.param + "=" + credential.token;
+  } else if (!credential.header.empty()) {
+    request_.headers.emplace_back(credential.header, credential.token);
+  } else if (!credential.token.empty()) {
+    request_.headers.emplace_back("authorization", "Bearer " + credential.token);
+  }
   commons_.host->Post([this, weak = std::weak_ptr<int>(alive_)] {
     if (!weak.expired()) Tick();
   });

@@ -17,11 +17,18 @@ struct TrafficSpec {
   std::string cluster, ns, app;  // of the clients
   std::string host;              // as the application writes it
   int port = 80;
-  std::string path = "/";
+  std::string path = "/", method = "GET";
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   bool keep_alive = false;
   bool tcp = false;        // one TCP connection per request, bytes that no inspector knows
   int64_t requests = 0;    // 0: until it is stopped
   Duration period = 10ms;  // between two requests
+};
+
+// What a client shows: apart from TrafficSpec, which whoever reports about traffic sees.
+struct Credential {
+  std::string token;          // empty: none
+  std::string header, param;  // where; neither: "authorization: Bearer TOKEN"
 };
 
 struct TrafficRecord {
@@ -39,7 +46,7 @@ class TrafficSource {
   using OnRecord = std::function<void(const TrafficRecord&)>;
 
   // Starts at once. `clients` is asked for every request: pods come and go. `on_record` may be empty.
-  TrafficSource(Commons& commons, TrafficSpec spec, Clients clients, OnRecord on_record);
+  TrafficSource(Commons& commons, TrafficSpec spec, const Credential& credential, Clients clients, OnRecord on_record);
   ~TrafficSource();
 
   void Stop() { stopped_ = true; }

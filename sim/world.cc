@@ -54,6 +54,7 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   world->network_->on_address_gone = [w = world.get()](const IpAddress& ip) { w->plane_->fabric().ResetDialled(ip); };
   world->channels_ = std::make_unique<Channels>(*world->host_, world->plane_->fabric(), world->plane_->tls(),
                                                 *world->network_, *world->links_);
+  world->issuers_ = std::make_unique<TokenIssuers>(options.seed);
   Commons& commons = world->commons_;
   commons.seed = options.seed;
   commons.host = world->host_;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "sim/kernel.h"
 #include "sim/outside_clients.h"
 #include "sim/pod_process.h"
+#include "sim/token_issuers.h"
 #include "sim/traffic.h"
 #include "sim/world_options.h"
 
@@ -46,7 +48,9 @@ namespace wavetank::sim {
 //                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
 //   dns            {name, addresses}        null: as before
 //   keySet         {uri, keys, issuer?}     what istiods find at a jwksUri; null: nobody answers there
-//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs}
+//   issuer         {name, jwksUri}         of tokens (JWT): sim/token_issuers.h
+//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs,
+//                  method?, headers?, token?}      of token: TokenIssuers::Mint, and {header?, param?}, its place
 //   stopTraffic    {id}
 //   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API
 //   xdsOpen, xdsRequest, xdsDeltaRequest, xdsClose, certificateRequest      of real clients: sim/outside_clients.h
@@ -132,6 +136,9 @@ class World {
   absl::Status ApplyLink(const nlohmann::json& body);
   absl::Status ApplyDns(const nlohmann::json& body);
   absl::Status ApplyKeySet(const nlohmann::json& body);
+  // `keys` at a jwksUri, and what names it for OpenID discovery of `issuer`, if there is one; without keys nobody
+  // answers.
+  void Serve(const std::string& uri, const std::string& issuer, std::optional<std::string> keys);
   absl::Status ApplyRemoteSecret(const nlohmann::json& body);
   absl::Status StartTraffic(const nlohmann::json& body);
   absl::Status Install(Site& site);
@@ -151,6 +158,7 @@ class World {
   std::unique_ptr<MeshNetwork> network_;
   std::unique_ptr<envoysim::DataPlane> plane_;
   std::unique_ptr<Channels> channels_;
+  std::unique_ptr<TokenIssuers> issuers_;
   Commons commons_;
   std::unique_ptr<OutsideClients> outside_;
   std::vector<std::unique_ptr<Site>> sites_;

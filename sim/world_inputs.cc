@@ -45,6 +45,12 @@ absl::Status World::Apply(const Input& input) {
   if (input.kind == "certificateRequest") {
     return outside_->RequestCertificate(body, IstiodOf(Text(body, "cluster")));
   }
+  if (input.kind == "issuer") {
+    const std::string name = Text(body, "name"), uri = Text(body, "jwksUri");
+    issuers_->Add(name);
+    Serve(uri.empty() ? name + "/keys" : uri, name, issuers_->KeySet(name));
+    return absl::OkStatus();
+  }
   if (input.kind == "traffic") return StartTraffic(body);
   if (input.kind == "stopTraffic") {
     const auto it = traffic_.find(Text(body, "id"));
@@ -108,15 +114,23 @@ absl::Status World::ApplyDns(const json& body) {
 absl::Status World::ApplyKeySet(const json& body) {
   const std::string uri = Text(body, "uri"), issuer = Text(body, "issuer");
   const json keys = body.value("keys", json());
-  const std::string discovery = issuer.empty() ? "" : issuer + "/.well-known/openid-configuration";
-  if (keys.is_null()) {
-    commons_.web.erase(uri);
-    commons_.web.erase(discovery);
-    return absl::OkStatus();
-  }
-  commons_.web[uri] = keys.is_string() ? keys.get<std::string>() : JsonText(keys);
-  if (!issuer.empty()) commons_.web[discovery] = JsonText(json{{"issuer", issuer}, {"jwks_uri", uri}});
+  Serve(uri, issuer, keys.is_null() ? std::nullopt : std::optional(TextOf(keys, JsonText(keys))));
   return absl::OkStatus();
+}
+
+void World::Serve(const std::string& uri, const std::string& issuer, std::optional<std::string> keys) {
+  const auto answer = [&](const std::string& url, std::optional<std::string> text) {
+    if (text) {
+      commons_.web[url] = *std::move(text);
+    } else {
+      commons_.web.erase(url);
+    }
+  };
+  const bool gone = !keys.has_value();
+  answer(uri, std::move(keys));
+  if (issuer.empty()) return;
+  answer(issuer + "/.well-known/openid-configuration",
+         gone ? std::nullopt : std::optional(JsonText(json{{"issuer", issuer}, {"jwks_uri", uri}})));
 }
 
 absl::Status World::StartTraffic(const json& body) {
@@ -136,6 +150,19 @@ absl::Status World::StartTraffic(const json& body) {
   spec.tcp = body.value("tcp", false);
   spec.requests = body.value("requests", int64_t{0});
   spec.period = Duration(std::max<int64_t>(body.value("periodNs", int64_t{10'000'000}), 1000));
+  spec.method = body.value("method", "GET");
+  const json headers = body.value("headers", json::object());
+  for (const auto& [name, value] : headers.items()) {
+    spec.headers.emplace_back(name, TextOf(value));
+  }
+  Credential credential;
+  if (const json& token = At(body, "token"); token.is_object()) {
+    const absl::StatusOr<std::string> minted = issuers_->Mint(token, Now());
+    if (!minted.ok()) return minted.status();
+    credential.header = Text(token, "header");
+    credential.param = Text(token, "param");
+    credential.token = *minted;
+  }
   auto clients = [s = *site, ns = spec.ns, app = spec.app] {
     std::vector<PodProcess*> out;
     for (const auto& [key, pod] : s->pods()) {
@@ -146,7 +173,7 @@ absl::Status World::StartTraffic(const json& body) {
     return out;
   };
   const std::string id = spec.id;
-  traffic_[id] = std::make_unique<TrafficSource>(commons_, std::move(spec), std::move(clients),
+  traffic_[id] = std::make_unique<TrafficSource>(commons_, std::move(spec), credential, std::move(clients),
                                                  [this](const TrafficRecord& record) {
                                                    if (on_request) on_request(record);
                                                  });

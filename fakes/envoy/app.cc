@@ -73,6 +73,7 @@ class ServerConnection final : public ConnectionHandler {
     reply.code = app.code;
     reply.server = app.server;
     reply.body = app.body;
+    reply.headers = app.headers;
     reply.grpc_status = app.grpc_status;
     reply.check_denied = app.check_denied;
     if (app.delay <= kInlineService) {
@@ -211,6 +212,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     } else {
       record.code = reply.code;
       record.body = reply.body;
+      record.headers = reply.headers;
       record.server = reply.server;
       record.server_flags = reply.flags;
       record.server_details = reply.details;
@@ -234,8 +236,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   struct Kept {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
-           {&record.details, &record.transport_failure, &record.body, &record.listener, &record.filter_chain,
-            &record.virtual_host, &record.route, &record.cluster, &record.server_details}) {
+           {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
+            &record.filter_chain, &record.virtual_host, &record.route, &record.cluster, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }

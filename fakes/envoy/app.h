@@ -22,8 +22,9 @@ struct AppReply {
   uint16_t code = 200;      // 0: resets the connection instead of answering
   Duration delay{};         // service time
   NameId server = kNoName;  // which instance answered
-  // Of an authorizer; the text outlives the world.
+  // Of an authorizer; the texts outlive the world.
   std::string_view body;
+  std::string_view headers;       // Reply::headers; over gRPC those of the OkHttpResponse or the DeniedHttpResponse
   uint16_t grpc_status = 0xffff;  // 0xffff: the answer is not gRPC's
   uint16_t check_denied = 0;      // Reply::check_denied
 };

@@ -88,12 +88,14 @@ std::shared_ptr<const EndpointTable> Envoy::Impl::DnsTable(const DnsState& state
   table->endpoints.clear();
   std::string content;
   for (size_t i = 0; i < names.endpoints.size(); ++i) {
+    const auto first = static_cast<std::ptrdiff_t>(table->endpoints.size());
     for (const IpAddress& ip : state.answers[i]) {
       LbEndpoint e = names.endpoints[i];
       e.address.ip = ip;
       if (e.hostname.empty()) e.hostname = ip.ToString();
       content += fmt::format("{}/{} ", i, ip.ToString());
-      const bool known = std::any_of(table->endpoints.begin(), table->endpoints.end(),
+      // Names that lead to the same address are hosts of their own.
+      const bool known = std::any_of(table->endpoints.begin() + first, table->endpoints.end(),
                                      [&](const LbEndpoint& other) { return other.address == e.address; });
       if (!known) table->endpoints.push_back(std::move(e));
       // One logical host, whatever the number of addresses.

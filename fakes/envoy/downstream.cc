@@ -229,7 +229,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
   }
   if (chain_->tcp.has_value()) {
     StartTcpProxy(lead);
-  } else if (!chain_->http.has_value() || (Speaks() && !Authorized())) {
+  } else if (!chain_->http.has_value() || (Speaks() && Admit() == Admission::kRefused)) {
     CloseNow(CloseKind::kReset);  // a chain without a terminal filter, or refused
   }
 }
@@ -278,42 +278,6 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
   return true;
 }
 
-RbacSubject DownstreamConnection::Subject() const {
-  RbacSubject out;
-  out.tls = tls_;
-  if (client_verified_) out.identity = client_identity_;
-  if (chain_->istio_authn) out.peer_principal = out.identity;
-  out.direct_source = out.source = source_ip();
-  out.destination = original_destination().ip;
-  out.port = original_destination().port;
-  // The inspector's finding, not the handshake's.
-  if (flight_ != nullptr && listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(out.port)) {
-    out.server_name = flight_->sni;
-  }
-  return out;
-}
-
-RbacRules::Verdict DownstreamConnection::Authorize(const RbacFilter& filter, const RbacSubject& subject,
-                                                   std::string_view* shadow_policy) {
-  if (filter.shadow) {
-    const RbacRules::Verdict verdict = filter.shadow->Decide(subject);
-    ++envoy_.Counter(verdict.allowed ? filter.shadow_allowed : filter.shadow_denied);
-    if (shadow_policy != nullptr) *shadow_policy = verdict.policy;
-  }
-  if (!filter.rules) return {};
-  const RbacRules::Verdict verdict = filter.rules->Decide(subject);
-  ++envoy_.Counter(verdict.allowed ? filter.allowed : filter.denied);
-  return verdict;
-}
-
-bool DownstreamConnection::Authorized() {
-  if (authorized_ || chain_->rbac.empty()) return true;
-  const RbacSubject subject = Subject();
-  authorized_ = std::all_of(chain_->rbac.begin(), chain_->rbac.end(),
-                            [&](const RbacFilter& filter) { return Authorize(filter, subject).allowed; });
-  return authorized_;
-}
-
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
                                      Duration lead) {
   if (refused_) {
@@ -325,20 +289,32 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
     return;
   }
   if (chain_->http.has_value()) {
-    if (!Authorized()) return CloseNow(CloseKind::kReset);
-    envoy_.plane().router().Begin(*this, exchange, spec, lead);
+    switch (Admit()) {
+      case Admission::kRefused:
+        return CloseNow(CloseKind::kReset);
+      case Admission::kAsking:
+        unadmitted_.emplace_back(exchange, &spec);
+        return;
+      case Admission::kAdmitted:
+        envoy_.plane().router().Begin(*this, exchange, spec, lead);
+    }
     return;
   }
   // A tcp_proxy reads nothing until its upstream is connected.
   held_.push_back(exchange);
-  if (!upstream_ready_) return;
-  Authorized() ? Splice() : CloseNow(CloseKind::kReset);
+  if (upstream_ready_) Proceed();
 }
 
-void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+void DownstreamConnection::AbortStreams() {
   const std::vector<StreamId> streams = std::move(streams_);
   streams_.clear();
   for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream);
+  if (check_ != kNoStream) envoy_.plane().router().AbortDownstream(check_);
+  check_ = kNoStream;
+}
+
+void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+  AbortStreams();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
     upstream->Close(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
   }
@@ -346,18 +322,14 @@ void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, 
 }
 
 void DownstreamConnection::CloseNow(CloseKind kind) {
-  const std::vector<StreamId> streams = std::move(streams_);
-  streams_.clear();
-  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream);
+  AbortStreams();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
   envoy_.fabric().Close(id_, Fabric::End::kServer, kind);
   delete this;
 }
 
 void DownstreamConnection::Abort(Envoy::StopKind kind) {
-  const std::vector<StreamId> streams = std::move(streams_);
-  streams_.clear();
-  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream);
+  AbortStreams();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
     kind == Envoy::StopKind::kKill ? upstream->Close(CloseKind::kReset) : upstream->Vanish();
   }
@@ -449,8 +421,8 @@ void DownstreamConnection::TcpUpstreamReady() {
   upstream_ready_ = true;
   // Network filters are asked about the first bytes. Until some come there is nothing to hold back but an upstream's.
   const bool bytes = Speaks() || !held_.empty();
-  if (!chain_->rbac.empty() && !bytes) return AnnounceFlight();
-  Authorized() ? Splice() : CloseNow(CloseKind::kReset);
+  if (!chain_->authorization.empty() && !bytes) return AnnounceFlight();
+  Proceed();
 }
 
 // Tells the upstream what the client's bytes look like.

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fakes/envoy/cluster_runtime.h"
@@ -30,6 +32,9 @@ class DownstreamConnection final : public ConnectionHandler {
   const SocketAddress& original_destination() const;
   const IpAddress& source_ip() const;
   std::string_view peer_identity() const { return client_identity_; }
+  bool tls() const { return tls_; }
+  // An authorizer's answer about this connection (network_authorization.cc).
+  void Checked(const ExtAuthzFilter& authorizer, const Reply& reply);
   // For RBAC, without what a request adds.
   RbacSubject Subject() const;
   // Whether the filter lets it through; counts. `shadow_policy`: the policy of the shadow rules that matched.
@@ -66,8 +71,12 @@ class DownstreamConnection final : public ConnectionHandler {
   bool ChooseChain(const FirstFlight& flight, bool inspect);
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
   bool Speaks() const;
-  // The network RBAC filters, once, on the client's first bytes.
-  bool Authorized();
+  // The network filters that decide about the connection, once, on the client's first bytes.
+  enum class Admission : uint8_t { kAdmitted, kRefused, kAsking };
+  Admission Admit();
+  // Does what waited for the verdict.
+  void Proceed();
+  void AbortStreams();
   void AnnounceFlight();
   void Splice();
   void StartTcpProxy(Duration lead);
@@ -87,8 +96,12 @@ class DownstreamConnection final : public ConnectionHandler {
   bool client_verified_ = false;
   bool server_verified_ = false;
   bool draining_ = false;
-  bool authorized_ = false;
-  bool upstream_ready_ = false, announced_ = false;  // of a tcp_proxy
+  size_t next_authorization_ = 0;                                      // of the chain's filters
+  DynamicMetadata notes_;                                              // of those before
+  StreamId check_ = kNoStream;                                         // what an authorizer is being asked
+  std::optional<bool> check_passed_;                                   // its answer
+  std::vector<std::pair<ExchangeId, const RequestSpec*>> unadmitted_;  // requests meanwhile
+  bool upstream_ready_ = false, announced_ = false;                    // of a tcp_proxy
   std::vector<StreamId> streams_;
   TimerId timer_ = kNoTimer;
   // tcp_proxy

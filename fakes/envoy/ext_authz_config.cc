@@ -2,9 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
+#include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
+#include "fakes/envoy/fabric.h"
+#include "fakes/envoy/header_lines.h"
 #include "fakes/envoy/http.h"
 #include "fakes/envoy/proto_time.h"
+#include "fakes/envoy/request_edit.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -13,6 +19,8 @@ namespace wavetank::envoysim {
 namespace {
 
 constexpr Duration kDefaultCheckTimeout = 200ms;
+// A header of an answer that names headers of the request that go no further.
+constexpr std::string_view kHeadersToRemove = "x-envoy-auth-headers-to-remove";
 
 absl::StatusOr<std::vector<StringMatch>> NamePatterns(const envoy::type::matcher::v3::ListStringMatcher& list) {
   std::vector<StringMatch> out;
@@ -36,6 +44,7 @@ absl::StatusOr<ExtAuthzFilter> ExtAuthzFilter::Make(
   out.counters = prefix + "ext_authz.";
   if (!message.stat_prefix().empty()) out.counters += message.stat_prefix() + ".";
   out.failure_mode_allow = message.failure_mode_allow();
+  out.clear_route_cache = message.clear_route_cache();
   if (message.has_status_on_error()) out.status_on_error = static_cast<uint16_t>(message.status_on_error().code());
   out.route.timeout = kDefaultCheckTimeout;
   if (message.has_http_service()) {
@@ -46,9 +55,20 @@ absl::StatusOr<ExtAuthzFilter> ExtAuthzFilter::Make(
     for (const auto& header : http.authorization_request().headers_to_add()) {
       out.headers_to_add.emplace_back(header.key(), header.value());
     }
-    auto upstream = NamePatterns(http.authorization_response().allowed_upstream_headers());
-    if (!upstream.ok()) return upstream.status();
-    out.to_upstream = *std::move(upstream);
+    const auto& response = http.authorization_response();
+    for (const auto& [from, to] :
+         {std::pair{&response.allowed_upstream_headers(), &out.to_upstream},
+          std::pair{&response.allowed_upstream_headers_to_append(), &out.append_to_upstream},
+          std::pair{&response.allowed_client_headers_on_success(), &out.to_client_on_success}}) {
+      auto patterns = NamePatterns(*from);
+      if (!patterns.ok()) return patterns.status();
+      *to = *std::move(patterns);
+    }
+    if (response.has_allowed_client_headers()) {
+      auto client = NamePatterns(response.allowed_client_headers());
+      if (!client.ok()) return client.status();
+      out.to_client = *std::move(client);
+    }
   } else if (message.has_grpc_service()) {
     out.grpc = true;
     out.route.cluster = message.grpc_service().envoy_grpc().cluster_name();
@@ -60,48 +80,97 @@ absl::StatusOr<ExtAuthzFilter> ExtAuthzFilter::Make(
     out.shown = *std::move(shown);
   }
   if (message.has_filter_enabled_metadata()) {
-    const auto& matcher = message.filter_enabled_metadata();
-    Enabled enabled;
-    enabled.filter = matcher.filter();
-    // Paths are of one step here; a longer one leads nowhere.
-    if (matcher.path_size() == 1) enabled.key = matcher.path(0).key();
-    absl::StatusOr<StringMatch> value = StringMatch::Make(matcher.value().string_match());
-    if (!value.ok()) return value.status();
-    enabled.value = *std::move(value);
-    enabled.invert = matcher.invert();
-    out.enabled = std::move(enabled);
+    absl::StatusOr<MetadataMatch> enabled = MetadataMatch::Make(message.filter_enabled_metadata());
+    if (!enabled.ok()) return enabled.status();
+    out.enabled = *std::move(enabled);
   }
   return out;
 }
 
-bool ExtAuthzFilter::AsksAbout(const std::vector<MetadataNote>& notes) const {
-  if (!enabled) return true;
-  const bool found = std::any_of(notes.begin(), notes.end(), [&](const MetadataNote& note) {
-    return note.filter == enabled->filter && note.key == enabled->key && enabled->value.Matches(note.value);
-  });
-  return found != enabled->invert;
+absl::StatusOr<ExtAuthzFilter> ExtAuthzFilter::Make(
+    const envoy::extensions::filters::network::ext_authz::v3::ExtAuthz& message) {
+  ExtAuthzFilter out;
+  if (message.stat_prefix().empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (ExtAuthzValidationError.StatPrefix: value length must be at least 1 "
+        "characters)");
+  }
+  out.counters = "ext_authz." + message.stat_prefix() + ".";
+  out.grpc = true;
+  out.failure_mode_allow = message.failure_mode_allow();
+  out.route.cluster = message.grpc_service().envoy_grpc().cluster_name();
+  out.route.timeout =
+      message.grpc_service().has_timeout() ? ToDuration(message.grpc_service().timeout()) : kDefaultCheckTimeout;
+  if (message.has_filter_enabled_metadata()) {
+    absl::StatusOr<MetadataMatch> enabled = MetadataMatch::Make(message.filter_enabled_metadata());
+    if (!enabled.ok()) return enabled.status();
+    out.enabled = *std::move(enabled);
+  }
+  return out;
 }
 
-std::shared_ptr<const RequestSpec> ExtAuthzFilter::Check(const RequestSpec& request) const {
+bool ExtAuthzFilter::AsksAbout(const DynamicMetadata& notes) const { return !enabled || enabled->Matches(&notes); }
+
+std::shared_ptr<const RequestSpec> ExtAuthzFilter::Check(const RequestSpec* request, std::string_view principal) const {
   auto out = std::make_shared<RequestSpec>();
   if (grpc) {
-    // What is asked about stands in the message; the model carries the headers that stand there as its own.
+    // What is asked about stands in the message; the model carries its fields as headers of its own.
     out->protocol = HttpProtocol::kHttp2;
     out->method = "POST";
     out->path = "/envoy.service.auth.v3.Authorization/Check";
     out->authority = route.cluster;
-    for (const auto& [name, value] : request.headers) {
+    if (!principal.empty()) out->headers.emplace_back(kSourcePrincipal, principal);
+    if (request == nullptr) return out;
+    for (const auto& [name, value] : request->headers) {
       if (!shown || AnyMatches(*shown, name)) out->headers.emplace_back(name, value);
     }
     return out;
   }
-  out->method = request.method;
-  out->path = path_prefix + request.path;
-  out->authority = request.authority;
-  for (const auto& [name, value] : request.headers) {
+  out->method = request->method;
+  out->path = path_prefix + request->path;
+  out->authority = request->authority;
+  for (const auto& [name, value] : request->headers) {
     if (name == "authorization" || (shown && AnyMatches(*shown, name))) out->headers.emplace_back(name, value);
   }
   for (const auto& [name, value] : headers_to_add) out->headers.emplace_back(name, value);
+  return out;
+}
+
+// Envoy: filters/common/ext_authz/ext_authz_http_impl.cc, toResponse; of gRPC the verdict stands in the message, and
+// whatever is no message is an error.
+ExtAuthzFilter::Result ExtAuthzFilter::ResultOf(const Reply& reply) const {
+  if (grpc) {
+    if (reply.from_proxy || reply.code != 200 || reply.grpc_status != 0) return Result::kError;
+    return reply.check_denied == 0 ? Result::kAllowed : Result::kDenied;
+  }
+  if (reply.code == 0 || reply.code >= 500) return Result::kError;
+  return reply.code == 200 ? Result::kAllowed : Result::kDenied;
+}
+
+// Envoy: filters/common/ext_authz/ext_authz_http_impl.cc; what gRPC's OkHttpResponse says, is all set.
+void ExtAuthzFilter::Apply(std::string_view headers, RequestEdit* request) const {
+  ForEachHeader(headers, [&](std::string_view name, std::string_view value) {
+    if (name == kHeadersToRemove) {
+      for (absl::string_view one : absl::StrSplit(absl::string_view(value.data(), value.size()), ',')) {
+        const std::string bare = absl::AsciiStrToLower(absl::StripAsciiWhitespace(one));
+        if (!bare.starts_with(':') && bare != "host") request->Remove(bare);
+      }
+    } else if (grpc || AnyMatches(to_upstream, name)) {
+      request->Set(name, value);
+    } else if (AnyMatches(append_to_upstream, name)) {
+      request->Append(name, value);
+    }
+  });
+}
+
+std::string ExtAuthzFilter::ForClient(std::string_view headers, bool allowed) const {
+  std::string out;
+  ForEachHeader(headers, [&](std::string_view name, std::string_view value) {
+    if (name == kHeadersToRemove && grpc) return;
+    const bool always = name == "www-authenticate" || name == "location";
+    const bool shown_on_denial = grpc || !to_client || always || AnyMatches(*to_client, name);
+    if (allowed ? AnyMatches(to_client_on_success, name) : shown_on_denial) AddHeaderLine(name, value, &out);
+  });
   return out;
 }
 

@@ -1,5 +1,5 @@
 // The ext_authz filters: whom they ask, about which requests, and what they make of the answer. What an answer leads to
-// is the router's (authorization.cc) and, of connections, not modelled.
+// is the router's (authorization.cc) and, of connections, DownstreamConnection's (downstream.cc).
 // Envoy: source/extensions/filters/http/ext_authz/ext_authz.cc, filters/common/ext_authz
 #pragma once
 
@@ -12,30 +12,27 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/dynamic_metadata.h"
 #include "fakes/envoy/matchers.h"
 #include "fakes/envoy/route_config.h"
 
 namespace envoy::extensions::filters::http::ext_authz::v3 {
 class ExtAuthz;
 }
+namespace envoy::extensions::filters::network::ext_authz::v3 {
+class ExtAuthz;
+}
 
 namespace wavetank::envoysim {
 
+class RequestEdit;
+struct Reply;
 struct RequestSpec;
 
-// What one filter notes for those behind it: dynamic metadata, as far as filters here write some.
-struct MetadataNote {
-  std::string_view filter, key, value;
-};
+// How a check over gRPC carries who asks, in the model, where the message's fields are headers.
+inline constexpr char kSourcePrincipal[] = "source.principal";
 
 struct ExtAuthzFilter {
-  // Only requests with such a note are asked about.
-  struct Enabled {
-    std::string filter, key;
-    StringMatch value;
-    bool invert = false;
-  };
-
   bool grpc = false;  // else HTTP
   // To the authorizer's cluster, with its timeout and without retries.
   RouteEntry route;
@@ -43,18 +40,32 @@ struct ExtAuthzFilter {
   std::vector<std::pair<std::string, std::string>> headers_to_add;
   // Of the request's headers, those that are shown: of HTTP besides what always is, of gRPC all without such a list.
   std::optional<std::vector<StringMatch>> shown;
-  std::vector<StringMatch> to_upstream;  // HTTP: of an answer that allows, these go on with the request
+  // HTTP: of an answer that allows, these replace the request's or are appended to them, and these go to the client.
+  std::vector<StringMatch> to_upstream, append_to_upstream, to_client_on_success;
+  // HTTP: of an answer that denies, these go to the client, besides what always does; all without such a list.
+  std::optional<std::vector<StringMatch>> to_client;
+  bool clear_route_cache = false;
   bool failure_mode_allow = false;
   uint16_t status_on_error = 403;
-  std::optional<Enabled> enabled;
-  std::string counters;  // "http.in.ext_authz."
+  std::optional<MetadataMatch> enabled;  // only requests with such a note are asked about
+  std::string counters;                  // "http.in.ext_authz."
 
   // `prefix`: "http.in."
   static absl::StatusOr<ExtAuthzFilter> Make(const envoy::extensions::filters::http::ext_authz::v3::ExtAuthz& message,
                                              const std::string& prefix);
-  bool AsksAbout(const std::vector<MetadataNote>& notes) const;
-  // The request to the authorizer.
-  std::shared_ptr<const RequestSpec> Check(const RequestSpec& request) const;
+  // Of connections; counters "ext_authz.PREFIX.".
+  static absl::StatusOr<ExtAuthzFilter> Make(
+      const envoy::extensions::filters::network::ext_authz::v3::ExtAuthz& message);
+  bool AsksAbout(const DynamicMetadata& notes) const;
+  // The request to the authorizer, about a request or, without one, about a connection. `principal`: the client's.
+  std::shared_ptr<const RequestSpec> Check(const RequestSpec* request, std::string_view principal) const;
+  // What its answer comes to.
+  enum class Result : uint8_t { kAllowed, kDenied, kError };
+  Result ResultOf(const Reply& reply) const;
+  // What an answer that allows changes in the request; `headers` as Reply::headers.
+  void Apply(std::string_view headers, RequestEdit* request) const;
+  // The lines of an answer that the client sees as well.
+  std::string ForClient(std::string_view headers, bool allowed) const;
 };
 
 }  // namespace wavetank::envoysim

@@ -76,6 +76,8 @@ struct Reply {
   NameId server = kNoName;
   std::string_view details;  // static or owned by configuration that outlives the exchange
   std::string_view body;
+  // What else it says that anybody here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
+  std::string_view headers;
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
   const RequestRecord* record = nullptr;
 };

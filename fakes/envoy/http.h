@@ -60,6 +60,7 @@ struct RequestRecord {
   std::string_view details;            // %RESPONSE_CODE_DETAILS%, e.g. "via_upstream", "no_healthy_upstream"
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string_view body;               // of a reply that Envoy itself made
+  std::string_view headers;            // Reply::headers
   std::string_view listener;
   std::string_view filter_chain;
   std::string_view virtual_host;

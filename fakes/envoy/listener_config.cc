@@ -9,7 +9,9 @@
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
+#include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
+#include "envoy/extensions/filters/network/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
@@ -22,6 +24,7 @@
 #include "google/protobuf/util/json_util.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "istio/alpn.pb.h"
+#include "istio/authn.pb.h"
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -158,6 +161,17 @@ absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet exten
     absl::StatusOr<ExtAuthzFilter> compiled = ExtAuthzFilter::Make(authorizer, "http." + out->stat_prefix + ".");
     if (!compiled.ok()) return compiled.status();
     out->authorization.push_back(*std::move(compiled));
+  } else if (type.ends_with("jwt_authn.v3.JwtAuthentication")) {
+    envoy::extensions::filters::http::jwt_authn::v3::JwtAuthentication jwt;
+    if (!config.UnpackTo(&jwt)) return Invalid("Unable to unpack JwtAuthentication");
+    absl::StatusOr<std::shared_ptr<const JwtAuthnFilter>> compiled =
+        JwtAuthnFilter::Make(jwt, "http." + out->stat_prefix + ".", extensions);
+    if (!compiled.ok()) return compiled.status();
+    out->authorization.push_back(*std::move(compiled));
+  } else if (type.ends_with("authn.v2alpha1.FilterConfig")) {
+    istio::envoy::config::filter::http::authn::v2alpha1::FilterConfig authn;
+    if (!config.UnpackTo(&authn)) return Invalid("Unable to unpack istio_authn");
+    out->authorization.push_back(IstioAuthnFilter::Make(authn));
   }
   return absl::OkStatus();
 }
@@ -269,7 +283,13 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
       if (!config.UnpackTo(&rbac)) return Invalid("Unable to unpack RBAC");
       absl::StatusOr<RbacFilter> compiled = RbacFilter::Make(rbac, rbac.stat_prefix());
       if (!compiled.ok()) return compiled.status();
-      out.rbac.push_back(*std::move(compiled));
+      out.authorization.push_back(*std::move(compiled));
+    } else if (type.ends_with("ext_authz.v3.ExtAuthz")) {
+      envoy::extensions::filters::network::ext_authz::v3::ExtAuthz authorizer;
+      if (!config.UnpackTo(&authorizer)) return Invalid("Unable to unpack ExtAuthz");
+      absl::StatusOr<ExtAuthzFilter> compiled = ExtAuthzFilter::Make(authorizer);
+      if (!compiled.ok()) return compiled.status();
+      out.authorization.push_back(*std::move(compiled));
     } else if (filter.name() == "istio_authn") {
       out.istio_authn = true;
     }

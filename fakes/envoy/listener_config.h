@@ -20,6 +20,8 @@
 #include "fakes/envoy/ext_authz_config.h"
 #include "fakes/envoy/hash128.h"
 #include "fakes/envoy/http.h"
+#include "fakes/envoy/istio_authn.h"
+#include "fakes/envoy/jwt_authn.h"
 #include "fakes/envoy/rbac_config.h"
 #include "fakes/envoy/route_config.h"
 #include "fakes/envoy/string_map.h"
@@ -37,8 +39,11 @@ struct AlpnFilter {
   std::array<uint64_t, 3> ids{};  // equal lists have equal ids
 };
 
-// A filter that decides whether a request goes on.
-using AuthorizationFilter = std::variant<RbacFilter, ExtAuthzFilter>;
+// A filter that decides whether a request goes on, or notes what such a one wants to know.
+using AuthorizationFilter =
+    std::variant<RbacFilter, ExtAuthzFilter, std::shared_ptr<const JwtAuthnFilter>, IstioAuthnFilter>;
+
+using NetworkAuthorizationFilter = std::variant<RbacFilter, ExtAuthzFilter>;
 
 struct HttpConnectionManager {
   std::string stat_prefix;
@@ -69,8 +74,8 @@ struct FilterChain {
   std::string name;
   TransportSocket socket;
   bool sni_cluster = false;
-  bool istio_authn = false;  // writes down who the peer is, for RBAC
-  std::vector<RbacFilter> rbac;
+  bool istio_authn = false;                               // writes down who the peer is, for RBAC
+  std::vector<NetworkAuthorizationFilter> authorization;  // asked about a connection's first bytes, in order
   std::optional<HttpConnectionManager> http;
   std::optional<TcpProxy> tcp;
 };

@@ -21,11 +21,6 @@ namespace rbac_v3 = envoy::config::rbac::v3;
 
 constexpr char kPeerPrincipalKey[] = "io.istio.peer_principal";
 
-// Nobody here writes dynamic metadata: only what asks for its absence finds it.
-bool MatchesNoMetadata(const envoy::type::matcher::v3::MetadataMatcher& matcher) {
-  return matcher.invert() != matcher.value().has_null_match();
-}
-
 absl::Status NoSuchList(std::string_view field) {
   return absl::InvalidArgumentError(fmt::format(
       "Proto constraint validation failed (PolicyValidationError.{}: value must contain at least 1 item(s))", field));
@@ -139,6 +134,15 @@ absl::StatusOr<RbacCondition> RbacCondition::Header(const envoy::config::route::
   return out;
 }
 
+absl::StatusOr<RbacCondition> RbacCondition::Metadata(const envoy::type::matcher::v3::MetadataMatcher& matcher) {
+  absl::StatusOr<MetadataMatch> metadata = MetadataMatch::Make(matcher);
+  if (!metadata.ok()) return metadata.status();
+  RbacCondition out;
+  out.kind_ = Kind::kMetadata;
+  out.metadata_ = *std::move(metadata);
+  return out;
+}
+
 absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
   switch (p.identifier_case()) {
     case rbac_v3::Principal::kAny:
@@ -165,7 +169,7 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
     case rbac_v3::Principal::kRemoteIp:
       return In(Kind::kSource, p.remote_ip());
     case rbac_v3::Principal::kMetadata:
-      return Constant(MatchesNoMetadata(p.metadata()));
+      return Metadata(p.metadata());
     case rbac_v3::Principal::kUrlPath:
       return Text(Kind::kPath, p.url_path().path());
     case rbac_v3::Principal::kHeader:
@@ -202,7 +206,7 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Permission& p) 
     case rbac_v3::Permission::kRequestedServerName:
       return Text(Kind::kServerName, p.requested_server_name());
     case rbac_v3::Permission::kMetadata:
-      return Constant(MatchesNoMetadata(p.metadata()));
+      return Metadata(p.metadata());
     case rbac_v3::Permission::kUrlPath:
       return Text(Kind::kPath, p.url_path().path());
     case rbac_v3::Permission::kHeader:
@@ -246,6 +250,8 @@ bool RbacCondition::Matches(const RbacSubject& subject) const {
       return prefix_.Contains(subject.destination);
     case Kind::kPortRange:
       return start_ <= subject.port && subject.port < end_;
+    case Kind::kMetadata:
+      return metadata_->Matches(subject.metadata);
   }
   return false;
 }

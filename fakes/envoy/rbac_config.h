@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
+#include "fakes/envoy/dynamic_metadata.h"
 #include "fakes/envoy/matchers.h"
 
 namespace envoy::config::rbac::v3 {
@@ -33,6 +34,7 @@ struct RbacSubject {
   uint16_t port = 0;
   std::string_view server_name;
   const RequestSpec* request = nullptr;  // null at the network level
+  const DynamicMetadata* metadata = nullptr;
 };
 
 // A permission or a principal.
@@ -63,6 +65,7 @@ class RbacCondition {
     kSource,
     kDestination,
     kPortRange,
+    kMetadata,
   };
   template <typename List>
   static absl::StatusOr<RbacCondition> Combined(Kind kind, const List& list);
@@ -73,12 +76,14 @@ class RbacCondition {
   template <typename Matcher>
   static absl::StatusOr<RbacCondition> Text(Kind kind, const Matcher& matcher);
   static absl::StatusOr<RbacCondition> Header(const envoy::config::route::v3::HeaderMatcher& matcher);
+  static absl::StatusOr<RbacCondition> Metadata(const envoy::type::matcher::v3::MetadataMatcher& matcher);
   static RbacCondition Constant(bool matches);
 
   Kind kind_ = Kind::kAny;
   std::vector<RbacCondition> children_;
   std::optional<StringMatch> text_;
   std::optional<HeaderMatch> header_;
+  std::optional<MetadataMatch> metadata_;
   IpPrefix prefix_;
   uint32_t start_ = 0, end_ = 0;  // ports, [start, end)
 };

@@ -89,58 +89,6 @@ absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, Ext
   return out;
 }
 
-absl::Status CompileMatch(const route_v3::RouteMatch& match, RouteEntry* out) {
-  using Kind = StringMatch::Kind;
-  out->case_sensitive = !match.has_case_sensitive() || match.case_sensitive().value();
-  const bool fold = !out->case_sensitive;
-  switch (match.path_specifier_case()) {
-    case route_v3::RouteMatch::kPrefix:
-      out->path_kind = RouteEntry::PathKind::kPrefix;
-      out->path = StringMatch::Make(Kind::kPrefix, match.prefix(), fold);
-      break;
-    case route_v3::RouteMatch::kPath:
-      out->path_kind = RouteEntry::PathKind::kExact;
-      out->path = StringMatch::Make(Kind::kExact, match.path(), fold);
-      break;
-    case route_v3::RouteMatch::kPathSeparatedPrefix:
-      out->path_kind = RouteEntry::PathKind::kSeparatedPrefix;
-      if (match.path_separated_prefix().size() < 2 || match.path_separated_prefix().ends_with('/') ||
-          match.path_separated_prefix().find_first_of("?#") != std::string::npos) {
-        return absl::InvalidArgumentError(
-            "Proto constraint validation failed (RouteMatchValidationError.PathSeparatedPrefix: value does not match "
-            "regex pattern \"^[^?#]+[^?#/]$\")");
-      }
-      out->path = StringMatch::Make(Kind::kPrefix, match.path_separated_prefix(), fold);
-      break;
-    case route_v3::RouteMatch::kSafeRegex: {
-      out->path_kind = RouteEntry::PathKind::kRegex;
-      absl::StatusOr<StringMatch> regex = StringMatch::MakeRegex(match.safe_regex().regex());
-      if (!regex.ok()) return regex.status();
-      out->path = *std::move(regex);
-      break;
-    }
-    case route_v3::RouteMatch::kConnectMatcher:
-      out->path_kind = RouteEntry::PathKind::kConnect;
-      break;
-    default:
-      return absl::InvalidArgumentError(
-          "Proto constraint validation failed (field: \"path_specifier\", reason: is required)");
-  }
-  for (const auto& header : match.headers()) {
-    absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
-    if (!m.ok()) return m.status();
-    out->headers.push_back(*std::move(m));
-  }
-  for (const auto& query : match.query_parameters()) {
-    absl::StatusOr<QueryMatch> m = QueryMatch::Make(query);
-    if (!m.ok()) return m.status();
-    out->queries.push_back(*std::move(m));
-  }
-  if (match.has_runtime_fraction())
-    out->runtime_per_million = PartsPerMillion(match.runtime_fraction().default_value());
-  return absl::OkStatus();
-}
-
 absl::Status CompileRouteAction(const route_v3::RouteAction& action, ExtensionSet extensions, RouteEntry* out) {
   switch (action.cluster_specifier_case()) {
     case route_v3::RouteAction::kCluster:
@@ -237,7 +185,7 @@ absl::Status CompileRoute(const route_v3::Route& route, ExtensionSet extensions,
     return absl::InvalidArgumentError(
         "Proto constraint validation failed (RouteValidationError.Match: value is required)");
   }
-  if (absl::Status s = CompileMatch(route.match(), out); !s.ok()) return s;
+  if (absl::Status s = CompileRouteMatch(route.match(), out); !s.ok()) return s;
   switch (route.action_case()) {
     case route_v3::Route::kRoute:
       if (absl::Status s = CompileRouteAction(route.route(), extensions, out); !s.ok()) return s;
@@ -305,6 +253,63 @@ absl::Status AddDomain(const std::string& raw, uint32_t host, RouteTable* table)
 }
 
 }  // namespace
+
+absl::Status CompileRouteMatch(const route_v3::RouteMatch& match, RouteEntry* out) {
+  using Kind = StringMatch::Kind;
+  out->case_sensitive = !match.has_case_sensitive() || match.case_sensitive().value();
+  const bool fold = !out->case_sensitive;
+  switch (match.path_specifier_case()) {
+    case route_v3::RouteMatch::kPrefix:
+      out->path_kind = RouteEntry::PathKind::kPrefix;
+      out->path = StringMatch::Make(Kind::kPrefix, match.prefix(), fold);
+      break;
+    case route_v3::RouteMatch::kPath:
+      out->path_kind = RouteEntry::PathKind::kExact;
+      out->path = StringMatch::Make(Kind::kExact, match.path(), fold);
+      break;
+    case route_v3::RouteMatch::kPathSeparatedPrefix:
+      out->path_kind = RouteEntry::PathKind::kSeparatedPrefix;
+      if (match.path_separated_prefix().size() < 2 || match.path_separated_prefix().ends_with('/') ||
+          match.path_separated_prefix().find_first_of("?#") != std::string::npos) {
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed (RouteMatchValidationError.PathSeparatedPrefix: value does not match "
+            "regex pattern \"^[^?#]+[^?#/]$\")");
+      }
+      out->path = StringMatch::Make(Kind::kPrefix, match.path_separated_prefix(), fold);
+      break;
+    case route_v3::RouteMatch::kSafeRegex: {
+      out->path_kind = RouteEntry::PathKind::kRegex;
+      absl::StatusOr<StringMatch> regex = StringMatch::MakeRegex(match.safe_regex().regex());
+      if (!regex.ok()) return regex.status();
+      out->path = *std::move(regex);
+      break;
+    }
+    case route_v3::RouteMatch::kConnectMatcher:
+      out->path_kind = RouteEntry::PathKind::kConnect;
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (field: \"path_specifier\", reason: is required)");
+  }
+  for (const auto& header : match.headers()) {
+    absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
+    if (!m.ok()) return m.status();
+    out->headers.push_back(*std::move(m));
+  }
+  for (const auto& query : match.query_parameters()) {
+    absl::StatusOr<QueryMatch> m = QueryMatch::Make(query);
+    if (!m.ok()) return m.status();
+    out->queries.push_back(*std::move(m));
+  }
+  for (const auto& metadata : match.dynamic_metadata()) {
+    absl::StatusOr<MetadataMatch> m = MetadataMatch::Make(metadata);
+    if (!m.ok()) return m.status();
+    out->metadata.push_back(*std::move(m));
+  }
+  if (match.has_runtime_fraction())
+    out->runtime_per_million = PartsPerMillion(match.runtime_fraction().default_value());
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::RouteConfiguration& config,
                                                                 const Hash128& hash, ExtensionSet extensions,
@@ -385,39 +390,44 @@ const VirtualHost* RouteTable::FindHost(std::string_view authority) const {
   return any.has_value() ? &hosts[*any] : nullptr;
 }
 
-const RouteEntry* RouteTable::FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random) const {
+bool RouteEntry::Matches(const RequestSpec& spec, uint64_t random, const DynamicMetadata* notes) const {
   const std::string_view whole(spec.path);
   const size_t question = std::min(whole.find_first_of("?#"), whole.size());
-  const std::string_view path = whole.substr(0, question);
-  const std::string_view query = question < whole.size() && whole[question] == '?'
-                                     ? whole.substr(question + 1, whole.find('#', question) - question - 1)
-                                     : std::string_view();
+  const std::string_view without_query = whole.substr(0, question);
+  switch (path_kind) {
+    case PathKind::kConnect:
+      if (spec.method != "CONNECT") return false;
+      break;
+    case PathKind::kSeparatedPrefix: {
+      const size_t n = path.text().size();
+      if (!path.Matches(without_query) || (without_query.size() > n && without_query[n] != '/')) return false;
+      break;
+    }
+    case PathKind::kPrefix:  // the prefix may reach into the query
+      if (!path.Matches(whole)) return false;
+      break;
+    default:
+      if (!path.Matches(without_query)) return false;
+  }
+  if (runtime_per_million < 1'000'000 && random % 1'000'000 >= runtime_per_million) return false;
+  if (!std::all_of(headers.begin(), headers.end(),
+                   [&](const HeaderMatch& m) { return m.Matches(FindHeader(spec, m.name())); })) {
+    return false;
+  }
+  if (!queries.empty()) {
+    const std::string_view query = question < whole.size() && whole[question] == '?'
+                                       ? whole.substr(question + 1, whole.find('#', question) - question - 1)
+                                       : std::string_view();
+    if (!std::all_of(queries.begin(), queries.end(), [&](const QueryMatch& m) { return m.Matches(query); }))
+      return false;
+  }
+  return std::all_of(metadata.begin(), metadata.end(), [&](const MetadataMatch& m) { return m.Matches(notes); });
+}
+
+const RouteEntry* RouteTable::FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random,
+                                        const DynamicMetadata* notes) const {
   for (const RouteEntry& route : host.routes) {
-    switch (route.path_kind) {
-      case RouteEntry::PathKind::kConnect:
-        if (spec.method != "CONNECT") continue;
-        break;
-      case RouteEntry::PathKind::kSeparatedPrefix: {
-        const size_t n = route.path.text().size();
-        if (!route.path.Matches(path) || (path.size() > n && path[n] != '/')) continue;
-        break;
-      }
-      case RouteEntry::PathKind::kPrefix:  // the prefix may reach into the query
-        if (!route.path.Matches(whole)) continue;
-        break;
-      default:
-        if (!route.path.Matches(path)) continue;
-    }
-    if (route.runtime_per_million < 1'000'000 && random % 1'000'000 >= route.runtime_per_million) continue;
-    if (!std::all_of(route.headers.begin(), route.headers.end(),
-                     [&](const HeaderMatch& m) { return m.Matches(FindHeader(spec, m.name())); })) {
-      continue;
-    }
-    if (!std::all_of(route.queries.begin(), route.queries.end(),
-                     [&](const QueryMatch& m) { return m.Matches(query); })) {
-      continue;
-    }
-    return &route;
+    if (route.Matches(spec, random, notes)) return &route;
   }
   return nullptr;
 }

@@ -11,13 +11,15 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/dynamic_metadata.h"
 #include "fakes/envoy/hash128.h"
 #include "fakes/envoy/matchers.h"
 #include "fakes/envoy/string_map.h"
 
 namespace envoy::config::route::v3 {
 class RouteConfiguration;
-}
+class RouteMatch;
+}  // namespace envoy::config::route::v3
 
 namespace wavetank::envoysim {
 
@@ -90,6 +92,7 @@ struct RouteEntry {
   bool case_sensitive = true;
   std::vector<HeaderMatch> headers;
   std::vector<QueryMatch> queries;
+  std::vector<MetadataMatch> metadata;
   uint32_t runtime_per_million = 1'000'000;
 
   Action action = Action::kCluster;
@@ -105,6 +108,9 @@ struct RouteEntry {
   uint16_t direct_code = 0;
   std::string direct_body;
   uint16_t redirect_code = 301;
+
+  // `random` decides runtime fractions; `notes` may be null.
+  bool Matches(const RequestSpec& spec, uint64_t random, const DynamicMetadata* notes) const;
 };
 
 struct VirtualHost {
@@ -132,9 +138,13 @@ struct RouteTable {
   // Envoy's order: exact, longest suffix wildcard, longest prefix wildcard, "*". nullptr: none.
   // Envoy: source/common/router/config_impl.cc, RouteMatcher::findVirtualHost
   const VirtualHost* FindHost(std::string_view authority) const;
-  // The first route that matches. `random` decides runtime fractions.
-  const RouteEntry* FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random) const;
+  // The first route that matches.
+  const RouteEntry* FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random,
+                              const DynamicMetadata* notes) const;
 };
+
+// What a RouteEntry says of requests; the rest of it stays as it is.
+absl::Status CompileRouteMatch(const envoy::config::route::v3::RouteMatch& match, RouteEntry* out);
 
 absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(
     const envoy::config::route::v3::RouteConfiguration& config, const Hash128& hash, ExtensionSet extensions,

@@ -119,7 +119,13 @@ const RouteDecision& Router::Decide(Envoy::Impl& envoy, const HttpConnectionMana
   const uint64_t key = Mix64(spec.id() ^ reinterpret_cast<uintptr_t>(&manager));
   RouteDecision& d = (*cache.slots)[key % RouteCache::kSlots];
   if (d.epoch == envoy.epoch() && d.spec == spec.id() && d.manager == &manager) return d;
-  d = RouteDecision{};
+  d = DecideAnew(envoy, manager, spec, nullptr);
+  return d;
+}
+
+RouteDecision Router::DecideAnew(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec,
+                                 const DynamicMetadata* notes) {
+  RouteDecision d;
   d.spec = spec.id();
   d.manager = &manager;
   d.table = manager.routes != nullptr ? manager.routes : envoy.Routes(manager.rds_name);
@@ -129,7 +135,7 @@ const RouteDecision& Router::Decide(Envoy::Impl& envoy, const HttpConnectionMana
     if (d.host != nullptr) {
       random = std::any_of(d.host->routes.begin(), d.host->routes.end(),
                            [](const RouteEntry& r) { return r.runtime_per_million < 1'000'000; });
-      d.route = d.table->FindRoute(*d.host, spec, random ? envoy.random().Next() : 0);
+      d.route = d.table->FindRoute(*d.host, spec, random ? envoy.random().Next() : 0, notes);
     }
   }
   if (d.route != nullptr && d.route->action == RouteEntry::Action::kCluster)
@@ -139,6 +145,15 @@ const RouteDecision& Router::Decide(Envoy::Impl& envoy, const HttpConnectionMana
   d.epoch = random ? 0 : envoy.epoch();
   return d;
 }
+
+void Router::Take(const RouteDecision& decision, Stream* s) {
+  s->table = decision.table;
+  s->host = decision.host;
+  s->route = decision.route;
+  s->cluster = decision.cluster;
+}
+
+void Router::Reroute(Stream* s) { Take(DecideAnew(*s->envoy, *s->manager, *s->spec, &s->notes), s); }
 
 void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead) {
   Envoy::Impl& envoy = downstream.envoy();
@@ -153,11 +168,7 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.start = envoy.host().Now();
   downstream.AddStream(id);
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
-  const RouteDecision& decision = Decide(envoy, manager, spec);
-  s.table = decision.table;
-  s.host = decision.host;
-  s.route = decision.route;
-  s.cluster = decision.cluster;
+  Take(Decide(envoy, manager, spec), &s);
   manager.authorization.empty() ? Authorized(id, lead) : RunFilters(id, lead);
 }
 
@@ -261,6 +272,7 @@ void Router::Mirror(const Stream& original) {
     Stream& s = *streams_.Get(id);
     s.envoy = &envoy;
     s.spec = original.spec;
+    s.own_spec = original.own_spec;
     s.manager = original.manager;
     s.table = original.table;
     s.host = original.host;
@@ -495,12 +507,13 @@ void Router::AbortDownstream(StreamId id) {
 }
 
 void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-                   Duration lead) {
+                   Duration lead, std::string_view headers) {
   Stream& s = *streams_.Get(id);
   s.flags |= flags;
   Reply reply;
   reply.code = code;
   reply.body = body;
+  reply.headers = headers;
   reply.from_proxy = true;
   Finish(id, reply, details, lead);
 }
@@ -514,17 +527,28 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   if (s.downstream == nullptr) {  // mirrored, or a question
     const StreamId asked_by = s.asked_by;
     const ExtAuthzFilter* const authorizer = s.authorizer;
+    DownstreamConnection* const connection = s.connection;
     streams_.Free(id);
-    if (authorizer != nullptr) Answered(asked_by, *authorizer, upstream, lead);
+    if (connection != nullptr) {
+      connection->Checked(*authorizer, upstream);
+    } else if (authorizer != nullptr) {
+      Answered(asked_by, *authorizer, upstream, lead);
+    }
     return;
   }
   const bool passed_on = details == "via_upstream";
+  std::string_view headers = upstream.headers;
+  if (!s.response_headers.empty()) {
+    headers = headers.empty() ? s.response_headers
+                              : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
+  }
   RequestRecord record;
   record.code = upstream.code;
   record.flags = s.flags;
   record.details = details;
   record.transport_failure = s.transport_failure;
   record.body = upstream.body;
+  record.headers = headers;
   record.listener = s.downstream->listener().name;
   record.filter_chain = s.downstream->chain()->name;
   if (s.host != nullptr) record.virtual_host = s.host->name;
@@ -549,6 +573,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   }
   Reply reply = upstream;
   reply.record = &record;
+  reply.headers = headers;
   reply.close = s.downstream->closing();
   if (!passed_on) {
     reply.flags = s.flags;

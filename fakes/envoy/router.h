@@ -47,6 +47,8 @@ class Router final : public ExchangeOwner {
   void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
   // The downstream connection is gone.
   void AbortDownstream(StreamId stream);
+  // Asks about a connection; ends in its Checked(), perhaps before this returns, or in AbortDownstream().
+  StreamId AskAbout(DownstreamConnection& connection, const ExtAuthzFilter& authorizer);
 
   // From pools.
   void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead);
@@ -80,12 +82,14 @@ class Router final : public ExchangeOwner {
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure;
-    size_t next_filter = 0;           // of the manager's authorization filters
-    std::vector<MetadataNote> notes;  // what they wrote down
-    StreamId check = kNoStream;       // the question to an authorizer that is under way
-    StreamId asked_by = kNoStream;    // of such a question
+    size_t next_filter = 0;                      // of the manager's authorization filters
+    DynamicMetadata notes;                       // what they wrote down
+    std::string_view response_headers;           // that they add to the answer; Reply::headers
+    StreamId check = kNoStream;                  // the question to an authorizer that is under way
+    StreamId asked_by = kNoStream;               // of such a question, or
+    DownstreamConnection* connection = nullptr;  // the connection that it is about
     const ExtAuthzFilter* authorizer = nullptr;
-    std::shared_ptr<const RequestSpec> own_spec;
+    std::shared_ptr<const RequestSpec> own_spec;  // as filters have changed it
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer;
     TimerId backoff = kNoTimer;
@@ -94,12 +98,21 @@ class Router final : public ExchangeOwner {
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
 
   const RouteDecision& Decide(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
+  // The same without a memory, for a request that filters have changed or written something down about.
+  static RouteDecision DecideAnew(Envoy::Impl& envoy, const HttpConnectionManager& manager, const RequestSpec& spec,
+                                  const DynamicMetadata* notes);
+  static void Take(const RouteDecision& decision, Stream* stream);
+  // A filter has cleared the route cache.
+  static void Reroute(Stream* stream);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
   // authorization.cc: the filters from the stream's next one on, and what follows when all have let it through.
   void RunFilters(StreamId id, Duration lead);
+  StreamId NewCheck(Envoy::Impl& envoy, const ExtAuthzFilter& authorizer, std::shared_ptr<const RequestSpec> spec);
   void Ask(StreamId id, const ExtAuthzFilter& authorizer, Duration lead);
   void Answered(StreamId id, const ExtAuthzFilter& authorizer, const Reply& reply, Duration lead);
+  // False: refused, and answered.
+  bool Authenticate(StreamId id, const JwtAuthnFilter& filter, Duration lead);
   void Authorized(StreamId id, Duration lead);
   void Continue(StreamId id, Duration lead);
   void Try(StreamId id, Duration lead);
@@ -110,7 +123,7 @@ class Router final : public ExchangeOwner {
   // Takes the stream off its try: pool, connection, counters.
   void EndTry(Stream& stream, StreamId id, bool reset);
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-             Duration lead);
+             Duration lead, std::string_view headers = {});
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   void Mirror(const Stream& stream);
   bool Retriable(const Stream& stream, const Reply& reply) const;

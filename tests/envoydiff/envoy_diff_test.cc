@@ -44,7 +44,7 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
-                                           "ext_authz", "refused", "tls"),
+                                           "ext_authz", "refused", "tls", "jwt"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
