@@ -270,7 +270,9 @@ TEST(ServiceAccountToken, SaysWhatItWasIssuedFor) {
     EXPECT_EQ(read->pod_name, claims.pod_name);
     EXPECT_EQ(read->pod_uid, claims.pod_uid);
     EXPECT_EQ(read->audiences.size(), std::max<size_t>(claims.audiences.size(), 1));  // the API server's, if none
-    if (!claims.audiences.empty()) EXPECT_EQ(read->audiences, claims.audiences);
+    if (!claims.audiences.empty()) {
+      EXPECT_EQ(read->audiences, claims.audiences);
+    }
     EXPECT_EQ(read->issued, claims.issued);
     EXPECT_EQ(read->expires, claims.expires);
   }
