@@ -7,8 +7,9 @@ namespace wavetank::pilot {
 namespace {
 
 TEST(GoJson, StructHasDoublesOnly) {
-  EXPECT_EQ(GoStructJson(ParseJson(R"({"b":[1,2.50,-0.5,null,true],"a":{"z":100000000000000000000,"y":1e21,"x":1e-7}})")),
-            R"({"a":{"x":1e-7,"y":1e+21,"z":100000000000000000000},"b":[1,2.5,-0.5,null,true]})");
+  EXPECT_EQ(
+      GoStructJson(ParseJson(R"({"b":[1,2.50,-0.5,null,true],"a":{"z":100000000000000000000,"y":1e21,"x":1e-7}})")),
+      R"({"a":{"x":1e-7,"y":1e+21,"z":100000000000000000000},"b":[1,2.5,-0.5,null,true]})");
 }
 
 TEST(GoJson, TextIsEscapedForHtml) {
