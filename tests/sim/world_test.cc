@@ -169,6 +169,34 @@ TEST_F(WorldTest, AProxyWithoutACpuLimitRunsOnTheProcessorsOfItsNode) {
   EXPECT_THAT(concurrency(), testing::ElementsAre(4));
 }
 
+TEST_F(WorldTest, KeySetsAreWhatTheWorldSaysAndOthersComeWithTheNextRefresh) {
+  Build(/*remote=*/false);
+  std::string listeners;  // of helloworld-v1, as it was sent them last
+  world_->commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
+    if (response.type != pilot::XdsType::kLds || !proxy.starts_with("helloworld-v1")) return;
+    listeners.clear();
+    for (const pilot::Resource& resource : response.resources) listeners += *resource.bytes;
+  };
+  const std::string uri = "https://issuer.example/keys";
+  const auto keys = [](const char* kid) { return json{{"keys", json::array({{{"kid", kid}}})}}; };
+  Do("apply", {{"cluster", "cluster1"},
+               {"object",
+                {{"apiVersion", "security.istio.io/v1beta1"},
+                 {"kind", "RequestAuthentication"},
+                 {"metadata", {{"name", "tokens"}, {"namespace", "sample"}}},
+                 {"spec", {{"jwtRules", json::array({{{"issuer", "issuer.example"}, {"jwksUri", uri}}})}}}}}});
+  Run(5s);
+  EXPECT_THAT(listeners, HasSubstr("\"kid\":\"abc\"")) << "nobody answers there yet: a key that verifies nothing";
+  Do("keySet", {{"uri", uri}, {"keys", keys("first")}});
+  Run(5s);
+  EXPECT_THAT(listeners, HasSubstr("first")) << "the attempts have not ended";
+  Do("keySet", {{"uri", uri}, {"keys", keys("second")}});
+  Run(19min);
+  EXPECT_THAT(listeners, HasSubstr("first"));
+  Run(2min);
+  EXPECT_THAT(listeners, HasSubstr("second"));
+}
+
 TEST_F(WorldTest, OptionsSurviveTheirJson) {
   const WorldOptions options = TwoClusters(true);
   const absl::StatusOr<WorldOptions> again = WorldOptions::FromJson(options.ToJson());

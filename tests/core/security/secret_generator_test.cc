@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "sim/kernel.h"
+#include "tests/core/gen/gen_world.h"
 #include "tests/core/kube/memory_client.h"
 #include "tests/core/security/secret_bench_case.h"
 
@@ -102,6 +103,40 @@ class SecretGeneratorTest : public ::testing::Test {
   pilot::Proxy proxy;
   std::vector<std::string> events;
 };
+
+TEST_F(SecretGeneratorTest, AKeyGoesToTheProviderThatTheProxyConfigNames) {
+  PutTls(remote_client, "web");
+  pilot::GenWorld world;
+  const auto certificate = [&] {
+    pilot::PushRequest request = Full();
+    request.push = world.Push();
+    const auto out = Generate({"kubernetes://web"}, request);
+    return Decode(out.resources.list().at(0)).tls_certificate();
+  };
+  EXPECT_EQ(certificate().private_key().inline_bytes(), "KEY-cert");
+  proxy.metadata.raw["PROXY_CONFIG"]["privateKeyProvider"] = {{"cryptomb", {{"pollDelay", "1.25s"}}}};
+  const auto accelerated = certificate();
+  EXPECT_FALSE(accelerated.has_private_key());
+  EXPECT_EQ(accelerated.private_key_provider().provider_name(), "cryptomb");
+  const std::string& config = accelerated.private_key_provider().typed_config().value();
+  EXPECT_THAT(config, HasSubstr("KEY-cert"));
+  EXPECT_THAT(config, HasSubstr(std::string("\x12\x05\x10\x80\xe5\x9a\x77")))
+      << "a quarter of a second: 1.18.2 drops whole ones";
+  proxy.metadata.raw["PROXY_CONFIG"]["privateKeyProvider"] = {{"qat", {{"pollDelay", "0.25s"}}}};
+  EXPECT_EQ(certificate().private_key_provider().provider_name(), "qat");
+}
+
+TEST_F(SecretGeneratorTest, ADockerCredentialIsOfItsTypeAndOfTheProxysClusterFirst) {
+  const auto put = [&](kube::MemoryClient& client, const std::string& text, const std::string& type) {
+    client.Put(kube::MakeSecret("gw", "pull", {{".dockerconfigjson", text}}, {}, {}, type)->body);
+    Run();
+    return credentials.DockerCredential("c2", "gw", "pull");
+  };
+  EXPECT_EQ(put(config_client, "config's", "Opaque"), std::nullopt);
+  EXPECT_EQ(put(config_client, "config's", "kubernetes.io/dockerconfigjson"), "config's");
+  EXPECT_EQ(put(remote_client, "its own", "kubernetes.io/dockerconfigjson"), "its own");
+  EXPECT_EQ(credentials.DockerCredential("c2", "gw", "other"), std::nullopt);
+}
 
 TEST_F(SecretGeneratorTest, ARouterGetsCertificateAndKeyOfItsNamespacesSecret) {
   PutTls(remote_client, "web");
