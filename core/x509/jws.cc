@@ -166,7 +166,7 @@ std::optional<JwsAlgorithm> ParseJwsAlgorithm(std::string_view name) {
 
 std::shared_ptr<const JwsKey> JwsKey::Rsa(std::string_view modulus, std::string_view exponent) {
   // BoringSSL: crypto/fipsmodule/rsa, the bounds of a public key that RSA_check_key looks at.
-  constexpr int kMinBits = 512, kMaxBits = 8192;
+  constexpr int kMinBits = 512, kMaxBits = 16384;
   const ossl::BigNum n = ReadNumber(modulus), e = ReadNumber(exponent);
   if (BN_is_word(e.get(), 3) == 0 && BN_is_word(e.get(), 65537) == 0) return nullptr;
   const int bits = BN_num_bits(n.get());

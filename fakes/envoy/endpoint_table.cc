@@ -133,7 +133,7 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
       endpoint.transport_socket_match = MatchMetadata(e.metadata());
       // Measured on the real binary: of two copies of an address in one assignment the first is used.
       const std::string key = endpoint.address.ip.empty() ? endpoint.hostname : std::string();
-      if (kind != AddressKind::kStatic && !seen.emplace(endpoint.address, key).second) continue;
+      if (kind == AddressKind::kEds && !seen.emplace(endpoint.address, key).second) continue;
       table->endpoints.push_back(std::move(endpoint));
     }
   }

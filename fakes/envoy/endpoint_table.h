@@ -58,7 +58,7 @@ struct EndpointTable {
 enum class AddressKind : uint8_t {
   kEds,     // of two copies of an address the first counts
   kStatic,  // of a STATIC cluster: all copies count
-  kNames,   // STRICT_DNS, LOGICAL_DNS: host names
+  kNames,   // STRICT_DNS, LOGICAL_DNS: host names; all copies count
 };
 
 // What makes Envoy refuse an assignment.
