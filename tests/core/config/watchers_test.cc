@@ -79,7 +79,7 @@ TEST_F(WatchersTest, ChangesOfSpecPushAndChangesOfStatusDoNot) {
   EXPECT_THAT(store.Gateways(), IsEmpty());
 }
 
-TEST_F(WatchersTest, KindsThatNobodyReadsPushUnderTheirOwnName) {
+TEST_F(WatchersTest, AKindThatNobodyReadsPushesUnderItsOwnName) {
   CrdClient crds(client, host, store, updater, {});
   crds.Start();
   Run(1s);
@@ -87,7 +87,8 @@ TEST_F(WatchersTest, KindsThatNobodyReadsPushUnderTheirOwnName) {
   Put("apiVersion: extensions.istio.io/v1alpha1\nkind: WasmPlugin\nmetadata: {name: p, namespace: ns}\n");
   Run(1s);
   EXPECT_THAT(updater.updates, UnorderedElementsAre("ProxyConfig/ns/t", "WasmPlugin/ns/p"));
-  EXPECT_EQ(crds.Raw(pilot::ConfigKind::kWasmPlugin).size(), 1u);
+  EXPECT_EQ(crds.Raw(pilot::ConfigKind::kProxyConfig).size(), 1u);
+  EXPECT_EQ(store.WasmPlugins().size(), 1u);
 }
 
 TEST_F(WatchersTest, AnObjectOfAnotherRevisionDoesNotExist) {
