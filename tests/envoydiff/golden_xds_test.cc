@@ -111,6 +111,11 @@ std::vector<Case> CasesOf(const std::string& directory) {
 // real one does.
 bool NoEnvoyTakes(std::string_view name) { return name == "inbound-port-zero/client" || name == "envoy-filters/till"; }
 
+// The key set that istiod makes up where it finds none holds an RSA key that is none, which Envoys look at since.
+bool IsMadeUpKeySet(std::string_view message) {
+  return message.find("has invalid local jwks: Jwks RSA [n] or [e] field") != message.npos;
+}
+
 void ExpectAccepted(const std::string& directory, size_t every) {
   const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
   if (!envoy.ok()) GTEST_SKIP() << envoy.status().message();
@@ -135,7 +140,8 @@ void ExpectAccepted(const std::string& directory, size_t every) {
     }
     for (const std::string& d : result.differences) ADD_FAILURE() << result.name << ": " << d;
     for (const std::string& message : result.real.ads) {
-      if (message.find(" error ") == std::string::npos || NoEnvoyTakes(result.name)) continue;
+      if (message.find(" error ") == std::string::npos || NoEnvoyTakes(result.name) || IsMadeUpKeySet(message))
+        continue;
       ADD_FAILURE() << result.name << ": refused: " << message;
       return;
     }
