@@ -73,7 +73,7 @@ const std::string kRequestAuthentication =
     "spec: {selector: {matchLabels: {app: helloworld}}, jwtRules: [{issuer: \"https://accounts.example\", jwksUri: "
     "\"https://accounts.example/keys\"}]}}";
 
-std::string Policy(const std::string& rule) {
+std::string AllowPolicy(const std::string& rule) {
   return "{apiVersion: security.istio.io/v1beta1, kind: AuthorizationPolicy, metadata: {name: who, namespace: sample}, "
          "spec: {selector: {matchLabels: {app: helloworld}}, action: ALLOW, rules: [" +
          rule + "]}}";
@@ -106,15 +106,16 @@ TEST(Tokens, BadOnesAreRefusedAndNoneIsWhereNoPolicyAsksForOne) {
 TEST(Tokens, PoliciesSeeWhoIsMeant) {
   RunAll(WithIssuer(
       Apply("tokens are looked at", kRequestAuthentication) +
-      Apply("any principal", Policy("{from: [{source: {requestPrincipals: [\"*\"]}}]}")) +
+      Apply("any principal", AllowPolicy("{from: [{source: {requestPrincipals: [\"*\"]}}]}")) +
       Expect("anybody with a token", {{"none", kAll}, {"alice", kNone}, {"bob", kNone}, {"forged", kAll}}) +
-      Apply("one principal", Policy("{from: [{source: {requestPrincipals: [\"https://accounts.example/alice\"]}}]}")) +
+      Apply("one principal",
+            AllowPolicy("{from: [{source: {requestPrincipals: [\"https://accounts.example/alice\"]}}]}")) +
       Expect("alice only", {{"none", kAll}, {"alice", kNone}, {"bob", kAll}}) +
-      Apply("a group", Policy("{when: [{key: \"request.auth.claims[groups]\", values: [admins]}]}")) +
+      Apply("a group", AllowPolicy("{when: [{key: \"request.auth.claims[groups]\", values: [admins]}]}")) +
       Expect("admins only", {{"none", kAll}, {"alice", kAll}, {"bob", kNone}}) +
-      Apply("a word of a text", Policy("{when: [{key: \"request.auth.claims[scope]\", values: [write]}]}")) +
+      Apply("a word of a text", AllowPolicy("{when: [{key: \"request.auth.claims[scope]\", values: [write]}]}")) +
       Expect("who may write", {{"alice", kAll}, {"bob", kNone}}) +
-      Apply("an audience", Policy("{when: [{key: request.auth.audiences, values: [hello]}]}")) +
+      Apply("an audience", AllowPolicy("{when: [{key: request.auth.audiences, values: [hello]}]}")) +
       Expect("whose audience it is", {{"alice", kNone}, {"bob", kAll}})));
 }
 
