@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
+#include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
@@ -144,6 +145,24 @@ void RouteRows(const envoy::config::route::v3::RouteConfiguration& config, Rows*
   }
 }
 
+void ExtensionRow(const envoy::config::core::v3::TypedExtensionConfig& extension, Rows* rows) {
+  const std::vector<std::string> type = absl::StrSplit(extension.typed_config().type_url(), '/');
+  rows->push_back({extension.name(), type.back()});
+}
+
+// What a WasmPlugin's image is pulled with stands in its configuration (istiod: pilot/pkg/xds/ecds.go), and is shown to
+// nobody.
+void HidePullSecrets(nlohmann::ordered_json& json) {
+  if (!json.is_structured()) return;
+  for (auto& [key, value] : json.items()) {
+    if (key == "ISTIO_META_WASM_IMAGE_PULL_SECRET" && value.is_string()) {
+      value = fmt::format("({} bytes)", value.get_ref<const std::string&>().size());
+    } else {
+      HidePullSecrets(value);
+    }
+  }
+}
+
 template <class Message>
 absl::Status Each(const scenario::XdsSnapshot::Resources& resources, void (*add)(const Message&, Rows*), Rows* rows) {
   for (const auto& [name, bytes] : resources) {
@@ -177,6 +196,10 @@ absl::StatusOr<Rows> ProxyConfigTable(XdsType type, const scenario::XdsSnapshot&
       rows.push_back({"NAME", "DOMAINS", "MATCH", "CLUSTER", "VIRTUAL SERVICE"});
       status = Each<envoy::config::route::v3::RouteConfiguration>(resources, RouteRows, &rows);
       break;
+    case XdsType::kEcds:
+      rows.push_back({"NAME", "TYPE"});
+      status = Each<envoy::config::core::v3::TypedExtensionConfig>(resources, ExtensionRow, &rows);
+      break;
     default:
       rows.push_back({"NAME", "BYTES"});
       for (const auto& [name, bytes] : resources) rows.push_back({name, std::to_string(bytes->size())});
@@ -200,7 +223,9 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     google::protobuf::util::JsonPrintOptions options;
     options.preserve_proto_field_names = false;
     if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
-    out.push_back({{"name", name}, {"resource", nlohmann::ordered_json::parse(text)}});
+    nlohmann::ordered_json resource = nlohmann::ordered_json::parse(text);
+    if (type == XdsType::kEcds) HidePullSecrets(resource);
+    out.push_back({{"name", name}, {"resource", std::move(resource)}});
   }
   return JsonText(out, 1);
 }

@@ -26,8 +26,9 @@ struct XdsArguments {
 
 const std::map<std::string, pilot::XdsType>& Types() {
   static const auto* const types = new std::map<std::string, pilot::XdsType>{
-      {"cds", pilot::XdsType::kCds}, {"eds", pilot::XdsType::kEds}, {"lds", pilot::XdsType::kLds},
-      {"rds", pilot::XdsType::kRds}, {"sds", pilot::XdsType::kSds}, {"nds", pilot::XdsType::kNds}};
+      {"cds", pilot::XdsType::kCds},  {"eds", pilot::XdsType::kEds}, {"lds", pilot::XdsType::kLds},
+      {"rds", pilot::XdsType::kRds},  {"sds", pilot::XdsType::kSds}, {"nds", pilot::XdsType::kNds},
+      {"ecds", pilot::XdsType::kEcds}};
   return *types;
 }
 
@@ -73,7 +74,7 @@ absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
 absl::StatusOr<Snapshots> OfCase(const XdsArguments& a) {
   if (!a.at.empty()) return absl::InvalidArgumentError("a golden case has no clock; take --step instead of --at");
   if (a.type == "sds" || a.type == "nds") {
-    return absl::InvalidArgumentError("the proxies of golden cases ask for cds, eds, lds and rds only");
+    return absl::InvalidArgumentError("the proxies of golden cases ask for cds, eds, lds, rds and ecds only");
   }
   absl::StatusOr<golden::Case> spec = golden::LoadCase(a.source);
   if (!spec.ok()) return spec.status();
@@ -158,7 +159,7 @@ void AddXds(CLI::App& app, Outcome& outcome) {
   verb->add_option("--at", a->at, "Stop before the first step that would begin after this time, e.g. 30s");
   verb->add_option("--step", a->step, "Run this many steps (default: all); 0 only brings the mesh up");
   verb->add_option("--type", a->type, "Default: the first four")
-      ->check(CLI::IsMember({"cds", "eds", "lds", "rds", "sds", "nds"}));
+      ->check(CLI::IsMember({"cds", "eds", "lds", "rds", "sds", "nds", "ecds"}));
   verb->add_option("-o,--output", a->output, "table or json")->check(CLI::IsMember({"table", "json"}));
   verb->add_option("--profile", a->profile, "Behaviour profile");
   verb->callback([a, &outcome] { outcome.code = PrintXds(*a); });

@@ -1,13 +1,13 @@
 #include "core/gen/gateway_routes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
-#include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/gen/default_routes.h"
@@ -66,7 +66,14 @@ class GatewayRoutes {
   // Lists of the very same routes; as hash, by addresses: it decides nothing but where to look.
   struct SameRoutes {
     using is_transparent = void;
-    size_t operator()(RouteSpan routes) const { return absl::Hash<RouteSpan>()(routes); }
+    size_t operator()(RouteSpan routes) const {
+      uint64_t hash = routes.size();
+      for (const EncodedRoute* route : routes) {
+        hash = (hash ^ reinterpret_cast<uintptr_t>(route)) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+      }
+      return hash;
+    }
     bool operator()(RouteSpan a, RouteSpan b) const { return a == b; }
   };
 

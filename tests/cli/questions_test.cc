@@ -117,6 +117,18 @@ TEST_F(Questions, XdsShowsFourTypesUnlessOneIsNamed) {
   EXPECT_EQ(endpoints, types["EDS"]);
 }
 
+TEST_F(Questions, XdsShowsExtensionsButNoPullSecret) {
+  const std::string xds = "xds " + kCases + "/wasm-plugins --proxy till --type ecds";
+  const Ran table = Call(xds);
+  ASSERT_EQ(table.code, 0) << table.error;
+  EXPECT_THAT(Table(table.output)[0], ElementsAre("NAME", "TYPE"));
+  EXPECT_THAT(table.output, HasSubstr("envoy.extensions.filters.http.wasm.v3.Wasm"));
+  const std::string secret = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
+  const Ran shown = Call(xds + " -o json");
+  ASSERT_THAT(shown.output, HasSubstr(secret));
+  EXPECT_THAT(shown.output, testing::Not(testing::ContainsRegex(secret + "\\" : \"[^(]")));
+}
+
 TEST_F(Questions, XdsRefusesWhatItCannotAnswer) {
   const std::string xds = "xds " + kTwoNetworks;
   ExpectRefused(Call(xds + " --proxy nobody"), {"nobody", "client-east, client-west"});
