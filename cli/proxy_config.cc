@@ -152,9 +152,9 @@ void ExtensionRow(const envoy::config::core::v3::TypedExtensionConfig& extension
 
 // What a WasmPlugin's image is pulled with stands in its configuration (istiod: pilot/pkg/xds/ecds.go), and is shown to
 // nobody.
-void HidePullSecrets(nlohmann::ordered_json& json) {
-  if (!json.is_structured()) return;
-  for (auto& [key, value] : json.items()) {
+void HidePullSecrets(nlohmann::ordered_json& in) {
+  if (!in.is_structured()) return;
+  for (auto& [key, value] : in.items()) {
     if (key == "ISTIO_META_WASM_IMAGE_PULL_SECRET" && value.is_string()) {
       value = fmt::format("({} bytes)", value.get_ref<const std::string&>().size());
     } else {
