@@ -135,7 +135,7 @@ TEST_F(Questions, XdsRefusesWhatItCannotAnswer) {
   ExpectRefused(Call(xds + " --proxy client"), {"more than one", "client-east, client-west"});
   ExpectRefused(Call(xds + " --proxy client-east --step 7"), {"--step 7"});
   ExpectRefused(Call(xds + " --proxy client-east --at 3s"), {"--at"});
-  ExpectRefused(Call(xds + " --proxy client-east --type sds"), {"cds, eds, lds and rds"});
+  ExpectRefused(Call(xds + " --proxy client-east --type sds"), {"cds, eds, lds, rds and ecds"});
   ExpectRefused(Call("xds " + (folder_ / "nowhere").string() + " --proxy a"), {"nowhere"});
   EXPECT_EQ(Call(xds + " --proxy client-east --type xds").code, 2);
   EXPECT_EQ(Call(xds).code, 2) << "--proxy is required";
