@@ -126,7 +126,7 @@ TEST_F(Questions, XdsShowsExtensionsButNoPullSecret) {
   const std::string secret = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
   const Ran shown = Call(xds + " -o json");
   ASSERT_THAT(shown.output, HasSubstr(secret));
-  EXPECT_THAT(shown.output, testing::Not(testing::ContainsRegex(secret + "\\" : \"[^(]")));
+  EXPECT_THAT(shown.output, testing::Not(testing::ContainsRegex(secret + R"(": "[^(])")));
 }
 
 TEST_F(Questions, XdsRefusesWhatItCannotAnswer) {
