@@ -118,7 +118,7 @@ TEST_F(Questions, XdsShowsFourTypesUnlessOneIsNamed) {
 }
 
 TEST_F(Questions, XdsShowsExtensionsButNoPullSecret) {
-  const std::string xds = "xds " + kCases + "/wasm-plugins --proxy till --type ecds";
+  const std::string xds = "xds " + kCases + "/wasm-plugins --proxy till --type ecds --step 0";
   const Ran table = Call(xds);
   ASSERT_EQ(table.code, 0) << table.error;
   EXPECT_THAT(Table(table.output)[0], ElementsAre("NAME", "TYPE"));
