@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/base/status.h"
+#include "core/kube/label_selector.h"
 #include "core/kube/types.h"
 #include "core/model/labels.h"
 #include "fakes/envoy/envoy.h"
@@ -70,6 +72,7 @@ class Surveyor {
     }
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
     TellOfPodsWithoutSidecar();
+    TellOfUndeclaredPorts();
     survey_.services = ListServices(*world_);
     survey_.endpoints = ListEndpoints(*world_);
     Say("sending requests");
@@ -99,6 +102,40 @@ class Surveyor {
                       where.first, fmt::join(names, ", "), where.second, names.size() == 1 ? "is" : "are",
                       names.size() == 1 ? "reaches" : "reach"));
     }
+  }
+
+  // Simulated applications listen on the ports that their containers declare; real ones may on others.
+  void TellOfUndeclaredPorts() {
+    for (const ClusterSpec& cluster : scenario_.clusters) {
+      for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        std::vector<int> refused;
+        for (const kube::ServicePort& port : service.ports) {
+          const int target = port.target_port == 0 ? port.port : port.target_port;
+          if (port.protocol != "TCP" || !port.target_port_name.empty()) continue;
+          if (AnyPodListens(cluster.name, *object, service, target) == false) refused.push_back(target);
+        }
+        if (refused.empty()) continue;
+        survey_.notes.push_back(
+            fmt::format("{}: connections to {}.{} are refused: no container of its pods declares port {} as its "
+                        "containerPort, and applications here listen on those alone",
+                        cluster.name, object->meta.name, object->meta.ns, fmt::join(refused, ", ")));
+      }
+    }
+  }
+
+  // nullopt: the Service has no pods.
+  std::optional<bool> AnyPodListens(const std::string& cluster, const kube::Object& object,
+                                    const kube::Service& service, int port) const {
+    const kube::LabelSelector selector = kube::LabelSelector::FromLabels(service.selector);
+    std::optional<bool> out;
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->site().name != cluster || pod->pod()->meta.ns != object.meta.ns) continue;
+      if (!selector.Matches(pod->pod()->meta.labels)) continue;
+      out = out.value_or(false) || pod->router() || pod->Listens(static_cast<uint16_t>(port));
+    }
+    return out;
   }
 
   // Every application that calls, against every Service of applications.

@@ -41,6 +41,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   // As trace records and reports name it, as istiod does too: "sleep-6d4f.sample@cluster1".
   const std::string& name() const { return name_; }
   const std::string& app() const { return app_; }
+  // An application of the pod, whose container declares the port.
+  bool Listens(uint16_t port) const { return site_.commons->network->at(workload_).ports.contains(port); }
   // Why the proxy does not start, if it cannot.
   const absl::Status& failure() const { return failure_; }
 

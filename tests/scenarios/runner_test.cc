@@ -324,6 +324,34 @@ TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {
   EXPECT_THAT(survey->notes, ::testing::Not(::testing::Contains(::testing::HasSubstr("without a sidecar"))));
 }
 
+TEST(Survey, SaysWhichPortsNoContainerDeclares) {
+  SurveyOptions options;
+  options.requests = 1;
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "undeclared.yaml";
+  std::ofstream(file) << R"(
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: sample}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}, {name: http-admin, port: 9000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: sample}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: x, ports: [{containerPort: 8080}]}]}
+)";
+  options.clusters = {{"east", {kManifests + "sample.yaml", file}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  std::filesystem::remove(file);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  EXPECT_THAT(survey->notes,
+              ::testing::Contains(::testing::HasSubstr("east: connections to web.sample are refused: no container of "
+                                                       "its pods declares port 9000 ")));
+}
+
 TEST(Survey, SaysWhoIsOutsideTheMesh) {
   SurveyOptions options;
   options.requests = 1;
