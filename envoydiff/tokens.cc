@@ -11,9 +11,9 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/json_text.h"
+#include "core/x509/jws.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoydiff {
@@ -29,12 +29,6 @@ struct FreeKey {
 using KeyOwner = std::unique_ptr<EVP_PKEY, FreeKey>;
 
 const unsigned char* Raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
-
-std::string Encoded(std::string_view bytes) {
-  std::string out;
-  absl::WebSafeBase64Escape(absl::string_view(bytes.data(), bytes.size()), &out);
-  return out;
-}
 
 // Runners of several cases draw from several threads.
 EVP_PKEY* KeyNamed(const std::string& name) {
@@ -66,26 +60,26 @@ size_t CoordinateSize(const std::string& name) {
 }
 
 json PublicKey(const std::string& name) {
-  if (name.starts_with("secret")) return {{"kty", "oct"}, {"k", Encoded(name)}};
+  if (name.starts_with("secret")) return {{"kty", "oct"}, {"k", x509::Base64Url(name)}};
   EVP_PKEY* key = KeyNamed(name);
   if (name.starts_with("rsa")) {
     return {{"kty", "RSA"},
-            {"n", Encoded(Number(key, OSSL_PKEY_PARAM_RSA_N, 0))},
-            {"e", Encoded(Number(key, OSSL_PKEY_PARAM_RSA_E, 0))}};
+            {"n", x509::Base64Url(Number(key, OSSL_PKEY_PARAM_RSA_N, 0))},
+            {"e", x509::Base64Url(Number(key, OSSL_PKEY_PARAM_RSA_E, 0))}};
   }
   if (name.starts_with("ed25519")) {
     unsigned char point[32];
     size_t size = sizeof(point);
     EVP_PKEY_get_raw_public_key(key, point, &size);
-    return {{"kty", "OKP"}, {"crv", "Ed25519"}, {"x", Encoded({reinterpret_cast<char*>(point), size})}};
+    return {{"kty", "OKP"}, {"crv", "Ed25519"}, {"x", x509::Base64Url({reinterpret_cast<char*>(point), size})}};
   }
   const size_t size = CoordinateSize(name);
   return {{"kty", "EC"},
           {"crv", size == 32   ? "P-256"
                   : size == 48 ? "P-384"
                                : "P-521"},
-          {"x", Encoded(Number(key, OSSL_PKEY_PARAM_EC_PUB_X, size))},
-          {"y", Encoded(Number(key, OSSL_PKEY_PARAM_EC_PUB_Y, size))}};
+          {"x", x509::Base64Url(Number(key, OSSL_PKEY_PARAM_EC_PUB_X, size))},
+          {"y", x509::Base64Url(Number(key, OSSL_PKEY_PARAM_EC_PUB_Y, size))}};
 }
 
 const EVP_MD* DigestNamed(const std::string& algorithm) {
@@ -135,12 +129,12 @@ std::string Mint(const json& token, int64_t now) {
     const std::string relative = std::string(claim) + "_in";
     if (token.contains(relative)) claims[claim] = now + token[relative].get<int64_t>();
   }
-  const std::string data = Encoded(token.value("header_text", JsonText(header))) + "." +
-                           Encoded(token.value("claims_text", JsonText(claims)));
+  const std::string data = x509::Base64Url(token.value("header_text", JsonText(header))) + "." +
+                           x509::Base64Url(token.value("claims_text", JsonText(claims)));
   std::string signature = Sign(key, algorithm, data);
   if (token.value("spoil", false))
     signature[signature.size() / 2] = static_cast<char>(signature[signature.size() / 2] ^ 1);
-  return data + "." + Encoded(signature);
+  return data + "." + x509::Base64Url(signature);
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "core/base/status.h"
@@ -110,11 +109,16 @@ class Surveyor {
       for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
         const kube::Service& service = kube::ParseService(*object);
         if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        const std::vector<const sim::PodProcess*> pods = PodsOf(cluster.name, *object, service);
+        if (pods.empty()) continue;
         std::vector<int> refused;
         for (const kube::ServicePort& port : service.ports) {
           const int target = port.target_port == 0 ? port.port : port.target_port;
           if (port.protocol != "TCP" || !port.target_port_name.empty()) continue;
-          if (AnyPodListens(cluster.name, *object, service, target) == false) refused.push_back(target);
+          const bool listens = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+            return pod->router() || pod->Listens(static_cast<uint16_t>(target));
+          });
+          if (!listens) refused.push_back(target);
         }
         if (refused.empty()) continue;
         survey_.notes.push_back(
@@ -125,15 +129,13 @@ class Surveyor {
     }
   }
 
-  // nullopt: the Service has no pods.
-  std::optional<bool> AnyPodListens(const std::string& cluster, const kube::Object& object,
-                                    const kube::Service& service, int port) const {
+  std::vector<const sim::PodProcess*> PodsOf(const std::string& cluster, const kube::Object& object,
+                                             const kube::Service& service) const {
     const kube::LabelSelector selector = kube::LabelSelector::FromLabels(service.selector);
-    std::optional<bool> out;
+    std::vector<const sim::PodProcess*> out;
     for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->site().name != cluster || pod->pod()->meta.ns != object.meta.ns) continue;
-      if (!selector.Matches(pod->pod()->meta.labels)) continue;
-      out = out.value_or(false) || pod->router() || pod->Listens(static_cast<uint16_t>(port));
+      const bool here = pod->site().name == cluster && pod->pod()->meta.ns == object.meta.ns;
+      if (here && selector.Matches(pod->pod()->meta.labels)) out.push_back(pod);
     }
     return out;
   }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/x509/calendar.h"
@@ -17,12 +16,6 @@ constexpr char kKeyId[] = "wavetank";
 
 x509::KeyPairRef KeyOf(uint64_t seed, const std::string& issuer) {
   return x509::KeyPair::Derive(seed, "token issuer " + issuer);
-}
-
-std::string UrlSafe(const std::string& bytes) {
-  std::string out;
-  absl::WebSafeBase64Escape(bytes, &out);
-  return out;
 }
 
 }  // namespace
@@ -45,9 +38,9 @@ absl::StatusOr<std::string> TokenIssuers::Mint(const json& spec, Time now) const
   if (spec.contains("notBeforeNs")) claims["nbf"] = in("notBeforeNs");
   if (spec.contains("subject")) claims["sub"] = Text(spec, "subject");
   if (!Items(At(spec, "audiences")).empty()) claims["aud"] = At(spec, "audiences");
-  const std::string data =
-      UrlSafe(JsonText(json{{"alg", "ES256"}, {"kid", kKeyId}, {"typ", "JWT"}})) + "." + UrlSafe(JsonText(claims));
-  return data + "." + UrlSafe(x509::SignEs256(*KeyOf(seed_, signer), data));
+  const std::string data = x509::Base64Url(JsonText(json{{"alg", "ES256"}, {"kid", kKeyId}, {"typ", "JWT"}})) + "." +
+                           x509::Base64Url(JsonText(claims));
+  return data + "." + x509::Base64Url(x509::SignEs256(*KeyOf(seed_, signer), data));
 }
 
 }  // namespace wavetank::sim

@@ -6,6 +6,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 #include "core/x509/hash.h"
+#include "core/x509/jws.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
@@ -13,10 +14,6 @@ namespace wavetank::kube {
 namespace {
 
 absl::Status Refused(std::string_view why) { return absl::UnauthenticatedError(std::string(why)); }
-
-std::string Base64Url(std::string_view bytes) {
-  return absl::WebSafeBase64Escape(absl::string_view(bytes.data(), bytes.size()));
-}
 
 // Seconds since the world began; JWTs count whole seconds.
 int64_t Seconds(Time t) { return std::chrono::floor<std::chrono::seconds>(t.time_since_epoch()).count(); }
@@ -50,8 +47,8 @@ std::string TokenAuthority::Issue(const TokenClaims& claims) const {
   }
   fmt::format_to(out, R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", quoted(claims.service_account),
                  quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
-  const std::string text = Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + Base64Url(payload);
-  return text + "." + Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
+  const std::string text = x509::Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + x509::Base64Url(payload);
+  return text + "." + x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
 }
 
 absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
@@ -59,7 +56,7 @@ absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
   if (first == std::string_view::npos || first == last || token.size() > 65536) {
     return Refused("the token is no JSON web token");
   }
-  if (Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {token.substr(0, last)})) != token.substr(last + 1)) {
+  if (x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {token.substr(0, last)})) != token.substr(last + 1)) {
     return Refused("the token was not issued by this cluster");
   }
   std::string text;

@@ -106,11 +106,7 @@ class AsymmetricJwsKey final : public JwsKey {
     ossl::BigNum r = ReadNumber(raw.substr(0, raw.size() / 2));
     ossl::BigNum s = ReadNumber(raw.substr(raw.size() / 2, raw.size() / 2));
     ECDSA_SIG_set0(signature.get(), r.release(), s.release());
-    const int size = i2d_ECDSA_SIG(signature.get(), nullptr);
-    std::string out(static_cast<size_t>(size), '\0');
-    unsigned char* to = ossl::Bytes(out);
-    i2d_ECDSA_SIG(signature.get(), &to);
-    return out;
+    return ossl::Der<const ECDSA_SIG>(i2d_ECDSA_SIG, signature.get());
   }
 
   ossl::PKey key_;
@@ -149,13 +145,13 @@ class SecretJwsKey final : public JwsKey {
   std::string bytes_;
 };
 
+}  // namespace
+
 std::string Base64Url(std::string_view bytes) {
   std::string out;
   absl::WebSafeBase64Escape(absl::string_view(bytes.data(), bytes.size()), &out);
   return out;
 }
-
-}  // namespace
 
 std::optional<JwsAlgorithm> ParseJwsAlgorithm(std::string_view name) {
   for (const auto& [known, algorithm] : kJwsAlgorithms) {

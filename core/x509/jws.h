@@ -50,6 +50,9 @@ class JwsKey {
   static constexpr size_t kEd25519Signature = 64;
 };
 
+// As a token's parts are written: URL-safe, without padding (RFC 7515).
+std::string Base64Url(std::string_view bytes);
+
 // ES256 over `data` by a derived key (P-256): r and s, 32 bytes each. Deterministic.
 std::string SignEs256(const KeyPair& key, std::string_view data);
 // The public half of such a key: {"kty":"EC","crv":"P-256","alg":"ES256","kid":...,"x":...,"y":...}.

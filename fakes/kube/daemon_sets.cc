@@ -63,31 +63,22 @@ bool AnyReady(const std::vector<ObjectRef>& pods) {
 }  // namespace
 
 DaemonSetController::DaemonSetController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
-    : api_(api), options_(options), pending_(api.host()), maker_(api, admission, pending_) {
+    : api_(api),
+      options_(options),
+      pending_(api.host()),
+      queue_(pending_, [this](const NamespacedName& name) { Sync(name); }),
+      maker_(api, admission, pending_) {
   api_.Observe("DaemonSet", [this](const Change& change) {
-    if (change.type == kube::WatchEventType::kDeleted) return;
-    if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
-    Queue({change.object->meta.ns, change.object->meta.name});
+    if (WantsAnew(change)) queue_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Node", [this](const Change&) {
-    for (const ObjectRef& set : api_.List("DaemonSet")) Queue({set->meta.ns, set->meta.name});
+    for (const ObjectRef& set : api_.List("DaemonSet")) queue_.Add({set->meta.ns, set->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "DaemonSet") return;
     pods_.Follow(change);
-    const bool same = change.type == kube::WatchEventType::kModified && change.previous != nullptr &&
-                      PodReady(*change.previous) == PodReady(*change.object) &&
-                      change.previous->meta.deleting == change.object->meta.deleting;
-    if (!same) Queue({change.object->meta.ns, owner->name});
-  });
-}
-
-void DaemonSetController::Queue(const NamespacedName& name) {
-  if (!queued_.insert(name).second) return;
-  pending_.After(5ms, [this, name] {
-    queued_.erase(name);
-    Sync(name);
+    if (ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
   });
 }
 
@@ -161,7 +152,7 @@ void DaemonSetController::Create(const kube::Object& set, const std::string& nod
                .done =
                    [this, name, node](bool made) {
                      being_made_.erase({name, node});
-                     if (!made) Queue(name);
+                     if (!made) queue_.Add(name);
                    }});
 }
 

@@ -27,7 +27,6 @@ class DaemonSetController {
   };
   using Nodes = std::map<std::string, NodePods>;  // by node
 
-  void Queue(const NamespacedName& name);
   void Sync(const NamespacedName& name);
   void Replace(const kube::Object& set, const Nodes& nodes);
   void Create(const kube::Object& set, const std::string& node);
@@ -37,9 +36,9 @@ class DaemonSetController {
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
+  NameQueue queue_;
   PodMaker maker_;
   Controlled pods_;
-  std::set<NamespacedName> queued_;
   std::map<NamespacedName, uint64_t> made_;                      // pods ever: their names' stream
   std::set<std::pair<NamespacedName, std::string>> being_made_;  // and the node that the pod is for
 };

@@ -27,46 +27,26 @@ bool HasTemplate(const kube::Object& set, std::string_view hash) {
 }  // namespace
 
 DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
-    : api_(api), options_(options), pending_(api.host()), maker_(api, admission, pending_) {
+    : api_(api),
+      options_(options),
+      pending_(api.host()),
+      deployments_(pending_, [this](const NamespacedName& name) { SyncDeployment(name); }),
+      sets_(pending_, [this](const NamespacedName& name) { SyncReplicaSet(name); }),
+      maker_(api, admission, pending_) {
   api_.Observe("Deployment", [this](const Change& change) {
-    if (change.type == kube::WatchEventType::kDeleted) return;
-    // A write of status alone changes nothing that is wanted.
-    if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
-    Queue({change.object->meta.ns, change.object->meta.name});
+    if (WantsAnew(change)) deployments_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("ReplicaSet", [this](const Change& change) {
     replica_sets_.Follow(change);
-    if (change.type == kube::WatchEventType::kDeleted) return;
-    if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
-    QueueReplicaSet({change.object->meta.ns, change.object->meta.name});
+    if (WantsAnew(change)) sets_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
     pods_.Follow(change);
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "ReplicaSet") return;
-    const bool gone = change.type == kube::WatchEventType::kDeleted;
-    const bool ready_changed = change.previous != nullptr && PodReady(*change.previous) != PodReady(*change.object);
-    const bool deleting_changed =
-        change.previous != nullptr && change.previous->meta.deleting != change.object->meta.deleting;
-    if (gone || ready_changed || deleting_changed) QueueReplicaSet({change.object->meta.ns, owner->name});
-  });
-}
-
-void DeploymentController::Queue(const NamespacedName& name) {
-  if (queued_[name]) return;
-  queued_[name] = true;
-  pending_.After(5ms, [this, name] {
-    queued_[name] = false;
-    SyncDeployment(name);
-  });
-}
-
-void DeploymentController::QueueReplicaSet(const NamespacedName& name) {
-  if (queued_sets_[name]) return;
-  queued_sets_[name] = true;
-  pending_.After(5ms, [this, name] {
-    queued_sets_[name] = false;
-    SyncReplicaSet(name);
+    // A ReplicaSet has counted on the pods that it makes.
+    const bool made = change.type == kube::WatchEventType::kAdded;
+    if (!made && ServesOtherwise(change)) sets_.Add({change.object->meta.ns, owner->name});
   });
 }
 
@@ -126,7 +106,7 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
                    {"ownerReferences", OwnedBy(*deployment)}}},
                  {"spec", {{"replicas", first}, {"selector", selector}, {"template", set_template}}}})
         .IgnoreError();
-    if (!old.empty()) Queue(name);
+    if (!old.empty()) deployments_.Add(name);
     return;
   }
   if (RevisionOf(*current) < revision) {  // a template of old is the wanted one again
@@ -253,7 +233,7 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                 {"conditions", conditions}}}})
       .IgnoreError();
   // A rolling change goes on when pods became ready.
-  if (ReplicaSetsOf(*deployment).size() > 1) Queue({name.ns, owner->name});
+  if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add({name.ns, owner->name});
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {
@@ -269,7 +249,7 @@ void DeploymentController::CreatePod(const ObjectRef& set) {
                    [this, set_name](bool made) {
                      --being_made_[set_name];
                      // Another ReplicaSet may have this one's name by now, and has counted on the pod.
-                     if (!made) QueueReplicaSet(set_name);
+                     if (!made) sets_.Add(set_name);
                    }});
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,8 +20,6 @@ class DeploymentController {
   bool Settled() const { return pending_.idle(); }
 
  private:
-  void Queue(const NamespacedName& name);
-  void QueueReplicaSet(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
   std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const { return pods_.Of(api_, replica_set, "Pod"); }
@@ -35,9 +32,9 @@ class DeploymentController {
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
+  NameQueue deployments_, sets_;
   PodMaker maker_;
   Controlled pods_, replica_sets_;
-  std::map<NamespacedName, bool> queued_, queued_sets_;
   std::map<NamespacedName, uint64_t> ordinals_;   // pods ever created by a ReplicaSet: their names' stream
   std::map<NamespacedName, int64_t> being_made_;  // pods that wait for the webhook
 };

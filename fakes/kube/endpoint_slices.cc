@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/json_access.h"
+#include "core/base/json_object.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/kube/types.h"
-
-#include "core/base/json_access.h"
-#include "core/base/json_object.h"
+#include "fakes/kube/pod_template.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -36,11 +36,7 @@ PodState StateOf(const kube::Object& pod) {
   if (status == pod.body.end() || !status->is_object()) return state;
   state.ip = Text(*status, "podIP");
   state.running = Text(*status, "phase") == "Running";
-  if (const auto conditions = status->find("conditions"); conditions != status->end()) {
-    for (const json& condition : *conditions) {
-      if (Text(condition, "type") == "Ready") state.ready = Text(condition, "status") == "True";
-    }
-  }
+  state.ready = PodReady(pod);
   return state;
 }
 

@@ -11,6 +11,11 @@ const kube::OwnerReference* ControllerOf(const kube::Object& object) {
   return nullptr;
 }
 
+bool WantsAnew(const Change& change) {
+  if (change.type == kube::WatchEventType::kDeleted) return false;
+  return change.previous == nullptr || change.previous->meta.generation != change.object->meta.generation;
+}
+
 json OwnedBy(const kube::Object& owner) {
   return json::array({{{"apiVersion", owner.api_version},
                        {"kind", owner.kind},

@@ -13,6 +13,10 @@ namespace wavetank::fakekube {
 // The owner that controls `object`; null if none does.
 const kube::OwnerReference* ControllerOf(const kube::Object& object);
 
+// Whether a workload has to be looked at for its own sake: it is new, or its spec is another. A write of status alone
+// changes nothing that is wanted.
+bool WantsAnew(const Change& change);
+
 // metadata.ownerReferences of what `owner` controls.
 nlohmann::json OwnedBy(const kube::Object& owner);
 

@@ -2,10 +2,13 @@
 // it, never behind its back.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "core/base/host.h"
+#include "fakes/kube/api_server.h"
 
 namespace wavetank::fakekube {
 
@@ -30,6 +33,28 @@ class PendingWork {
  private:
   Host& host_;
   std::shared_ptr<int64_t> count_;
+};
+
+// A controller's objects that have to be looked at: each once, however often it is asked for until then.
+class NameQueue {
+ public:
+  using Sync = std::function<void(const NamespacedName&)>;
+  NameQueue(PendingWork& pending, Sync sync) : pending_(pending), sync_(std::move(sync)) {}
+
+  void Add(const NamespacedName& name) {
+    if (!names_.insert(name).second) return;
+    pending_.After(kDelay, [this, name] {
+      names_.erase(name);
+      sync_(name);
+    });
+  }
+
+ private:
+  static constexpr Duration kDelay = 5ms;  // the controller's own watch and queue
+
+  PendingWork& pending_;
+  Sync sync_;
+  std::set<NamespacedName> names_;
 };
 
 }  // namespace wavetank::fakekube

@@ -53,6 +53,11 @@ bool PodReady(const kube::Object& pod) {
   return false;
 }
 
+bool ServesOtherwise(const Change& pod) {
+  if (pod.type != kube::WatchEventType::kModified || pod.previous == nullptr) return true;
+  return PodReady(*pod.previous) != PodReady(*pod.object) || pod.previous->meta.deleting != pod.object->meta.deleting;
+}
+
 json PodOfTemplate(const json& pod_template, const kube::Object& owner, const std::string& name) {
   json metadata = At(pod_template, "metadata");
   if (!metadata.is_object()) metadata = json::object();

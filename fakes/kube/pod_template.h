@@ -22,6 +22,9 @@ int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
 
 bool PodReady(const kube::Object& pod);
 
+// Whether a workload has to look at its pods again: one came or went, became ready or lost it, or begins to go.
+bool ServesOtherwise(const Change& pod);
+
 // A pod of `pod_template` that `owner` controls.
 nlohmann::json PodOfTemplate(const nlohmann::json& pod_template, const kube::Object& owner, const std::string& name);
 

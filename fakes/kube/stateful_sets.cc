@@ -73,28 +73,18 @@ json Volumes(const json& own, const json& claims, const std::string& pod) {
 }  // namespace
 
 StatefulSetController::StatefulSetController(ApiServer& api, PodAdmission* admission)
-    : api_(api), pending_(api.host()), maker_(api, admission, pending_) {
+    : api_(api),
+      pending_(api.host()),
+      queue_(pending_, [this](const NamespacedName& name) { Sync(name); }),
+      maker_(api, admission, pending_) {
   api_.Observe("StatefulSet", [this](const Change& change) {
-    if (change.type == kube::WatchEventType::kDeleted) return;
-    if (change.previous != nullptr && change.previous->meta.generation == change.object->meta.generation) return;
-    Queue({change.object->meta.ns, change.object->meta.name});
+    if (WantsAnew(change)) queue_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Pod", [this](const Change& change) {
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "StatefulSet") return;
     pods_.Follow(change);
-    const bool same = change.type == kube::WatchEventType::kModified && change.previous != nullptr &&
-                      PodReady(*change.previous) == PodReady(*change.object) &&
-                      change.previous->meta.deleting == change.object->meta.deleting;
-    if (!same) Queue({change.object->meta.ns, owner->name});
-  });
-}
-
-void StatefulSetController::Queue(const NamespacedName& name) {
-  if (!queued_.insert(name).second) return;
-  pending_.After(5ms, [this, name] {
-    queued_.erase(name);
-    Sync(name);
+    if (ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
   });
 }
 
@@ -186,7 +176,7 @@ void StatefulSetController::Create(const ObjectRef& set, const std::string& revi
                .done =
                    [this, name, ordinal](bool made) {
                      being_made_.erase({name, ordinal});
-                     if (!made) Queue(name);
+                     if (!made) queue_.Add(name);
                    }});
 }
 

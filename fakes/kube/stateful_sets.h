@@ -24,7 +24,6 @@ class StatefulSetController {
  private:
   using Pods = std::map<int64_t, ObjectRef>;  // by ordinal
 
-  void Queue(const NamespacedName& name);
   void Sync(const NamespacedName& name);
   // What is to be done next to the pods; called again when they have changed.
   void Step(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
@@ -36,9 +35,9 @@ class StatefulSetController {
 
   ApiServer& api_;
   PendingWork pending_;
+  NameQueue queue_;
   PodMaker maker_;
   Controlled pods_;
-  std::set<NamespacedName> queued_;
   std::set<std::pair<NamespacedName, int64_t>> being_made_;  // pods that wait for the webhook
 };
 

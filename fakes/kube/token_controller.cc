@@ -24,24 +24,19 @@ std::string AccountOf(const kube::Object& secret) {
 }  // namespace
 
 TokenController::TokenController(ApiServer& api, const ClusterOptions& options)
-    : api_(api), options_(options), pending_(api.host()) {
+    : api_(api),
+      options_(options),
+      pending_(api.host()),
+      queue_(pending_, [this](const NamespacedName& secret) { Sync(secret); }) {
   api_.Observe("Secret", [this](const Change& change) {
     if (change.type == kube::WatchEventType::kDeleted || AccountOf(*change.object).empty()) return;
-    Queue({change.object->meta.ns, change.object->meta.name});
+    queue_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("ServiceAccount", [this](const Change& change) {
     if (change.type == kube::WatchEventType::kModified) return;
     for (const ObjectRef& secret : api_.List("Secret", change.object->meta.ns)) {
-      if (AccountOf(*secret) == change.object->meta.name) Queue({secret->meta.ns, secret->meta.name});
+      if (AccountOf(*secret) == change.object->meta.name) queue_.Add({secret->meta.ns, secret->meta.name});
     }
-  });
-}
-
-void TokenController::Queue(const NamespacedName& secret) {
-  if (!queued_.insert(secret).second) return;
-  pending_.After(5ms, [this, secret] {
-    queued_.erase(secret);
-    Sync(secret);
   });
 }
 

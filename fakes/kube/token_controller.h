@@ -3,8 +3,6 @@
 // TokensController.
 #pragma once
 
-#include <set>
-
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/pending.h"
 
@@ -16,13 +14,12 @@ class TokenController {
   bool Settled() const { return pending_.idle(); }
 
  private:
-  void Queue(const NamespacedName& secret);
   void Sync(const NamespacedName& secret);
 
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
-  std::set<NamespacedName> queued_;
+  NameQueue queue_;
 };
 
 }  // namespace wavetank::fakekube
