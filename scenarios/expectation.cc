@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_split.h"
 #include "scenarios/statistics.h"
 #include "scenarios/yaml_reader.h"
 
@@ -166,13 +167,14 @@ ExpectationResult JudgeEndpoints(const Expectation& e, const WorldView& world) {
 ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) {
   ExpectationResult r;
   r.held = true;
-  // A range in percent is about the share, one without about the number.
-  const auto failed = e.ranges.find("failed");
-  const bool share = failed != e.ranges.end() && failed->second.text.find('%') != std::string::npos;
-  JudgeRange(e, "failed", share ? Ppm(sum.failed, sum.sent) : sum.failed, fmt::format("{} of {}", sum.failed, sum.sent),
-             &r);
+  const auto judge = [&](const std::string& name, int64_t count) {
+    const auto range = e.ranges.find(name);
+    const bool share = range != e.ranges.end() && range->second.unit == Range::Unit::kShare;
+    JudgeRange(e, name, share ? Ppm(count, sum.sent) : count, fmt::format("{} of {}", count, sum.sent), &r);
+  };
+  judge("failed", sum.failed);
   JudgeRange(e, "sent", sum.sent, std::to_string(sum.sent), &r);
-  JudgeRange(e, "retried", sum.retried, std::to_string(sum.retried), &r);
+  judge("retried", sum.retried);
   JudgeRange(e, "p50", sum.p50.count(), FormatDuration(sum.p50), &r);
   JudgeRange(e, "p99", sum.p99.count(), FormatDuration(sum.p99), &r);
   return r;
@@ -290,9 +292,11 @@ ExpectationResult Judge(const Expectation& e, const StepResult& step, const Worl
       r.held = true;
       for (const auto& [flags, count] : s.sum.by_flags) {
         const bool none = flags == "-" || flags.empty();
-        bool allowed = none;
-        for (const std::string& name : e.names) allowed = allowed || name == flags;
-        r.held = r.held && allowed;
+        // A request can have several: each has to be one of those.
+        const std::vector<std::string> each = absl::StrSplit(flags, ',');
+        r.held = r.held && (none || std::all_of(each.begin(), each.end(), [&](const std::string& flag) {
+                              return std::find(e.names.begin(), e.names.end(), flag) != e.names.end();
+                            }));
         r.explanation += fmt::format("{}{} with {}", r.explanation.empty() ? "" : ", ", count, none ? "none" : flags);
       }
     } else if (e.kind == "requests") {

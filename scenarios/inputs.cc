@@ -228,7 +228,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
     }
     out.push_back({"apiServer", std::move(body)});
   } else if (action.kind == "dns") {
-    json addresses = a.value("addresses", json());
+    json addresses = a.value("addresses", json::array());
     if (addresses.is_string()) addresses = json::array({addresses});
     out.push_back({"dns", {{"name", Text(a, "name")}, {"addresses", std::move(addresses)}}});
   } else if (action.kind == "keySet") {

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "core/base/ip.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "scenarios/scenario.h"
@@ -236,16 +238,37 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
       a["skew"].Fail("is no duration", "write 90s, or -90s for a clock that is behind");
   } else if (action.kind == "dns") {
     a["name"].RequiredText();
+    for (const Field& address : a["addresses"].Items()) {
+      if (!IpAddress::Parse(address.Text()).ok()) address.Fail("is no IP address", "write one such as 172.30.1.9");
+    }
   } else if (action.kind == "keySet") {
     a["uri"].RequiredText();
   }
   return action;
 }
 
-void ReadRange(const Field& f, const std::string& name, Expectation* e) {
+const char* Example(Range::Unit unit) {
+  switch (unit) {
+    case Range::Unit::kShare:
+      return ">= 10%";
+    case Range::Unit::kDuration:
+      return "<= 500ms";
+    default:
+      return "<= 3";
+  }
+}
+
+// Nothing is nothing in any unit; any other quantity has to be of one that it can have.
+void ReadRange(const Field& f, const std::string& name, std::initializer_list<Range::Unit> units, Expectation* e) {
   if (!f.present()) return;
   absl::StatusOr<Range> range = ParseRange(f.Text());
   if (!range.ok()) return f.Fail(Message(range.status()), "write 0, <= 3, >= 10%, 40..60% or <= 500ms");
+  if (range->text != "0" && std::find(units.begin(), units.end(), range->unit) == units.end()) {
+    std::vector<std::string> examples;
+    for (const Range::Unit unit : units) examples.emplace_back(Example(unit));
+    return f.Fail(fmt::format("'{}' has another unit than {} has", range->text, name),
+                  fmt::format("write something like {}", fmt::join(examples, " or ")));
+  }
   e->ranges[name] = *std::move(range);
 }
 
@@ -280,6 +303,7 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   }
   // What holds always or eventually is about the whole step, unless it says otherwise.
   using Phase = Expectation::Phase;
+  using Unit = Range::Unit;
   const bool meanwhile = k["of"].OneOf({"then", "meanwhile"}, "then") == "meanwhile";
   e.phase = meanwhile ? Phase::kMeanwhile : e.mode.empty() || k["of"].present() ? Phase::kThen : Phase::kAll;
   if (e.kind == "split") {
@@ -293,18 +317,23 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
       k["is"].Fail(fmt::format("shares add up to {:.1f} %", static_cast<double>(sum) / 1e4), "make them 100 %");
     }
   } else if (e.kind == "requests") {
-    for (const char* name : {"failed", "sent", "retried", "p50", "p99"}) ReadRange(k[name], name, &e);
+    for (const char* name : {"failed", "retried"}) ReadRange(k[name], name, {Unit::kCount, Unit::kShare}, &e);
+    ReadRange(k["sent"], "sent", {Unit::kCount}, &e);
+    for (const char* name : {"p50", "p99"}) ReadRange(k[name], name, {Unit::kDuration}, &e);
     if (e.ranges.empty()) k.Fail("names no quantity", "write failed: 0");
     if (!e.mode.empty() && k["sent"].present()) {
       k["sent"].Fail("counts the requests of a whole step, of which no instant has all",
                      "write it outside of " + e.mode);
     }
   } else if (e.kind == "flags") {
-    for (const Field& flag : k["only"].Items()) e.names.push_back(flag.Text());
+    for (const Field& flag : k["only"].Items()) {
+      const std::vector<std::string> each = absl::StrSplit(flag.Text(), ',');
+      e.names.insert(e.names.end(), each.begin(), each.end());
+    }
     if (!k["only"].present()) k["only"].Fail("is required but missing", "write only: [UF, URX], or only: [] for none");
   } else if (e.kind == "converged") {
-    ReadRange(k["within"], "within", &e);
-    ReadRange(k["proxies"], "proxies", &e);
+    ReadRange(k["within"], "within", {Unit::kDuration}, &e);
+    ReadRange(k["proxies"], "proxies", {Unit::kCount}, &e);
     if (e.ranges.empty()) k.Fail("names no quantity", "write within: <= 500ms");
   } else if (e.kind == "endpoints") {
     const Field proxy = k["of_proxy"];
@@ -314,15 +343,15 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
     e.app = proxy["app"].RequiredText();
     e.host = k["host"].RequiredText();
     e.port = static_cast<int>(k["port"].Integer(80, 1, 65535));
-    ReadRange(k["count"], "count", &e);
+    ReadRange(k["count"], "count", {Unit::kCount}, &e);
     for (const Field& address : k["are"].Items()) e.names.push_back(address.Text());
     if (e.ranges.empty() && !k["are"].present()) k.Fail("names no quantity", "write count: 2 or are: [10.1.0.5:5000]");
   } else if (e.kind == "hops") {
-    ReadRange(k["remote"], "remote", &e);
-    ReadRange(k["local"], "local", &e);
+    ReadRange(k["remote"], "remote", {Unit::kCount}, &e);
+    ReadRange(k["local"], "local", {Unit::kCount}, &e);
     e.sni = k["sni"].Text();
   } else if (e.kind == "mtls") {
-    ReadRange(k["verified"], "verified", &e);
+    ReadRange(k["verified"], "verified", {Unit::kShare}, &e);
     if (e.ranges.empty()) k.Fail("names no quantity", "write verified: 100%");
   }
   return e;
@@ -467,6 +496,14 @@ std::string Action::Describe() const {
     if (it == arguments.end()) return std::string();
     return it->is_string() ? it->get<std::string>() : it->dump();
   };
+  const auto texts = [&](const char* key) {
+    std::vector<std::string> out;
+    const auto it = arguments.find(key);
+    if (it == arguments.end()) return out;
+    for (const nlohmann::json& one : it->is_array() ? *it : nlohmann::json::array({*it}))
+      out.push_back(one.is_string() ? one.get<std::string>() : JsonText(one));
+    return out;
+  };
   if (kind == "scale")
     return fmt::format("scale {} in {} to {}", text("deployment") + text("statefulSet"), text("cluster"),
                        text("replicas"));
@@ -474,8 +511,23 @@ std::string Action::Describe() const {
     return fmt::format("address of {} in {} becomes {}", text("service"), text("cluster"), text("address"));
   }
   if (kind == "remoteSecret") return fmt::format("remote Secret of {} in {} {}", text("of"), text("in"), text("state"));
-  if (kind == "link") return fmt::format("link {} {}", text("between"), arguments.value("state", "changed"));
-  if (kind == "label") return fmt::format("labels of {} {} in {}", text("kind"), text("name"), text("cluster"));
+  if (kind == "link") {
+    return fmt::format("link of {} {}", fmt::join(texts("between"), " and "), arguments.value("state", "changed"));
+  }
+  if (kind == "label") {
+    std::vector<std::string> changes;
+    if (const auto set = arguments.find("set"); set != arguments.end()) {
+      for (const auto& [label, value] : set->items())
+        changes.push_back(label + "=" + (value.is_string() ? value.get<std::string>() : JsonText(value)));
+    }
+    for (const std::string& label : texts("remove")) changes.push_back(label + "-");  // as kubectl has it
+    return fmt::format("label {} {} in {}: {}", text("kind"), text("name"), text("cluster"), fmt::join(changes, " "));
+  }
+  if (kind == "dns") {
+    const std::vector<std::string> addresses = texts("addresses");
+    if (addresses.empty()) return fmt::format("DNS knows {} no more", text("name"));
+    return fmt::format("DNS says {} for {}", fmt::join(addresses, ", "), text("name"));
+  }
   if (kind == "apply" && arguments.contains("manifest")) {
     return fmt::format("apply {} in {}", text("manifest"), text("cluster"));
   }
@@ -517,11 +569,15 @@ const ClusterSpec* Scenario::FindCluster(std::string_view cluster_name) const {
 absl::StatusOr<Range> ParseRange(std::string_view text) {
   Range range;
   range.text = std::string(text);
-  const auto number = [](std::string_view s) -> std::optional<int64_t> {
+  const auto number = [&range](std::string_view s) -> std::optional<int64_t> {
     while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
     while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-    if (std::optional<Duration> duration = ParseDuration(s)) return duration->count();
+    if (std::optional<Duration> duration = ParseDuration(s)) {
+      range.unit = Range::Unit::kDuration;
+      return duration->count();
+    }
     const bool percent = !s.empty() && s.back() == '%';
+    range.unit = percent ? Range::Unit::kShare : Range::Unit::kCount;
     if (percent) s.remove_suffix(1);
     int64_t whole = 0, fraction = 0, scale = percent ? 10'000 : 1;
     size_t i = 0;
@@ -545,8 +601,10 @@ absl::StatusOr<Range> ParseRange(std::string_view text) {
       const size_t unit = tail.find_first_not_of("0123456789. ");
       if (unit != std::string_view::npos) low += std::string(tail.substr(unit));
     }
-    const std::optional<int64_t> a = number(low), b = number(tail);
-    if (!a || !b || *a > *b) return bad();
+    const std::optional<int64_t> a = number(low);
+    const Range::Unit unit = range.unit;
+    const std::optional<int64_t> b = number(tail);
+    if (!a || !b || *a > *b || unit != range.unit) return bad();
     range.low = *a, range.high = *b;
     return range;
   }

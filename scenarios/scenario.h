@@ -98,7 +98,9 @@ struct Action {
 
 // "0", "<= 3", ">= 10%", "40..60%": a range of integers, shares (ppm) or durations (ns).
 struct Range {
+  enum class Unit : uint8_t { kCount, kShare, kDuration };  // a number, parts per million, nanoseconds
   int64_t low = INT64_MIN, high = INT64_MAX;
+  Unit unit = Unit::kCount;
   std::string text;
   bool Holds(int64_t value) const { return value >= low && value <= high; }
 };

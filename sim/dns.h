@@ -20,7 +20,6 @@ class WorldDns {
  public:
   // Empty: NXDOMAIN.
   void Set(const std::string& name, std::vector<IpAddress> addresses) { zone_[name] = std::move(addresses); }
-  void Reset(const std::string& name) { zone_.erase(name); }
   // Sorted by nothing: in the order given. NotFound: NXDOMAIN; Unavailable: no server answers.
   absl::StatusOr<std::vector<IpAddress>> Resolve(std::string_view name) const;
 

@@ -97,12 +97,8 @@ absl::Status World::ApplyLink(const json& body) {
 }
 
 absl::Status World::ApplyDns(const json& body) {
-  if (body.value("addresses", json()).is_null()) {
-    commons_.dns.Reset(Text(body, "name"));
-    return absl::OkStatus();
-  }
   std::vector<IpAddress> addresses;
-  for (const json& text : body["addresses"]) {
+  for (const json& text : Items(At(body, "addresses"))) {
     absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.is_string() ? text.get<std::string>() : "");
     if (!ip.ok()) return ip.status();
     addresses.push_back(*ip);

@@ -138,15 +138,17 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
       Reject(id, name, "another Secret has registered it");
       continue;
     }
-    const absl::StatusOr<kube::KubeConfig> parsed =
-        kube::ParseKubeConfig(kubeconfig, fmt::format("Secret {}/{}, key {}", name.ns, name.name, key));
+    // istio: pkg/kube/multicluster/secretcontroller.go, addSecret: what was known of the cluster stays.
+    const char* const consequence =
+        update ? "; the cluster is watched no more, until the Secret holds another kubeconfig than it held before" : "";
+    const absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, fmt::format("key {}", key));
     if (!parsed.ok()) {
-      Reject(id, name, Message(parsed.status()));
+      Reject(id, name, fmt::format("{}{}", Message(parsed.status()), consequence));
       continue;
     }
     absl::StatusOr<std::unique_ptr<kube::Client>> client = factory_.Connect(key, kubeconfig);
     if (!client.ok()) {
-      Reject(id, name, Message(client.status()));
+      Reject(id, name, fmt::format("{}{}", Message(client.status()), consequence));
       continue;
     }
     kube::Client& used = **client;

@@ -90,6 +90,20 @@ TEST(ParseScenario, RepeatsOnlyWhatThereIsAndSoOften) {
   EXPECT_EQ(s->steps[0].every, 20ms);
 }
 
+TEST(ParseScenario, DnsAnswersWithAddressesOrKnowsNobody) {
+  const auto step = [](const std::string& dns) {
+    return Replaced(kGood, "  - name: s\n", "  - name: s\n    do: [{dns: " + dns + "}]\n");
+  };
+  const auto described = [&](const std::string& dns) {
+    const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", step(dns));
+    return s.ok() ? s->steps[0].actions[0].Describe() : s.status().ToString();
+  };
+  EXPECT_EQ(described("{name: a.example, addresses: [10.0.0.1, 10.0.0.2]}"),
+            "DNS says 10.0.0.1, 10.0.0.2 for a.example");
+  EXPECT_EQ(described("{name: a.example}"), "DNS knows a.example no more");
+  EXPECT_THAT(ErrorOf(step("{name: a.example, addresses: [b.example]}")), HasSubstr("is no IP address"));
+}
+
 TEST(ParseScenario, KeySetsAreThereFromTheStartOrAStepOn) {
   const std::string sets = "name: n\nkeySets:\n  - {uri: 'https://i.example/k', keys: {keys: []}}\n";
   const std::string action = "  - name: s\n    do: [{keySet: {uri: 'https://i.example/k'}}]\n";
@@ -122,6 +136,18 @@ TEST(ParseRange, ReadsNumbersSharesAndDurations) {
   EXPECT_TRUE(ParseRange("<= 500ms")->Holds(500'000'000));
   EXPECT_FALSE(ParseRange("about 3").ok());
   EXPECT_FALSE(ParseRange("9..3").ok());
+}
+
+TEST(ParseScenario, AQuantityHasTheUnitOfWhatItIsAbout) {
+  const auto error = [](const std::string& expectation) {
+    return ErrorOf(Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", expectation));
+  };
+  EXPECT_THAT(error("requests: {p99: <= 5}"), HasSubstr("'<= 5' has another unit than p99 has"));
+  EXPECT_THAT(error("requests: {sent: 50%}"), HasSubstr("write something like <= 3"));
+  EXPECT_THAT(error("requests: {retried: 5ms}"), HasSubstr("write something like <= 3 or >= 10%"));
+  EXPECT_THAT(error("mtls: {verified: 100}"), HasSubstr("verified"));
+  EXPECT_EQ(error("requests: {failed: <= 1%, retried: '>= 10%', p50: 0, sent: 5..9}"), "accepted");
+  EXPECT_FALSE(ParseRange("3ms..5%").ok());
 }
 
 TEST(ParseDuration, TakesUnitsAndFractionsOnly) {
