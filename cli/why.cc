@@ -7,6 +7,9 @@
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/istiod/explain_host.h"
+#include "core/istiod/istiod.h"
+#include "core/registry/registries.h"
+#include "core/registry/secret_controller.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -52,10 +55,13 @@ std::string Mtls(const EndpointDecision& d) {
 
 std::string Reached(const EndpointDecision& d) {
   if (d.refused_by != EndpointFilter::kPassed) return "NO";
+  // istiod sends it all the same; who runs the mesh is told of it nowhere else.
+  const bool astray = !d.own_network && !d.through_gateways;
   std::vector<std::string> ways;
   for (const pilot::EndpointRoute& r : d.routes) {
     ways.push_back(r.gateway ? fmt::format("{}:{} weight {}", r.address, r.port, r.weight)
-                             : fmt::format("directly, weight {}", r.weight));
+                             : fmt::format("directly, weight {}{}", r.weight,
+                                           astray ? " (another network, no gateway to it is known)" : ""));
   }
   return d.through_gateways ? fmt::format("gateway {}", fmt::join(ways, ", ")) : fmt::format("{}", fmt::join(ways, ""));
 }
@@ -96,7 +102,8 @@ void PrintCluster(const HostExplanation::Cluster& cluster, const std::string& ad
   PrintTable(rows);
 }
 
-void Print(const HostExplanation& e, const std::string& address) {
+void Print(const HostExplanation& e, const std::vector<pilot::SecretController::ClusterState>& remotes,
+           const std::string& address) {
   std::cout << fmt::format("{} as {} sees it (cluster {}, network {}, locality {})\n", e.host, e.proxy,
                            OrNone(e.cluster), OrNone(e.network), OrNone(e.locality));
   if (e.candidates.empty()) std::cout << "no registry has a service of that name\n";
@@ -111,6 +118,13 @@ void Print(const HostExplanation& e, const std::string& address) {
     for (const auto& [key, count] : candidate.shards) shards.push_back(fmt::format("{} {}", key.cluster.str(), count));
     std::cout << fmt::format("service of namespace {}: {}; endpoints of all ports: {}\n", ns, verdict,
                              shards.empty() ? "none" : fmt::format("{}", fmt::join(shards, ", ")));
+  }
+  for (const pilot::SecretController::ClusterState& cluster : remotes) {
+    if (!cluster.stopped) continue;
+    std::cout << fmt::format(
+        "{} is watched no more: Secret {} was changed and could not be used; what is known of the cluster stands "
+        "still\n",
+        cluster.id.str(), cluster.secret);
   }
   for (const HostExplanation::Cluster& cluster : e.clusters) PrintCluster(cluster, address);
 }
@@ -149,6 +163,7 @@ int Answer(const WhyArguments& a, const sim::World& world) {
                                                            fmt::join(found.empty() ? all : found, ", "))));
   }
   const auto& [istiod, connection] = proxies.at(found.front());
+  const std::vector<pilot::SecretController::ClusterState> remotes = istiod->registries().secrets().Clusters();
   HostExplanation explanation = ExplainHost(connection->proxy(), *istiod->discovery().last_push_context(), a.host);
   if (a.port) {
     std::erase_if(explanation.clusters, [&](const HostExplanation::Cluster& cluster) {
@@ -157,9 +172,14 @@ int Answer(const WhyArguments& a, const sim::World& world) {
     });
   }
   if (a.json) {
-    std::cout << JsonText(ToJson(explanation, a.endpoint), 1) << "\n";
+    nlohmann::ordered_json out = ToJson(explanation, a.endpoint);
+    out["stoppedClusters"] = nlohmann::ordered_json::array();
+    for (const auto& cluster : remotes) {
+      if (cluster.stopped) out["stoppedClusters"].push_back(cluster.id.str());
+    }
+    std::cout << JsonText(out, 1) << "\n";
   } else {
-    Print(explanation, a.endpoint);
+    Print(explanation, remotes, a.endpoint);
   }
   return kOk;
 }

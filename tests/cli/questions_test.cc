@@ -181,6 +181,16 @@ TEST_F(Why, ShowsEachFilterForEachEndpoint) {
   EXPECT_THAT(nobody.output, HasSubstr("no registry has a service of that name"));
 }
 
+TEST_F(Why, SaysWhenAnAddressIsOfAnotherNetworkAndWhenAClusterIsWatchedNoMore) {
+  const auto ask = [&](const std::string& story) {
+    return Call(fmt::format("why {}/scenarios/{} --step 2 --proxy {} --host {}", WAVETANK_SOURCE_DIR, story, Sleep(),
+                            kHost))
+        .output;
+  };
+  EXPECT_THAT(ask("gateway-without-dns"), HasSubstr("directly, weight 1 (another network, no gateway to it is known)"));
+  EXPECT_THAT(ask("remote-secret-broken"), HasSubstr("cluster2 is watched no more"));
+}
+
 TEST_F(Why, AnswersAsJson) {
   const Ran ran = Call(fmt::format("why {} --step 0 --json --proxy {} --host {}", kScenario, Sleep(), kHost));
   ASSERT_EQ(ran.code, 0) << ran.error;
