@@ -60,6 +60,7 @@ class KubeController final : public Registry {
   Provider provider() const override { return Provider::kKubernetes; }
   const ClusterId& cluster() const override { return options_.cluster; }
   bool HasSynced() const override { return synced_ || timed_out_; }
+  bool synced() const { return synced_; }  // in truth
   std::vector<ServiceRef> Services() const override;
   ServiceRef GetService(std::string_view hostname) const override;
   std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override;

@@ -11,6 +11,7 @@
 #include "core/base/host.h"
 #include "core/config/crd_client.h"
 #include "core/registry/aggregate.h"
+#include "core/registry/held_back_updater.h"
 #include "core/registry/kube_controller.h"
 #include "core/registry/network_manager.h"
 #include "core/registry/secret_controller.h"
@@ -87,9 +88,25 @@ class Registries final : public ClusterHandler {
           controller(store, updater, std::move(options)) {}
   };
 
-  KubeController& AddController(const ClusterId& id, kube::Client& client, bool config_cluster);
-  void ConnectWorkloads(KubeController& controller, kube::Client& client, bool config_cluster);
+  // A registry that fills behind the one in use, with the switch of istio#36365, and takes its place when it has
+  // synced.
+  struct Successor {
+    KubeController* controller = nullptr;
+    std::unique_ptr<RemoteWorkloads> workloads;
+    HeldBackUpdater* updates = nullptr;
+  };
+
+  KubeController& MakeController(const ClusterId& id, kube::Client& client, bool config_cluster, XdsUpdater& updater);
+  std::unique_ptr<RemoteWorkloads> ConnectWorkloads(KubeController& controller, kube::Client& client,
+                                                    bool config_cluster, XdsUpdater& updater);
+  // Makes it the registry of its cluster.
+  void Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads);
+  // Takes the registry out of use. It keeps what it knows, the index what it said.
+  void Disuse(const ClusterId& id);
   void RemoveController(const ClusterId& id);
+  void Prepare(const ClusterId& id, kube::Client& client);
+  void TakeOver(const ClusterId& id);
+  void DropSuccessor(const ClusterId& id);
 
   kube::Client& config_client_;
   Host& host_;
@@ -100,9 +117,11 @@ class Registries final : public ClusterHandler {
   std::unique_ptr<NetworkManager> networks_;
   // Every registry ever made, in order. One whose cluster has gone still hears of new meshNetworks, as istiod never
   // takes its handler back, and then puts the endpoints that it remembers into the index again.
+  std::vector<std::unique_ptr<HeldBackUpdater>> held_back_;  // of those registries that were successors once
   std::vector<std::unique_ptr<KubeController>> all_controllers_;
   std::map<ClusterId, KubeController*> controllers_;
   std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
+  std::map<ClusterId, Successor> successors_;
   std::unique_ptr<SecretController> secrets_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is
 };

@@ -132,15 +132,19 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
     if (update) {
       if (previous->second.kubeconfig_hash == hash) continue;
       // The old informers stop before the new kubeconfig is even read.
-      previous->second.stopped = true;
-      if (!profile_.graceful_secret_update) handler_.ClusterStopped(id);
+      if (!profile_.graceful_secret_update) {
+        previous->second.stopped = true;
+        handler_.ClusterStopped(id);
+      }
     } else if (Registered(id)) {
       Reject(id, name, "another Secret has registered it");
       continue;
     }
     // istio: pkg/kube/multicluster/secretcontroller.go, addSecret: what was known of the cluster stays.
     const char* const consequence =
-        update ? "; the cluster is watched no more, until the Secret holds another kubeconfig than it held before" : "";
+        update && !profile_.graceful_secret_update
+            ? "; the cluster is watched no more, until the Secret holds another kubeconfig than it held before"
+            : "";
     const absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, fmt::format("key {}", key));
     if (!parsed.ok()) {
       Reject(id, name, fmt::format("{}{}", Message(parsed.status()), consequence));
