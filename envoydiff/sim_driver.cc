@@ -65,7 +65,7 @@ class Agent final : public SecretProvider {
     std::vector<OnSecret>& subscribers = subscribers_[key];
     subscribers.push_back(std::move(on_secret));
     // A stream is opened for it, so that endpoints on the ADS stream are there first.
-    host_.RunAfter(kFetch, [this, key, which = subscribers.size() - 1] {
+    host_.RunAfter(case_.names.has_value() ? kFetchAfterNames : kFetch, [this, key, which = subscribers.size() - 1] {
       if (const auto at = secrets_.find(key); at != secrets_.end()) subscribers_[key][which](at->second.secret);
     });
   }
@@ -77,7 +77,8 @@ class Agent final : public SecretProvider {
   }
 
  private:
-  static constexpr Duration kFetch = 5ms;
+  // A real Envoy asks for a cluster's secrets after its names and endpoints, the simulated one with them.
+  static constexpr Duration kFetch = 5ms, kFetchAfterNames = 120ms;
   const Case& case_;
   Host& host_;
   Secrets secrets_;

@@ -78,6 +78,11 @@ NameAnswer Late() {
   return out;
 }
 
+// What 1.18.2 itself generates and no Envoy takes: a proxyInboundListenPort that is no port becomes the path of a pipe,
+// and an EnvoyFilter may add a route without a match. Our istiod does as it does; the simulated Envoy refuses as the
+// real one does.
+bool NoEnvoyTakes(std::string_view name) { return name == "inbound-port-zero/client" || name == "envoy-filters/till"; }
+
 // One case per proxy: connects at the start, and gets a push per step that changes anything for it.
 std::vector<Case> CasesOf(const std::string& directory) {
   const auto spec = golden::LoadCase(directory);
@@ -113,15 +118,11 @@ std::vector<Case> CasesOf(const std::string& directory) {
     }
   }
   for (Case& c : cases) {
+    c.compare_errors = !NoEnvoyTakes(c.name);  // a real Envoy cuts long texts off
     if (!c.own_network) c.compare_ads = c.steps.empty() && !ResolvesNames(c.resources);
   }
   return cases;
 }
-
-// What 1.18.2 itself generates and no Envoy takes: a proxyInboundListenPort that is no port becomes the path of a pipe,
-// and an EnvoyFilter may add a route without a match. Our istiod does as it does; the simulated Envoy refuses as the
-// real one does.
-bool NoEnvoyTakes(std::string_view name) { return name == "inbound-port-zero/client" || name == "envoy-filters/till"; }
 
 // The key set that istiod makes up where it finds none holds an RSA key that is none, which Envoys look at since.
 bool IsMadeUpKeySet(std::string_view message) {
