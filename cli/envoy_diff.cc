@@ -30,6 +30,10 @@ void PrintOutcome(const char* who, const envoydiff::Outcome& o) {
 }
 
 void PrintCase(const envoydiff::CaseResult& result, bool verbose) {
+  if (!result.left_out.empty()) {
+    std::cout << "left out   " << result.name << ": " << result.left_out << std::endl;
+    return;
+  }
   std::cout << (result.differences.empty() ? "same       " : "DIFFERENT  ") << result.name << "\n";
   for (const std::string& difference : result.differences) std::cout << "    " << difference << "\n";
   if (verbose) {
@@ -65,7 +69,8 @@ int RunEnvoyDiff(const EnvoyDiffArguments& a) {
     for (const envoydiff::CaseResult& result : *results) {
       cases.push_back({{"file", result.file},
                        {"name", result.name},
-                       {"same", result.differences.empty()},
+                       {"same", result.differences.empty() && result.left_out.empty()},
+                       {"left_out", result.left_out},
                        {"differences", result.differences}});
     }
     const nlohmann::ordered_json all = {

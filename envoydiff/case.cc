@@ -250,12 +250,37 @@ Secrets ParseSecrets(const Json& json) {
   return out;
 }
 
+Names ParseNames(const Json& json) {
+  constexpr std::pair<const char*, NameAnswer::Kind> kKinds[] = {{"nxdomain", NameAnswer::Kind::kUnknown},
+                                                                 {"empty", NameAnswer::Kind::kAddresses},
+                                                                 {"servfail", NameAnswer::Kind::kFailure},
+                                                                 {"silent", NameAnswer::Kind::kSilence}};
+  Names out;
+  for (const auto& [name, value] : json.items()) {
+    const Json answer = value.is_object() ? value.at("answer") : value;
+    NameAnswer& a = out[name];
+    if (value.is_object()) {
+      a.delay_ms = value.value("ms", 0);
+      a.ttl_seconds = value.value("ttl", a.ttl_seconds);
+    }
+    const auto* kind =
+        std::find_if(std::begin(kKinds), std::end(kKinds), [&](const auto& k) { return answer == k.first; });
+    if (kind != std::end(kKinds)) {
+      a.kind = kind->second;
+    } else {
+      a.addresses = answer.is_array() ? answer.get<std::vector<std::string>>() : std::vector{answer.get<std::string>()};
+    }
+  }
+  return out;
+}
+
 Step ParseStep(const Json& json) {
   Step step;
   if (json.contains("requests")) {
     const Json& r = json["requests"];
     step.kind = Step::Kind::kRequests;
     step.requests.to = r.at("to");
+    step.requests.from = r.value("from", "");
     step.requests.count = r.value("count", 1);
     step.requests.parallel = r.value("parallel", 1);
     step.requests.keep_alive = r.value("keep_alive", true);
@@ -286,6 +311,7 @@ Step ParseStep(const Json& json) {
     step.kind = Step::Kind::kBackend;
     step.backend = {b.at("name"),
                     b.value("up", true),
+                    b.value("silent", false),
                     b.value("code", 200),
                     b.value("delay_ms", 0),
                     b.value("authorizer", false),
@@ -296,6 +322,9 @@ Step ParseStep(const Json& json) {
     for (const auto& [name, value] : said.items()) {
       step.backend.headers.emplace_back(name, value);
     }
+  } else if (json.contains("dns")) {
+    step.kind = Step::Kind::kNames;
+    step.names = ParseNames(json["dns"]);
   } else if (json.contains("wait_ms")) {
     step.wait_ms = json["wait_ms"];
   } else {
@@ -315,6 +344,9 @@ Case ParseCase(Json json) {
   c.draws = json.value("draws", 1);
   c.resources = ParseWorld(json.value("resources", Json::object()));
   c.secrets = ParseSecrets(json.value("secrets", Json::object()));
+  c.redirect = json.value("redirect", std::map<std::string, int>{});
+  c.own_network = !c.redirect.empty();
+  if (json.contains("dns")) c.names = ParseNames(json["dns"]);
   const Json backends = json.value("backends", Json::object());
   for (const auto& [name, address] : backends.items()) c.backends[name] = address;
   for (const Json& name : json.value("grpc_authorizers", Json::array())) c.grpc_authorizers.insert(name);
@@ -334,6 +366,7 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
     for (const Json& json : file.at("cases")) {
       name = json.at("name");
       Case c = ParseCase(json);
+      c.name_server = network + "53:10053";
       c.file = path;
       c.name = name;
       out->push_back(std::move(c));

@@ -4,13 +4,19 @@
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
+//      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as Istio's iptables rules do
+//      it "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
+//              "nxdomain" | "empty" | "servfail" | "silent"}},   // name_server.h; all other names are unknown
 //      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
 //      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
 //      "GET",
+//                              "from": "127.77.0.200",
 //                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
 //                              "show": ["x-a"]}},   // headers of the answers that are compared too
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
+//                {"backend": {"name": "a", "silent": true}},      // answers no SYN
+//                {"dns": {...}},                                  // names that answer otherwise from now on
 //                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
 //                             "headers": {"x-a": "b"}}},           // what an authorizer says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
@@ -35,12 +41,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "envoydiff/name_server.h"
 #include "envoydiff/secrets.h"
 #include "envoydiff/tokens.h"
 #include "fakes/envoy/xds_type.h"
@@ -52,6 +60,7 @@ using World = std::map<envoysim::XdsType, std::map<std::string, std::string>>;
 
 struct Requests {
   std::string to;
+  std::string from;  // empty: wherever
   int count = 1;
   int parallel = 1;
   bool keep_alive = true;
@@ -69,6 +78,7 @@ struct Push {
 struct BackendState {
   std::string name;
   bool up = true;
+  bool silent = false;
   int code = 200;
   int delay_ms = 0;
   bool authorizer = false;  // it answers as fakes/envoy/ext_authz_app.h does
@@ -78,11 +88,12 @@ struct BackendState {
 };
 
 struct Step {
-  enum class Kind { kRequests, kPush, kBackend, kWait };
+  enum class Kind { kRequests, kPush, kBackend, kNames, kWait };
   Kind kind = Kind::kWait;
   Requests requests;
   Push push;
   BackendState backend;
+  Names names;
   int wait_ms = 0;
 };
 
@@ -96,7 +107,10 @@ struct Case {
   World resources;
   Secrets secrets;
   bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName
-  bool own_network = false;  // the real one runs in a network namespace of its own; then nobody can send it requests
+  bool own_network = false;  // the real one, its backends and its clients are in a network namespace of their own
+  std::map<std::string, int> redirect;          // source address -> port; needs a network of one's own
+  std::optional<Names> names;                   // nothing: no name server but the machine's
+  std::string name_server = "127.0.0.1:10053";  // where theirs is
   std::map<std::string, std::string> backends;  // name -> address
   std::set<std::string> grpc_authorizers;       // of them
   CaseTokens tokens;

@@ -25,6 +25,7 @@ struct Options {
 struct CaseResult {
   std::string file, name;
   std::vector<std::string> differences;  // none: the two agree. A case that could not run has its error here.
+  std::string left_out;                  // why it did not run at all: what it needs is not to be had on this system
   Outcome simulated, real;
 };
 

@@ -63,6 +63,18 @@ bool ReadN(int fd, std::string* buffer, size_t n) {
   return true;
 }
 
+// A socket that listens there, or -1.
+int Listen(const std::string& address, int backlog) {
+  sockaddr_in at;
+  if (!ParseAddress(address, &at)) return -1;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int one = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0 && listen(fd, backlog) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
 bool SendAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -122,6 +134,12 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
     setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     const int one = 1;
     setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    sockaddr_in from;
+    if (!from_.empty() && (!ParseAddress(from_ + ":0", &from) ||
+                           bind(fd_, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0)) {
+      Close();
+      return {};
+    }
     if (connect(fd_, to, is_file ? sizeof(file) : sizeof(ip)) != 0) {
       Close();
       return {};
@@ -165,22 +183,35 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
 
 bool HttpServer::Start() {
   if (running_) return true;
-  sockaddr_in at;
-  if (!ParseAddress(address_, &at)) return false;
-  listen_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int one = 1;
-  setsockopt(listen_fd_, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) != 0 || listen(listen_fd_, 128) != 0) {
-    close(listen_fd_);
-    listen_fd_ = -1;
-    return false;
-  }
+  EndSilence();
+  listen_fd_ = Listen(address_, 128);
+  if (listen_fd_ < 0) return false;
   running_ = true;
   acceptor_ = std::thread([this] { Accept(); });
   return true;
 }
 
+// Linux drops a SYN when the queue of connections nobody has accepted is full; one of length 0 takes one.
+bool HttpServer::FallSilent() {
+  Stop();
+  sockaddr_in at;
+  silent_fd_ = Listen(address_, 0);
+  if (silent_fd_ < 0 || !ParseAddress(address_, &at)) return false;
+  filler_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  return connect(filler_fd_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0;
+}
+
+void HttpServer::EndSilence() {
+  for (int* fd : {&silent_fd_, &filler_fd_}) {
+    if (*fd < 0) continue;
+    Reset(*fd);
+    close(*fd);
+    *fd = -1;
+  }
+}
+
 void HttpServer::Stop() {
+  EndSilence();
   if (!running_.exchange(false)) return;
   shutdown(listen_fd_, SHUT_RDWR);
   acceptor_.join();

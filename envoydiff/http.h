@@ -29,14 +29,16 @@ std::string HeaderValues(const std::string& head, std::string_view name);
 // One connection to an address or to a Unix socket's path, kept alive between requests unless a side closes it.
 class HttpClient {
  public:
-  explicit HttpClient(std::string address) : address_(std::move(address)) {}
+  // `from`: the address that it comes from, if not just any.
+  explicit HttpClient(std::string address, std::string from = {})
+      : address_(std::move(address)), from_(std::move(from)) {}
   ~HttpClient() { Close(); }
   HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
                  const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
 
  private:
   void Close();
-  std::string address_;
+  std::string address_, from_;
   int fd_ = -1;
 };
 
@@ -47,6 +49,8 @@ class HttpServer {
   ~HttpServer() { Stop(); }
   bool Start();
   void Stop();
+  // Stops, and from then on answers no SYN, as a host that is gone.
+  bool FallSilent();
   std::atomic<int> code{200};
   std::atomic<int> delay_ms{0};
   void Be(const BackendState& state);
@@ -54,8 +58,10 @@ class HttpServer {
  private:
   void Accept();
   void Serve(int fd);
+  void EndSilence();
   const std::string name_, address_;
   int listen_fd_ = -1;
+  int silent_fd_ = -1, filler_fd_ = -1;
   std::atomic<bool> running_{false};
   std::thread acceptor_;
   std::mutex mutex_;

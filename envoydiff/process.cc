@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 namespace wavetank::envoydiff {
-namespace {
 
-// Only async-signal-safe calls: it runs between fork and exec of a program with threads.
+// Only async-signal-safe calls: it also runs between fork and exit of a program with threads.
 bool EnterOwnNetwork() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -29,9 +29,26 @@ bool EnterOwnNetwork() {
   return up;
 }
 
-}  // namespace
+bool RedirectFrom(const std::string& address, int port) {
+  const std::string to = std::to_string(port);
+  // -w: the lock is one for all networks of a machine.
+  const char* const argv[] = {"iptables", "-w",         "10",       "-t",   "nat",           "-A",
+                              "OUTPUT",   "-p",         "tcp",      "-s",   address.c_str(), "-j",
+                              "REDIRECT", "--to-ports", to.c_str(), nullptr};
+  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(nowhere, 1);
+    dup2(nowhere, 2);
+    for (const char* path : {"/usr/sbin/iptables", "/sbin/iptables"}) execv(path, const_cast<char* const*>(argv));
+    _exit(127);
+  }
+  close(nowhere);
+  int status = 1;
+  return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
-bool Process::Start(const std::vector<std::string>& arguments, const std::string& log, bool own_network) {
+bool Process::Start(const std::vector<std::string>& arguments, const std::string& log) {
   Kill();
   std::vector<char*> argv;
   for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
@@ -42,7 +59,6 @@ bool Process::Start(const std::vector<std::string>& arguments, const std::string
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // not left behind, whatever becomes of this process
     if (getppid() != parent) _exit(1);
-    if (own_network && !EnterOwnNetwork()) _exit(126);
     dup2(fd, 1);
     dup2(fd, 2);
     execv(argv[0], argv.data());

@@ -15,10 +15,9 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // What it prints goes to the file `log`. With `own_network` it runs in a network namespace of its own, in which only
-  // the loopback interface is up; false if the system allows none (see NetworkNamespaceAllowed). The kernel kills the
-  // child when the thread that called this ends.
-  bool Start(const std::vector<std::string>& arguments, const std::string& log, bool own_network = false);
+  // What it prints goes to the file `log`. It has the network of the thread that calls this, and the kernel kills it
+  // when that thread ends.
+  bool Start(const std::vector<std::string>& arguments, const std::string& log);
   bool running();
   void Kill();
 
@@ -26,7 +25,15 @@ class Process {
   pid_t pid_ = -1;
 };
 
+// Gives the calling thread, and what it starts, a network namespace of its own in which only the loopback interface is
+// up; false if the system allows none.
+bool EnterOwnNetwork();
+
 // Whether this process may make network namespaces, found by trying once in a child.
 bool NetworkNamespaceAllowed();
+
+// Redirects connections from an address to a port of this network, as Istio's rules do with iptables; false if that is
+// not to be had.
+bool RedirectFrom(const std::string& address, int port);
 
 }  // namespace wavetank::envoydiff

@@ -22,6 +22,7 @@
 #include "envoydiff/ads_script.h"
 #include "envoydiff/grpc_authorizer.h"
 #include "envoydiff/http.h"
+#include "envoydiff/name_server.h"
 #include "envoydiff/process.h"
 #include "fakes/envoy/header_lines.h"
 #include "fmt/format.h"
@@ -195,18 +196,34 @@ Json GrpcCluster(const std::string& name, const std::string& socket) {
           {"load_assignment", {{"cluster_name", name}, {"endpoints", {{{"lb_endpoints", Json::array({endpoint})}}}}}}};
 }
 
+// c-ares, which asks the case's server and nobody else, once.
+Json NameResolver(const std::string& server) {
+  const size_t colon = server.rfind(':');
+  return {{"name", "envoy.network.dns_resolver.cares"},
+          {"typed_config",
+           {{"@type", "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig"},
+            {"resolvers",
+             {{{"socket_address",
+                {{"address", server.substr(0, colon)}, {"port_value", std::stoi(server.substr(colon + 1))}}}}}},
+            {"dns_resolver_options", {{"no_default_search_domain", true}}},
+            {"query_timeout_seconds", kNamePatienceSeconds},
+            {"query_tries", 1}}}};
+}
+
 Json Bootstrap(const Case& c, const std::string& admin, const std::string& grpc) {
-  return {{"node", {{"id", "diff"}, {"cluster", "diff"}}},
-          {"admin", {{"address", {{"pipe", {{"path", admin}}}}}}},
-          {"dynamic_resources",
-           {{"ads_config",
-             {{"api_type", c.delta ? "DELTA_GRPC" : "GRPC"},
-              {"transport_api_version", "V3"},
-              {"set_node_on_first_message_only", true},
-              {"grpc_services", {{{"envoy_grpc", {{"cluster_name", "xds"}}}}}}}},
-            {"cds_config", ConfigSource()},
-            {"lds_config", ConfigSource()}}},
-          {"static_resources", {{"clusters", {GrpcCluster("xds", grpc), GrpcCluster("sds-grpc", grpc)}}}}};
+  Json out = {{"node", {{"id", "diff"}, {"cluster", "diff"}}},
+              {"admin", {{"address", {{"pipe", {{"path", admin}}}}}}},
+              {"dynamic_resources",
+               {{"ads_config",
+                 {{"api_type", c.delta ? "DELTA_GRPC" : "GRPC"},
+                  {"transport_api_version", "V3"},
+                  {"set_node_on_first_message_only", true},
+                  {"grpc_services", {{{"envoy_grpc", {{"cluster_name", "xds"}}}}}}}},
+                {"cds_config", ConfigSource()},
+                {"lds_config", ConfigSource()}}},
+              {"static_resources", {{"clusters", {GrpcCluster("xds", grpc), GrpcCluster("sds-grpc", grpc)}}}}};
+  if (c.names.has_value()) out["typed_dns_resolver_config"] = NameResolver(c.name_server);
+  return out;
 }
 
 class RealRun {
@@ -232,6 +249,13 @@ class RealRun {
     std::filesystem::create_directories(directory_, error);
     std::filesystem::remove(access_log_, error);
     std::ofstream(directory_ + "/bootstrap.json") << JsonText(Bootstrap(case_, admin_, grpc_), 2);
+    for (const auto& [address, port] : case_.redirect) {
+      if (!RedirectFrom(address, port)) return absl::UnimplementedError("iptables cannot redirect here");
+    }
+    if (case_.names.has_value()) {
+      names_ = NameServer::Make(case_.name_server, *case_.names);
+      if (names_ == nullptr) return absl::UnavailableError(fmt::format("cannot listen on {}", case_.name_server));
+    }
     for (const auto& [name, address] : case_.backends) {
       if (case_.grpc_authorizers.contains(name)) {
         authorizers_[name] = GrpcAuthorizer::Make(address);
@@ -251,7 +275,7 @@ class RealRun {
     if (server_ == nullptr) return absl::UnavailableError(fmt::format("cannot serve ADS on {}", grpc_));
     if (!process_.Start({envoy_, "-c", directory_ + "/bootstrap.json", "--concurrency", "1", "--disable-hot-restart",
                          "--file-flush-interval-msec", "20", "-l", "warning"},
-                        directory_ + "/envoy.log", case_.own_network)) {
+                        directory_ + "/envoy.log")) {
       return absl::InternalError("cannot start Envoy");
     }
     if (absl::Status s = Settle(milliseconds(250)); !s.ok()) return s;
@@ -276,7 +300,9 @@ class RealRun {
           }
           HttpServer& b = *backends_.at(step.backend.name);
           b.Be(step.backend);
-          if (!step.backend.up) {
+          if (step.backend.silent) {
+            if (!b.FallSilent()) return absl::UnavailableError("cannot fall silent");
+          } else if (!step.backend.up) {
             b.Stop();
           } else if (!b.Start()) {
             return absl::UnavailableError("cannot listen again");
@@ -284,6 +310,9 @@ class RealRun {
           std::this_thread::sleep_for(milliseconds(20));
           break;
         }
+        case Step::Kind::kNames:
+          names_->Change(step.names);
+          break;
         case Step::Kind::kWait:
           std::this_thread::sleep_for(milliseconds(step.wait_ms));
           break;
@@ -322,7 +351,7 @@ class RealRun {
     std::mutex mutex;
     std::atomic<int> left{requests.count};
     const auto one = [&] {
-      HttpClient client(requests.to);
+      HttpClient client(requests.to, requests.from);
       while (left.fetch_sub(1) > 0) {
         const int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
         auto headers = requests.headers;
@@ -440,6 +469,7 @@ class RealRun {
   std::unique_ptr<grpc::Server> server_;
   std::map<std::string, std::unique_ptr<HttpServer>> backends_;
   std::map<std::string, std::unique_ptr<GrpcAuthorizer>> authorizers_;
+  std::unique_ptr<NameServer> names_;
   Process process_;
   std::atomic<int> last_id_{0};
   std::map<int, std::pair<size_t, size_t>> where_;
@@ -449,9 +479,18 @@ class RealRun {
 }  // namespace
 
 absl::StatusOr<Outcome> RunReal(const Case& c, const std::string& envoy, const std::string& directory) {
-  RealRun run(c, envoy, directory);
-  if (absl::Status status = run.Execute(); !status.ok()) return status;
-  return std::move(run).outcome();
+  const auto run_here = [&]() -> absl::StatusOr<Outcome> {
+    RealRun run(c, envoy, directory);
+    if (absl::Status status = run.Execute(); !status.ok()) return status;
+    return std::move(run).outcome();
+  };
+  if (!c.own_network) return run_here();
+  // A thread's network is that of all it opens and starts.
+  absl::StatusOr<Outcome> outcome = absl::UnimplementedError("no network namespace is to be had here");
+  std::thread([&] {
+    if (EnterOwnNetwork()) outcome = run_here();
+  }).join();
+  return outcome;
 }
 
 }  // namespace wavetank::envoydiff

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <memory>
+#include <set>
 
 #include "core/x509/calendar.h"
 #include "envoy/config/core/v3/base.pb.h"
@@ -35,12 +36,20 @@ class OneMachine final : public Network {
     route.info.workload = route.info.acceptor = origin.workload;
     route.info.source = {IpAddress::V4(127, 0, 0, 1), 40000};
     route.info.destination = destination;
-    const auto app = apps.find(destination);
-    route.acceptor = app != apps.end() ? app->second : envoy;
+    if (!origin.source.empty()) route.info.source.ip = origin.source;
+    if (const auto redirected = redirects.find(origin.source); redirected != redirects.end()) {
+      route.acceptor = redirected->second;
+    } else {
+      const auto app = apps.find(destination);
+      route.acceptor = app != apps.end() ? app->second : envoy;
+    }
     route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
+    if (silent.contains(destination) && !redirects.contains(origin.source)) route.outcome = Route::Outcome::kBlackholed;
     return route;
   }
   std::map<SocketAddress, Acceptor*> apps;
+  std::set<SocketAddress> silent;
+  std::map<IpAddress, Acceptor*> redirects;  // by where connections come from
   Acceptor* envoy = nullptr;
 
  private:
@@ -56,7 +65,7 @@ class Agent final : public SecretProvider {
     std::vector<OnSecret>& subscribers = subscribers_[key];
     subscribers.push_back(std::move(on_secret));
     // A stream is opened for it, so that endpoints on the ADS stream are there first.
-    host_.RunAfter(kFetch, [this, key, which = subscribers.size() - 1] {
+    host_.RunAfter(case_.names.has_value() ? kFetchAfterNames : kFetch, [this, key, which = subscribers.size() - 1] {
       if (const auto at = secrets_.find(key); at != secrets_.end()) subscribers_[key][which](at->second.secret);
     });
   }
@@ -68,29 +77,54 @@ class Agent final : public SecretProvider {
   }
 
  private:
-  static constexpr Duration kFetch = 5ms;
+  // A real Envoy asks for a cluster's secrets after its names and endpoints, the simulated one with them.
+  static constexpr Duration kFetch = 5ms, kFetchAfterNames = 120ms;
   const Case& case_;
   Host& host_;
   Secrets secrets_;
   std::map<std::string, std::vector<OnSecret>> subscribers_;
 };
 
-class Localhost final : public DnsResolver {
+class Resolver final : public DnsResolver {
  public:
-  explicit Localhost(Host& host) : host_(host) {}
+  Resolver(const Case& c, Host& host) : host_(host), names_(c.names.value_or(Names{})) {
+    names_["localhost"].addresses = {"127.0.0.1"};
+  }
+  void Change(const Names& names) {
+    for (const auto& [name, answer] : names) names_[name] = answer;
+  }
   void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) override {
-    const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name == "localhost" ? "127.0.0.1" : name);
-    host_.Post([literal, tell = std::move(done)]() mutable {
-      if (literal.ok()) {
-        tell(DnsAnswer{{*literal}, 60s});
-      } else {
-        tell(absl::NotFoundError("NXDOMAIN"));
-      }
-    });
+    Duration after{};
+    absl::StatusOr<DnsAnswer> out = absl::NotFoundError("NXDOMAIN");
+    if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok()) {
+      out = DnsAnswer{{*literal}, 60s};
+    } else {
+      const NameAnswer answer = AnswerOf(names_, std::string(name));
+      after = std::chrono::milliseconds(answer.delay_ms);
+      if (answer.kind == NameAnswer::Kind::kSilence) after = std::chrono::seconds(kNamePatienceSeconds);
+      out = Say(answer);
+    }
+    host_.RunAfter(after, [answer = std::move(out), tell = std::move(done)]() mutable { tell(std::move(answer)); });
   }
 
  private:
+  static absl::StatusOr<DnsAnswer> Say(const NameAnswer& answer) {
+    switch (answer.kind) {
+      case NameAnswer::Kind::kUnknown:
+        return absl::NotFoundError("NXDOMAIN");
+      case NameAnswer::Kind::kFailure:
+      case NameAnswer::Kind::kSilence:
+        return absl::UnavailableError("no answer");
+      case NameAnswer::Kind::kAddresses:
+        break;
+    }
+    DnsAnswer out{{}, std::chrono::seconds(answer.ttl_seconds)};
+    for (const std::string& text : answer.addresses) out.addresses.push_back(*IpAddress::Parse(text));
+    return out;
+  }
+
   Host& host_;
+  Names names_;
 };
 
 class Backend final : public Application {
@@ -172,7 +206,7 @@ class Ads final : public AdsTransport {
 
 class Pod final : public EnvoyContext {
  public:
-  Pod(Host& host, Ads& ads, Agent& agent) : host_(host), ads_(ads), agent_(agent), dns_(host) {}
+  Pod(Host& host, Ads& ads, Agent& agent, Resolver& dns) : host_(host), ads_(ads), agent_(agent), dns_(dns) {}
   Host& host() override { return host_; }
   AdsTransport& ads() override { return ads_; }
   SecretProvider& secrets() override { return agent_; }
@@ -186,7 +220,7 @@ class Pod final : public EnvoyContext {
   Host& host_;
   Ads& ads_;
   Agent& agent_;
-  Localhost dns_;
+  Resolver& dns_;
 };
 
 class SimulatedRun {
@@ -198,11 +232,14 @@ class SimulatedRun {
         script_(c.resources, c.any_secret),
         ads_(host_, script_),
         agent_(c, host_),
-        pod_(host_, ads_, agent_),
+        dns_(c, host_),
+        pod_(host_, ads_, agent_, dns_),
         plane_(host_, network_, Options(seed)),
-        envoy_(plane_, pod_, EnvoyOptionsOf(c)),
-        client_(plane_.fabric(), host_, WorkloadId{1}, "client") {
+        envoy_(plane_, pod_, EnvoyOptionsOf(c)) {
     network_.envoy = &envoy_.direct();
+    for (const auto& [address, port] : c.redirect) {
+      network_.redirects[*IpAddress::Parse(address)] = port == 15006 ? &envoy_.inbound() : &envoy_.outbound();
+    }
     for (const auto& [name, address] : c.backends) {
       apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
       apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
@@ -212,7 +249,13 @@ class SimulatedRun {
 
   Outcome Execute() {
     envoy_.Start();
-    kernel_.RunUntil(kernel_.Now() + 1s);
+    // As the real one's driver: until there was nothing to say for a while.
+    Time quiet = kernel_.Now();
+    for (size_t said = 0; script_.log().empty() || kernel_.Now() - quiet < 250ms;) {
+      kernel_.RunUntil(kernel_.Now() + 10ms);
+      if (script_.log().size() != said) quiet = kernel_.Now();
+      said = script_.log().size();
+    }
     for (const Step& step : case_.steps) {
       switch (step.kind) {
         case Step::Kind::kRequests:
@@ -226,8 +269,11 @@ class SimulatedRun {
         case Step::Kind::kBackend:
           apps_.at(step.backend.name).app->state = step.backend;
           if (case_.grpc_authorizers.contains(step.backend.name)) apps_[step.backend.name].app->state.authorizer = true;
-          SetUp(step.backend.name, step.backend.up);
+          SetUp(step.backend.name, step.backend.up && !step.backend.silent, step.backend.silent);
           kernel_.RunUntil(kernel_.Now() + 10ms);
+          break;
+        case Step::Kind::kNames:
+          dns_.Change(step.names);
           break;
         case Step::Kind::kWait:
           kernel_.RunUntil(kernel_.Now() + std::chrono::milliseconds(step.wait_ms));
@@ -271,9 +317,19 @@ class SimulatedRun {
     return o;
   }
 
-  void SetUp(const std::string& name, bool up) {
+  AppClient& Client(const std::string& from) {
+    std::unique_ptr<AppClient>& client = clients_[from];
+    if (client == nullptr) {
+      client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
+                                           from.empty() ? IpAddress() : *IpAddress::Parse(from));
+    }
+    return *client;
+  }
+
+  void SetUp(const std::string& name, bool up, bool silent = false) {
     Served& served = apps_.at(name);
     const SocketAddress address = *SocketAddress::Parse(case_.backends.at(name));
+    silent ? void(network_.silent.insert(address)) : void(network_.silent.erase(address));
     if (up == (served.server != nullptr)) return;
     if (up) {
       served.server = std::make_unique<AppServer>(plane_.fabric(), host_, *served.app);
@@ -323,7 +379,7 @@ class SimulatedRun {
       if (left == 0) return;
       --left;
       ++running;
-      client_.Send(to, spec, options, [&](const RequestRecord& r) {
+      Client(requests.from).Send(to, spec, options, [&](const RequestRecord& r) {
         outcomes.push_back(Convert(r, requests.show));
         --running;
         next();
@@ -349,11 +405,12 @@ class SimulatedRun {
   AdsScript script_;
   Ads ads_;
   Agent agent_;
+  Resolver dns_;
   Pod pod_;
   DataPlane plane_;
   std::map<std::string, Served> apps_;
   Envoy envoy_;
-  AppClient client_;
+  std::map<std::string, std::unique_ptr<AppClient>> clients_;  // by where they are
   Outcome out_;
 };
 

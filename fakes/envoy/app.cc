@@ -113,6 +113,7 @@ struct AppClient::State {
   NameId trace_name;
   class ClientConnection* connections = nullptr;  // list
   absl::flat_hash_map<SocketAddress, std::vector<class ClientConnection*>> idle;
+  IpAddress source;
 };
 
 class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
@@ -133,7 +134,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   }
 
   void Open() {
-    id_ = state_->fabric.Connect({state_->workload, Origin::Who::kApplication, {}}, destination_, this);
+    id_ = state_->fabric.Connect({state_->workload, Origin::Who::kApplication, state_->source}, destination_, this);
     if (state_->fabric.state(id_) == Fabric::State::kConnected) OnConnected(id_);
   }
 
@@ -330,9 +331,9 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   TimerId timer_after_ = kNoTimer;
 };
 
-AppClient::AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name)
-    : state_(
-          std::make_unique<State>(State{fabric, host, workload, std::string(name), host.Intern(name), nullptr, {}})) {}
+AppClient::AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source)
+    : state_(std::make_unique<State>(
+          State{fabric, host, workload, std::string(name), host.Intern(name), nullptr, {}, source})) {}
 
 AppClient::~AppClient() {
   while (state_->connections != nullptr) state_->connections->Drop();

@@ -59,8 +59,9 @@ class AppClient {
   };
   using Done = absl::AnyInvocable<void(const RequestRecord& record)>;
 
-  // `name`: how trace records name this client (its proxy's name, if it has a sidecar).
-  AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name);
+  // `name`: how trace records name this client (its proxy's name, if it has a sidecar). `source`: the address that its
+  // sockets are bound to, if any.
+  AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source = {});
   ~AppClient();  // aborts what is under way without calling back
 
   // Connects to `destination` (a VIP, a pod, anything) and sends one request. `spec` must live until done. `done` is

@@ -342,6 +342,13 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
     }
   }
   out->respect_dns_ttl = cluster.respect_dns_ttl();
+  if (cluster.has_cleanup_interval()) {
+    out->cleanup_interval = ToDuration(cluster.cleanup_interval());
+    if (out->cleanup_interval <= Duration::zero()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.CleanupInterval: value must be greater than 0s)");
+    }
+  }
   if (absl::Status s = SetHttpOptions(cluster, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = CheckExtension(filter.name(), filter.typed_config(), extensions); !s.ok()) return s;

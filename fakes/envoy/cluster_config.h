@@ -65,6 +65,7 @@ struct ClusterConfig {
   Duration update_merge_window = 1s;
   Duration initial_fetch_timeout = 15s;  // of EDS; 0: for good
   Duration dns_refresh_rate = 5s;
+  Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
   bool respect_dns_ttl = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
   uint32_t max_concurrent_streams = 1024;    // HTTP/2

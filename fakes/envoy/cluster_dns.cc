@@ -1,5 +1,5 @@
 // Clusters whose endpoints are names.
-// Envoy: source/extensions/clusters/{strict_dns,logical_dns}/*.cc
+// Envoy: source/extensions/clusters/dns/dns_cluster.cc
 #include <algorithm>
 #include <utility>
 
@@ -15,71 +15,81 @@ Envoy::Impl::DnsState* Envoy::Impl::FindDns(std::string_view cluster) const {
   return nullptr;
 }
 
-void Envoy::Impl::ResolveDns(const std::shared_ptr<const ClusterConfig>& config) {
-  DnsState* state = FindDns(config->name);
-  if (state == nullptr) state = dns_.emplace_back(std::make_unique<DnsState>()).get();
-  host_.Cancel(state->timer);
-  state->timer = kNoTimer;
-  state->config = config;
-  state->answered = false;
-  const std::vector<LbEndpoint>& endpoints = config->load_assignment->endpoints;
-  state->answers.assign(endpoints.size(), {});
-  state->outstanding = static_cast<uint32_t>(endpoints.size()) + 1;
-  state->ttl = config->dns_refresh_rate;
-  const std::string name = config->name;
-  for (size_t i = 0; i < endpoints.size(); ++i) {
-    if (!endpoints[i].address.ip.empty()) {
-      DnsAnswered(name, i, DnsAnswer{{endpoints[i].address.ip}, config->dns_refresh_rate});
-      continue;
-    }
-    const std::weak_ptr<Life> life = life_;
-    context_.dns().Resolve(endpoints[i].hostname,
-                           [life, name, i, hash = config->hash](absl::StatusOr<DnsAnswer> answer) {
-                             const std::shared_ptr<Life> alive = life.lock();
-                             if (alive == nullptr) return;
-                             const DnsState* asked = alive->envoy->FindDns(name);
-                             if (asked != nullptr && asked->config->hash == hash)
-                               alive->envoy->DnsAnswered(name, i, answer);
-                           });
-  }
-  DnsAnswered(name, endpoints.size(), DnsAnswer{});  // the one for having asked them all
+Envoy::Impl::DnsState* Envoy::Impl::FindDns(const ClusterConfig& config) const {
+  DnsState* state = FindDns(config.name);
+  return state != nullptr && state->config->hash == config.hash ? state : nullptr;
 }
 
-void Envoy::Impl::DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer) {
-  DnsState* state = FindDns(cluster);
-  if (state == nullptr || state->outstanding == 0) return;
-  if (endpoint < state->answers.size() && answer.ok()) {
-    state->answers[endpoint] = answer->addresses;
-    if (state->config->respect_dns_ttl && answer->ttl > Duration::zero()) state->ttl = answer->ttl;
+void Envoy::Impl::CancelDns(const DnsState& state) {
+  for (const DnsName& name : state.names) host_.Cancel(name.timer);
+}
+
+void Envoy::Impl::ForgetDns(std::string_view cluster) {
+  for (auto it = dns_.begin(); it != dns_.end(); ++it) {
+    if ((*it)->config->name != cluster) continue;
+    CancelDns(**it);
+    dns_.erase(it);
+    return;
   }
-  if (--state->outstanding > 0) return;
-  state->answered = true;
-  state->resolved = host_.Now();
-  if (const auto* active = active_.Find(cluster)) {
-    if ((*active)->config->hash == state->config->hash) SetActive({{cluster, Activate(state->config)}});
+}
+
+void Envoy::Impl::ResolveDns(const std::shared_ptr<const ClusterConfig>& config) {
+  ForgetDns(config->name);
+  DnsState* state = dns_.emplace_back(std::make_unique<DnsState>()).get();
+  state->config = config;
+  const size_t count = config->load_assignment->endpoints.size();
+  state->names.resize(count);
+  state->answered = count == 0;
+  for (size_t i = 0; i < count; ++i) ResolveName(config, i);
+}
+
+void Envoy::Impl::ResolveName(const std::shared_ptr<const ClusterConfig>& config, size_t endpoint) {
+  const LbEndpoint& e = config->load_assignment->endpoints[endpoint];
+  if (!e.address.ip.empty()) {
+    DnsAnswered(config, endpoint, DnsAnswer{{e.address.ip}, {}});
+    return;
   }
+  const std::weak_ptr<Life> life = life_;
+  context_.dns().Resolve(e.hostname, [life, config, endpoint](absl::StatusOr<DnsAnswer> answer) {
+    if (const std::shared_ptr<Life> alive = life.lock()) alive->envoy->DnsAnswered(config, endpoint, answer);
+  });
+}
+
+// Each name is asked for on its own, again and again; a cluster is warm with the first answer of any. A name without
+// addresses empties its part of a STRICT_DNS cluster; whatever else is wrong changes nothing.
+// Envoy: dns_cluster.cc, onResolutionComplete; dns_resolver/cares/dns_impl.cc, isResponseWithNoRecords
+void Envoy::Impl::DnsAnswered(const std::shared_ptr<const ClusterConfig>& config, size_t endpoint,
+                              const absl::StatusOr<DnsAnswer>& answer) {
+  DnsState* state = FindDns(*config);
+  if (state == nullptr) return;
+  DnsName& name = state->names[endpoint];
+  static const std::vector<IpAddress> kNone;
+  const std::vector<IpAddress>& addresses = answer.ok() ? answer->addresses : kNone;
+  const bool counts = !addresses.empty() ||
+                      (config->type == DiscoveryType::kStrictDns && (answer.ok() || absl::IsNotFound(answer.status())));
+  Duration again = config->dns_refresh_rate;
+  if (!addresses.empty() && config->respect_dns_ttl && answer->ttl > Duration::zero()) again = answer->ttl;
+  host_.Cancel(name.timer);
+  name.timer = host_.RunAfter(again, [this, config, endpoint] {
+    DnsState* due = FindDns(*config);
+    if (due == nullptr) return;
+    due->names[endpoint].timer = kNoTimer;
+    const auto* active = active_.Find(config->name);
+    const auto warming = FindWarming(config->name);
+    const bool wanted = (active != nullptr && (*active)->config->hash == config->hash) ||
+                        (warming != warming_clusters_.end() && warming->config->hash == config->hash);
+    wanted ? ResolveName(config, endpoint) : ForgetDns(config->name);
+  });
+  const bool first = !std::exchange(state->answered, true);
+  if (counts && name.addresses != addresses) {
+    name.addresses = addresses;
+    if (const auto* active = active_.Find(config->name)) {
+      if ((*active)->config->hash == config->hash) SetActive({{config->name, Activate(config)}});
+    }
+  }
+  if (!first) return;
   PromoteClusters();
   ClustersMayBeWarm();
-  // Only clusters with traffic ask again by themselves; the others do when traffic comes.
-  if (runtimes_.contains(cluster)) RefreshDns(FindDns(cluster));
-}
-
-void Envoy::Impl::RefreshDns(DnsState* state) {
-  if (state == nullptr || state->timer != kNoTimer || !state->answered) return;
-  const Duration due = std::max<Duration>(state->resolved + state->ttl - host_.Now(), Duration::zero());
-  state->timer = host_.RunAfter(due, [this, name = state->config->name] {
-    DnsState* due_state = FindDns(name);
-    if (due_state == nullptr) return;
-    due_state->timer = kNoTimer;
-    // Old addresses stay until new ones are known.
-    const std::vector<std::vector<IpAddress>> before = due_state->answers;
-    ResolveDns(due_state->config);
-    if (DnsState* now = FindDns(name)) {
-      for (size_t i = 0; i < before.size() && i < now->answers.size(); ++i) {
-        if (now->answers[i].empty()) now->answers[i] = before[i];
-      }
-    }
-  });
 }
 
 std::shared_ptr<const EndpointTable> Envoy::Impl::DnsTable(const DnsState& state) {
@@ -89,7 +99,7 @@ std::shared_ptr<const EndpointTable> Envoy::Impl::DnsTable(const DnsState& state
   std::string content;
   for (size_t i = 0; i < names.endpoints.size(); ++i) {
     const auto first = static_cast<std::ptrdiff_t>(table->endpoints.size());
-    for (const IpAddress& ip : state.answers[i]) {
+    for (const IpAddress& ip : state.names[i].addresses) {
       LbEndpoint e = names.endpoints[i];
       e.address.ip = ip;
       if (e.hostname.empty()) e.hostname = ip.ToString();

@@ -23,6 +23,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_rq_timeout",
     "upstream_rq_per_try_timeout",
     "upstream_rq_pending_overflow",
+    "upstream_rq_active_overflow",
     "lb_healthy_panic",
     "membership_change",
     "outlier_detection.ejections_active",
@@ -100,7 +101,7 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
       continue;
     }
     if (cluster_.active_requests >= config.circuit_breakers.max_requests) {
-      cluster_.Count(ClusterStat::kRqPendingOverflow);
+      cluster_.Count(ClusterStat::kRqActiveOverflow);
       router.OnPoolFailure(stream, ResetReason::kOverflow, {}, lead);
       return;
     }
@@ -353,6 +354,7 @@ ClusterRuntime::ClusterRuntime(Envoy::Impl& envoy, std::shared_ptr<const ActiveC
 ClusterRuntime::~ClusterRuntime() {
   envoy_.host().Cancel(interval_timer_);
   envoy_.host().Cancel(merge_timer_);
+  envoy_.host().Cancel(cleanup_timer_);
 }
 
 NameId ClusterRuntime::trace_name() {
@@ -426,7 +428,8 @@ void ClusterRuntime::Retire() {
   }
   envoy_.host().Cancel(interval_timer_);
   envoy_.host().Cancel(merge_timer_);
-  interval_timer_ = merge_timer_ = kNoTimer;
+  envoy_.host().Cancel(cleanup_timer_);
+  interval_timer_ = merge_timer_ = cleanup_timer_ = kNoTimer;
 }
 
 bool ClusterRuntime::idle() const {
@@ -444,13 +447,7 @@ void ClusterRuntime::Abort(Envoy::StopKind kind) {
 }
 
 HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst) {
-  if (!lb_.has_value()) {
-    if (original_dst.empty()) return nullptr;
-    const auto it = hosts_.find(original_dst);
-    HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(original_dst);
-    host->socket = MatchTransportSocket(config(), nullptr);
-    return host;
-  }
+  if (!lb_.has_value()) return original_dst.empty() ? nullptr : OriginalHost(original_dst);
   const int32_t index = lb_->Pick(context);
   return index == LoadBalancer::kNone ? nullptr : by_index_[index];
 }
@@ -509,11 +506,65 @@ void ClusterRuntime::ConnectionClosed(HostRuntime& host) {
   --connections;
 }
 
+// --- ORIGINAL_DST. Envoy: source/extensions/clusters/original_dst/original_dst_cluster.cc
+
+HostRuntime* ClusterRuntime::OriginalHost(const SocketAddress& address) {
+  const auto it = hosts_.find(address);
+  if (it != hosts_.end()) {
+    it->second->chosen = true;
+    return it->second.get();
+  }
+  HostRuntime* host = AddHost(address);
+  host->socket = MatchTransportSocket(config(), nullptr);
+  host->chosen = true;
+  Count(ClusterStat::kMembershipChange);
+  ArmCleanup();
+  return host;
+}
+
+void ClusterRuntime::ArmCleanup() {
+  if (cleanup_timer_ != kNoTimer || retired_) return;
+  // As ArmInterval().
+  const Duration interval = config().cleanup_interval;
+  const Duration phase = (envoy_.host().Now() - created_) % interval;
+  cleanup_timer_ = envoy_.host().RunAfter(interval - phase, [this] {
+    cleanup_timer_ = kNoTimer;
+    CleanUp();
+  });
+}
+
+// A host goes that was not chosen since the last time and is in no pool.
+void ClusterRuntime::CleanUp() {
+  const size_t before = hosts_.size();
+  absl::erase_if(hosts_, [](const auto& entry) {
+    HostRuntime& host = *entry.second;
+    const bool pooled = std::any_of(host.pools.begin(), host.pools.end(), [](const auto& p) { return !p->empty(); });
+    return !std::exchange(host.chosen, false) && !pooled && host.idle();
+  });
+  if (hosts_.size() != before) Count(ClusterStat::kMembershipChange);
+  if (!hosts_.empty()) ArmCleanup();
+}
+
+std::vector<SocketAddress> ClusterRuntime::Addresses() const {
+  std::vector<SocketAddress> out;
+  for (const auto& [address, host] : hosts_) out.push_back(address);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 // --- outlier detection. Envoy: source/common/upstream/outlier_detection_impl.cc; shared/ENVOY.md 3.6.
 
 void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t code) {
   if (!config().outlier.has_value() || retired_) return;
   const OutlierConfig& o = *config().outlier;
+  if (result == OutlierResult::kConnected || result == OutlierResult::kTcpConnected) {
+    if (o.split_external_local_origin_errors) {
+      host.consecutive_local = 0;
+    } else if (result == OutlierResult::kTcpConnected) {
+      host.consecutive_5xx = host.consecutive_gateway = 0;
+    }
+    return;
+  }
   const bool local = result != OutlierResult::kHttpCode;
   if (o.split_external_local_origin_errors) {
     if (local) {
@@ -523,7 +574,6 @@ void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t co
       }
       return;
     }
-    host.consecutive_local = 0;
   } else if (local) {
     code = result == OutlierResult::kTimeout ? 504 : 503;
   }

@@ -43,6 +43,7 @@ enum class ClusterStat : uint8_t {
   kRqTimeout,
   kRqPerTryTimeout,
   kRqPendingOverflow,
+  kRqActiveOverflow,
   kLbHealthyPanic,
   kMembershipChange,
   kEjectionsActive,
@@ -75,15 +76,16 @@ enum class ResetReason : uint8_t {
 };
 std::string_view ResetReasonName(ResetReason reason);  // "remote connection failure"
 
-// How a try ended, for outlier detection.
-enum class OutlierResult : uint8_t { kHttpCode, kConnectFailed, kTimeout, kReset };
+// What became of a try, for outlier detection. kTcpConnected: all that a tcp_proxy will ever know.
+enum class OutlierResult : uint8_t { kHttpCode, kConnected, kTcpConnected, kConnectFailed, kTimeout, kReset };
 
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
   std::shared_ptr<const StringPairs> metadata;
-  int32_t index = -1;  // in the endpoint table; -1: removed from the cluster
-  int socket = -1;     // index into socket_matches
+  int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
+  bool chosen = false;  // of ORIGINAL_DST: since the last clean-up
+  int socket = -1;      // index into socket_matches
   LbHost lb;
   uint32_t connections = 0;
   // Outlier detection.
@@ -221,6 +223,8 @@ class ClusterRuntime {
   void ConnectionClosed(HostRuntime& host);
 
   const std::vector<HostRuntime*>& hosts() const { return by_index_; }
+  // Of all its hosts, in order.
+  std::vector<SocketAddress> Addresses() const;
   NameId trace_name();
 
  private:
@@ -232,7 +236,9 @@ class ClusterRuntime {
   void Eject(HostRuntime& host);
   void ArmInterval();
   void OnInterval();
-  void Reap(HostRuntime& host);
+  HostRuntime* OriginalHost(const SocketAddress& address);
+  void ArmCleanup();
+  void CleanUp();
 
   Envoy::Impl& envoy_;
   std::shared_ptr<const ActiveCluster> active_;
@@ -252,6 +258,7 @@ class ClusterRuntime {
   uint32_t ejected_ = 0;
   TimerId interval_timer_ = kNoTimer;
   TimerId merge_timer_ = kNoTimer;
+  TimerId cleanup_timer_ = kNoTimer;
 };
 
 }  // namespace wavetank::envoysim

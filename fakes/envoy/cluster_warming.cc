@@ -60,7 +60,7 @@ void Envoy::Impl::GiveUpOnEndpoints() {
 
 bool Envoy::Impl::ClusterReady(const WarmingCluster& warming) const {
   if (warming.needs_endpoints || !SecretsReady(warming.config->secrets)) return false;
-  const DnsState* dns = FindDns(warming.config->name);
+  const DnsState* dns = FindDns(*warming.config);
   return dns == nullptr || dns->answered;
 }
 
@@ -74,17 +74,19 @@ std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr
   if (config->type == DiscoveryType::kEds) {
     const auto* found = endpoints_->Find(config->service_name);
     endpoints = found == nullptr ? nullptr : *found;
-  } else if (const DnsState* dns = FindDns(config->name)) {
+  } else if (const DnsState* dns = FindDns(*config)) {
     endpoints = DnsTable(*dns);
   }
   return plane_.configs().Pair(config, std::move(endpoints));
 }
 
-void Envoy::Impl::PromoteClusters() {
+void Envoy::Impl::PromoteClusters(bool endpoints_came) {
   ActiveChanges ready;
+  size_t replaced = 0;
   const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {
     if (!ClusterReady(w)) return false;
     ready.emplace_back(w.config->name, Activate(w.config));
+    replaced += w.config->type == DiscoveryType::kEds && active_.eds->Find(w.config->name) != nullptr;
     return true;
   });
   warming_clusters_.erase(still, warming_clusters_.end());
@@ -93,6 +95,11 @@ void Envoy::Impl::PromoteClusters() {
     AwaitEndpoints();
   }
   if (!ready.empty()) SetActive(std::move(ready));
+  // A changed cluster's predecessor takes its subscription along, which repeats the request, unless an acknowledgement
+  // is about to. Envoy: grpc_mux_impl.h, ~GrpcMuxWatchImpl
+  for (; replaced > 0 && !endpoints_came && ads_ != nullptr; --replaced) {
+    ads_->Subscribe(XdsType::kEds, EdsNames(), /*again=*/true);
+  }
 }
 
 void Envoy::Impl::SetActive(ActiveChanges changes) {
@@ -174,13 +181,7 @@ void Envoy::Impl::RetireRuntime(const std::string& name) {
   }
   runtime->Retire();
   retired_.push_back(std::move(runtime));
-  for (size_t i = 0; i < dns_.size(); ++i) {
-    if (dns_[i]->config->name == name && active_.Find(name) == nullptr) {
-      host_.Cancel(dns_[i]->timer);
-      dns_.erase(dns_.begin() + static_cast<std::ptrdiff_t>(i));
-      break;
-    }
-  }
+  if (active_.Find(name) == nullptr) ForgetDns(name);
 }
 
 const ResourceNames& Envoy::Impl::EdsNames() const {

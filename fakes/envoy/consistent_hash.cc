@@ -42,6 +42,8 @@ std::vector<uint64_t> Weights(const EndpointTable& table, const std::vector<uint
 
 }  // namespace
 
+uint64_t HashOfText(std::string_view text) { return Hash(text); }
+
 std::vector<std::pair<uint64_t, uint32_t>> BuildHashRing(const EndpointTable& table, const std::vector<uint32_t>& hosts,
                                                          const LbConfig& config) {
   using Wide = unsigned __int128;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,9 @@
 namespace wavetank::envoysim {
 
 struct LbConfig;
+
+// What hash policies make of a header, an address, ... Envoy: source/common/common/hash.h, HashUtil::xxHash64
+uint64_t HashOfText(std::string_view text);
 
 // (point, index into table.endpoints), sorted. About minimum_ring_size points; the lightest host has a whole number.
 // Envoy: source/extensions/load_balancing_policies/ring_hash/ring_hash_lb.cc

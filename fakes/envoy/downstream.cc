@@ -4,6 +4,7 @@
 #include <cctype>
 #include <utility>
 
+#include "fakes/envoy/consistent_hash.h"
 #include "fakes/envoy/envoy_impl.h"
 #include "fmt/format.h"
 
@@ -110,6 +111,7 @@ class TcpUpstream final : public ConnectionHandler {
     cluster_.envoy().host().Cancel(timer_);
     timer_ = kNoTimer;
     ready_ = true;
+    cluster_.Report(host_, OutlierResult::kTcpConnected, 0);
     downstream_->TcpUpstreamReady();
   }
 
@@ -135,8 +137,8 @@ class TcpUpstream final : public ConnectionHandler {
 };
 
 DownstreamConnection::DownstreamConnection(Envoy::Impl& envoy, ConnectionId id,
-                                           std::shared_ptr<const ListenerConfig> listener)
-    : envoy_(envoy), id_(id), listener_(std::move(listener)) {
+                                           std::shared_ptr<const ListenerConfig> listener, bool restored)
+    : envoy_(envoy), id_(id), listener_(std::move(listener)), restored_(restored) {
   envoy_.Attach(this);
 }
 
@@ -147,6 +149,11 @@ DownstreamConnection::~DownstreamConnection() {
 
 const SocketAddress& DownstreamConnection::original_destination() const {
   return envoy_.plane().fabric().info(id_).destination;
+}
+
+const SocketAddress& DownstreamConnection::restored_destination() const {
+  static const SocketAddress kNotRestored;
+  return restored_ ? original_destination() : kNotRestored;
 }
 
 const IpAddress& DownstreamConnection::source_ip() const { return envoy_.plane().fabric().info(id_).source.ip; }
@@ -397,7 +404,10 @@ void DownstreamConnection::TcpConnect(Duration lead) {
     TcpUpstreamFailed(kUpstreamOverflow, "");
     return;
   }
-  HostRuntime* host = cluster->PickHost(LoadBalancer::Context{}, original_destination());
+  LoadBalancer::Context context;
+  // Envoy: source/common/network/hash_policy.cc
+  if (chain_->tcp->hash_source_ip) context.hash = HashOfText(source_ip().ToString());
+  HostRuntime* host = cluster->PickHost(context, restored_destination());
   if (host == nullptr) {
     cluster->Count(ClusterStat::kCxNoneHealthy);
     TcpUpstreamFailed(kNoHealthyUpstream, "");

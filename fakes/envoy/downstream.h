@@ -22,7 +22,9 @@ class TcpUpstream;
 class DownstreamConnection final : public ConnectionHandler {
  public:
   // Registers itself with the Envoy; deletes itself when the connection is gone.
-  DownstreamConnection(Envoy::Impl& envoy, ConnectionId id, std::shared_ptr<const ListenerConfig> listener);
+  // `restored`: it was redirected, and a listener filter found out whereto it went.
+  DownstreamConnection(Envoy::Impl& envoy, ConnectionId id, std::shared_ptr<const ListenerConfig> listener,
+                       bool restored);
 
   ConnectionId id() const { return id_; }
   Envoy::Impl& envoy() { return envoy_; }
@@ -30,6 +32,8 @@ class DownstreamConnection final : public ConnectionHandler {
   bool uses(const std::shared_ptr<const ListenerConfig>& l) const { return listener_ == l; }
   const FilterChain* chain() const { return chain_; }
   const SocketAddress& original_destination() const;
+  // The same if it was restored, else nothing: what ORIGINAL_DST clusters go by.
+  const SocketAddress& restored_destination() const;
   const IpAddress& source_ip() const;
   std::string_view peer_identity() const { return client_identity_; }
   bool tls() const { return tls_; }
@@ -96,6 +100,7 @@ class DownstreamConnection final : public ConnectionHandler {
   bool client_verified_ = false;
   bool server_verified_ = false;
   bool draining_ = false;
+  const bool restored_;
   size_t next_authorization_ = 0;                                      // of the chain's filters
   DynamicMetadata notes_;                                              // of those before
   StreamId check_ = kNoStream;                                         // what an authorizer is being asked

@@ -104,7 +104,7 @@ void Envoy::Impl::Stop(StopKind kind) {
   }
   for (WarmingListener& w : warming_listeners_) host_.Cancel(w.timeout);
   for (DrainingListener& d : draining_listeners_) host_.Cancel(d.timer);
-  for (const auto& d : dns_) host_.Cancel(d->timer);
+  for (const auto& d : dns_) CancelDns(*d);
   ads_.reset();
   queue_.clear();
   processing_ = false;
@@ -161,13 +161,17 @@ void Envoy::Impl::LoadBootstrap() {
 // --- listening
 
 ConnectionHandler* Envoy::Impl::ListenSocket::Accept(ConnectionId connection, const AcceptInfo& info) {
-  std::shared_ptr<const ListenerConfig> listener = envoy_.FindListener(port_, info.destination);
+  bool restores = false;
+  std::shared_ptr<const ListenerConfig> listener = envoy_.FindListener(port_, info.destination, &restores);
   if (listener == nullptr) return nullptr;
-  return new DownstreamConnection(envoy_, connection, std::move(listener));
+  // A connection to the redirect's own port looks as if it had not been redirected.
+  // Envoy: source/extensions/filters/listener/original_dst/original_dst.cc
+  const bool restored = restores && port_ != 0 && info.destination.port != port_;
+  return new DownstreamConnection(envoy_, connection, std::move(listener), restored);
 }
 
-std::shared_ptr<const ListenerConfig> Envoy::Impl::FindListener(uint16_t bound_port,
-                                                                const SocketAddress& destination) const {
+std::shared_ptr<const ListenerConfig> Envoy::Impl::FindListener(uint16_t bound_port, const SocketAddress& destination,
+                                                                bool* restores) const {
   if (!live_) return nullptr;
   const IpAddress wildcard = destination.ip.is_v4() ? IpAddress::V4(0) : IpAddress::V6(0, 0);
   const auto find = [&](const IpAddress& ip, uint16_t port) -> const std::shared_ptr<const ListenerConfig>* {
@@ -178,6 +182,7 @@ std::shared_ptr<const ListenerConfig> Envoy::Impl::FindListener(uint16_t bound_p
   const std::shared_ptr<const ListenerConfig>* bound = find(destination.ip, port);
   if (bound == nullptr || !(*bound)->bind_to_port) bound = find(wildcard, port);
   if (bound == nullptr || !(*bound)->bind_to_port) return nullptr;
+  *restores = (*bound)->use_original_dst || (*bound)->original_dst;
   if (!(*bound)->use_original_dst) return *bound;
   // Handed over to the listener of the original destination: its exact address, then its port on any address. Bound or
   // not does not matter. Envoy: source/common/listener_manager/connection_handler_impl.cc, getBalancedHandlerByAddress
@@ -205,10 +210,7 @@ ClusterRuntime* Envoy::Impl::Cluster(std::string_view name) {
   if (it != runtimes_.end()) return it->second.get();
   const std::shared_ptr<const ActiveCluster>* active = active_.Find(name);
   if (active == nullptr) return nullptr;
-  ClusterRuntime* runtime =
-      runtimes_.emplace(std::string(name), std::make_unique<ClusterRuntime>(*this, *active)).first->second.get();
-  if (DnsState* dns = FindDns(name)) RefreshDns(dns);
-  return runtime;
+  return runtimes_.emplace(std::string(name), std::make_unique<ClusterRuntime>(*this, *active)).first->second.get();
 }
 
 std::shared_ptr<const RouteTable> Envoy::Impl::Routes(std::string_view name) const {
@@ -253,8 +255,18 @@ uint64_t Envoy::Impl::counter(std::string_view name) const {
 std::vector<EndpointStatus> Envoy::Impl::Endpoints() {
   std::vector<EndpointStatus> out;
   for (const auto& active : active_.All()) {
-    if (active->endpoints == nullptr) continue;
     const auto runtime = runtimes_.find(active->config->name);
+    if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end()) {
+      for (const SocketAddress& address : runtime->second->Addresses()) {
+        EndpointStatus& s = out.emplace_back();
+        s.cluster = active->config->name;
+        s.address = address.ToString();
+        s.weight = 1;
+        s.healthy = true;
+        s.tls = active->config->socket.tls != nullptr;
+      }
+    }
+    if (active->endpoints == nullptr) continue;
     for (size_t i = 0; i < active->endpoints->endpoints.size(); ++i) {
       const LbEndpoint& e = active->endpoints->endpoints[i];
       EndpointStatus& s = out.emplace_back();

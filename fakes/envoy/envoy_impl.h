@@ -57,8 +57,10 @@ class Envoy::Impl final : public AdsClient::Handler {
   // use.
   ClusterRuntime* Cluster(std::string_view name);
   std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
-  // The listener in force for a redirected or direct connection; nullptr: none.
-  std::shared_ptr<const ListenerConfig> FindListener(uint16_t bound_port, const SocketAddress& destination) const;
+  // The listener in force for a redirected or direct connection; nullptr: none. `restores`: whether the one that the
+  // connection arrived at looks for where it was sent before a redirect.
+  std::shared_ptr<const ListenerConfig> FindListener(uint16_t bound_port, const SocketAddress& destination,
+                                                     bool* restores) const;
   TlsParty Party(const std::shared_ptr<const TlsContext>& context) const;
 
   RandomStream NewStream(std::string_view purpose) const;
@@ -129,14 +131,14 @@ class Envoy::Impl final : public AdsClient::Handler {
     TimerId timeout = kNoTimer;
   };
   // The addresses behind a DNS cluster's names.
+  struct DnsName {
+    std::vector<IpAddress> addresses;
+    TimerId timer = kNoTimer;
+  };
   struct DnsState {
     std::shared_ptr<const ClusterConfig> config;
-    std::vector<std::vector<IpAddress>> answers;  // by endpoint of the configuration
-    uint32_t outstanding = 0;
-    bool answered = false;  // every name once, if only with an error
-    Duration ttl{};
-    Time resolved{};
-    TimerId timer = kNoTimer;
+    std::vector<DnsName> names;  // by endpoint of the configuration
+    bool answered = false;       // any of them, if only with an error
   };
   // A response that is accepted, but not in force before everything in it is warm.
   struct Pending {
@@ -233,7 +235,8 @@ class Envoy::Impl final : public AdsClient::Handler {
   void GiveUpOnEndpoints();
   bool FirstPhaseWarms() const;
   bool ClusterReady(const WarmingCluster& warming) const;
-  void PromoteClusters();
+  // `endpoints_came`: because of a response of EDS.
+  void PromoteClusters(bool endpoints_came = false);
   void SetActive(ActiveChanges changes);
   // `from`, a set of those clusters that `of` names, after `changes`; null if they change nothing.
   std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,
@@ -248,10 +251,14 @@ class Envoy::Impl final : public AdsClient::Handler {
   void ClustersMayBeWarm();
   void AskForListeners();
   void ResolveDns(const std::shared_ptr<const ClusterConfig>& config);
-  void DnsAnswered(const std::string& cluster, size_t endpoint, const absl::StatusOr<DnsAnswer>& answer);
+  void ResolveName(const std::shared_ptr<const ClusterConfig>& config, size_t endpoint);
+  void DnsAnswered(const std::shared_ptr<const ClusterConfig>& config, size_t endpoint,
+                   const absl::StatusOr<DnsAnswer>& answer);
   std::shared_ptr<const EndpointTable> DnsTable(const DnsState& state);
   DnsState* FindDns(std::string_view cluster) const;
-  void RefreshDns(DnsState* state);
+  DnsState* FindDns(const ClusterConfig& config) const;  // of exactly this configuration
+  void CancelDns(const DnsState& state);
+  void ForgetDns(std::string_view cluster);
 
   // --- listeners
   void WarmListener(const std::shared_ptr<const ListenerConfig>& config);

@@ -35,6 +35,7 @@ constexpr std::array kStockTypes = {
     "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"sv,
     "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz"sv,
     "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"sv,
+    "envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit"sv,
     "envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy"sv,
     "envoy.extensions.filters.network.rbac.v3.RBAC"sv,
     "envoy.extensions.filters.network.redis_proxy.v3.RedisProxy"sv,

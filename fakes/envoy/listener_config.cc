@@ -228,6 +228,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
   }
   if (proto.has_max_connect_attempts())
     out.max_connect_attempts = std::max<uint32_t>(proto.max_connect_attempts().value(), 1);
+  for (const auto& policy : proto.hash_policy()) out.hash_source_ip |= policy.has_source_ip();
   switch (proto.cluster_specifier_case()) {
     case Proto::kCluster:
       out.cluster = proto.cluster();

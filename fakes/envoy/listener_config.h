@@ -67,6 +67,7 @@ struct TcpProxy {
   std::vector<WeightedCluster> clusters;
   uint32_t total_weight = 0;
   uint32_t max_connect_attempts = 1;
+  bool hash_source_ip = false;
 };
 
 struct FilterChain {

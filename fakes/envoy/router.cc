@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "fakes/envoy/consistent_hash.h"
 #include "fakes/envoy/envoy_impl.h"
 #include "fmt/format.h"
-#include "xxhash.h"
 
 namespace wavetank::envoysim {
 namespace {
@@ -40,8 +40,6 @@ std::string Underscored(std::string text) {
   return text;
 }
 
-uint64_t HashText(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
-
 // Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
 // once there is a hash.
 std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec, const IpAddress& source) {
@@ -50,7 +48,7 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
     std::optional<uint64_t> one;
     switch (policy.kind) {
       case HashPolicy::Kind::kHeader:
-        if (const auto value = FindHeader(spec, policy.name)) one = HashText(*value);
+        if (const auto value = FindHeader(spec, policy.name)) one = HashOfText(*value);
         break;
       case HashPolicy::Kind::kCookie:
         if (const auto cookies = FindHeader(spec, "cookie")) {
@@ -61,14 +59,14 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
             while (pair.starts_with(' ')) pair.remove_prefix(1);
             const size_t equals = pair.find('=');
             if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-              one = HashText(pair.substr(equals + 1));
+              one = HashOfText(pair.substr(equals + 1));
             }
             rest.remove_prefix(std::min(end + 1, rest.size()));
           }
         }
         break;
       case HashPolicy::Kind::kSourceIp:
-        one = HashText(source.ToString());
+        one = HashOfText(source.ToString());
         break;
       case HashPolicy::Kind::kQuery: {
         const size_t question = spec.path.find('?');
@@ -79,7 +77,7 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
           const std::string_view pair = rest.substr(0, end);
           const size_t equals = pair.find('=');
           if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-            one = HashText(pair.substr(equals + 1));
+            one = HashOfText(pair.substr(equals + 1));
           }
           rest.remove_prefix(std::min(end + 1, rest.size()));
         }
@@ -251,7 +249,8 @@ void Router::Continue(StreamId id, Duration lead) {
   }
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) {
-    s.hash = HashOf(route, *s.spec, s.downstream != nullptr ? s.downstream->source_ip() : envoy.options().ip);
+    const IpAddress source = s.downstream != nullptr ? s.downstream->source_ip() : envoy.options().ip;
+    s.hash = HashOf(route, *s.spec, ForwardedFor(*s.manager, *s.spec).value_or(source));
   }
   if (route.timeout > Duration::zero()) {
     s.timeout = envoy.host().RunAfter(lead + route.timeout, [this, id] { OnTimeout(id); });
@@ -295,7 +294,7 @@ void Router::Try(StreamId id, Duration lead) {
                                     : 0;
   static const SocketAddress kNowhere;
   HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections,
-                                          s.downstream != nullptr ? s.downstream->original_destination() : kNowhere);
+                                          s.downstream != nullptr ? s.downstream->restored_destination() : kNowhere);
   if (host == nullptr) {
     s.cluster->Count(ClusterStat::kCxNoneHealthy);
     Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
@@ -320,9 +319,6 @@ void Router::Try(StreamId id, Duration lead) {
     alpn = &s.manager->alpn->offers[static_cast<size_t>(protocol)];
     if (!alpn->empty()) alpn_id = s.manager->alpn->ids[static_cast<size_t>(protocol)];
   }
-  if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
-    s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
-  }
   HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id);
   s.pool = &pool;
   pool.NewStream(id, lead);
@@ -336,6 +332,11 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   s.cluster->BeginRequest(*s.upstream_host);
   s.counted = true;
   s.cluster->Count(ClusterStat::kRqTotal);
+  s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
+  // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
+  if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
+    s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+  }
   s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id));
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }

@@ -487,7 +487,7 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
       if (activation.to != nullptr) Adopt({activation.to, active_.others}, activation.changes);
     }
   }
-  PromoteClusters();
+  PromoteClusters(/*endpoints_came=*/true);
   ClustersMayBeWarm();
   return changes.first_error;
 }

@@ -34,17 +34,20 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   options.jobs = 4;     // they mostly wait
   options.retries = 2;  // real time on a machine that may be busy
   std::string report;
+  std::string left_out;
   const auto results = RunCases(kCases + "/" + GetParam() + ".json", options, [&](const CaseResult& result) {
     for (const std::string& d : result.differences) report += result.name + ": " + d + "\n";
+    if (!result.left_out.empty()) left_out = result.left_out;
   });
   ASSERT_TRUE(results.ok()) << results.status();
-  EXPECT_GE(results->size(), LongTests() || refused ? 30u : 5u);
+  EXPECT_GE(results->size(), LongTests() || refused ? 20u : 3u);
   EXPECT_EQ(report, "");
+  if (!left_out.empty()) GTEST_SKIP() << left_out;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
-                                           "ext_authz", "refused", "tls", "jwt"),
+                                           "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {

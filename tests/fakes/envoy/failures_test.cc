@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tests/fakes/envoy/mesh.h"
 
 namespace wavetank::envoysim::lab {
@@ -124,6 +126,33 @@ TEST(HostFailureTest, IstiosRetriesHideARefusingHost) {
   }
   EXPECT_GT(twice, 10);
   EXPECT_EQ(p.Counter("upstream_rq_retry_success"), static_cast<uint64_t>(twice));
+}
+
+// Uniform in [0, 25 ms), then twice as far each time up to 250 ms. Of 300 requests the mean is within 4.5 standard
+// deviations of half the sum of the limits.
+TEST(HostFailureTest, RetriesBackOffWithFullJitterUpToTheirMaximum) {
+  Plain p("", false, "", /*hosts=*/1);
+  p.client.ads->world[XdsType::kLds]["l"] = HttpListenerWith(
+      "l", kFront, R"([{"name": "v", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": "c",
+        "timeout": "0s", "retry_policy": {"retry_on": "connect-failure", "num_retries": 6}}}]}])");
+  p.Start();
+  p.Kill(0);
+  double sum = 0, square = 0, longest = 0;
+  for (const double limit : {25.0, 50.0, 100.0, 200.0, 250.0, 250.0}) {
+    longest += limit;
+    sum += limit / 2;
+    square += limit * limit / 12;
+  }
+  constexpr int kRequests = 300;
+  double mean = 0;
+  for (int i = 0; i < kRequests; ++i) {
+    const Lab::Result r = p.Ask();
+    ASSERT_EQ(r.record.attempts, 7u);
+    const double took = std::chrono::duration<double, std::milli>(r.record.latency).count();
+    EXPECT_LT(took, longest);
+    mean += took / kRequests;
+  }
+  EXPECT_NEAR(mean, sum, 4.5 * std::sqrt(square / kRequests));
 }
 
 TEST(HostFailureTest, SilentHostFailsAfterTheConnectTimeout) {
