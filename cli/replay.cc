@@ -106,7 +106,7 @@ int ReplayLog(const ReplayArguments& a) {
     if (result->compared) {
       out["identical"] = !result->divergence.has_value();
     } else {
-      out["recording"] = true;
+      out[(*log)->header().OfRealIstiod() ? "realIstiod" : "recording"] = true;
       out["settled"] = settled;
     }
     if (shows_state) {
@@ -130,8 +130,10 @@ int ReplayLog(const ReplayArguments& a) {
     std::cout << replay::Describe(*result->divergence) << "\n";
   } else if (!result->compared) {
     std::cout << fmt::format(
-        "{}: {} inputs{}; a recording, so there is nothing to compare what followed with\ndigest {}\n", a.log,
-        result->inputs, result->complete ? "" : " as far as it went", result->trace_digest);
+        "{}: {} inputs{}; {}, so there is nothing to compare what followed with\ndigest {}\n", a.log, result->inputs,
+        result->complete ? "" : " as far as it went",
+        (*log)->header().OfRealIstiod() ? "a real istiod served this run, and here ours did" : "a recording",
+        result->trace_digest);
     if (!settled) std::cout << "note: the mesh has not come to rest after its end\n";
   } else {
     std::cout << fmt::format("{}: {} inputs, {} events, identical{}\ndigest {}\n", a.log, result->inputs,

@@ -44,9 +44,9 @@ int RunLog(const RunArguments& a, const scenario::RunOptions& options) {
 int RunAll(const RunArguments& a) {
   int code = kOk;
   const bool live = !a.control_plane.program.empty();
-  if (live && (!a.log.empty() || !a.from.empty())) {
+  if (live && !a.from.empty()) {
     return Complain(absl::InvalidArgumentError(
-        "--control-plane: a run with a real istiod takes a scenario and has no log; leave out --from and -o"));
+        "--control-plane: a run with a real istiod takes a scenario and no log; leave out --from"));
   }
   if (live) {
     if (absl::Status status = serve::CheckProgram(a.control_plane.program); !status.ok()) return Complain(status);
@@ -101,6 +101,7 @@ int RunAll(const RunArguments& a) {
       Progress progress;
       options.progress = [&](std::string_view what) { progress.Say(what); };
       serve::LiveRun real(a.control_plane);
+      options.real_istiod = live;
       if (live) real.Attach(&options);
       return scenario::Run(scenarios[i], options);
     }();
@@ -136,7 +137,8 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "Event log (of `wavetank record`, say) that the mesh is taken from, instead of the scenario's "
                    "clusters, which it may leave out; without a scenario, shows what each of its changes came to");
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
-  verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
+  verb->add_option("-o,--log", a->log,
+                   "Event log to write, for `wavetank replay`; with a real istiod, of what was done alone");
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
   verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
   verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");

@@ -104,6 +104,7 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   }
   out.modelled_costs = a.modelled_costs;
   out.log = a.log;
+  out.real_istiod = !a.server.control_plane.program.empty();
   return out;
 }
 
@@ -261,10 +262,6 @@ int Serve(const ServeArguments& a) {
   EndSignal end;
   absl::StatusOr<serve::SessionOptions> options = Plan(a);
   if (!options.ok()) return Complain(options.status());
-  if (!a.server.control_plane.program.empty() && !a.log.empty()) {
-    return Complain(absl::InvalidArgumentError(
-        "-o: a run with a real istiod cannot be replayed, so it has no log; leave out -o or --control-plane"));
-  }
   if (a.server.listen.empty() && a.server.secure_listen.empty() && a.server.unix_socket.empty()) {
     return Complain(absl::InvalidArgumentError("nothing to listen on: give --listen, --secure-listen or --uds"));
   }
@@ -370,7 +367,8 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--profile", a->profile,
                    "istio; upstream-envoy leaves out what only Istio's Envoy knows; or a behaviour profile")
       ->capture_default_str();
-  verb->add_option("-o,--log", a->log, "Event log to write, for `wavetank replay`");
+  verb->add_option("-o,--log", a->log,
+                   "Event log to write, for `wavetank replay`; with a real istiod, of what was done alone");
   verb->add_option("--bootstrap", a->bootstrap,
                    "Print the bootstrap of this pod's Envoy and end, e.g. sleep, or sleep-5d4f.sample@cluster1");
   verb->add_option("--bootstraps", a->bootstraps, "Folder to write all pods' bootstraps into, as POD.json");

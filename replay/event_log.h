@@ -31,8 +31,9 @@ namespace wavetank::replay {
 // older program did cannot be re-executed by a newer one anyway (DESIGN.md, determinism, rule 1).
 inline constexpr int kLogFormat = 1;
 
-// Set in LogHeader::world of a recording of real clusters: it holds inputs alone, and nothing that followed from them.
-inline constexpr std::string_view kRecordingKey = "recording";
+// Set in LogHeader::world of a recording of real clusters, and of a run that real istiods served. Both hold inputs
+// alone, and nothing that followed from them.
+inline constexpr std::string_view kRecordingKey = "recording", kRealIstiodKey = "realIstiod";
 
 struct LogHeader {
   uint64_t seed = 0;
@@ -43,7 +44,12 @@ struct LogHeader {
   // What the world needs to start, beside the scenario's text; the world's own business.
   nlohmann::json world = nlohmann::json::object();
 
-  bool IsRecording() const { return world.is_object() && world.value(kRecordingKey, nlohmann::json()) == true; }
+  bool IsRecording() const { return Says(kRecordingKey); }
+  bool OfRealIstiod() const { return Says(kRealIstiodKey); }
+  bool HoldsInputsAlone() const { return IsRecording() || OfRealIstiod(); }
+
+ private:
+  bool Says(std::string_view key) const { return world.is_object() && world.value(key, nlohmann::json()) == true; }
 };
 
 // Something that changed the world from outside.

@@ -16,11 +16,14 @@ LoggedEvent Logged(const sim::Kernel& kernel, const sim::TraceEvent& event) {
           .inputs = kernel.causes().Inputs(event.cause)};
 }
 
-Recorder::Recorder(sim::Kernel& kernel, std::unique_ptr<LogWriter> writer, std::function<std::string()> state_digest)
+Recorder::Recorder(sim::Kernel& kernel, std::unique_ptr<LogWriter> writer, std::function<std::string()> state_digest,
+                   What what)
     : kernel_(kernel),
+      what_(what),
       writer_(std::move(writer)),
       state_digest_(std::move(state_digest)),
       self_(std::make_shared<Recorder*>(this)) {
+  if (what == What::kInputs) return;
   kernel.AddObserver([self = self_](const sim::TraceEvent& event) {
     if (*self != nullptr) (*self)->Observe(event);
   });
@@ -38,11 +41,17 @@ void Recorder::Observe(const sim::TraceEvent& event) {
 }
 
 absl::Status Recorder::Input(uint64_t seq, std::string kind, nlohmann::json body) {
-  return writer_->Add({.at = kernel_.Now(), .seq = seq, .kind = std::move(kind), .body = std::move(body)});
+  const Time now = kernel_.Now();
+  absl::Status status = writer_->Add({.at = now, .seq = seq, .kind = std::move(kind), .body = std::move(body)});
+  // Beside a trace they are committed with it. Alone they are few, and a killed run should have lost none.
+  if (!status.ok() || what_ != What::kInputs || now == committed_) return status;
+  committed_ = now;
+  return writer_->Commit();
 }
 
 absl::Status Recorder::Finish() {
   *self_ = nullptr;
+  if (what_ == What::kInputs) return writer_->Finish(kernel_.Now(), "");
   return writer_->Finish(kernel_.Now(), kernel_.digest().Hex(), state_digest_ ? state_digest_() : "");
 }
 

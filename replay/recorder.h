@@ -16,9 +16,13 @@ LoggedEvent Logged(const sim::Kernel& kernel, const sim::TraceEvent& event);
 
 class Recorder {
  public:
+  // What of a run: a run that is no function of its inputs leaves a trace that no replay could be held against.
+  enum class What { kInputsAndTrace, kInputs };
+
   // `kernel` must outlive the recorder's use; it keeps an observer that does nothing once the recorder is gone.
   // `state_digest`, if given, is asked at each checkpoint; it must not emit.
-  Recorder(sim::Kernel& kernel, std::unique_ptr<LogWriter> writer, std::function<std::string()> state_digest = nullptr);
+  Recorder(sim::Kernel& kernel, std::unique_ptr<LogWriter> writer, std::function<std::string()> state_digest = nullptr,
+           What what = What::kInputsAndTrace);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
@@ -36,6 +40,8 @@ class Recorder {
   void Observe(const sim::TraceEvent& event);
 
   sim::Kernel& kernel_;
+  const What what_;
+  Time committed_{};  // of inputs alone
   std::unique_ptr<LogWriter> writer_;
   std::function<std::string()> state_digest_;
   std::shared_ptr<Recorder*> self_;  // what the kernel's observer holds

@@ -137,7 +137,7 @@ absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const 
     target.AdvanceTo(time);
     result.end = time;
   };
-  result.compared = !(log.header().IsRecording() && summary->events == 0);
+  result.compared = !(log.header().HoldsInputsAlone() && summary->events == 0);
   ReplayTarget::Sink sink = [&](const LoggedEvent& event) { comparison.Take(event); };
   if (!result.compared) sink = [](const LoggedEvent&) {};
   if (absl::Status status = target.Start(log.header(), std::move(sink)); !status.ok()) {

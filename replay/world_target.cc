@@ -76,7 +76,7 @@ absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::opti
   }
   target.AdvanceTo(until ? target.world()->options().start + *until : end);
   std::unique_ptr<sim::World> world = target.TakeWorld();
-  if (log.header().IsRecording() && !until) world->RunUntilSettled(world->Now() + kRecordingSettles);
+  if (log.header().HoldsInputsAlone() && !until) world->RunUntilSettled(world->Now() + kRecordingSettles);
   return world;
 }
 

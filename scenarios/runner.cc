@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 
@@ -12,9 +10,8 @@
 #include "absl/functional/function_ref.h"
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
-#include "replay/recorder.h"
-#include "replay/secrets.h"
-#include "replay/world_target.h"
+#include "replay/event_log.h"
+#include "replay/world_recorder.h"
 #include "scenarios/convergence.h"
 #include "scenarios/expectation.h"
 #include "scenarios/inputs.h"
@@ -47,18 +44,14 @@ class ScenarioRun final : public WorldView {
 
   // Before anything happens: everything is recorded.
   absl::Status Record(const std::string& path) {
-    replay::LogHeader header;
-    replay::DescribeWorld(*world_, &header);
-    header.program_version = WAVETANK_VERSION;
-    header.scenario_name = scenario_.name;
-    std::ifstream file(scenario_.file);
-    header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
-    absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(path, header);
-    if (!writer.ok()) return writer.status();
-    recorder_ = std::make_unique<replay::Recorder>(world_->kernel(), *std::move(writer));
-    world_->on_input = [this](uint64_t number, Time, const sim::Input& input) {
-      recorder_->Input(number, input.kind, replay::Redacted(input.body)).IgnoreError();
-    };
+    absl::StatusOr<std::unique_ptr<replay::Recorder>> recorder =
+        replay::RecordWorld(*world_, {.log = path,
+                                      .program_version = WAVETANK_VERSION,
+                                      .scenario_name = scenario_.name,
+                                      .scenario_file = scenario_.file,
+                                      .real_istiod = options_.real_istiod});
+    if (!recorder.ok()) return recorder.status();
+    recorder_ = *std::move(recorder);
     return absl::OkStatus();
   }
 
@@ -121,10 +114,11 @@ class ScenarioRun final : public WorldView {
       world_->RunUntil(input.at);
       if (measure && last) out.actions.push_back(DescribeInput(input));
       last = input.at;
-      if (absl::Status status = Do({input.kind, input.body}); !status.ok()) {
-        return absl::Status(status.code(),
-                            fmt::format("{}: {}: {}", log.path(), replay::Describe(input), Message(status)));
-      }
+      const absl::Status status = Do({input.kind, input.body});
+      const std::string refusal = fmt::format("{}: {}", replay::Describe(input), Message(status));
+      if (absl::IsUnimplemented(status)) return absl::UnimplementedError(fmt::format("{}: {}", log.path(), refusal));
+      // As in a replay: what a live world refused changed nothing then, and is refused again.
+      if (!status.ok()) (measure ? out.notes : start_notes_).push_back("refused: " + refusal);
     }
     if (measure && last) {
       close(std::nullopt);

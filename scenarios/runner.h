@@ -22,6 +22,7 @@ struct RunOptions {
   std::optional<uint64_t> seed;      // instead of the scenario's
   std::string profile;               // instead of the scenario's, if not empty
   std::string log;                   // event log to write, if not empty
+  bool real_istiod = false;          // real istiods serve the proxies (on_up): the log holds inputs alone
   std::string from;                  // event log whose inputs take the place of the scenario's own mesh, if not empty
   std::optional<Duration> until;     // stop there, before later steps
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up

@@ -1,14 +1,10 @@
 #include "serve/session.h"
 
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "replay/recorder.h"
-#include "replay/secrets.h"
-#include "replay/world_target.h"
+#include "replay/world_recorder.h"
 
 namespace wavetank::serve {
 namespace {
@@ -43,22 +39,14 @@ absl::Status Session::Start() {
   sim::World& world = loop_->world();
 
   if (!options_.log.empty()) {
-    replay::LogHeader header;
-    replay::DescribeWorld(world, &header);
-    header.program_version = WAVETANK_VERSION;
-    header.scenario_name = options_.scenario.name;
-    std::ifstream file(options_.scenario.file);
-    header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
-    absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(options_.log, header);
-    if (!writer.ok()) return writer.status();
-    recorder_ = std::make_unique<replay::Recorder>(world.kernel(), *std::move(writer));
-    world.on_input = [this](uint64_t number, Time, const sim::Input& input) {
-      // What clients write must replay as far as it can; a token's text decides nothing.
-      recorder_
-          ->Input(number, input.kind,
-                  input.kind == "kubeRequest" ? replay::RedactedWithin(input.body) : replay::Redacted(input.body))
-          .IgnoreError();
-    };
+    absl::StatusOr<std::unique_ptr<replay::Recorder>> recorder =
+        replay::RecordWorld(world, {.log = options_.log,
+                                    .program_version = WAVETANK_VERSION,
+                                    .scenario_name = options_.scenario.name,
+                                    .scenario_file = options_.scenario.file,
+                                    .real_istiod = options_.real_istiod});
+    if (!recorder.ok()) return recorder.status();
+    recorder_ = *std::move(recorder);
   }
   notes_ = options_.start.notes;
   if (options_.progress) options_.progress("installing the mesh");

@@ -24,6 +24,7 @@ struct SessionOptions {
   scenario::Scenario scenario;                // its world; steps are played only on demand
   scenario::StartPhases start;                // what is done to it first
   std::string log;                            // event log to write, if not empty
+  bool real_istiod = false;                   // real istiods will serve it: the log holds inputs alone
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, after the scenario's
   // istiods spend modelled processor time as in a scenario; otherwise only the time that this machine takes.
   bool modelled_costs = false;

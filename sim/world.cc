@@ -125,7 +125,8 @@ fakekube::http::RestApi* World::KubeApi(std::string_view cluster) {
   return nullptr;
 }
 
-fakekube::http::Response World::KubeRequest(std::string_view cluster, const fakekube::http::Request& request) {
+fakekube::http::Response World::KubeRequest(std::string_view cluster, const fakekube::http::Request& request,
+                                            bool of_real_istiod) {
   fakekube::http::RestApi* api = KubeApi(cluster);
   if (api == nullptr) return fakekube::http::NoSuchPath();
   if (!api->Changes(request)) return api->Handle(request);
@@ -140,7 +141,8 @@ fakekube::http::Response World::KubeRequest(std::string_view cluster, const fake
                                    {"path", request.path},
                                    {"query", request.query},
                                    {"contentType", request.content_type},
-                                   {"body", *body}}});
+                                   {"body", *body}},
+                                  of_real_istiod});
   kube_request_ = nullptr;
   if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
   fakekube::http::Response response = std::move(*kube_response_);

@@ -57,6 +57,8 @@ namespace wavetank::sim {
 struct Input {
   std::string kind;
   nlohmann::json body;
+  // Written by a real istiod that serves this world (MoveAds): where none does, the world's own write theirs.
+  bool of_real_istiod = false;
 };
 
 // The address at which a cluster's API server is known inside the world; remote Secrets hold it.
@@ -99,7 +101,8 @@ class World {
   fakekube::http::RestApi* KubeApi(std::string_view cluster);
   // Answers a request of a Kubernetes client. One that may change the cluster is an input (kubeRequest), also if the
   // API then refuses it.
-  fakekube::http::Response KubeRequest(std::string_view cluster, const fakekube::http::Request& request);
+  fakekube::http::Response KubeRequest(std::string_view cluster, const fakekube::http::Request& request,
+                                       bool of_real_istiod = false);
   // Issues and reads the tokens of a cluster's ServiceAccounts; null if there is no such cluster.
   const kube::TokenAuthority* tokens(std::string_view cluster) const;
   // Real clients, for whoever serves them.

@@ -245,7 +245,8 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
     if (absl::Status status = Validate(body, nullptr); !status.ok()) return status;
   }
   metadata["uid"] = MakeUid(options_.name, Describe(kind, name), ++created_);
-  metadata["generation"] = 1;
+  metadata.erase("generation");
+  if (CountsGeneration(GroupKindOf(**parsed))) metadata["generation"] = 1;
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.erase(field);
   if (!managed) metadata.erase("managedFields");
   return Store(std::move(body), nullptr);
@@ -332,7 +333,8 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   if (options.validate && options.subresource != "status") {
     if (absl::Status status = Validate(body, previous.get()); !status.ok()) return status;
   }
-  if (!has_spec || !previous->body.contains("spec") || body["spec"] != previous->body["spec"]) {
+  if (CountsGeneration(group_kind) &&
+      (!has_spec || !previous->body.contains("spec") || body["spec"] != previous->body["spec"])) {
     metadata["generation"] = previous->meta.generation + 1;
   }
   if (tracked) {
@@ -409,6 +411,8 @@ absl::StatusOr<ObjectRef> ApiServer::Apply(json body, const WriteOptions& option
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, const ObjectRef& previous) {
+  const std::string kind = Text(body, "kind"), api_version = Text(body, "apiVersion");
+  const bool counts = CountsGeneration({kind, GroupOf(api_version)});
   json& metadata = body["metadata"];
   if (name.ns.empty()) {
     metadata.erase("namespace");
@@ -422,11 +426,12 @@ absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, 
   }
   // Identity is this server's own: what is issued here names it.
   if (previous != nullptr) {
-    for (const char* field : {"uid", "generation"}) metadata[field] = previous->body["metadata"][field];
+    metadata["uid"] = previous->meta.uid;
   } else {
     metadata["uid"] = MakeUid(options_.name, Describe(body.value("kind", ""), name), ++created_);
-    metadata["generation"] = 1;
   }
+  metadata.erase("generation");
+  if (counts) metadata["generation"] = previous == nullptr ? 1 : previous->meta.generation;
   if (!metadata.contains("creationTimestamp") || metadata["creationTimestamp"].is_null()) {
     metadata["creationTimestamp"] =
         previous != nullptr ? previous->body["metadata"]["creationTimestamp"] : json(DateNow());
@@ -434,7 +439,7 @@ absl::StatusOr<ObjectRef> ApiServer::Put(json body, const NamespacedName& name, 
   if (previous != nullptr) {
     SetDefaults(body);
     if (SameContent(body, previous->body)) return previous;
-    if (At(body, "spec") != At(previous->body, "spec")) {
+    if (counts && At(body, "spec") != At(previous->body, "spec")) {
       metadata["generation"] = previous->meta.generation + 1;
     }
   }

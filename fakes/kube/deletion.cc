@@ -70,7 +70,7 @@ absl::Status ApiServer::MarkDeleting(const ObjectRef& object, int64_t grace_seco
   json& metadata = body["metadata"];
   if (!object->meta.deleting) {
     metadata["deletionTimestamp"] = kube::FormatRfc3339(UnixNow() + grace_seconds);
-    if (!GroupKindOf(*object).Is("Pod")) metadata["generation"] = object->meta.generation + 1;
+    if (CountsGeneration(GroupKindOf(*object))) metadata["generation"] = object->meta.generation + 1;
   }
   metadata["deletionGracePeriodSeconds"] = grace_seconds;
   if (!finalizer.empty()) {

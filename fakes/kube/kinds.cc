@@ -11,6 +11,7 @@ namespace {
 struct BuiltIn {
   std::string_view kind, group;
   bool cluster_scoped = false;
+  bool counts_generation = false;  // its strategy in kubernetes/pkg/registry does
 };
 
 // By kind.
@@ -21,40 +22,40 @@ constexpr std::array kBuiltIns = {
     BuiltIn{"ClusterRoleBinding", "rbac.authorization.k8s.io", true},
     BuiltIn{"ConfigMap", ""},
     BuiltIn{"ControllerRevision", "apps"},
-    BuiltIn{"CronJob", "batch"},
-    BuiltIn{"CustomResourceDefinition", "apiextensions.k8s.io", true},
-    BuiltIn{"DaemonSet", "apps"},
-    BuiltIn{"Deployment", "apps"},
-    BuiltIn{"EndpointSlice", "discovery.k8s.io"},
+    BuiltIn{"CronJob", "batch", false, true},
+    BuiltIn{"CustomResourceDefinition", "apiextensions.k8s.io", true, true},
+    BuiltIn{"DaemonSet", "apps", false, true},
+    BuiltIn{"Deployment", "apps", false, true},
+    BuiltIn{"EndpointSlice", "discovery.k8s.io", false, true},
     BuiltIn{"Endpoints", ""},
     BuiltIn{"Event", ""},
     BuiltIn{"HorizontalPodAutoscaler", "autoscaling"},
-    BuiltIn{"Ingress", "networking.k8s.io"},
-    BuiltIn{"IngressClass", "networking.k8s.io", true},
-    BuiltIn{"Job", "batch"},
+    BuiltIn{"Ingress", "networking.k8s.io", false, true},
+    BuiltIn{"IngressClass", "networking.k8s.io", true, true},
+    BuiltIn{"Job", "batch", false, true},
     BuiltIn{"Lease", "coordination.k8s.io"},
     BuiltIn{"LimitRange", ""},
-    BuiltIn{"MutatingWebhookConfiguration", "admissionregistration.k8s.io", true},
+    BuiltIn{"MutatingWebhookConfiguration", "admissionregistration.k8s.io", true, true},
     BuiltIn{"Namespace", "", true},
-    BuiltIn{"NetworkPolicy", "networking.k8s.io"},
+    BuiltIn{"NetworkPolicy", "networking.k8s.io", false, true},
     BuiltIn{"Node", "", true},
     BuiltIn{"PersistentVolume", "", true},
     BuiltIn{"PersistentVolumeClaim", ""},
     BuiltIn{"Pod", ""},
-    BuiltIn{"PodDisruptionBudget", "policy"},
-    BuiltIn{"PodTemplate", ""},
-    BuiltIn{"PriorityClass", "scheduling.k8s.io", true},
-    BuiltIn{"ReplicaSet", "apps"},
-    BuiltIn{"ReplicationController", ""},
+    BuiltIn{"PodDisruptionBudget", "policy", false, true},
+    BuiltIn{"PodTemplate", "", false, true},
+    BuiltIn{"PriorityClass", "scheduling.k8s.io", true, true},
+    BuiltIn{"ReplicaSet", "apps", false, true},
+    BuiltIn{"ReplicationController", "", false, true},
     BuiltIn{"ResourceQuota", ""},
     BuiltIn{"Role", "rbac.authorization.k8s.io"},
     BuiltIn{"RoleBinding", "rbac.authorization.k8s.io"},
     BuiltIn{"Secret", ""},
     BuiltIn{"Service", ""},
     BuiltIn{"ServiceAccount", ""},
-    BuiltIn{"StatefulSet", "apps"},
+    BuiltIn{"StatefulSet", "apps", false, true},
     BuiltIn{"StorageClass", "storage.k8s.io", true},
-    BuiltIn{"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", true},
+    BuiltIn{"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", true, true},
     BuiltIn{"VolumeAttachment", "storage.k8s.io", true},
 };
 
@@ -90,6 +91,11 @@ std::string Qualified(const kube::ResourceKind& kind) { return fmt::format("{}.{
 bool KubernetesOwn(const GroupKind& kind) {
   const BuiltIn* known = Find(kind.kind);
   return known != nullptr && (kind.any_group || known->group == kind.group);
+}
+
+bool CountsGeneration(const GroupKind& kind) {
+  const BuiltIn* known = KubernetesOwn(kind) ? Find(kind.kind) : nullptr;
+  return known == nullptr || known->counts_generation;
 }
 
 bool ClusterScoped(const GroupKind& kind) {

@@ -31,6 +31,10 @@ std::string Qualified(const kube::ResourceKind& kind);
 // One of Kubernetes' own kinds, of its own group.
 bool KubernetesOwn(const GroupKind& kind);
 
+// Whether metadata.generation counts the changes of what is wanted: of custom resources always, of Kubernetes' own
+// kinds where a controller may say how far it followed; a Service or a ConfigMap has none.
+bool CountsGeneration(const GroupKind& kind);
+
 // True for kinds that live outside namespaces.
 bool ClusterScoped(const GroupKind& kind);
 bool ClusterScoped(std::string_view text);

@@ -19,12 +19,11 @@ constexpr size_t kMaxOperations = 10000;  // kube-apiserver: handlers/patch.go, 
 // What all copies of a patch may add up to: else ten of them make a gigabyte (kube-apiserver: server/config.go).
 constexpr size_t kMaxCopied = size_t{3} << 20;
 
-// 422 with the words that any failed JSON patch gets; why is only in the causes.
-absl::Status Unprocessable(std::string_view why) {
-  return MakeApiError({422,
-                       "Invalid",
-                       "the server rejected our request due to an error in our request",
-                       {{"causes", json::array({{{"reason", "FieldValueInvalid"}, {"message", why}}})}}});
+// All that a client hears of an operation that cannot be done: kube-apiserver keeps the reason to itself
+// (apiserver: pkg/endpoints/handlers/patch.go, applyJSPatch).
+absl::Status Unprocessable() {
+  return MakeApiError(
+      {422, "Invalid", "the server rejected our request due to an error in our request", json::object()});
 }
 
 // The tokens of a JSON pointer (RFC 6901), unescaped. False if it is none.
@@ -104,55 +103,43 @@ bool Remove(json& target, const std::vector<std::string>& path) {
   return true;
 }
 
-absl::Status Execute(json& target, const json& operation, size_t* copied) {
+// False if it cannot be done.
+bool Execute(json& target, const json& operation, size_t* copied) {
   const std::string op = operation.value("op", "");
   std::vector<std::string> path, from;
-  const std::string shown = operation["path"].is_string() ? operation["path"].get<std::string>() : "";
-  if (!ReadPointer(operation, "path", &path)) return Unprocessable(fmt::format("{}: no path: '{}'", op, shown));
-  const auto missing = [&](std::string_view what) {
-    return Unprocessable(fmt::format("{} operation does not apply: doc is missing {}: {}", op, what, shown));
-  };
+  if (!ReadPointer(operation, "path", &path)) return false;
   const auto value = operation.find("value");
-  if ((op == "add" || op == "replace" || op == "test") && value == operation.end() && op != "test") {
-    return Unprocessable(fmt::format("{} operation has no value: {}", op, shown));
-  }
-  if (op == "add") return Add(target, path, *value) ? absl::OkStatus() : missing("path");
-  if (op == "remove") return Remove(target, path) ? absl::OkStatus() : missing("key");
+  if ((op == "add" || op == "replace") && value == operation.end()) return false;
+  if (op == "add") return Add(target, path, *value);
+  if (op == "remove") return Remove(target, path);
   if (op == "replace") {
     json* at = Walk(&target, path, path.size());
-    if (at == nullptr) return missing("key");
+    if (at == nullptr) return false;
     *at = *value;
-    return absl::OkStatus();
+    return true;
   }
   if (op == "test") {
     const json* at = Walk(&target, path, path.size());
     // A missing value is null, on either side.
-    const bool equal = at == nullptr ? value == operation.end() || value->is_null()
-                                     : *at == (value == operation.end() ? json() : *value);
-    return equal ? absl::OkStatus() : Unprocessable(fmt::format("testing value {} failed", shown));
+    return at == nullptr ? value == operation.end() || value->is_null()
+                         : *at == (value == operation.end() ? json() : *value);
   }
-  if (op != "move" && op != "copy") return Unprocessable(fmt::format("Unexpected kind: {}", op));
-  if (!ReadPointer(operation, "from", &from)) return Unprocessable(fmt::format("{} operation has no from", op));
+  if (op != "move" && op != "copy") return false;
+  if (!ReadPointer(operation, "from", &from)) return false;
   json* source = Walk(&target, from, from.size());
-  if (source == nullptr) return missing("from path");
+  if (source == nullptr) return false;
   // Into itself: RFC 6902, 4.4.
-  if (op == "move" && path.size() > from.size() && std::equal(from.begin(), from.end(), path.begin())) {
-    return missing("path");
-  }
+  if (op == "move" && path.size() > from.size() && std::equal(from.begin(), from.end(), path.begin())) return false;
   if (op == "copy") {
     *copied += source->dump(-1, ' ', false, json::error_handler_t::replace).size();
-    if (*copied > kMaxCopied) {
-      return Unprocessable(fmt::format(
-          "Unable to complete the copy, the accumulated size increase of copy is {}, exceeding the limit {}", *copied,
-          kMaxCopied));
-    }
+    if (*copied > kMaxCopied) return false;
   }
   json taken = *source;
   if (op == "move") {
-    if (from == path) return absl::OkStatus();
-    if (!Remove(target, from)) return missing("from path");
+    if (from == path) return true;
+    if (!Remove(target, from)) return false;
   }
-  return Add(target, path, std::move(taken)) ? absl::OkStatus() : missing("path");
+  return Add(target, path, std::move(taken));
 }
 
 }  // namespace
@@ -210,7 +197,7 @@ absl::Status JsonPatch(json& target, const json& operations) {
         !operation.contains("path")) {
       return BadRequest("json: an operation of a JSON patch has an op and a path");
     }
-    if (absl::Status status = Execute(copy, operation, &copied); !status.ok()) return status;
+    if (!Execute(copy, operation, &copied)) return Unprocessable();
   }
   target = std::move(copy);
   return absl::OkStatus();

@@ -102,8 +102,60 @@ TEST_F(ControlPlane, AScenariosExpectationsAreJudgedInRealTime) {
   const std::string program = StandIn(scenario);
   Ran ran = Call("run " + scenario + " --json --control-plane " + program);
   ASSERT_EQ(ran.code, 0) << ran.error << ran.output;
-  ran = Call("run " + scenario + " -o " + (folder_ / "log").string() + " --control-plane " + program);
-  ExpectRefused(ran, {"a run with a real istiod", "-o"});
+  // What was done to the mesh, for our own istiod to live through.
+  const std::string log = (folder_ / "log").string();
+  ran = Call("run " + scenario + " -o " + log + " --control-plane " + program);
+  ASSERT_EQ(ran.code, 0) << ran.error << ran.output;
+  ran = Call("replay --json " + log);
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  const json replayed = json::parse(ran.output);
+  EXPECT_EQ(replayed["realIstiod"], true);
+  EXPECT_EQ(replayed["complete"], true);
+  EXPECT_FALSE(replayed.contains("identical")) << ran.output;
+  EXPECT_FALSE(replayed["state"]["endpoints"].empty()) << ran.output;
+  ran = Call("replay --inputs " + log);
+  EXPECT_THAT(ran.output, HasSubstr("traffic"));
+  ExpectRefused(Call("run " + scenario + " --from " + log + " --control-plane " + program), {"--from"});
+}
+
+TEST_F(ControlPlane, WhatAServedMeshWentThroughWithARealOneIsReplayedOnOurs) {
+  const std::string scenario = Scenario("served", 2, "  - name: nothing happens\n");
+  const std::string log = (folder_ / "log").string(), stand_in = StandIn(scenario);
+  // One whose serve is killed must go with it, so it is one process.
+  const std::string idle =
+      Write("idle", "#!/bin/sh\necho starting gRPC discovery service at 127.0.0.1:1\nexec sleep 600\n");
+  std::filesystem::permissions(idle, std::filesystem::perms::owner_all);
+  for (const bool killed : {false, true}) {
+    const std::string program = killed ? idle : stand_in;
+    Process server({"serve", scenario, "--control-plane", program, "--listen", "127.0.0.1:0", "--secure-listen", "",
+                    "--kube", "127.0.0.1:0", "--json", "--no-watch", "-o", log},
+                   (folder_ / "server").string());
+    const json ready = json::parse(server.Line(), nullptr, false);
+    ASSERT_FALSE(ready.is_discarded()) << Read(folder_ / "server");
+    const std::string api = ready["kube"][0]["server"].get<std::string>().substr(7);
+    std::string more = Read(folder_ / "served/more.yaml");
+    more.replace(more.find("replicas: 2"), 11, "replicas: 4");
+    const Ran applied = Call("apply --server " + api + " --cluster cluster1=" + Write("four.yaml", more));
+    ASSERT_EQ(applied.code, 0) << applied.error;
+    server.Signal(killed ? SIGKILL : SIGTERM);
+    EXPECT_EQ(server.Wait(), killed ? 1000 + SIGKILL : 0) << Read(folder_ / "server");
+
+    const std::string kept = killed ? log + ".partial" : log;
+    Ran ran = Call("replay " + kept);
+    EXPECT_EQ(ran.code, 0) << ran.error;
+    EXPECT_THAT(ran.output, HasSubstr("a real istiod served this run, and here ours did"));
+    ran = Call("replay --json " + kept);
+    ASSERT_EQ(ran.code, 0) << ran.error;
+    const json replayed = json::parse(ran.output);
+    EXPECT_EQ(replayed["complete"], !killed);
+    EXPECT_THAT(replayed["state"]["endpoints"].dump(), HasSubstr("helloworld.sample"));
+    ran = Call("run --json --from " + kept);
+    ASSERT_EQ(ran.code, 0) << ran.error;
+    const json steps = json::parse(ran.output)["steps"];
+    EXPECT_THAT(steps.back()["actions"].dump(), HasSubstr("/apis/apps/v1/namespaces/sample/deployments/more")) << steps;
+    EXPECT_GT(steps.back()["convergence"]["proxies"].size(), 0u) << steps.back();
+    std::filesystem::remove(kept);
+  }
 }
 
 TEST_F(ControlPlane, WhatIsNoControlPlaneIsBadInput) {

@@ -16,6 +16,9 @@
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
 #include "fakes/kube/http/fetch.h"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/world_target.h"
 #include "serve/remote_secret_view.h"
 #include "tests/serve/live.h"
 
@@ -55,7 +58,10 @@ class ControlPlanesTest : public ::testing::Test {
   }
   absl::StatusOr<std::unique_ptr<ControlPlanes>> Start(ControlPlaneOptions options) {
     if (session_ == nullptr) {
-      absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(TwoClusters());
+      SessionOptions session = TwoClusters();
+      session.log = log_;
+      session.real_istiod = true;
+      absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(std::move(session));
       EXPECT_TRUE(made.ok()) << made.status();
       session_ = *std::move(made);
       session_->GoLive();
@@ -63,7 +69,28 @@ class ControlPlanesTest : public ::testing::Test {
     return ControlPlanes::Start(session_->loop(), std::move(options));
   }
 
+  // The API server of cluster1 as its istiod reaches it, from a script that printed its kubeconfig.
+  std::string ApiOfIstiod() {
+    const std::string log = Read(folder_ / "run/cluster1.log");
+    const size_t at = log.find("http://127.0.0.1:");
+    return at == std::string::npos ? "" : log.substr(at, log.find('"', at) - at);
+  }
+  // As a client of the cluster's own port: code and answer.
+  std::pair<int, json> Send(const std::string& cluster, const std::string& method, const std::string& path,
+                            const json& body = nullptr, const std::string& type = "application/json") {
+    return *session_->loop().Call([&](sim::World& world) -> std::pair<int, json> {
+      http::Request request;
+      request.method = method;
+      request.path = path;
+      request.content_type = type;
+      if (!body.is_null()) request.body = body.dump();
+      http::Response response = world.KubeRequest(cluster, request);
+      return {response.code, json::parse(response.Text(), nullptr, false)};
+    });
+  }
+
   const fs::path folder_;
+  std::string log_;  // of the session; empty: none
   std::unique_ptr<Session> session_;
 };
 
@@ -165,6 +192,72 @@ TEST_F(ControlPlanesTest, SimulatedEnvoysAreServedByWhoeverAnswersThere) {
   EXPECT_EQ(connected(), 0);
 }
 
+// What a real istiod saw, on our own.
+TEST_F(ControlPlanesTest, TheLogHoldsWhatOthersDidAndNothingOfTheRealIstiods) {
+  log_ = (folder_ / "inputs.wtlog").string();
+  absl::StatusOr<std::unique_ptr<ControlPlanes>> planes =
+      Start(Options(Script("cat kubeconfig\necho starting gRPC discovery service at 127.0.0.1:1\nexec sleep 100\n")));
+  ASSERT_TRUE(planes.ok()) << planes.status();
+  const std::string api = ApiOfIstiod(), maps = "/api/v1/namespaces/sample/configmaps";
+  ASSERT_NE(api, "");
+  const json map = {{"metadata", {{"name", "settings"}}}, {"data", {{"colour", "blue"}}}};
+  EXPECT_EQ(Send("cluster1", "POST", maps, map).first, 201);
+  // An istiod leads: it writes, and versions run away from those of a world without it.
+  for (int i = 0; i < 5; ++i) {
+    const json leader = {{"metadata", {{"name", "leader-" + std::to_string(i)}}}};
+    const absl::StatusOr<http::Answer> made = http::Send(
+        {.server = api, .method = "POST", .path = maps, .content_type = "application/json", .body = leader.dump()},
+        60s);
+    ASSERT_TRUE(made.ok()) << made.status();
+    EXPECT_EQ(made->status, 201) << made->body;
+  }
+  const json stale = Send("cluster1", "GET", maps + "/settings").second;
+  json changed = stale;
+  changed["data"]["colour"] = "green";
+  EXPECT_EQ(Send("cluster1", "PUT", maps + "/settings", changed).first, 200);
+  changed["data"]["colour"] = "red";
+  EXPECT_EQ(Send("cluster1", "PUT", maps + "/settings", changed).first, 409);
+  EXPECT_EQ(Send("cluster2", "PATCH", "/apis/apps/v1/namespaces/sample/deployments/helloworld-v2/scale",
+                 {{"spec", {{"replicas", 3}}}}, "application/merge-patch+json")
+                .first,
+            200);
+  const auto pods = [](sim::World& world) {
+    std::vector<std::string> names;
+    for (const sim::PodProcess* pod : world.Pods("cluster2", "sample", "helloworld")) names.push_back(pod->name());
+    return names;
+  };
+  for (int i = 0; i < 6000 && session_->loop().Call(pods)->size() < 3; ++i) std::this_thread::sleep_for(10ms);
+  const std::vector<std::string> there = *session_->loop().Call(pods);
+  EXPECT_EQ(there.size(), 3u);
+  (*planes)->Stop();
+  ASSERT_TRUE(session_->Finish().ok());
+
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  EXPECT_TRUE((*log)->header().OfRealIstiod());
+  replay::WorldTarget target;
+  const absl::StatusOr<replay::ReplayResult> replayed = replay::Replay(**log, target);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_FALSE(replayed->compared);
+  EXPECT_TRUE(replayed->complete);
+  EXPECT_EQ(replayed->events, 0u);
+  sim::World& ours = *target.world();
+  EXPECT_TRUE(ours.RunUntilSettled(ours.Now() + 5min));
+  EXPECT_EQ(pods(ours), there);
+  const fakekube::ApiServer& store = ours.cluster("cluster1").api();
+  const kube::ObjectRef settings = store.Get("ConfigMap", {"sample", "settings"});
+  ASSERT_NE(settings, nullptr);
+  EXPECT_EQ(settings->body["data"]["colour"], "green") << "what was accepted is, and what was refused is refused";
+  EXPECT_NE(std::to_string(settings->meta.resource_version), changed["metadata"]["resourceVersion"])
+      << "the versions are the same, so that this test shows nothing";
+  EXPECT_EQ(store.Get("ConfigMap", {"sample", "leader-0"}), nullptr);
+  // And our own istiods serve the mesh to its end.
+  for (const sim::PodProcess* pod : ours.Pods()) {
+    if (pod->envoy() == nullptr) continue;
+    EXPECT_TRUE(pod->envoy()->ads_connected()) << pod->name();
+  }
+}
+
 TEST(RemoteSecretView, LeadsToLoopbackAndNowhereElse) {
   const auto view =
       MakeRemoteSecretView("cluster1", {{"cluster1", "http://127.0.0.1:11"}, {"cluster2", "http://127.0.0.1:12"}});
@@ -194,10 +287,8 @@ TEST_F(ControlPlanesTest, EachIstiodSeesRemoteSecretsWithItsOwnPortsAndUsersSeeT
   absl::StatusOr<std::unique_ptr<ControlPlanes>> planes =
       Start(Options(Script("cat kubeconfig\necho starting gRPC discovery service at 127.0.0.1:1\nexec sleep 100\n")));
   ASSERT_TRUE(planes.ok()) << planes.status();
-  const std::string log = Read(folder_ / "run/cluster1.log");
-  const size_t at = log.find("http://127.0.0.1:");
-  ASSERT_NE(at, std::string::npos);
-  const std::string api = log.substr(at, log.find('"', at) - at);
+  const std::string api = ApiOfIstiod();
+  ASSERT_NE(api, "");
   const std::string path = "/api/v1/namespaces/istio-system/secrets";
   const auto kubeconfig_in = [](const json& object) {
     return (*kube::ReadSecretData(**kube::Object::FromJson(object))).at("cluster2");

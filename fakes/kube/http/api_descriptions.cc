@@ -44,7 +44,7 @@ constexpr std::array kEntries = {
     Entry{"DeploymentSpec", "selector", "Labels of the pods that are this Deployment's own. It cannot be changed."},
     Entry{"DeploymentSpec", "strategy", "How old pods give way to new ones."},
     Entry{"DeploymentSpec", "template", "What each pod is to be."},
-    Entry{"DeploymentStrategy", "", "How old pods give way to new ones."},
+    Entry{"DeploymentStrategy", "", "A few pods at a time (RollingUpdate), or all at once (Recreate)."},
     Entry{"DeploymentStrategy", "rollingUpdate",
           "By how many pods a rolling change may go beyond and below the number."},
     Entry{"DeploymentStrategy", "type", "RollingUpdate, or Recreate: all old pods go before the first new one comes."},

@@ -52,6 +52,8 @@ constexpr Own kOwn[] = {
     {kApps, "v1", "StatefulSet", "statefulsets", "sts", "scale,status", true, true},
     {"authentication.k8s.io", "v1", "TokenReview", "tokenreviews", "", "", false, false, true},
     {"authentication.k8s.io", "v1", "SelfSubjectReview", "selfsubjectreviews", "", "", false, false, true},
+    // What `kubectl auth whoami` asks up to 1.27.
+    {"authentication.k8s.io", "v1beta1", "SelfSubjectReview", "selfsubjectreviews", "", "", false, false, true},
     {kAuthorization, "v1", "LocalSubjectAccessReview", "localsubjectaccessreviews", "", "", true, false, true},
     {kAuthorization, "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", "", "", false, false, true},
     {kAuthorization, "v1", "SelfSubjectRulesReview", "selfsubjectrulesreviews", "", "", false, false, true},

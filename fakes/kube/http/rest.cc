@@ -16,6 +16,7 @@
 #include "fakes/kube/http/discovery.h"
 #include "fakes/kube/http/nesting.h"
 #include "fakes/kube/http/openapi.h"
+#include "fakes/kube/http/preconditions.h"
 #include "fakes/kube/http/protobuf_body.h"
 #include "fakes/kube/http/reviews.h"
 #include "fakes/kube/http/status.h"
@@ -285,6 +286,14 @@ bool RestApi::Changes(const Request& request) const {
   const absl::StatusOr<Query> query = Query::Parse(request.query);
   return target && query.ok() && !target->resource->review_only && target->subresource != "token" &&
          NeedsProcess(target->subresource) == nullptr && !query->Has("dryRun");
+}
+
+json RestApi::WithoutPreconditions(const Request& request, json body) const {
+  const std::optional<Target> target = Resolve(request.path);
+  if (!target || target->name.empty()) return body;
+  const ObjectRef object = server_.Get(target->resource->StoreKind(), {target->ns, target->name});
+  return http::WithoutPreconditions(request.method, request.content_type, target->subresource == "scale", object.get(),
+                                    std::move(body));
 }
 
 Response RestApi::Execute(const Request& request) {

@@ -71,6 +71,11 @@ class RestApi {
   // nothing of the body.
   absl::StatusOr<nlohmann::json> ParseBody(const Request& request) const;
 
+  // `body` of a request that may change the store, without what it demands of the object's version and uid as far as
+  // that holds now. So the request does the same in a world whose versions are others. What does not hold stays, and
+  // never will.
+  nlohmann::json WithoutPreconditions(const Request& request, nlohmann::json body) const;
+
   // From now on; "" lets everybody in again.
   void DemandToken(std::string token) { options_.bearer_token = std::move(token); }
 

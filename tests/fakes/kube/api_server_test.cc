@@ -92,15 +92,30 @@ TEST_F(ClusterTest, ANewObjectOfAnOldNameHasAnotherUidAndTheOldOnesWritersConfli
   EXPECT_TRUE(absl::IsAborted(api().Apply(old->body).status()));
 }
 
-TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOnly) {
+TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOfWhatHasOne) {
   ApplyText(kWeb);
-  const auto generation = [&] { return api().Get("Service", {"sample", "web"})->meta.generation; };
-  EXPECT_EQ(generation(), 1);
-  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"metadata", {{"labels", {{"x", "y"}}}}}}).ok());
-  Settle();  // its status gets an address
-  EXPECT_EQ(generation(), 1);
+  for (const auto& [kind, name, change] :
+       {std::tuple("Deployment", "web", json{{"minReadySeconds", 1}}),
+        std::tuple("VirtualService.networking.istio.io", "web", json{{"hosts", {"web"}}})}) {
+    const auto generation = [&] { return api().Get(kind, {"sample", name})->meta.generation; };
+    if (api().Get(kind, {"sample", name}) == nullptr) {
+      ApplyText(
+          "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {name: web, namespace: sample}\n"
+          "spec: {}\n");
+    }
+    const int64_t before = generation();
+    EXPECT_GE(before, 1);
+    ASSERT_TRUE(api().Patch(kind, {"sample", name}, {{"metadata", {{"labels", {{"x", "y"}}}}}}).ok());
+    Settle();  // statuses are written
+    EXPECT_EQ(generation(), before) << kind;
+    ASSERT_TRUE(api().Patch(kind, {"sample", name}, {{"spec", change}}).ok());
+    EXPECT_EQ(generation(), before + 1) << kind;
+  }
   ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"sessionAffinity", "ClientIP"}}}}).ok());
-  EXPECT_EQ(generation(), 2);
+  for (const char* kind : {"Service", "Pod", "Namespace", "Endpoints"}) {
+    for (const ObjectRef& object : api().List(kind))
+      EXPECT_FALSE(object->body["metadata"].contains("generation")) << object->Key();
+  }
 }
 
 TEST_F(ClusterTest, AQuietWatchIsToldByBookmarksHowFarTheServerIs) {

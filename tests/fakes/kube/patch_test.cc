@@ -12,15 +12,8 @@ namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-using ::testing::HasSubstr;
 
 const GroupKind kService{"Service", ""}, kCustom{"VirtualService", "networking.istio.example"};
-
-std::string Cause(const absl::Status& status) {
-  const std::optional<ApiError> error = ApiErrorOf(status);
-  if (!error || !error->details.contains("causes")) return "no cause";
-  return error->details["causes"][0]["message"];
-}
 
 TEST(JsonPatchTest, DoesAllOperationsOrNone) {
   json target = json::parse(R"({"a":{"b":[1,2]},"c~d/e":"x"})");
@@ -42,7 +35,7 @@ TEST(JsonPatchTest, WhatDoesNotFitIsRefusedInKubernetesWords) {
   const absl::Status failed = JsonPatch(target, json::parse(R"([{"op":"test","path":"/a/0","value":2}])"));
   EXPECT_EQ(failed.message(), "the server rejected our request due to an error in our request");
   EXPECT_EQ(ApiErrorOf(failed)->code, 422);
-  EXPECT_EQ(Cause(failed), "testing value /a/0 failed");
+  EXPECT_FALSE(ApiErrorOf(failed)->details.contains("causes")) << "kubectl would print them instead of the message";
   for (const char* patch :
        {R"([{"op":"add","path":"/x/y","value":1}])", R"([{"op":"remove","path":"/a/1"}])",
         R"([{"op":"replace","path":"/a/01","value":1}])", R"([{"op":"add","path":"/a/2","value":1}])",
@@ -58,7 +51,9 @@ TEST(JsonPatchTest, CopiesOfCopiesEndBeforeTheMemoryDoes) {
   json target = {{"a", {std::string(1000, 'x')}}};
   json patch = json::array();
   for (int i = 0; i < 100; ++i) patch.push_back({{"op", "copy"}, {"from", "/a"}, {"path", "/a/-"}});
-  EXPECT_THAT(Cause(JsonPatch(target, patch)), HasSubstr("exceeding the limit"));
+  const std::string before = target.dump();
+  EXPECT_EQ(ApiErrorOf(JsonPatch(target, patch))->code, 422);
+  EXPECT_EQ(target.dump(), before);
 }
 
 TEST(PatchTest, AMergePatchReplacesListsAndAStrategicOneMergesThem) {

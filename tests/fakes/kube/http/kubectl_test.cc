@@ -146,8 +146,8 @@ TEST_P(Transcript, IsWhatKubectlPrints) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript,
-                         ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "refusals.txt",
-                                           "explaining.txt"),
+                         ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "lifecycle.txt",
+                                           "refusals.txt", "explaining.txt"),
                          [](const auto& tested) {
                            const std::string name = tested.param;
                            return name.substr(0, name.find('.'));

@@ -1,0 +1,48 @@
+#include "replay/world_recorder.h"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "fakes/kube/http/rest.h"
+#include "replay/secrets.h"
+#include "replay/world_target.h"
+
+namespace wavetank::replay {
+
+using nlohmann::json;
+
+absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const WorldRecording& recording) {
+  LogHeader header;
+  DescribeWorld(world, &header);
+  header.program_version = recording.program_version;
+  header.scenario_name = recording.scenario_name;
+  std::ifstream file(recording.scenario_file);
+  header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
+  if (recording.real_istiod) header.world[std::string(kRealIstiodKey)] = true;
+  absl::StatusOr<std::unique_ptr<LogWriter>> writer = LogWriter::Create(recording.log, header);
+  if (!writer.ok()) return writer.status();
+  const bool real = recording.real_istiod;
+  auto recorder = std::make_unique<Recorder>(world.kernel(), *std::move(writer), nullptr,
+                                             real ? Recorder::What::kInputs : Recorder::What::kInputsAndTrace);
+  world.on_input = [&world, real, to = recorder.get()](uint64_t number, Time, const sim::Input& input) {
+    if (real && input.of_real_istiod) return;
+    const bool of_client = input.kind == "kubeRequest";
+    json body = input.body;
+    if (real && of_client) {
+      if (const auto* api = world.KubeApi(body.value("cluster", "")); api != nullptr) {
+        fakekube::http::Request request;
+        request.method = body.value("method", "");
+        request.path = body.value("path", "");
+        request.content_type = body.value("contentType", "");
+        body["body"] = api->WithoutPreconditions(request, body["body"]);
+      }
+    }
+    // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
+    // error, and Finish() returns it.
+    to->Input(number, input.kind, of_client ? RedactedWithin(body) : Redacted(body)).IgnoreError();
+  };
+  return recorder;
+}
+
+}  // namespace wavetank::replay
