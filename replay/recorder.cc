@@ -34,7 +34,7 @@ Recorder::~Recorder() { *self_ = nullptr; }
 void Recorder::Observe(const sim::TraceEvent& event) {
   if (!writer_->status().ok()) return;
   // The writer keeps its first error, and Finish() returns it.
-  (void)writer_->Add(event.time, event.record, event.cause, kernel_.names(), kernel_.causes(), event.hash);
+  (void)writer_->Add(event.time, event.record, event.cause, kernel_.names(), kernel_.causes(), event.hash());
   if (writer_->CheckpointDue()) {
     (void)writer_->AddCheckpoint(kernel_.digest().Hex(), state_digest_ ? state_digest_() : "");
   }

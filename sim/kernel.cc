@@ -115,10 +115,9 @@ void Kernel::RunUntil(Time time) {
 
 void Kernel::Emit(const TraceRecord& record) {
   const uint64_t index = digest_.records();
-  const uint64_t hash =
-      digest_.Add(now_, record, names_.Text(record.subject), names_.Text(record.object), causes_.Inputs(cause_));
+  digest_.Add(now_, record, names_.Text(record.subject), names_.Text(record.object), causes_.Inputs(cause_));
   if (observers_.empty()) return;
-  const TraceEvent event{index, now_, cause_, record, hash};
+  const TraceEvent event{index, now_, cause_, record, digest_};
   for (const auto& observer : observers_) observer(event);
 }
 

@@ -33,7 +33,9 @@ struct TraceEvent {
   Time time;
   CauseId cause;
   const TraceRecord& record;
-  uint64_t hash;  // of the record alone
+  const TraceDigest& digest;  // to which it was the last to be added
+
+  uint64_t hash() const { return digest.LastHash(); }  // of the record alone; worked out when it is asked for
 };
 
 class Kernel {

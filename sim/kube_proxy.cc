@@ -1,6 +1,7 @@
 #include "sim/kube_proxy.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/kube/types.h"
 #include "fakes/kube/load_balancers.h"
@@ -24,15 +25,28 @@ KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId si
     : cluster_(cluster), network_(network), site_(site), pods_(pods), delay_(delay) {
   cluster_.api().Observe(
       "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); });
-  cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) {
-    const auto service = change.object->meta.labels.find(kServiceNameLabel);
-    if (service != change.object->meta.labels.end()) Touch(change.object->meta.ns, service->second);
-  });
+  cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) { OnSlice(change); });
   cluster_.api().Observe("Node", [this](const fakekube::Change& change) {
     if (change.type == kube::WatchEventType::kModified && AddressesOf(change.previous) == AddressesOf(change.object))
       return;
     for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
   });
+}
+
+void KubeProxy::OnSlice(const fakekube::Change& change) {
+  const auto service_of = [](const kube::Object& slice) -> std::optional<kube::NamespacedName> {
+    const auto label = slice.meta.labels.find(kServiceNameLabel);
+    if (label == slice.meta.labels.end()) return std::nullopt;
+    return kube::NamespacedName{slice.meta.ns, label->second};
+  };
+  const std::string& name = change.object->meta.name;
+  if (change.previous != nullptr) {
+    if (const auto before = service_of(*change.previous)) slices_[*before].erase(name);
+  }
+  const auto service = service_of(*change.object);
+  if (!service) return;
+  if (change.type != kube::WatchEventType::kDeleted) slices_[*service].insert(name);
+  Touch(service->ns, service->name);
 }
 
 void KubeProxy::Touch(const std::string& ns, const std::string& service) {
@@ -74,9 +88,9 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   for (const kube::ServicePort& port : service.ports) {
     if (port.protocol != "TCP") continue;
     ServiceBackends backends;
-    for (const kube::ObjectRef& slice_object : cluster_.api().List("EndpointSlice", name.ns)) {
-      const auto owner = slice_object->meta.labels.find(kServiceNameLabel);
-      if (owner == slice_object->meta.labels.end() || owner->second != name.name) continue;
+    for (const std::string& slice_name : slices_[name]) {
+      const kube::ObjectRef slice_object = cluster_.api().Get("EndpointSlice", {name.ns, slice_name});
+      if (slice_object == nullptr) continue;
       const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*slice_object);
       const auto match = std::find_if(slice.ports.begin(), slice.ports.end(), [&](const auto& candidate) {
         return candidate.name.value_or("") == port.name && candidate.port.has_value();

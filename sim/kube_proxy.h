@@ -1,6 +1,7 @@
 // kube-proxy of one cluster: programmes Services' addresses into the modelled network, a while after they change.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,6 +20,7 @@ class KubeProxy {
 
  private:
   void Touch(const std::string& ns, const std::string& service);
+  void OnSlice(const fakekube::Change& change);
   void Sync();
   void SyncService(const kube::NamespacedName& name);
 
@@ -28,6 +30,7 @@ class KubeProxy {
   NetworkIndex pods_;
   Duration delay_;
   std::set<kube::NamespacedName> dirty_;
+  std::map<kube::NamespacedName, std::set<std::string>> slices_;  // names of EndpointSlices by their Service
   std::shared_ptr<KubeProxy*> self_ = std::make_shared<KubeProxy*>(this);
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/types.h"
 #include "core/security/namespace_controller.h"
@@ -56,7 +57,7 @@ void PodProcess::Start(std::function<void(bool)> ready) {
   ready_ = std::move(ready);
   // Applications listen on the ports that their containers declare.
   Workload& workload = commons.network->at(workload_);
-  for (const nlohmann::json& container : pod_->body["spec"].value("containers", nlohmann::json::array())) {
+  for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
     if (container.value("name", "") == "istio-proxy") continue;
     const std::string image = container.value("image", "");
     if (image.substr(image.rfind('/') + 1).starts_with("ext-authz")) authorizer_ = true;

@@ -29,10 +29,10 @@ bool IsIstiodPod(const kube::Object& pod) {
 }
 
 std::string CaBundle(const kube::Object& configuration, const std::string& webhook) {
-  for (const json& candidate : configuration.body.value("webhooks", json::array())) {
-    if (candidate.value("name", "") != webhook) continue;
+  for (const json& candidate : Items(At(configuration.body, "webhooks"))) {
+    if (Text(candidate, "name") != webhook) continue;
     std::string pem;
-    if (absl::Base64Unescape(candidate.value("clientConfig", json::object()).value("caBundle", ""), &pem)) return pem;
+    if (absl::Base64Unescape(Text(At(candidate, "clientConfig"), "caBundle"), &pem)) return pem;
   }
   return {};
 }

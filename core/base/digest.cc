@@ -17,6 +17,16 @@ char* Write64(char* to, uint64_t value) {
   return to + sizeof value;
 }
 
+// A cause may hold hundreds.
+char* WriteAll(char* to, const std::vector<uint64_t>& values) {
+  if constexpr (std::endian::native == std::endian::little) {
+    if (!values.empty()) std::memcpy(to, values.data(), values.size() * sizeof(uint64_t));
+    return to + values.size() * sizeof(uint64_t);
+  }
+  for (const uint64_t value : values) to = Write64(to, value);
+  return to;
+}
+
 char* WriteText(char* to, std::string_view text) {
   to = Write64(to, text.size());
   return std::copy(text.begin(), text.end(), to);
@@ -36,7 +46,7 @@ std::string_view Encode(std::string& out, Time time, const TraceRecord& record, 
   to = WriteText(to, object);
   to = WriteText(to, record.detail);
   to = Write64(to, inputs.size());
-  for (uint64_t input : inputs) to = Write64(to, input);
+  WriteAll(to, inputs);
   return {out.data(), size};
 }
 
@@ -44,19 +54,21 @@ std::string_view Encode(std::string& out, Time time, const TraceRecord& record, 
 
 struct TraceDigest::State {
   XXH3_state_t* xxh = XXH3_createState();
+  std::string_view last;  // the last record, encoded
   ~State() { XXH3_freeState(xxh); }
 };
 
 TraceDigest::TraceDigest() : state_(std::make_unique<State>()) { XXH3_128bits_reset(state_->xxh); }
 TraceDigest::~TraceDigest() = default;
 
-uint64_t TraceDigest::Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
-                          const std::vector<uint64_t>& inputs) {
-  const std::string_view bytes = Encode(buffer_, time, record, subject, object, inputs);
-  XXH3_128bits_update(state_->xxh, bytes.data(), bytes.size());
+void TraceDigest::Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
+                      const std::vector<uint64_t>& inputs) {
+  const std::string_view last = state_->last = Encode(buffer_, time, record, subject, object, inputs);
+  XXH3_128bits_update(state_->xxh, last.data(), last.size());
   ++records_;
-  return XXH3_64bits(bytes.data(), bytes.size());
 }
+
+uint64_t TraceDigest::LastHash() const { return XXH3_64bits(state_->last.data(), state_->last.size()); }
 
 uint64_t TraceDigest::Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                            const std::vector<uint64_t>& inputs) {

@@ -18,11 +18,13 @@ class TraceDigest {
   TraceDigest();
   ~TraceDigest();
 
-  // `inputs`: of the record's cause, sorted. Returns the record's own 64-bit hash.
-  uint64_t Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
-               const std::vector<uint64_t>& inputs);
+  // `inputs`: of the record's cause, sorted.
+  void Add(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
+           const std::vector<uint64_t>& inputs);
 
-  // The record's own hash, apart from any digest.
+  // The own hash of the record that was added last: Hash() of the same.
+  uint64_t LastHash() const;
+  // A record's own hash, apart from any digest.
   static uint64_t Hash(Time time, const TraceRecord& record, std::string_view subject, std::string_view object,
                        const std::vector<uint64_t>& inputs);
 

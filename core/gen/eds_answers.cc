@@ -1,5 +1,6 @@
 #include "core/gen/eds_answers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/model/push_context.h"
@@ -36,22 +37,34 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
   if (answer == nullptr) return nullptr;
   // From before: what enters the cache now has changed for the next one, who will find it there.
   const uint64_t mark = cache_->Mark(XdsCache::Type::kEds);
-  const auto changed = cache_->ChangedSince(XdsCache::Type::kEds, answer->mark);
-  if (!changed) {
-    for (Part& part : answer->parts) part.stale = true;
+  GeneratedResources& generated = answer->generated;
+  int64_t hits = generated.cached;
+  std::vector<size_t> again;  // to be generated once more
+  const auto stale = [&](size_t i) {
+    if (std::exchange(answer->parts[i].stale, true)) return;
+    hits -= answer->parts[i].cached ? 1 : 0;
+    again.push_back(i);
+  };
+  if (const auto changed = cache_->ChangedSince(XdsCache::Type::kEds, answer->mark); !changed) {
+    for (size_t i = 0; i < answer->parts.size(); ++i) stale(i);
   } else {
     for (const std::string& host : *changed) {
       const auto of = answer->parts_of.find(host);
       if (of == answer->parts_of.end()) continue;
-      for (const size_t i : of->second) answer->parts[i].stale = true;
+      for (const size_t i : of->second) stale(i);
     }
   }
-  const bool takes = cache_->Takes(XdsCache::Type::kEds, request.start);
-  GeneratedResources& generated = answer->generated;
-  for (size_t i = 0; i < answer->parts.size(); ++i) {
+  // What the cache takes now and has not got is put there. Mostly it has all.
+  const bool has_all = generated.cached == static_cast<int64_t>(answer->parts.size());
+  if (!has_all && cache_->Takes(XdsCache::Type::kEds, request.start)) {
+    for (size_t i = 0; i < answer->parts.size(); ++i) {
+      if (!answer->parts[i].cached && !answer->parts[i].stale) again.push_back(i);
+    }
+  }
+  cache_->CountHits(hits);
+  std::sort(again.begin(), again.end());
+  for (const size_t i : again) {
     Part& part = answer->parts[i];
-    if (!part.stale && part.cached) cache_->CountHits(1);
-    if (!part.stale && (part.cached || !takes)) continue;
     const std::string name(generated.resources[i].name);
     EdsAssignment now = generate(name);
     if (now.resource.bytes != generated.resources[i].bytes) generated.resources.Replace(i, std::move(now.resource));

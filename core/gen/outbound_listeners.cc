@@ -162,9 +162,9 @@ class ServiceListeners {
   }
 
   // Mostly asked for one port of one address again and again: that of HTTP.
-  Entry* Find(const std::string& bind, int port) {
+  Entry* Find(std::string_view bind, int port) {
     if (last_ != nullptr && last_port_ == port && last_bind_ == bind) return last_;
-    const auto it = entries_.find(absl::StrCat(bind, ":", port));
+    const auto it = entries_.find(absl::StrCat(absl::string_view(bind.data(), bind.size()), ":", port));
     if (it == entries_.end()) return nullptr;
     last_ = &it->second;
     last_port_ = port;
@@ -195,13 +195,18 @@ class ServiceListeners {
   // Merges the listener of one service port into what stands at its address. istiod:
   // buildSidecarOutboundListenerForPortOrUDS.
   void Add(const Placement& at, const Service& service, const Port& port) {
+    const ListenerProtocol kind =
+        port.protocol == Protocol::kHttpProxy ? ListenerProtocol::kHttp : ToListenerProtocol(port.protocol);
+    if (kind == ListenerProtocol::kUnknown) return;
+    // Virtual hosts of RDS tell HTTP services apart; a listener that serves HTTP already is enough.
+    if (kind == ListenerProtocol::kHttp && port.protocol != Protocol::kHttpProxy) {
+      const Entry* serving = Find(at.bind.empty() ? scope_.wildcard : std::string_view(at.bind), port.port);
+      if (serving != nullptr && !IsTcp(serving->protocol)) return;
+    }
     ListenerOptions options;
     options.bind = at.bind;
     options.port = static_cast<uint32_t>(port.port);
     options.bind_to_port = at.bind_to_port;
-    const ListenerProtocol kind =
-        port.protocol == Protocol::kHttpProxy ? ListenerProtocol::kHttp : ToListenerProtocol(port.protocol);
-    if (kind == ListenerProtocol::kUnknown) return;
 
     std::string cidr;
     if (kind == ListenerProtocol::kHttp) {
@@ -223,11 +228,7 @@ class ServiceListeners {
     Protocol protocol = port.protocol;
     Conflict conflict = Conflict::kNone;
     if (kind == ListenerProtocol::kHttp) {
-      if (port.protocol != Protocol::kHttpProxy && existing != nullptr) {
-        // Virtual hosts of RDS tell HTTP services apart; a listener that serves HTTP already is enough.
-        if (!IsTcp(existing->protocol)) return;
-        conflict = Conflict::kHttpOverTcp;
-      }
+      if (port.protocol != Protocol::kHttpProxy && existing != nullptr) conflict = Conflict::kHttpOverTcp;
       FilterChainOptions chain = HttpChain(options.bind, service, port, false);
       if (port.protocol != Protocol::kHttpProxy && options.bind == scope_.wildcard) {
         // On the wildcard address other TCP may come by, to addresses that no service has: let it pass.

@@ -108,7 +108,7 @@ absl::StatusOr<std::shared_ptr<Object>> Read(const json& body, Depth depth) {
   if (!body.is_object()) {
     return absl::InvalidArgumentError(fmt::format("object: is {}, expected a mapping", body.type_name()));
   }
-  if (depth == Depth::kUnknown && TooDeep(body, kMaxDepth)) {
+  if (depth == Depth::kUnknown && NestedTooDeep(body)) {
     return absl::InvalidArgumentError(fmt::format("object: nested deeper than {} levels", kMaxDepth));
   }
   auto object = std::make_shared<Object>();
@@ -179,6 +179,8 @@ absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body) {
   if (!object.ok()) return object.status();
   return ObjectRef(*std::move(object));
 }
+
+bool NestedTooDeep(const json& body) { return TooDeep(body, kMaxDepth); }
 
 absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body) { return Take(std::move(body), Depth::kKnown); }
 

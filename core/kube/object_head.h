@@ -12,4 +12,7 @@ absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body);
 // As Object::FromJson(), of a body that ReadHead() accepted and that has not become deeper since.
 absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body);
 
+// Deeper than any object may be.
+bool NestedTooDeep(const nlohmann::json& body);
+
 }  // namespace wavetank::kube

@@ -74,6 +74,18 @@ bool SameContent(const json& a, const json& b) {
   return true;
 }
 
+// What a controller says of its object: a merge patch of nothing but the status, which neither defaults nor whoever
+// waits for the object's end read. Most writes of a cluster are such.
+bool IsReport(const kube::Object& object, const json& patch) {
+  const GroupKind kind = GroupKindOf(object);
+  const bool pod = kind.Is("Pod");
+  if (!pod && (kind.any_group || kind.group != "apps")) return false;
+  const json& status = At(patch, "status");
+  if (patch.size() != 1 || !status.is_object() || !At(object.body, "spec").is_object()) return false;
+  return !(pod && status.contains("phase") && status["phase"].is_null()) && !object.meta.deleting &&
+         !HasManagedFields(object.body) && !kube::NestedTooDeep(patch);
+}
+
 }  // namespace
 
 ApiServer::ApiServer(Host& host, const Options& options)
@@ -171,22 +183,25 @@ std::vector<ObjectRef> ApiServer::ListIn(const Kinds& kinds, std::string_view ki
 }
 
 absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous) {
-  const std::string kind = body.at("kind").get<std::string>();
-  json& metadata = body["metadata"];
-  const NamespacedName name{metadata.value("namespace", ""), metadata.value("name", "")};
   SetDefaults(body);
-  const std::string api_version = body.at("apiVersion").get<std::string>();
-  const GroupKind group_kind{kind, GroupOf(api_version)};
-  if (group_kind.Is("Service") && !options_.observed) {
+  const std::string kind = body.at("kind").get<std::string>(), api_version = body.at("apiVersion").get<std::string>();
+  if (GroupKind{kind, GroupOf(api_version)}.Is("Service") && !options_.observed) {
     if (absl::Status status = services_.Assign(body, previous.get()); !status.ok()) return status;
   }
+  return StoreDefaulted(std::move(body), previous);
+}
+
+absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& previous) {
   ++resource_version_;
-  metadata["resourceVersion"] = std::to_string(resource_version_);
+  body["metadata"]["resourceVersion"] = std::to_string(resource_version_);
   absl::StatusOr<ObjectRef> object = kube::FromReadBody(std::move(body));
   if (!object.ok()) {
     --resource_version_;
     return object.status();
   }
+  const std::string& kind = (*object)->kind;
+  const GroupKind group_kind = GroupKindOf(**object);
+  const NamespacedName name{(*object)->meta.ns, (*object)->meta.name};
   kinds_[{kind, std::string(group_kind.group)}].objects[name] = *object;
   if (previous != nullptr && group_kind.Is("Service") && !options_.observed) {
     services_.Release(*previous, object->get());
@@ -450,7 +465,10 @@ absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const Namespac
   const absl::StatusOr<ObjectRef> previous = One(kind, name);
   if (!previous.ok()) return previous.status();
   if (!MergePatchChanges((*previous)->body, patch)) return previous;
-  return Update(MergePatched((*previous)->body, std::move(patch)));
+  // What an update would look at besides is as it was.
+  const bool report = IsReport(**previous, patch);
+  json patched = MergePatched((*previous)->body, std::move(patch));
+  return report ? StoreDefaulted(std::move(patched), *previous) : Update(std::move(patched));
 }
 
 void ApiServer::Observe(std::string_view kind, Observer observer) {

@@ -188,6 +188,8 @@ class ApiServer {
   absl::StatusOr<ObjectRef> CreateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
   absl::StatusOr<ObjectRef> UpdateChecked(nlohmann::json body, const WriteOptions& options, bool managed);
   absl::StatusOr<ObjectRef> Store(nlohmann::json body, const ObjectRef& previous);
+  // The same of a body that has its defaults and addresses already.
+  absl::StatusOr<ObjectRef> StoreDefaulted(nlohmann::json body, const ObjectRef& previous);
   void Notify(kube::WatchEventType type, const ObjectRef& object, const ObjectRef& previous);
   void TellWatches(const Change& change);
   // What follows from an object's end: dependents, owners and the namespace that waited for it.

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/json_access.h"
+#include "core/base/json_object.h"
 #include "fakes/kube/pod_template.h"
 
 namespace wavetank::fakekube {
@@ -198,11 +199,9 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
       api_.Delete("Pod", {name.ns, pods[static_cast<size_t>(i - wanted)]->meta.name}).IgnoreError();
     }
   }
-  const json status = {{"replicas", pods.size()},
-                       {"readyReplicas", ready},
-                       {"availableReplicas", ready},
-                       {"observedGeneration", set->meta.generation}};
-  api_.Patch("ReplicaSet", name, {{"status", status}}).IgnoreError();
+  json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", ready,
+                           "observedGeneration", set->meta.generation);
+  api_.Patch("ReplicaSet", name, JsonObject("status", std::move(status))).IgnoreError();
   const kube::OwnerReference* owner = ControllerOf(*set);
   if (owner == nullptr) return;
   const ObjectRef deployment = api_.Get("Deployment", {name.ns, owner->name});
@@ -217,21 +216,14 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   }
   const int64_t all_wanted = Replicas(*deployment);
   const bool available = all_ready >= all_wanted, complete = available && updated == all_wanted && all == all_wanted;
-  const json conditions = {{{"type", "Available"},
-                            {"status", available ? "True" : "False"},
-                            {"reason", available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"}},
-                           {{"type", "Progressing"},
-                            {"status", "True"},
-                            {"reason", complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"}}};
-  api_.Patch("Deployment", {name.ns, owner->name},
-             {{"status",
-               {{"replicas", all},
-                {"readyReplicas", all_ready},
-                {"availableReplicas", all_ready},
-                {"updatedReplicas", updated},
-                {"observedGeneration", deployment->meta.generation},
-                {"conditions", conditions}}}})
-      .IgnoreError();
+  json conditions = json::array();
+  conditions.push_back(JsonObject("type", "Available", "status", available ? "True" : "False", "reason",
+                                  available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"));
+  conditions.push_back(JsonObject("type", "Progressing", "status", "True", "reason",
+                                  complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"));
+  status = JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_ready, "updatedReplicas",
+                      updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
+  api_.Patch("Deployment", {name.ns, owner->name}, JsonObject("status", std::move(status))).IgnoreError();
   // A rolling change goes on when pods became ready.
   if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add({name.ns, owner->name});
 }

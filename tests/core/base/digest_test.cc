@@ -64,6 +64,16 @@ TEST(TraceDigest, MayBeReadOnTheWay) {
   EXPECT_EQ(a.records(), 3u);
 }
 
+TEST(TraceDigest, KnowsTheHashOfTheRecordAddedLast) {
+  TraceDigest digest;
+  Given g;
+  for (size_t inputs : {300u, 2u, 0u}) {  // the encoding's buffer stays as long as it was
+    g.inputs.assign(inputs, 7);
+    digest.Add(Time{}, g.record, g.subject, g.object, g.inputs);
+    EXPECT_EQ(digest.LastHash(), TraceDigest::Hash(Time{}, g.record, g.subject, g.object, g.inputs));
+  }
+}
+
 TEST(NameTable, CountsFromOneInOrderOfFirstUseAndKeepsTexts) {
   NameTable names;
   EXPECT_EQ(names.Intern(""), kNoName);

@@ -2,6 +2,7 @@
 
 #include "core/base/status.h"
 #include "fakes/kube/client.h"
+#include "fakes/kube/patch.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::fakekube {
@@ -115,6 +116,47 @@ TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOfWhatHasOne) {
   for (const char* kind : {"Service", "Pod", "Namespace", "Endpoints"}) {
     for (const ObjectRef& object : api().List(kind))
       EXPECT_FALSE(object->body["metadata"].contains("generation")) << object->Key();
+  }
+}
+
+// Most writes are patches of a status, which go a shorter way.
+TEST_F(ClusterTest, APatchOfTheStatusEndsWhereAnUpdateOfTheWholeDoes) {
+  json deep = 1;
+  for (int i = 0; i < 150; ++i) deep = json{{"d", std::move(deep)}};
+  const json patches[] = {
+      {{"status", {{"phase", "Running"}, {"podIP", "10.0.0.1"}}}},
+      {{"status", {{"phase", nullptr}}}},
+      {{"status", {{"phase", nullptr}, {"reason", "r"}}}},
+      {{"status", json::object()}},
+      {{"status", nullptr}},
+      {{"status", "text"}},
+      {{"status", {{"nested", deep}}}},
+      {{"status", {{"replicas", 1}}}, {"spec", {{"nodeName", "n"}}}},
+      {{"metadata", {{"resourceVersion", "7"}}}, {"status", {{"reason", "r"}}}},
+  };
+  const std::pair<const char*, const char*> kinds[] = {
+      {"Pod", "v1"}, {"ReplicaSet", "apps/v1"}, {"DaemonSet", "apps/v1"}, {"Service", "v1"}, {"ConfigMap", "v1"}};
+  const NamespacedName name{"sample", "it"};
+  for (const auto& [kind, version] : kinds) {
+    for (const json& patch : patches) {
+      for (const bool going : {false, true}) {
+        const auto change = [&, kind = kind, version = version](auto write) {
+          ApiServer server(host_, {.name = "other", .create_namespaces = true});
+          json body = {{"apiVersion", version}, {"kind", kind}, {"spec", json::object()}};
+          body["metadata"] = {{"name", name.name}, {"namespace", name.ns}};
+          EXPECT_TRUE(server.Create(std::move(body)).ok());
+          if (going) server.Delete(kind, name).IgnoreError();
+          const ObjectRef before = server.Get(kind, name);
+          if (before == nullptr) return std::string("gone");
+          const absl::StatusOr<ObjectRef> after = write(server, *before);
+          return after.ok() ? (*after)->body.dump() : std::string(Message(after.status()));
+        };
+        EXPECT_EQ(
+            change([&, kind = kind](ApiServer& to, const kube::Object&) { return to.Patch(kind, name, patch); }),
+            change([&](ApiServer& to, const kube::Object& from) { return to.Update(MergePatched(from.body, patch)); }))
+            << kind << " " << patch.dump(-1, ' ', false, json::error_handler_t::replace).substr(0, 80);
+      }
+    }
   }
 }
 
