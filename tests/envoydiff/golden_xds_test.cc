@@ -118,7 +118,8 @@ std::vector<Case> CasesOf(const std::string& directory) {
     }
   }
   for (Case& c : cases) {
-    c.compare_errors = !NoEnvoyTakes(c.name);  // a real Envoy cuts long texts off
+    // A real Envoy cuts long texts off, and of several bad key sets it names any.
+    c.compare_errors = !NoEnvoyTakes(c.name) && !c.name.starts_with("request-authentications/");
     if (!c.own_network) c.compare_ads = c.steps.empty() && !ResolvesNames(c.resources);
   }
   return cases;
