@@ -7,26 +7,34 @@ namespace {
 class PreconditionsTest : public RestTest {
  protected:
   PreconditionsTest() {
-    Send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-         {{"metadata", {{"name", "shelves.library.example"}}},
-          {"spec",
-           {{"group", "library.example"},
-            {"scope", "Namespaced"},
-            {"names", {{"plural", "shelves"}, {"singular", "shelf"}, {"kind", "Shelf"}, {"listKind", "ShelfList"}}},
-            {"versions", json::array({{{"name", "v1"}, {"served", true}, {"storage", true}}})}}}});
+    Send(
+        "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        {{"metadata", {{"name", "shelves.library.example"}}},
+         {"spec",
+          {{"group", "library.example"},
+           {"scope", "Namespaced"},
+           {"names", {{"plural", "shelves"}, {"singular", "shelf"}, {"kind", "Shelf"}, {"listKind", "ShelfList"}}},
+           {"versions",
+            json::array(
+                {{{"name", "v1"},
+                  {"served", true},
+                  {"storage", true},
+                  {"schema",
+                   {{"openAPIV3Schema", {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}}}}}})}}}});
     Make();
   }
+  void Made(const Answer& answer) { EXPECT_EQ(answer.code, 201) << answer.body; }
   void Make() {
-    Send("POST", kMaps, ConfigMap("a"));
-    Send("POST", kShelves, {{"metadata", {{"name", "a"}}}, {"spec", {{"books", 1}}}});
-    Send("POST", kDeployments,
-         {{"metadata", {{"name", "a"}}},
-          {"spec",
-           {{"replicas", 1},
-            {"selector", {{"matchLabels", {{"app", "a"}}}}},
-            {"template",
-             {{"metadata", {{"labels", {{"app", "a"}}}}},
-              {"spec", {{"containers", json::array({{{"name", "c"}, {"image", "x"}}})}}}}}}}});
+    Made(Send("POST", kMaps, ConfigMap("a")));
+    Made(Send("POST", kShelves, {{"metadata", {{"name", "a"}}}, {"spec", {{"books", 1}}}}));
+    Made(Send("POST", kDeployments,
+              {{"metadata", {{"name", "a"}}},
+               {"spec",
+                {{"replicas", 1},
+                 {"selector", {{"matchLabels", {{"app", "a"}}}}},
+                 {"template",
+                  {{"metadata", {{"labels", {{"app", "a"}}}}},
+                   {"spec", {{"containers", json::array({{{"name", "c"}, {"image", "x"}}})}}}}}}}}));
   }
   // The same objects by name, with other versions and uids.
   void MakeAnew() {
