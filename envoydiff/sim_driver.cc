@@ -6,6 +6,7 @@
 
 #include "core/x509/calendar.h"
 #include "envoy/config/core/v3/base.pb.h"
+#include "envoydiff/access_logs.h"
 #include "envoydiff/ads_script.h"
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
@@ -203,6 +204,9 @@ class SimulatedRun {
         envoy_(plane_, pod_, EnvoyOptionsOf(c)),
         client_(plane_.fabric(), host_, WorkloadId{1}, "client") {
     network_.envoy = &envoy_.direct();
+    plane_.CollectAccessLogs([this](EnvoyContext&, const AccessLogLine& line) {
+      if (IsCaseLog(line.path)) logs_[std::string(line.path)] += line.text;
+    });
     for (const auto& [name, address] : c.backends) {
       apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
       apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
@@ -243,6 +247,7 @@ class SimulatedRun {
                                            e.outlier_ejected ? "/ejected" : ""));
     }
     std::sort(out_.endpoints.begin(), out_.endpoints.end());
+    for (const auto& [path, text] : logs_) out_.logs[path] = ComparableLines(text);
     for (const std::string& name : case_.stats) out_.stats[name] = envoy_.counter(name);
     return std::move(out_);
   }
@@ -354,6 +359,7 @@ class SimulatedRun {
   std::map<std::string, Served> apps_;
   Envoy envoy_;
   AppClient client_;
+  std::map<std::string, std::string> logs_;
   Outcome out_;
 };
 
