@@ -14,7 +14,7 @@ namespace {
 
 struct RunArguments {
   std::vector<std::string> paths;
-  std::string report, log, profile, until, from;
+  std::string report, log, access_log, profile, until, from;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false;
   serve::ControlPlaneOptions control_plane;
@@ -62,6 +62,7 @@ int RunAll(const RunArguments& a) {
     options.seed = a.seed;
     options.profile = a.profile;
     options.log = a.log;
+    options.access_log = a.access_log;
     options.from = a.from;
     if (!a.until.empty()) {
       options.until = scenario::ParseDuration(a.until);
@@ -90,6 +91,7 @@ int RunAll(const RunArguments& a) {
     options.seed = a.seed;
     options.profile = a.profile;
     options.log = Place(a.log, a, i);
+    options.access_log = Place(a.access_log, a, i);
     options.from = a.from;
     if (!a.until.empty()) {
       options.until = scenario::ParseDuration(a.until);
@@ -139,6 +141,9 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
   verb->add_option("-o,--log", a->log,
                    "Event log to write, for `wavetank replay`; with a real istiod, of what was done alone");
+  verb->add_option("--access-log", a->access_log,
+                   "File for what the proxies' access logs say (accessLogFile, Telemetry), a line each after "
+                   "cluster/namespace/pod, in order of time");
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
   verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
   verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");

@@ -26,6 +26,8 @@
 //      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
 //      "stats": ["cluster.c.upstream_rq_total"]}]}
 //
+// What access logs that write to "/logs/NAME" say is compared (access_logs.h).
+//
 // Resources are Envoy's own messages as JSON, or one of these short forms (further keys are merged into the result):
 //   cluster   {"static": NAME, "hosts": [HOST, ...]} or {"eds": NAME}
 //   endpoints {"eds": NAME, "hosts": [HOST, ...], "locality_weights": {"a": 1}}

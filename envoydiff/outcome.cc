@@ -17,6 +17,18 @@ void CompareLists(std::string_view what, const std::vector<std::string>& simulat
       fmt::format("{}: simulated [{}], real [{}]", what, absl::StrJoin(simulated, " "), absl::StrJoin(real, " ")));
 }
 
+void CompareLines(std::string_view path, std::vector<std::string> simulated, std::vector<std::string> real,
+                  std::vector<std::string>* out) {
+  // Requests that go on at the same time end in any order.
+  std::sort(simulated.begin(), simulated.end());
+  std::sort(real.begin(), real.end());
+  if (simulated == real) return;
+  const auto text = [](const std::vector<std::string>& lines) {
+    return lines.empty() ? "\n        (nothing)" : "\n        " + absl::StrJoin(lines, "\n        ");
+  };
+  out->push_back(fmt::format("{}: simulated{}\n      real{}", path, text(simulated), text(real)));
+}
+
 // The words of a refusal without the parts that Envoy varies on purpose or that only repeat the resource: its debug
 // text, and the way from the resource to the field at fault.
 std::string Normalised(std::string text) {
@@ -84,6 +96,13 @@ std::vector<std::string> Compare(const Case& c, const Outcome& simulated, const 
   CompareLists("listeners", simulated.listeners, real.listeners, &out);
   CompareLists("routes", simulated.routes, real.routes, &out);
   CompareLists("endpoints", simulated.endpoints, real.endpoints, &out);
+  for (const auto& [path, lines] : real.logs) {
+    const auto at = simulated.logs.find(path);
+    CompareLines(path, at == simulated.logs.end() ? std::vector<std::string>() : at->second, lines, &out);
+  }
+  for (const auto& [path, lines] : simulated.logs) {
+    if (!real.logs.contains(path)) CompareLines(path, lines, {}, &out);
+  }
   for (const std::string& name : c.stats) {
     const uint64_t s = simulated.stats.at(name), r = real.stats.at(name);
     if (s != r) out.push_back(fmt::format("{}: simulated {}, real {}", name, s, r));

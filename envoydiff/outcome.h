@@ -26,6 +26,7 @@ struct Outcome {
   std::vector<std::vector<RequestOutcome>> requests;  // by "requests" step
   std::vector<std::string> clusters, listeners, routes, endpoints;  // in force at the end, sorted
   std::map<std::string, uint64_t> stats;
+  std::map<std::string, std::vector<std::string>> logs;  // lines by file, as access_logs.h makes them comparable
 };
 
 // Differences in words, one each; empty if the two agree. Counts of equal outcomes may differ by one (round robin

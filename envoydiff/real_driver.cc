@@ -19,6 +19,7 @@
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoy/service/secret/v3/sds.grpc.pb.h"
+#include "envoydiff/access_logs.h"
 #include "envoydiff/ads_script.h"
 #include "envoydiff/grpc_authorizer.h"
 #include "envoydiff/http.h"
@@ -248,6 +249,7 @@ class RealRun {
     std::error_code error;
     std::filesystem::create_directories(directory_, error);
     std::filesystem::remove(access_log_, error);
+    RemoveCaseLogs(directory_);
     std::ofstream(directory_ + "/bootstrap.json") << JsonText(Bootstrap(case_, admin_, grpc_), 2);
     for (const auto& [address, port] : case_.redirect) {
       if (!RedirectFrom(address, port)) return absl::UnimplementedError("iptables cannot redirect here");
@@ -320,7 +322,9 @@ class RealRun {
     }
     out_.ads = ads_.Log();
     if (absl::Status s = ReadAdmin(); !s.ok()) return s;
-    return ReadAccessLog();
+    if (absl::Status s = ReadAccessLog(); !s.ok()) return s;
+    out_.logs = ReadCaseLogs(directory_);
+    return absl::OkStatus();
   }
 
   Outcome outcome() && { return std::move(out_); }
@@ -329,7 +333,7 @@ class RealRun {
   World Logged(World world) const {
     const auto listeners = world.find(XdsType::kLds);
     if (!log_requests_ || listeners == world.end()) return world;
-    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(bytes, access_log_);
+    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(MoveCaseLogs(bytes, directory_), access_log_);
     return world;
   }
 

@@ -7,6 +7,7 @@
 
 #include "core/x509/calendar.h"
 #include "envoy/config/core/v3/base.pb.h"
+#include "envoydiff/access_logs.h"
 #include "envoydiff/ads_script.h"
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
@@ -240,6 +241,9 @@ class SimulatedRun {
     for (const auto& [address, port] : c.redirect) {
       network_.redirects[*IpAddress::Parse(address)] = port == 15006 ? &envoy_.inbound() : &envoy_.outbound();
     }
+    plane_.CollectAccessLogs([this](EnvoyContext&, const AccessLogLine& line) {
+      if (IsCaseLog(line.path)) logs_[std::string(line.path)] += line.text;
+    });
     for (const auto& [name, address] : c.backends) {
       apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
       apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
@@ -289,6 +293,7 @@ class SimulatedRun {
                                            e.outlier_ejected ? "/ejected" : ""));
     }
     std::sort(out_.endpoints.begin(), out_.endpoints.end());
+    for (const auto& [path, text] : logs_) out_.logs[path] = ComparableLines(text);
     for (const std::string& name : case_.stats) out_.stats[name] = envoy_.counter(name);
     return std::move(out_);
   }
@@ -411,6 +416,7 @@ class SimulatedRun {
   std::map<std::string, Served> apps_;
   Envoy envoy_;
   std::map<std::string, std::unique_ptr<AppClient>> clients_;  // by where they are
+  std::map<std::string, std::string> logs_;
   Outcome out_;
 };
 

@@ -12,6 +12,7 @@
 #include "fakes/envoy/envoy.h"
 #include "replay/event_log.h"
 #include "replay/world_recorder.h"
+#include "scenarios/access_log_file.h"
 #include "scenarios/convergence.h"
 #include "scenarios/expectation.h"
 #include "scenarios/inputs.h"
@@ -421,12 +422,21 @@ absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenari
   const auto end = absl::MakeCleanup([&] {
     if (options.on_gone) options.on_gone();
   });
+  std::unique_ptr<AccessLogFile> lines;
+  if (!options.access_log.empty()) {
+    absl::StatusOr<std::unique_ptr<AccessLogFile>> file = AccessLogFile::Create(options.access_log, there);
+    if (!file.ok()) return file.status();
+    lines = *std::move(file);
+  }
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }
   run.Note(std::move(notes));
   if (absl::Status status = play(run); !status.ok()) return status;
   if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
+  if (lines != nullptr) {
+    if (absl::Status status = lines->Finish(); !status.ok()) return status;
+  }
   if (options.on_end) options.on_end(there);
   return run.Finish();
 }

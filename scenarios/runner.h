@@ -34,6 +34,7 @@ struct RunOptions {
   // (World::RunUntil). An error ends the run.
   std::function<absl::Status(sim::World&)> on_up;
   std::function<absl::Status(sim::World&, const Step&)> on_step;
+  std::string access_log;  // file for the lines of the proxies' access logs, if not empty
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

@@ -32,6 +32,14 @@ class CostsOfTiming final : public CostModel {
 
 World::World(const WorldOptions& options) : options_(options), kernel_(options.seed) {}
 
+void World::CollectAccessLogs(std::function<void(const PodProcess& pod, const envoysim::AccessLogLine& line)> tell) {
+  if (tell == nullptr) return plane_->CollectAccessLogs(nullptr);
+  // No other Envoys stand on a world's plane but its pods'.
+  plane_->CollectAccessLogs([tell = std::move(tell)](envoysim::EnvoyContext& by, const envoysim::AccessLogLine& line) {
+    tell(static_cast<const PodProcess&>(by), line);
+  });
+}
+
 absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options) {
   std::unique_ptr<World> world(new World(options));
   world->kernel_.RunUntil(options.start);

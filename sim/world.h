@@ -124,6 +124,10 @@ class World {
   // Why something does not come up: istiods and proxies that fail, pods that admission refuses.
   std::vector<std::string> Complaints() const;
 
+  // From now on `tell` sees every line that a proxy writes to an access log (of its configuration, to any file),
+  // perhaps ahead of the clock. It changes nothing in the world, nor does the asking.
+  void CollectAccessLogs(std::function<void(const PodProcess& pod, const envoysim::AccessLogLine& line)> tell);
+
   // Every answered or failed request of traffic.
   std::function<void(const TrafficRecord&)> on_request;
   int64_t requests_under_way() const;

@@ -140,6 +140,12 @@ DownstreamConnection::DownstreamConnection(Envoy::Impl& envoy, ConnectionId id,
                                            std::shared_ptr<const ListenerConfig> listener, bool restored)
     : envoy_(envoy), id_(id), listener_(std::move(listener)), restored_(restored) {
   envoy_.Attach(this);
+  if (envoy_.plane().collects_access_logs()) {
+    log_ = std::make_unique<ConnectionLog>();
+    log_->start = envoy_.host().Now();
+    log_->source = ConnectingEnd(envoy_.fabric(), id_);
+    log_->destination = original_destination();
+  }
 }
 
 DownstreamConnection::~DownstreamConnection() {
@@ -220,6 +226,10 @@ bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) 
 void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bool timed_out) {
   if (!ChooseChain(flight, !timed_out)) {
     ++envoy_.Counter(StatPrefix() + "no_filter_chain_match");
+    if (log_ != nullptr) {
+      log_->flags |= kNoRouteFound;
+      log_->details = "filter_chain_not_found";
+    }
     CloseNow(CloseKind::kReset);
     return;
   }
@@ -287,6 +297,7 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
 
 void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
                                      Duration lead) {
+  if (log_ != nullptr) log_->heard = true;
   if (refused_) {
     CloseNow(CloseKind::kTlsFailed);
     return;
@@ -312,16 +323,17 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
   if (upstream_ready_) Proceed();
 }
 
-void DownstreamConnection::AbortStreams() {
+void DownstreamConnection::AbortStreams(std::string_view details) {
   const std::vector<StreamId> streams = std::move(streams_);
   streams_.clear();
-  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream);
-  if (check_ != kNoStream) envoy_.plane().router().AbortDownstream(check_);
+  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream, details);
+  if (check_ != kNoStream) envoy_.plane().router().AbortDownstream(check_, {});
   check_ = kNoStream;
 }
 
 void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
-  AbortStreams();
+  AbortStreams("downstream_remote_disconnect");
+  WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
     upstream->Close(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
   }
@@ -329,14 +341,15 @@ void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, 
 }
 
 void DownstreamConnection::CloseNow(CloseKind kind) {
-  AbortStreams();
+  AbortStreams("downstream_local_disconnect");
+  WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
   envoy_.fabric().Close(id_, Fabric::End::kServer, kind);
   delete this;
 }
 
 void DownstreamConnection::Abort(Envoy::StopKind kind) {
-  AbortStreams();
+  AbortStreams({});
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
     kind == Envoy::StopKind::kKill ? upstream->Close(CloseKind::kReset) : upstream->Vanish();
   }
@@ -399,6 +412,10 @@ void DownstreamConnection::TcpConnect(Duration lead) {
     TcpUpstreamFailed(kNoClusterFound, "");
     return;
   }
+  if (log_ != nullptr) {
+    log_->cluster = cluster->config().name;
+    log_->cluster_stat_name = cluster->config().alt_stat_name;
+  }
   if (cluster->connections >= cluster->config().circuit_breakers.max_connections) {
     cluster->Count(ClusterStat::kCxOverflow);
     TcpUpstreamFailed(kUpstreamOverflow, "");
@@ -415,12 +432,17 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   }
   std::shared_ptr<const FirstFlight> flight;
   if (cluster->Socket(*host).tls != nullptr) flight = cluster->Flight(*host, FirstFlight::Kind::kOpaque, {});
+  if (log_ != nullptr) log_->tried = host->address;
   upstream_ = new TcpUpstream(*this, *cluster, *host, std::move(flight));
   upstream_->Start(lead);
 }
 
 void DownstreamConnection::TcpUpstreamReady() {
   const AcceptInfo& info = envoy_.fabric().info(upstream_->id());
+  if (log_ != nullptr) {
+    log_->host = log_->remote = log_->tried;
+    log_->local = ConnectingEnd(envoy_.fabric(), upstream_->id());
+  }
   if (envoy_.plane().options().trace_connections) {
     const bool gateway =
         flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls && chain_->socket.tls == nullptr;
@@ -447,6 +469,7 @@ void DownstreamConnection::AnnounceFlight() {
 void DownstreamConnection::Splice() {
   Fabric& fabric = envoy_.fabric();
   AnnounceFlight();
+  if (log_ != nullptr) log_->spliced = true;
   fabric.Splice(id_, upstream_->id());
   const std::vector<ExchangeId> held = std::move(held_);
   held_.clear();
@@ -454,6 +477,7 @@ void DownstreamConnection::Splice() {
 }
 
 void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure) {
+  if (log_ != nullptr) NoteFailure(flags, failure);
   if (flags == kUpstreamConnectionFailure && connect_attempts_ < chain_->tcp->max_connect_attempts) {
     TcpConnect(Duration::zero());
     return;

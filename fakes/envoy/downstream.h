@@ -19,6 +19,21 @@ namespace wavetank::envoysim {
 
 class TcpUpstream;
 
+// How access logs name the side of a connection that opened it. Where the simulation gives it no port, one is made up
+// of the connection's id, the same for both sides.
+SocketAddress ConnectingEnd(const Fabric& fabric, ConnectionId connection);
+
+// What only an access log wants to know of a connection.
+struct ConnectionLog {
+  Time start{};
+  SocketAddress source, destination;
+  ResponseFlags flags = kNoFlags;
+  std::string details, termination, transport_failure, cluster, cluster_stat_name;
+  SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
+  SocketAddress host, remote, local;
+  bool heard = false, spliced = false;  // bytes came; went on
+};
+
 class DownstreamConnection final : public ConnectionHandler {
  public:
   // Registers itself with the Envoy; deletes itself when the connection is gone.
@@ -37,6 +52,8 @@ class DownstreamConnection final : public ConnectionHandler {
   const IpAddress& source_ip() const;
   std::string_view peer_identity() const { return client_identity_; }
   bool tls() const { return tls_; }
+  // Adds what an access log says of the connection.
+  void Describe(AccessLogEntry* entry) const;
   // An authorizer's answer about this connection (network_authorization.cc).
   void Checked(const ExtAuthzFilter& authorizer, const Reply& reply);
   // For RBAC, without what a request adds.
@@ -80,13 +97,17 @@ class DownstreamConnection final : public ConnectionHandler {
   Admission Admit();
   // Does what waited for the verdict.
   void Proceed();
-  void AbortStreams();
+  // `details`: as Router::AbortDownstream has them.
+  void AbortStreams(std::string_view details);
+  // access_log_entries.cc: the lines of the tcp_proxy and of the listener.
+  void WriteLogs();
   void AnnounceFlight();
   void Splice();
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
   void TcpUpstreamReady();
   void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure);
+  void NoteFailure(ResponseFlags flags, std::string_view failure);
   std::string StatPrefix() const;  // "listener.0.0.0.0_15006."
 
   Envoy::Impl& envoy_;
@@ -114,6 +135,7 @@ class DownstreamConnection final : public ConnectionHandler {
   TcpUpstream* upstream_ = nullptr;
   uint32_t connect_attempts_ = 0;
   std::vector<ExchangeId> held_;
+  std::unique_ptr<ConnectionLog> log_;  // nullptr: nobody wants a line
 };
 
 }  // namespace wavetank::envoysim

@@ -6,12 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/host.h"
+#include "fakes/envoy/access_log.h"
 #include "fakes/envoy/ads_transport.h"
 #include "fakes/envoy/fabric.h"
 #include "fakes/envoy/latency.h"
@@ -26,6 +29,7 @@ class Node;
 namespace wavetank::envoysim {
 
 class ConfigStore;
+class EnvoyContext;
 class Router;
 class TlsSessions;
 
@@ -56,6 +60,12 @@ class DataPlane {
   TlsSessions& tls() { return *tls_; }
   Router& router() { return *router_; }
   const Options& options() const { return options_; }
+  // Sees every line of an access log and whose it is, perhaps ahead of the clock (AccessLogLine::at). While it is empty
+  // logs cost nothing; of requests and connections that are under way when it is set there are no lines.
+  using OnAccessLog = std::function<void(EnvoyContext& by, const AccessLogLine& line)>;
+  void CollectAccessLogs(OnAccessLog tell) { on_access_log_ = std::move(tell); }
+  const OnAccessLog& on_access_log() const { return on_access_log_; }
+  bool collects_access_logs() const { return on_access_log_ != nullptr; }
 
  private:
   const Options options_;
@@ -63,6 +73,7 @@ class DataPlane {
   std::unique_ptr<ConfigStore> configs_;
   std::unique_ptr<TlsSessions> tls_;
   std::unique_ptr<Router> router_;
+  OnAccessLog on_access_log_;
 };
 
 // An Envoy's surroundings: its pod and agent. Implemented by the World, one object per pod.

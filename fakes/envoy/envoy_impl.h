@@ -73,6 +73,14 @@ class Envoy::Impl final : public AdsClient::Handler {
 
   RouteCache& route_cache() { return route_cache_; }
 
+  // Adds what it knows of itself to *entry and writes the lines; the end of what they are about.
+  void WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry) {
+    entry->hostname = std::string_view(options_.name).substr(0, options_.name.find('.'));
+    if (!plane_.collects_access_logs()) return;  // not any more
+    envoysim::WriteAccessLogs(logs, *entry, entry->end,
+                              [this](const AccessLogLine& line) { plane_.on_access_log()(context_, line); });
+  }
+
   Acceptor& outbound() { return outbound_; }
   Acceptor& inbound() { return inbound_; }
   Acceptor& direct() { return direct_; }

@@ -316,14 +316,21 @@ void Fabric::Splice(ConnectionId downstream, ConnectionId upstream) {
 
 // --- requests
 
-ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner,
-                               uint64_t cookie) {
+ExchangeId Fabric::root(ExchangeId exchange) const {
+  const Exchange* x = exchanges_.Get(exchange);
+  return x == nullptr || x->root == kNoExchange ? exchange : x->root;
+}
+
+ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
+                               ExchangeId of) {
+  const ExchangeId first = of == kNoExchange ? kNoExchange : root(of);
   const ExchangeId id = exchanges_.Allocate();
   Exchange& x = *exchanges_.Get(id);
   x.connection = x.terminal = connection;
   x.spec = &spec;
   x.owner = owner;
   x.cookie = cookie;
+  x.root = first;
   ++counters_.exchanges;
   ++counters_.open_exchanges;
   return id;

@@ -157,8 +157,12 @@ class Fabric {
   // Either side's OnClose still reaches the proxy, which closes the other side.
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
-  // A request on a connected connection. `spec` must live until OnReply or Abandon.
-  ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie);
+  // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
+  // with it, if somebody asks for root().
+  ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
+                         ExchangeId of = kNoExchange);
+  // Which exchange the request was at first, at its client.
+  ExchangeId root(ExchangeId exchange) const;
   // May call owner->OnReply before returning, if the whole way is local.
   void Dispatch(ExchangeId exchange, Duration lead);
   // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
@@ -205,6 +209,7 @@ class Fabric {
     const RequestSpec* spec = nullptr;
     ExchangeOwner* owner = nullptr;
     uint64_t cookie = 0;
+    ExchangeId root = kNoExchange;  // nothing: itself
     uint8_t tries = 0;
     bool answered = false;
     Reply reply;

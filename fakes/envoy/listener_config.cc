@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
@@ -109,6 +110,16 @@ PortPredicate CompilePredicate(const listener_v3::ListenerFilterChainMatchPredic
   return out;
 }
 
+template <typename Proto>
+absl::Status CompileAccessLogs(const Proto& proto, ExtensionSet extensions, std::shared_ptr<const AccessLogs>* out) {
+  std::shared_ptr<AccessLogs> logs;
+  for (const auto& log : proto.access_log()) {
+    if (absl::Status s = AddAccessLog(log, extensions, &logs); !s.ok()) return s;
+  }
+  *out = std::move(logs);
+  return absl::OkStatus();
+}
+
 absl::Status CompileHttpFilter(const hcm::HttpFilter& filter, ExtensionSet extensions, HttpConnectionManager* out) {
   if (filter.has_config_discovery()) return absl::OkStatus();  // ECDS: not modelled, passes
   const google::protobuf::Any& config = filter.typed_config();
@@ -209,6 +220,7 @@ absl::StatusOr<HttpConnectionManager> CompileHcm(const hcm::HttpConnectionManage
   for (const auto& filter : proto.http_filters()) {
     if (absl::Status s = CompileHttpFilter(filter, extensions, &out); !s.ok()) return s;
   }
+  if (absl::Status s = CompileAccessLogs(proto, extensions, &out.logs); !s.ok()) return s;
   if (!out.has_router && !proto.http_filters().empty()) {
     return Invalid(
         fmt::format("Error: non-terminal filter named {} of type {} is the last filter in a http filter chain.",
@@ -217,7 +229,8 @@ absl::StatusOr<HttpConnectionManager> CompileHcm(const hcm::HttpConnectionManage
   return out;
 }
 
-absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy& proto) {
+absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy& proto,
+                                         ExtensionSet extensions) {
   using Proto = envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy;
   TcpProxy out;
   out.stat_prefix = proto.stat_prefix();
@@ -226,6 +239,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
         "Proto constraint validation failed (TcpProxyValidationError.StatPrefix: value length must be at "
         "least 1 characters)");
   }
+  if (absl::Status s = CompileAccessLogs(proto, extensions, &out.logs); !s.ok()) return s;
   if (proto.has_max_connect_attempts())
     out.max_connect_attempts = std::max<uint32_t>(proto.max_connect_attempts().value(), 1);
   for (const auto& policy : proto.hash_policy()) out.hash_source_ip |= policy.has_source_ip();
@@ -274,7 +288,7 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
     } else if (type.ends_with("tcp_proxy.v3.TcpProxy")) {
       envoy::extensions::filters::network::tcp_proxy::v3::TcpProxy tcp;
       if (!config.UnpackTo(&tcp)) return Invalid("Unable to unpack TcpProxy");
-      absl::StatusOr<TcpProxy> compiled = CompileTcpProxy(tcp);
+      absl::StatusOr<TcpProxy> compiled = CompileTcpProxy(tcp, extensions);
       if (!compiled.ok()) return compiled.status();
       out.tcp = *std::move(compiled);
     } else if (type.ends_with("sni_cluster.v3.SniCluster") || filter.name() == "envoy.filters.network.sni_cluster") {
@@ -403,6 +417,7 @@ absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const list
   for (const auto& filter : listener.listener_filters()) {
     if (absl::Status s = AddListenerFilter(filter, extensions, out.get()); !s.ok()) return s;
   }
+  if (absl::Status s = CompileAccessLogs(listener, extensions, &out->logs); !s.ok()) return s;
   if (listener.filter_chains().empty() && !listener.has_default_filter_chain()) {
     return failed("no filter chains specified");
   }

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/access_log.h"
 #include "fakes/envoy/address.h"
 #include "fakes/envoy/ext_authz_config.h"
 #include "fakes/envoy/hash128.h"
@@ -59,6 +60,7 @@ struct HttpConnectionManager {
   bool use_remote_address = false;
   uint32_t xff_num_trusted_hops = 0;
   Duration stream_idle_timeout = 5min;
+  std::shared_ptr<const AccessLogs> logs;  // nullptr: none, as below
 };
 
 struct TcpProxy {
@@ -68,6 +70,7 @@ struct TcpProxy {
   uint32_t total_weight = 0;
   uint32_t max_connect_attempts = 1;
   bool hash_source_ip = false;
+  std::shared_ptr<const AccessLogs> logs;
 };
 
 struct FilterChain {
@@ -162,7 +165,8 @@ struct ListenerConfig {
   std::vector<std::string> route_names;   // RDS, sorted
   Duration rds_initial_fetch_timeout{};   // the longest of them; 0: for good
   std::vector<std::string> secrets;
-  std::vector<ClusterUse> validated;  // of inline routes: clusters that must be there
+  std::vector<ClusterUse> validated;       // of inline routes: clusters that must be there
+  std::shared_ptr<const AccessLogs> logs;  // of its connections
 };
 
 absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(

@@ -46,7 +46,10 @@ DownstreamConnection::Admission DownstreamConnection::Admit() {
       std::string_view shadow;
       const RbacRules::Verdict verdict = Authorize(*rbac, Subject(), &shadow);
       if (!shadow.empty()) notes_.push_back({"envoy.filters.network.rbac", rbac->shadow_policy_key, shadow, nullptr});
-      if (!verdict.allowed) return Admission::kRefused;
+      if (!verdict.allowed) {
+        if (log_ != nullptr) log_->termination = RbacDenial(verdict.policy);
+        return Admission::kRefused;
+      }
       continue;
     }
     const auto& authorizer = std::get<ExtAuthzFilter>(filter);
@@ -77,6 +80,10 @@ void DownstreamConnection::Checked(const ExtAuthzFilter& authorizer, const Reply
     passed = true;
   }
   if (!passed) count("cx_closed");
+  if (!passed && log_ != nullptr) {
+    log_->flags |= kUnauthorizedExternalService;
+    log_->details = result == Result::kError ? "ext_authz_error" : "ext_authz_denied";
+  }
   check_passed_ = passed;
   if (std::exchange(check_, kNoStream) == kNoStream) return;  // answered within Admit()
   passed ? Proceed() : CloseNow(CloseKind::kReset);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace wavetank::envoysim {
 
@@ -29,10 +31,15 @@ enum ResponseFlag : uint32_t {
   kDownstreamProtocolError = 1u << 17,         // DPE
   kUpstreamProtocolError = 1u << 18,           // UPE
   kOverloadManager = 1u << 19,                 // OM
+  kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;
 
 // "URX,UF" in Envoy's order of writing; "-" if none.
 std::string ResponseFlagsToString(ResponseFlags flags);
+// Of a connection: what failed first, then that there was no further try ("UF,URX").
+std::string ConnectionFlagsToString(ResponseFlags flags);
+// By its short name.
+std::optional<ResponseFlag> ResponseFlagOf(std::string_view name);
 
 }  // namespace wavetank::envoysim

@@ -165,6 +165,10 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.manager = &manager;
   s.start = envoy.host().Now();
   downstream.AddStream(id);
+  if (manager.logs != nullptr && plane_.collects_access_logs()) {
+    s.log = std::make_unique<RequestLog>();
+    s.log->request_id = static_cast<uint64_t>(plane_.fabric().root(exchange));
+  }
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
   Take(Decide(envoy, manager, spec), &s);
   manager.authorization.empty() ? Authorized(id, lead) : RunFilters(id, lead);
@@ -216,6 +220,7 @@ void Router::Continue(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   Envoy::Impl& envoy = *s.envoy;
   const RouteEntry& route = *s.route;
+  if (s.log != nullptr) s.log->routed = envoy.host().Now() + lead;
   switch (route.action) {
     case RouteEntry::Action::kDirect:
       Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead);
@@ -301,6 +306,7 @@ void Router::Try(StreamId id, Duration lead) {
     return;
   }
   s.upstream_host = host;
+  if (s.log != nullptr) s.log->host = s.log->remote = s.log->local = {};
   HttpProtocol protocol = HttpProtocol::kHttp11;
   switch (s.cluster->config().protocol) {
     case UpstreamProtocol::kHttp1:
@@ -337,7 +343,12 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
     s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
   }
-  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id));
+  if (s.log != nullptr) {
+    s.log->host = s.log->remote = s.upstream_host->address;
+    s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
+  }
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id),
+                                                    plane_.collects_access_logs() ? s.exchange : kNoExchange);
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }
 
@@ -345,6 +356,7 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view fai
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->pool = nullptr;
+  if (s->log != nullptr) s->log->host = s->upstream_host->address;
   if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
   Failed(id, reason, failure, lead);
 }
@@ -495,16 +507,22 @@ void Router::OnPerTryTimeout(StreamId id) {
   Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
 }
 
-void Router::AbortDownstream(StreamId id) {
+void Router::AbortDownstream(StreamId id, std::string_view details) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
+  if (s->log != nullptr && !details.empty()) {
+    s->flags |= kDownstreamConnectionTermination;
+    RequestRecord record;
+    record.details = details;
+    WriteLogs(*s, record, Duration::zero());
+  }
   s->envoy->host().Cancel(s->timeout);
   s->envoy->host().Cancel(s->backoff);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
   const StreamId check = s->check;
   streams_.Free(id);
-  if (check != kNoStream) AbortDownstream(check);
+  if (check != kNoStream) AbortDownstream(check, {});
 }
 
 void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
@@ -572,6 +590,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
     envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), upstream.code,
                        record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
   }
+  if (s.log != nullptr) WriteLogs(s, record, lead);
   Reply reply = upstream;
   reply.record = &record;
   reply.headers = headers;

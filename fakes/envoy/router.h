@@ -38,6 +38,14 @@ struct RouteCache {
   std::unique_ptr<std::vector<RouteDecision>> slots;
 };
 
+// What only an access log wants to know of a request.
+struct RequestLog {
+  uint64_t request_id = 0;
+  Time routed{};                // when the router began
+  SocketAddress host;           // of the last try, once its connection stood or failed
+  SocketAddress remote, local;  // of that connection
+};
+
 class Router final : public ExchangeOwner {
  public:
   explicit Router(DataPlane& plane) : plane_(plane) {}
@@ -45,8 +53,8 @@ class Router final : public ExchangeOwner {
   // A request arrived at a connection manager. Ends in Fabric::Answer of `exchange`, or not at all if the downstream
   // connection closes.
   void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
-  // The downstream connection is gone.
-  void AbortDownstream(StreamId stream);
+  // The downstream connection is gone, and why as access logs have it; empty: nobody is left to write one.
+  void AbortDownstream(StreamId stream, std::string_view details);
   // Asks about a connection; ends in its Checked(), perhaps before this returns, or in AbortDownstream().
   StreamId AskAbout(DownstreamConnection& connection, const ExtAuthzFilter& authorizer);
 
@@ -90,6 +98,7 @@ class Router final : public ExchangeOwner {
     DownstreamConnection* connection = nullptr;  // the connection that it is about
     const ExtAuthzFilter* authorizer = nullptr;
     std::shared_ptr<const RequestSpec> own_spec;  // as filters have changed it
+    std::unique_ptr<RequestLog> log;              // nullptr: nobody wants a line
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer;
     TimerId backoff = kNoTimer;
@@ -125,6 +134,8 @@ class Router final : public ExchangeOwner {
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
              Duration lead, std::string_view headers = {});
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
+  // access_log_entries.cc: the lines of a request that ends `lead` from now.
+  void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
   void Mirror(const Stream& stream);
   bool Retriable(const Stream& stream, const Reply& reply) const;
   bool Retriable(const Stream& stream, ResetReason reason) const;

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "envoydiff/access_logs.h"
 #include "envoydiff/outcome.h"
 #include "envoydiff/sim_driver.h"
 
@@ -47,7 +48,8 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
-                                           "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst"),
+                                           "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
+                                           "access_logs"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
@@ -90,6 +92,29 @@ TEST(CompareTest, TellsWhatDiffers) {
   EXPECT_THAT(differences, ElementsAre(HasSubstr("ADS message 1"), HasSubstr("200"), HasSubstr("503"),
                                        HasSubstr("clusters"), HasSubstr("x: simulated 1, real 2")));
   EXPECT_THAT(Compare(c, one, one), IsEmpty());
+}
+
+TEST(CompareTest, LinesOfAccessLogsAreComparedWithoutTimesAndPorts) {
+  const std::string text =
+      "[2026-11-22T07:58:45.301Z] \"GET / HTTP/1.1\" 200 - 0 4 2 1 \"-\" \"-\" "
+      "\"f6375854-d113-40cc-b5f4-d8f8371408e2\" \"x\" \"127.70.1.11:9000\" 127.0.0.1:38228\n"
+      "[2026-11-22T07:58:47.528Z] \"- - -\" 0 - - - \"-\" 71 55 407 - \"-\"\n"
+      "[2026-11-22T07:58:47.934Z] \"- - -\" 0 - - x \"-\" - 0 1 - \"-\"\n"
+      "{\"duration\":12,\"upstream_service_time\":\"3\"} 15ms\n";
+  EXPECT_THAT(
+      ComparableLines(text),
+      ElementsAre("[TIME] \"GET / HTTP/1.1\" 200 - 0 4 D S \"-\" \"-\" \"ID\" \"x\" \"127.70.1.11:9000\" "
+                  "127.0.0.1:PORT",
+                  "[TIME] \"- - -\" 0 - - - \"-\" B B D - \"-\"", "[TIME] \"- - -\" 0 - - x \"-\" B 0 D - \"-\"",
+                  "{\"duration\":D,\"upstream_service_time\":\"D\"} Dms"));
+  Case c;
+  Outcome one, other;
+  one.logs["/logs/a"] = {"a", "b"};
+  other.logs["/logs/a"] = {"b", "a"};
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+  other.logs["/logs/b"] = {"more"};
+  EXPECT_THAT(Compare(c, one, other), ElementsAre(HasSubstr("/logs/b")));
+  EXPECT_THAT(Compare(c, other, one), ElementsAre(HasSubstr("/logs/b")));
 }
 
 TEST(CompareTest, CountsMayDifferAsFarAsChanceGoes) {
