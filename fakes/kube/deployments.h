@@ -23,6 +23,7 @@ class DeploymentController {
  private:
   void Queue(const NamespacedName& name);
   void QueueReplicaSet(const NamespacedName& name);
+  void HandOnAnnotations(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
   std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const { return pods_.Of(api_, replica_set, "Pod"); }
