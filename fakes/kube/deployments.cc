@@ -20,6 +20,17 @@ int64_t RevisionOf(const kube::Object& set) {
   return it == set.meta.annotations.end() ? 0 : std::strtoll(it->second.c_str(), nullptr, 10);
 }
 
+// Those of a Deployment's annotations that its ReplicaSet takes over, its change-cause above all (kubernetes:
+// pkg/controller/deployment/util, SetNewReplicaSetAnnotations).
+json HandedOn(const kube::Object& deployment) {
+  json out = json::object();
+  for (const auto& [key, value] : deployment.meta.annotations) {
+    if (key != "kubectl.kubernetes.io/last-applied-configuration" && key.rfind("deployment.kubernetes.io/", 0) != 0)
+      out[key] = value;
+  }
+  return out;
+}
+
 bool HasTemplate(const kube::Object& set, std::string_view hash) {
   const auto label = set.meta.labels.find("pod-template-hash");
   return label != set.meta.labels.end() && label->second == hash;
@@ -32,8 +43,16 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
       options_(options),
       pending_(api.host()),
       deployments_(pending_, [this](const NamespacedName& name) { SyncDeployment(name); }),
+      annotated_(pending_, [this](const NamespacedName& name) { HandOnAnnotations(name); }),
       sets_(pending_, [this](const NamespacedName& name) { SyncReplicaSet(name); }),
       maker_(api, admission, pending_) {
+  api_.Observe("Deployment", [this](const Change& change) {
+    const ObjectRef& before = change.previous;
+    // A change of what is wanted is seen to below.
+    if (before == nullptr || before->meta.generation != change.object->meta.generation) return;
+    if (change.type == kube::WatchEventType::kDeleted || HandedOn(*before) == HandedOn(*change.object)) return;
+    annotated_.Add({change.object->meta.ns, change.object->meta.name});
+  });
   api_.Observe("Deployment", [this](const Change& change) {
     if (WantsAnew(change)) deployments_.Add({change.object->meta.ns, change.object->meta.name});
   });
@@ -49,6 +68,17 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     const bool made = change.type == kube::WatchEventType::kAdded;
     if (!made && ServesOtherwise(change)) sets_.Add({change.object->meta.ns, owner->name});
   });
+}
+
+void DeploymentController::HandOnAnnotations(const NamespacedName& name) {
+  const ObjectRef deployment = api_.Get("Deployment", name);
+  if (deployment == nullptr) return;
+  const std::string hash = TemplateHash(*deployment);
+  for (const ObjectRef& set : ReplicaSetsOf(*deployment)) {
+    if (!HasTemplate(*set, hash)) continue;
+    api_.Patch("ReplicaSet", {name.ns, set->meta.name}, {{"metadata", {{"annotations", HandedOn(*deployment)}}}})
+        .IgnoreError();
+  }
 }
 
 void DeploymentController::SyncDeployment(const NamespacedName& name) {
@@ -97,13 +127,15 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
     const int64_t first = recreate            ? (OldPods(old) == 0 ? wanted : 0)
                           : old_replicas == 0 ? wanted
                                               : std::clamp(wanted + surge - old_replicas, int64_t{0}, wanted);
+    json annotations = HandedOn(*deployment);
+    annotations[kRevision] = std::to_string(revision);
     api_.Create({{"apiVersion", "apps/v1"},
                  {"kind", "ReplicaSet"},
                  {"metadata",
                   {{"name", name.name + "-" + hash},
                    {"namespace", name.ns},
                    {"labels", labels},
-                   {"annotations", {{kRevision, std::to_string(revision)}}},
+                   {"annotations", std::move(annotations)},
                    {"ownerReferences", OwnedBy(*deployment)}}},
                  {"spec", {{"replicas", first}, {"selector", selector}, {"template", set_template}}}})
         .IgnoreError();
@@ -206,12 +238,15 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   if (owner == nullptr) return;
   const ObjectRef deployment = api_.Get("Deployment", {name.ns, owner->name});
   if (deployment == nullptr) return;
-  int64_t all = 0, all_ready = 0, updated = 0;
+  int64_t all = 0, all_ready = 0, updated = 0, revision = 0;
   const std::string hash = TemplateHash(*deployment);
   for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
     const json& sibling_status = At(sibling->body, "status");
     all += Number(sibling_status, "replicas");
-    if (HasTemplate(*sibling, hash)) updated += Number(sibling_status, "replicas");
+    if (HasTemplate(*sibling, hash)) {
+      updated += Number(sibling_status, "replicas");
+      revision = RevisionOf(*sibling);
+    }
     all_ready += Number(sibling_status, "readyReplicas");
   }
   const int64_t all_wanted = Replicas(*deployment);
@@ -223,7 +258,11 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
                                   complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"));
   status = JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_ready, "updatedReplicas",
                       updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
-  api_.Patch("Deployment", {name.ns, owner->name}, JsonObject("status", std::move(status))).IgnoreError();
+  json change = JsonObject("status", std::move(status));
+  // `kubectl rollout undo` replaces the annotations, and so wants some.
+  if (revision > 0 && RevisionOf(*deployment) != revision)
+    change["metadata"]["annotations"][kRevision] = std::to_string(revision);
+  api_.Patch("Deployment", {name.ns, owner->name}, std::move(change)).IgnoreError();
   // A rolling change goes on when pods became ready.
   if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add({name.ns, owner->name});
 }

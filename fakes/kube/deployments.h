@@ -20,6 +20,7 @@ class DeploymentController {
   bool Settled() const { return pending_.idle(); }
 
  private:
+  void HandOnAnnotations(const NamespacedName& name);
   void SyncDeployment(const NamespacedName& name);
   void SyncReplicaSet(const NamespacedName& name);
   std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const { return pods_.Of(api_, replica_set, "Pod"); }
@@ -32,7 +33,7 @@ class DeploymentController {
   ApiServer& api_;
   const ClusterOptions& options_;
   PendingWork pending_;
-  NameQueue deployments_, sets_;
+  NameQueue deployments_, annotated_, sets_;
   PodMaker maker_;
   Controlled pods_, replica_sets_;
   std::map<NamespacedName, uint64_t> ordinals_;   // pods ever created by a ReplicaSet: their names' stream

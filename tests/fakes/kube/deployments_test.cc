@@ -144,6 +144,27 @@ TEST_F(DeploymentsTest, ItsStatusSaysWhatRolloutStatusWaitsFor) {
   EXPECT_EQ(get()["status"]["observedGeneration"], 2);
 }
 
+TEST_F(DeploymentsTest, ItSaysItsRevisionAndHandsItsAnnotationsOn) {
+  ApplyText(kWeb);
+  Settle();
+  const auto annotations = [&](const ObjectRef& object) { return object->meta.annotations; };
+  const auto deployment = [&] { return api().Get("Deployment", {"sample", "web"}); };
+  const auto set = [&] { return api().List("ReplicaSet", "sample").front(); };
+  // `kubectl rollout undo` replaces the annotations, and cannot where there are none.
+  EXPECT_EQ(annotations(deployment()).at("deployment.kubernetes.io/revision"), "1");
+  ASSERT_TRUE(api()
+                  .Patch("Deployment", {"sample", "web"},
+                         {{"metadata",
+                           {{"annotations",
+                             {{"kubernetes.io/change-cause", "a test"},
+                              {"kubectl.kubernetes.io/last-applied-configuration", "{}"}}}}}})
+                  .ok());
+  Settle();
+  EXPECT_EQ(annotations(set()).at("kubernetes.io/change-cause"), "a test");
+  EXPECT_EQ(annotations(set()).count("kubectl.kubernetes.io/last-applied-configuration"), 0u);
+  EXPECT_EQ(annotations(set()).at("deployment.kubernetes.io/revision"), "1");
+}
+
 TEST_F(DeploymentsTest, RevisionsCountTemplatesAndGoingBackIsANewOne) {
   ApplyText(kWeb);
   Settle();
