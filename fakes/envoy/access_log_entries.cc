@@ -66,7 +66,7 @@ void DownstreamConnection::WriteLogs() {
   entry.termination = log_->termination;
   entry.transport_failure = log_->transport_failure;
   // A connection carries whole exchanges here, whose bytes nobody counts.
-  if (log_->heard && (entry.http || upstream_ready_)) entry.bytes_received.reset();
+  if (entry.http ? log_->heard : log_->spliced || next_authorization_ > 0) entry.bytes_received.reset();
   if (log_->spliced || entry.http) entry.bytes_sent.reset();
   entry.attempts = log_->host.empty() ? 0 : connect_attempts_;
   entry.upstream_host = log_->host;

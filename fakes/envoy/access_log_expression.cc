@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "fakes/envoy/access_log_format.h"
 #include "fakes/envoy/http.h"
@@ -72,7 +73,7 @@ std::optional<Cel> CelAttribute(std::string_view name, std::string_view key, con
     return value ? CelText(*value) : Cel{};
   }
   if (name == "connection.mtls") return Cel{entry.client_certificate};
-  if (name == "connection.requested_server_name") return CelText(entry.server_name);
+  if (name == "connection.requested_server_name") return CelText(absl::AsciiStrToLower(std::string(entry.server_name)));
   if (name == "connection.tls_version") return entry.tls ? CelText(entry.tls13 ? "TLSv1.3" : "TLSv1.2") : Cel{};
   if (name == "connection.uri_san_peer_certificate") return CelTextOrMissing(entry.client_uri);
   if (name == "connection.uri_san_local_certificate") return CelTextOrMissing(entry.server_uri);

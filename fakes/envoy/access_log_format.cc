@@ -354,7 +354,7 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kDownstreamPeer:
       return LogAddress(entry.downstream_peer, op.part, kept);
     case LogCommand::kServerName:
-      return LogText(entry.server_name);
+      return LogText(*kept = absl::AsciiStrToLower(std::string(entry.server_name)));
     case LogCommand::kRouteName:
       return LogText(entry.route);
     case LogCommand::kFilterChain:
@@ -539,7 +539,8 @@ std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry,
   }
   if (sent) return sent;
   if (name == "x-request-id") return *kept = RequestIdText(entry.request_id);
-  if (scheme || name == "x-forwarded-proto") return entry.tls ? "https" : "http";
+  // The first proxy on the way notes it; whoever has a certificate in a mesh is one itself.
+  if (scheme || name == "x-forwarded-proto") return entry.tls && !entry.client_certificate ? "https" : "http";
   return std::nullopt;
 }
 

@@ -356,7 +356,7 @@ void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view fai
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->pool = nullptr;
-  if (s->log != nullptr) s->log->host = s->upstream_host->address;
+  if (s->log != nullptr && reason != ResetReason::kOverflow) s->log->host = s->upstream_host->address;
   if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
   Failed(id, reason, failure, lead);
 }

@@ -43,6 +43,15 @@ TEST_F(Program, NamesAnExpectationThatCannotBeRead) {
   ExpectRefused(Call("run " + file), {file + ":7:", "few"});
 }
 
+TEST_F(Program, NamesAPlaceForAccessLogsThatCannotBeWritten) {
+  const std::string file = Write("s.yaml", kCluster);
+  ExpectRefused(Call("run " + file + " --access-log /no/such/folder/file"), {"/no/such/folder/file"});
+  ExpectRefused(Call("run " + file + " --access-log " + folder_.string()), {folder_.string(), "not a file"});
+  const std::string there = (folder_ / "access.log").string();
+  EXPECT_EQ(Call("run " + file + " --access-log " + there).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(there));
+}
+
 TEST_F(Program, NamesAnUnknownActionInItsPlace) {
   const std::string file =
       Write("s.yaml", std::string(kCluster) + "steps:\n  - name: s\n    do:\n      - explode: {}\n");

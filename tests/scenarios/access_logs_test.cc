@@ -131,7 +131,7 @@ TEST(AccessLogs, ABadPlaceIsSaidBeforeAnythingRuns) {
   for (const char* path : {"/no/such/folder/file", "/dev/null", "/"}) {
     RunOptions options;
     options.access_log = path;
-    EXPECT_THAT(std::string(Run(*scenario, options).status().message()), HasSubstr(path));
+    EXPECT_THAT(std::string(wavetank::scenario::Run(*scenario, options).status().message()), HasSubstr(path));
   }
 }
 
