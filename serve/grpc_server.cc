@@ -1,7 +1,6 @@
 #include "serve/grpc_server.h"
 
 #include <grpc/support/log.h>
-#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/codegen/service_type.h>
@@ -68,7 +67,8 @@ class Listener {
     for (size_t i = 0; i < addresses.size(); ++i) builder.AddListeningPort(*addresses[i], credentials, &ports[i]);
     for (const std::string& path : unix_sockets) builder.AddListeningPort("unix:" + path, credentials);
     for (const auto& service : services_) builder.RegisterService(service.get());
-    builder.SetOption(std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
+    // For the whole process, which serves nothing else by gRPC: its own health service, in each server built from now on.
+    grpc::EnableDefaultHealthCheckService(true);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
       std::string all;

@@ -1,3 +1,4 @@
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/health_check_service_interface.h>
 
 #include <atomic>
@@ -135,6 +136,28 @@ TEST_F(Ads, DeltaClientsHearOfWhatChangedAndWhatWent) {
   const auto removed = client.Read();
   EXPECT_EQ(std::vector<std::string>(removed.removed_resources().begin(), removed.removed_resources().end()),
             std::vector<std::string>{extra});
+}
+
+// grpc.health.v1.HealthCheckResponse{status: SERVING}; no stubs of that service are generated.
+TEST_F(Ads, WhoAsksForItsHealthIsToldThatItServes) {
+  grpc::GenericStub stub(Channel());
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + 60s);
+  grpc::CompletionQueue queue;
+  const grpc::Slice nothing(std::string{});
+  const grpc::ByteBuffer request(&nothing, 1);
+  const auto call = stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  grpc::ByteBuffer answer;
+  grpc::Status status;
+  call->StartCall();
+  call->Finish(&answer, &status, &queue);
+  void* tag = nullptr;
+  bool ok = false;
+  ASSERT_TRUE(queue.Next(&tag, &ok));
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice bytes;
+  ASSERT_TRUE(answer.DumpToSingleSlice(&bytes).ok());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(bytes.begin()), bytes.size()), "\x08\x01");
 }
 
 TEST_F(Ads, AClientWithoutANodeIsRefusedAsByIstiod) {
@@ -336,6 +359,31 @@ bool AwaitStreams(Server& server, int64_t count) {
     std::this_thread::sleep_for(1ms);
   }
   return false;
+}
+
+TEST(AdsLimits, AConnectionsStreamsBeyondItsOwnWaitForOneToEnd) {
+  ServerOptions options = OnAnyPort();
+  options.secure_listen.clear();
+  options.limits.streams_per_connection = 1;
+  const auto server = StartServer(options);
+  ASSERT_NE(server, nullptr);
+  const auto node = NodeOf(*server, PodOf(*server, "cluster1", "sleep"));
+  const std::shared_ptr<grpc::Channel> channel = PlainChannel(server->ListenersOf("cluster1")->plaintext);
+  auto first = std::make_unique<SotwClient>(channel);
+  first->Send(Ask(node, kEndpointType, {kHelloworld}));
+  first->Read();
+  std::thread second([&] {
+    SotwClient waiting(channel);
+    waiting.Send(Ask(node, kEndpointType, {kHelloworld}));
+    waiting.Read();
+    EXPECT_EQ(server->frontend().streams(), 1);
+  });
+  for (const auto end = RealClock::now() + 300ms; RealClock::now() < end;) {
+    EXPECT_EQ(server->frontend().streams(), 1);
+    std::this_thread::sleep_for(5ms);
+  }
+  first.reset();
+  second.join();
 }
 
 TEST(AdsLimits, OneAddressCannotTakeAllPlaces) {
