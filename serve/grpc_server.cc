@@ -67,7 +67,8 @@ class Listener {
     for (size_t i = 0; i < addresses.size(); ++i) builder.AddListeningPort(*addresses[i], credentials, &ports[i]);
     for (const std::string& path : unix_sockets) builder.AddListeningPort("unix:" + path, credentials);
     for (const auto& service : services_) builder.RegisterService(service.get());
-    // For the whole process, which serves nothing else by gRPC: its own health service, in each server built from now on.
+    // For the whole process, which serves nothing else by gRPC: its own health service, in each server built from now
+    // on.
     grpc::EnableDefaultHealthCheckService(true);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {

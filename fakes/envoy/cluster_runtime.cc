@@ -536,6 +536,7 @@ void ClusterRuntime::ArmCleanup() {
 // A host goes that was not chosen since the last time and is in no pool.
 void ClusterRuntime::CleanUp() {
   const size_t before = hosts_.size();
+  // order: what goes is idle and tells nobody
   absl::erase_if(hosts_, [](const auto& entry) {
     HostRuntime& host = *entry.second;
     const bool pooled = std::any_of(host.pools.begin(), host.pools.end(), [](const auto& p) { return !p->empty(); });
@@ -547,7 +548,7 @@ void ClusterRuntime::CleanUp() {
 
 std::vector<SocketAddress> ClusterRuntime::Addresses() const {
   std::vector<SocketAddress> out;
-  for (const auto& [address, host] : hosts_) out.push_back(address);
+  for (const auto& [address, host] : hosts_) out.push_back(address);  // order: sorted below
   std::sort(out.begin(), out.end());
   return out;
 }
