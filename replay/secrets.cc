@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
+#include "core/base/token_text.h"
 
 namespace wavetank::replay {
 namespace {
@@ -19,15 +20,7 @@ bool IsBase64(char c) {
 }
 bool IsBase64Url(char c) { return IsBase64(c) || c == '-' || c == '_'; }
 
-// header.payload.signature, the first two being JSON objects in base64url: both begin with eyJ.
-bool HoldsJwt(std::string_view text) {
-  for (size_t dot = text.find(".eyJ"); dot != text.npos; dot = text.find(".eyJ", dot + 1)) {
-    size_t start = dot;
-    while (start > 0 && IsBase64Url(text[start - 1])) --start;
-    if (text.substr(start, 3) == "eyJ") return true;
-  }
-  return false;
-}
+bool HoldsJwt(std::string_view text) { return FindToken(text).has_value(); }
 
 bool Holds(std::string_view text, int depth) {
   if (text.find("PRIVATE KEY-----") != text.npos || HoldsJwt(text)) return true;

@@ -4,11 +4,12 @@
 #include <array>
 #include <cstdlib>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/time.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
+#include "core/base/token_text.h"
 #include "core/x509/calendar.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/header_lines.h"
@@ -483,42 +484,6 @@ void AppendText(const LogOperators& operators, bool omit_empty, const AccessLogE
   }
 }
 
-void AppendQuoted(std::string_view text, std::string* out) {
-  out->push_back('"');
-  for (const char c : text) {
-    switch (c) {
-      case '"':
-        *out += "\\\"";
-        break;
-      case '\\':
-        *out += "\\\\";
-        break;
-      case '\b':
-        *out += "\\b";
-        break;
-      case '\f':
-        *out += "\\f";
-        break;
-      case '\n':
-        *out += "\\n";
-        break;
-      case '\r':
-        *out += "\\r";
-        break;
-      case '\t':
-        *out += "\\t";
-        break;
-      default:
-        if (static_cast<unsigned char>(c) < 0x20) {
-          *out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-        } else {
-          out->push_back(c);
-        }
-    }
-  }
-  out->push_back('"');
-}
-
 std::string RequestIdText(uint64_t id) {
   const uint64_t a = Mix64(id), b = Mix64(a);
   return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xffff, a & 0xfff,
@@ -562,120 +527,31 @@ std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry
 }
 
 std::string FormatLogTime(Time time, std::string_view format) {
-  const int64_t seconds = x509::UnixSeconds(time);
-  const auto nanos = static_cast<uint64_t>(
-      (time.time_since_epoch() - std::chrono::floor<std::chrono::seconds>(time.time_since_epoch())).count());
-  const x509::CivilTime t = x509::ToCivil(seconds);
-  if (format.empty()) {
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", t.year, t.month, t.day, t.hour, t.minute, t.second,
-                       nanos / 1'000'000);
-  }
-  static constexpr std::string_view kMonths[] = {"January", "February", "March",     "April",   "May",      "June",
-                                                 "July",    "August",   "September", "October", "November", "December"};
-  static constexpr std::string_view kDays[] = {"Thursday", "Friday",  "Saturday", "Sunday",
-                                               "Monday",   "Tuesday", "Wednesday"};  // 1970 began on the first
-  const std::string_view month = kMonths[t.month - 1];
-  const std::string_view day = kDays[(seconds >= 0 ? seconds / 86400 : 0) % 7];
-  const std::string fraction = fmt::format("{:09}", nanos);
-  std::string out;
+  const absl::Time at = absl::FromUnixSeconds(x509::UnixSeconds(time)) +
+                        absl::Nanoseconds((time - std::chrono::floor<std::chrono::seconds>(time)).count());
+  if (format.empty()) format = "%Y-%m-%dT%H:%M:%E3SZ";
+  // Envoy: source/common/common/utility.cc, DateFormatter: %f has nine digits, %3f three of them.
+  const std::string fraction = absl::FormatTime("%E9f", at, absl::UTCTimeZone());
+  std::string rest;
   for (size_t i = 0; i < format.size(); ++i) {
-    if (format[i] != '%' || i + 1 == format.size()) {
-      out.push_back(format[i]);
-      continue;
-    }
-    const char c = format[++i];
-    // %3f, %E3S
-    if (c >= '1' && c <= '9' && i + 1 < format.size() && format[i + 1] == 'f') {
-      out += fraction.substr(0, static_cast<size_t>(c - '0'));
-      ++i;
-      continue;
-    }
-    if (c == 'E' && i + 2 < format.size() && format[i + 1] >= '0' && format[i + 1] <= '9' &&
-        (format[i + 2] == 'S' || format[i + 2] == 'f')) {
-      const std::string digits = fraction.substr(0, static_cast<size_t>(format[i + 1] - '0'));
-      out += format[i + 2] == 'f' ? digits : fmt::format("{:02}.{}", t.second, digits);
-      i += 2;
-      continue;
-    }
-    switch (c) {
-      case 'Y':
-        out += fmt::format("{:04}", t.year);
-        break;
-      case 'y':
-        out += fmt::format("{:02}", t.year % 100);
-        break;
-      case 'm':
-        out += fmt::format("{:02}", t.month);
-        break;
-      case 'd':
-        out += fmt::format("{:02}", t.day);
-        break;
-      case 'e':
-        out += fmt::format("{:2}", t.day);
-        break;
-      case 'H':
-        out += fmt::format("{:02}", t.hour);
-        break;
-      case 'M':
-        out += fmt::format("{:02}", t.minute);
-        break;
-      case 'S':
-        out += fmt::format("{:02}", t.second);
-        break;
-      case 'F':
-        out += fmt::format("{:04}-{:02}-{:02}", t.year, t.month, t.day);
-        break;
-      case 'T':
-        out += fmt::format("{:02}:{:02}:{:02}", t.hour, t.minute, t.second);
-        break;
-      case 'b':
-        out += month.substr(0, 3);
-        break;
-      case 'B':
-        out += month;
-        break;
-      case 'a':
-        out += day.substr(0, 3);
-        break;
-      case 'A':
-        out += day;
-        break;
-      case 'z':
-        out += "+0000";
-        break;
-      case 'Z':
-        out += "UTC";
-        break;
-      case 's':
-        out += std::to_string(seconds);
-        break;
-      case 'f':
-        out += fraction;
-        break;
-      case '%':
-        out += '%';
-        break;
-      default:
-        out += '%';
-        out += c;
+    rest.push_back(format[i]);
+    if (format[i] != '%' || i + 1 == format.size()) continue;
+    const char next = format[++i];
+    const bool digits = next >= '1' && next <= '9' && i + 1 < format.size() && format[i + 1] == 'f';
+    if (next == 'f' || digits) {
+      rest.pop_back();
+      rest += fraction.substr(0, digits ? static_cast<size_t>(next - '0') : fraction.npos);
+      i += digits ? 1 : 0;
+    } else {
+      rest.push_back(next);
     }
   }
-  return out;
+  return absl::FormatTime(rest, at, absl::UTCTimeZone());
 }
 
 void MaskTokens(std::string* line) {
-  const auto of_token = [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-  };
-  // header.payload.signature, the first two being JSON objects in base64url: both begin with eyJ.
-  for (size_t dot = line->find(".eyJ"); dot != line->npos; dot = line->find(".eyJ", dot + 1)) {
-    size_t begin = dot, end = dot + 1;
-    while (begin > 0 && of_token((*line)[begin - 1])) --begin;
-    if (line->compare(begin, 3, "eyJ") != 0) continue;
-    while (end < line->size() && (of_token((*line)[end]) || (*line)[end] == '.')) ++end;
-    line->replace(begin, end - begin, kMask);
-    dot = begin;
-  }
+  for (auto token = FindToken(*line); token; token = FindToken(*line, token->begin + kMask.size()))
+    line->replace(token->begin, token->end - token->begin, kMask);
 }
 
 struct AccessLogFormat::Node {
@@ -696,8 +572,7 @@ absl::StatusOr<AccessLogFormat::Node> AccessLogFormat::Node::Make(const google::
   for (const auto& [key, value] : object.fields()) {
     absl::StatusOr<Node> child = Make(value, extensions);
     if (!child.ok()) return child.status();
-    std::string quoted;
-    AppendQuoted(key, &quoted);
+    std::string quoted = JsonText(nlohmann::json(key));
     out.children.emplace_back(std::move(quoted), *std::move(child));
   }
   std::sort(out.children.begin(), out.children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -758,7 +633,8 @@ void AccessLogFormat::WriteNode(const Node& node, bool omit_empty, const AccessL
             *out += "null";
             return;
           case LogValue::Kind::kText:
-            return AppendQuoted(TruncatedTo(op, value.text), out);
+            out->append(JsonText(nlohmann::json(TruncatedTo(op, value.text))));
+            return;
           case LogValue::Kind::kNumber:
           case LogValue::Kind::kJson:
             *out += value.text;
@@ -766,7 +642,8 @@ void AccessLogFormat::WriteNode(const Node& node, bool omit_empty, const AccessL
         }
       }
       AppendText(node.operators, omit_empty, entry, &kept);
-      return AppendQuoted(kept, out);
+      out->append(JsonText(nlohmann::json(kept)));
+      return;
     }
     case Node::Kind::kObject:
     case Node::Kind::kList: {

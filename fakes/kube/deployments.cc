@@ -50,7 +50,10 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     const ObjectRef& before = change.previous;
     // A change of what is wanted is seen to below.
     if (before == nullptr || before->meta.generation != change.object->meta.generation) return;
-    if (change.type == kube::WatchEventType::kDeleted || HandedOn(*before) == HandedOn(*change.object)) return;
+    if (change.type == kube::WatchEventType::kDeleted) return;
+    // Mostly it is a report of status.
+    if (before->meta.annotations == change.object->meta.annotations) return;
+    if (HandedOn(*before) == HandedOn(*change.object)) return;
     annotated_.Add({change.object->meta.ns, change.object->meta.name});
   });
   api_.Observe("Deployment", [this](const Change& change) {
