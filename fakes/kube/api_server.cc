@@ -86,6 +86,11 @@ bool IsReport(const kube::Object& object, const json& patch) {
          !HasManagedFields(object.body) && !kube::NestedTooDeep(patch);
 }
 
+bool SameOwners(const std::vector<kube::OwnerReference>& a, const std::vector<kube::OwnerReference>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const kube::OwnerReference& x, const kube::OwnerReference& y) { return x.uid == y.uid; });
+}
+
 }  // namespace
 
 ApiServer::ApiServer(Host& host, const Options& options)
@@ -210,8 +215,10 @@ absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& 
   if (previous == nullptr) ++object_count_;
   const std::string key = (*object)->Key();
   host_.Emit({TraceKind::kObjectApplied, trace_name_, host_.Intern(key), resource_version_, 0, {}});
-  for (const kube::OwnerReference& owner : (*object)->meta.owner_references)
-    dependents_[owner.uid][{Qualified(group_kind), name}] = true;
+  const std::vector<kube::OwnerReference>& owners = (*object)->meta.owner_references;
+  if (previous == nullptr || !SameOwners(owners, previous->meta.owner_references)) {
+    for (const kube::OwnerReference& owner : owners) dependents_[owner.uid][{Qualified(group_kind), name}] = true;
+  }
   Notify(previous == nullptr ? kube::WatchEventType::kAdded : kube::WatchEventType::kModified, *object, previous);
   return *object;
 }
@@ -490,11 +497,19 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
 }
 
 void ApiServer::TellWatches(const Change& change) {
-  // By id: a sink may start or stop other watches.
+  const GroupKind kind = GroupKindOf(*change.object);
+  const auto covers = [&](const GroupKind& watched) {
+    return watched.kind == kind.kind && (watched.any_group || watched.group == kind.group);
+  };
   for (auto it = watches_.begin(); it != watches_.end();) {
-    const WatchId id = it->first;
     const WatchState& watch = it->second;
-    if (change.resource_version > watch.after && watch.parsed.Covers(*change.object)) watch.sink.on_change(change);
+    if (change.resource_version <= watch.after || !covers(watch.parsed)) {
+      ++it;
+      continue;
+    }
+    // By id: a sink may start or stop other watches.
+    const WatchId id = it->first;
+    watch.sink.on_change(change);
     it = watches_.upper_bound(id);
   }
 }
