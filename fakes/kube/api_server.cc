@@ -74,14 +74,16 @@ bool SameContent(const json& a, const json& b) {
   return true;
 }
 
-// What a controller says of its object: a merge patch of nothing but the status, which neither defaults nor whoever
-// waits for the object's end read. Most writes of a cluster are such.
+// What a controller says of its object: a merge patch of nothing but the status, or of the node that a pod is bound to,
+// which neither defaults nor whoever waits for the object's end read. Most writes of a cluster are such.
 bool IsReport(const kube::Object& object, const json& patch) {
   const GroupKind kind = GroupKindOf(object);
   const bool pod = kind.Is("Pod");
   if (!pod && (kind.any_group || kind.group != "apps")) return false;
-  const json& status = At(patch, "status");
-  if (patch.size() != 1 || !status.is_object() || !At(object.body, "spec").is_object()) return false;
+  const json &status = At(patch, "status"), &spec = At(patch, "spec");
+  if (patch.size() != 1 || !At(object.body, "spec").is_object()) return false;
+  const bool binding = pod && spec.size() == 1 && At(spec, "nodeName").is_string();
+  if (!binding && !status.is_object()) return false;
   return !(pod && status.contains("phase") && status["phase"].is_null()) && !object.meta.deleting &&
          !HasManagedFields(object.body) && !kube::NestedTooDeep(patch);
 }
