@@ -374,7 +374,8 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     if (last.ok()) Remove(previous, *last);
     return last;
   }
-  return Store(std::move(body), previous);
+  // It has its defaults; a Service still lacks addresses.
+  return group_kind.Is("Service") ? Store(std::move(body), previous) : StoreDefaulted(std::move(body), previous);
 }
 
 bool ApiServer::Lingers(const kube::Object& object, const std::string& name) const {
