@@ -148,14 +148,16 @@ void Channel::Send(End from, Callback deliver) {
   if (closed_) return;
   const End to = from == End::kClient ? End::kServer : End::kClient;
   Direction& direction = directions_[Index(to)];
-  Host& receiver = *hosts_[Index(to)];
-  // The cause in force now must be in force there, also after a wait.
-  const CauseId cause = receiver.cause();
-  direction.waiting.push_back([&receiver, cause, deliver = std::move(deliver)]() mutable {
-    ScopedCause scope(receiver, cause);
-    deliver();
-  });
+  direction.waiting.push_back(std::move(deliver));
   if (!direction.blocked) Pump(to);
+  if (direction.waiting.empty()) return;  // on its way, with the cause in force now
+  // The same must be in force there after a wait.
+  Host& receiver = *hosts_[Index(to)];
+  Callback& last = direction.waiting.back();
+  last = [&receiver, cause = receiver.cause(), waited = std::move(last)]() mutable {
+    ScopedCause scope(receiver, cause);
+    waited();
+  };
 }
 
 void Channel::Pump(End to) {

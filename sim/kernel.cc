@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <utility>
+#include <vector>
 
 namespace wavetank::sim {
 
@@ -12,7 +13,10 @@ class Kernel::KernelHost final : public Host {
       : kernel_(kernel), name_(std::move(name)), idle_(cpus), costs_(costs) {}
 
   // Callbacks may own what holds hosts; they go before the first host does.
-  void DropWork() { waiting_.clear(); }
+  void DropWork() {
+    waiting_.clear();
+    at_work_.clear();
+  }
 
   Time Now() const override { return kernel_.now_; }
 
@@ -54,30 +58,49 @@ class Kernel::KernelHost final : public Host {
     CauseId cause;
     Callback done;
   };
+  struct AtWork {
+    Callback done;
+    Time slice;
+  };
   static constexpr Duration kSlice = 10ms;
 
   // `slice`: since when its processor works on what belongs together.
   void Start(Piece piece, Time slice) {
     const ScopedCause cause(*this, piece.cause);
-    RunAfter(piece.cost, [this, slice, done = std::move(piece.done)]() mutable {
-      holding_ = true;
-      slice_ = slice;
-      done();
-      if (!std::exchange(holding_, false)) return;
-      if (waiting_.empty()) {
-        ++idle_;
-        --running_;
-        return;
-      }
-      Piece next = std::move(waiting_.front());
-      waiting_.pop_front();
-      Start(std::move(next), kernel_.now_);
-    });
+    size_t at = at_work_.size();
+    if (free_.empty()) {
+      at_work_.emplace_back();
+    } else {
+      at = free_.back();
+      free_.pop_back();
+    }
+    at_work_[at] = {std::move(piece.done), slice};
+    RunAfter(piece.cost, [this, at] { Finish(at); });
+  }
+
+  void Finish(size_t at) {
+    AtWork work = std::exchange(at_work_[at], {});
+    free_.push_back(at);
+    holding_ = true;
+    slice_ = work.slice;
+    work.done();
+    if (!std::exchange(holding_, false)) return;
+    if (waiting_.empty()) {
+      ++idle_;
+      --running_;
+      return;
+    }
+    Piece next = std::move(waiting_.front());
+    waiting_.pop_front();
+    Start(std::move(next), kernel_.now_);
   }
 
   std::string name_;
   int idle_, running_ = 0;     // processors
   std::deque<Piece> waiting_;  // for a processor
+  // Pieces that are worked on, where their timers find them: a timer's own callback then needs no memory.
+  std::vector<AtWork> at_work_;
+  std::vector<size_t> free_;
   // While a piece's callback runs: its processor is still its own.
   bool holding_ = false;
   Time slice_{};

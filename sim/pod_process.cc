@@ -98,10 +98,9 @@ absl::StatusOr<std::string> PodProcess::RootCertificates() const {
   if (config_map == nullptr) {
     return absl::NotFoundError(fmt::format("ConfigMap {}/{} is not there", pod_->meta.ns, security::kCaRootConfigMap));
   }
-  const std::map<std::string, std::string> data = kube::ConfigMapData(*config_map);
-  const auto it = data.find(std::string(security::kCaRootConfigMapKey));
-  if (it == data.end()) return absl::NotFoundError("the root certificates' ConfigMap has no root-cert.pem");
-  return it->second;
+  const nlohmann::json& roots = At(config_map->body, {"data", security::kCaRootConfigMapKey});
+  if (!roots.is_string()) return absl::NotFoundError("the root certificates' ConfigMap has no root-cert.pem");
+  return roots.get<std::string>();
 }
 
 void PodProcess::StartProxy() {
@@ -132,21 +131,29 @@ void PodProcess::StartProxy() {
   way.server_name = bootstrap.discovery_san;
   way.roots_pem = [this] { return RootCertificates(); };
   way.node = node_;
-  way.credentials = [this] {
-    // The API server issues it, by its own clock.
-    const Time now = site_.commons->host->Now() + site_.cluster->api().faults().clock_skew;
+  // The API server issues the token, by its own clock; the kubelet asks for another when four fifths of its life, or a
+  // day, are over (kubernetes: pkg/kubelet/token/token_manager.go, requiresRefresh).
+  way.credentials = [this, token = std::string(), since = Time{}, skewed = Duration{}]() mutable {
+    const Time now = site_.commons->host->Now();
+    const Duration skew = site_.cluster->api().faults().clock_skew;
+    const Duration lifetime = bootstrap_->token_expiration_seconds > 0
+                                  ? Duration(std::chrono::seconds(bootstrap_->token_expiration_seconds))
+                                  : kTokenLifetime;
+    if (token.empty() || skew != skewed || now - since >= std::min<Duration>(lifetime / 5 * 4, 24h)) {
+      kube::TokenClaims claims;
+      claims.ns = pod_->meta.ns;
+      claims.service_account = bootstrap_->service_account;
+      claims.pod_name = pod_->meta.name;
+      claims.pod_uid = pod_->meta.uid;
+      if (!bootstrap_->token_audience.empty()) claims.audiences = {bootstrap_->token_audience};
+      claims.issued = now + skew;
+      claims.expires = claims.issued + lifetime;
+      token = site_.tokens->Issue(claims);
+      since = now;
+      skewed = skew;
+    }
     security::PeerCredentials peer;
-    kube::TokenClaims claims;
-    claims.ns = pod_->meta.ns;
-    claims.service_account = bootstrap_->service_account;
-    claims.pod_name = pod_->meta.name;
-    claims.pod_uid = pod_->meta.uid;
-    if (!bootstrap_->token_audience.empty()) claims.audiences = {bootstrap_->token_audience};
-    claims.issued = now;
-    claims.expires = now + (bootstrap_->token_expiration_seconds > 0
-                                ? Duration(std::chrono::seconds(bootstrap_->token_expiration_seconds))
-                                : kTokenLifetime);
-    peer.bearer_token = site_.tokens->Issue(claims);
+    peer.bearer_token = token;
     peer.cluster_id = node_->metadata.value("CLUSTER_ID", site_.name);
     return peer;
   };

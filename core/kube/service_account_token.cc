@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/string_view.h"
 #include "core/base/json_text.h"
 #include "core/x509/hash.h"
 #include "core/x509/jws.h"
@@ -20,6 +22,25 @@ int64_t Seconds(Time t) { return std::chrono::floor<std::chrono::seconds>(t.time
 
 constexpr char kKubernetesAudience[] = "https://kubernetes.default.svc.cluster.local";
 
+// As JSON.
+std::string Quoted(const std::string& text) {
+  const bool plain =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~' && c != '"' && c != '\\'; });
+  return plain ? '"' + text + '"' : JsonText(nlohmann::json(text));
+}
+
+// What the tokens that this thread issued last say, and the key that signed them: mostly their own cluster reads them
+// back. When kMostIssued are kept, all are forgotten.
+struct Issued {
+  std::string key;
+  TokenClaims claims;
+};
+constexpr size_t kMostIssued = 1024;
+absl::flat_hash_map<std::string, Issued>& IssuedHere() {
+  thread_local absl::flat_hash_map<std::string, Issued> issued;
+  return issued;
+}
+
 }  // namespace
 
 TokenAuthority::TokenAuthority(uint64_t seed, std::string_view cluster)
@@ -29,29 +50,39 @@ TokenAuthority::TokenAuthority(uint64_t seed, std::string_view cluster)
 
 std::string TokenAuthority::Issue(const TokenClaims& claims) const {
   // Every proxy brings a new one to every call, so the payload is written as it stands.
-  const auto quoted = [](const std::string& text) { return JsonText(nlohmann::json(text)); };
   const std::vector<std::string> api_server = {kKubernetesAudience};
   std::string audiences;
   for (const std::string& audience : claims.audiences.empty() ? api_server : claims.audiences) {
     if (!audiences.empty()) audiences += ',';
-    audiences += quoted(audience);
+    audiences += Quoted(audience);
   }
   std::string payload = fmt::format(R"({{"aud":[{}],)", audiences);
   const auto out = std::back_inserter(payload);
   const auto seconds = [](Time t) { return kWorldEpochUnixSeconds + Seconds(t); };
   if (claims.expires != claims.issued) fmt::format_to(out, R"("exp":{},)", seconds(claims.expires));
-  fmt::format_to(out, R"("iat":{},"iss":{},"kubernetes.io":{{"namespace":{},)", seconds(claims.issued), quoted(issuer_),
-                 quoted(claims.ns));
+  fmt::format_to(out, R"("iat":{},"iss":{},"kubernetes.io":{{"namespace":{},)", seconds(claims.issued), Quoted(issuer_),
+                 Quoted(claims.ns));
   if (!claims.pod_name.empty()) {
-    fmt::format_to(out, R"("pod":{{"name":{},"uid":{}}},)", quoted(claims.pod_name), quoted(claims.pod_uid));
+    fmt::format_to(out, R"("pod":{{"name":{},"uid":{}}},)", Quoted(claims.pod_name), Quoted(claims.pod_uid));
   }
-  fmt::format_to(out, R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", quoted(claims.service_account),
-                 quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
-  const std::string text = x509::Base64Url(R"({"alg":"HS256","typ":"JWT"})") + "." + x509::Base64Url(payload);
-  return text + "." + x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
+  fmt::format_to(out, R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", Quoted(claims.service_account),
+                 Quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
+  static const std::string header = x509::Base64Url(R"({"alg":"HS256","typ":"JWT"})") + ".";
+  const std::string text = header + x509::Base64Url(payload);
+  std::string token = text + "." + x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
+  if (IssuedHere().size() == kMostIssued) IssuedHere().clear();
+  Issued& issued = IssuedHere()[token] = {key_, claims};
+  issued.claims.issued = Time(std::chrono::seconds(Seconds(claims.issued)));
+  issued.claims.expires = Time(std::chrono::seconds(Seconds(claims.expires)));
+  if (claims.audiences.empty()) issued.claims.audiences = api_server;
+  return token;
 }
 
 absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
+  if (const auto it = IssuedHere().find(absl::string_view(token.data(), token.size()));
+      it != IssuedHere().end() && it->second.key == key_) {
+    return it->second.claims;
+  }
   const size_t first = token.find('.'), last = token.rfind('.');
   if (first == std::string_view::npos || first == last || token.size() > 65536) {
     return Refused("the token is no JSON web token");

@@ -26,7 +26,7 @@ class MadeHere {
   }
 
  private:
-  static constexpr size_t kMost = 256;
+  static constexpr size_t kMost = 2048;
   static inline thread_local absl::flat_hash_map<std::string, Made> kept_;
 };
 

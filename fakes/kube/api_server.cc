@@ -74,16 +74,23 @@ bool SameContent(const json& a, const json& b) {
   return true;
 }
 
-// What a controller says of its object: a merge patch of nothing but the status, which neither defaults nor whoever
-// waits for the object's end read. Most writes of a cluster are such.
+// What a controller says of its object: a merge patch of nothing but the status, or of the node that a pod is bound to,
+// which neither defaults nor whoever waits for the object's end read. Most writes of a cluster are such.
 bool IsReport(const kube::Object& object, const json& patch) {
   const GroupKind kind = GroupKindOf(object);
   const bool pod = kind.Is("Pod");
   if (!pod && (kind.any_group || kind.group != "apps")) return false;
-  const json& status = At(patch, "status");
-  if (patch.size() != 1 || !status.is_object() || !At(object.body, "spec").is_object()) return false;
+  const json &status = At(patch, "status"), &spec = At(patch, "spec");
+  if (patch.size() != 1 || !At(object.body, "spec").is_object()) return false;
+  const bool binding = pod && spec.size() == 1 && At(spec, "nodeName").is_string();
+  if (!binding && !status.is_object()) return false;
   return !(pod && status.contains("phase") && status["phase"].is_null()) && !object.meta.deleting &&
          !HasManagedFields(object.body) && !kube::NestedTooDeep(patch);
+}
+
+bool SameOwners(const std::vector<kube::OwnerReference>& a, const std::vector<kube::OwnerReference>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const kube::OwnerReference& x, const kube::OwnerReference& y) { return x.uid == y.uid; });
 }
 
 }  // namespace
@@ -210,8 +217,10 @@ absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& 
   if (previous == nullptr) ++object_count_;
   const std::string key = (*object)->Key();
   host_.Emit({TraceKind::kObjectApplied, trace_name_, host_.Intern(key), resource_version_, 0, {}});
-  for (const kube::OwnerReference& owner : (*object)->meta.owner_references)
-    dependents_[owner.uid][{Qualified(group_kind), name}] = true;
+  const std::vector<kube::OwnerReference>& owners = (*object)->meta.owner_references;
+  if (previous == nullptr || !SameOwners(owners, previous->meta.owner_references)) {
+    for (const kube::OwnerReference& owner : owners) dependents_[owner.uid][{Qualified(group_kind), name}] = true;
+  }
   Notify(previous == nullptr ? kube::WatchEventType::kAdded : kube::WatchEventType::kModified, *object, previous);
   return *object;
 }
@@ -365,7 +374,8 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     if (last.ok()) Remove(previous, *last);
     return last;
   }
-  return Store(std::move(body), previous);
+  // It has its defaults; a Service still lacks addresses.
+  return group_kind.Is("Service") ? Store(std::move(body), previous) : StoreDefaulted(std::move(body), previous);
 }
 
 bool ApiServer::Lingers(const kube::Object& object, const std::string& name) const {
@@ -490,11 +500,19 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
 }
 
 void ApiServer::TellWatches(const Change& change) {
-  // By id: a sink may start or stop other watches.
+  const GroupKind kind = GroupKindOf(*change.object);
+  const auto covers = [&](const GroupKind& watched) {
+    return watched.kind == kind.kind && (watched.any_group || watched.group == kind.group);
+  };
   for (auto it = watches_.begin(); it != watches_.end();) {
-    const WatchId id = it->first;
     const WatchState& watch = it->second;
-    if (change.resource_version > watch.after && watch.parsed.Covers(*change.object)) watch.sink.on_change(change);
+    if (change.resource_version <= watch.after || !covers(watch.parsed)) {
+      ++it;
+      continue;
+    }
+    // By id: a sink may start or stop other watches.
+    const WatchId id = it->first;
+    watch.sink.on_change(change);
     it = watches_.upper_bound(id);
   }
 }

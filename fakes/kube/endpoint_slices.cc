@@ -25,21 +25,6 @@ constexpr const char* kManager = "endpointslice-controller.k8s.io";
 // Of Endpoints that somebody wrote for a Service without selector.
 constexpr const char* kMirroring = "endpointslicemirroring-controller.k8s.io";
 
-struct PodState {
-  std::string ip;
-  bool ready = false, running = false;
-};
-
-PodState StateOf(const kube::Object& pod) {
-  PodState state;
-  const auto status = pod.body.find("status");
-  if (status == pod.body.end() || !status->is_object()) return state;
-  state.ip = Text(*status, "podIP");
-  state.running = Text(*status, "phase") == "Running";
-  state.ready = PodReady(pod);
-  return state;
-}
-
 // The pod's port number behind a Service port: a number, or the name of a container's port. 0 if there is none.
 int TargetPort(const json& port, const kube::Object& pod) {
   const auto target = port.find("targetPort");
@@ -114,8 +99,9 @@ void EndpointSliceController::Forget(const NamespacedName& service) {
 void EndpointSliceController::OnPod(const Change& change) {
   // What slices say of a pod: whether it is there, its address, labels and conditions.
   if (change.previous != nullptr && change.type == kube::WatchEventType::kModified) {
-    const PodState before = StateOf(*change.previous), now = StateOf(*change.object);
-    const bool same = before.ip == now.ip && before.ready == now.ready && before.running == now.running &&
+    const kube::Pod &before = kube::ParsePod(*change.previous), &now = kube::ParsePod(*change.object);
+    const bool same = before.ip == now.ip && before.ready == now.ready &&
+                      (before.phase == "Running") == (now.phase == "Running") &&
                       change.previous->meta.labels == change.object->meta.labels &&
                       change.previous->meta.deleting == change.object->meta.deleting;
     if (same) return;
@@ -248,7 +234,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   for (const std::string& pod_name : selected) {
     const ObjectRef pod = api_.Get("Pod", {name.ns, pod_name});
     if (pod == nullptr) continue;
-    const PodState state = StateOf(*pod);
+    const kube::Pod& state = kube::ParsePod(*pod);
     if (state.ip.empty()) continue;
     json ports = json::array();
     for (const json& port : Items(At(spec, "ports"))) {
@@ -260,7 +246,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     }
     const bool terminating = pod->meta.deleting;
     const bool serving = state.ready || publish_not_ready;
-    const std::string node = Text(At(pod->body, "spec"), "nodeName");
+    const std::string& node = state.node_name;
     json target = JsonObject("kind", "Pod", "name", pod->meta.name, "namespace", name.ns, "uid", pod->meta.uid);
     json endpoint = JsonObject(
         "addresses", json::array({state.ip}),  //
@@ -271,9 +257,8 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     }
     json address = JsonObject("ip", state.ip, "nodeName", node, "targetRef", std::move(target));
     // A name of its own below the Service's, as a StatefulSet's pods have.
-    const json& pod_spec = At(pod->body, "spec");
-    if (const std::string host = Text(pod_spec, "hostname"); !host.empty() && Text(pod_spec, "subdomain") == name.name)
-      endpoint["hostname"] = address["hostname"] = host;
+    if (!state.hostname.empty() && state.subdomain == name.name)
+      endpoint["hostname"] = address["hostname"] = state.hostname;
     (serving && !terminating ? ready_addresses : not_ready_addresses).push_back(std::move(address));
     auto& group = groups[JsonText(ports)];
     group.first = std::move(ports);

@@ -1,7 +1,7 @@
 // An API server's changes, kept for watches that start in the past.
 //
-// A version that was written over is hardly ever asked for again, yet there are many: it is kept packed, once nobody
-// else holds it, which takes a tenth of its memory.
+// A version that was written over is hardly ever asked for again, yet there are many: it is kept as what differs in
+// the version after it, which for most writes is a status.
 #pragma once
 
 #include <cstdint>
@@ -29,29 +29,34 @@ class ApiServer::History {
   void ForEach(int64_t after, int64_t up_to, absl::FunctionRef<void(const Change&)> visit) const;
 
  private:
-  // Either the object or its packed body; neither: there is none.
+  static constexpr uint64_t kNothing = ~uint64_t{0};
+  // A version that was written over: the whole body, or the way back to it from the one after it. CBOR.
+  struct Packed {
+    std::string bytes;
+    uint64_t to = kNothing;  // the number of the entry that brought the one after it
+  };
   struct Version {
-    ObjectRef object;
-    std::shared_ptr<const std::string> packed;
+    ObjectRef in_force;  // or the last of an object that is gone
+    std::shared_ptr<const Packed> packed;
   };
   struct Entry {
     int64_t resource_version = 0;
     kube::WatchEventType type{};
-    Version object, previous;
+    Version object;
+    std::shared_ptr<const Packed> previous;  // null: there was none
+  };
+  struct Brought {
+    uint64_t by = 0;       // the number of an entry
+    uint64_t version = 0;  // of the object, from its first in this history
   };
 
-  static ObjectRef Unpack(const Version& version);
-  Entry* Find(uint64_t number);  // null if it is forgotten
-  void PackPreviousOf(uint64_t number);
+  ObjectRef Unpack(const std::shared_ptr<const Packed>& version) const;
 
   const size_t most_;
   int64_t floor_;
   std::deque<Entry> entries_;
   uint64_t first_ = 0;  // number of the first entry; they are numbered as they come
-  // Of versions that are in force: the number of the entry that brought them.
-  absl::flat_hash_map<const kube::Object*, uint64_t> brought_by_;
-  // Of versions that are written over, by the number of the entry that did it.
-  absl::flat_hash_map<uint64_t, uint64_t> previous_brought_by_;
+  absl::flat_hash_map<const kube::Object*, Brought> brought_;  // versions that are in force
 };
 
 }  // namespace wavetank::fakekube

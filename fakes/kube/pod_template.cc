@@ -7,6 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
+#include "core/kube/types.h"
 #include "fakes/kube/owned.h"
 
 namespace wavetank::fakekube {
@@ -46,12 +47,7 @@ int64_t Quota(const json& value, int64_t replicas, bool round_up) {
   return round_up ? (replicas * percent + 99) / 100 : replicas * percent / 100;
 }
 
-bool PodReady(const kube::Object& pod) {
-  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
-    if (Text(condition, "type") == "Ready") return Text(condition, "status") == "True";
-  }
-  return false;
-}
+bool PodReady(const kube::Object& pod) { return kube::ParsePod(pod).ready; }
 
 bool ServesOtherwise(const Change& pod) {
   if (pod.type != kube::WatchEventType::kModified || pod.previous == nullptr) return true;
