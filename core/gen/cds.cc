@@ -20,6 +20,7 @@
 #include "core/model/gateway.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -35,8 +36,8 @@ bool OnlyServices(const PushRequest& request) {
 // Clusters of one proxy for one request.
 class Generation {
  public:
-  Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache)
-      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {
+  Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache, ResourcePool& pool)
+      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), pool_(pool), builder_(proxy, push_) {
     std::shared_ptr<const EnvoyPatches> patches = push_.envoy_filters().For(proxy);
     if (patches == nullptr) return;
     using Context = config::EnvoyFilter::Context;
@@ -91,7 +92,7 @@ class Generation {
         // the one that it gets.
         const std::string own_name(outbound_patcher_ && i == 0 ? built[i].name : std::string_view());
         const size_t before = out.clusters.size();
-        Keep(outbound_patcher_, std::move(built[i]), out.clusters);
+        Keep(outbound_patcher_, pool_.Same(std::move(built[i])), out.clusters);
         if (!takes || out.clusters.size() == before) continue;
         const Resource& made = out.clusters.back();
         cache_->Add(XdsCache::Type::kCds, (own_name.empty() ? std::string(made.name) : own_name) + key, request_.start,
@@ -242,6 +243,7 @@ class Generation {
   const PushRequest& request_;
   const PushContext& push_;
   XdsCache* cache_;
+  ResourcePool& pool_;
   ClusterBuilder builder_;
   std::vector<ConfigKey> envoy_filters_;  // that patch clusters
   Patcher outbound_patcher_, inbound_patcher_;
@@ -293,7 +295,7 @@ class CdsGenerator final : public Generator {
         if (service->FindPort(port) == nullptr) removed.emplace_back(cluster);
       }
     }
-    GeneratedResources out = Generation(proxy, request, cache_).Run(services);
+    GeneratedResources out = Generation(proxy, request, cache_, pool_).Run(services);
     out.removed = std::move(removed);
     out.used_delta = true;
     return out;
@@ -312,7 +314,7 @@ class CdsGenerator final : public Generator {
   GeneratedResources Everything(const Proxy& proxy, const PushRequest& request) {
     static const std::vector<ServiceRef> kNone;
     const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
-    Generation generation(proxy, request, cache_);
+    Generation generation(proxy, request, cache_, pool_);
     if (cache_ == nullptr || !cache_->enabled() || proxy.sidecar_scope == nullptr ||
         proxy.sidecar_scope->SelectsWorkloads() || generation.Patched()) {
       return generation.Run(services);
@@ -323,25 +325,29 @@ class CdsGenerator final : public Generator {
     const OutboundClusters::Now now{cache_->Takes(XdsCache::Type::kCds, request.start), generation.SameForView()};
     const GeneratedResources& known =
         outbound.UpToDate(services, *cache_, now, [&](const Service& service) { return generation.Outbound(service); });
-    return Whole(known, generation.Finish().resources, outbound.whole());
+    std::vector<Resource> rest = generation.Finish().resources;
+    for (Resource& resource : rest) resource = pool_.Same(std::move(resource));
+    return Whole(known, rest, outbound.whole());
   }
 
   // The outbound clusters and what follows them, whose names are of other kinds. The same list as a proxy before was
   // sent, if there is one: whoever works something out of it finds that done.
-  static GeneratedResources Whole(const GeneratedResources& outbound, const ResourceList& rest,
-                                  std::vector<GeneratedResources>& whole) {
-    constexpr size_t kMost = 8;
+  GeneratedResources Whole(const GeneratedResources& outbound, const std::vector<Resource>& rest,
+                           std::vector<GeneratedResources>& whole) {
+    constexpr size_t kMost = 128;
     const auto own = static_cast<std::ptrdiff_t>(outbound.resources.size());
     for (const GeneratedResources& known : whole) {
       if (std::equal(rest.begin(), rest.end(), known.resources.begin() + own, known.resources.end())) return known;
     }
     GeneratedResources made = outbound;
     for (const Resource& resource : rest) made.resources.push_back(resource);
+    made.resources = pool_.Same(std::move(made.resources));
     if (whole.size() < kMost) whole.push_back(made);
     return made;
   }
 
   XdsCache* cache_;
+  ResourcePool pool_;
   // All of one push context.
   std::weak_ptr<const PushContext> outbound_of_;
   std::map<std::pair<SidecarScopeRef, std::string>, OutboundClusters> outbound_;

@@ -13,6 +13,7 @@
 #include "core/gen/needs_push.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -64,7 +65,7 @@ void ForEachOf(const HostNames& hosts, const std::vector<std::string>& clusters,
 
 class EdsGenerator final : public Generator {
  public:
-  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache) {}
+  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache, &pool_) {}
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
@@ -99,6 +100,7 @@ class EdsGenerator final : public Generator {
       for (const std::string& name : watched.resource_names) take(name);
     }
     out.send = !out.resources.empty();
+    out.resources = pool_.Same(std::move(out.resources));
     if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, mark, out, assignments);
     return out;
   }
@@ -158,7 +160,7 @@ class EdsGenerator final : public Generator {
       }
     }
     builder.Build(scratch_, &out.endpoints);
-    out.resource = maker.Make(name, scratch_.Encode(name, buffer_));
+    out.resource = pool_.Make(name, scratch_.Encode(name, buffer_), maker);
     scratch_.Clear();  // it points into the endpoints
     if (cacheable) {
       cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.Dependencies(), out.resource, out.host);
@@ -167,6 +169,7 @@ class EdsGenerator final : public Generator {
   }
 
   XdsCache* cache_;
+  ResourcePool pool_;  // proxies of many localities mostly get the same
   EdsAnswers answers_;
   bool depends_on_workload_ = false;  // what is being generated
   std::string key_;

@@ -9,6 +9,7 @@
 #include "core/gen/outbound_listeners.h"
 #include "core/gen/patch_listeners.h"
 #include "core/model/push_context.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -18,11 +19,13 @@ using PatchContext = config::EnvoyFilter::Context;
 // Listeners in the order of the answer, patched by the proxy's EnvoyFilters if it has any.
 class ListenerAnswer {
  public:
-  explicit ListenerAnswer(const EnvoyPatches* patches) : patches_(patches) {}
+  ListenerAnswer(const EnvoyPatches* patches, ResourcePool& pool) : patches_(patches), pool_(pool) {}
 
   void Append(PatchContext context, const std::vector<Listener>& listeners, bool may_add = true) {
     if (patches_ == nullptr) {
-      for (const Listener& listener : listeners) out_.resources.push_back({listener.name, EncodeListener(listener)});
+      for (const Listener& listener : listeners) {
+        out_.resources.push_back(pool_.Make(listener.name, EncodeListener(listener), maker_));
+      }
       return;
     }
     std::vector<std::string> encoded;
@@ -36,10 +39,15 @@ class ListenerAnswer {
     if (listener) Append(context, {*std::move(listener)}, false);
   }
 
-  GeneratedResources Take() { return std::move(out_); }
+  GeneratedResources Take() {
+    out_.resources = pool_.Same(std::move(out_.resources));
+    return std::move(out_);
+  }
 
  private:
   const EnvoyPatches* patches_;
+  ResourcePool& pool_;
+  ResourceMaker maker_;
   GeneratedResources out_;
 };
 
@@ -53,7 +61,7 @@ class LdsGenerator : public Generator {
       return out;
     }
     ListenerScope scope(proxy, *request.push);
-    ListenerAnswer answer(scope.patches.get());
+    ListenerAnswer answer(scope.patches.get(), pool_);
     if (proxy.IsRouter()) {
       answer.Append(PatchContext::kGateway, BuildGatewayListeners(scope));
       return answer.Take();
@@ -70,6 +78,9 @@ class LdsGenerator : public Generator {
     answer.Append(PatchContext::kSidecarInbound, inbound);
     return answer.Take();
   }
+
+ private:
+  ResourcePool pool_;
 };
 
 }  // namespace

@@ -162,7 +162,7 @@ struct Envoy::Impl::Meaning final : ResponseBody::Meaning {
     ResourceNames wanted;
   };
   // Envoys of one kind of proxy are in a few states at a time.
-  static constexpr size_t kMaxSteps = 8, kMaxActivations = 1024;
+  static constexpr size_t kMaxSteps = 64, kMaxActivations = 1024;
   std::vector<Step> steps;
   // By the set they begin with, and what the step was. Both are held by the entry, so that no other gets their place.
   absl::flat_hash_map<std::pair<const void*, const void*>, Activation> activations;
