@@ -5,6 +5,7 @@
 
 #include "core/gen/gateway_listeners.h"
 #include "core/gen/inbound_listeners.h"
+#include "core/gen/lds_answers.h"
 #include "core/gen/needs_push.h"
 #include "core/gen/outbound_listeners.h"
 #include "core/gen/patch_listeners.h"
@@ -24,7 +25,7 @@ class ListenerAnswer {
   void Append(PatchContext context, const std::vector<Listener>& listeners, bool may_add = true) {
     if (patches_ == nullptr) {
       for (const Listener& listener : listeners) {
-        out_.resources.push_back(pool_.Make(listener.name, EncodeListener(listener), maker_));
+        out_.push_back(pool_.Make(listener.name, EncodeListener(listener), maker_));
       }
       return;
     }
@@ -32,23 +33,20 @@ class ListenerAnswer {
     encoded.reserve(listeners.size());
     for (const Listener& listener : listeners) encoded.push_back(EncodeListener(listener));
     for (Resource& listener : PatchListeners(*patches_, context, encoded, may_add)) {
-      out_.resources.push_back(std::move(listener));
+      out_.push_back(std::move(listener));
     }
   }
   void Append(PatchContext context, std::optional<Listener> listener) {
     if (listener) Append(context, {*std::move(listener)}, false);
   }
 
-  GeneratedResources Take() {
-    out_.resources = pool_.Same(std::move(out_.resources));
-    return std::move(out_);
-  }
+  ResourceList Take() { return pool_.Same(std::move(out_)); }
 
  private:
   const EnvoyPatches* patches_;
   ResourcePool& pool_;
   ResourceMaker maker_;
-  GeneratedResources out_;
+  ResourceList out_;
 };
 
 class LdsGenerator : public Generator {
@@ -60,7 +58,13 @@ class LdsGenerator : public Generator {
       out.send = false;
       return out;
     }
-    ListenerScope scope(proxy, *request.push);
+    out.resources = answers_.Get(proxy, request.push, [&] { return Listeners(proxy, *request.push); });
+    return out;
+  }
+
+ private:
+  ResourceList Listeners(const Proxy& proxy, const PushContext& push) {
+    ListenerScope scope(proxy, push);
     ListenerAnswer answer(scope.patches.get(), pool_);
     if (proxy.IsRouter()) {
       answer.Append(PatchContext::kGateway, BuildGatewayListeners(scope));
@@ -68,7 +72,7 @@ class LdsGenerator : public Generator {
     }
     OutboundListeners outbound;
     std::vector<Listener> inbound;
-    if (request.push->mesh().proxy_listen_port > 0) {
+    if (push.mesh().proxy_listen_port > 0) {
       outbound = BuildOutboundListeners(scope);
       inbound = BuildInboundListeners(scope);
     }
@@ -79,8 +83,8 @@ class LdsGenerator : public Generator {
     return answer.Take();
   }
 
- private:
   ResourcePool pool_;
+  SharedListeners answers_;
 };
 
 }  // namespace
