@@ -1,6 +1,7 @@
 #include "core/gen/eds.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/gen/eds_answers.h"
 #include "core/gen/load_assignment_builder.h"
 #include "core/gen/needs_push.h"
@@ -159,20 +161,50 @@ class EdsGenerator final : public Generator {
         return out;
       }
     }
-    builder.Build(scratch_, &out.endpoints);
-    out.resource = pool_.Make(name, scratch_.Encode(name, buffer_), maker);
-    scratch_.Clear();  // it points into the endpoints
+    Build(builder, name, request, maker, cacheable && !builder.DependsOnWorkload() && !builder.DependsOnLocality(),
+          out);
     if (cacheable) {
       cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.Dependencies(), out.resource, out.host);
     }
     return out;
   }
 
+  void Build(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request,
+             ResourceMaker& maker, bool same_anywhere, EdsAssignment& out) {
+    Built* built = nullptr;
+    if (same_anywhere) {
+      if (built_of_.lock() != request.push) built_.clear();
+      built_of_ = request.push;
+      key_anywhere_.clear();
+      builder.AppendKey(key_anywhere_, /*locality=*/false);
+      built = &built_[key_anywhere_];
+      if (built->resource.bytes != nullptr && built->version == builder.EndpointsVersion()) {
+        out.resource = built->resource;
+        out.endpoints = built->endpoints;
+        return;
+      }
+    }
+    builder.Build(scratch_, &out.endpoints);
+    out.resource = pool_.Make(name, scratch_.Encode(name, buffer_), maker);
+    scratch_.Clear();  // it points into the endpoints
+    if (built != nullptr) *built = {builder.EndpointsVersion(), out.endpoints, out.resource};
+  }
+
+  // What is the same in all localities. The cache proper, whose content is part of the model, has it for each.
+  struct Built {
+    uint64_t version = 0;  // of the endpoints
+    int64_t endpoints = 0;
+    Resource resource;
+  };
+
   XdsCache* cache_;
   ResourcePool pool_;  // proxies of many localities mostly get the same
   EdsAnswers answers_;
   bool depends_on_workload_ = false;  // what is being generated
-  std::string key_;
+  // All of one push context, by key without the locality.
+  std::weak_ptr<const PushContext> built_of_;
+  absl::flat_hash_map<std::string, Built> built_;
+  std::string key_, key_anywhere_;
   LoadAssignment scratch_;  // memory only, as the next one
   std::string buffer_;
 };

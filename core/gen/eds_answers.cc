@@ -18,7 +18,9 @@ bool Same(const std::weak_ptr<const T>& a, const std::shared_ptr<const T>& b) {
 }  // namespace
 
 EdsAnswers::Answer* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
-  for (Answer& answer : answers_) {
+  // The latest first: a push asks for the same again and again.
+  for (size_t i = 1; i <= answers_.size(); ++i) {
+    Answer& answer = answers_[(oldest_ + answers_.size() - i) % answers_.size()];
     if (answer.names.SharesWith(watched.resource_names) && answer.full == request.full &&
         Same(answer.push, request.push) && Same(answer.scope, proxy.sidecar_scope) &&
         answer.router == proxy.IsRouter() && answer.cluster == proxy.metadata.cluster_id &&
