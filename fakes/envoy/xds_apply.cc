@@ -454,14 +454,17 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
   ConfigStore& store = plane_.configs();
   const ResourceNames wanted = EdsNames();
   // Endpoints outlive their absence from a response and even their removal: only an empty table empties a cluster.
-  Queued without_removals = queued;
+  const Queued* changes_of = &queued;
+  Queued without_removals;
   if (queued.delta != nullptr && !queued.delta->removed_resources().empty()) {
+    without_removals = queued;
+    changes_of = &without_removals;
     auto copy = std::make_shared<DeltaDiscoveryResponse>(*queued.delta);
     copy->clear_removed_resources();
     without_removals.delta = std::move(copy);
   }
   const std::shared_ptr<const Changes<EndpointTable>> found = Diff<EndpointTable>(
-      without_removals, endpoints_, /*whole=*/false, wanted,
+      *changes_of, endpoints_, /*whole=*/false, wanted,
       [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
   const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
