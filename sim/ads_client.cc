@@ -98,7 +98,8 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
     for (Message& message : std::exchange(waiting_, {})) Deliver(std::move(message));
   }
 
-  void Deliver(Message message) {
+  template <typename Fn>  // a Message, or what becomes one if it has to wait
+  void Deliver(Fn message) {
     if (channel_ == nullptr) {
       waiting_.push_back(std::move(message));
       return;

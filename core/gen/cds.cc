@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "core/gen/cache_dependencies.h"
 #include "core/gen/cds_answers.h"
 #include "core/gen/cluster_builder.h"
@@ -19,7 +21,9 @@
 #include "core/gen/patch_clusters.h"
 #include "core/model/gateway.h"
 #include "core/model/push_context.h"
+#include "core/profile/profile.h"
 #include "core/xds/cache.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -32,11 +36,30 @@ bool OnlyServices(const PushRequest& request) {
   return true;
 }
 
+// What is made once for many proxies; seen from outside is only how long it takes.
+struct SharedClusters {
+  // Clusters of no service, as all proxies of one mesh have them.
+  struct Fixed {
+    std::shared_ptr<const config::MeshConfig> mesh;
+    bool upstream_envoy = false, ipv4 = false, ipv6 = false;
+    Resource black_hole, passthrough;
+    std::vector<Resource> inbound_passthrough;
+  };
+  // Of one push context: clusters of services that are the same in all localities. The cache proper, whose content is
+  // part of the model, has them for each.
+  using Anywhere = absl::flat_hash_map<std::string, std::vector<Resource>>;
+
+  ResourcePool pool;
+  std::vector<Fixed> fixed;
+  Anywhere anywhere;
+};
+
 // Clusters of one proxy for one request.
 class Generation {
  public:
-  Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache)
-      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), builder_(proxy, push_) {
+  Generation(const Proxy& proxy, const PushRequest& request, XdsCache* cache, SharedClusters& shared)
+      : proxy_(proxy), request_(request), push_(*request.push), cache_(cache), shared_(shared), builder_(proxy, push_) {
+    AppendView(view_, /*locality=*/true);
     std::shared_ptr<const EnvoyPatches> patches = push_.envoy_filters().For(proxy);
     if (patches == nullptr) return;
     using Context = config::EnvoyFilter::Context;
@@ -49,12 +72,7 @@ class Generation {
   bool Patched() const { return !envoy_filters_.empty(); }
 
   // What the proxy's own metadata says in the keys of its outbound clusters.
-  std::string View() const {
-    std::string view;
-    AppendView(view);
-    view.push_back(HasCredentialSocket(proxy_) ? 'c' : 'n');
-    return view;
-  }
+  std::string View() const { return view_ + (HasCredentialSocket(proxy_) ? 'c' : 'n'); }
   // Clusters without DestinationRule depend on nothing of the proxy but its scope and View(): the mesh's failover
   // priorities do not look at its labels.
   bool SameForView() const {
@@ -82,10 +100,10 @@ class Generation {
         }
         continue;
       }
-      const std::string key = CacheKey(service, port, rule.get());
+      const std::string port_key = PortKey(service, port, rule.get()), key = view_ + port_key;
       if (AddCached(service, port, rule.get(), key, out)) continue;
       const bool takes = cache_->Takes(XdsCache::Type::kCds, request_.start);
-      std::vector<Resource> built = builder_.Outbound(service, port, rule.get());
+      std::vector<Resource> built = Built(service, port, rule.get(), port_key);
       for (size_t i = 0; i < built.size(); ++i) {
         // Where a patch names it anew, the service's own cluster is cached under the name that it had, a subset's under
         // the one that it gets.
@@ -107,17 +125,18 @@ class Generation {
   }
   // With what follows the outbound clusters.
   GeneratedResources Finish() {
-    AddPatched(outbound_patcher_, builder_.BlackHole());
+    const SharedClusters::Fixed& fixed = Fixed();
+    AddPatched(outbound_patcher_, fixed.black_hole);
     if (proxy_.IsRouter()) {
       if (proxy_.merged_gateway != nullptr && proxy_.merged_gateway->contains_auto_passthrough_gateways) AddSniDnat();
       AddInserted(outbound_patcher_);
     } else {
-      AddPatched(outbound_patcher_, builder_.Passthrough());
+      AddPatched(outbound_patcher_, fixed.passthrough);
       AddInserted(outbound_patcher_);
       for (InboundCluster& inbound : builder_.Inbound()) {
         AddPatched(inbound_patcher_, std::move(inbound.cluster), inbound.hosts);
       }
-      for (Resource& passthrough : builder_.InboundPassthrough()) AddPatched(inbound_patcher_, std::move(passthrough));
+      for (const Resource& passthrough : fixed.inbound_passthrough) AddPatched(inbound_patcher_, passthrough);
       AddInserted(inbound_patcher_);
     }
     if (HasCredentialSocket(proxy_)) Add(builder_.ExternalSds());
@@ -126,6 +145,38 @@ class Generation {
 
  private:
   using Patcher = std::optional<ClusterPatcher>;
+
+  const SharedClusters::Fixed& Fixed() {
+    constexpr size_t kMost = 8;
+    const auto& mesh = push_.env().mesh;
+    const bool upstream_envoy = push_.profile().upstream_envoy;
+    for (const SharedClusters::Fixed& known : shared_.fixed) {
+      if (known.mesh == mesh && known.upstream_envoy == upstream_envoy && known.ipv4 == builder_.supports_ipv4() &&
+          known.ipv6 == builder_.supports_ipv6()) {
+        return known;
+      }
+    }
+    if (shared_.fixed.size() == kMost) shared_.fixed.erase(shared_.fixed.begin());
+    return shared_.fixed.emplace_back(SharedClusters::Fixed{mesh, upstream_envoy, builder_.supports_ipv4(),
+                                                            builder_.supports_ipv6(), builder_.BlackHole(),
+                                                            builder_.Passthrough(), builder_.InboundPassthrough()});
+  }
+
+  // A locality shows in the endpoints alone, which EDS has, and in rules.
+  std::vector<Resource> Built(const Service& service, const Port& port, const ConsolidatedDestRule* rule,
+                              const std::string& port_key) {
+    const bool by_dns = service.resolution == Resolution::kDnsLb || service.resolution == Resolution::kDnsRoundRobinLb;
+    if (rule != nullptr || by_dns || !SameForView()) return Pooled(builder_.Outbound(service, port, rule));
+    if (view_anywhere_.empty()) AppendView(view_anywhere_, /*locality=*/false);
+    const std::string name = BuildSubsetKey(TrafficDirection::kOutbound, "", service.hostname, port.port);
+    std::vector<Resource>& known = shared_.anywhere[absl::StrCat(name, view_anywhere_, port_key)];
+    if (known.empty()) known = Pooled(builder_.Outbound(service, port, rule));
+    return known;
+  }
+  std::vector<Resource> Pooled(std::vector<Resource> clusters) {
+    for (Resource& cluster : clusters) cluster = shared_.pool.Same(std::move(cluster));
+    return clusters;
+  }
 
   static void Keep(const Patcher& patcher, Resource cluster, std::vector<Resource>& out) {
     if (!patcher) return out.push_back(std::move(cluster));
@@ -178,14 +229,16 @@ class Generation {
     return true;
   }
 
-  void AppendView(std::string& key) const {
+  void AppendView(std::string& key, bool locality) const {
     const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
     const NodeMetadata& metadata = proxy_.metadata;
     key.push_back('~');
     add(metadata.istio_version);
-    add(proxy_.locality.region);
-    add(proxy_.locality.zone);
-    add(proxy_.locality.sub_zone);
+    if (locality) {
+      add(proxy_.locality.region);
+      add(proxy_.locality.zone);
+      add(proxy_.locality.sub_zone);
+    }
     add(metadata.cluster_id.str());
     key.push_back(proxy_.IsRouter() ? 'r' : 's');
     key.push_back(builder_.supports_ipv4() ? '4' : '6');
@@ -196,11 +249,10 @@ class Generation {
     add(metadata.tls_client_root_cert);
   }
 
-  // What a cluster depends on besides its name and the configurations below. istiod: cluster_cache.go.
-  std::string CacheKey(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const {
+  // What a cluster depends on besides its name, the view and the configurations below. istiod: cluster_cache.go.
+  std::string PortKey(const Service& service, const Port& port, const ConsolidatedDestRule* rule) const {
     std::string key;
     const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
-    AppendView(key);
     const bool sidecar = !proxy_.IsRouter();
     key.push_back(IsHttp2(port.protocol) ? '2' : '1');
     key.push_back(sidecar && IsUnsupported(port.protocol) ? 'u' : 'k');
@@ -242,9 +294,11 @@ class Generation {
   const PushRequest& request_;
   const PushContext& push_;
   XdsCache* cache_;
+  SharedClusters& shared_;
   ClusterBuilder builder_;
   std::vector<ConfigKey> envoy_filters_;  // that patch clusters
   Patcher outbound_patcher_, inbound_patcher_;
+  std::string view_, view_anywhere_;  // see AppendView()
   GeneratedResources out_;
   absl::flat_hash_set<std::string_view> names_;  // of what out_ holds
   std::vector<Resource> cached_;
@@ -293,7 +347,7 @@ class CdsGenerator final : public Generator {
         if (service->FindPort(port) == nullptr) removed.emplace_back(cluster);
       }
     }
-    GeneratedResources out = Generation(proxy, request, cache_).Run(services);
+    GeneratedResources out = Generation(proxy, request, cache_, SharedOf(request.push)).Run(services);
     out.removed = std::move(removed);
     out.used_delta = true;
     return out;
@@ -309,40 +363,51 @@ class CdsGenerator final : public Generator {
     return out;
   }
 
+  SharedClusters& SharedOf(const PushContextRef& push) {
+    if (outbound_of_.lock() != push) {
+      outbound_.clear();
+      shared_.anywhere.clear();
+    }
+    outbound_of_ = push;
+    return shared_;
+  }
+
   GeneratedResources Everything(const Proxy& proxy, const PushRequest& request) {
     static const std::vector<ServiceRef> kNone;
     const auto& services = proxy.sidecar_scope != nullptr ? proxy.sidecar_scope->services() : kNone;
-    Generation generation(proxy, request, cache_);
+    Generation generation(proxy, request, cache_, SharedOf(request.push));
     if (cache_ == nullptr || !cache_->enabled() || proxy.sidecar_scope == nullptr ||
         proxy.sidecar_scope->SelectsWorkloads() || generation.Patched()) {
       return generation.Run(services);
     }
-    if (outbound_of_.lock() != request.push) outbound_.clear();
-    outbound_of_ = request.push;
     OutboundClusters& outbound = outbound_[{proxy.sidecar_scope, generation.View()}];
     const OutboundClusters::Now now{cache_->Takes(XdsCache::Type::kCds, request.start), generation.SameForView()};
     const GeneratedResources& known =
         outbound.UpToDate(services, *cache_, now, [&](const Service& service) { return generation.Outbound(service); });
-    return Whole(known, generation.Finish().resources, outbound.whole());
+    std::vector<Resource> rest = generation.Finish().resources;
+    for (Resource& resource : rest) resource = shared_.pool.Same(std::move(resource));
+    return Whole(known, rest, outbound.whole());
   }
 
   // The outbound clusters and what follows them, whose names are of other kinds. The same list as a proxy before was
   // sent, if there is one: whoever works something out of it finds that done.
-  static GeneratedResources Whole(const GeneratedResources& outbound, const ResourceList& rest,
-                                  std::vector<GeneratedResources>& whole) {
-    constexpr size_t kMost = 8;
+  GeneratedResources Whole(const GeneratedResources& outbound, const std::vector<Resource>& rest,
+                           std::vector<GeneratedResources>& whole) {
+    constexpr size_t kMost = 128;
     const auto own = static_cast<std::ptrdiff_t>(outbound.resources.size());
     for (const GeneratedResources& known : whole) {
       if (std::equal(rest.begin(), rest.end(), known.resources.begin() + own, known.resources.end())) return known;
     }
     GeneratedResources made = outbound;
     for (const Resource& resource : rest) made.resources.push_back(resource);
+    made.resources = shared_.pool.Same(std::move(made.resources));
     if (whole.size() < kMost) whole.push_back(made);
     return made;
   }
 
   XdsCache* cache_;
-  // All of one push context.
+  SharedClusters shared_;
+  // All of one push context, as is what of the above is.
   std::weak_ptr<const PushContext> outbound_of_;
   std::map<std::pair<SidecarScopeRef, std::string>, OutboundClusters> outbound_;
 };

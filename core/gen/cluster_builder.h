@@ -44,6 +44,7 @@ class ClusterBuilder {
   Resource ExternalSds() const;                      // the socket that serves "sds://" credentials
 
   bool supports_ipv4() const { return supports_ipv4_; }
+  bool supports_ipv6() const { return supports_ipv6_; }
 
  private:
   enum class Mode { kOutbound, kSniDnat };

@@ -1,6 +1,7 @@
 #include "core/gen/eds.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -8,11 +9,13 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "core/gen/eds_answers.h"
 #include "core/gen/load_assignment_builder.h"
 #include "core/gen/needs_push.h"
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -64,7 +67,7 @@ void ForEachOf(const HostNames& hosts, const std::vector<std::string>& clusters,
 
 class EdsGenerator final : public Generator {
  public:
-  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache) {}
+  explicit EdsGenerator(const EdsOptions& options) : cache_(options.cache), answers_(options.cache, &pool_) {}
 
   GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
     GeneratedResources out;
@@ -99,6 +102,7 @@ class EdsGenerator final : public Generator {
       for (const std::string& name : watched.resource_names) take(name);
     }
     out.send = !out.resources.empty();
+    out.resources = pool_.Same(std::move(out.resources));
     if (shareable && out.send && !depends_on_workload_) answers_.Add(proxy, watched, request, mark, out, assignments);
     return out;
   }
@@ -157,19 +161,50 @@ class EdsGenerator final : public Generator {
         return out;
       }
     }
-    builder.Build(scratch_, &out.endpoints);
-    out.resource = maker.Make(name, scratch_.Encode(name, buffer_));
-    scratch_.Clear();  // it points into the endpoints
+    Build(builder, name, request, maker, cacheable && !builder.DependsOnWorkload() && !builder.DependsOnLocality(),
+          out);
     if (cacheable) {
       cache_->Add(XdsCache::Type::kEds, key_, request.start, builder.Dependencies(), out.resource, out.host);
     }
     return out;
   }
 
+  void Build(const LoadAssignmentBuilder& builder, const std::string& name, const PushRequest& request,
+             ResourceMaker& maker, bool same_anywhere, EdsAssignment& out) {
+    Built* built = nullptr;
+    if (same_anywhere) {
+      if (built_of_.lock() != request.push) built_.clear();
+      built_of_ = request.push;
+      key_anywhere_.clear();
+      builder.AppendKey(key_anywhere_, /*locality=*/false);
+      built = &built_[key_anywhere_];
+      if (built->resource.bytes != nullptr && built->version == builder.EndpointsVersion()) {
+        out.resource = built->resource;
+        out.endpoints = built->endpoints;
+        return;
+      }
+    }
+    builder.Build(scratch_, &out.endpoints);
+    out.resource = pool_.Make(name, scratch_.Encode(name, buffer_), maker);
+    scratch_.Clear();  // it points into the endpoints
+    if (built != nullptr) *built = {builder.EndpointsVersion(), out.endpoints, out.resource};
+  }
+
+  // What is the same in all localities. The cache proper, whose content is part of the model, has it for each.
+  struct Built {
+    uint64_t version = 0;  // of the endpoints
+    int64_t endpoints = 0;
+    Resource resource;
+  };
+
   XdsCache* cache_;
+  ResourcePool pool_;  // proxies of many localities mostly get the same
   EdsAnswers answers_;
   bool depends_on_workload_ = false;  // what is being generated
-  std::string key_;
+  // All of one push context, by key without the locality.
+  std::weak_ptr<const PushContext> built_of_;
+  absl::flat_hash_map<std::string, Built> built_;
+  std::string key_, key_anywhere_;
   LoadAssignment scratch_;  // memory only, as the next one
   std::string buffer_;
 };

@@ -5,6 +5,7 @@
 
 #include "core/model/push_context.h"
 #include "core/xds/cache.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -17,7 +18,9 @@ bool Same(const std::weak_ptr<const T>& a, const std::shared_ptr<const T>& b) {
 }  // namespace
 
 EdsAnswers::Answer* EdsAnswers::Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) {
-  for (Answer& answer : answers_) {
+  // The latest first: a push asks for the same again and again.
+  for (size_t i = 1; i <= answers_.size(); ++i) {
+    Answer& answer = answers_[(oldest_ + answers_.size() - i) % answers_.size()];
     if (answer.names.SharesWith(watched.resource_names) && answer.full == request.full &&
         Same(answer.push, request.push) && Same(answer.scope, proxy.sidecar_scope) &&
         answer.router == proxy.IsRouter() && answer.cluster == proxy.metadata.cluster_id &&
@@ -45,10 +48,10 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
     hits -= answer->parts[i].cached ? 1 : 0;
     again.push_back(i);
   };
-  if (const auto changed = cache_->ChangedSince(XdsCache::Type::kEds, answer->mark); !changed) {
+  if (const auto hosts = cache_->ChangedSince(XdsCache::Type::kEds, answer->mark); !hosts) {
     for (size_t i = 0; i < answer->parts.size(); ++i) stale(i);
   } else {
-    for (const std::string& host : *changed) {
+    for (const std::string& host : *hosts) {
       const auto of = answer->parts_of.find(host);
       if (of == answer->parts_of.end()) continue;
       for (const size_t i : of->second) stale(i);
@@ -63,15 +66,20 @@ const GeneratedResources* EdsAnswers::Find(const Proxy& proxy, const WatchedReso
   }
   cache_->CountHits(hits);
   std::sort(again.begin(), again.end());
+  bool changed = false;
   for (const size_t i : again) {
     Part& part = answer->parts[i];
     const std::string name(generated.resources[i].name);
     EdsAssignment now = generate(name);
-    if (now.resource.bytes != generated.resources[i].bytes) generated.resources.Replace(i, std::move(now.resource));
+    if (now.resource.bytes != generated.resources[i].bytes) {
+      generated.resources.Replace(i, std::move(now.resource));
+      changed = true;
+    }
     generated.endpoints += now.endpoints - part.endpoints;
     generated.cached += static_cast<int64_t>(now.cached) - static_cast<int64_t>(part.cached);
     part = {now.endpoints, now.cached, false};
   }
+  if (changed) generated.resources = pool_->Same(std::move(generated.resources));
   answer->mark = mark;
   return &generated;
 }

@@ -17,6 +17,7 @@
 namespace wavetank::pilot {
 
 class PushContext;
+class ResourcePool;
 class SidecarScope;
 class XdsCache;
 
@@ -33,7 +34,7 @@ struct EdsAssignment {
 // others are generated once more.
 class EdsAnswers {
  public:
-  explicit EdsAnswers(XdsCache* cache) : cache_(cache) {}
+  EdsAnswers(XdsCache* cache, ResourcePool* pool) : cache_(cache), pool_(pool) {}
 
   // Null if there is none. `generate` is given a cluster's name.
   const GeneratedResources* Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request,
@@ -69,6 +70,7 @@ class EdsAnswers {
   Answer* Find(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request);
 
   XdsCache* cache_;
+  ResourcePool* pool_;
   std::vector<Answer> answers_;
   size_t oldest_ = 0;
 };

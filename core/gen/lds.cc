@@ -5,10 +5,12 @@
 
 #include "core/gen/gateway_listeners.h"
 #include "core/gen/inbound_listeners.h"
+#include "core/gen/lds_answers.h"
 #include "core/gen/needs_push.h"
 #include "core/gen/outbound_listeners.h"
 #include "core/gen/patch_listeners.h"
 #include "core/model/push_context.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -18,29 +20,33 @@ using PatchContext = config::EnvoyFilter::Context;
 // Listeners in the order of the answer, patched by the proxy's EnvoyFilters if it has any.
 class ListenerAnswer {
  public:
-  explicit ListenerAnswer(const EnvoyPatches* patches) : patches_(patches) {}
+  ListenerAnswer(const EnvoyPatches* patches, ResourcePool& pool) : patches_(patches), pool_(pool) {}
 
   void Append(PatchContext context, const std::vector<Listener>& listeners, bool may_add = true) {
     if (patches_ == nullptr) {
-      for (const Listener& listener : listeners) out_.resources.push_back({listener.name, EncodeListener(listener)});
+      for (const Listener& listener : listeners) {
+        out_.push_back(pool_.Make(listener.name, EncodeListener(listener), maker_));
+      }
       return;
     }
     std::vector<std::string> encoded;
     encoded.reserve(listeners.size());
     for (const Listener& listener : listeners) encoded.push_back(EncodeListener(listener));
     for (Resource& listener : PatchListeners(*patches_, context, encoded, may_add)) {
-      out_.resources.push_back(std::move(listener));
+      out_.push_back(std::move(listener));
     }
   }
   void Append(PatchContext context, std::optional<Listener> listener) {
     if (listener) Append(context, {*std::move(listener)}, false);
   }
 
-  GeneratedResources Take() { return std::move(out_); }
+  ResourceList Take() { return pool_.Same(std::move(out_)); }
 
  private:
   const EnvoyPatches* patches_;
-  GeneratedResources out_;
+  ResourcePool& pool_;
+  ResourceMaker maker_;
+  ResourceList out_;
 };
 
 class LdsGenerator : public Generator {
@@ -52,15 +58,21 @@ class LdsGenerator : public Generator {
       out.send = false;
       return out;
     }
-    ListenerScope scope(proxy, *request.push);
-    ListenerAnswer answer(scope.patches.get());
+    out.resources = answers_.Get(proxy, request.push, [&] { return Listeners(proxy, *request.push); });
+    return out;
+  }
+
+ private:
+  ResourceList Listeners(const Proxy& proxy, const PushContext& push) {
+    ListenerScope scope(proxy, push);
+    ListenerAnswer answer(scope.patches.get(), pool_);
     if (proxy.IsRouter()) {
       answer.Append(PatchContext::kGateway, BuildGatewayListeners(scope));
       return answer.Take();
     }
     OutboundListeners outbound;
     std::vector<Listener> inbound;
-    if (request.push->mesh().proxy_listen_port > 0) {
+    if (push.mesh().proxy_listen_port > 0) {
       outbound = BuildOutboundListeners(scope);
       inbound = BuildInboundListeners(scope);
     }
@@ -70,6 +82,9 @@ class LdsGenerator : public Generator {
     answer.Append(PatchContext::kSidecarInbound, inbound);
     return answer.Take();
   }
+
+  ResourcePool pool_;
+  SharedListeners answers_;
 };
 
 }  // namespace

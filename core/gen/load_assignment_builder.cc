@@ -83,16 +83,18 @@ LoadAssignmentBuilder::LoadAssignmentBuilder(std::string_view cluster_name, cons
   locality_lb_ = EffectiveLocalityLb(mesh ? &*mesh : nullptr, LocalityLbOf(policy.load_balancer));
 }
 
-void LoadAssignmentBuilder::AppendKey(std::string& key) const {
+void LoadAssignmentBuilder::AppendKey(std::string& key, bool locality) const {
   const auto add = [&](std::string_view part) { key.append(part).push_back('~'); };
   add(cluster_name_);
   add(proxy_.metadata.network.str());
   add(proxy_.metadata.cluster_id.str());
   key.push_back(proxy_.IsRouter() ? 'r' : 's');
   key.push_back(cluster_local_ ? 'l' : 'm');
-  add(proxy_.locality.region);
-  add(proxy_.locality.zone);
-  add(proxy_.locality.sub_zone);
+  if (locality) {
+    add(proxy_.locality.region);
+    add(proxy_.locality.zone);
+    add(proxy_.locality.sub_zone);
+  }
   if (UsesFailoverPriority(locality_lb_, outlier_detection_)) {
     for (const std::string& entry : locality_lb_->failover_priority) {
       const auto it = proxy_.labels.find(entry.substr(0, entry.find('=')));
@@ -119,6 +121,16 @@ void LoadAssignmentBuilder::AppendKey(std::string& key) const {
 bool LoadAssignmentBuilder::DependsOnWorkload() const {
   return UsesFailoverPriority(locality_lb_, outlier_detection_) ||
          (service_ != nullptr && service_->attributes.node_local);
+}
+
+bool LoadAssignmentBuilder::DependsOnLocality() const {
+  return ModeOf(locality_lb_, outlier_detection_) != LocalityLbMode::kOff;
+}
+
+uint64_t LoadAssignmentBuilder::EndpointsVersion() const {
+  if (service_ == nullptr) return 0;
+  const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
+  return shards == nullptr ? 0 : shards->version;
 }
 
 std::vector<uint64_t> LoadAssignmentBuilder::Dependencies() const {

@@ -32,11 +32,16 @@ class LoadAssignmentBuilder {
   // Null: the proxy does not know the service; its assignment is empty and cannot be cached.
   const Service* service() const { return service_.get(); }
 
-  // Everything that the result depends on but Dependencies() and what clears the whole cache.
-  void AppendKey(std::string& key) const;
+  // Everything that the result depends on but Dependencies() and what clears the whole cache; with or without the
+  // proxy's locality.
+  void AppendKey(std::string& key, bool locality = true) const;
   std::vector<uint64_t> Dependencies() const;  // for the cache
   // The key has something that only this proxy has: its labels or its node.
   bool DependsOnWorkload() const;
+  // What AppendKey() says of the locality matters: some setting weighs endpoints by it.
+  bool DependsOnLocality() const;
+  // Of what the service's endpoints are now; grows with every change.
+  uint64_t EndpointsVersion() const;
 
   // O(endpoints of the service). `looked_at`, if not null, grows by their number; `explanation`, if not null, is filled
   // with what was decided about each of them (core/gen/endpoint_decision.h). `out`: emptied first, its memory is

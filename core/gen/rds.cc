@@ -5,6 +5,7 @@
 #include "core/gen/patch_routes.h"
 #include "core/gen/sidecar_routes.h"
 #include "core/model/push_context.h"
+#include "core/xds/resource_pool.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -30,6 +31,7 @@ class RdsGenerator : public Generator {
     const bool patched = PatchesRoutes(patches.get());
     SidecarRoutes routes(proxy, *request.push, cache_, request.start, patched ? nullptr : &shared_, patches.get());
     for (const std::string& name : watched.resource_names) out.resources.push_back(routes.Build(name));
+    out.resources = pool_.Same(std::move(out.resources));
     out.cached = routes.cache_hits();
     out.send = !out.resources.empty();  // a client that only gave names up is not answered
     return out;
@@ -38,6 +40,7 @@ class RdsGenerator : public Generator {
  private:
   XdsCache* cache_;
   SharedRoutes shared_;
+  ResourcePool pool_;
   std::string buffer_;
 };
 

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/config/mesh_config.h"
 #include "core/kube/time_format.h"
@@ -276,7 +277,7 @@ std::string DiscoveryServer::NewConnectionId(std::string_view proxy_id) {
   return fmt::format("{}-{}", proxy_id, next_connection_++);
 }
 
-std::string DiscoveryServer::NewNonce() { return fmt::format("{}-{}", nonce_prefix_, next_nonce_++); }
+std::string DiscoveryServer::NewNonce() { return absl::StrCat(nonce_prefix_, "-", next_nonce_++); }
 
 NameId DiscoveryServer::ProxyTraceName(const Proxy& proxy) {
   if (options_.proxy_name) return host_.Intern(options_.proxy_name(proxy));

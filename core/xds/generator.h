@@ -75,6 +75,7 @@ class ResourceList {
   void set_wire(std::shared_ptr<const void> wire) const;  // the list must not be empty
 
  private:
+  friend class ResourcePool;
   struct Shared {
     std::vector<Resource> items;
     int64_t bytes = -1;

@@ -80,7 +80,30 @@ std::shared_ptr<const ActiveCluster> Envoy::Impl::Activate(const std::shared_ptr
   return plane_.configs().Pair(config, std::move(endpoints));
 }
 
+// As PromoteClusters() would do it one by one. An Envoy's first clusters are mostly what another one's just were.
+void Envoy::Impl::PromoteFirstClusters() {
+  if (!plane_.configs().reuses_work() || !active_.eds->items().empty() || !runtimes_.empty() || !retired_.empty()) {
+    return;
+  }
+  const size_t wanted = EdsNames()->size();
+  if (wanted == 0 || clusters_->service_names_differ) return;
+  const auto is_eds = [](const WarmingCluster& w) { return w.config->type == DiscoveryType::kEds; };
+  const auto ready = [&](const WarmingCluster& w) { return is_eds(w) && ClusterReady(w); };
+  const auto count = std::count_if(warming_clusters_.begin(), warming_clusters_.end(), ready);
+  if (static_cast<size_t>(count) != wanted) return;
+  // A cluster that was of another type has to leave the others.
+  const auto changes_type = [&](const auto& other) {
+    const auto* now = clusters_->Find(other->config->name);
+    return now != nullptr && (*now)->type == DiscoveryType::kEds;
+  };
+  if (std::any_of(active_.others->items().begin(), active_.others->items().end(), changes_type)) return;
+  warming_clusters_.erase(std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), is_eds),
+                          warming_clusters_.end());
+  Adopt({plane_.configs().Paired(*clusters_, *endpoints_), active_.others}, {});
+}
+
 void Envoy::Impl::PromoteClusters(bool endpoints_came) {
+  PromoteFirstClusters();
   ActiveChanges ready;
   size_t replaced = 0;
   const auto still = std::remove_if(warming_clusters_.begin(), warming_clusters_.end(), [&](const WarmingCluster& w) {

@@ -6,6 +6,7 @@
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/route/v3/route.pb.h"
+#include "google/protobuf/arena.h"
 #include "xxhash.h"
 
 namespace wavetank::envoysim {
@@ -64,7 +65,8 @@ namespace {
 // Parses the Any as `Proto` and compiles it.
 template <typename Proto, typename T, typename Name, typename Compile>
 void DecodeAs(std::string_view resource, Decoded<T>* out, Name name, Compile compile) {
-  Proto proto;
+  google::protobuf::Arena arena;  // such a message has many small parts, which go all at once
+  Proto& proto = *google::protobuf::Arena::CreateMessage<Proto>(&arena);
   if (!proto.ParseFromArray(resource.data(), static_cast<int>(resource.size()))) {
     out->status = absl::InvalidArgumentError("Unable to unpack resource");
     return;
@@ -259,6 +261,31 @@ std::shared_ptr<const ActiveCluster> ConfigStore::Pair(std::shared_ptr<const Clu
   if (std::shared_ptr<const ActiveCluster> known = slot.lock()) return known;
   auto made = std::make_shared<const ActiveCluster>(ActiveCluster{std::move(config), std::move(endpoints)});
   slot = made;
+  return made;
+}
+
+std::shared_ptr<const NamedSet<ActiveCluster>> ConfigStore::Paired(const NamedSet<ClusterConfig>& clusters,
+                                                                   const NamedSet<EndpointTable>& endpoints) {
+  std::vector<std::shared_ptr<const ActiveCluster>> active;
+  active.reserve(clusters.items().size());
+  const auto& tables = endpoints.items();
+  auto table = tables.begin();
+  for (const auto& config : clusters.items()) {
+    if (config->type != DiscoveryType::kEds) continue;
+    while (table != tables.end() && (*table)->cluster_name < config->name) ++table;
+    const bool has = table != tables.end() && (*table)->cluster_name == config->name;
+    const std::shared_ptr<const EndpointTable> its = has ? *table : nullptr;
+    const size_t i = active.size();
+    const auto known = std::find_if(last_paired_.begin(), last_paired_.end(), [&](const auto& last) {
+      return i < last->items().size() && last->items()[i]->config == config && last->items()[i]->endpoints == its;
+    });
+    active.push_back(known != last_paired_.end() ? (*known)->items()[i] : Pair(config, its));
+  }
+  auto made = Intern<ActiveCluster>(std::move(active));
+  if (std::find(last_paired_.begin(), last_paired_.end(), made) == last_paired_.end()) {
+    if (last_paired_.size() == kMostRecent) last_paired_.pop_back();
+    last_paired_.insert(last_paired_.begin(), made);
+  }
   return made;
 }
 

@@ -121,6 +121,10 @@ class ConfigStore {
   // One shared pair per content.
   std::shared_ptr<const ActiveCluster> Pair(std::shared_ptr<const ClusterConfig> config,
                                             std::shared_ptr<const EndpointTable> endpoints);
+  // The EDS clusters of `clusters`, each with what `endpoints` has for it; one shared set. Only of clusters that are
+  // named as their assignments. Costs little where it was nearly the same for another Envoy just before.
+  std::shared_ptr<const NamedSet<ActiveCluster>> Paired(const NamedSet<ClusterConfig>& clusters,
+                                                        const NamedSet<EndpointTable>& endpoints);
   using ListenerIndex = absl::flat_hash_map<SocketAddress, std::shared_ptr<const ListenerConfig>>;
   // The listeners of a set by the addresses they listen on, shared.
   std::shared_ptr<const ListenerIndex> ByAddress(const std::shared_ptr<const NamedSet<ListenerConfig>>& set);
@@ -176,6 +180,7 @@ class ConfigStore {
   std::vector<Recent<ClusterConfig>> recent_clusters_;
   std::vector<Recent<EndpointTable>> recent_endpoints_;
   absl::flat_hash_map<std::pair<const void*, const void*>, std::weak_ptr<const ActiveCluster>> pairs_;
+  std::vector<std::shared_ptr<const NamedSet<ActiveCluster>>> last_paired_;  // the latest first
   absl::flat_hash_map<Hash128, std::weak_ptr<const std::vector<std::string>>> names_;
   absl::flat_hash_map<Hash128, std::weak_ptr<const ListenerIndex>> listener_indexes_;
   absl::node_hash_set<std::string> kept_;

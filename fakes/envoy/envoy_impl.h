@@ -245,6 +245,7 @@ class Envoy::Impl final : public AdsClient::Handler {
   bool ClusterReady(const WarmingCluster& warming) const;
   // `endpoints_came`: because of a response of EDS.
   void PromoteClusters(bool endpoints_came = false);
+  void PromoteFirstClusters();  // those of EDS, if there are none yet and all are ready
   void SetActive(ActiveChanges changes);
   // `from`, a set of those clusters that `of` names, after `changes`; null if they change nothing.
   std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,

@@ -162,7 +162,7 @@ struct Envoy::Impl::Meaning final : ResponseBody::Meaning {
     ResourceNames wanted;
   };
   // Envoys of one kind of proxy are in a few states at a time.
-  static constexpr size_t kMaxSteps = 8, kMaxActivations = 1024;
+  static constexpr size_t kMaxSteps = 64, kMaxActivations = 1024;
   std::vector<Step> steps;
   // By the set they begin with, and what the step was. Both are held by the entry, so that no other gets their place.
   absl::flat_hash_map<std::pair<const void*, const void*>, Activation> activations;
@@ -280,7 +280,8 @@ std::shared_ptr<const Envoy::Impl::Changes<T>> Envoy::Impl::Update(const Respons
   std::sort(replaced.begin(), replaced.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [place, value] : replaced) out->upserts.push_back(value);
   out->next = replaced.empty() ? current : plane_.configs().Replace(*current, replaced);
-  if (out->next != current) out->next->sources = sources;
+  // A set that is known knows its own; at worst they are older, of the same content.
+  if (out->next->sources.size() != sources.size()) out->next->sources = sources;
   for (const auto& [at, bytes] : reread) out->next->sources[at].bytes = *bytes;
   return out;
 }
@@ -453,24 +454,34 @@ std::string Envoy::Impl::ApplyEndpoints(const Queued& queued) {
   ConfigStore& store = plane_.configs();
   const ResourceNames wanted = EdsNames();
   // Endpoints outlive their absence from a response and even their removal: only an empty table empties a cluster.
-  Queued without_removals = queued;
+  const Queued* changes_of = &queued;
+  Queued without_removals;
   if (queued.delta != nullptr && !queued.delta->removed_resources().empty()) {
+    without_removals = queued;
+    changes_of = &without_removals;
     auto copy = std::make_shared<DeltaDiscoveryResponse>(*queued.delta);
     copy->clear_removed_resources();
     without_removals.delta = std::move(copy);
   }
   const std::shared_ptr<const Changes<EndpointTable>> found = Diff<EndpointTable>(
-      without_removals, endpoints_, /*whole=*/false, wanted,
+      *changes_of, endpoints_, /*whole=*/false, wanted,
       [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
   const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
   const auto& given = changes.given();
+  size_t next = 0;  // both are sorted, so that mostly it is the next one
   for (WarmingCluster& w : warming_clusters_) {
     // A table may equal the one that is known and still be what a changed cluster waits for.
     if (!w.needs_endpoints) continue;
+    if (next < given.size() && given[next]->cluster_name == w.config->service_name) {
+      w.needs_endpoints = false;
+      ++next;
+      continue;
+    }
     const auto at = std::lower_bound(given.begin(), given.end(), w.config->service_name,
                                      [](const auto& table, const std::string& n) { return table->cluster_name < n; });
     w.needs_endpoints = at == given.end() || (*at)->cluster_name != w.config->service_name;
+    if (!w.needs_endpoints) next = static_cast<size_t>(at - given.begin()) + 1;
   }
   if (!changes.upserts.empty()) {
     if (queued.delta != nullptr || clusters_->service_names_differ || !plane_.configs().reuses_work()) {
