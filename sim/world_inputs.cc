@@ -289,8 +289,7 @@ absl::Status World::ApplyKubeRequest(Site& site, const json& body) {
   request.path = Text(body, "path");
   request.query = Text(body, "query");
   request.content_type = Text(body, "contentType");
-  // The input's own body, which is there as long as Execute() reads it.
-  if (const auto it = body.find("body"); it != body.end()) request.parsed = {request.parsed, &*it};
+  request.parsed = std::make_shared<const json>(body.value("body", json()));
   if (!site.rest().Changes(request)) {
     return absl::InvalidArgumentError(fmt::format("{} {} changes nothing", request.method, request.path));
   }
