@@ -99,31 +99,27 @@ bool IsRedacted(std::string_view text) { return text.starts_with(kRedacted); }
 
 bool HoldsSecret(std::string_view text) { return Holds(text, 2); }
 
-nlohmann::json Redacted(const nlohmann::json& value) {
+nlohmann::json Redacted(nlohmann::json value) {
   if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
-    if (!HoldsSecret(text)) return value;
-    return std::string(kRedacted) + Digest(text);
+    if (HoldsSecret(text)) value = std::string(kRedacted) + Digest(text);
+  } else if (value.is_structured()) {
+    for (auto& child : value) child = Redacted(std::move(child));
   }
-  nlohmann::json copy = value;
-  if (value.is_structured()) {
-    for (auto& child : copy) child = Redacted(child);
-  }
-  return copy;
+  return value;
 }
 
-nlohmann::json RedactedWithin(const nlohmann::json& value) {
+nlohmann::json RedactedWithin(nlohmann::json value) {
   if (value.is_string()) {
     const std::string& text = value.get_ref<const std::string&>();
     if (!HoldsSecret(text)) return value;
     std::string without = WithoutTokens(text, 2);
-    return HoldsSecret(without) ? Redacted(value) : nlohmann::json(std::move(without));
+    return HoldsSecret(without) ? Redacted(std::move(value)) : nlohmann::json(std::move(without));
   }
-  nlohmann::json copy = value;
   if (value.is_structured()) {
-    for (auto& child : copy) child = RedactedWithin(child);
+    for (auto& child : value) child = RedactedWithin(std::move(child));
   }
-  return copy;
+  return value;
 }
 
 }  // namespace wavetank::replay

@@ -40,7 +40,8 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
     }
     // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
     // error, and Finish() returns it.
-    to->Input(number, input.kind, of_client ? RedactedWithin(body) : Redacted(body)).IgnoreError();
+    to->Input(number, input.kind, of_client ? RedactedWithin(std::move(body)) : Redacted(std::move(body)))
+        .IgnoreError();
   };
   return recorder;
 }

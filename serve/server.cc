@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
+#include "serve/kubernetes_service.h"
 
 namespace wavetank::serve {
 
@@ -18,6 +19,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
   server->secrets_ = std::make_unique<WorkloadSecrets>(*server->frontend_, options.secrets);
   if (!options.kube.listen.empty()) {
     if (absl::Status status = DefineIstioResources(loop.world()); !status.ok()) return status;
+    if (absl::Status status = DefineKubernetesService(loop.world()); !status.ok()) return status;
   }
   server->session_->GoLive();
   const bool real = !options.control_plane.program.empty();

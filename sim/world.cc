@@ -139,18 +139,19 @@ fakekube::http::Response World::KubeRequest(std::string_view cluster, const fake
   if (api == nullptr) return fakekube::http::NoSuchPath();
   if (!api->Changes(request)) return api->Handle(request);
   if (std::optional<fakekube::http::Response> refusal = api->Refuse(request)) return *std::move(refusal);
-  const absl::StatusOr<json> body = api->ParseBody(request);
+  absl::StatusOr<json> body = api->ParseBody(request);
   if (!body.ok()) return fakekube::http::BadRequest(Message(body.status()));
   kube_request_ = &request;
   // The log holds no credentials: who came this far was let in.
-  const absl::Status status = Do({"kubeRequest",
-                                  {{"cluster", cluster},
-                                   {"method", request.method},
-                                   {"path", request.path},
-                                   {"query", request.query},
-                                   {"contentType", request.content_type},
-                                   {"body", *body}},
-                                  of_real_istiod});
+  Input input{"kubeRequest",
+              {{"cluster", cluster},
+               {"method", request.method},
+               {"path", request.path},
+               {"query", request.query},
+               {"contentType", request.content_type}},
+              of_real_istiod};
+  input.body["body"] = *std::move(body);
+  const absl::Status status = Do(input);
   kube_request_ = nullptr;
   if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
   fakekube::http::Response response = std::move(*kube_response_);

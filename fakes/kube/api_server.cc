@@ -519,12 +519,11 @@ void ApiServer::TellWatches(const Change& change) {
 
 absl::StatusOr<ApiServer::WatchId> ApiServer::StartWatch(std::string_view kind, int64_t after, WatchSink sink) {
   if (after < history_->floor()) {
-    return absl::OutOfRangeError(
-        fmt::format("too old resource version: {} ({}); list again", after, history_->floor()));
+    return absl::OutOfRangeError(fmt::format("too old resource version: {} ({})", after, history_->floor()));
   }
   if (after > resource_version_) {
     return absl::OutOfRangeError(
-        fmt::format("resource version {} is not of this server ({}); list again", after, resource_version_));
+        fmt::format("resource version {} is not of this server ({})", after, resource_version_));
   }
   const GroupKind wanted = ParseGroupKind(kind);
   history_->ForEach(after, VisibleVersion(), [&](const Change& change) {

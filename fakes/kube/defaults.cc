@@ -148,6 +148,20 @@ void DefaultDefinition(json& body, const json& metadata) {
   }
 }
 
+// Kubernetes: pkg/apis/autoscaling. One store for both versions, so what came as the other's stays.
+void DefaultAutoscaler(json& spec, std::string_view api_version) {
+  constexpr int kPercent = 80;
+  Default(spec, "minReplicas", 1);
+  if (!Items(At(spec, "metrics")).empty() || spec.contains("targetCPUUtilizationPercentage")) return;
+  if (api_version == "autoscaling/v1") {
+    spec["targetCPUUtilizationPercentage"] = kPercent;
+  } else {
+    spec["metrics"] = json::array(
+        {{{"type", "Resource"},
+          {"resource", {{"name", "cpu"}, {"target", {{"type", "Utilization"}, {"averageUtilization", kPercent}}}}}}});
+  }
+}
+
 }  // namespace
 
 void SetDefaults(json& body) {
@@ -176,6 +190,12 @@ void SetDefaults(json& body) {
     Default(ObjectAt(body, "status"), "phase", "Pending");
   } else if (kind == "Secret") {
     DefaultSecret(body);
+  } else if (kind == "PersistentVolume" || kind == "PersistentVolumeClaim") {
+    if (kind == "PersistentVolume") Default(ObjectAt(body, "spec"), "persistentVolumeReclaimPolicy", "Retain");
+    Default(ObjectAt(body, "spec"), "volumeMode", "Filesystem");
+    Default(ObjectAt(body, "status"), "phase", "Pending");
+  } else if (kind == "HorizontalPodAutoscaler") {
+    DefaultAutoscaler(ObjectAt(body, "spec"), api_version);
   } else if (kind == "CustomResourceDefinition") {
     DefaultDefinition(body, metadata);
   }

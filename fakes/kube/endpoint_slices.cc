@@ -191,7 +191,9 @@ void EndpointSliceController::QueueMirror(const NamespacedName& name) {
 void EndpointSliceController::Mirror(const NamespacedName& name) {
   const ObjectRef service = api_.Get("Service", name), endpoints = api_.Get("Endpoints", name);
   std::map<std::string, bool> wanted;
-  if (service != nullptr && endpoints != nullptr) {
+  constexpr const char* kSkip = "endpointslice.kubernetes.io/skip-mirror";
+  const bool skipped = endpoints != nullptr && At(endpoints->body, {"metadata", "labels", kSkip}) == "true";
+  if (service != nullptr && endpoints != nullptr && !skipped) {
     for (const json& subset : Items(At(endpoints->body, "subsets"))) {
       json list = json::array();
       for (const auto& [key, ready] : {std::pair{"addresses", true}, std::pair{"notReadyAddresses", false}}) {

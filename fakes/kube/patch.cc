@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/strategic_merge.h"
 #include "fakes/kube/api_error.h"
@@ -182,7 +183,10 @@ bool MergePatchChanges(const json& target, const json& patch) {
 
 absl::Status JsonPatch(json& target, const json& operations) {
   if (!operations.is_array()) {
-    return BadRequest("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+    return BadRequest(
+        fmt::format("error decoding patch: json: cannot unmarshal {} into Go value of type "
+                    "[]handlers.jsonPatchOp",
+                    operations.is_boolean() ? "bool" : operations.type_name()));
   }
   if (operations.size() > kMaxOperations) {
     return MakeApiError(
@@ -193,10 +197,22 @@ absl::Status JsonPatch(json& target, const json& operations) {
   json copy = target;
   size_t copied = 0;
   for (const json& operation : operations) {
-    if (!operation.is_object() || !operation.contains("op") || !operation["op"].is_string() ||
-        !operation.contains("path")) {
-      return BadRequest("json: an operation of a JSON patch has an op and a path");
+    if (!operation.is_object()) {
+      return BadRequest(
+          fmt::format("error decoding patch: json: cannot unmarshal {} into Go value of type "
+                      "handlers.jsonPatchOp",
+                      operation.is_boolean() ? "bool" : operation.type_name()));
     }
+    for (const char* field : {"op", "path"}) {
+      const json& value = At(operation, field);
+      if (!value.is_null() && !value.is_string()) {
+        return BadRequest(
+            fmt::format("error decoding patch: json: cannot unmarshal {} into Go struct field "
+                        "jsonPatchOp.{} of type string",
+                        value.is_boolean() ? "bool" : value.type_name(), field));
+      }
+    }
+    if (!operation.contains("op") || !operation.contains("path")) return Unprocessable();
     if (!Execute(copy, operation, &copied)) return Unprocessable();
   }
   target = std::move(copy);
@@ -206,8 +222,9 @@ absl::Status JsonPatch(json& target, const json& operations) {
 absl::Status ApplyPatch(PatchType type, const GroupKind& kind, json& target, const json& patch) {
   if (type == PatchType::kJson) return JsonPatch(target, patch);
   if (!patch.is_object()) {
-    return BadRequest(fmt::format("json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-                                  patch.is_array() ? "array" : patch.type_name()));
+    return BadRequest(fmt::format("{}json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                                  type == PatchType::kMerge ? "error decoding patch: " : "",
+                                  patch.is_boolean() ? "bool" : patch.type_name()));
   }
   if (type == PatchType::kMerge) {
     target = MergePatched(target, patch);

@@ -24,8 +24,7 @@ absl::StatusOr<FieldSelector> FieldSelector::Parse(std::string_view text) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     const size_t eq = part.find('=');
     if (eq == std::string_view::npos || eq == 0) {
-      return absl::InvalidArgumentError(
-          fmt::format("field selector '{}': cannot read '{}'; write path=value", text, part));
+      return absl::InvalidArgumentError(fmt::format("invalid selector: '{}'; can't understand '{}'", text, part));
     }
     const bool equal = part[eq - 1] != '!';
     std::string_view path = Trim(part.substr(0, equal ? eq : eq - 1));

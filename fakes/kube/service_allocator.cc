@@ -6,6 +6,7 @@
 
 #include "core/base/json_text.h"
 #include "core/base/random.h"
+#include "fakes/kube/api_error.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -57,6 +58,10 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
   const auto type = spec.find("type");
   if (type == spec.end() || !type->is_string() || *type == "ExternalName") return absl::OkStatus();
 
+  // Kubernetes: pkg/registry/core/service/storage.
+  const auto refuse = [&](const FieldError& error) {
+    return InvalidObject({"Service", ""}, metadata.value("name", ""), {error});
+  };
   std::string new_ip;
   std::vector<int> new_ports;
   const auto fail = [&](absl::Status status) {
@@ -75,8 +80,11 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
     spec["clusterIPs"] = json::array({new_ip});
   } else if (!named.ip.empty() && named.ip != before.ip) {
     if (!ips_.Reserve(named.ip)) {
-      return absl::InvalidArgumentError(
-          fmt::format("Service {}: spec.clusterIP: {} is already allocated; leave it out", name, named.ip));
+      return refuse(
+          {"FieldValueInvalid", "spec.clusterIPs",
+           fmt::format("Invalid value: []string{{\"{0}\"}}: failed to allocate IP {0}: provided IP is already "
+                       "allocated",
+                       named.ip)});
     }
     new_ip = named.ip;
   }
@@ -84,14 +92,17 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
 
   for (const int port : named.ports) {
     if (before.ports.count(port) != 0) continue;
+    size_t i = 0;
+    while (NodePort(spec["ports"][i]) != port) ++i;
+    const std::string field = fmt::format("spec.ports[{}].nodePort", i);
     if (port < kFirstPort || port >= kFirstPort + kPorts) {
-      return fail(absl::InvalidArgumentError(
-          fmt::format("Service {}: nodePort {} is not in {}-{}", name, port, kFirstPort, kFirstPort + kPorts - 1)));
+      return fail(
+          refuse(InvalidField(field, port,
+                              fmt::format("provided port is not in the valid range. The range of valid ports is {}-{}",
+                                          kFirstPort, kFirstPort + kPorts - 1))));
     }
-    if (!ports_.insert(port).second) {
-      return fail(absl::InvalidArgumentError(
-          fmt::format("Service {}: nodePort {} is already allocated; leave it out", name, port)));
-    }
+    if (!ports_.insert(port).second)
+      return fail(refuse(InvalidField(field, port, "provided port is already allocated")));
     new_ports.push_back(port);
   }
   const bool exposed =

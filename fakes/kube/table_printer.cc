@@ -301,7 +301,11 @@ json JobCells(const Row& row) {
   if (const auto from = kube::ParseRfc3339(TextOf(start))) {
     duration = HumanDuration(kube::ParseRfc3339(TextOf(end)).value_or(row.now) - *from);
   }
-  json cells = {row.object.meta.name, fmt::format("{}/{}", done, NumberOf(completions, 1)), duration, row.Age()};
+  const int64_t parallelism = Number(row.spec, "parallelism");
+  const std::string of = completions.is_number_integer() ? JsonText(completions)
+                         : parallelism > 1               ? fmt::format("1 of {}", parallelism)
+                                                         : "1";
+  json cells = {row.object.meta.name, fmt::format("{}/{}", done, of), duration, row.Age()};
   PushTemplate(row, true, &cells);
   return cells;
 }
@@ -403,15 +407,180 @@ json DisruptionBudgetCells(const Row& row) {
           Number(row.status, "disruptionsAllowed"), row.Age()};
 }
 
+// One metric as "CURRENT/TARGET"; `field` of the metric's type holds its target, of its status what is.
+std::string MetricText(const json& spec, const json& status) {
+  static constexpr std::pair<const char*, const char*> kFields[] = {{"Resource", "resource"},
+                                                                    {"ContainerResource", "containerResource"},
+                                                                    {"Pods", "pods"},
+                                                                    {"Object", "object"},
+                                                                    {"External", "external"}};
+  const std::string type = Text(spec, "type");
+  const auto field =
+      std::find_if(std::begin(kFields), std::end(kFields), [&](const auto& one) { return one.first == type; });
+  if (field == std::end(kFields)) return "<unknown type>";
+  const json& target = At(spec, {field->second, "target"});
+  const json& current = At(status, {field->second, "current"});
+  const auto shown = [&](const char* what, const char* unit) {
+    const json &is = At(current, what), &wanted = At(target, what);
+    const auto text = [](const json& value) { return value.is_string() ? TextOf(value) : JsonText(value); };
+    return fmt::format("{}{}/{}{}", is.is_null() ? kUnknown : text(is), is.is_null() ? "" : unit, text(wanted), unit);
+  };
+  const bool average = At(target, "averageValue").is_string();
+  if (type == "Object" || type == "External") {
+    return average ? shown("averageValue", "") + " (avg)" : shown("value", "");
+  }
+  return average || type == "Pods" ? shown("averageValue", "") : shown("averageUtilization", "%");
+}
+
 json AutoscalerCells(const Row& row) {
+  constexpr size_t kShown = 2;
   const json& target = At(row.spec, "scaleTargetRef");
   const json& minimum = At(row.spec, "minReplicas");
+  std::vector<std::string> metrics;
+  // autoscaling/v1 knows but one.
+  if (const json& percent = At(row.spec, "targetCPUUtilizationPercentage"); percent.is_number_integer()) {
+    const json& is = At(row.status, "currentCPUUtilizationPercentage");
+    metrics.push_back(fmt::format("{}/{}%", is.is_number_integer() ? JsonText(is) + "%" : kUnknown, JsonText(percent)));
+  }
+  const json &specs = Items(At(row.spec, "metrics")), &statuses = Items(At(row.status, "currentMetrics"));
+  for (size_t i = 0; i < specs.size(); ++i)
+    metrics.push_back(MetricText(specs[i], i < statuses.size() ? statuses[i] : json()));
+  std::string shown = metrics.empty() ? kNone : "";
+  for (size_t i = 0; i < std::min(metrics.size(), kShown); ++i) shown += (i > 0 ? ", " : "") + metrics[i];
+  if (metrics.size() > kShown) shown += fmt::format(" + {} more...", metrics.size() - kShown);
   return {row.object.meta.name,
           Text(target, "kind") + "/" + Text(target, "name"),
-          Items(At(row.spec, "metrics")).empty() ? kNone : kUnknown,
+          shown,
           minimum.is_number_integer() ? JsonText(minimum) : kUnset,
           Number(row.spec, "maxReplicas"),
           Number(row.status, "currentReplicas"),
+          row.Age()};
+}
+
+json QuotaCells(const Row& row) {
+  std::vector<std::string> requests, limits;
+  if (const json& hard = At(row.status, "hard"); hard.is_object()) {
+    for (const auto& [name, value] : hard.items()) {
+      const std::string used = TextOf(At(At(row.status, "used"), name.c_str()));
+      (name.starts_with("limits") ? limits : requests)
+          .push_back(fmt::format("{}: {}/{}", name, used.empty() ? "0" : used, TextOf(value)));
+    }
+  }
+  return {row.object.meta.name, row.Age(), Joined(requests, ", "), Joined(limits, ", ")};
+}
+
+std::string AccessModes(const json& modes) {
+  static constexpr std::pair<const char*, const char*> kShort[] = {
+      {"ReadWriteOnce", "RWO"}, {"ReadOnlyMany", "ROX"}, {"ReadWriteMany", "RWX"}, {"ReadWriteOncePod", "RWOP"}};
+  std::vector<std::string> out;
+  for (const auto& [mode, shown] : kShort) {
+    const json& all = Items(modes);
+    if (std::find(all.begin(), all.end(), json(mode)) != all.end()) out.emplace_back(shown);
+  }
+  return Joined(out);
+}
+
+std::string StorageClassOf(const Row& row) {
+  const json& annotation = At(row.body, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"});
+  return annotation.is_string() ? TextOf(annotation) : Text(row.spec, "storageClassName");
+}
+
+json VolumeCells(const Row& row) {
+  const json& claim = At(row.spec, "claimRef");
+  return {row.object.meta.name,
+          TextOf(At(row.spec, {"capacity", "storage"})),
+          AccessModes(At(row.spec, "accessModes")),
+          Text(row.spec, "persistentVolumeReclaimPolicy"),
+          row.object.meta.deleting ? "Terminating" : Text(row.status, "phase"),
+          claim.is_object() ? Text(claim, "namespace") + "/" + Text(claim, "name") : "",
+          StorageClassOf(row),
+          Text(row.status, "reason"),
+          row.Age(),
+          Text(row.spec, "volumeMode", kUnset)};
+}
+
+json ClaimCells(const Row& row) {
+  const std::string volume = Text(row.spec, "volumeName");
+  const bool bound = !volume.empty();
+  return {row.object.meta.name,
+          row.object.meta.deleting ? "Terminating" : Text(row.status, "phase"),
+          volume,
+          bound ? TextOf(At(row.status, {"capacity", "storage"})) : "",
+          bound ? AccessModes(At(row.status, "accessModes")) : "",
+          StorageClassOf(row),
+          row.Age(),
+          Text(row.spec, "volumeMode", kUnset)};
+}
+
+json StorageClassCells(const Row& row) {
+  const json& annotations = At(row.body, {"metadata", "annotations"});
+  bool by_default = false;
+  for (const char* key :
+       {"storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"}) {
+    by_default = by_default || At(annotations, key) == "true";
+  }
+  return {row.object.meta.name + (by_default ? " (default)" : ""),
+          Text(row.body, "provisioner"),
+          Text(row.body, "reclaimPolicy", "Delete"),
+          Text(row.body, "volumeBindingMode", "Immediate"),
+          At(row.body, "allowVolumeExpansion") == true,
+          row.Age()};
+}
+
+json SigningRequestCells(const Row& row) {
+  const json& seconds = At(row.spec, "expirationSeconds");
+  std::string state = ConditionIs(row.status, "Denied", "True")     ? "Denied"
+                      : ConditionIs(row.status, "Approved", "True") ? "Approved"
+                                                                    : "Pending";
+  if (ConditionIs(row.status, "Failed", "True")) state += ",Failed";
+  if (!Text(row.status, "certificate").empty()) state += ",Issued";
+  return {row.object.meta.name,
+          row.Age(),
+          OrNone(Text(row.spec, "signerName")),
+          Text(row.spec, "username"),
+          seconds.is_number_integer() ? HumanDuration(seconds.get<int64_t>()) : kNone,
+          state};
+}
+
+json ControllerRevisionCells(const Row& row) {
+  std::string controller = kNone;
+  for (const json& owner : Items(At(row.body, {"metadata", "ownerReferences"}))) {
+    if (At(owner, "controller") != true) continue;
+    const std::string group(GroupOf(Text(owner, "apiVersion")));
+    controller = Text(owner, "kind") + (group.empty() ? "" : "." + group);
+    for (char& c : controller) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    controller += "/" + Text(owner, "name");
+  }
+  return {row.object.meta.name, controller, Number(row.body, "revision"), row.Age()};
+}
+
+json ReplicationControllerCells(const Row& row) {
+  return {row.object.meta.name,
+          Number(row.spec, "replicas", 1),
+          Number(row.status, "replicas"),
+          Number(row.status, "readyReplicas"),
+          row.Age(),
+          ContainerField(PodTemplateSpec(row), "name"),
+          ContainerField(PodTemplateSpec(row), "image"),
+          LabelsText(At(row.spec, "selector"))};
+}
+
+json PodTemplateCells(const Row& row) {
+  const json& spec = At(row.body, {"template", "spec"});
+  return {row.object.meta.name, ContainerField(spec, "name"), ContainerField(spec, "image"),
+          LabelsText(At(row.body, {"template", "metadata", "labels"}))};
+}
+
+json ApiServiceCells(const Row& row) {
+  const json& service = At(row.spec, "service");
+  std::string available = "Unknown";
+  for (const json& condition : Items(At(row.status, "conditions"))) {
+    if (Text(condition, "type") != "Available") continue;
+    available = Text(condition, "status");
+    if (available != "True") available += fmt::format(" ({})", Text(condition, "reason"));
+  }
+  return {row.object.meta.name,
+          service.is_object() ? Text(service, "namespace") + "/" + Text(service, "name") : "Local", available,
           row.Age()};
 }
 
@@ -587,6 +756,70 @@ const std::vector<Printer>& Printers() {
         {"Replicas", "string"},
         kAge},
        AutoscalerCells},
+      {"ResourceQuota", {kName, kAge, {"Request", "string"}, {"Limit", "string"}}, QuotaCells},
+      {"PersistentVolume",
+       {kName,
+        {"Capacity", "string"},
+        {"Access Modes", "string"},
+        {"Reclaim Policy", "string"},
+        {"Status", "string"},
+        {"Claim", "string"},
+        {"StorageClass", "string"},
+        {"Reason", "string"},
+        kAge,
+        {"VolumeMode", "string", 1}},
+       VolumeCells},
+      {"PersistentVolumeClaim",
+       {kName,
+        {"Status", "string"},
+        {"Volume", "string"},
+        {"Capacity", "string"},
+        {"Access Modes", "string"},
+        {"StorageClass", "string"},
+        kAge,
+        {"VolumeMode", "string", 1}},
+       ClaimCells},
+      {"StorageClass",
+       {kName,
+        {"Provisioner", "string"},
+        {"ReclaimPolicy", "string"},
+        {"VolumeBindingMode", "string"},
+        {"AllowVolumeExpansion", "string"},
+        kAge},
+       StorageClassCells},
+      {"VolumeAttachment",
+       {kName, {"Attacher", "string"}, {"PV", "string"}, {"Node", "string"}, {"Attached", "boolean"}, kAge},
+       +[](const Row& row) -> json {
+         return {row.object.meta.name,
+                 Text(row.spec, "attacher"),
+                 TextOf(At(row.spec, {"source", "persistentVolumeName"})),
+                 Text(row.spec, "nodeName"),
+                 At(row.status, "attached") == true,
+                 row.Age()};
+       }},
+      {"CertificateSigningRequest",
+       {kName,
+        kAge,
+        {"SignerName", "string"},
+        {"Requestor", "string"},
+        {"RequestedDuration", "string"},
+        {"Condition", "string"}},
+       SigningRequestCells},
+      {"ControllerRevision", {kName, {"Controller", "string"}, {"Revision", "integer"}, kAge}, ControllerRevisionCells},
+      {"ReplicationController",
+       {kName,
+        {"Desired", "integer"},
+        {"Current", "integer"},
+        {"Ready", "integer"},
+        kAge,
+        kContainers,
+        kImages,
+        kSelector},
+       ReplicationControllerCells},
+      {"PodTemplate",
+       {kName, {"Containers", "string"}, {"Images", "string"}, {"Pod Labels", "string"}},
+       PodTemplateCells},
+      {"APIService", {kName, {"Service", "string"}, {"Available", "string"}, kAge}, ApiServiceCells},
       {"PriorityClass",
        {kName, {"Value", "integer"}, {"Global-Default", "boolean"}, kAge},
        +[](const Row& row) -> json {

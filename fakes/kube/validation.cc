@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fakes/kube/api_error.h"
@@ -68,6 +70,30 @@ bool IsSubdomain(std::string_view text) {
 bool IsWord(std::string_view text) {
   return !text.empty() && Alnum(text.front()) && Alnum(text.back()) &&
          std::all_of(text.begin(), text.end(), [](char c) { return Alnum(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+std::string Shown(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
+
+// A resource.Quantity, as exactly as comparing amounts of a container needs it; nullopt: none.
+std::optional<double> Quantity(const json& value) {
+  static constexpr std::pair<std::string_view, double> kSuffixes[] = {
+      {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},   {"k", 1e3},     {"M", 1e6},
+      {"G", 1e9},     {"T", 1e12},    {"P", 1e15},    {"E", 1e18},   {"Ki", 1024.0}, {"Mi", 1048576.0},
+      {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60}};
+  if (value.is_number()) return value.get<double>();
+  constexpr std::string_view kDigits = "+-.0123456789";
+  const std::string text = TextOf(value);
+  size_t end = std::min(text.find_first_not_of(kDigits), text.size());
+  const bool exponent = end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E') &&
+                        text.find_first_not_of(kDigits, end + 1) == std::string::npos;
+  if (exponent) end = text.size();
+  double number = 0;
+  if (!absl::SimpleAtod(text.substr(0, end), &number)) return std::nullopt;
+  const std::string_view unit = std::string_view(text).substr(end);
+  for (const auto& [suffix, factor] : kSuffixes) {
+    if (suffix == unit) return number * factor;
+  }
+  return std::nullopt;
 }
 
 // What is wrong with a label's or an annotation's key; empty if nothing is.
@@ -230,6 +256,26 @@ void CheckService(const json& body, const kube::Object* previous, Errors* errors
   }
 }
 
+// Kubernetes: ValidateResourceRequirements(), of what is below zero or more than its limit.
+void CheckResources(const json& resources, const std::string& at, Errors* errors) {
+  const json& limits = At(resources, "limits");
+  for (const char* which : {"limits", "requests"}) {
+    const json& quantities = At(resources, which);
+    if (!quantities.is_object()) continue;
+    for (const auto& [name, value] : quantities.items()) {
+      const std::optional<double> amount = Quantity(value), limit = Quantity(At(limits, name));
+      if (amount && *amount < 0) {
+        errors->push_back(InvalidField(fmt::format("{}.{}[{}]", at, which, name), Shown(value),
+                                       "must be greater than or equal to 0"));
+      } else if (amount && limit && *amount > *limit) {
+        errors->push_back(
+            InvalidField(fmt::format("{}.{}", at, which), Shown(value),
+                         fmt::format("must be less than or equal to {} limit of {}", name, Shown(At(limits, name)))));
+      }
+    }
+  }
+}
+
 void CheckContainers(const json& spec, const char* list, const std::string& at, const std::set<std::string>& volumes,
                      std::set<std::string>* names, Errors* errors) {
   const json& containers = Items(At(spec, list));
@@ -244,6 +290,12 @@ void CheckContainers(const json& spec, const char* list, const std::string& at, 
       errors->push_back(DuplicateField(field + ".name", name));
     }
     if (Text(container, "image").empty()) errors->push_back(RequiredField(field + ".image"));
+    // Not defaulted here: nothing is pulled.
+    if (container.contains("imagePullPolicy")) {
+      CheckOneOf(At(container, "imagePullPolicy"), field + ".imagePullPolicy", {"Always", "IfNotPresent", "Never"},
+                 errors);
+    }
+    CheckResources(At(container, "resources"), field + ".resources", errors);
     const json& ports = Items(At(container, "ports"));
     std::set<std::string> port_names;
     for (size_t p = 0; p < ports.size(); ++p) {

@@ -86,6 +86,54 @@ TEST_F(Serve, ManifestsAreAppliedToItAndSigtermLeavesAWholeLogThatReplays) {
   EXPECT_THAT(output, HasSubstr("identical"));
 }
 
+// README's lines, and what they come to.
+TEST_F(Serve, WhatKubectlDoesToAMeshIsReplayedToTheSameDigest) {
+  if (!HasKubectl()) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
+  const std::string log = folder_ / "live.wtlog", kubeconfig = folder_ / "kubeconfig";
+  Process server({"serve", kScenario, "--listen", "127.0.0.1:0", "--secure-listen", "", "--kube", "127.0.0.1:0",
+                  "--json", "-o", log},
+                 folder_ / "server");
+  const json ready = json::parse(server.Line(), nullptr, false);
+  ASSERT_FALSE(ready.is_discarded());
+  auto [code, output] = Run(
+      {"kubeconfig", "--kube", ready["kube"][0]["server"].get<std::string>().substr(std::string("http://").size())});
+  ASSERT_EQ(code, 0) << Errors();
+  std::ofstream(kubeconfig) << output;
+
+  // What every cluster has.
+  std::tie(code, output) = Kubectl(kubeconfig, "--context cluster2 get services,endpoints -o name");
+  EXPECT_EQ(code, 0) << output;
+  EXPECT_EQ(output, "service/kubernetes\nendpoints/kubernetes\n");
+  std::tie(code, output) = Kubectl(kubeconfig,
+                                   "--context cluster2 get endpointslices -l kubernetes.io/service-name=kubernetes -o "
+                                   "jsonpath='{.items[*].metadata.name} {.items[*].ports[0].port}'");
+  EXPECT_EQ(output, "kubernetes 6443");
+
+  for (const char* line : {"--context cluster2 -n sample scale deployment helloworld-v2 --replicas=3",
+                           "--context cluster2 -n sample rollout status deployment/helloworld-v2 --timeout=60s",
+                           "--context cluster1 -n sample annotate service helloworld note=hello"}) {
+    std::tie(code, output) = Kubectl(kubeconfig, line);
+    EXPECT_EQ(code, 0) << line << "\n" << output;
+  }
+  std::tie(code, output) = Kubectl(kubeconfig, "--context cluster2 -n sample get pods -l version=v2 -o name | wc -l");
+  EXPECT_EQ(output, "3\n");
+  // Refused, and in the log all the same.
+  std::tie(code, output) = Kubectl(kubeconfig, "--context cluster1 delete namespace default");
+  EXPECT_NE(code, 0);
+  EXPECT_THAT(output, HasSubstr("namespaces \"default\" is forbidden: this namespace may not be deleted"));
+
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0);
+  std::tie(code, output) = Run({"replay", log});
+  EXPECT_EQ(code, 0) << output << Errors();
+  EXPECT_THAT(output, HasSubstr("identical"));
+  std::tie(code, output) = Run({"replay", "--inputs", log});
+  size_t requests = 0;
+  for (size_t at = output.find("kubeRequest"); at != std::string::npos; at = output.find("kubeRequest", at + 1))
+    ++requests;
+  EXPECT_EQ(requests, 3u) << output;
+}
+
 // Kubernetes' own client and libcurl, which both look at certificates.
 TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
   const std::string config = folder_ / "config", token = folder_ / "token";

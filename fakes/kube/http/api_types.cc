@@ -94,7 +94,7 @@ ContainerStateTerminated containerID:s#7 exitCode!:i#1 finishedAt:t#6 message:s#
   startedAt:t#5
 ContainerStateWaiting message:s#2 reason:s#1
 ContainerStatus allocatedResources:{q#10 allocatedResourcesStatus:[ResourceStatus#14 containerID:s#8 image!:s#6
-  imageID!:s#7 lastState:ContainerState#3 name!:s#1 ready!:b#4 resources:ResourceRequirements#11* restartCount!:i#5
+  imageID:s#7 lastState:ContainerState#3 name!:s#1 ready!:b#4 resources:ResourceRequirements#11* restartCount!:i#5
   started:b#9* state:ContainerState#2 stopSignal:s#15* user:ContainerUser#13* volumeMounts:[VolumeMountStatus#12
 ContainerUser linux:LinuxContainerUser#1*
 ControllerRevision data!:o#2 metadata:ObjectMeta#1 revision:i#3
@@ -739,6 +739,32 @@ bool Readable(std::string_view type, const json& value) {
   }
 }
 
+// apimachinery: pkg/api/resource, ParseQuantity(). Empty: it is one.
+std::string_view QuantityError(std::string_view text) {
+  constexpr std::string_view kFormat =
+      "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+  static constexpr std::string_view kSuffixes[] = {"",  "n", "u",  "m",  "k",  "M",  "G",  "T",
+                                                   "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+  const auto skip = [&](std::string_view among) {
+    const size_t end = std::min(text.find_first_not_of(among), text.size());
+    const std::string_view skipped = text.substr(0, end);
+    text.remove_prefix(end);
+    return skipped;
+  };
+  if (!text.empty() && (text.front() == '+' || text.front() == '-')) text.remove_prefix(1);
+  const std::string_view digits = skip("0123456789.");
+  if (digits.find_first_not_of('.') == std::string_view::npos || std::count(digits.begin(), digits.end(), '.') > 1)
+    return kFormat;
+  const std::string_view suffix = skip("eEinumkKMGTP");
+  const bool sign = !text.empty() && (text.front() == '+' || text.front() == '-');
+  if (sign) text.remove_prefix(1);
+  const std::string_view exponent = skip("0123456789");
+  if (!text.empty()) return kFormat;
+  if (!exponent.empty() && (suffix == "e" || suffix == "E")) return {};
+  const bool known = std::find(std::begin(kSuffixes), std::end(kSuffixes), suffix) != std::end(kSuffixes);
+  return known && exponent.empty() && !sign ? "" : "unable to parse quantity's suffix";
+}
+
 // `owner`: the struct that the field is of.
 std::string FirstUnreadable(std::string_view owner, std::string_view field, std::string_view type, const json& value,
                             const std::string& path) {
@@ -747,6 +773,7 @@ std::string FirstUnreadable(std::string_view owner, std::string_view field, std:
     return "json: cannot unmarshal " + is + " into Go struct field " + std::string(owner) + "." + path + " of type " +
            GoName(type, field);
   }
+  if (type.front() == 'q' && value.is_string()) return std::string(QuantityError(value.get_ref<const std::string&>()));
   if (type.front() == '?') type.remove_prefix(1);
   if (type.empty()) return {};
   if (type.front() == '[' || type.front() == '{') {

@@ -98,10 +98,9 @@ std::optional<Response> Discover(const ResourceTable& table, std::string_view pa
         200,
         {{"kind", "APIVersions"}, {"versions", json::array({"v1"})}, {"serverAddressByClientCIDRs", json::array()}});
   }
-  const auto groups = table.Groups();
   if (path == "/apis") {
     json list = json::array();
-    for (const auto& [group, versions] : groups) {
+    for (const auto& [group, versions] : table.Groups()) {
       if (!group.empty()) list.push_back(GroupDocument(group, versions));
     }
     return JsonResponse(200, {{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", list}});
@@ -114,7 +113,7 @@ std::optional<Response> Discover(const ResourceTable& table, std::string_view pa
   const std::string_view group = rest.substr(0, slash);
   if (group.empty()) return std::nullopt;
   if (slash == std::string_view::npos) {
-    for (const auto& [name, versions] : groups) {
+    for (const auto& [name, versions] : table.Groups()) {
       if (name != group) continue;
       json document = GroupDocument(name, versions);
       document["kind"] = "APIGroup";

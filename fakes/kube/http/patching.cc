@@ -1,5 +1,7 @@
 #include "fakes/kube/http/patching.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "fakes/kube/patch.h"
@@ -17,8 +19,9 @@ absl::StatusOr<json> Patched(const Resource& resource, std::string_view content_
   if (name == "application/strategic-merge-patch+json") type = PatchType::kStrategic;
   if (!type) {
     return absl::UnimplementedError(
-        "the body of the request was in an unknown format - accepted media types include: "
-        "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+        fmt::format("the body of the request was in an unknown format - accepted media types include: "
+                    "application/json-patch+json, application/merge-patch+json, {}application/apply-patch+yaml",
+                    resource.custom ? "" : "application/strategic-merge-patch+json, "));
   }
   json out = current;
   if (absl::Status status = ApplyPatch(*type, {resource.kind, resource.group}, out, patch); !status.ok()) return status;

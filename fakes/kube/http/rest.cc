@@ -14,6 +14,7 @@
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api_types.h"
 #include "fakes/kube/http/discovery.h"
+#include "fakes/kube/http/go_words.h"
 #include "fakes/kube/http/nesting.h"
 #include "fakes/kube/http/openapi.h"
 #include "fakes/kube/http/preconditions.h"
@@ -125,8 +126,27 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
     if (absl::Status status = kube::CheckYamlNesting(request.body, "body"); !status.ok()) return status;
     absl::StatusOr<json> yaml = kube::ParseYaml(request.body, "body");
     if (yaml.ok()) return yaml;
+    return absl::InvalidArgumentError(fmt::format("error decoding YAML: {}", Message(yaml.status())));
   }
-  return absl::InvalidArgumentError("the object provided is unrecognized: the body is neither JSON nor YAML");
+  return absl::InvalidArgumentError(UnreadableBody(request));
+}
+
+// apiserver: pkg/endpoints/handlers, patch.go and transformDecodeError().
+std::string RestApi::UnreadableBody(const Request& request) const {
+  constexpr size_t kShown = 30;
+  const std::string wrong = GoJsonError(request.body);
+  if (request.method == "PATCH") {
+    const bool strategic = request.content_type.starts_with("application/strategic-merge-patch+json");
+    return strategic ? wrong : "error decoding patch: " + wrong;
+  }
+  const std::optional<Target> target = Resolve(request.path);
+  const std::string kind = !target ? "Status" : request.method == "DELETE" ? "DeleteOptions" : target->resource->kind;
+  std::string shown = request.body.substr(0, kShown);
+  if (shown[0] != '{') shown = absl::BytesToHexString(shown);
+  if (request.body.size() > kShown) shown += " ...";
+  return fmt::format(
+      "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: {} ({})",
+      kind, wrong, shown);
 }
 
 std::optional<RestApi::Target> RestApi::Resolve(std::string_view path) const {
@@ -305,6 +325,17 @@ Response RestApi::Execute(const Request& request) {
   }
 }
 
+namespace {
+
+// Of what is sent whole; without a word it is JSON.
+bool IsObjectFormat(std::string_view content_type) {
+  const std::string_view type = content_type.substr(0, content_type.find(';'));
+  return type.empty() || type == "application/json" || type.find("yaml") != std::string_view::npos ||
+         type == "application/vnd.kubernetes.protobuf";
+}
+
+}  // namespace
+
 Response RestApi::Dispatch(const Request& request) {
   std::string_view path = request.path;
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
@@ -324,6 +355,11 @@ Response RestApi::Dispatch(const Request& request) {
     return BadRequest(fmt::format("dryRun: Unsupported value: \"{}\": supported values: \"All\"", dry));
   const std::string& sub = target->subresource;
   const bool one = !target->name.empty();
+  if ((request.method == "POST" || request.method == "PUT") && !IsObjectFormat(request.content_type)) {
+    return Failure(415, "UnsupportedMediaType",
+                   "the body of the request was in an unknown format - accepted media types include: application/json, "
+                   "application/yaml, application/vnd.kubernetes.protobuf");
+  }
   if (target->resource->review_only) {
     return request.method == "POST" && !one ? Review(request, *target) : MethodNotAllowed();
   }
@@ -386,11 +422,17 @@ struct Selection {
   FieldSelector fields;
 };
 
+std::string NoVersion(const std::string& text) {
+  return fmt::format("resourceVersion: Invalid value: {0}: strconv.ParseUint: parsing {0}: invalid syntax",
+                     JsonText(json(text)));
+}
+
 // The request's selectors, or the refusal.
 std::optional<Response> ReadSelection(const Resource& resource, const std::string& name, const Query& query,
                                       Selection* out) {
-  absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(query.Get("labelSelector"));
   // kubectl says itself what it was looking for.
+  if (const std::string wrong = GoSelectorError(query.Get("labelSelector")); !wrong.empty()) return BadRequest(wrong);
+  absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(query.Get("labelSelector"));
   if (!labels.ok()) return BadRequest(fmt::format("unable to parse requirement: {}", Message(labels.status())));
   std::string text = query.Get("fieldSelector");
   // A watch of one object by its path.
@@ -430,7 +472,7 @@ Response RestApi::List(const Request& request, const Target& target, const Query
   int64_t limit = 0;
   if (const std::string& text = query.Get("limit"); !text.empty()) {
     const std::optional<int64_t> number = NumberIn(text);
-    if (!number) return BadRequest(fmt::format("limit: Invalid value: \"{}\": must be a whole number", text));
+    if (!number) return BadRequest(fmt::format("strconv.ParseInt: parsing {}: invalid syntax", JsonText(json(text))));
     limit = *number;
   }
   const std::string of =
@@ -462,7 +504,7 @@ Response RestApi::List(const Request& request, const Target& target, const Query
   }
   if (const std::string& text = query.Get("resourceVersion"); !text.empty() && text != "0") {
     const std::optional<int64_t> version = NumberIn(text);
-    if (!version) return BadRequest(fmt::format("resourceVersion: Invalid value: \"{}\"", text));
+    if (!version) return BadRequest(NoVersion(text));
     if (*version > page.resource_version) return TooLargeVersion(*version, page.resource_version);
     // Only the present is kept whole.
     if (query.Get("resourceVersionMatch") == "Exact" && *version != page.resource_version)
@@ -511,7 +553,7 @@ Response RestApi::Watch(const Request& request, const Target& target, const Quer
   options.fields = std::move(selection.fields);
   if (const std::string& text = query.Get("resourceVersion"); !text.empty() && text != "0") {
     const std::optional<int64_t> version = NumberIn(text);
-    if (!version) return BadRequest(fmt::format("resourceVersion: Invalid value: \"{}\"", text));
+    if (!version) return BadRequest(NoVersion(text));
     options.after = *version;
   }
   Response response;

@@ -70,6 +70,8 @@ class RestApi {
   // The request's body as JSON (null if it is empty), from JSON or YAML. InvalidArgument with the reason, which shows
   // nothing of the body.
   absl::StatusOr<nlohmann::json> ParseBody(const Request& request) const;
+  // Why not, as kube-apiserver tells it.
+  std::string UnreadableBody(const Request& request) const;
 
   // `body` of a request that may change the store, without what it demands of the object's version and uid as far as
   // that holds now. So the request does the same in a world whose versions are others. What does not hold stays, and

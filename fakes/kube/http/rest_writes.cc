@@ -12,6 +12,7 @@
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/http/api_types.h"
 #include "fakes/kube/http/event_views.h"
+#include "fakes/kube/http/go_words.h"
 #include "fakes/kube/http/patching.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/schema.h"
@@ -142,6 +143,20 @@ std::optional<Response> RefuseUnreadable(const Resource& resource, const ObjectR
   if (wrong.empty() || (previous != nullptr && wrong == UnreadableField(*type, previous->body))) return std::nullopt;
   return BadRequest(
       fmt::format("{0} in version \"{1}\" cannot be handled as a {0}: {2}", resource.kind, resource.version, wrong));
+}
+
+// What a patch would make of an object and Go could not read: nobody's object, but the patch is wrong, or what it makes
+// (apiserver: pkg/endpoints/handlers/patch.go).
+std::optional<Response> RefusePatched(const Resource& resource, std::string_view patch_type, const json& patch,
+                                      const json& previous, const json& patched) {
+  const ApiType* type = resource.event_view ? nullptr : ApiTypeOf(resource);
+  if (type == nullptr) return std::nullopt;
+  const std::string wrong = UnreadableField(*type, patched);
+  if (wrong.empty() || wrong == UnreadableField(*type, previous)) return std::nullopt;
+  const bool strategic = patch_type == "application/strategic-merge-patch+json";
+  const FieldError error = strategic ? InvalidField("patch", GoText(patch), GoConversionError(wrong))
+                                     : InvalidField("patch", JsonText(patched), wrong);
+  return FromStore(InvalidObject({}, "", {error}), resource, "");
 }
 
 // kubectl apply --validate=strict, which is its default from 1.25 on.
@@ -349,6 +364,8 @@ Response RestApi::Patch(const Request& request, const Target& target, const Quer
   absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
   if (!patched.ok()) return FromStore(patched.status(), resource, target.name);
   json body = *std::move(patched);
+  if (std::optional<Response> wrong = RefusePatched(resource, type, *patch, previous->body, body))
+    return *std::move(wrong);
   // A patch may well say the version that it was made for.
   if (body.is_object()) body["apiVersion"] = resource.ApiVersion();
   if (std::optional<Response> wrong = FitToPath(resource, target.ns, target.name, &body)) return *std::move(wrong);
@@ -438,6 +455,10 @@ Response RestApi::Delete(const Request& request, const Target& target, const Que
                                 "meta: {}",
                                 options->resource_version, object->meta.resource_version));
   }
+  // NamespaceLifecycle, an admission plugin, keeps these.
+  static constexpr std::string_view kKept[] = {"default", "kube-system", "kube-public"};
+  if (kind == "Namespace." && std::find(std::begin(kKept), std::end(kKept), target.name) != std::end(kKept))
+    return FromStore(absl::PermissionDeniedError("this namespace may not be deleted"), resource, target.name);
   if (options->dry_run) return Deleted(resource, target.name, object->meta.uid);
   DeleteOptions how;
   how.grace_seconds = options->grace_seconds;
@@ -454,6 +475,7 @@ Response RestApi::Delete(const Request& request, const Target& target, const Que
 Response RestApi::DeleteCollection(const Request& request, const Target& target, const Query& query) {
   const Resource& resource = *target.resource;
   if (resource.namespaced && target.ns.empty()) return MethodNotAllowed();
+  if (const std::string wrong = GoSelectorError(query.Get("labelSelector")); !wrong.empty()) return BadRequest(wrong);
   absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(query.Get("labelSelector"));
   if (!labels.ok()) return BadRequest(std::string(labels.status().message()));
   absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(query.Get("fieldSelector"));

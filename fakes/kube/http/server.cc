@@ -56,6 +56,22 @@ struct Outbox {
   bool woken = false;
 };
 
+// Who writes and does not say as whom is known by what he calls himself (apiserver: pkg/endpoints/handlers,
+// managerOrUserAgent). Put into the query, it is part of what a log holds.
+std::string WithFieldManager(const Request& request, std::string_view user_agent) {
+  constexpr size_t kLongest = 128;
+  const bool writes = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+  const bool applies = request.content_type.starts_with("application/apply-patch");  // must say it
+  if (!writes || applies || request.query.find("fieldManager=") != std::string::npos) return request.query;
+  std::string name;
+  for (const char c : user_agent.substr(0, user_agent.find('/'))) {
+    if (name.size() < kLongest && c > ' ' && c < 0x7f) name += c;
+  }
+  // What would have to be escaped is nobody's name.
+  if (name.empty() || name.find_first_of("&#%+=?") != std::string::npos) return request.query;
+  return fmt::format("{}{}fieldManager={}", request.query, request.query.empty() ? "" : "&", name);
+}
+
 // A program that this process starts would otherwise hold what the server closes open.
 template <class Socket>
 void KeepFromChildren(Socket& socket) {
@@ -282,6 +298,7 @@ class Session : public std::enable_shared_from_this<Session> {
     request.accept = text(message[bhttp::field::accept]);
     request.authorization = text(message[bhttp::field::authorization]);
     request.impersonate_user = text(message["Impersonate-User"]);
+    request.query = WithFieldManager(request, text(message[bhttp::field::user_agent]));
     request.certificate_user = client_.user;
     request.certificate_groups = client_.groups;
     request.body = std::move(message.body());

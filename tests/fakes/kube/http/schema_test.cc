@@ -366,7 +366,7 @@ TEST_F(ViewsTest, WhatGoCouldNotReadIsRefusedInItsWords) {
   EXPECT_EQ(Send("PATCH", "/api/v1/namespaces/default/services/s", {{"spec", {{"externalIPs", "1.2.3.4"}}}},
                  "application/merge-patch+json")
                 .code,
-            400);
+            422);
 }
 
 TEST_F(ViewsTest, DefinitionsOfCustomResourcesAreTypesOfTheirOwn) {

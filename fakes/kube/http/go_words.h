@@ -1,0 +1,23 @@
+// What Go's and apimachinery's parsers say of text that they cannot read. An API server hands it on as it is.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "nlohmann/json.hpp"
+
+namespace wavetank::fakekube::http {
+
+// encoding/json, of text that is no JSON: "invalid character 'b' looking for beginning of object key string".
+std::string GoJsonError(std::string_view text);
+
+// apimachinery's labels.Parse(): "unable to parse requirement: found '', expected: '('". Empty: it can be read.
+std::string GoSelectorError(std::string_view selector);
+
+// fmt's %+v of what JSON holds: "map[replicas:2]".
+std::string GoText(const nlohmann::json& value);
+
+// runtime.FromUnstructured(), as strategic-merge patches are read, where encoding/json says `json_error`.
+std::string GoConversionError(const std::string& json_error);
+
+}  // namespace wavetank::fakekube::http

@@ -1,0 +1,16 @@
+// What every cluster's API server says of itself: the Service `kubernetes` in `default`, its Endpoints and its slice.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace wavetank::sim {
+class World;
+}
+
+namespace wavetank::serve {
+
+// Applies them to every cluster that has no such Service, as inputs. Nobody listens at their address, which is that of
+// the first node: pods of a simulated world talk to no API server through its network.
+absl::Status DefineKubernetesService(sim::World& world);
+
+}  // namespace wavetank::serve
