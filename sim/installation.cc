@@ -62,14 +62,11 @@ json PortOf(const char* name, int port, int target) {
 
 absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) {
   if (absl::Status status = EnsureBase(api); !status.ok()) return status;
-  // The Helm values that the guides set: what injection writes into proxies.
+  // The Helm values: what injection writes into proxies, and what `istioctl analyze` reads of them.
   json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
   injector["data"] = {
       {"config", "policy: enabled\n"},
-      {"values",
-       JsonText(json{
-           {"global",
-            {{"meshID", "mesh1"}, {"network", what.network}, {"multiCluster", {{"clusterName", what.cluster}}}}}})}};
+      {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1").values)}};
   if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
   if (!HasIstiod(api)) {
     const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};

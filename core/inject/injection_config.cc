@@ -60,7 +60,7 @@ json DefaultValues() {
   return {{"global", std::move(global)},
           {"istio_cni", {{"chained", true}, {"enabled", false}}},
           {"revision", ""},
-          {"sidecarInjectorWebhook", {{"rewriteAppHTTPProbe", true}}}};
+          {"sidecarInjectorWebhook", {{"enableNamespacesByDefault", false}, {"rewriteAppHTTPProbe", true}}}};
 }
 
 absl::Status Invalid(const kube::Object& map, std::string_view what) {

@@ -197,6 +197,24 @@ TEST_F(WorldTest, KeySetsAreWhatTheWorldSaysAndOthersComeWithTheNextRefresh) {
   EXPECT_THAT(listeners, HasSubstr("second"));
 }
 
+// istioctl: pkg/config/analysis/analyzers/injection. It panics where the first is missing, and warns of every sidecar
+// whose image is not what the others make.
+TEST_F(WorldTest, TheInstallationSaysOfInjectionWhatIstioctlAnalyzeReads) {
+  Build(/*remote=*/false);
+  const fakekube::ApiServer& api = world_->cluster("cluster2").api();
+  const kube::ObjectRef map = api.Get("ConfigMap", {"istio-system", "istio-sidecar-injector"});
+  ASSERT_NE(map, nullptr);
+  const json values = json::parse(map->body["data"].value("values", ""), nullptr, false);
+  EXPECT_EQ(values.value("/sidecarInjectorWebhook/enableNamespacesByDefault"_json_pointer, true), false);
+  const auto global = [&](const char* path) { return values["global"].value(json::json_pointer(path), ""); };
+  const kube::ObjectRef pod = api.Get("Pod", {"sample", Only("cluster2", "sleep").pod()->meta.name});
+  std::vector<std::string> images;
+  for (const json& container : pod->body["spec"]["containers"]) {
+    if (container["name"] == "istio-proxy") images.push_back(container["image"]);
+  }
+  EXPECT_THAT(images, testing::ElementsAre(global("/hub") + "/" + global("/proxy/image") + ":" + global("/tag")));
+}
+
 TEST_F(WorldTest, OptionsSurviveTheirJson) {
   const WorldOptions options = TwoClusters(true);
   const absl::StatusOr<WorldOptions> again = WorldOptions::FromJson(options.ToJson());
