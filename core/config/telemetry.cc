@@ -5,15 +5,17 @@
 namespace wavetank::config {
 namespace {
 
-using Mode = Telemetry::Mode;
+using Workloads = Telemetry::Mode;  // as clients, servers or both
 
-void ReadMode(ProtoJson& in, Mode& out) {
+void ReadMode(ProtoJson& in, Workloads& out) {
   in.Enum("mode", out,
-          {{"CLIENT_AND_SERVER", Mode::kClientAndServer}, {"CLIENT", Mode::kClient}, {"SERVER", Mode::kServer}});
+          {{"CLIENT_AND_SERVER", Workloads::kClientAndServer},
+           {"CLIENT", Workloads::kClient},
+           {"SERVER", Workloads::kServer}});
 }
 
 struct ModeSelector {
-  Mode mode = Mode::kClientAndServer;
+  Workloads mode = Workloads::kClientAndServer;
 };
 struct ProviderRef {
   std::string name;
@@ -52,7 +54,7 @@ void ReadMatchAndProviders(ProtoJson& in, Part& out) {
 // MetricSelector.
 struct MetricMatch {
   std::optional<std::string> metric;
-  Mode mode = Mode::kClientAndServer;
+  Workloads mode = Workloads::kClientAndServer;
 };
 void ReadMessage(ProtoJson& in, MetricMatch& out) {
   static constexpr const char* kMetrics[] = {
