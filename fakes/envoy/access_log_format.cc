@@ -557,9 +557,10 @@ void MaskTokens(std::string* line) {
 struct AccessLogFormat::Node {
   enum class Kind : uint8_t { kText, kValue, kLiteral, kObject, kList };
   Kind kind = Kind::kText;
-  LogOperators operators;                              // kText: a line of them; kValue: a JSON value
-  std::string literal;                                 // kLiteral: JSON
-  std::vector<std::pair<std::string, Node>> children;  // kObject, sorted by key; kList without keys
+  std::string key;             // of a child of kObject, quoted
+  LogOperators operators;      // kText: a line of them; kValue: a JSON value
+  std::string literal;         // kLiteral: JSON
+  std::vector<Node> children;  // kObject, sorted by key; kList
 
   static absl::StatusOr<Node> Make(const google::protobuf::Value& value, ExtensionSet extensions);
   static absl::StatusOr<Node> Make(const google::protobuf::Struct& object, ExtensionSet extensions);
@@ -572,10 +573,10 @@ absl::StatusOr<AccessLogFormat::Node> AccessLogFormat::Node::Make(const google::
   for (const auto& [key, value] : object.fields()) {
     absl::StatusOr<Node> child = Make(value, extensions);
     if (!child.ok()) return child.status();
-    std::string quoted = JsonText(nlohmann::json(key));
-    out.children.emplace_back(std::move(quoted), *std::move(child));
+    child->key = JsonText(nlohmann::json(key));
+    out.children.push_back(*std::move(child));
   }
-  std::sort(out.children.begin(), out.children.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(out.children.begin(), out.children.end(), [](const Node& a, const Node& b) { return a.key < b.key; });
   return out;
 }
 
@@ -599,7 +600,7 @@ absl::StatusOr<AccessLogFormat::Node> AccessLogFormat::Node::Make(const google::
       for (const auto& element : value.list_value().values()) {
         absl::StatusOr<Node> child = Make(element, extensions);
         if (!child.ok()) return child.status();
-        out.children.emplace_back("", *std::move(child));
+        out.children.push_back(*std::move(child));
       }
       break;
     case Proto::kNumberValue:
@@ -650,10 +651,10 @@ void AccessLogFormat::WriteNode(const Node& node, bool omit_empty, const AccessL
       const bool object = node.kind == Node::Kind::kObject;
       out->push_back(object ? '{' : '[');
       const size_t begin = out->size();
-      for (const auto& [key, child] : node.children) {
+      for (const Node& child : node.children) {
         const size_t before = out->size();
         if (before > begin) out->push_back(',');
-        if (object) out->append(key).push_back(':');
+        if (object) out->append(child.key).push_back(':');
         const size_t value = out->size();
         WriteNode(child, omit_empty, entry, out);
         if (omit_empty && out->compare(value, out->npos, "null") == 0) out->resize(before);
