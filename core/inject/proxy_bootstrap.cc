@@ -9,6 +9,7 @@
 #include "core/config/proto_json.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
+#include "core/kube/quantity.h"
 #include "core/model/labels.h"
 #include "fmt/format.h"
 
@@ -50,25 +51,9 @@ std::string Expand(const std::string& text, const Env& env) {
 
 // Whole units of a Kubernetes quantity, rounded up: "2000m" and "2" are 2. nullopt for what is none.
 std::optional<int64_t> CeilQuantity(const json& quantity) {
-  if (quantity.is_number_integer()) return quantity.get<int64_t>();
-  const std::string text = Print(quantity);
-  int64_t whole = 0, thousandths = 0;
-  const char* const last = text.data() + text.size();
-  auto [end, error] = std::from_chars(text.data(), last, whole);
-  if (error != std::errc() || whole < 0 || whole > 1'000'000'000'000) return std::nullopt;
-  if (end != last && *end == '.') {
-    int64_t unit = 100;
-    for (++end; end != last && *end >= '0' && *end <= '9'; ++end, unit /= 10) thousandths += (*end - '0') * unit;
-  }
-  const std::string_view suffix(end, static_cast<size_t>(last - end));
-  if (suffix.empty()) return whole + (thousandths > 0 ? 1 : 0);
-  if (suffix == "m") return (whole + 999) / 1000;
-  constexpr std::pair<std::string_view, int64_t> kSuffixes[] = {{"k", 1000},     {"M", 1000000},  {"G", 1000000000},
-                                                                {"Ki", 1 << 10}, {"Mi", 1 << 20}, {"Gi", 1 << 30}};
-  for (const auto& [name, factor] : kSuffixes) {
-    if (suffix == name && whole < (int64_t{1} << 32)) return whole * factor + thousandths * factor / 1000;
-  }
-  return std::nullopt;
+  const std::optional<absl::int128> nanos = kube::QuantityNanos(quantity);
+  if (!nanos || *nanos < 0) return std::nullopt;
+  return static_cast<int64_t>((*nanos + kube::kNanosPerUnit - 1) / kube::kNanosPerUnit);
 }
 
 // What the downward API puts in place of a field path; nullopt for a path that it does not know.

@@ -501,12 +501,9 @@ void ApiServer::Notify(kube::WatchEventType type, const ObjectRef& object, const
 
 void ApiServer::TellWatches(const Change& change) {
   const GroupKind kind = GroupKindOf(*change.object);
-  const auto covers = [&](const GroupKind& watched) {
-    return watched.kind == kind.kind && (watched.any_group || watched.group == kind.group);
-  };
   for (auto it = watches_.begin(); it != watches_.end();) {
     const WatchState& watch = it->second;
-    if (change.resource_version <= watch.after || !covers(watch.parsed)) {
+    if (change.resource_version <= watch.after || !watch.parsed.Covers(kind)) {
       ++it;
       continue;
     }

@@ -72,8 +72,10 @@ std::string_view GroupOf(std::string_view api_version) {
   return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
 }
 
-bool GroupKind::Covers(const kube::Object& object) const {
-  return object.kind == kind && (any_group || GroupOf(object.api_version) == group);
+bool GroupKind::Covers(const kube::Object& object) const { return Covers(GroupKindOf(object)); }
+
+bool GroupKind::Covers(const GroupKind& exact) const {
+  return exact.kind == kind && (any_group || exact.group == group);
 }
 
 GroupKind ParseGroupKind(std::string_view text) {

@@ -17,6 +17,7 @@ struct GroupKind {
   bool any_group = false;  // `group` means nothing
 
   bool Covers(const kube::Object& object) const;
+  bool Covers(const GroupKind& exact) const;
   // Of the core group.
   bool Is(std::string_view core_kind) const { return !any_group && group.empty() && kind == core_kind; }
 };

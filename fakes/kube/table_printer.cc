@@ -266,12 +266,16 @@ json DeploymentCells(const Row& row) {
   return cells;
 }
 
-json ReplicaSetCells(const Row& row) {
+json ReplicaCells(const Row& row, std::string selector) {
   json cells = {row.object.meta.name, Number(row.spec, "replicas", 1), Number(row.status, "replicas"),
                 Number(row.status, "readyReplicas"), row.Age()};
-  PushTemplate(row, true, &cells);
+  PushTemplate(row, false, &cells);
+  cells.push_back(std::move(selector));
   return cells;
 }
+json ReplicaSetCells(const Row& row) { return ReplicaCells(row, SelectorText(At(row.spec, "selector"))); }
+// Its selector is nothing but labels.
+json ReplicationControllerCells(const Row& row) { return ReplicaCells(row, LabelsText(At(row.spec, "selector"))); }
 
 json StatefulSetCells(const Row& row) {
   json cells = {row.object.meta.name,
@@ -554,17 +558,6 @@ json ControllerRevisionCells(const Row& row) {
   return {row.object.meta.name, controller, Number(row.body, "revision"), row.Age()};
 }
 
-json ReplicationControllerCells(const Row& row) {
-  return {row.object.meta.name,
-          Number(row.spec, "replicas", 1),
-          Number(row.status, "replicas"),
-          Number(row.status, "readyReplicas"),
-          row.Age(),
-          ContainerField(PodTemplateSpec(row), "name"),
-          ContainerField(PodTemplateSpec(row), "image"),
-          LabelsText(At(row.spec, "selector"))};
-}
-
 json PodTemplateCells(const Row& row) {
   const json& spec = At(row.body, {"template", "spec"});
   return {row.object.meta.name, ContainerField(spec, "name"), ContainerField(spec, "image"),
@@ -603,6 +596,9 @@ const std::vector<Printer>& Printers() {
   const auto webhooks = +[](const Row& row) -> json {
     return {row.object.meta.name, Items(At(row.body, "webhooks")).size(), row.Age()};
   };
+  const std::vector<Column> replicas = {
+      kName,    {"Desired", "integer"}, {"Current", "integer"}, {"Ready", "integer"}, kAge, kContainers, kImages,
+      kSelector};
   const std::vector<Column> binding = {kName,
                                        {"Role", "string"},
                                        kAge,
@@ -640,16 +636,7 @@ const std::vector<Printer>& Printers() {
         kImages,
         kSelector},
        DeploymentCells},
-      {"ReplicaSet",
-       {kName,
-        {"Desired", "integer"},
-        {"Current", "integer"},
-        {"Ready", "integer"},
-        kAge,
-        kContainers,
-        kImages,
-        kSelector},
-       ReplicaSetCells},
+      {"ReplicaSet", replicas, ReplicaSetCells},
       {"StatefulSet", {kName, {"Ready", "string"}, kAge, kContainers, kImages}, StatefulSetCells},
       {"DaemonSet",
        {kName,
@@ -806,16 +793,7 @@ const std::vector<Printer>& Printers() {
         {"Condition", "string"}},
        SigningRequestCells},
       {"ControllerRevision", {kName, {"Controller", "string"}, {"Revision", "integer"}, kAge}, ControllerRevisionCells},
-      {"ReplicationController",
-       {kName,
-        {"Desired", "integer"},
-        {"Current", "integer"},
-        {"Ready", "integer"},
-        kAge,
-        kContainers,
-        kImages,
-        kSelector},
-       ReplicationControllerCells},
+      {"ReplicationController", replicas, ReplicationControllerCells},
       {"PodTemplate",
        {kName, {"Containers", "string"}, {"Images", "string"}, {"Pod Labels", "string"}},
        PodTemplateCells},

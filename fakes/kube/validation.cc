@@ -4,14 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/kube/quantity.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/base64.h"
 
@@ -73,28 +72,6 @@ bool IsWord(std::string_view text) {
 }
 
 std::string Shown(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
-
-// A resource.Quantity, as exactly as comparing amounts of a container needs it; nullopt: none.
-std::optional<double> Quantity(const json& value) {
-  static constexpr std::pair<std::string_view, double> kSuffixes[] = {
-      {"", 1},        {"n", 1e-9},    {"u", 1e-6},    {"m", 1e-3},   {"k", 1e3},     {"M", 1e6},
-      {"G", 1e9},     {"T", 1e12},    {"P", 1e15},    {"E", 1e18},   {"Ki", 1024.0}, {"Mi", 1048576.0},
-      {"Gi", 0x1p30}, {"Ti", 0x1p40}, {"Pi", 0x1p50}, {"Ei", 0x1p60}};
-  if (value.is_number()) return value.get<double>();
-  constexpr std::string_view kDigits = "+-.0123456789";
-  const std::string text = TextOf(value);
-  size_t end = std::min(text.find_first_not_of(kDigits), text.size());
-  const bool exponent = end + 1 < text.size() && (text[end] == 'e' || text[end] == 'E') &&
-                        text.find_first_not_of(kDigits, end + 1) == std::string::npos;
-  if (exponent) end = text.size();
-  double number = 0;
-  if (!absl::SimpleAtod(text.substr(0, end), &number)) return std::nullopt;
-  const std::string_view unit = std::string_view(text).substr(end);
-  for (const auto& [suffix, factor] : kSuffixes) {
-    if (suffix == unit) return number * factor;
-  }
-  return std::nullopt;
-}
 
 // What is wrong with a label's or an annotation's key; empty if nothing is.
 std::string QualifiedNameProblem(std::string_view key) {
@@ -263,7 +240,7 @@ void CheckResources(const json& resources, const std::string& at, Errors* errors
     const json& quantities = At(resources, which);
     if (!quantities.is_object()) continue;
     for (const auto& [name, value] : quantities.items()) {
-      const std::optional<double> amount = Quantity(value), limit = Quantity(At(limits, name));
+      const auto amount = kube::QuantityNanos(value), limit = kube::QuantityNanos(At(limits, name));
       if (amount && *amount < 0) {
         errors->push_back(InvalidField(fmt::format("{}.{}[{}]", at, which, name), Shown(value),
                                        "must be greater than or equal to 0"));
