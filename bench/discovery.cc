@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "bench/five_networks.h"
-#include "core/config/mesh_config.h"
-#include "core/config/store.h"
-#include "core/gen/eds.h"
+#include "core/config/mesh/mesh_config.h"
+#include "core/config/store/store.h"
+#include "core/gen/eds/eds.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
 #include "core/xds/discovery_server.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::pilot {
 namespace {

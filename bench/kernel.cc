@@ -2,7 +2,7 @@
 #include <benchmark/benchmark.h>
 
 #include "core/base/random.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::sim {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "serve/kube_frontend.h"
-#include "serve/session.h"
+#include "serve/grpc/session.h"
+#include "serve/kube/kube_frontend.h"
 #include "tests/fakes/kube/http/peer.h"
 #include "tests/fakes/kube/http/served_cluster.h"
 

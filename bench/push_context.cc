@@ -4,8 +4,8 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include "core/config/store.h"
-#include "core/model/push_context.h"
+#include "core/config/store/store.h"
+#include "core/push/push_context.h"
 #include "tests/core/config/yaml_config.h"
 #include "tests/core/push/fake_discovery.h"
 

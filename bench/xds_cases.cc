@@ -5,7 +5,7 @@
 
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"
-#include "core/gen/name_table.h"
+#include "core/gen/nds/name_table.h"
 #include "tests/core/gen/bench_cases.h"
 
 namespace wavetank::pilot::bench_cases {

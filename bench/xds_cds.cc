@@ -5,7 +5,7 @@
 
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"
-#include "core/gen/cds.h"
+#include "core/gen/cds/cds.h"
 #include "core/xds/cache.h"
 #include "tests/core/gen/gen_world.h"
 

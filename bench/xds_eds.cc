@@ -8,7 +8,7 @@
 #include "bench/allocations.h"
 #include "bench/five_networks.h"
 #include "benchmark/benchmark.h"
-#include "core/gen/eds.h"
+#include "core/gen/eds/eds.h"
 #include "core/xds/cache.h"
 #include "tests/core/gen/gen_world.h"
 

@@ -2,7 +2,7 @@
 // docs/performance.md).
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/xds/push_request_bench_case.h"
 
 namespace wavetank::pilot {

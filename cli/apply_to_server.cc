@@ -12,7 +12,7 @@
 #include "fakes/kube/http/fetch.h"
 #include "fmt/format.h"
 #include "scenarios/inputs.h"
-#include "serve/kube_frontend.h"
+#include "serve/kube/kube_frontend.h"
 
 namespace wavetank::cli {
 namespace {

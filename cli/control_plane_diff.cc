@@ -1,4 +1,4 @@
-#include "serve/control_plane_diff.h"
+#include "oracles/control_plane/control_plane_diff.h"
 
 #include <CLI/CLI.hpp>
 #include <iostream>

@@ -6,9 +6,9 @@
 
 #include "cli/verb.h"
 #include "core/base/json_text.h"
-#include "envoydiff/envoydiff.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "oracles/envoy/envoydiff.h"
 
 namespace wavetank::cli {
 namespace {
@@ -88,7 +88,8 @@ void AddEnvoyDiff(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("envoy-diff", "Runs cases on the simulated and on a real Envoy and compares them");
   auto a = std::make_shared<EnvoyDiffArguments>();
-  verb->add_option("path", a->path, "A case file, or a folder of them (envoydiff/case.h tells the format)")->required();
+  verb->add_option("path", a->path, "A case file, or a folder of them (oracles/envoy/case.h tells the format)")
+      ->required();
   verb->add_option("--envoy", a->options.envoy,
                    "The real Envoy (default: $WAVETANK_ENVOY, what tools/envoy installed, or envoy on $PATH)");
   verb->add_option("--filter", a->options.filter, "Only cases whose name contains this");

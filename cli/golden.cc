@@ -8,9 +8,9 @@
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "replay/golden/case.h"
-#include "replay/golden/push_runner.h"
-#include "replay/golden/runner.h"
+#include "oracles/golden/case.h"
+#include "oracles/golden/push_runner.h"
+#include "oracles/golden/runner.h"
 
 namespace wavetank::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "fakes/kube/http/fetch.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
-#include "serve/kube_frontend.h"
+#include "serve/kube/kube_frontend.h"
 
 namespace wavetank::cli {
 namespace {

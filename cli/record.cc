@@ -12,7 +12,7 @@
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
 #include "scenarios/yaml_reader.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "replay/event_log.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::replay {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scenarios/result.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::scenario {
 

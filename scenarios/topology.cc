@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/registry/registries.h"
+#include "core/registry/multicluster/registries.h"
 
 namespace wavetank::scenario {
 

@@ -10,7 +10,7 @@
 #include "fakes/kube/http/message.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
-#include "serve/kube_frontend.h"
+#include "serve/kube/kube_frontend.h"
 #include "serve/remote_secret_view.h"
 #include "serve/server.h"
 

@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "fakes/kube/http/server.h"
-#include "serve/ads_dial.h"
-#include "serve/loop.h"
+#include "serve/grpc/ads_dial.h"
+#include "serve/loop/loop.h"
 #include "serve/pilot_discovery.h"
 
 namespace wavetank::serve {

@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "core/config/istio_definitions.h"
+#include "core/config/schema/istio_definitions.h"
 #include "fakes/kube/cluster.h"
 #include "sim/world.h"
 

@@ -9,7 +9,8 @@ class World;
 
 namespace wavetank::serve {
 
-// Applies to every cluster, as inputs, the definitions (core/config/istio_definitions.h) that it does not have yet.
+// Applies to every cluster, as inputs, the definitions (core/config/schema/istio_definitions.h) that it does not have
+// yet.
 absl::Status DefineIstioResources(sim::World& world);
 
 }  // namespace wavetank::serve

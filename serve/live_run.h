@@ -6,7 +6,7 @@
 
 #include "scenarios/runner.h"
 #include "serve/control_planes.h"
-#include "serve/loop.h"
+#include "serve/loop/loop.h"
 
 namespace wavetank::serve {
 

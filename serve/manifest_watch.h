@@ -13,8 +13,8 @@
 
 #include "nlohmann/json.hpp"
 #include "scenarios/scenario.h"
-#include "serve/loop.h"
-#include "serve/stop_flag.h"
+#include "serve/loop/loop.h"
+#include "serve/loop/stop_flag.h"
 
 namespace wavetank::serve {
 

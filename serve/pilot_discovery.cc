@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "fmt/format.h"
-#include "serve/kube_frontend.h"
+#include "serve/kube/kube_frontend.h"
 
 namespace wavetank::serve {
 namespace {

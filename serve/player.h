@@ -6,8 +6,8 @@
 #include <string>
 
 #include "scenarios/scenario.h"
-#include "serve/loop.h"
-#include "serve/stop_flag.h"
+#include "serve/loop/loop.h"
+#include "serve/loop/stop_flag.h"
 
 namespace wavetank::serve {
 

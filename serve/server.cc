@@ -7,7 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
-#include "serve/kubernetes_service.h"
+#include "serve/kube/kubernetes_service.h"
 
 namespace wavetank::serve {
 

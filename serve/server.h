@@ -10,12 +10,12 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
-#include "serve/bootstrap.h"
 #include "serve/control_planes.h"
-#include "serve/grpc_server.h"
-#include "serve/kube_frontend.h"
-#include "serve/session.h"
-#include "serve/workload_secrets.h"
+#include "serve/grpc/bootstrap.h"
+#include "serve/grpc/grpc_server.h"
+#include "serve/grpc/session.h"
+#include "serve/grpc/workload_secrets.h"
+#include "serve/kube/kube_frontend.h"
 
 namespace wavetank::serve {
 

@@ -13,9 +13,9 @@
 #include "fakes/envoy/app.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/kube/cluster.h"
-#include "sim/channel.h"
-#include "sim/dns.h"
-#include "sim/mesh_network.h"
+#include "sim/network/channel.h"
+#include "sim/network/dns.h"
+#include "sim/network/mesh_network.h"
 #include "sim/timing.h"
 
 namespace wavetank::sim {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/istiod/istiod.h"
-#include "sim/channel.h"
+#include "sim/network/channel.h"
 
 namespace wavetank::sim {
 

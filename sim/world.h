@@ -21,7 +21,7 @@
 #include "nlohmann/json.hpp"
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "sim/outside_clients.h"
 #include "sim/pod_process.h"
 #include "sim/token_issuers.h"

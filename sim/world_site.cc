@@ -15,7 +15,7 @@
 #include "fakes/kube/rbac.h"
 #include "fmt/format.h"
 #include "sim/installation.h"
-#include "sim/kube_proxy.h"
+#include "sim/network/kube_proxy.h"
 
 namespace wavetank::sim {
 

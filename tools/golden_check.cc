@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "replay/golden/case.h"
-#include "replay/golden/runner.h"
+#include "oracles/golden/case.h"
+#include "oracles/golden/runner.h"
 
 namespace {
 

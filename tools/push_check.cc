@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "replay/golden/push_runner.h"
+#include "oracles/golden/push_runner.h"
 
 int main(int argc, char** argv) {
   namespace golden = wavetank::golden;

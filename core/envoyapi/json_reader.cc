@@ -10,9 +10,9 @@
 #include <string_view>
 
 #include "absl/strings/escaping.h"
-#include "core/config/proto_json.h"
+#include "core/config/schema/proto_json.h"
+#include "core/envoyapi/any.h"
 #include "core/envoyapi/descriptors.h"
-#include "core/gen/any.h"
 #include "core/kube/time_format.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/envoyapi/any.h"
 #include "core/envoyapi/descriptors.h"
-#include "core/gen/any.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "core/config/mesh_config.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/kube/types.h"
 #include "nlohmann/json.hpp"
 

@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "core/config/mesh_config.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/inject/injection_config.h"
 #include "core/kube/object.h"
 #include "nlohmann/json.hpp"

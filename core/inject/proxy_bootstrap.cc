@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
-#include "core/config/proto_json.h"
+#include "core/config/schema/proto_json.h"
 #include "core/inject/json_access.h"
 #include "core/inject/proxy_config.h"
 #include "core/kube/quantity.h"

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/istiod/istiod.h"
-#include "core/registry/registries.h"
+#include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 
 namespace wavetank::pilot {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/gen/load_assignment_builder.h"
+#include "core/gen/eds/load_assignment_builder.h"
 #include "core/model/environment.h"
-#include "core/model/push_context.h"
+#include "core/push/push_context.h"
 
 namespace wavetank::pilot {
 namespace {

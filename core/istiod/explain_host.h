@@ -1,6 +1,6 @@
 // Why a proxy has the endpoints of a host that it has, and not others: visibility, then every EDS cluster of the host
-// endpoint by endpoint. Decisions are those of the generators (core/gen/endpoint_decision.h), asked now: a proxy that
-// is behind with its pushes may hold something older.
+// endpoint by endpoint. Decisions are those of the generators (core/gen/eds/endpoint_decision.h), asked now: a proxy
+// that is behind with its pushes may hold something older.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/gen/endpoint_decision.h"
+#include "core/gen/eds/endpoint_decision.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::pilot {

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/schema/protocol.h"
 #include "core/kube/object.h"
 #include "core/model/ids.h"
 #include "core/model/kept_hash.h"
-#include "core/model/protocol.h"
 
 namespace wavetank::pilot {
 

@@ -1,4 +1,4 @@
-#include "core/model/authentication.h"
+#include "core/push/authentication.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/model/authorization.h"
+#include "core/push/authorization.h"
 
 #include "core/model/selection.h"
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "core/config/mesh_config.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/push/host_match.h"
 
 namespace wavetank::pilot {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/virtual_service.h"
+#include "core/config/kinds/virtual_service.h"
 #include "core/model/push_request.h"
 #include "core/push/export_to_defaults.h"
 

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/model/sidecar_scope.h"
 #include "core/push/export_to_defaults.h"
 #include "core/push/host_match.h"
+#include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/mesh_config.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/model/export_to.h"
 
 namespace wavetank::pilot {

@@ -1,10 +1,10 @@
-#include "core/model/push_context.h"
+#include "core/push/push_context.h"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
-#include "core/config/store.h"
+#include "core/config/store/store.h"
 #include "core/model/gateway.h"
 #include "core/model/selection.h"
 #include "core/profile/profile.h"

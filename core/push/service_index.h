@@ -11,8 +11,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "core/model/environment.h"
-#include "core/model/sidecar_scope.h"
 #include "core/push/export_to_defaults.h"
+#include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
 

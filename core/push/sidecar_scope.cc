@@ -1,4 +1,4 @@
-#include "core/model/sidecar_scope.h"
+#include "core/push/sidecar_scope.h"
 #include "core/model/selection.h"
 
 #include <algorithm>
@@ -168,7 +168,7 @@ void SidecarScopeBuilder::AddDestinationRules(SidecarScope& scope, const std::ve
         destination_rules_.Find(scope.ns, service->hostname, service->attributes.ns);
     if (rules != nullptr) scope.destination_rules_[service->hostname] = *rules;
   }
-  for (const auto& [host, rules] : scope.destination_rules_) {
+  for (const auto& [host, rules] : scope.destination_rules_) {  // order: fills a set, raises a flag
     for (const ConsolidatedDestRuleRef& rule : rules) {
       scope.selects_workloads_ |= rule->rule->spec.workload_selector.has_value();
       for (const ConfigKey& key : rule->from) scope.dependencies_.insert(ConfigHash(key));

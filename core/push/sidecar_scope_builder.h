@@ -7,11 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config/mesh_config.h"
-#include "core/model/sidecar_scope.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/push/destination_rule_index.h"
 #include "core/push/export_to_defaults.h"
 #include "core/push/service_index.h"
+#include "core/push/sidecar_scope.h"
 #include "core/push/virtual_service_index.h"
 
 namespace wavetank::pilot {

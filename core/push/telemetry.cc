@@ -1,4 +1,4 @@
-#include "core/model/telemetry.h"
+#include "core/push/telemetry.h"
 
 #include <algorithm>
 #include <array>

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/model/sidecar_scope.h"
 #include "core/push/export_to_defaults.h"
+#include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/ip.h"
-#include "core/config/mesh_networks.h"
+#include "core/config/mesh/mesh_networks.h"
 
 namespace wavetank::pilot {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/model/sidecar_scope.h"
+#include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/model/push_context.h"
+#include "core/push/push_context.h"
 #include "core/xds/push_queue.h"
 #include "core/xds/stream.h"
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
-#include "core/config/mesh_config.h"
+#include "core/config/mesh/mesh_config.h"
 #include "core/kube/time_format.h"
 
 namespace wavetank::pilot {

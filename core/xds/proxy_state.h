@@ -2,7 +2,7 @@
 // computeProxyState; proxy_dependencies.go).
 #pragma once
 
-#include "core/model/push_context.h"
+#include "core/push/push_context.h"
 
 namespace wavetank::pilot {
 

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 
-const std::string kCases = std::string(WAVETANK_SOURCE_DIR) + "/tests/replay/golden/cases";
+const std::string kCases = std::string(WAVETANK_SOURCE_DIR) + "/tests/oracles/golden/cases";
 const std::string kTwoNetworks = kCases + "/two-networks";
 
 // The cells of a table's lines, which stand two blanks or more apart.

@@ -9,7 +9,7 @@
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
 #include "replay/event_log.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/fakes/kube/http/served_cluster.h"
 #include "tests/replay/temp_folder.h"
 

@@ -15,7 +15,7 @@
 #include "record/http_transport.h"
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/replay/temp_folder.h"
 
 namespace wavetank::record {

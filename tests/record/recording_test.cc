@@ -13,7 +13,7 @@
 #include "fakes/kube/cluster.h"
 #include "fmt/format.h"
 #include "replay/event_log.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/record/fake_transport.h"
 #include "tests/replay/temp_folder.h"
 

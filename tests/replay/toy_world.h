@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "replay/recorder.h"
 #include "replay/replayer.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::replay {
 

@@ -1,5 +1,5 @@
 // What the schemas of Istio's kinds let through, and what not.
-#include "core/config/istio_schemas.h"
+#include "core/config/schema/istio_schemas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/base/json_access.h"
-#include "core/config/istio_definitions.h"
+#include "core/config/schema/istio_definitions.h"
 #include "fakes/kube/http/schema.h"
 #include "fakes/kube/manifest.h"
 

@@ -1,4 +1,4 @@
-#include "serve/fair_queue.h"
+#include "serve/loop/fair_queue.h"
 
 #include <gtest/gtest.h>
 

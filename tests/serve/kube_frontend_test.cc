@@ -1,5 +1,5 @@
 // The Kubernetes APIs of a live mesh: what a client writes moves the mesh, and replays.
-#include "serve/kube_frontend.h"
+#include "serve/kube/kube_frontend.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "serve/loop.h"
+#include "serve/loop/loop.h"
 
 #include <gtest/gtest.h>
 

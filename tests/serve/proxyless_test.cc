@@ -18,7 +18,7 @@
 
 #include "core/x509/x509.h"
 #include "scenarios/mesh_survey.h"
-#include "serve/bootstrap.h"
+#include "serve/grpc/bootstrap.h"
 #include "serve/manifest_watch.h"
 #include "tests/serve/live.h"
 #include "tests/serve/xds_backend.h"

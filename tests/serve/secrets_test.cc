@@ -306,7 +306,7 @@ TEST_F(Secrets, ATokenOfThisWorldSaysWhoCallsAndAnotherDoesNot) {
   }
 }
 
-// A credentialName's Secret over ADS, for who may have it: istiod's own rules (core/security/secret_generator.h), with
+// A credentialName's Secret over ADS, for who may have it: istiod's own rules (core/gen/sds/secret_generator.h), with
 // real identities.
 class CredentialsOverAds : public Secrets {
  protected:

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "scenarios/inputs.h"
-#include "serve/session.h"
+#include "serve/grpc/session.h"
 
 namespace wavetank::serve {
 

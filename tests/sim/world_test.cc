@@ -5,7 +5,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sim/dns.h"
+#include "sim/network/dns.h"
 #include "tests/sim/two_cluster_world.h"
 
 namespace wavetank::sim {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <variant>
 
-#include "core/config/store.h"
+#include "core/config/store/store.h"
 #include "core/kube/yaml.h"
 
 namespace wavetank::config {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/gen/cds.h"
-#include "core/gen/lds.h"
-#include "core/gen/rds.h"
+#include "core/gen/cds/cds.h"
+#include "core/gen/lds/lds.h"
+#include "core/gen/rds/rds.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "tests/core/gen/gen_world.h"

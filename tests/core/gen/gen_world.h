@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/mesh_config.h"
-#include "core/config/store.h"
+#include "core/config/mesh/mesh_config.h"
+#include "core/config/store/store.h"
 #include "core/model/endpoint_index.h"
-#include "core/model/push_context.h"
 #include "core/profile/profile.h"
+#include "core/push/push_context.h"
 #include "core/registry/network_manager.h"
 #include "tests/core/push/fake_discovery.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/gen/cds.h"
-#include "core/gen/eds.h"
-#include "core/gen/lds.h"
+#include "core/gen/cds/cds.h"
+#include "core/gen/eds/eds.h"
+#include "core/gen/lds/lds.h"
 #include "core/xds/cache.h"
 #include "tests/core/gen/gen_world.h"
 

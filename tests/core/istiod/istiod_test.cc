@@ -23,7 +23,7 @@
 #include "fakes/kube/client.h"
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/manifest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "sim/timing.h"
 
 namespace wavetank::pilot {

@@ -6,7 +6,7 @@
 #include "core/inject/webhook_configuration.h"
 #include "core/x509/x509.h"
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 
 namespace wavetank::pilot {

@@ -2,7 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 
 namespace wavetank::kube {

@@ -5,7 +5,7 @@
 
 #include "core/base/status.h"
 #include "core/model/push_request.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::pilot {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/model/authorization.h"
+#include "core/push/authorization.h"
 
 #include "gmock/gmock.h"
 #include "tests/core/push/mesh_fixture.h"

@@ -1,4 +1,4 @@
-#include "core/model/envoy_filters.h"
+#include "core/push/envoy_filters.h"
 
 #include <string>
 #include <vector>

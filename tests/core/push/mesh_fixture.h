@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/config/store.h"
+#include "core/config/store/store.h"
 #include "core/model/gateway.h"
-#include "core/model/push_context.h"
+#include "core/push/push_context.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/config/yaml_config.h"

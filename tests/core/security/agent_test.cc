@@ -6,7 +6,7 @@
 #include "core/security/istio_ca.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/security/year.h"
 
 namespace wavetank::security {

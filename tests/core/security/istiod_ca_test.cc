@@ -9,7 +9,7 @@
 #include "core/security/remote_secret.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 #include "tests/core/security/year.h"
 

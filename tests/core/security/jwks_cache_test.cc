@@ -1,7 +1,7 @@
 #include "core/security/jwks_cache.h"
 
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::security {
 namespace {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
+#include "core/gen/sds/secret_generator.h"
 #include "core/kube/secret.h"
-#include "core/security/secret_generator.h"
 #include "core/x509/x509.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 
 namespace wavetank::security {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/gen/route_cache.h"
+#include "core/gen/rds/route_cache.h"
 
 namespace wavetank::pilot {
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/model/sidecar_scope.h"
+#include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
 namespace {

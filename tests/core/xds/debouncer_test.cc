@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::pilot {
 namespace {

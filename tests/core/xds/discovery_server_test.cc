@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/config/mesh_config.h"
-#include "core/config/store.h"
+#include "core/config/mesh/mesh_config.h"
+#include "core/config/store/store.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::pilot {
 namespace {

@@ -1,7 +1,7 @@
 #include "tests/core/xds/push_request_bench_case.h"
 
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::pilot {
 namespace {

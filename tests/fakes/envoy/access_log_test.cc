@@ -1,5 +1,5 @@
 // What only the simulated Envoy can be asked about its access logs: no keys and tokens, no cost, times, who is who in a
-// mesh. What the lines say is held to a real Envoy in tests/envoydiff/cases/access_logs.json.
+// mesh. What the lines say is held to a real Envoy in tests/oracles/envoy/cases/access_logs.json.
 #include "fakes/envoy/access_log.h"
 
 #include <gmock/gmock.h>

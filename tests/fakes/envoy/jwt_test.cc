@@ -1,5 +1,5 @@
 // What no stock Envoy can be asked: istio-proxy's own filter, and key sets that only the Envoy of its time takes. The
-// rest is compared with a real one (tests/envoydiff/cases/jwt.json).
+// rest is compared with a real one (tests/oracles/envoy/cases/jwt.json).
 #include "fakes/envoy/jwt.h"
 
 #include <gtest/gtest.h>

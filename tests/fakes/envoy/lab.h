@@ -18,7 +18,7 @@
 #include "fakes/envoy/fabric.h"
 #include "fakes/envoy/network.h"
 #include "google/protobuf/message.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::envoysim::lab {
 

@@ -12,7 +12,7 @@
 
 #include "core/base/random.h"
 #include "fakes/kube/api_server.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 #include "tests/long.h"
 
 namespace wavetank::fakekube {

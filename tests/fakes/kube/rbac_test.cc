@@ -1,7 +1,7 @@
 #include "fakes/kube/rbac.h"
 
 #include "gtest/gtest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube {
 namespace {

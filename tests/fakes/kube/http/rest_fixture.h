@@ -11,7 +11,7 @@
 
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube::http {
 

@@ -15,7 +15,7 @@
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest.h"
 #include "fakes/kube/http/server.h"
-#include "sim/kernel.h"
+#include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube::http {
 

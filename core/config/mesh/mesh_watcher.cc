@@ -1,0 +1,69 @@
+#include "core/config/mesh/mesh_watcher.h"
+
+#include <fmt/format.h>
+
+#include "core/kube/types.h"
+
+namespace wavetank::config {
+
+MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name, MeshConfigRef fallback)
+    : host_(host),
+      informer_(client, host, kube::kinds::kConfigMap,
+                {.ns = ns, .label_selector = {}, .field_selector = fmt::format("metadata.name={}", name)}),
+      fallback_(fallback != nullptr ? std::move(fallback) : DefaultMeshConfig()),
+      mesh_(fallback_) {
+  const auto mine = [name](const kube::ObjectRef& object) { return object->meta.name == name; };
+  informer_.AddHandler({.on_add =
+                            [this, mine](const kube::ObjectRef& object) {
+                              if (mine(object)) Read(*object);
+                            },
+                        .on_update =
+                            [this, mine](const kube::ObjectRef&, const kube::ObjectRef& object) {
+                              if (mine(object)) Read(*object);
+                            },
+                        .on_delete =
+                            [this, mine](const kube::ObjectRef& object) {
+                              if (mine(object)) SetMesh(fallback_);
+                            }});
+}
+
+void MeshWatcher::Start() { informer_.Start(); }
+
+void MeshWatcher::Read(const kube::Object& config_map) {
+  const auto data = kube::ConfigMapData(config_map);
+  status_ = absl::OkStatus();
+  if (const auto it = data.find("meshNetworks"); it != data.end()) {
+    absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(it->second);
+    if (!networks.ok()) {
+      status_ = networks.status();
+      return;
+    }
+    SetNetworks(*std::move(networks));
+  }
+  const auto it = data.find("mesh");
+  if (it == data.end()) {
+    status_ = absl::InvalidArgumentError(fmt::format("{}: data: key 'mesh' is missing", config_map.Key()));
+    return;
+  }
+  absl::StatusOr<MeshConfigRef> mesh = ApplyMeshConfigDefaults(it->second);
+  if (!mesh.ok()) {
+    status_ = mesh.status();
+    return;
+  }
+  SetMesh(*std::move(mesh));
+}
+
+void MeshWatcher::SetMesh(MeshConfigRef mesh) {
+  mesh_ = std::move(mesh);
+  host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "mesh"});
+  for (size_t i = mesh_handlers_.size(); i-- > 0;) mesh_handlers_[i]();
+}
+
+void MeshWatcher::SetNetworks(MeshNetworks networks) {
+  if (networks_ != nullptr && *networks_ == networks) return;
+  networks_ = std::make_shared<const MeshNetworks>(std::move(networks));
+  host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "meshNetworks"});
+  for (size_t i = 0; i < networks_handlers_.size(); ++i) networks_handlers_[i]();
+}
+
+}  // namespace wavetank::config

@@ -1,0 +1,62 @@
+// Keeps mesh config and mesh networks current from the ConfigMap `istio` of the system namespace
+// (istiod: pkg/config/mesh/kubemesh/watcher.go, pkg/config/mesh/watcher.go).
+//
+// What cannot be read leaves what was there: a bad `meshNetworks` keeps both, a bad or missing `mesh` keeps the mesh
+// config. Deleting the ConfigMap brings the default mesh config back and leaves the networks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/host.h"
+#include "core/config/mesh/mesh_config.h"
+#include "core/config/mesh/mesh_networks.h"
+#include "core/kube/informer.h"
+
+namespace wavetank::config {
+
+class MeshWatcher {
+ public:
+  using Handler = std::function<void()>;
+
+  // `client` and `host` must outlive it. The ConfigMap's name is "istio", or "istio-<revision>" of a revision.
+  // `fallback` is the mesh config without a ConfigMap; null: istiod's defaults.
+  MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name = "istio",
+              MeshConfigRef fallback = nullptr);
+
+  void Start();
+  // The ConfigMap was looked for and, if it is there, read.
+  bool HasSynced() const { return informer_.HasSynced(); }
+  void OnSynced(Callback done) { informer_.OnSynced(std::move(done)); }
+
+  const MeshConfigRef& mesh() const { return mesh_; }
+  // Null until a ConfigMap names any.
+  const std::shared_ptr<const MeshNetworks>& networks() const { return networks_; }
+
+  // Called with the new value in place. Networks handlers only hear of another value; mesh handlers of every write to
+  // the ConfigMap: 1.18.2 compares protobuf messages by reflection, and one that was printed never equals a fresh one
+  // (istiod: pkg/config/mesh/watcher.go, handleMeshConfigInternal). Mesh handlers run last added first, as istiod's do,
+  // networks handlers in order.
+  void AddMeshHandler(Handler handler) { mesh_handlers_.push_back(std::move(handler)); }
+  void AddNetworksHandler(Handler handler) { networks_handlers_.push_back(std::move(handler)); }
+
+  // Why the last ConfigMap was refused, wholly or partly; OK otherwise.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  void Read(const kube::Object& config_map);
+  void SetMesh(MeshConfigRef mesh);
+  void SetNetworks(MeshNetworks networks);
+
+  Host& host_;
+  kube::Informer informer_;
+  const MeshConfigRef fallback_;
+  MeshConfigRef mesh_;
+  std::shared_ptr<const MeshNetworks> networks_;
+  std::vector<Handler> mesh_handlers_, networks_handlers_;
+  absl::Status status_;
+};
+
+}  // namespace wavetank::config

@@ -1,0 +1,371 @@
+#include "core/gen/authz/authz_rules.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "core/envoyapi/any.h"
+#include "core/gen/authz/authz_matchers.h"
+#include "core/gen/authz/authz_trust_domains.h"
+#include "core/gen/view/listener_types.h"
+#include "core/gen/wire/wire.h"
+#include "envoy/config/rbac/v3/rbac.pb.h"
+#include "envoy/type/matcher/v3/filter_state.pb.h"
+
+namespace wavetank::pilot::authz {
+namespace {
+
+using Policy = config::AuthorizationPolicy;
+using PolicyPb = ::envoy::config::rbac::v3::Policy;
+using Permission = ::envoy::config::rbac::v3::Permission;
+using Principal = ::envoy::config::rbac::v3::Principal;
+
+constexpr std::string_view kHeadersKey = "request.headers", kExperimental = "experimental.";
+
+enum class Attribute : uint8_t {
+  kUnknown,
+  // Permissions.
+  kHost,
+  kMethod,
+  kPath,
+  kDestinationPort,
+  kDestinationIp,
+  kServerName,
+  kEnvoyFilter,
+  // Principals.
+  kSourcePrincipal,
+  kRequestAuth,  // principal, audiences, presenter
+  kSourceNamespace,
+  kRemoteIp,
+  kSourceIp,
+  kRequestHeader,
+  kRequestClaims,
+};
+bool IsPermission(Attribute attribute) { return attribute <= Attribute::kEnvoyFilter; }
+
+Attribute AttributeOf(std::string_view key) {
+  if (key == "destination.ip") return Attribute::kDestinationIp;
+  if (key == "destination.port") return Attribute::kDestinationPort;
+  if (key == "connection.sni") return Attribute::kServerName;
+  if (key.starts_with("experimental.envoy.filters.")) return Attribute::kEnvoyFilter;
+  if (key == "source.ip") return Attribute::kSourceIp;
+  if (key == "remote.ip") return Attribute::kRemoteIp;
+  if (key == "source.namespace") return Attribute::kSourceNamespace;
+  if (key == "source.principal") return Attribute::kSourcePrincipal;
+  if (key == "request.auth.principal" || key == "request.auth.audiences" || key == "request.auth.presenter") {
+    return Attribute::kRequestAuth;
+  }
+  if (key.starts_with(kHeadersKey)) return Attribute::kRequestHeader;
+  if (key.starts_with(kClaimsKey)) return Attribute::kRequestClaims;
+  return Attribute::kUnknown;
+}
+
+// "[name]" without its brackets.
+std::optional<std::string_view> WithoutBrackets(std::string_view text) {
+  if (text.empty() || text.front() != '[' || text.back() != ']') return std::nullopt;
+  if (text.size() < 2) return std::nullopt;
+  return text.substr(1, text.size() - 2);
+}
+
+// "[a][b]" as a path of claims; where that fails the whole is one name, brackets and all.
+std::optional<std::vector<std::string_view>> ClaimPath(std::string_view text) {
+  std::vector<std::string_view> out = {kClaimsKey};
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = text[begin] == '[' ? text.find_first_of("[]", begin + 1) : text.npos;
+    if (end == text.npos || text[end] == '[') {
+      const std::optional<std::string_view> name = WithoutBrackets(text);
+      if (!name) return std::nullopt;
+      return std::vector<std::string_view>{kClaimsKey, *name};
+    }
+    out.push_back(text.substr(begin + 1, end - begin - 1));
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::optional<uint32_t> PortNumber(std::string_view text) {
+  uint32_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (error != std::errc() || end != text.data() + text.size() || port > 65535) return std::nullopt;
+  return port;
+}
+
+// The field numbers of the two halves of a policy, which are built alike.
+struct Half {
+  int in_policy, and_set, or_set, negation, any, in_set;
+};
+constexpr Half kPermissions = {PolicyPb::kPermissionsFieldNumber, Permission::kAndRulesFieldNumber,
+                               Permission::kOrRulesFieldNumber,   Permission::kNotRuleFieldNumber,
+                               Permission::kAnyFieldNumber,       Permission::Set::kRulesFieldNumber};
+constexpr Half kPrincipals = {PolicyPb::kPrincipalsFieldNumber, Principal::kAndIdsFieldNumber,
+                              Principal::kOrIdsFieldNumber,     Principal::kNotIdFieldNumber,
+                              Principal::kAnyFieldNumber,       Principal::Set::kIdsFieldNumber};
+
+class RuleEncoder {
+ public:
+  RuleEncoder(const Policy::Rule& rule, const RuleOptions& options) : rule_(rule), options_(options), w_(&out_) {
+    constexpr size_t kUsual = 240;
+    out_.reserve(kUsual);
+  }
+
+  std::optional<std::string> Encode() {
+    if (options_.trust_domains != nullptr) MigrateConditions();
+    static const Policy::Operation* const any_operation = new Policy::Operation();
+    static const Policy::Source* const any_source = new Policy::Source();
+    if (rule_.to.empty()) Add(*any_operation);
+    for (const Policy::Operation& operation : rule_.to) Add(operation);
+    if (rule_.from.empty()) Add(*any_source);
+    for (const Policy::Source& source : rule_.from) Add(source);
+    if (void_) return std::nullopt;
+    return std::move(out_);
+  }
+
+ private:
+  // istiod replaces trust domains in a rule once for each of its sources, and conditions are shared between those: a
+  // principal of a condition multiplies with every source. Beyond any sense it stops here, where istiod would not.
+  void MigrateConditions() {
+    constexpr size_t kMost = 1 << 16;
+    for (const Policy::Condition& condition : rule_.when) {
+      if (AttributeOf(condition.key) != Attribute::kSourcePrincipal) continue;
+      Policy::Values& values = migrated_.emplace_back(condition.values);
+      for (size_t pass = 0; pass < std::max<size_t>(1, rule_.from.size()); ++pass) {
+        if (values.values.size() + values.not_values.size() > kMost) break;
+        values = Migrated(values);
+      }
+    }
+  }
+
+  Policy::Values Migrated(const Policy::Values& values) const {
+    return {options_.trust_domains->Expand(values.values), options_.trust_domains->Expand(values.not_values)};
+  }
+
+  void Add(const Policy::Operation& operation) {
+    AddHalf(kPermissions, [&] {
+      Condition(kPermissions, Attribute::kHost, {}, operation.hosts);
+      Condition(kPermissions, Attribute::kMethod, {}, operation.methods);
+      Condition(kPermissions, Attribute::kPath, {}, operation.paths);
+      Condition(kPermissions, Attribute::kDestinationPort, {}, operation.ports);
+      Conditions(kPermissions);
+    });
+  }
+
+  void Add(const Policy::Source& source) {
+    AddHalf(kPrincipals, [&] {
+      const bool migrate = options_.trust_domains != nullptr && !source.principals.empty();
+      Condition(kPrincipals, Attribute::kSourcePrincipal, {},
+                migrate ? Migrated(source.principals) : source.principals);
+      Condition(kPrincipals, Attribute::kRequestAuth, "request.auth.principal", source.request_principals);
+      Condition(kPrincipals, Attribute::kSourceNamespace, {}, source.namespaces);
+      Condition(kPrincipals, Attribute::kRemoteIp, {}, source.remote_ip_blocks);
+      Condition(kPrincipals, Attribute::kSourceIp, {}, source.ip_blocks);
+      Conditions(kPrincipals);
+    });
+  }
+
+  void Conditions(const Half& half) {
+    size_t principal = 0;
+    for (const Policy::Condition& condition : rule_.when) {
+      const Attribute attribute = AttributeOf(condition.key);
+      const bool is_migrated = attribute == Attribute::kSourcePrincipal && !migrated_.empty();
+      const Policy::Values& values = is_migrated ? migrated_[principal++] : condition.values;
+      if (IsPermission(attribute) == (&half == &kPermissions)) Condition(half, attribute, condition.key, values);
+    }
+  }
+
+  // AND of what `body` writes; anything if it writes nothing.
+  template <typename Body>
+  void AddHalf(const Half& half, Body body) {
+    w_.Message(half.in_policy, [&] {
+      w_.Message(half.and_set, [&] {
+        const size_t begin = out_.size();
+        body();
+        if (out_.size() == begin) w_.Message(half.in_set, [&] { w_.Bool(half.any, true); });
+      });
+    });
+  }
+
+  void Condition(const Half& half, Attribute attribute, std::string_view key, const Policy::Values& values) {
+    AnyOf(half, attribute, key, values.values, [&](auto body) { w_.Message(half.in_set, body); });
+    AnyOf(half, attribute, key, values.not_values,
+          [&](auto body) { w_.Message(half.in_set, [&] { w_.Message(half.negation, body); }); });
+  }
+
+  // OR of the values that apply; nothing if none does.
+  template <typename Around>
+  void AnyOf(const Half& half, Attribute attribute, std::string_view key, const std::vector<std::string>& values,
+             Around around) {
+    if (values.empty()) return;
+    const size_t before = out_.size();
+    bool any = false;
+    around([&] {
+      w_.Message(half.or_set, [&] {
+        for (const std::string& value : values) {
+          const size_t begin = out_.size();
+          bool applies = false;
+          w_.Message(half.in_set, [&] { applies = Write(attribute, key, value); });
+          if (!applies) out_.resize(begin);
+          any |= applies;
+          void_ |= !applies && options_.allow;
+        }
+      });
+    });
+    if (!any) out_.resize(before);
+  }
+
+  // One alternative; false: it does not apply.
+  bool Write(Attribute attribute, std::string_view key, std::string_view value) {
+    if (options_.tcp && IsHttpOnly(attribute)) return false;
+    switch (attribute) {
+      case Attribute::kHost:
+        WriteHostMatcher(w_, Permission::kHeaderFieldNumber, value);
+        return true;
+      case Attribute::kMethod:
+        WriteHeaderMatcher(w_, Permission::kHeaderFieldNumber, ":method", value);
+        return true;
+      case Attribute::kPath:
+        WritePathMatcher(w_, Permission::kUrlPathFieldNumber, value);
+        return true;
+      case Attribute::kDestinationPort: {
+        const std::optional<uint32_t> port = PortNumber(value);
+        if (port) w_.Varint(Permission::kDestinationPortFieldNumber, *port);
+        return port.has_value();
+      }
+      case Attribute::kDestinationIp:
+        return WriteRange(Permission::kDestinationIpFieldNumber, value);
+      case Attribute::kServerName:
+        WriteStringMatcher(w_, Permission::kRequestedServerNameFieldNumber, value);
+        return true;
+      case Attribute::kEnvoyFilter:
+        return WriteFilterMetadata(key, value);
+      case Attribute::kSourcePrincipal:
+        WriteIdentity([&](int field) { WritePrincipalMatcher(w_, field, value); });
+        return true;
+      case Attribute::kSourceNamespace: {
+        const std::string ns = absl::StrReplaceAll(absl::string_view(value.data(), value.size()), {{"*", ".*"}});
+        WriteIdentity([&](int field) { WriteRegexMatcher(w_, field, ".*/ns/" + ns + "/.*"); });
+        return true;
+      }
+      case Attribute::kRequestAuth:
+        WriteMetadataMatcher(w_, Principal::kMetadataFieldNumber, kAuthnFilter, {key}, MetadataValue::kText, value);
+        return true;
+      case Attribute::kRemoteIp:
+        return WriteRange(Principal::kRemoteIpFieldNumber, value);
+      case Attribute::kSourceIp:
+        return WriteRange(Principal::kDirectRemoteIpFieldNumber, value);
+      case Attribute::kRequestHeader: {
+        const std::optional<std::string_view> name = WithoutBrackets(key.substr(kHeadersKey.size()));
+        if (name) WriteHeaderMatcher(w_, Principal::kHeaderFieldNumber, *name, value);
+        return name.has_value();
+      }
+      case Attribute::kRequestClaims: {
+        const auto path = ClaimPath(key.substr(kClaimsKey.size()));
+        if (path) {
+          WriteMetadataMatcher(w_, Principal::kMetadataFieldNumber, kAuthnFilter, *path, MetadataValue::kListWith,
+                               value);
+        }
+        return path.has_value();
+      }
+      case Attribute::kUnknown:
+        break;
+    }
+    return false;
+  }
+
+  static bool IsHttpOnly(Attribute attribute) {
+    switch (attribute) {
+      case Attribute::kHost:
+      case Attribute::kMethod:
+      case Attribute::kPath:
+      case Attribute::kRequestAuth:
+      case Attribute::kRequestHeader:
+      case Attribute::kRequestClaims:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  bool WriteRange(int field, std::string_view text) {
+    using RangePb = ::envoy::config::core::v3::CidrRange;
+    const std::optional<CidrRange> range = ParseCidrRange(text);
+    if (!range) return false;
+    w_.Message(field, [&] {
+      w_.NonEmpty(RangePb::kAddressPrefixFieldNumber, range->address_prefix);
+      w_.UInt32Value(RangePb::kPrefixLenFieldNumber, range->prefix_len);
+    });
+    return true;
+  }
+
+  template <typename Matcher>
+  void WriteIdentity(Matcher matcher) {
+    using FilterState = ::envoy::type::matcher::v3::FilterStateMatcher;
+    if (options_.authenticated) {
+      w_.Message(Principal::kAuthenticatedFieldNumber,
+                 [&] { matcher(Principal::Authenticated::kPrincipalNameFieldNumber); });
+      return;
+    }
+    w_.Message(Principal::kFilterStateFieldNumber, [&] {
+      w_.Bytes(FilterState::kKeyFieldNumber, "io.istio.peer_principal");
+      matcher(FilterState::kStringMatchFieldNumber);
+    });
+  }
+
+  // "experimental.envoy.filters.a.b[c]": c of what filter envoy.filters.a.b wrote; a value "[v]" looks into a list.
+  bool WriteFilterMetadata(std::string_view key, std::string_view value) {
+    key.remove_prefix(kExperimental.size());
+    if (key.ends_with(']')) key.remove_suffix(1);
+    const size_t bracket = key.find('[');
+    if (bracket == key.npos) return false;
+    const bool list = value.starts_with('[') && value.ends_with(']');
+    if (list) {
+      const size_t first = value.find_first_not_of("[]"), last = value.find_last_not_of("[]");
+      value = first == value.npos ? std::string_view() : value.substr(first, last - first + 1);
+    }
+    WriteMetadataMatcher(w_, Permission::kMetadataFieldNumber, key.substr(0, bracket), {key.substr(bracket + 1)},
+                         list ? MetadataValue::kListWith : MetadataValue::kText, value);
+    return true;
+  }
+
+  const Policy::Rule& rule_;
+  const RuleOptions& options_;
+  std::string out_;
+  wire::Writer w_;
+  std::vector<Policy::Values> migrated_;  // of the conditions on principals, in order
+  bool void_ = false;
+};
+
+}  // namespace
+
+bool IsKnownRule(const Policy::Rule& rule) {
+  return std::all_of(rule.when.begin(), rule.when.end(), [](const Policy::Condition& condition) {
+    return AttributeOf(condition.key) != Attribute::kUnknown;
+  });
+}
+
+std::optional<std::string> EncodeRule(const Policy::Rule& rule, const RuleOptions& options) {
+  return RuleEncoder(rule, options).Encode();
+}
+
+const std::string& MatchNever() {
+  static const auto& bytes = *[] {
+    PolicyPb policy;
+    policy.add_permissions()->mutable_not_rule()->set_any(true);
+    policy.add_principals()->mutable_not_id()->set_any(true);
+    return new std::string(Serialize(policy));
+  }();
+  return bytes;
+}
+
+const std::string& MatchAll() {
+  static const auto& bytes = *[] {
+    PolicyPb policy;
+    policy.add_permissions()->set_any(true);
+    policy.add_principals()->set_any(true);
+    return new std::string(Serialize(policy));
+  }();
+  return bytes;
+}
+
+}  // namespace wavetank::pilot::authz

@@ -1,0 +1,432 @@
+#include "core/gen/cds/cluster_builder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/envoyapi/any.h"
+#include "core/gen/cds/cluster_tls.h"
+#include "core/gen/view/cluster_names.h"
+#include "core/gen/view/stat_prefix.h"
+#include "core/gen/wire/duration.h"
+#include "core/model/addresses.h"
+#include "core/model/labels.h"
+#include "core/profile/profile.h"
+#include "core/push/push_context.h"
+#include "istio/metadata_exchange.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace envoy_core = ::envoy::config::core::v3;
+using Cluster = envoy_cluster::Cluster;
+
+// Source addresses that iptables leaves alone, so that inbound traffic does not come back to the proxy.
+constexpr std::string_view kInboundBindIpv4 = "127.0.0.6";
+constexpr std::string_view kInboundBindIpv6 = "::6";
+
+void SetSourceAddress(std::string_view address, Cluster& cluster) {
+  auto* source = cluster.mutable_upstream_bind_config()->mutable_source_address();
+  source->set_address(std::string(address));
+  source->set_port_value(0);
+}
+
+void SetAddress(std::string_view address, uint32_t port, envoy_core::Address* out) {
+  if (port != 0) {
+    out->mutable_socket_address()->set_address(std::string(address));
+    out->mutable_socket_address()->set_port_value(port);
+    return;
+  }
+  if (address.starts_with(kUnixPrefix)) address.remove_prefix(kUnixPrefix.size());
+  out->mutable_pipe()->set_path(std::string(address));
+}
+
+// Deprecated in Envoy's API in favour of typed DNS clusters, and what istiod 1.18 fills.
+void SetDnsRefresh(const config::MeshConfig& mesh, Cluster& cluster) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  if (mesh.dns_refresh_rate) SetDuration(*mesh.dns_refresh_rate, cluster.mutable_dns_refresh_rate());
+  cluster.set_respect_dns_ttl(true);
+#pragma GCC diagnostic pop
+}
+
+const config::DestinationRule* SpecOf(const ConsolidatedDestRule* rule) {
+  return rule != nullptr && rule->rule != nullptr ? &rule->rule->spec : nullptr;
+}
+
+const config::TrafficPolicy* PolicyOf(const std::optional<config::TrafficPolicy>& policy) {
+  return policy ? &*policy : nullptr;
+}
+
+}  // namespace
+
+ClusterBuilder::ClusterBuilder(const Proxy& proxy, const PushContext& push)
+    : proxy_(proxy), push_(push), mesh_(push.mesh()) {
+  bool all_v4 = true, all_v6 = true;
+  for (const std::string& ip : proxy.ip_addresses) (IsIpv6(ip) ? all_v4 : all_v6) = false;
+  supports_ipv4_ = all_v4 || !all_v6;
+  supports_ipv6_ = !all_v4;
+}
+
+std::vector<Resource> ClusterBuilder::Outbound(const Service& service, const Port& port,
+                                               const ConsolidatedDestRule* rule) const {
+  return WithSubsets(Mode::kOutbound, service, port, rule);
+}
+
+std::vector<Resource> ClusterBuilder::SniDnat(const Service& service, const Port& port,
+                                              const ConsolidatedDestRule* rule) const {
+  return WithSubsets(Mode::kSniDnat, service, port, rule);
+}
+
+std::string ClusterBuilder::Name(Mode mode, const config::Subset* subset, const Service& service,
+                                 const Port& port) const {
+  const std::string_view subset_name = subset == nullptr ? std::string_view() : std::string_view(subset->name);
+  const auto build = mode == Mode::kOutbound ? BuildSubsetKey : BuildDnsSrvSubsetKey;
+  return build(TrafficDirection::kOutbound, subset_name, service.hostname, port.port);
+}
+
+std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& service, const Port& port,
+                                                  const ConsolidatedDestRule* consolidated) const {
+  static const Labels kNoLabels;
+  const config::DestinationRule* rule = SpecOf(consolidated);
+  const config::TrafficPolicy* top = rule == nullptr ? nullptr : PolicyOf(rule->traffic_policy);
+  const EffectivePolicy policy = MergeTrafficPolicy({}, top, port.port);
+
+  std::vector<Resource> out;
+  auto draft = NewOutbound(Name(mode, nullptr, service, port), DiscoveryTypeOf(service), service, port, kNoLabels);
+  if (draft == nullptr) return out;
+  if (mode == Mode::kOutbound) {
+    if (const auto it = service.attributes.labels.find(kPersistentSessionLabel);
+        it != service.attributes.labels.end() && !it->second.empty()) {
+      // Draining endpoints stay reachable for the sessions that they have.
+      auto* statuses = draft->cluster.mutable_common_lb_config()->mutable_override_host_status();
+      for (auto status : {envoy_core::HEALTHY, envoy_core::DRAINING, envoy_core::UNKNOWN, envoy_core::DEGRADED}) {
+        statuses->add_statuses(status);
+      }
+    }
+    if (!mesh_.outbound_cluster_stat_name.empty()) {
+      draft->cluster.set_alt_stat_name(
+          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, "", port, service.attributes));
+    }
+  }
+  ApplyOutboundPolicy(mode, service, port, policy, top, nullptr, rule, *draft);
+  if (rule != nullptr) draft->rule = &consolidated->rule->meta;
+  const Cluster::DiscoveryType type = draft->cluster.type();
+  out.push_back(draft->Finish());
+  if (rule == nullptr) return out;
+
+  for (const config::Subset& subset : rule->subsets) {
+    const config::TrafficPolicy* own = PolicyOf(subset.traffic_policy);
+    const bool passthrough = own != nullptr && own->load_balancer &&
+                             SimpleLbOf(&*own->load_balancer) == config::LoadBalancerSettings::Simple::kPassthrough;
+    auto of_subset = NewOutbound(Name(mode, &subset, service, port), passthrough ? Cluster::ORIGINAL_DST : type,
+                                 service, port, subset.labels);
+    if (of_subset == nullptr) continue;
+    if (!mesh_.outbound_cluster_stat_name.empty()) {
+      of_subset->cluster.set_alt_stat_name(
+          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes));
+    }
+    ApplyOutboundPolicy(mode, service, port, MergeTrafficPolicy(policy, own, port.port), own, &subset, rule,
+                        *of_subset);
+    of_subset->rule = &consolidated->rule->meta;
+    of_subset->subset = subset.name;
+    out.push_back(of_subset->Finish());
+  }
+  return out;
+}
+
+// istiod: buildDefaultCluster.
+std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Cluster::DiscoveryType type,
+                                                          const Service& service, const Port& port,
+                                                          const Labels& subset_labels) const {
+  auto draft = std::make_unique<ClusterDraft>();
+  Cluster& cluster = draft->cluster;
+  if (type == Cluster::STRICT_DNS || type == Cluster::LOGICAL_DNS) {
+    draft->endpoints = DnsEndpoints(service, port.port, subset_labels);
+    if (draft->endpoints->assignment.localities.empty()) return nullptr;
+    cluster.set_dns_lookup_family(supports_ipv4_ ? Cluster::V4_ONLY : Cluster::V6_ONLY);
+    SetDnsRefresh(mesh_, cluster);
+  }
+  cluster.set_name(std::move(name));
+  cluster.set_type(type);
+  cluster.mutable_common_lb_config();
+  SetUpstreamProtocol(port, *draft);
+  draft->services.emplace(1, &service);
+  return draft;
+}
+
+void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, const Port& port,
+                                         const EffectivePolicy& policy, const config::TrafficPolicy* own_policy,
+                                         const config::Subset* subset, const config::DestinationRule* rule,
+                                         ClusterDraft& draft) const {
+  ApplyConnectionPool(mesh_, policy.connection_pool, draft);
+  if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port))
+    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  ApplyOutlierDetection(policy.outlier_detection, draft);
+  ApplyLoadBalancer(mesh_, policy.load_balancer, PartsOf(proxy_.locality), proxy_.labels, draft);
+  Cluster& cluster = draft.cluster;
+  if (mode == Mode::kOutbound) {
+    TlsInputs tls;
+    tls.service_accounts = &push_.ServiceAccounts(service.hostname, service.attributes.ns, port.port);
+    tls.default_sni = Name(Mode::kSniDnat, subset, service, port);
+    tls.mesh_external = service.mesh_external;
+    tls.external_registry = service.attributes.registry == Provider::kExternal;
+    tls.rule_has_workload_selector = rule != nullptr && rule->workload_selector.has_value();
+    tls.service_mode = push_.InferServiceMtlsMode(own_policy, service, port);
+    ApplyUpstreamTls(proxy_, mesh_, policy.tls, tls, draft);
+  }
+  if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
+  AddMetadataExchange(draft);
+}
+
+// istiod: buildLocalityLbEndpoints.
+std::unique_ptr<InlineEndpoints> ClusterBuilder::DnsEndpoints(const Service& service, int port,
+                                                              const Labels& subset_labels) const {
+  auto out = std::make_unique<InlineEndpoints>();
+  out->instances = push_.ServiceInstancesByPort(service, port, subset_labels);
+  const bool cluster_local = push_.IsClusterLocal(service);
+  std::map<std::string_view, LocalityLbEndpoints> groups;
+  for (const ServiceInstance& instance : out->instances) {
+    const IstioEndpoint& e = instance.endpoint;
+    const EndpointProfile& p = e.p();
+    if (!proxy_.IsVisible(p.network)) continue;
+    if (cluster_local && p.locality.cluster != proxy_.metadata.cluster_id) continue;
+    if (p.discoverable_in_same_cluster_only && !proxy_.InCluster(p.locality.cluster)) continue;
+    LocalityLbEndpoints& group = groups[p.locality.label];
+    group.locality = p.locality.label;
+    // Unlike the sum over an EDS cluster's endpoints, this one stops at the maximum.
+    const uint32_t weight = e.lb_weight == 0 ? 1 : e.lb_weight;
+    const uint32_t sum = group.weight.value_or(0);
+    constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+    group.weight = kMax - weight < sum ? kMax : sum + weight;
+    group.endpoints.push_back(
+        {&e.address, e.endpoint_port, weight, static_cast<uint32_t>(out->assignment.shapes.size()), 0});
+    out->assignment.shapes.push_back({ProfileMetadata(p, false), &p.labels});
+  }
+  for (auto& [label, group] : groups) out->assignment.localities.push_back(std::move(group));
+  return out;
+}
+
+Cluster::DiscoveryType ClusterBuilder::DiscoveryTypeOf(const Service& service) const {
+  switch (service.resolution) {
+    case Resolution::kDnsLb:
+      return Cluster::STRICT_DNS;
+    case Resolution::kDnsRoundRobinLb:
+      return Cluster::LOGICAL_DNS;
+    case Resolution::kPassthrough:
+      // A gateway has no original destination to go to.
+      return proxy_.IsRouter() ? Cluster::EDS : Cluster::ORIGINAL_DST;
+    case Resolution::kClientSideLb:
+    case Resolution::kAlias:
+      break;
+  }
+  return Cluster::EDS;
+}
+
+// istiod: setUpstreamProtocol.
+void ClusterBuilder::SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const {
+  if (pilot::IsHttp2(port.protocol)) {
+    draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  } else if (!proxy_.IsRouter() && IsUnsupported(port.protocol)) {
+    draft.upstream_protocol =
+        ClusterDraft::UpstreamProtocol::kDownstream;  // what the sidecar sniffed; gateways do not sniff
+  }
+}
+
+void ClusterBuilder::AddMetadataExchange(ClusterDraft& draft) const {
+  if (push_.profile().upstream_envoy) return;
+  static const std::string* const kFilter = [] {
+    ::envoy::tcp::metadataexchange::config::MetadataExchange config;
+    config.set_protocol("istio-peer-exchange");
+    Cluster only;
+    only.add_filters()->set_name("istio.metadata_exchange");
+    *only.mutable_filters(0)->mutable_typed_config() = PackAny(config);
+    return new std::string(Serialize(only));
+  }();
+  draft.encoded.append(*kFilter);
+}
+
+std::vector<InboundCluster> ClusterBuilder::Inbound() const {
+  if (proxy_.sidecar_scope != nullptr && proxy_.sidecar_scope->HasIngressListener()) {
+    return InboundForIngressListeners();
+  }
+  std::vector<InboundCluster> out;
+  // Without interception the application itself listens on its ports.
+  if (proxy_.metadata.interception_mode == "NONE") return out;
+  // The first instance of a port names its protocol and its DestinationRule; all are named in the metadata.
+  std::map<uint32_t, std::vector<const ServiceInstance*>> by_port;
+  for (const ServiceInstance& i : proxy_.service_instances) by_port[i.endpoint.endpoint_port].push_back(&i);
+  for (const auto& [port, instances] : by_port) {
+    InboundCluster& cluster = out.emplace_back();
+    cluster.cluster = InboundFor(static_cast<int>(port), "", port, *instances.front(), instances);
+    for (const ServiceInstance* i : instances) cluster.hosts.push_back(i->service->hostname);
+  }
+  return out;
+}
+
+std::vector<InboundCluster> ClusterBuilder::InboundForIngressListeners() const {
+  std::vector<InboundCluster> out;
+  const SidecarScope& scope = *proxy_.sidecar_scope;
+  const std::string localhost = supports_ipv4_ ? "127.0.0.1" : "::1";
+  const auto own_address = [&](bool v6, const char* otherwise) -> std::string {
+    for (const std::string& ip : proxy_.ip_addresses) {
+      if (IsIpv6(ip) == v6) return ip;
+    }
+    return otherwise;
+  };
+  std::vector<const ServiceInstance*> all;
+  for (const ServiceInstance& i : proxy_.service_instances) all.push_back(&i);
+
+  for (const config::SidecarIngressListener& listener : scope.sidecar->spec.ingress) {
+    std::string address;  // empty: wherever the request was going to
+    uint32_t port = 0;
+    const std::string_view target = listener.default_endpoint;
+    if (target.starts_with(kUnixPrefix)) {
+      address = target;
+    } else if (!target.empty()) {
+      const size_t colon = target.rfind(':');
+      if (colon == target.npos || colon + 1 == target.size()) continue;
+      const std::string_view digits = target.substr(colon + 1);
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+      if (error != std::errc() || end != digits.data() + digits.size()) continue;
+      std::string_view host = target.substr(0, colon);
+      if (host.size() >= 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+      if (host == "0.0.0.0") {
+        address = own_address(false, "127.0.0.1");
+      } else if (host == "::") {
+        address = own_address(true, "::1");
+      } else if (host == "127.0.0.1" || host == "::1") {
+        address = localhost;
+      }
+    }
+    ServiceInstance instance;
+    const auto known = std::find_if(all.begin(), all.end(), [&](const ServiceInstance* i) {
+      return i->endpoint.endpoint_port == listener.port.number;
+    });
+    if (known != all.end()) {
+      instance = **known;
+    } else {
+      // No service has the port: the Sidecar itself stands for one.
+      auto service = std::make_shared<Service>();
+      service->hostname = absl::StrCat(scope.name, ".", scope.ns);
+      service->attributes.name = scope.name;
+      service->attributes.ns = scope.ns;
+      instance.service = std::move(service);
+    }
+    instance.service_port = {listener.port.name, static_cast<int>(listener.port.number),
+                             ParseProtocol(listener.port.protocol)};
+    out.push_back({InboundFor(static_cast<int>(listener.port.number), address, port, instance, all),
+                   {instance.service->hostname}});
+  }
+  return out;
+}
+
+// istiod: buildInboundClusterForPortOrUDS.
+Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port,
+                                    const ServiceInstance& instance,
+                                    const std::vector<const ServiceInstance*>& all) const {
+  const Port& port = instance.service_port;
+  const Service& service = *instance.service;
+  ClusterDraft draft;
+  Cluster& cluster = draft.cluster;
+  cluster.set_name(BuildInboundSubsetKey(port_number));
+  cluster.mutable_common_lb_config();
+  if (bind.empty()) {
+    cluster.set_type(Cluster::ORIGINAL_DST);
+  } else {
+    cluster.set_type(Cluster::STATIC);
+    cluster.mutable_load_assignment()->set_cluster_name(cluster.name());
+    SetAddress(
+        bind, endpoint_port,
+        cluster.mutable_load_assignment()->add_endpoints()->add_lb_endpoints()->mutable_endpoint()->mutable_address());
+  }
+  SetUpstreamProtocol(port, draft);
+  if (!proxy_.service_instances.empty()) {
+    auto& listed = draft.services.emplace();
+    for (const ServiceInstance* i : all) {
+      if (i->service_port.port != port.port) continue;
+      const auto same_host = [&](const Service* s) { return s->hostname == i->service->hostname; };
+      if (std::none_of(listed.begin(), listed.end(), same_host)) listed.push_back(i->service.get());
+    }
+  }
+  if (!mesh_.inbound_cluster_stat_name.empty()) {
+    cluster.set_alt_stat_name(
+        BuildStatPrefix(mesh_.inbound_cluster_stat_name, service.hostname, "", port, service.attributes));
+  }
+  // The server's side needs the limits that clients have, else its defaults would be the lower ones.
+  ConsolidatedDestRuleRef rule;
+  if (proxy_.sidecar_scope != nullptr) {
+    rule = proxy_.sidecar_scope->DestinationRule(TrafficDirection::kInbound, proxy_, service.hostname);
+  }
+  EffectivePolicy policy;
+  if (const config::DestinationRule* spec = SpecOf(rule.get()); spec != nullptr && spec->traffic_policy) {
+    policy = MergeTrafficPolicy({}, &*spec->traffic_policy, port.port);
+    if (draft.services) draft.rule = &rule->rule->meta;
+  }
+  ApplyConnectionPool(mesh_, policy.connection_pool, draft);
+  if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
+  if (bind != "127.0.0.1" && bind != "::1") {
+    SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, cluster);
+  }
+  return draft.Finish();
+}
+
+Resource ClusterBuilder::BlackHole() const {
+  ClusterDraft draft;
+  Cluster& cluster = draft.cluster;
+  cluster.set_name(std::string(kBlackHoleCluster));
+  cluster.set_type(Cluster::STATIC);
+  if (mesh_.connect_timeout) SetDuration(*mesh_.connect_timeout, cluster.mutable_connect_timeout());
+  cluster.set_lb_policy(Cluster::ROUND_ROBIN);
+  return draft.Finish();
+}
+
+ClusterDraft ClusterBuilder::NewPassthrough() const {
+  ClusterDraft draft;
+  draft.cluster.set_name(std::string(kPassthroughCluster));
+  draft.cluster.set_type(Cluster::ORIGINAL_DST);
+  draft.cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
+  draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
+  SetDuration(std::chrono::minutes(5), draft.CommonHttp().mutable_idle_timeout());
+  ApplyConnectionPool(mesh_, nullptr, draft);
+  return draft;
+}
+
+Resource ClusterBuilder::Passthrough() const {
+  ClusterDraft draft = NewPassthrough();
+  AddMetadataExchange(draft);
+  return draft.Finish();
+}
+
+std::vector<Resource> ClusterBuilder::InboundPassthrough() const {
+  std::vector<Resource> out;
+  const auto add = [&](const char* name, std::string_view source) {
+    ClusterDraft draft = NewPassthrough();
+    draft.cluster.set_name(name);
+    SetSourceAddress(source, draft.cluster);
+    out.push_back(draft.Finish());
+  };
+  if (supports_ipv4_) add("InboundPassthroughClusterIpv4", kInboundBindIpv4);
+  if (supports_ipv6_) add("InboundPassthroughClusterIpv6", kInboundBindIpv6);
+  return out;
+}
+
+Resource ClusterBuilder::ExternalSds() const {
+  ClusterDraft draft;
+  Cluster& cluster = draft.cluster;
+  cluster.set_name("sds-external");
+  cluster.set_type(Cluster::STATIC);
+  if (mesh_.connect_timeout) SetDuration(*mesh_.connect_timeout, cluster.mutable_connect_timeout());
+  cluster.mutable_load_assignment()->set_cluster_name(cluster.name());
+  SetAddress(
+      "./var/run/secrets/credential-uds/socket", 0,
+      cluster.mutable_load_assignment()->add_endpoints()->add_lb_endpoints()->mutable_endpoint()->mutable_address());
+  draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
+  return draft.Finish();
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,37 @@
+// Whether a client would speak mTLS to an endpoint (istiod: pilot/pkg/xds/mtls_checker.go).
+#pragma once
+
+#include <optional>
+
+#include "core/config/kinds/destination_rule.h"
+#include "core/gen/eds/endpoint_decision.h"
+#include "core/model/endpoint.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+
+class MtlsChecker {
+ public:
+  // `rule`: that applies to the service, may be null. Both must outlive the checker.
+  MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule);
+
+  // Disabled for endpoints without a sidecar, and where a DestinationRule or a PeerAuthentication switches mTLS off.
+  // The same for all endpoints of one profile and port; not cached here.
+  MtlsVerdict Check(const EndpointProfile& endpoint, uint32_t endpoint_port) const;
+
+ private:
+  using Mode = config::ClientTlsSettings::Mode;
+  std::optional<Mode> ModeOfRule(const Labels& labels) const;
+  std::optional<Mode> ModeOfPolicy(const std::optional<config::TrafficPolicy>& policy) const;
+
+  const PushContext& push_;
+  int service_port_;
+  const config::DestinationRule* rule_;
+  std::optional<Mode> root_mode_;
+};
+
+// Kubernetes' matchLabels: every one of `subset` is in `labels`. Empty matches everything.
+bool LabelsSubsetOf(const Labels& subset, const Labels& labels);
+
+}  // namespace wavetank::pilot

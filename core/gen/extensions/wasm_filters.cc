@@ -1,0 +1,125 @@
+#include "core/gen/extensions/wasm_filters.h"
+
+#include <algorithm>
+
+#include "core/envoyapi/any.h"
+#include "core/envoyapi/go_json.h"
+#include "core/profile/profile.h"
+#include "core/push/push_context.h"
+#include "envoy/config/core/v3/extension.pb.h"
+#include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
+#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "google/protobuf/wrappers.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace wasm_v3 = ::envoy::extensions::wasm::v3;
+using ManagerPb = ::envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager;
+using PluginSpec = config::WasmPlugin;
+
+bool HoldsFor(const PluginSpec::TrafficSelector& match, ListenerClass listener_class, int port) {
+  const bool inbound = listener_class == ListenerClass::kSidecarInbound;
+  const bool mode = match.mode == PluginSpec::Mode::kUndefined || match.mode == PluginSpec::Mode::kClientAndServer ||
+                    match.mode == (inbound ? PluginSpec::Mode::kServer : PluginSpec::Mode::kClient);
+  return mode && (match.ports.empty() || std::any_of(match.ports.begin(), match.ports.end(), [&](uint32_t wanted) {
+                    return wanted != 0 && wanted == static_cast<uint32_t>(port);
+                  }));
+}
+
+bool HoldsFor(const PluginSpec& plugin, ListenerClass listener_class, int port) {
+  return plugin.match.empty() || std::any_of(plugin.match.begin(), plugin.match.end(),
+                                             [&](const auto& match) { return HoldsFor(match, listener_class, port); });
+}
+
+// The filter is configured by ECDS, and nothing passes before it is. istiod: toEnvoyHTTPFilter.
+std::string EncodeWasmFilter(const std::string& name) {
+  ManagerPb manager;
+  auto& filter = *manager.add_http_filters();
+  filter.set_name(name);
+  auto& discovery = *filter.mutable_config_discovery();
+  discovery.mutable_config_source()->mutable_ads();
+  discovery.mutable_config_source()->mutable_initial_fetch_timeout();
+  discovery.mutable_config_source()->set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
+  discovery.add_type_urls("type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm");
+  // What an agent puts in place of a module that it cannot get.
+  discovery.add_type_urls("type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC");
+  return Serialize(manager);
+}
+
+void SetVm(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret, wasm_v3::VmConfig& vm) {
+  constexpr char kSecret[] = "ISTIO_META_WASM_IMAGE_PULL_SECRET";
+  const PluginSpec& spec = plugin.config->spec;
+  vm.set_runtime("envoy.wasm.runtime.v8");
+  if (plugin.url.scheme == "file") {
+    std::string_view path = spec.url;
+    if (path.starts_with("file://")) path.remove_prefix(7);
+    vm.mutable_code()->mutable_local()->set_filename(std::string(path));
+  } else {
+    auto& remote = *vm.mutable_code()->mutable_remote();
+    remote.mutable_http_uri()->set_uri(plugin.url.scheme + ":" + plugin.url.rest);
+    remote.mutable_http_uri()->mutable_timeout()->set_seconds(30);
+    remote.mutable_http_uri()->set_cluster("_");  // the agent fetches the module, not Envoy
+    remote.set_sha256(spec.sha256);
+  }
+  auto& environment = *vm.mutable_environment_variables();
+  auto& values = *environment.mutable_key_values();
+  if (!plugin.pull_secret.empty()) values[kSecret] = plugin.pull_secret;
+  if (spec.image_pull_policy != PluginSpec::PullPolicy::kUnspecified) {
+    values["ISTIO_META_WASM_IMAGE_PULL_POLICY"] =
+        spec.image_pull_policy == PluginSpec::PullPolicy::kAlways ? "Always" : "IfNotPresent";
+  }
+  values["ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION"] = std::to_string(plugin.config->meta.resource_version);
+  // The user's own may take the place of any of these.
+  for (const PluginSpec::EnvVar& variable : spec.env) {
+    if (variable.from_host) {
+      environment.add_host_env_keys(variable.name);
+    } else {
+      values[variable.name] = variable.value;
+    }
+  }
+  if (const auto named = values.find(kSecret); named != values.end() && !named->second.empty()) {
+    named->second = secret(named->second);
+  }
+}
+
+}  // namespace
+
+WasmFilters::WasmFilters(const Proxy& proxy, const PushContext& push)
+    : plugins_(push.profile().upstream_envoy ? WasmPlugins::List() : push.wasm_plugins().For(proxy)), sets_(1) {}
+
+int WasmFilters::SetFor(ListenerClass listener_class, int port) {
+  if (plugins_.empty()) return 0;
+  std::vector<bool> holding;
+  holding.reserve(plugins_.size());
+  for (const WasmPlugin* plugin : plugins_) holding.push_back(HoldsFor(plugin->config->spec, listener_class, port));
+  const auto [known, is_new] = known_.try_emplace(holding, static_cast<int>(sets_.size()));
+  if (!is_new) return known->second;
+  auto& set = sets_.emplace_back();
+  for (size_t i = 0; i < plugins_.size(); ++i) {
+    const auto phase = static_cast<size_t>(plugins_[i]->config->spec.phase);
+    if (holding[i]) set.at(phase) += EncodeWasmFilter(plugins_[i]->resource_name);
+  }
+  return known->second;
+}
+
+std::string WasmExtensionConfig(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret) {
+  ::envoy::extensions::filters::http::wasm::v3::Wasm wasm;
+  auto& config = *wasm.mutable_config();
+  const PluginSpec& spec = plugin.config->spec;
+  config.set_name(plugin.resource_name);
+  config.set_root_id(spec.plugin_name);
+  config.mutable_configuration();
+  if (!spec.plugin_config.empty()) {
+    google::protobuf::StringValue text;
+    text.set_value(GoStructJson(spec.plugin_config));
+    *config.mutable_configuration() = PackAny(text);
+  }
+  SetVm(plugin, secret, *config.mutable_vm_config());
+  ::envoy::config::core::v3::TypedExtensionConfig out;
+  out.set_name(plugin.resource_name);
+  *out.mutable_typed_config() = PackAny(wasm);
+  return Serialize(out);
+}
+
+}  // namespace wavetank::pilot

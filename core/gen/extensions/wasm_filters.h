@@ -1,0 +1,43 @@
+// WasmPlugins as HTTP filters and as the configurations that those name (istiod:
+// pilot/pkg/networking/core/v1alpha3/extension/wasmplugin.go, pilot/pkg/model/extensions.go).
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "core/gen/view/listener_types.h"
+#include "core/model/proxy.h"
+#include "core/push/wasm_plugins.h"
+
+namespace wavetank::pilot {
+
+class PushContext;
+
+// Of the listeners of one proxy.
+class WasmFilters {
+ public:
+  using Phase = config::WasmPlugin::Phase;
+
+  WasmFilters(const Proxy& proxy, const PushContext& push);
+
+  // Listeners of the same set have the same plugins. 0: of none.
+  int SetFor(ListenerClass listener_class, int port);
+  // Encoded HttpConnectionManager.http_filters fields.
+  const std::string& Of(int set, Phase phase) const {
+    return sets_[static_cast<size_t>(set)].at(static_cast<size_t>(phase));
+  }
+
+ private:
+  const WasmPlugins::List plugins_;
+  std::vector<std::array<std::string, 4>> sets_;  // by phase
+  std::map<std::vector<bool>, int> known_;        // by which of plugins_ hold
+};
+
+// An encoded TypedExtensionConfig. `secret` knows the Docker credentials of a Secret's resource name; the proxy's agent
+// takes them out of the environment again before Envoy sees it.
+std::string WasmExtensionConfig(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::string&)> secret);
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,197 @@
+#include "core/gen/lds/downstream_tls.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "absl/strings/str_cat.h"
+#include "core/envoyapi/any.h"
+#include "core/gen/view/common_tls.h"
+#include "core/gen/wire/wire.h"
+#include "google/protobuf/arena.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using ServerSettings = config::ServerTlsSettings;
+using MeshTls = config::MeshConfig::TlsSettings;
+using DownstreamPb = envoy_tls::DownstreamTlsContext;
+
+// istiod: authn_utils.SupportedCiphers.
+constexpr std::array kMeshCiphers = {
+    "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384", "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",   "AES256-GCM-SHA384",           "AES128-GCM-SHA256",
+};
+
+// istiod: pkg/config/security, ValidCipherSuites: what Envoy's BoringSSL would not refuse.
+constexpr std::array<std::string_view, 15> kKnownCiphers = {
+    "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-ECDSA-AES128-SHA",
+    "ECDHE-RSA-AES128-SHA",
+    "ECDHE-ECDSA-AES256-SHA",
+    "ECDHE-RSA-AES256-SHA",
+    "AES128-GCM-SHA256",
+    "AES256-GCM-SHA384",
+    "AES128-SHA",
+    "AES256-SHA",
+    "DES-CBC3-SHA",
+};
+
+bool IsKnownCipher(std::string_view cipher) {
+  if (cipher.empty() || cipher == "ALL" || !std::isalnum(static_cast<unsigned char>(cipher[0]))) return true;
+  return std::find(kKnownCiphers.begin(), kKnownCiphers.end(), cipher) != kKnownCiphers.end();
+}
+
+std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
+  std::vector<std::string> out;
+  for (const std::string& cipher : ciphers) {
+    if (IsKnownCipher(cipher) && std::find(out.begin(), out.end(), cipher) == out.end()) out.push_back(cipher);
+  }
+  return out;
+}
+
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(ServerSettings::Version version) {
+  return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
+}
+// The mesh's enum has no TLS 1.0 and 1.1, yet istiod 1.18 reads its numbers as Envoy's: TLSV1_2 allows TLS 1.0, TLSV1_3
+// TLS 1.1. istiod: pilot/pkg/networking/core/v1alpha3/listener.go, applyDownstreamTLSDefaults.
+envoy_tls::TlsParameters::TlsProtocol ToProtocol(MeshTls::Version version) {
+  return static_cast<envoy_tls::TlsParameters::TlsProtocol>(version);
+}
+
+CertificateFiles FilesOf(const NodeMetadata& metadata) {
+  return {metadata.tls_server_cert_chain, metadata.tls_server_key, metadata.tls_server_root_cert};
+}
+
+std::vector<std::string> TrustDomains(const config::MeshConfig& mesh) {
+  std::vector<std::string> out{mesh.trust_domain};
+  for (const std::string& alias : mesh.trust_domain_aliases) {
+    if (std::find(out.begin(), out.end(), alias) == out.end()) out.push_back(alias);
+  }
+  return out;
+}
+
+std::string EncodeSocket(const DownstreamPb& context) {
+  using SocketPb = envoy::config::core::v3::TransportSocket;
+  static const auto& type = *new std::string(TypeUrlOf(context));
+  std::string out;
+  const size_t size = context.ByteSizeLong();
+  out.reserve(size + type.size() + 64);
+  wire::Writer w(&out);
+  w.Bytes(SocketPb::kNameFieldNumber, kTlsTransportSocket);
+  w.Any(SocketPb::kTypedConfigFieldNumber, type, Serialize(context));
+  return out;
+}
+
+// A context and all that is in it go at once.
+struct Draft {
+  google::protobuf::Arena arena;
+  DownstreamPb& context = *google::protobuf::Arena::CreateMessage<DownstreamPb>(&arena);
+};
+
+// A certificate of the router's operator, fetched from istiod. istiod: ApplyCredentialSDSToServerCommonTLSContext.
+void ApplyCredential(const ServerSettings& settings, bool socket, envoy_tls::CommonTlsContext& out) {
+  SetCredentialSecret(settings.credential_name, socket, *out.add_tls_certificate_sds_secret_configs());
+  if (settings.mode == ServerSettings::Mode::kMutual) {
+    auto* combined = out.mutable_combined_validation_context();
+    auto* validation = combined->mutable_default_validation_context();
+    AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*validation));
+    for (const std::string& spki : settings.verify_certificate_spki) validation->add_verify_certificate_spki(spki);
+    for (const std::string& hash : settings.verify_certificate_hash) validation->add_verify_certificate_hash(hash);
+    SetCredentialSecret(absl::StrCat(settings.credential_name, std::string(kSdsCaSuffix)), socket,
+                        *combined->mutable_validation_context_sds_secret_config());
+  } else if (!settings.subject_alt_names.empty()) {
+    AddExactMatchers(settings.subject_alt_names, SubjectAltNameMatchers(*out.mutable_validation_context()));
+  }
+}
+
+void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, envoy_tls::CommonTlsContext& out) {
+  for (const std::string& curve : defaults.ecdh_curves) out.mutable_tls_params()->add_ecdh_curves(curve);
+  if (defaults.min_protocol_version != MeshTls::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(defaults.min_protocol_version));
+  }
+  if (settings.min_protocol_version != ServerSettings::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_minimum_protocol_version(ToProtocol(settings.min_protocol_version));
+  }
+  for (const std::string& cipher : KnownCiphers(settings.cipher_suites)) {
+    out.mutable_tls_params()->add_cipher_suites(cipher);
+  }
+  if (settings.max_protocol_version != ServerSettings::Version::kAuto) {
+    out.mutable_tls_params()->set_tls_maximum_protocol_version(ToProtocol(settings.max_protocol_version));
+  }
+}
+
+}  // namespace
+
+std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
+  // Nearly all proxies of a mesh get the same: the last one is kept, by all that it is made from.
+  struct Last {
+    std::string files[3];
+    std::vector<std::string> trust_domains;
+    MeshTls::Version version{};
+    std::string socket;
+  };
+  thread_local Last last_of[2];
+  Last& last = last_of[http ? 1 : 0];
+  const CertificateFiles files = FilesOf(proxy.metadata);
+  std::vector<std::string> trust_domains = TrustDomains(mesh);
+  const MeshTls::Version version = mesh.mesh_mtls.min_protocol_version;
+  if (!last.socket.empty() && last.files[0] == files.certificate && last.files[1] == files.key &&
+      last.files[2] == files.root && last.trust_domains == trust_domains && last.version == version) {
+    return last.socket;
+  }
+  Draft draft;
+  DownstreamPb& context = draft.context;
+  context.mutable_require_client_certificate()->set_value(true);
+  envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
+  if (http) {
+    SetAlpn(common, kAlpnHttp);
+  } else {
+    SetAlpn(common, kAlpnDownstreamWithMxc);
+  }
+  auto* parameters = common.mutable_tls_params();
+  for (const char* cipher : kMeshCiphers) parameters->add_cipher_suites(cipher);
+  parameters->set_tls_minimum_protocol_version(version == MeshTls::Version::kTls13 ? envoy_tls::TlsParameters::TLSv1_3
+                                                                                   : envoy_tls::TlsParameters::TLSv1_2);
+  parameters->set_tls_maximum_protocol_version(envoy_tls::TlsParameters::TLSv1_3);
+  ApplyWorkloadCertificate(common, files, {}, trust_domains, true);
+  last = {{std::string(files.certificate), std::string(files.key), std::string(files.root)},
+          std::move(trust_domains),
+          version,
+          EncodeSocket(context)};
+  return last.socket;
+}
+
+std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,
+                            bool tcp) {
+  const bool istio_mutual = settings.mode == ServerSettings::Mode::kIstioMutual;
+  const bool validate = istio_mutual || settings.mode == ServerSettings::Mode::kMutual;
+  Draft draft;
+  DownstreamPb& context = draft.context;
+  context.mutable_require_client_certificate()->set_value(validate);
+  envoy_tls::CommonTlsContext& common = *context.mutable_common_tls_context();
+  if (istio_mutual && tcp) {
+    SetAlpn(common, kAlpnDownstreamWithMxc);
+  } else {
+    SetAlpn(common, kAlpnHttp);
+  }
+  if (istio_mutual) {
+    ApplyWorkloadCertificate(common, FilesOf(proxy.metadata), settings.subject_alt_names, {}, validate);
+  } else if (!settings.credential_name.empty()) {
+    ApplyCredential(settings, HasCredentialSocket(proxy), common);
+  } else {
+    const CertificateFiles files{settings.server_certificate, settings.private_key, settings.ca_certificates};
+    ApplyWorkloadCertificate(common, files, settings.subject_alt_names, {}, validate);
+  }
+  if (settings.mode == ServerSettings::Mode::kSimple || settings.mode == ServerSettings::Mode::kMutual) {
+    ApplyParameters(settings, mesh.tls_defaults, common);
+  }
+  return EncodeSocket(context);
+}
+
+}  // namespace wavetank::pilot

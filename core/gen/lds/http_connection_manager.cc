@@ -1,0 +1,188 @@
+#include "core/gen/lds/http_connection_manager.h"
+
+#include "core/envoyapi/any.h"
+#include "core/gen/authz/authz_filters.h"
+#include "core/gen/authz/jwt_filters.h"
+#include "core/gen/telemetry/proxy_telemetry.h"
+#include "core/gen/telemetry/tracing.h"
+#include "core/gen/view/listener_filters.h"
+#include "core/gen/view/proxy_view.h"
+#include "core/gen/wire/duration.h"
+#include "core/gen/wire/wire.h"
+#include "core/profile/profile.h"
+#include "core/push/push_context.h"
+#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "envoy/extensions/request_id/uuid/v3/uuid.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+namespace hcm = ::envoy::extensions::filters::network::http_connection_manager::v3;
+using HcmPb = hcm::HttpConnectionManager;
+using Normalization = config::MeshConfig::PathNormalization;
+
+constexpr size_t kUsualBytes = 2560;  // of what all of one kind share
+
+constexpr char kFilterName[] = "envoy.filters.network.http_connection_manager";
+constexpr char kTypeUrl[] =
+    "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
+
+void SetPathNormalization(Normalization normalization, HcmPb& out) {
+  out.mutable_normalize_path()->set_value(normalization != Normalization::kNone);
+  out.set_path_with_escaped_slashes_action(HcmPb::KEEP_UNCHANGED);
+  if (normalization == Normalization::kMergeSlashes || normalization == Normalization::kDecodeAndMergeSlashes) {
+    out.set_merge_slashes(true);
+  }
+  if (normalization == Normalization::kDecodeAndMergeSlashes) {
+    out.set_path_with_escaped_slashes_action(HcmPb::UNESCAPE_AND_FORWARD);
+  }
+}
+
+// istiod: gateway.go, buildGatewayConnectionManager.
+void SetGatewayTopology(const Proxy& proxy, const config::MeshConfig& mesh, HcmPb& out) {
+  out.set_forward_client_cert_details(HcmPb::SANITIZE_SET);
+  const nlohmann::json* config = ProxyConfigOf(proxy, mesh);
+  if (config == nullptr || !config->contains("gatewayTopology") || !(*config)["gatewayTopology"].is_object()) return;
+  const nlohmann::json& topology = (*config)["gatewayTopology"];
+  if (topology.contains("numTrustedProxies") && topology["numTrustedProxies"].is_number_unsigned()) {
+    out.set_xff_num_trusted_hops(topology["numTrustedProxies"].get<uint32_t>());
+  }
+  if (!topology.contains("forwardClientCertDetails") || !topology["forwardClientCertDetails"].is_string()) return;
+  HcmPb::ForwardClientCertDetails details;
+  if (HcmPb::ForwardClientCertDetails_Parse(topology["forwardClientCertDetails"].get<std::string>(), &details)) {
+    out.set_forward_client_cert_details(details);
+  }
+}
+
+void SetClientCertDetails(bool whole_certificate, HcmPb& out) {
+  auto* details = out.mutable_set_current_client_cert_details();
+  details->mutable_subject()->set_value(true);
+  details->set_cert(whole_certificate);
+  details->set_uri(true);
+  details->set_dns(true);
+}
+
+void SetDownstream(const Proxy& proxy, const config::MeshConfig& mesh, ListenerClass listener_class, bool http2,
+                   HcmPb& out) {
+  switch (listener_class) {
+    case ListenerClass::kSidecarOutbound:
+      break;
+    case ListenerClass::kSidecarInbound:
+      out.set_forward_client_cert_details(HcmPb::APPEND_FORWARD);
+      SetClientCertDetails(false, out);
+      out.set_server_name(std::string(kEnvoyServerName));
+      if (http2) out.mutable_http2_protocol_options();
+      break;
+    case ListenerClass::kGateway:
+      SetGatewayTopology(proxy, mesh, out);
+      SetClientCertDetails(true, out);
+      out.set_server_name(std::string(kEnvoyServerName));
+      out.mutable_http_protocol_options();
+      break;
+  }
+  if (AcceptsHttp10(proxy)) out.mutable_http_protocol_options()->set_accept_http_10(true);
+  out.mutable_use_remote_address()->set_value(listener_class == ListenerClass::kGateway);
+}
+
+const std::string& FromAds() {
+  static const auto& source = *[] {
+    envoy::config::core::v3::ConfigSource ads;
+    ads.mutable_ads();
+    ads.mutable_initial_fetch_timeout();
+    ads.set_resource_api_version(envoy::config::core::v3::ApiVersion::V3);
+    return new std::string(Serialize(ads));
+  }();
+  return source;
+}
+
+std::string MakeRequestIdExtension(bool for_trace_sampling) {
+  envoy::extensions::request_id::uuid::v3::UuidRequestIdConfig config;
+  config.mutable_use_request_id_for_trace_sampling()->set_value(for_trace_sampling);
+  hcm::RequestIDExtension extension;
+  *extension.mutable_typed_config() = PackAny(config);
+  return Serialize(extension);
+}
+
+const std::string& RequestIdExtension(bool for_trace_sampling) {
+  static const auto& with = *new std::string(MakeRequestIdExtension(true));
+  static const auto& without = *new std::string(MakeRequestIdExtension(false));
+  return for_trace_sampling ? with : without;
+}
+
+}  // namespace
+
+void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w) {
+  using Phase = WasmFilters::Phase;
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
+  const bool inbound_or_gateway = listener_class != ListenerClass::kSidecarOutbound;
+  const bool istio = !push_.profile().upstream_envoy;
+  const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
+  // Before anything that may reject a request, so that rejections are attributed too.
+  if (istio) add(HttpMetadataExchange());
+  if (inbound_or_gateway) w.Append(authz_.CustomHttp());
+  w.Append(wasm_.Of(wasm, Phase::kAuthn));
+  if (inbound_or_gateway) {
+    if (!jwt_) jwt_ = MakeJwtFilters(proxy_, push_);
+    w.Append(*jwt_);
+  }
+  w.Append(wasm_.Of(wasm, Phase::kAuthz));
+  if (inbound_or_gateway) w.Append(authz_.Http());
+  w.Append(wasm_.Of(wasm, Phase::kStats));
+  w.Append(wasm_.Of(wasm, Phase::kUnspecified));
+  if (grpc_web) add(HttpGrpcWeb());
+  add(HttpGrpcStats());
+  if (istio && listener_class != ListenerClass::kSidecarInbound) add(HttpAlpn());
+  add(HttpFault());
+  add(HttpCors());
+  w.Append(telemetry_.HttpFilters(listener_class));
+  add(tracing.start_child_span ? HttpRouterWithChildSpans() : HttpRouter());
+}
+
+std::string HttpConnectionManagers::Common(const Kind& kind) {
+  const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
+  const config::MeshConfig& mesh = push_.mesh();
+  HcmPb out;
+  SetPathNormalization(mesh.path_normalization, out);
+  out.add_upgrade_configs()->set_upgrade_type("websocket");
+  if (const std::optional<Duration> idle = IdleTimeout(proxy_)) {
+    SetDuration(*idle, out.mutable_common_http_protocol_options()->mutable_idle_timeout());
+  }
+  out.mutable_stream_idle_timeout();
+  SetDownstream(proxy_, mesh, listener_class, http2, out);
+  if (absolute_urls) out.mutable_http_protocol_options()->mutable_allow_absolute_url()->set_value(true);
+  std::string bytes;
+  bytes.reserve(kUsualBytes);
+  out.AppendToString(&bytes);  // no maps in there
+  wire::Writer w(&bytes);
+  const HttpTracing tracing = MakeHttpTracing(telemetry_.of(), listener_class, proxy_, push_);
+  w.NonEmpty(HcmPb::kTracingFieldNumber, tracing.config);
+  w.Append(telemetry_.Logs(listener_class).http);
+  WriteHttpFilters(kind, tracing, w);
+  w.Bytes(HcmPb::kRequestIdExtensionFieldNumber, RequestIdExtension(tracing.use_request_id_for_sampling));
+  return bytes;
+}
+
+std::string HttpConnectionManagers::Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix) {
+  const Kind kind{options.listener_class, options.protocol == Protocol::kGrpcWeb,
+                  options.listener_class == ListenerClass::kSidecarInbound && IsHttp2(options.protocol),
+                  options.absolute_urls, wasm_.SetFor(options.listener_class, port)};
+  std::string& common = common_[kind];
+  if (common.empty()) common = Common(kind);
+  std::string config;
+  config.reserve(common.size() + options.route_config.size() + 160);
+  wire::Writer w(&config);
+  w.Append(common);
+  w.NonEmpty(HcmPb::kStatPrefixFieldNumber,
+             options.stat_prefix.empty() ? default_stat_prefix : std::string_view(options.stat_prefix));
+  if (options.rds.empty()) {
+    w.Bytes(HcmPb::kRouteConfigFieldNumber, options.route_config);
+  } else {
+    w.Message(HcmPb::kRdsFieldNumber, [&] {
+      w.Bytes(hcm::Rds::kConfigSourceFieldNumber, FromAds());
+      w.Bytes(hcm::Rds::kRouteConfigNameFieldNumber, options.rds);
+    });
+  }
+  return NetworkFilter(kFilterName, kTypeUrl, config);
+}
+
+}  // namespace wavetank::pilot

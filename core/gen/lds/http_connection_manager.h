@@ -1,0 +1,57 @@
+// HTTP connection managers. What is the same for all of a proxy's is encoded once per class of listener and reused;
+// a filter then costs a few copies (istiod: listener_builder.go, buildHTTPConnectionManager).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "core/gen/extensions/wasm_filters.h"
+#include "core/gen/view/listener_types.h"
+#include "core/model/proxy.h"
+
+namespace wavetank::pilot {
+
+class AuthzFilters;
+class ProxyTelemetry;
+struct HttpTracing;
+class PushContext;
+namespace wire {
+class Writer;
+}
+
+struct HttpOptions {
+  ListenerClass listener_class = ListenerClass::kSidecarOutbound;
+  Protocol protocol = Protocol::kHttp;
+  std::string stat_prefix;     // empty: the listener's, "outbound_<name>"
+  std::string rds;             // name of the route configuration, or
+  std::string route_config;    // an encoded RouteConfiguration
+  bool absolute_urls = false;  // the HTTP proxy port's
+};
+
+class HttpConnectionManagers {
+ public:
+  // All must outlive the object.
+  HttpConnectionManagers(const Proxy& proxy, const PushContext& push, AuthzFilters& authz, ProxyTelemetry& telemetry)
+      : proxy_(proxy), push_(push), authz_(authz), telemetry_(telemetry), wasm_(proxy, push) {}
+
+  // An encoded FilterChain.filters field. `port`: what WasmPlugins choose by, the listener's or, inbound, the target's.
+  std::string Filter(const HttpOptions& options, int port, std::string_view default_stat_prefix);
+
+ private:
+  using Kind = std::tuple<ListenerClass, bool, bool, bool, int>;  // gRPC-Web, HTTP/2, absolute URLs, Wasm filters
+  std::string Common(const Kind& kind);
+  void WriteHttpFilters(const Kind& kind, const HttpTracing& tracing, wire::Writer& w);
+
+  const Proxy& proxy_;
+  const PushContext& push_;
+  AuthzFilters& authz_;
+  ProxyTelemetry& telemetry_;
+  WasmFilters wasm_;
+  std::optional<std::string> jwt_;  // made when first asked for
+  std::map<Kind, std::string> common_;
+};
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,91 @@
+#include "core/gen/lds/listener_builder.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "core/gen/view/proxy_view.h"
+#include "core/gen/wire/wire.h"
+#include "core/profile/profile.h"
+#include "core/push/push_context.h"
+#include "envoy/config/core/v3/base.pb.h"
+#include "google/protobuf/struct.pb.h"
+
+namespace wavetank::pilot {
+namespace {
+
+std::optional<FilterChainMatch> MatchOf(FilterChainOptions& options) {
+  FilterChainMatch match = options.match ? std::move(*options.match) : FilterChainMatch();
+  auto& names = options.sni_hosts;
+  if (!names.empty() && std::find(names.begin(), names.end(), "*") == names.end()) {
+    std::stable_sort(names.begin(), names.end());
+    match.server_names = names;
+  }
+  std::stable_sort(options.destination_cidrs.begin(), options.destination_cidrs.end());
+  for (const std::string& text : options.destination_cidrs) {
+    std::optional<CidrRange> range = ParseCidrRange(text);
+    if (range && range->address_prefix != kUnspecifiedIp) match.prefix_ranges.push_back(std::move(*range));
+  }
+  if (!options.match && match.empty()) return std::nullopt;
+  return match;
+}
+
+std::string FiltersOf(ListenerScope& scope, const FilterChainOptions& options, const ListenerOptions& listener,
+                      const std::string& listener_name) {
+  std::string out;
+  const auto append = [&](const FilterStack& filters) {
+    for (const std::string& filter : filters) out += filter;
+  };
+  if (options.http) {
+    append(listener.authentication);
+    return out +
+           scope.http.Filter(*options.http, static_cast<int>(listener.port), absl::StrCat("outbound_", listener_name));
+  }
+  for (size_t i = 0; i + 1 < options.network_filters.size(); ++i) out += options.network_filters[i];
+  append(listener.authentication);
+  if (listener.listener_class == ListenerClass::kGateway) out += scope.authz.Tcp();
+  if (!options.network_filters.empty()) out += options.network_filters.back();
+  return out;
+}
+
+}  // namespace
+
+ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
+    : proxy(node),
+      push(context),
+      telemetry(node, context),
+      patches(context.envoy_filters().For(node)),
+      network_filters(node, context, telemetry),
+      authz(node, context),
+      http(node, context, authz, telemetry),
+      istio_filters(!context.profile().upstream_envoy),
+      wildcard(WildcardAddress(node)) {}
+
+Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
+  Listener out;
+  out.name = ListenerName(options.bind, options.port);
+  out.address = options.bind;
+  out.port = static_cast<uint32_t>(options.port);
+  if (!options.bind_to_port) out.bind_to_port = false;
+  out.http_inspector = options.need_http_inspector;
+  // Envoy would add a TLS inspector by itself for a match on ALPN; saying so keeps it ours.
+  out.tls_inspector = options.need_http_inspector && options.listener_class == ListenerClass::kSidecarOutbound;
+  for (FilterChainOptions& chain : options.chains) {
+    // Every TLS context that we terminate offers ALPN.
+    if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
+    FilterChain built;
+    built.filters = FiltersOf(scope, chain, options, out.name);
+    built.match = MatchOf(chain);
+    built.transport_socket = std::move(chain.transport_socket);
+    built.metadata = std::move(chain.metadata);
+    out.filter_chains.push_back(std::move(built));
+  }
+  out.exact_balance = MetadataFlag(scope.proxy, "OUTBOUND_LISTENER_EXACT_BALANCE");
+  if (!scope.proxy.IsRouter()) {
+    out.listener_filters_timeout = scope.push.mesh().protocol_detection_timeout;
+    out.continue_on_listener_filters_timeout = out.listener_filters_timeout.has_value();
+  }
+  out.access_log = scope.telemetry.Logs(options.listener_class).listener;
+  return out;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,28 @@
+// Routes that follow from services alone, encoded directly: meshes have many of them
+// (istiod: route.go, BuildDefaultHTTPInboundRoute, BuildDefaultHTTPOutboundRoute; httproute.go).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/config/kinds/virtual_service.h"
+
+namespace wavetank::pilot {
+
+// The RouteConfiguration inside an inbound HTTP connection manager, encoded: everything to `cluster`, no timeouts.
+std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port);
+
+// The Route of a service port that no VirtualService rules over. `retry_policy`: encoded, the mesh's default;
+// `hash_policy`: encoded RouteAction.HashPolicy or empty.
+std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
+                                 std::string_view hash_policy);
+
+// What hosts that nobody knows get: through ("allow_any", to `cluster`), or a 502 ("block_all").
+std::string PassthroughVirtualHost(std::string_view cluster);
+std::string BlackHoleVirtualHost();
+
+// Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. istiod: route/retry/retry.go.
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy);
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,28 @@
+#include "core/gen/view/stat_prefix.h"
+
+namespace wavetank::pilot {
+namespace {
+
+void ReplaceAll(std::string& text, std::string_view what, std::string_view by) {
+  for (size_t at = text.find(what); at != text.npos; at = text.find(what, at + by.size())) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+}  // namespace
+
+std::string BuildStatPrefix(std::string_view pattern, std::string_view host, std::string_view subset, const Port& port,
+                            const ServiceAttributes& attributes) {
+  // Kubernetes Services are "name.namespace" for short; others have no short name.
+  const std::string service =
+      attributes.registry == Provider::kKubernetes ? attributes.name + "." + attributes.ns : std::string(host);
+  std::string out(pattern);
+  ReplaceAll(out, "%SERVICE%", service);
+  ReplaceAll(out, "%SERVICE_FQDN%", host);
+  ReplaceAll(out, "%SUBSET_NAME%", subset);
+  ReplaceAll(out, "%SERVICE_PORT%", std::to_string(port.port));
+  ReplaceAll(out, "%SERVICE_PORT_NAME%", port.name);
+  return out;
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,202 @@
+#include "core/registry/crd_client.h"
+
+#include <utility>
+
+namespace wavetank::config {
+
+using pilot::ConfigKind;
+
+pilot::ConfigKind ConfigKindOf(Kind kind) {
+  switch (kind) {
+    case Kind::kAuthorizationPolicy:
+      return ConfigKind::kAuthorizationPolicy;
+    case Kind::kDestinationRule:
+      return ConfigKind::kDestinationRule;
+    case Kind::kEnvoyFilter:
+      return ConfigKind::kEnvoyFilter;
+    case Kind::kGateway:
+      return ConfigKind::kGateway;
+    case Kind::kPeerAuthentication:
+      return ConfigKind::kPeerAuthentication;
+    case Kind::kRequestAuthentication:
+      return ConfigKind::kRequestAuthentication;
+    case Kind::kServiceEntry:
+      return ConfigKind::kServiceEntry;
+    case Kind::kSidecar:
+      return ConfigKind::kSidecar;
+    case Kind::kTelemetry:
+      return ConfigKind::kTelemetry;
+    case Kind::kVirtualService:
+      return ConfigKind::kVirtualService;
+    case Kind::kWasmPlugin:
+      return ConfigKind::kWasmPlugin;
+    case Kind::kWorkloadEntry:
+      break;
+  }
+  return ConfigKind::kWorkloadEntry;
+}
+
+CrdClient::CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot::XdsUpdater& updater, Options options)
+    : client_(client), host_(host), store_(store), updater_(updater), options_(std::move(options)) {
+  if (options_.workload_entries_only) {
+    Watch(ResourceKindOf(Kind::kWorkloadEntry), static_cast<int>(Kind::kWorkloadEntry), nullptr);
+    return;
+  }
+  for (int k = 0; k < kKinds; ++k) {
+    const Kind kind = static_cast<Kind>(k);
+    Watch(ResourceKindOf(kind), k, nullptr);
+    // istiod: pilot/pkg/bootstrap/server.go, initRegistryEventHandlers.
+    if (kind == Kind::kServiceEntry || kind == Kind::kWorkloadEntry) continue;
+    store_.AddHandler(kind, [this](ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now) {
+      if (event == ConfigEvent::kUpdate && !NeedsPush(*old, now)) return;
+      const ConfigMeta& meta = MetaOf(now);
+      Push(ConfigKindOf(meta.kind), meta.name, meta.ns);
+    });
+  }
+  raw_.push_back(std::make_unique<RawKind>(RawKind{ConfigKind::kProxyConfig, {}}));
+  Watch(kube::kinds::kProxyConfig, -1, raw_.back().get());
+}
+
+CrdClient::~CrdClient() = default;
+
+void CrdClient::Watch(const kube::ResourceKind& resource, int typed, RawKind* raw) {
+  const auto on = [this, typed, raw](const kube::ObjectRef& object, bool deleted) {
+    if (raw != nullptr) {
+      OnRaw(*raw, object, deleted);
+    } else {
+      OnTyped(static_cast<Kind>(typed), object, deleted);
+    }
+  };
+  auto informer = std::make_unique<kube::Informer>(client_, host_, resource);
+  informer->AddHandler({.on_add = [on](const kube::ObjectRef& object) { on(object, false); },
+                        .on_update = [on](const kube::ObjectRef&, const kube::ObjectRef& object) { on(object, false); },
+                        .on_delete = [on](const kube::ObjectRef& object) { on(object, true); }});
+  informers_.push_back(std::move(informer));
+}
+
+void CrdClient::Start() {
+  for (const auto& informer : informers_) {
+    informer->OnSynced([this] { MaybeSynced(); });
+    informer->Start();
+  }
+}
+
+void CrdClient::Stop() {
+  alive_ = std::make_shared<char>();
+  for (const auto& informer : informers_) informer->Stop();
+  queue_.clear();
+}
+
+void CrdClient::MaybeSynced() {
+  for (const auto& informer : informers_) {
+    if (!informer->HasSynced()) return;
+  }
+  informers_synced_ = true;
+  // The queue has caught up when this task has run.
+  Enqueue([this] {
+    synced_ = true;
+    for (Callback& done : std::exchange(on_synced_, {})) done();
+  });
+}
+
+void CrdClient::OnSynced(Callback done) {
+  if (synced_) {
+    done();
+  } else {
+    on_synced_.push_back(std::move(done));
+  }
+}
+
+void CrdClient::Enqueue(Callback task) {
+  queue_.emplace_back(host_.cause(), std::move(task));
+  if (!informers_synced_ || scheduled_) return;
+  scheduled_ = true;
+  host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
+    if (!alive.expired()) RunQueue();
+  });
+}
+
+void CrdClient::RunQueue() {
+  scheduled_ = false;
+  while (!queue_.empty()) {
+    auto [cause, task] = std::move(queue_.front());
+    queue_.pop_front();
+    ScopedCause scoped(host_, cause);
+    task();
+  }
+}
+
+// istiod: pkg/config/model.go, ObjectInRevision.
+bool CrdClient::InRevision(const kube::Object& object) const {
+  const auto it = object.meta.labels.find("istio.io/rev");
+  return it == object.meta.labels.end() || it->second == options_.revision;
+}
+
+void CrdClient::OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted) {
+  if (deleted) unreadable_.erase(object->Key());
+  if (deleted || !InRevision(*object)) {
+    // An object that moved to another revision is gone.
+    AnyConfigRef last = store_.Erase(kind, object->meta.name, object->meta.ns);
+    if (!std::visit([](const auto& ref) { return ref != nullptr; }, last)) return;
+    Enqueue([this, last = std::move(last)] { store_.Notify(ConfigEvent::kDelete, nullptr, last); });
+    return;
+  }
+  absl::StatusOr<AnyConfigRef> now = ParseConfig(*object);
+  if (!now.ok()) {
+    unreadable_[object->Key()] = now.status();
+    return;
+  }
+  unreadable_.erase(object->Key());
+  AnyConfigRef old = store_.Replace(*now);
+  const bool had = std::visit([](const auto& ref) { return ref != nullptr; }, old);
+  Enqueue([this, had, old = std::move(old), now = *std::move(now)] {
+    store_.Notify(had ? ConfigEvent::kUpdate : ConfigEvent::kAdd, had ? &old : nullptr, now);
+  });
+}
+
+void CrdClient::OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted) {
+  const kube::NamespacedName key{object->meta.ns, object->meta.name};
+  const auto it = raw.objects.find(key);
+  if (deleted || !InRevision(*object)) {
+    if (it == raw.objects.end()) return;
+    raw.objects.erase(it);
+  } else if (it != raw.objects.end()) {
+    const nlohmann::json& before = it->second->body;
+    const nlohmann::json& after = object->body;
+    const auto speaks = [](const kube::Labels& labels) {
+      for (const auto& [name, value] : labels) {
+        if (name.find("istio.io") != std::string::npos) return true;
+      }
+      return false;
+    };
+    const bool push = before.value("spec", nlohmann::json()) != after.value("spec", nlohmann::json()) ||
+                      speaks(it->second->meta.labels) || speaks(it->second->meta.annotations) ||
+                      speaks(object->meta.labels) || speaks(object->meta.annotations);
+    it->second = object;
+    if (!push) return;
+  } else {
+    raw.objects.emplace(key, object);
+  }
+  Enqueue([this, kind = raw.kind, key] { Push(kind, key.name, key.ns); });
+}
+
+const std::map<kube::NamespacedName, kube::ObjectRef>& CrdClient::Raw(pilot::ConfigKind kind) const {
+  static const std::map<kube::NamespacedName, kube::ObjectRef>* const none =
+      new std::map<kube::NamespacedName, kube::ObjectRef>();
+  for (const auto& raw : raw_) {
+    if (raw->kind == kind) return raw->objects;
+  }
+  return *none;
+}
+
+void CrdClient::Push(pilot::ConfigKind kind, const std::string& name, const std::string& ns) {
+  pilot::PushRequest request;
+  request.full = true;
+  request.configs_updated.insert({kind, name, ns});
+  request.reasons = Reason(pilot::TriggerReason::kConfig);
+  request.start = host_.Now();
+  request.cause = host_.cause();
+  updater_.ConfigUpdate(std::move(request));
+}
+
+}  // namespace wavetank::config

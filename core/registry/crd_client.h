@@ -1,0 +1,81 @@
+// Follows Istio's custom resources in the config cluster, keeps the ConfigStore and asks for pushes
+// (istiod: pilot/pkg/config/kube/crdclient; the config handler of pilot/pkg/bootstrap/server.go).
+//
+// The store shows a change as soon as the informer has it; handlers hear of it from a queue, which starts when every
+// kind has synced. Objects labelled with another revision do not exist here.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/host.h"
+#include "core/config/store/store.h"
+#include "core/kube/informer.h"
+#include "core/model/xds_updater.h"
+
+namespace wavetank::config {
+
+class CrdClient {
+ public:
+  struct Options {
+    std::string revision = "default";
+    // Of a remote cluster, where istiod reads nothing else and each WorkloadEntry's registry pushes by itself.
+    bool workload_entries_only = false;
+  };
+
+  // All references must outlive it. Handlers that ask for pushes are added to the store here: every kind but
+  // ServiceEntry and WorkloadEntry, whose registry pushes by itself.
+  CrdClient(kube::Client& client, Host& host, ConfigStore& store, pilot::XdsUpdater& updater, Options options);
+  ~CrdClient();
+
+  void Start();
+  // Informers stop, what waits is dropped; the store keeps what it has.
+  void Stop();
+  // Everything that was there at the start is in the store and handlers have heard of it.
+  bool HasSynced() const { return synced_; }
+  // Runs once, when that is so; at once if it is.
+  void OnSynced(Callback done);
+  bool Idle() const { return queue_.empty(); }
+
+  // Kinds that istiod pushes for but whose fields nothing here reads: kept as they came, by namespace and name.
+  const std::map<kube::NamespacedName, kube::ObjectRef>& Raw(pilot::ConfigKind kind) const;
+
+  // Objects that could not be read, by key: what the store shows for them is their last readable state, if any.
+  // client-go's typed list would fail as a whole there; an API server with Istio's CRD schemas does not let them in.
+  const std::map<std::string, absl::Status>& unreadable() const { return unreadable_; }
+
+ private:
+  struct RawKind {
+    pilot::ConfigKind kind;
+    std::map<kube::NamespacedName, kube::ObjectRef> objects;
+  };
+  void Watch(const kube::ResourceKind& resource, int typed, RawKind* raw);
+  void OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted);
+  void OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted);
+  bool InRevision(const kube::Object& object) const;
+  void Push(pilot::ConfigKind kind, const std::string& name, const std::string& ns);
+  void Enqueue(Callback task);
+  void RunQueue();
+  void MaybeSynced();
+
+  kube::Client& client_;
+  Host& host_;
+  ConfigStore& store_;
+  pilot::XdsUpdater& updater_;
+  const Options options_;
+  std::vector<std::unique_ptr<kube::Informer>> informers_;
+  std::vector<std::unique_ptr<RawKind>> raw_;
+  std::deque<std::pair<CauseId, Callback>> queue_;
+  std::vector<Callback> on_synced_;
+  std::map<std::string, absl::Status> unreadable_;
+  bool informers_synced_ = false, synced_ = false, scheduled_ = false;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
+};
+
+// The kind under which a push names a configuration.
+pilot::ConfigKind ConfigKindOf(Kind kind);
+
+}  // namespace wavetank::config

@@ -1,0 +1,318 @@
+#include "core/registry/kube/kube_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/registry/service_conversion.h"
+
+namespace wavetank::pilot {
+
+namespace k = kube::kinds;
+
+KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& updater, Options options,
+                               std::function<std::shared_ptr<const config::MeshNetworks>()> networks)
+    : client_(client),
+      host_(host),
+      updater_(updater),
+      options_(std::move(options)),
+      shard_{options_.cluster, Provider::kKubernetes},
+      trace_name_(host.Intern(options_.cluster.str())),
+      networks_(std::move(networks)),
+      namespaces_(client, host, k::kNamespace),
+      nodes_(client, host, k::kNode),
+      services_(client, host, k::kService, InDiscoveryNamespaces()),
+      slices_(client, host, k::kEndpointSlice, InDiscoveryNamespaces()),
+      pods_(client, host, k::kPod, InDiscoveryNamespaces()),
+      self_(std::make_shared<KubeController*>(this)) {
+  if (options_.discovery_selectors) discovery_namespaces_.SetSelectors(options_.discovery_selectors(), {});
+  Register(namespaces_, [this](const kube::ObjectRef& o, Event e) { OnNamespace(o, e); });
+  // Membership changes at once, what follows from it goes through the queue (istiod: initDiscoveryNamespaceHandlers).
+  namespaces_.AddHandler({[this](const kube::ObjectRef& ns) {
+                            if (!discovery_namespaces_.Added(*ns)) return;
+                            // What is listed first when nothing is left out is on its way anyway.
+                            if (running_ || discovery_namespaces_.limited()) OnDiscoveryChange({{ns->meta.name}, {}});
+                          },
+                          [this](const kube::ObjectRef&, const kube::ObjectRef& ns) {
+                            OnDiscoveryChange(discovery_namespaces_.Updated(*ns));
+                          },
+                          [this](const kube::ObjectRef& ns) { discovery_namespaces_.Deleted(*ns); }});
+  Register(services_, [this](const kube::ObjectRef& o, Event e) { OnService(o, e); });
+  Register(slices_, [this](const kube::ObjectRef& o, Event e) { OnSlice(o, e); });
+  Register(nodes_, [this](const kube::ObjectRef& o, Event e) { OnNode(o, e); });
+  // A changed label of a pod reaches the proxy in it at once, ahead of the queue (istiod: PodCache.labelFilter).
+  pods_.AddHandler({nullptr,
+                    [this](const kube::ObjectRef& old, const kube::ObjectRef& now) {
+                      const kube::Pod& pod = kube::ParsePod(*now);
+                      if (!pod.ip.empty() && old->meta.labels != now->meta.labels) {
+                        updater_.ProxyUpdate(options_.cluster, pod.ip);
+                      }
+                    },
+                    nullptr});
+  Register(pods_, [this](const kube::ObjectRef& o, Event e) { OnPod(o, e); });
+  ReloadMeshNetworks();
+}
+
+KubeController::~KubeController() { Stop(); }
+
+kube::FilteredInformer::Filter KubeController::InDiscoveryNamespaces() const {
+  return [this](const kube::Object& object) { return discovery_namespaces_.Contains(object.meta.ns); };
+}
+
+template <class Informer, class Handler>
+void KubeController::Register(Informer& informer, Handler handler) {
+  const auto enqueue = [this, &informer, handler](const kube::ObjectRef& object, Event event) {
+    Push(host_.cause(), object->Key(), [&informer, handler, object, event] {
+      if (event == Event::kDelete) return handler(object, event);
+      // What is handled is what is known by then; an object that is gone again waits for its own delete event.
+      const kube::ObjectRef now = informer.Get({object->meta.ns, object->meta.name});
+      if (now != nullptr) handler(now, event);
+    });
+  };
+  informer.AddHandler({[enqueue](const kube::ObjectRef& o) { enqueue(o, Event::kAdd); },
+                       [enqueue](const kube::ObjectRef&, const kube::ObjectRef& o) { enqueue(o, Event::kUpdate); },
+                       [enqueue](const kube::ObjectRef& o) { enqueue(o, Event::kDelete); }});
+}
+
+std::vector<kube::Informer*> KubeController::Informers() {
+  return {&namespaces_, &services_.informer(), &nodes_, &pods_.informer(), &slices_.informer()};
+}
+
+void KubeController::Start() {
+  if (started_ || stopped_) return;
+  started_ = true;
+  // Slices last: an address without a reference to its pod is looked up among the pods once. istiod starts its
+  // informers in no order, but what it lists at the start is such that these addresses have their pods' labels.
+  for (kube::Informer* informer : Informers()) {
+    informer->WhenSynced([this] { OnInformersSynced(); });
+    informer->Start();
+  }
+  if (options_.sync_timeout) {
+    host_.RunAfter(*options_.sync_timeout, [self = self_] {
+      if (*self == nullptr || (*self)->synced_) return;
+      (*self)->timed_out_ = true;
+      if ((*self)->on_synced) (*self)->on_synced();
+    });
+  }
+}
+
+void KubeController::Stop() {
+  stopped_ = true;
+  *self_ = nullptr;
+  for (kube::Informer* informer : Informers()) informer->Stop();
+  queue_.clear();
+}
+
+void KubeController::OnInformersSynced() {
+  for (const kube::Informer* informer : Informers()) {
+    if (!informer->HasSynced()) return;
+  }
+  running_ = true;
+  initial_items_ = queue_.size();
+  if (initial_items_ == 0) {
+    synced_ = true;
+    if (on_synced) on_synced();
+  }
+  MaybeRunQueue();
+}
+
+void KubeController::Push(CauseId cause, std::string_view what, Task task) {
+  if (stopped_) return;
+  queue_.push_back({cause, std::string(what), std::move(task)});
+  MaybeRunQueue();
+}
+
+void KubeController::MaybeRunQueue() {
+  if (!running_ || working_ || queue_.empty() || stopped_) return;
+  working_ = true;
+  host_.Spend({WorkKind::kRegistryEvent, 1}, [self = self_] {
+    if (*self != nullptr) (*self)->RunNext();
+  });
+}
+
+void KubeController::RunNext() {
+  Item item = std::move(queue_.front());
+  queue_.pop_front();
+  const std::shared_ptr<KubeController*> self = self_;
+  {
+    ScopedCause cause(host_, item.cause);
+    host_.Emit({TraceKind::kRegistryEvent, trace_name_, host_.Intern(item.what), 0, 0, {}});
+    item.task();
+  }
+  if (*self == nullptr) return;
+  working_ = false;
+  if (initial_items_ > 0 && --initial_items_ == 0) {
+    synced_ = true;
+    if (on_synced) on_synced();
+    if (*self == nullptr) return;
+  }
+  MaybeRunQueue();
+}
+
+// --- Services ---
+
+std::string KubeController::HostnameOf(const kube::ObjectMeta& meta) const {
+  return ServiceHostname(meta.name, meta.ns, options_.domain_suffix);
+}
+
+std::vector<ServiceRef> KubeController::Services() const {
+  std::vector<ServiceRef> out;
+  out.reserve(services_map_.size());
+  for (const auto& [hostname, service] : services_map_) out.push_back(service);
+  return out;
+}
+
+ServiceRef KubeController::GetService(std::string_view hostname) const {
+  const auto it = services_map_.find(hostname);
+  return it == services_map_.end() ? nullptr : it->second;
+}
+
+void KubeController::OnService(const kube::ObjectRef& object, Event event) {
+  if (event == Event::kDelete) {
+    DeleteService(object);
+  } else {
+    AddOrUpdateService(object, event);
+  }
+}
+
+void KubeController::DeleteService(const kube::ObjectRef& object) {
+  const std::string hostname = HostnameOf(object->meta);
+  services_map_.erase(hostname);
+  node_selectors_.erase(hostname);
+  external_name_instances_.erase(hostname);
+  if (gateways_by_service_.erase(hostname) != 0) {
+    if (on_gateways_changed) on_gateways_changed();
+    updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+  }
+  updater_.SvcUpdate(shard_, hostname, object->meta.ns, Event::kDelete);
+  const std::shared_ptr<Service> gone =
+      ConvertKubeService(*object, kube::ParseService(*object), options_.domain_suffix, options_.cluster,
+                         options_.trust_domain ? options_.trust_domain() : "cluster.local");
+  if (on_service) on_service(nullptr, gone, Event::kDelete);
+}
+
+void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event event) {
+  const kube::Service& typed = kube::ParseService(*object);
+  const std::shared_ptr<Service> service =
+      ConvertKubeService(*object, typed, options_.domain_suffix, options_.cluster,
+                         options_.trust_domain ? options_.trust_domain() : "cluster.local");
+  const std::string& hostname = service->hostname;
+  bool networks_changed = false;
+  const auto addresses = service->attributes.cluster_external_addresses.find(options_.cluster);
+  const auto selector = object->meta.annotations.find(kNodeSelectorAnnotation);
+  if (addresses != service->attributes.cluster_external_addresses.end() && !addresses->second.empty()) {
+    networks_changed = ExtractGateways(*service);
+  } else if (typed.type == "NodePort" && selector != object->meta.annotations.end()) {
+    node_selectors_[hostname] = ParseNodeSelector(selector->second);
+    SetNodeAddresses(*service);
+    ExtractGateways(*service);
+    networks_changed = true;  // istiod: updateServiceNodePortAddresses says yes whatever came of it
+  }
+
+  const auto previous_it = services_map_.find(hostname);
+  const ServiceRef previous = previous_it == services_map_.end() ? nullptr : previous_it->second;
+  services_map_[hostname] = service;
+  if (std::vector<ServiceInstance> instances = ExternalNameInstances(typed, *object, service); !instances.empty()) {
+    external_name_instances_[hostname] = std::move(instances);
+  }
+  if (networks_changed) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+
+  // A selector may now select WorkloadEntries (istiod: addOrUpdateService, buildEndpointsForService).
+  EndpointList endpoints = CachedEndpoints(hostname);
+  const EndpointList more = WorkloadEndpoints(*service);
+  endpoints.insert(endpoints.end(), more.begin(), more.end());
+  if (!endpoints.empty()) updater_.EdsCacheUpdate(shard_, hostname, service->attributes.ns, std::move(endpoints));
+  updater_.SvcUpdate(shard_, hostname, service->attributes.ns, event);
+  if (on_service) on_service(previous, service, event);
+}
+
+std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, const Labels& labels) const {
+  return selectors_.Selecting(ns, labels);
+}
+
+// --- Nodes and namespaces ---
+
+void KubeController::OnNode(const kube::ObjectRef& object, Event event) {
+  bool changed = false;
+  if (event == Event::kDelete) {
+    node_info_.erase(object->meta.name);
+    changed = true;
+  } else {
+    const NodeInfo info{kube::ParseNode(*object).external_ip, object->meta.labels};
+    if (info.address.empty()) return;
+    const auto it = node_info_.find(object->meta.name);
+    if (it == node_info_.end() || !(it->second == info)) {
+      node_info_[object->meta.name] = info;
+      changed = true;
+    }
+  }
+  if (!changed || node_selectors_.empty()) return;
+  bool any = false;
+  for (const auto& [hostname, selector] : node_selectors_) {
+    const auto it = services_map_.find(hostname);
+    if (it == services_map_.end()) continue;
+    auto updated = std::make_shared<Service>(*it->second);
+    SetNodeAddresses(*updated);
+    it->second = updated;
+    ExtractGateways(*updated);
+    any = true;
+  }
+  if (any) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kService)});
+}
+
+void KubeController::SetNodeAddresses(Service& service) const {
+  const Labels& selector = node_selectors_.at(service.hostname);
+  std::vector<std::string> addresses;
+  for (const auto& [name, node] : node_info_) {
+    const Labels& labels = node.labels;
+    const bool selected = std::all_of(selector.begin(), selector.end(), [&labels](const auto& want) {
+      const auto it = labels.find(want.first);
+      return it != labels.end() && it->second == want.second;
+    });
+    if (selected) addresses.push_back(node.address);
+  }
+  if (addresses.empty()) {
+    service.attributes.cluster_external_addresses.erase(options_.cluster);
+  } else {
+    service.attributes.cluster_external_addresses[options_.cluster] = std::move(addresses);
+  }
+}
+
+void KubeController::OnNamespace(const kube::ObjectRef& object, Event event) {
+  if (object->meta.name != options_.system_namespace || event == Event::kDelete) return;
+  const auto label = object->meta.labels.find(kNetworkLabel);
+  const NetworkId network(label == object->meta.labels.end() ? std::string() : label->second);
+  if (network == network_) return;
+  network_ = network;
+  OnNetworkChange();
+}
+
+void KubeController::OnMeshConfigChanged() {
+  if (!options_.discovery_selectors) return;
+  OnDiscoveryChange(discovery_namespaces_.SetSelectors(options_.discovery_selectors(), namespaces_.List()));
+}
+
+void KubeController::OnDiscoveryChange(const DiscoveryNamespaces::Change& change) {
+  for (const std::string& ns : change.selected) {
+    Push(host_.cause(), "Namespace/" + ns, [this, ns] { OnNamespaceSelected(ns); });
+  }
+  for (const std::string& ns : change.deselected) {
+    Push(host_.cause(), "Namespace/" + ns, [this, ns] { OnNamespaceDeselected(ns); });
+  }
+}
+
+// istiod: pilot/pkg/serviceregistry/kube/controller/discoverycontrollers.go, handleSelectedNamespace; what lies in the
+// namespace is new.
+void KubeController::OnNamespaceSelected(const std::string& ns) {
+  for (const kube::ObjectRef& service : services_.List(ns)) OnService(service, Event::kAdd);
+  for (const kube::ObjectRef& pod : pods_.List(ns)) OnPod(pod, Event::kAdd);
+  for (const kube::ObjectRef& slice : slices_.ListUnfiltered(ns)) OnSlice(slice, Event::kAdd);
+}
+
+// The same, handleDeselectedNamespace: it has gone.
+void KubeController::OnNamespaceDeselected(const std::string& ns) {
+  for (const kube::ObjectRef& service : services_.ListUnfiltered(ns)) OnService(service, Event::kDelete);
+  for (const kube::ObjectRef& pod : pods_.ListUnfiltered(ns)) OnPod(pod, Event::kDelete);
+  for (const kube::ObjectRef& slice : slices_.ListUnfiltered(ns)) OnSlice(slice, Event::kDelete);
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,201 @@
+// The registry of one Kubernetes cluster: turns Services, EndpointSlices, Pods, Nodes and the system namespace into
+// services, endpoints and network gateways (istiod: pilot/pkg/serviceregistry/kube/controller).
+//
+// Every event goes through one queue, as in istiod, and costs registry work on the host. The queue starts once all
+// informers have synced; the registry has synced when the events that were there at that time are handled.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/cidr_trie.h"
+#include "core/base/host.h"
+#include "core/kube/filtered_informer.h"
+#include "core/kube/types.h"
+#include "core/model/environment.h"
+#include "core/model/network_manager.h"
+#include "core/model/proxy.h"
+#include "core/model/xds_updater.h"
+#include "core/registry/kube/discovery_namespaces.h"
+#include "core/registry/registry.h"
+#include "core/registry/services_by_selector.h"
+#include "core/registry/workload_instance.h"
+
+namespace wavetank::pilot {
+
+class EndpointBuilder;
+
+class KubeController final : public Registry {
+ public:
+  struct Options {
+    ClusterId cluster;
+    std::string domain_suffix = "cluster.local";
+    std::string system_namespace = "istio-system";
+    // Called for the mesh's trust domain whenever an identity is made.
+    std::function<std::string()> trust_domain;
+    // meshConfig.discoverySelectors as written; null or none: every namespace is read.
+    std::function<nlohmann::json()> discovery_selectors;
+    // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
+    std::optional<Duration> sync_timeout;
+  };
+
+  // `client`, `host`, `updater` must outlive it. `networks` gives the present meshNetworks and may give null.
+  KubeController(kube::Client& client, Host& host, XdsUpdater& updater, Options options,
+                 std::function<std::shared_ptr<const config::MeshNetworks>()> networks);
+  ~KubeController() override;
+
+  void Start();  // once; later calls do nothing
+  // Informers stop and queued events are dropped; what is known stays known.
+  void Stop();
+  bool stopped() const { return stopped_; }
+  kube::Client& client() const { return client_; }
+
+  // Registry
+  Provider provider() const override { return Provider::kKubernetes; }
+  const ClusterId& cluster() const override { return options_.cluster; }
+  bool HasSynced() const override { return synced_ || timed_out_; }
+  bool synced() const { return synced_; }  // in truth
+  std::vector<ServiceRef> Services() const override;
+  ServiceRef GetService(std::string_view hostname) const override;
+  std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const override;
+  std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy& proxy) const override;
+  std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const override;
+  std::vector<NetworkGateway> Gateways() const override;
+
+  bool QueueIdle() const { return !working_ && queue_.empty(); }
+
+  // meshNetworks has changed.
+  void OnMeshNetworksChanged();
+  // The mesh config has, maybe its discoverySelectors.
+  void OnMeshConfigChanged();
+  // A pod as a workload came, changed or went: for ServiceEntries that select pods.
+  using WorkloadHandler = std::function<void(const WorkloadInstance&, Event)>;
+  void AddWorkloadHandler(WorkloadHandler handler) { workload_handlers_.push_back(std::move(handler)); }
+  // A WorkloadEntry came, changed or went: Services may select it.
+  void OnWorkloadInstance(const WorkloadInstance& instance, Event event);
+  // Gateways of this cluster changed: NetworkManager reloads.
+  std::function<void()> on_gateways_changed;
+  // Everything there is has been handled once.
+  std::function<void()> on_synced;
+  // A service came (old is null), changed or went (now is its last state).
+  std::function<void(const ServiceRef& old, const ServiceRef& now, Event event)> on_service;
+
+  // The network of an endpoint, by label, system namespace, then meshNetworks (istiod: Controller.Network).
+  NetworkId NetworkOf(std::string_view ip, const Labels& labels) const;
+
+ private:
+  struct NodeInfo {
+    std::string address;
+    Labels labels;
+    friend bool operator==(const NodeInfo&, const NodeInfo&) = default;
+  };
+  using Task = std::function<void()>;
+
+  // Queue
+  void Push(CauseId cause, std::string_view what, Task task);
+  void MaybeRunQueue();
+  void RunNext();
+  void OnInformersSynced();
+  template <class Informer, class Handler>
+  void Register(Informer& informer, Handler handler);
+  std::vector<kube::Informer*> Informers();
+  kube::FilteredInformer::Filter InDiscoveryNamespaces() const;
+
+  // Events
+  void OnNamespace(const kube::ObjectRef& ns, Event event);
+  void OnService(const kube::ObjectRef& service, Event event);
+  void OnSlice(const kube::ObjectRef& slice, Event event);
+  void OnNode(const kube::ObjectRef& node, Event event);
+  void OnPod(const kube::ObjectRef& pod, Event event);
+  // Namespaces that are read from now on, and no longer.
+  void OnDiscoveryChange(const DiscoveryNamespaces::Change& change);
+  void OnNamespaceSelected(const std::string& ns);
+  void OnNamespaceDeselected(const std::string& ns);
+
+  // Services
+  void AddOrUpdateService(const kube::ObjectRef& object, Event event);
+  void DeleteService(const kube::ObjectRef& object);
+  std::string HostnameOf(const kube::ObjectMeta& meta) const;
+  // Services of `ns` whose selector matches; an empty selector matches nothing.
+  std::vector<kube::ObjectRef> PodServices(const std::string& ns, const Labels& labels) const;
+
+  // Endpoints
+  EndpointList CachedEndpoints(const std::string& hostname) const;
+  void UpdateSliceCache(const std::string& hostname, const kube::Object& slice);
+  EndpointBuilder BuilderFor(const kube::Object* pod) const;
+  // Endpoints of WorkloadEntries that the Service selects.
+  EndpointList WorkloadEndpoints(const Service& service) const;
+  std::vector<ServiceInstance> WorkloadInstancesFor(const Service& service, const Port& port) const;
+
+  // Pods
+  kube::ObjectRef PodByIp(const std::string& ip) const;
+  kube::ObjectRef PodByProxy(const Proxy& proxy) const;
+  void AddPodIp(const std::string& ip, const kube::NamespacedName& pod);
+  bool DeletePodIp(const std::string& ip, const kube::NamespacedName& pod);
+  void NotifyWorkload(const kube::Object& pod, const kube::Pod& typed, Event event);
+  std::string PodLocality(const kube::Object& pod, const kube::Pod& typed) const;
+
+  // Networks
+  void ReloadMeshNetworks();
+  void OnNetworkChange();
+  NetworkId NetworkFromMeshNetworks(std::string_view ip) const;
+  bool ExtractGateways(const Service& service);  // and tells the NetworkManager if they changed
+  bool UpdateGateways(const Service& service);
+  void SetNodeAddresses(Service& service) const;
+
+  std::vector<ServiceInstance> InstancesByPod(const kube::Object& pod, const kube::Object& service,
+                                              const Proxy& proxy) const;
+  std::vector<ServiceInstance> InstancesFromMetadata(const Proxy& proxy) const;
+  std::vector<ServiceInstance> InstancesFromSlices(const Proxy& proxy) const;
+  std::vector<ServiceInstance> InstancesFromWorkload(const WorkloadInstance& workload) const;
+
+  kube::Client& client_;
+  Host& host_;
+  XdsUpdater& updater_;
+  const Options options_;
+  const ShardKey shard_;
+  NameId trace_name_;
+  std::function<std::shared_ptr<const config::MeshNetworks>()> networks_;
+
+  DiscoveryNamespaces discovery_namespaces_;
+  kube::Informer namespaces_, nodes_;
+  kube::FilteredInformer services_, slices_, pods_;
+  std::shared_ptr<KubeController*> self_;
+
+  struct Item {
+    CauseId cause;
+    std::string what;
+    Task task;
+  };
+  std::deque<Item> queue_;
+  bool started_ = false, running_ = false, working_ = false, synced_ = false, timed_out_ = false, stopped_ = false;
+  size_t initial_items_ = 0;  // still to do until synced
+
+  std::map<std::string, ServiceRef, std::less<>> services_map_;
+  mutable ServicesBySelector selectors_{services_};
+  std::map<std::string, std::vector<ServiceInstance>, std::less<>> external_name_instances_;
+  std::map<std::string, Labels, std::less<>> node_selectors_;
+  std::map<std::string, NodeInfo> node_info_;
+  std::map<std::string, std::map<std::string, EndpointList>, std::less<>> slice_cache_;  // host, slice
+
+  std::map<std::string, kube::NamespacedName> pods_by_ip_;
+  std::map<kube::NamespacedName, std::string> ip_by_pod_;
+  std::map<std::string, std::set<kube::NamespacedName>> need_resync_;  // pod IP -> slices that wait for it
+
+  NetworkId network_;                   // label of the system namespace
+  NetworkId network_from_mesh_config_;  // fromRegistry
+  CidrTrie<NetworkId> cidr_networks_;
+  std::map<std::string, std::vector<NetworkGateway>, std::less<>> registry_service_gateways_;
+  std::map<std::string, std::set<NetworkGateway>, std::less<>> gateways_by_service_;
+
+  std::vector<WorkloadHandler> workload_handlers_;
+  std::map<kube::NamespacedName, WorkloadInstance> workload_instances_;
+};
+
+}  // namespace wavetank::pilot

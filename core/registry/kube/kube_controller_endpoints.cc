@@ -1,0 +1,218 @@
+// Pods and EndpointSlices, whichever comes first.
+#include "core/registry/kube/kube_controller.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/registry/kube/endpoint_builder.h"
+#include "core/registry/service_conversion.h"
+
+namespace wavetank::pilot {
+
+// --- Pods ---
+
+void KubeController::OnPod(const kube::ObjectRef& object, Event event) {
+  const kube::Pod& pod = kube::ParsePod(*object);
+  if (pod.ip.empty()) return;
+  const kube::NamespacedName name{object->meta.ns, object->meta.name};
+  const bool serves = pod.phase != "Failed" && pod.phase != "Succeeded" && !object->meta.deleting && pod.ready;
+  if (event == Event::kAdd) {
+    if (!serves) return;
+    AddPodIp(pod.ip, name);
+  } else if (event == Event::kUpdate && serves) {
+    AddPodIp(pod.ip, name);
+  } else {
+    if (!DeletePodIp(pod.ip, name)) return;
+    event = Event::kDelete;
+  }
+  NotifyWorkload(*object, pod, event);
+}
+
+void KubeController::AddPodIp(const std::string& ip, const kube::NamespacedName& pod) {
+  const auto present = pods_by_ip_.find(ip);
+  if (present != pods_by_ip_.end() && present->second == pod) return;
+  if (const auto other = ip_by_pod_.find(pod); other != ip_by_pod_.end()) pods_by_ip_.erase(other->second);
+  pods_by_ip_[ip] = pod;
+  ip_by_pod_[pod] = ip;
+  if (const auto waiting = need_resync_.find(ip); waiting != need_resync_.end()) {
+    const std::set<kube::NamespacedName> slices = std::move(waiting->second);
+    need_resync_.erase(waiting);
+    for (const kube::NamespacedName& slice : slices) {
+      Push(host_.cause(), "EndpointSlice/" + slice.ns + "/" + slice.name, [this, slice] {
+        if (const kube::ObjectRef object = slices_.Get(slice)) OnSlice(object, Event::kAdd);
+      });
+    }
+  }
+  updater_.ProxyUpdate(options_.cluster, ip);
+}
+
+bool KubeController::DeletePodIp(const std::string& ip, const kube::NamespacedName& pod) {
+  const auto it = pods_by_ip_.find(ip);
+  if (it == pods_by_ip_.end() || it->second != pod) return false;
+  pods_by_ip_.erase(it);
+  ip_by_pod_.erase(pod);
+  return true;
+}
+
+kube::ObjectRef KubeController::PodByIp(const std::string& ip) const {
+  const auto it = pods_by_ip_.find(ip);
+  return it == pods_by_ip_.end() ? nullptr : pods_.Get(it->second);
+}
+
+kube::ObjectRef KubeController::PodByProxy(const Proxy& proxy) const {
+  // istiod: podKeyByProxy; an id of two parts whose second is the namespace.
+  const size_t dot = proxy.id.find('.');
+  if (dot != std::string::npos && proxy.id.find('.', dot + 1) == std::string::npos &&
+      proxy.id.substr(dot + 1) == proxy.metadata.ns) {
+    if (kube::ObjectRef pod = pods_.Get({proxy.metadata.ns, proxy.id.substr(0, dot)})) return pod;
+  }
+  return proxy.ip_addresses.empty() ? nullptr : PodByIp(proxy.ip_addresses[0]);
+}
+
+std::string KubeController::PodLocality(const kube::Object& object, const kube::Pod& pod) const {
+  if (const auto label = object.meta.labels.find(kLocalityLabel);
+      label != object.meta.labels.end() && !label->second.empty()) {
+    return LocalityFromLabel(label->second);
+  }
+  const kube::ObjectRef node = nodes_.Get({"", pod.node_name});
+  if (node == nullptr) return {};
+  const auto value = [&](std::string_view name, std::string_view fallback) {
+    auto it = node->meta.labels.find(name);
+    if (it == node->meta.labels.end() || it->second.empty()) it = node->meta.labels.find(fallback);
+    return it == node->meta.labels.end() ? std::string() : it->second;
+  };
+  const std::string region = value(kRegionLabel, "failure-domain.beta.kubernetes.io/region");
+  const std::string zone = value(kZoneLabel, "failure-domain.beta.kubernetes.io/zone");
+  const std::string subzone = value(kSubzoneLabel, kSubzoneLabel);
+  if (region.empty() && zone.empty() && subzone.empty()) return {};
+  return region + "/" + zone + "/" + subzone;
+}
+
+EndpointBuilder KubeController::BuilderFor(const kube::Object* object) const {
+  const std::string trust_domain = options_.trust_domain ? options_.trust_domain() : "cluster.local";
+  if (object == nullptr) return EndpointBuilder(*this, trust_domain);
+  const kube::Pod& pod = kube::ParsePod(*object);
+  return EndpointBuilder(*this, trust_domain, *object, pod, PodLocality(*object, pod));
+}
+
+void KubeController::NotifyWorkload(const kube::Object& object, const kube::Pod& pod, Event event) {
+  if (workload_handlers_.empty()) return;
+  WorkloadInstance instance;
+  instance.name = object.meta.name;
+  instance.ns = object.meta.ns;
+  instance.kind = WorkloadInstance::Kind::kPod;
+  instance.endpoint = BuilderFor(&object).Build(pod.ip, 0, "", HealthStatus::kHealthy);
+  for (const kube::ContainerPort& port : pod.ports) {
+    if (!port.name.empty() && port.protocol == "TCP") {
+      instance.port_map.emplace(port.name, static_cast<uint32_t>(port.container_port));
+    }
+  }
+  for (const WorkloadHandler& handler : workload_handlers_) handler(instance, event);
+}
+
+std::optional<Labels> KubeController::GetProxyWorkloadLabels(const Proxy& proxy) const {
+  const kube::ObjectRef object = PodByProxy(proxy);
+  if (object == nullptr) return std::nullopt;
+  const kube::Pod& pod = kube::ParsePod(*object);
+  Labels out = object->meta.labels;
+  if (const std::string locality = PodLocality(*object, pod); !locality.empty())
+    out[std::string(kLocalityLabel)] = locality;
+  if (proxy.metadata.node_name.empty() && !pod.node_name.empty()) out[std::string(kHostnameLabel)] = pod.node_name;
+  return out;
+}
+
+// --- EndpointSlices ---
+
+void KubeController::OnSlice(const kube::ObjectRef& object, Event event) {
+  // Slices of a ServiceImport are not for us.
+  if (object->meta.labels.count(kMcsServiceNameLabel) != 0) return;
+  const auto label = object->meta.labels.find(kServiceNameLabel);
+  const kube::NamespacedName service{object->meta.ns, label == object->meta.labels.end() ? "" : label->second};
+  const std::string hostname = ServiceHostname(service.name, service.ns, options_.domain_suffix);
+  if (event == Event::kDelete) {
+    const kube::NamespacedName slice{object->meta.ns, object->meta.name};
+    for (const auto& endpoint : kube::ParseEndpointSlice(*object).endpoints) {
+      for (const std::string& address : endpoint.addresses) {
+        if (const auto waiting = need_resync_.find(address); waiting != need_resync_.end()) {
+          waiting->second.erase(slice);
+          if (waiting->second.empty()) need_resync_.erase(waiting);
+        }
+      }
+    }
+    if (const auto cached = slice_cache_.find(hostname); cached != slice_cache_.end()) {
+      cached->second.erase(object->meta.name);
+      if (cached->second.empty()) slice_cache_.erase(cached);
+    }
+  } else {
+    UpdateSliceCache(hostname, *object);
+  }
+  EndpointList endpoints = CachedEndpoints(hostname);
+  const ServiceRef known = GetService(hostname);
+  if (known != nullptr) {
+    const EndpointList more = WorkloadEndpoints(*known);
+    endpoints.insert(endpoints.end(), more.begin(), more.end());
+  }
+  updater_.EdsUpdate(shard_, hostname, service.ns, std::move(endpoints));
+  // Clients of a headless Service have its pods in their listeners and name tables (istiod: processEndpointEvent).
+  const kube::ObjectRef kube_service = services_.Get(service);
+  if (kube_service != nullptr && known != nullptr && kube::ParseService(*kube_service).cluster_ip == "None") {
+    updater_.ConfigUpdate({.full = true,
+                           .configs_updated = {{ConfigKind::kServiceEntry, hostname, service.ns}},
+                           .reasons = Reason(TriggerReason::kHeadlessEndpoint)});
+  }
+}
+
+EndpointList KubeController::CachedEndpoints(const std::string& hostname) const {
+  EndpointList out;
+  const auto cached = slice_cache_.find(hostname);
+  if (cached == slice_cache_.end()) return out;
+  if (cached->second.size() == 1) return cached->second.begin()->second;
+  // An endpoint that moves from one slice to another may be in both for a while.
+  std::set<std::pair<std::string, std::string>> seen;
+  for (const auto& [slice, endpoints] : cached->second) {
+    for (const IstioEndpoint& endpoint : endpoints) {
+      if (seen.emplace(endpoint.address, endpoint.p().service_port_name).second) out.push_back(endpoint);
+    }
+  }
+  return out;
+}
+
+void KubeController::UpdateSliceCache(const std::string& hostname, const kube::Object& object) {
+  const kube::EndpointSlice& slice = kube::ParseEndpointSlice(object);
+  if (slice.address_type == "FQDN") return;
+  const kube::NamespacedName slice_name{object.meta.ns, object.meta.name};
+  EndpointList endpoints;
+  // Pods on the host network share its address: of equal addresses and port names the first one counts.
+  // istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, endpointSliceCache.Get.
+  absl::flat_hash_set<std::pair<std::string_view, std::string_view>> seen;
+  for (const auto& endpoint : slice.endpoints) {
+    // Not ready ones are not tracked (PILOT_SEND_UNHEALTHY_ENDPOINTS is off by default).
+    if (endpoint.ready && !*endpoint.ready) continue;
+    for (const std::string& address : endpoint.addresses) {
+      const bool expected = endpoint.has_target && endpoint.target_kind == "Pod";
+      kube::ObjectRef pod;
+      if (expected) {
+        pod = pods_.Get({endpoint.target_namespace, endpoint.target_name});
+        if (pod == nullptr) {
+          // The slice came before its pod; it is handled again when the pod is there.
+          need_resync_[address].insert(slice_name);
+          continue;
+        }
+      } else {
+        pod = PodByIp(address);
+        if (pod != nullptr && pod->meta.ns != object.meta.ns) pod = nullptr;
+      }
+      EndpointBuilder builder = BuilderFor(pod.get());
+      for (const auto& port : slice.ports) {
+        const std::string_view port_name = port.name ? std::string_view(*port.name) : std::string_view();
+        if (!seen.emplace(address, port_name).second) continue;
+        endpoints.push_back(builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name),
+                                          HealthStatus::kHealthy));
+      }
+    }
+  }
+  slice_cache_[hostname][object.meta.name] = std::move(endpoints);
+}
+
+}  // namespace wavetank::pilot

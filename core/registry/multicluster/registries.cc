@@ -1,0 +1,229 @@
+#include "core/registry/multicluster/registries.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace wavetank::pilot {
+
+Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
+                       config::ConfigStore& configs, Options options)
+    : config_client_(config_cluster),
+      host_(host),
+      updater_(updater),
+      options_(std::move(options)),
+      service_entries_(configs, updater, {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain}) {
+  aggregate_.Add(service_entries_);
+  networks_ = std::make_unique<NetworkManager>(
+      host_, updater_, options_.resolver, [this] { return aggregate_.Gateways(); }, options_.networks);
+  secrets_ = std::make_unique<SecretController>(config_cluster, factory, host_, *this, options_.config_cluster,
+                                                options_.system_namespace, *options_.profile);
+}
+
+Registries::~Registries() = default;
+
+void Registries::Start() {
+  KubeController& own = MakeController(options_.config_cluster, config_client_, true, updater_);
+  Use(own, ConnectWorkloads(own, config_client_, true, updater_));
+  own.Start();
+  if (on_cluster_started) on_cluster_started(options_.config_cluster, config_client_, true);
+  networks_->Reload();
+  secrets_->Start();
+}
+
+bool Registries::HasSynced() const { return secrets_->HasSynced() && aggregate_.HasSynced(); }
+
+bool Registries::Idle() const {
+  if (!secrets_->Idle()) return false;
+  for (const auto& [id, controller] : controllers_) {
+    if (!controller->stopped() && !controller->QueueIdle()) return false;
+  }
+  for (const auto& [id, workloads] : remote_workloads_) {
+    if (!workloads->source.Idle()) return false;
+  }
+  return std::all_of(successors_.begin(), successors_.end(), [](const auto& next) {
+    return next.second.controller->QueueIdle() && next.second.workloads->source.Idle();
+  });
+}
+
+KubeController* Registries::Find(const ClusterId& cluster) {
+  const auto it = controllers_.find(cluster);
+  return it == controllers_.end() ? nullptr : it->second;
+}
+
+void Registries::OnMeshNetworksChanged() {
+  for (const auto& controller : all_controllers_) controller->OnMeshNetworksChanged();
+  networks_->Reload();
+}
+
+void Registries::OnMeshConfigChanged() {
+  for (const auto& controller : all_controllers_) controller->OnMeshConfigChanged();
+}
+
+KubeController& Registries::MakeController(const ClusterId& id, kube::Client& client, bool config_cluster,
+                                           XdsUpdater& updater) {
+  KubeController::Options options;
+  options.cluster = id;
+  options.domain_suffix = options_.domain_suffix;
+  options.system_namespace = options_.system_namespace;
+  options.trust_domain = options_.trust_domain;
+  options.discovery_selectors = options_.discovery_selectors;
+  if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
+  all_controllers_.push_back(
+      std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
+  KubeController& made = *all_controllers_.back();
+  made.on_gateways_changed = [this] { networks_->Reload(); };
+  made.on_synced = [this, id, controller = &made] {
+    host_.Emit({TraceKind::kClusterSynced, host_.Intern(id.str()), kNoName, 0, 0, {}});
+    // One whose time is over without having synced goes on trying; what is in use stays.
+    const auto next = successors_.find(id);
+    if (next != successors_.end() && next->second.controller == controller && controller->synced()) TakeOver(id);
+    if (on_synced) on_synced();
+  };
+  made.on_service = [this, id, controller = &made](const ServiceRef& old, const ServiceRef& now, Event event) {
+    const auto next = successors_.find(id);
+    const bool in_use = next == successors_.end() || next->second.controller != controller;
+    if (in_use && on_service) on_service(id, old, now, event);
+  };
+  return made;
+}
+
+// Pods may be selected by ServiceEntries; WorkloadEntries by Services of their own cluster, and those of remote
+// clusters by ServiceEntries too (istiod: Multicluster.initializeCluster).
+std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeController& controller,
+                                                                          kube::Client& client, bool config_cluster,
+                                                                          XdsUpdater& updater) {
+  controller.AddWorkloadHandler(
+      [this](const WorkloadInstance& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
+  const auto tell_services = [&controller](const WorkloadInstance& workload, Event event) {
+    controller.OnWorkloadInstance(workload, event);
+  };
+  if (config_cluster) {
+    service_entries_.AddWorkloadHandler(tell_services);
+    return nullptr;
+  }
+  ServiceEntryController::Options options;
+  options.cluster = controller.cluster();
+  options.workload_entries_only = true;
+  options.trust_domain = options_.trust_domain;
+  options.network = [&controller](std::string_view ip, const Labels& labels) {
+    return controller.NetworkOf(ip, labels);
+  };
+  auto workloads = std::make_unique<RemoteWorkloads>(client, host_, updater, std::move(options));
+  workloads->controller.AddWorkloadHandler(tell_services);
+  workloads->controller.AddWorkloadHandler(
+      [this](const WorkloadInstance& workload, Event event) { service_entries_.OnWorkloadInstance(workload, event); });
+  return workloads;
+}
+
+void Registries::Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads) {
+  controllers_[controller.cluster()] = &controller;
+  if (workloads != nullptr) {
+    aggregate_.Add(workloads->controller);
+    remote_workloads_[controller.cluster()] = std::move(workloads);
+  }
+  if (on_controller) on_controller(controller, controller.cluster() == options_.config_cluster);
+  aggregate_.Add(controller);
+}
+
+void Registries::Disuse(const ClusterId& id) {
+  KubeController& controller = *controllers_.at(id);
+  if (on_cluster_deleted) on_cluster_deleted(id);
+  controller.Stop();
+  aggregate_.Remove(controller);
+  if (const auto workloads = remote_workloads_.find(id); workloads != remote_workloads_.end()) {
+    aggregate_.Remove(workloads->second->controller);
+    workloads->second->source.Stop();
+    remote_workloads_.erase(workloads);
+  }
+  controllers_.erase(id);
+}
+
+// The registry's shards and its place in the aggregate go. Its gateways stay in the network manager until something
+// else reloads it: 1.18.2 tells nobody (istiod: Multicluster.deleteCluster).
+void Registries::RemoveController(const ClusterId& id) {
+  DropSuccessor(id);
+  if (Find(id) == nullptr) return;
+  Disuse(id);
+  updater_.RemoveShard({id, Provider::kKubernetes});
+}
+
+void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
+  KubeController& controller = MakeController(id, client, false, updater_);
+  Use(controller, ConnectWorkloads(controller, client, false, updater_));
+  // Making the client and its informers takes istiod a while before the first request leaves.
+  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
+    if (alive.expired()) return;
+    KubeController* const started = Find(id);
+    // Meanwhile the cluster may have gone, or come back with another client.
+    if (started == nullptr || &started->client() != &client || started->stopped()) return;
+    started->Start();
+    if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Start();
+    if (on_cluster_started) on_cluster_started(id, client, false);
+  });
+}
+
+void Registries::ClusterUpdated(const ClusterId& id, kube::Client& client) {
+  if (options_.profile->graceful_secret_update) return Prepare(id, client);
+  RemoveController(id);
+  ClusterAdded(id, client);
+}
+
+void Registries::Prepare(const ClusterId& id, kube::Client& client) {
+  DropSuccessor(id);
+  held_back_.push_back(std::make_unique<HeldBackUpdater>(updater_));
+  Successor next;
+  next.updates = held_back_.back().get();
+  next.controller = &MakeController(id, client, false, *next.updates);
+  next.workloads = ConnectWorkloads(*next.controller, client, false, *next.updates);
+  successors_[id] = std::move(next);
+  host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
+    if (alive.expired()) return;
+    const auto it = successors_.find(id);
+    if (it == successors_.end() || &it->second.controller->client() != &client) return;
+    it->second.controller->Start();
+    it->second.workloads->source.Start();
+  });
+}
+
+// The index goes from what the old registry said to what the new one says without an empty moment.
+void Registries::TakeOver(const ClusterId& id) {
+  Successor next = std::move(successors_.at(id));
+  successors_.erase(id);
+  const std::vector<ServiceRef> before = Find(id) == nullptr ? std::vector<ServiceRef>() : Find(id)->Services();
+  if (Find(id) != nullptr) Disuse(id);
+  Use(*next.controller, std::move(next.workloads));
+  for (const ServiceRef& service : before) {
+    if (next.controller->GetService(service->hostname) == nullptr)
+      updater_.SvcUpdate({id, Provider::kKubernetes}, service->hostname, service->attributes.ns, Event::kDelete);
+  }
+  next.updates->Open();
+  networks_->Reload();
+  if (on_cluster_started) on_cluster_started(id, next.controller->client(), false);
+  updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kCluster)});
+}
+
+void Registries::DropSuccessor(const ClusterId& id) {
+  const auto it = successors_.find(id);
+  if (it == successors_.end()) return;
+  it->second.controller->Stop();
+  it->second.workloads->source.Stop();
+  successors_.erase(it);
+}
+
+void Registries::ClusterDeleted(const ClusterId& id) {
+  RemoveController(id);
+  updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kCluster)});
+}
+
+void Registries::ClusterStopped(const ClusterId& id) {
+  if (KubeController* controller = Find(id)) controller->Stop();
+  if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Stop();
+  if (on_cluster_stopped) on_cluster_stopped(id);
+}
+
+bool Registries::ClusterSynced(const ClusterId& id) const {
+  const auto it = controllers_.find(id);
+  return it == controllers_.end() || it->second->HasSynced();
+}
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,429 @@
+#include "core/registry/service_entry/service_entry_controller.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "core/registry/service_conversion.h"
+#include "core/registry/service_entry/auto_allocate.h"
+
+namespace wavetank::pilot {
+namespace {
+
+Event ToEvent(config::ConfigEvent event) {
+  switch (event) {
+    case config::ConfigEvent::kAdd:
+      return Event::kAdd;
+    case config::ConfigEvent::kUpdate:
+      return Event::kUpdate;
+    case config::ConfigEvent::kDelete:
+      break;
+  }
+  return Event::kDelete;
+}
+
+// The entry with the object's labels laid over those of the spec.
+config::WorkloadEntry Merged(const config::TypedConfig<config::WorkloadEntry>& config) {
+  config::WorkloadEntry out = config.spec;
+  for (const auto& [name, value] : config.meta.labels) out.labels[name] = value;
+  return out;
+}
+
+// istiod: model.WorkloadInstancesEqual; the name of the workload and its health do not count.
+bool SameWorkload(const WorkloadInstance& a, const WorkloadInstance& b) {
+  const auto weight = [](const WorkloadInstance& w) { return std::max(1u, w.endpoint.lb_weight); };
+  const EndpointProfile &p = a.endpoint.p(), &q = b.endpoint.p();
+  return a.endpoint.address == b.endpoint.address && p.network == q.network && p.tls_mode == q.tls_mode &&
+         p.labels == q.labels && p.service_account == q.service_account && p.locality == q.locality &&
+         weight(a) == weight(b) && a.ns == b.ns && a.name == b.name && a.kind == b.kind && a.port_map == b.port_map;
+}
+
+struct ServicesDiff {
+  std::vector<ServiceRef> added, deleted, updated, unchanged;
+};
+
+// By host name; of several services of one host the last counts for the comparison, as in istiod's maps.
+ServicesDiff Diff(const std::vector<ServiceRef>& old, const std::vector<ServiceRef>& now) {
+  std::map<std::string_view, const ServiceRef*> old_hosts, new_hosts;
+  for (const ServiceRef& service : old) old_hosts[service->hostname] = &service;
+  for (const ServiceRef& service : now) new_hosts[service->hostname] = &service;
+  ServicesDiff out;
+  for (const ServiceRef& service : old) {
+    const auto it = new_hosts.find(service->hostname);
+    if (it == new_hosts.end()) {
+      out.deleted.push_back(service);
+    } else {
+      (SameService(*service, **it->second) ? out.unchanged : out.updated).push_back(*it->second);
+    }
+  }
+  for (const ServiceRef& service : now) {
+    if (!old_hosts.contains(service->hostname)) out.added.push_back(service);
+  }
+  return out;
+}
+
+ConfigKey KeyOf(const Service& service) { return {ConfigKind::kServiceEntry, service.hostname, service.attributes.ns}; }
+
+void AddKeys(const InstanceList& instances, std::set<HostKey>& keys) {
+  for (const InstanceRef& instance : instances) keys.insert(HostKeyOf(*instance->service));
+}
+
+}  // namespace
+
+ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUpdater& updater, Options options)
+    : updater_(updater),
+      options_(std::move(options)),
+      shard_{options_.cluster, Provider::kExternal},
+      converter_{options_.cluster, options_.trust_domain, options_.network} {
+  store.AddHandler(config::Kind::kWorkloadEntry,
+                   [this](config::ConfigEvent event, const config::AnyConfigRef* old, const config::AnyConfigRef& now) {
+                     OnWorkloadEntry(old == nullptr ? nullptr : &std::get<config::WorkloadEntryRef>(*old),
+                                     std::get<config::WorkloadEntryRef>(now), ToEvent(event));
+                   });
+  if (options_.workload_entries_only) return;
+  store.AddHandler(config::Kind::kServiceEntry,
+                   [this](config::ConfigEvent event, const config::AnyConfigRef*, const config::AnyConfigRef& now) {
+                     OnServiceEntry(std::get<config::ServiceEntryRef>(now), ToEvent(event));
+                   });
+}
+
+// --- Services ---
+
+const ServiceEntryController::Published& ServiceEntryController::Publish() const {
+  if (published_) return *published_;
+  std::vector<ServiceRef*> all;
+  for (auto& [entry, services] : services_) {
+    for (ServiceRef& service : services) all.push_back(&service);
+  }
+  std::stable_sort(all.begin(), all.end(), [](const ServiceRef* a, const ServiceRef* b) {
+    const Service &x = **a, &y = **b;
+    if (x.creation_unix_seconds != y.creation_unix_seconds) return x.creation_unix_seconds < y.creation_unix_seconds;
+    return x.attributes.name + "." + x.attributes.ns < y.attributes.name + "." + y.attributes.ns;
+  });
+  Published& out = published_.emplace();
+  for (ServiceRef* slot : all) out.services.push_back(*slot);
+  if (allocate_needed_) {
+    allocate_needed_ = false;
+    const std::vector<std::string> addresses = AutoAllocateIps(out.services);
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (addresses[i].empty() || addresses[i] == out.services[i]->auto_allocated_ipv4) continue;
+      auto copy = std::make_shared<Service>(*out.services[i]);
+      copy->auto_allocated_ipv4 = addresses[i];
+      *all[i] = out.services[i] = std::move(copy);
+    }
+  }
+  for (const ServiceRef& service : out.services) out.by_host.emplace(service->hostname, service);
+  return out;
+}
+
+std::vector<ServiceRef> ServiceEntryController::Services() const { return Publish().services; }
+
+ServiceRef ServiceEntryController::GetService(std::string_view hostname) const {
+  const Published& published = Publish();
+  const auto it = published.by_host.find(hostname);
+  return it == published.by_host.end() ? nullptr : it->second;
+}
+
+const std::vector<ServiceRef>& ServiceEntryController::ServicesOf(const EntryName& entry) const {
+  static const std::vector<ServiceRef> kNone;
+  const auto it = services_.find(entry);
+  return it == services_.end() ? kNone : it->second;
+}
+
+// --- Instances ---
+
+std::vector<ServiceInstance> ServiceEntryController::InstancesByPort(const Service& service, int port) const {
+  std::vector<ServiceInstance> out;
+  for (const InstanceRef& instance : instances_.ByService(HostKeyOf(service))) {
+    if (port == 0 || port == instance->service_port.port) out.push_back(*instance);
+  }
+  return out;
+}
+
+// Only of the proxy's own namespace: others could else put services in front of workloads that are not theirs.
+std::vector<ServiceInstance> ServiceEntryController::GetProxyServiceInstances(const Proxy& proxy) const {
+  std::vector<ServiceInstance> out;
+  for (const std::string& ip : proxy.ip_addresses) {
+    for (const InstanceRef& instance : instances_.ByIp(ip)) {
+      if (proxy.metadata.ns.empty() || instance->service->attributes.ns == proxy.metadata.ns) out.push_back(*instance);
+    }
+  }
+  return out;
+}
+
+std::optional<Labels> ServiceEntryController::GetProxyWorkloadLabels(const Proxy& proxy) const {
+  for (const std::string& ip : proxy.ip_addresses) {
+    for (const InstanceRef& instance : instances_.ByIp(ip)) {
+      if (!proxy.metadata.ns.empty() && instance->service->attributes.ns != proxy.metadata.ns) continue;
+      // Go's nil map of an instance without labels is an answer "not known" to the aggregate.
+      if (instance->endpoint.p().labels.empty()) return std::nullopt;
+      return instance->endpoint.p().labels;
+    }
+  }
+  return std::nullopt;
+}
+
+InstancesBySource ServiceEntryController::BuildInstances(const config::TypedConfig<config::ServiceEntry>& entry,
+                                                         const std::vector<ServiceRef>& services) const {
+  InstancesBySource out;
+  if (!entry.spec.workload_selector) {
+    out[{InstanceSource::Kind::kServiceEntry, entry.meta.name, entry.meta.ns}] =
+        converter_.InstancesOf(entry.spec, services);
+    return out;
+  }
+  for (auto it = workloads_.lower_bound({entry.meta.ns, ""}); it != workloads_.end() && it->first.ns == entry.meta.ns;
+       ++it) {
+    const WorkloadInstance& workload = it->second;
+    if (!SelectorMatches(*entry.spec.workload_selector, workload.endpoint.p().labels)) continue;
+    if (workload.dns_service_entry_only && !IsDns(entry.spec)) continue;
+    const auto kind = workload.kind == WorkloadInstance::Kind::kPod ? InstanceSource::Kind::kPod
+                                                                    : InstanceSource::Kind::kWorkloadEntry;
+    out[{kind, workload.name, workload.ns}] = InstancesOnWorkload(workload, services, entry.spec);
+  }
+  return out;
+}
+
+void ServiceEntryController::SendEndpoints(const HostKeys& keys, bool push) {
+  std::map<HostKey, EndpointList> endpoints;
+  for (const HostKey& key : keys) {
+    for (const InstanceRef& instance : instances_.ByService(key)) endpoints[key].push_back(instance->endpoint);
+  }
+  if (endpoints.empty()) {
+    for (const HostKey& key : keys) endpoints[key] = {};
+  }
+  for (auto& [key, list] : endpoints) {
+    if (push) {
+      updater_.EdsUpdate(shard_, key.hostname, key.ns, std::move(list));
+    } else {
+      updater_.EdsCacheUpdate(shard_, key.hostname, key.ns, std::move(list));
+    }
+  }
+}
+
+void ServiceEntryController::FullPush(std::set<ConfigKey> configs, TriggerReason reason) {
+  updater_.ConfigUpdate({.full = true, .configs_updated = std::move(configs), .reasons = Reason(reason)});
+}
+
+// --- ServiceEntries ---
+
+void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry, Event event) {
+  const EntryName name{entry->meta.ns, entry->meta.name};
+  const std::vector<ServiceRef> services = ConvertServiceEntry(*entry);
+  ServicesDiff diff;
+  if (event == Event::kUpdate) {
+    diff = Diff(ServicesOf(name), services);
+  } else {
+    (event == Event::kDelete ? diff.deleted : diff.added) = services;
+  }
+  if (event == Event::kDelete) {
+    services_.erase(name);
+    entries_.erase(name);
+  } else {
+    services_[name] = services;
+    entries_[name] = entry;
+    allocate_needed_ = true;
+  }
+  published_.reset();
+
+  InstancesBySource by_source = BuildInstances(*entry, services);
+  HostKeys keys;
+  for (const auto& [source, instances] : by_source) AddKeys(instances, keys);
+  for (const auto& [source, old] : InstancesBySource(instances_.OfServiceEntry(name))) instances_.Delete(source, old);
+  if (event == Event::kDelete) {
+    instances_.DeleteServiceEntry(name);
+  } else {
+    for (const auto& [source, instances] : by_source) instances_.Add(source, instances);
+    instances_.SetServiceEntry(name, std::move(by_source));
+  }
+
+  std::set<ConfigKey> configs;
+  const auto service_update = [&](const Service& service, Event what) {
+    updater_.SvcUpdate(shard_, service.hostname, service.attributes.ns, what);
+  };
+  for (const ServiceRef& service : diff.added) {
+    service_update(*service, Event::kAdd);
+    configs.insert(KeyOf(*service));
+  }
+  for (const ServiceRef& service : diff.updated) {
+    service_update(*service, Event::kUpdate);
+    configs.insert(KeyOf(*service));
+  }
+  for (const ServiceRef& service : diff.deleted) {
+    // Another ServiceEntry of the namespace may declare the same host: its endpoints are then sent again.
+    if (instances_.HasInstances(HostKeyOf(*service))) {
+      diff.updated.push_back(service);
+    } else {
+      service_update(*service, Event::kDelete);
+    }
+    configs.insert(KeyOf(*service));
+  }
+  // Endpoints with host names are part of clusters, so that only a full push brings them.
+  if (IsDns(entry->spec)) {
+    for (const ServiceRef& service : diff.unchanged) configs.insert(KeyOf(*service));
+  }
+  if (configs.empty()) return SendEndpoints(keys, true);
+
+  keys.clear();
+  for (const auto* list : {&diff.added, &diff.updated, &diff.unchanged}) {
+    for (const ServiceRef& service : *list) {
+      const bool dns = service->resolution == Resolution::kDnsLb || service->resolution == Resolution::kDnsRoundRobinLb;
+      if (!dns) keys.insert({service->hostname, entry->meta.ns});
+    }
+  }
+  SendEndpoints(keys, false);
+  FullPush(std::move(configs), TriggerReason::kService);
+}
+
+std::map<ServiceEntryController::EntryName, config::ServiceEntryRef> ServiceEntryController::SelectingEntries(
+    std::string_view ns) const {
+  std::map<EntryName, config::ServiceEntryRef> out;
+  for (auto it = entries_.lower_bound({std::string(ns), ""}); it != entries_.end() && it->first.ns == ns; ++it) {
+    if (it->second->spec.workload_selector) out.insert(*it);
+  }
+  return out;
+}
+
+// --- WorkloadEntries ---
+
+void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old, const config::WorkloadEntryRef& now,
+                                             Event event) {
+  const config::ConfigMeta& meta = now->meta;
+  const config::WorkloadEntry entry = Merged(*now);
+  const InstanceSource source{InstanceSource::Kind::kWorkloadEntry, meta.name, meta.ns};
+  const WorkloadInstance workload = converter_.Workload(meta, entry);
+  if (!workload.dns_service_entry_only) {
+    for (const WorkloadHandler& handler : workload_handlers_) handler(workload, event);
+  }
+
+  const std::map<EntryName, config::ServiceEntryRef> selecting = SelectingEntries(meta.ns);
+  std::optional<config::WorkloadEntry> before;
+  if (old != nullptr) {
+    before = Merged(**old);
+    // Compared are the old labels with the object's own new ones only, so that labels of the spec count as a change
+    // each time. istiod: workloadEntryHandler.
+    if (before->labels == meta.labels) {
+      before->labels = entry.labels;
+    } else {
+      updater_.ProxyUpdate(options_.cluster, entry.address);
+    }
+  }
+  InstanceList updated, deleted;
+  bool full = false;
+  std::set<ConfigKey> configs;
+  for (const auto& [name, service_entry] : selecting) {
+    const config::ServiceEntry& spec = service_entry->spec;
+    const bool selected = SelectorMatches(*spec.workload_selector, entry.labels);
+    const bool was_selected = before && SelectorMatches(*spec.workload_selector, before->labels);
+    if (!selected && !was_selected) continue;
+    if (workload.dns_service_entry_only && !IsDns(spec)) continue;
+    const std::vector<ServiceRef>& services = ServicesOf(name);
+    InstanceList instances;
+    converter_.Append(entry, services, spec, source, instances);
+    if (selected && event != Event::kDelete) {
+      instances_.SetServiceEntrySource(name, source, instances);
+    } else {
+      instances_.DeleteServiceEntrySource(name, source);
+    }
+    InstanceList& to = selected ? updated : deleted;
+    to.insert(to.end(), instances.begin(), instances.end());
+    if (IsDns(spec)) {
+      full = true;
+      for (const ServiceRef& service : services) configs.insert(KeyOf(*service));
+    }
+  }
+  instances_.Delete(source, deleted);
+  const kube::NamespacedName key{meta.ns, meta.name};
+  if (event == Event::kDelete) {
+    workloads_.erase(key);
+    instances_.Delete(source, updated);
+  } else {
+    workloads_[key] = workload;
+    instances_.Update(source, updated);
+  }
+
+  HostKeys keys;
+  AddKeys(updated, keys);
+  AddKeys(deleted, keys);
+  if (!full) {
+    // The sidecar of a new workload learns what it serves.
+    if (event == Event::kAdd) updater_.ProxyUpdate(options_.cluster, entry.address);
+    return SendEndpoints(keys, true);
+  }
+  SendEndpoints(keys, false);
+  FullPush(std::move(configs), TriggerReason::kEndpoint);
+}
+
+// --- Pods, and WorkloadEntries of remote clusters ---
+
+void ServiceEntryController::OnWorkloadInstance(const WorkloadInstance& workload, Event event) {
+  // One kind for both, also where BuildInstances names a WorkloadEntry's instances otherwise: 1.18.2 then leaves them
+  // behind when the WorkloadEntry of a remote cluster goes. istiod: WorkloadInstanceHandler.
+  const InstanceSource source{InstanceSource::Kind::kPod, workload.name, workload.ns};
+  const kube::NamespacedName key{workload.ns, workload.name};
+  const auto known = workloads_.find(key);
+  std::optional<WorkloadInstance> old;
+  if (known != workloads_.end()) old = known->second;
+  std::string old_address;  // that the workload has left
+  bool labels_changed = false;
+  if (event == Event::kDelete) {
+    if (!old) return;
+    workloads_.erase(known);
+    old.reset();
+  } else {
+    workloads_[key] = workload;
+    if (old) {
+      if (old->endpoint.address != workload.endpoint.address) old_address = old->endpoint.address;
+      labels_changed = old->endpoint.p().labels != workload.endpoint.p().labels;
+      if (SameWorkload(*old, workload)) return;
+    }
+  }
+
+  const Labels& labels = workload.endpoint.p().labels;
+  InstanceList instances, deleted;
+  std::set<ConfigKey> configs;
+  bool full = false;
+  for (const auto& [name, entry] : SelectingEntries(workload.ns)) {
+    const config::ServiceEntry& spec = entry->spec;
+    const bool selected = SelectorMatches(*spec.workload_selector, labels);
+    if (!selected) {
+      if (!labels_changed || !SelectorMatches(*spec.workload_selector, old->endpoint.p().labels)) continue;
+      const InstanceList gone = InstancesOnWorkload(*old, ServicesOf(name), spec);
+      deleted.insert(deleted.end(), gone.begin(), gone.end());
+      instances_.DeleteServiceEntrySource(name, source);
+      continue;
+    }
+    const InstanceList current = InstancesOnWorkload(workload, ServicesOf(name), spec);
+    instances.insert(instances.end(), current.begin(), current.end());
+    if (!old_address.empty()) {
+      for (const InstanceRef& instance : current) {
+        auto at_old = std::make_shared<ServiceInstance>(*instance);
+        at_old->endpoint.address = old_address;
+        deleted.push_back(std::move(at_old));
+      }
+      instances_.DeleteServiceEntrySource(name, source);
+    } else if (event == Event::kDelete) {
+      instances_.DeleteServiceEntrySource(name, source);
+    } else {
+      instances_.SetServiceEntrySource(name, source, current);
+    }
+    if (IsDns(spec)) {
+      full = true;
+      for (const InstanceRef& instance : current) {
+        configs.insert({ConfigKind::kServiceEntry, instance->service->hostname, entry->meta.ns});
+      }
+    }
+  }
+  instances_.Delete(source, deleted);
+  if (event == Event::kDelete) {
+    instances_.Delete(source, instances);
+  } else {
+    instances_.Update(source, instances);
+  }
+  HostKeys keys;
+  AddKeys(instances, keys);
+  AddKeys(deleted, keys);
+  SendEndpoints(keys, true);
+  if (full) FullPush(std::move(configs), TriggerReason::kEndpoint);
+}
+
+}  // namespace wavetank::pilot

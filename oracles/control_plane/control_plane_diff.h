@@ -1,0 +1,58 @@
+// One scenario through both control planes, ours in virtual time and real istiods in real time, and what their proxies
+// hold compared after every step.
+//
+// The comparison is that of golden cases: resource by resource, field by field, nothing tolerated. Made canonical is
+// only what istiod itself leaves open (oracles/golden/compare.h): the order of a locality's endpoints and that of
+// virtualInbound's per-port passthrough chains. Versions and nonces are not resources.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "oracles/golden/compare.h"
+#include "scenarios/scenario.h"
+#include "serve/control_planes.h"
+
+namespace wavetank::serve {
+
+struct DiffOptions {
+  ControlPlaneOptions control_plane;
+  std::string profile;          // instead of the scenario's, if not empty
+  size_t max_differences = 20;  // per proxy and type
+  bool unified_diff = false;
+  // Patience with what differs when a step has settled: what the real istiod has not yet sent is no difference.
+  Duration patience = 5s;
+  std::function<void(std::string_view)> progress;
+};
+
+struct ProxyDifferences {
+  std::string proxy, type;                      // "cds", "eds", "lds", "rds"; "": the proxy is there on one side only
+  std::vector<golden::Difference> differences;  // expected: the real istiod's
+  std::string unified_diff;
+};
+
+struct StepDifferences {
+  std::string name;  // of the first: "the mesh is up"
+  size_t proxies = 0, resources = 0;
+  std::vector<ProxyDifferences> differences;
+};
+
+struct DiffResult {
+  std::string scenario;
+  std::vector<StepDifferences> steps;
+  bool Equal() const;
+};
+
+// The scenario's actions without its traffic and expectations, which have no say in what istiod generates. Errors are
+// about the input or the control plane, as those of scenario::Run and ControlPlanes::Start.
+absl::StatusOr<DiffResult> DiffControlPlanes(const scenario::Scenario& scenario, const DiffOptions& options);
+
+// Each difference on lines of its own; empty if there is none.
+std::string DifferencesText(const DiffResult& result);
+nlohmann::ordered_json ToJson(const DiffResult& result);
+
+}  // namespace wavetank::serve

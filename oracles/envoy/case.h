@@ -1,0 +1,131 @@
+// A case of envoy-diff: xDS resources, backends, and what is done to them. A case file is JSON:
+//
+//   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "statistical",
+//      "backends": {"a": "127.77.0.11:9000", ...},
+//      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
+//      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
+//      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as Istio's iptables rules do
+//      it "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
+//              "nxdomain" | "empty" | "servfail" | "silent"}},   // name_server.h; all other names are unknown
+//      "secrets": {"default": {"san": "spiffe://..."}, "ROOTCA": {"roots": ["mesh"]}},  // secrets.h; served over SDS
+//      "steps": [{"requests": {"to": "127.77.0.1:10000", "count": 10, "parallel": 1, "keep_alive": true, "method":
+//      "GET",
+//                              "from": "127.77.0.200",
+//                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
+//                              "show": ["x-a"]}},   // headers of the answers that are compared too
+//                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
+//                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
+//                {"backend": {"name": "a", "silent": true}},      // answers no SYN
+//                {"dns": {...}},                                  // names that answer otherwise from now on
+//                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
+//                             "headers": {"x-a": "b"}}},           // what an authorizer says besides
+//                {"backend": {"name": "a", "allow": true}},       // it allows everything
+//                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent
+//                {"wait_ms": 500}],
+//      "keys": {...}, "tokens": {...},  // tokens.h
+//      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
+//      "stats": ["cluster.c.upstream_rq_total"]}]}
+//
+// What access logs that write to "/logs/NAME" say is compared (access_logs.h).
+//
+// Resources are Envoy's own messages as JSON, or one of these short forms (further keys are merged into the result):
+//   cluster   {"static": NAME, "hosts": [HOST, ...]} or {"eds": NAME}
+//   endpoints {"eds": NAME, "hosts": [HOST, ...], "locality_weights": {"a": 1}}
+//   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
+//              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
+//   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME, "versions": [MIN,
+//   MAX]} in a cluster or listener, each key of it optional: a TLS transport socket as Istio makes it, of the
+//   listener's filter chains or of the cluster; {"require": false} in a listener takes clients without a certificate
+//   too
+// HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
+// "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
+// several runners do not meet.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/envoy/xds_type.h"
+#include "oracles/envoy/name_server.h"
+#include "oracles/envoy/secrets.h"
+#include "oracles/envoy/tokens.h"
+
+namespace wavetank::envoydiff {
+
+// Serialised resources by type and name.
+using World = std::map<envoysim::XdsType, std::map<std::string, std::string>>;
+
+struct Requests {
+  std::string to;
+  std::string from;  // empty: wherever
+  int count = 1;
+  int parallel = 1;
+  bool keep_alive = true;
+  std::string method = "GET", host = "x", path = "/";
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> show;
+};
+
+struct Push {
+  World upserts;
+  std::vector<std::pair<envoysim::XdsType, std::string>> removals;
+  Secrets secrets;
+};
+
+struct BackendState {
+  std::string name;
+  bool up = true;
+  bool silent = false;
+  int code = 200;
+  int delay_ms = 0;
+  bool authorizer = false;  // it answers as fakes/envoy/ext_authz_app.h does
+  bool allow = false;       // an authorizer that allows whatever it is asked
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::vector<std::string> echo;
+};
+
+struct Step {
+  enum class Kind { kRequests, kPush, kBackend, kNames, kWait };
+  Kind kind = Kind::kWait;
+  Requests requests;
+  Push push;
+  BackendState backend;
+  Names names;
+  int wait_ms = 0;
+};
+
+struct Case {
+  std::string file, name;
+  bool delta = false;
+  bool statistical = false;    // counts are compared as distributions
+  bool compare_ads = true;     // message sequences
+  bool compare_errors = true;  // texts of NACKs, not only that there are some
+  int draws = 1;               // seeds of the simulated one, of which one must agree with the real one
+  World resources;
+  Secrets secrets;
+  bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName
+  bool own_network = false;  // the real one, its backends and its clients are in a network namespace of their own
+  std::map<std::string, int> redirect;          // source address -> port; needs a network of one's own
+  std::optional<Names> names;                   // nothing: no name server but the machine's
+  std::string name_server = "127.0.0.1:10053";  // where theirs is
+  std::map<std::string, std::string> backends;  // name -> address
+  std::set<std::string> grpc_authorizers;       // of them
+  CaseTokens tokens;
+  std::vector<Step> steps;
+  std::vector<std::string> stats;
+};
+
+// The body of a backend's answer. `values`: of the headers it echoes, in their order; those of one name after commas.
+std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
+                     const std::vector<std::string>& values);
+
+// All cases of a file, or of the *.json files of a folder in order of their names, with "127.77.0." replaced by
+// `network`. Errors name the file and the case.
+absl::StatusOr<std::vector<Case>> LoadCases(const std::string& path, const std::string& network);
+
+}  // namespace wavetank::envoydiff

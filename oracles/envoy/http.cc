@@ -1,0 +1,284 @@
+#include "oracles/envoy/http.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+
+#include "fakes/envoy/ext_authz_app.h"
+#include "fmt/format.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+bool ParseAddress(const std::string& text, sockaddr_in* out) {
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return false;
+  *out = {};
+  out->sin_family = AF_INET;
+  out->sin_port = htons(static_cast<uint16_t>(std::atoi(text.c_str() + colon + 1)));
+  return inet_pton(AF_INET, text.substr(0, colon).c_str(), &out->sin_addr) == 1;
+}
+
+void Reset(int fd) {
+  const linger hard{1, 0};
+  setsockopt(fd, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
+}
+
+// Reads until `buffer` holds the head of a message; false if the connection ends first.
+bool ReadHead(int fd, std::string* buffer, size_t* head) {
+  char chunk[8192];
+  while ((*head = buffer->find("\r\n\r\n")) == std::string::npos) {
+    const ssize_t n = recv(fd, chunk, sizeof(chunk), 0);
+    if (n <= 0) return false;
+    buffer->append(chunk, static_cast<size_t>(n));
+  }
+  *head += 4;
+  return true;
+}
+
+std::string HeaderValue(const std::string& head, std::string_view name) {
+  std::string lower = head;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  const size_t at = lower.find(fmt::format("\r\n{}:", name));
+  if (at == std::string::npos) return {};
+  size_t begin = at + name.size() + 3;
+  while (begin < head.size() && head[begin] == ' ') ++begin;
+  return head.substr(begin, head.find("\r\n", begin) - begin);
+}
+
+bool ReadN(int fd, std::string* buffer, size_t n) {
+  char chunk[8192];
+  while (buffer->size() < n) {
+    const ssize_t got = recv(fd, chunk, sizeof(chunk), 0);
+    if (got <= 0) return false;
+    buffer->append(chunk, static_cast<size_t>(got));
+  }
+  return true;
+}
+
+// A socket that listens there, or -1.
+int Listen(const std::string& address, int backlog) {
+  sockaddr_in at;
+  if (!ParseAddress(address, &at)) return -1;
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int one = 1;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+  if (bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0 && listen(fd, backlog) == 0) return fd;
+  close(fd);
+  return -1;
+}
+
+bool SendAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string HeaderValues(const std::string& head, std::string_view name) {
+  if (name == ":path") {
+    const size_t begin = head.find(' ') + 1;
+    return head.substr(begin, head.find(' ', begin) - begin);
+  }
+  std::string out;
+  size_t at = 0;
+  while ((at = head.find("\r\n", at)) != head.npos) {
+    at += 2;
+    const size_t colon = head.find(':', at), end = head.find("\r\n", at);
+    if (colon == head.npos || end == head.npos || colon > end) continue;
+    std::string key = head.substr(at, colon - at);
+    std::transform(key.begin(), key.end(), key.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (key != name) continue;
+    size_t begin = colon + 1;
+    while (begin < end && head[begin] == ' ') ++begin;
+    out += (out.empty() ? "" : ",") + head.substr(begin, end - begin);
+  }
+  return out;
+}
+
+void HttpServer::Be(const BackendState& state) {
+  code = state.code;
+  delay_ms = state.delay_ms;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  state_ = state;
+}
+
+void HttpClient::Close() {
+  if (fd_ >= 0) close(fd_);
+  fd_ = -1;
+}
+
+HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
+                           const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
+  if (fd_ < 0) {
+    sockaddr_in ip;
+    sockaddr_un file = {};
+    const bool is_file = address_.starts_with('/');
+    if (is_file ? address_.size() >= sizeof(file.sun_path) : !ParseAddress(address_, &ip)) return {};
+    file.sun_family = AF_UNIX;
+    if (is_file) address_.copy(file.sun_path, address_.size());
+    const auto* to = is_file ? reinterpret_cast<const sockaddr*>(&file) : reinterpret_cast<const sockaddr*>(&ip);
+    fd_ = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval patience{60, 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    const int one = 1;
+    setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    sockaddr_in from;
+    if (!from_.empty() && (!ParseAddress(from_ + ":0", &from) ||
+                           bind(fd_, reinterpret_cast<const sockaddr*>(&from), sizeof(from)) != 0)) {
+      Close();
+      return {};
+    }
+    if (connect(fd_, to, is_file ? sizeof(file) : sizeof(ip)) != 0) {
+      Close();
+      return {};
+    }
+  }
+  std::string request = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
+  for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
+  request += "\r\n";
+  std::string buffer;
+  size_t head = 0;
+  if (!SendAll(fd_, request) || !ReadHead(fd_, &buffer, &head)) {
+    Close();
+    return {};
+  }
+  HttpAnswer answer;
+  answer.code = std::atoi(buffer.c_str() + 9);
+  const std::string headers_text = buffer.substr(0, head);
+  answer.head = headers_text;
+  buffer.erase(0, head);
+  const std::string length = HeaderValue(headers_text, "content-length");
+  if (HeaderValue(headers_text, "transfer-encoding") == "chunked") {
+    for (;;) {
+      size_t line = 0;
+      while ((line = buffer.find("\r\n")) == std::string::npos) {
+        if (!ReadN(fd_, &buffer, buffer.size() + 1)) return answer;
+      }
+      const size_t size = std::strtoul(buffer.c_str(), nullptr, 16);
+      if (!ReadN(fd_, &buffer, line + 2 + size + 2)) return answer;
+      answer.body += buffer.substr(line + 2, size);
+      buffer.erase(0, line + 2 + size + 2);
+      if (size == 0) break;
+    }
+  } else if (!length.empty()) {
+    const size_t n = std::strtoul(length.c_str(), nullptr, 10);
+    if (ReadN(fd_, &buffer, n)) answer.body = buffer.substr(0, n);
+  }
+  answer.close = HeaderValue(headers_text, "connection") == "close";
+  if (answer.close || !keep_alive) Close();
+  return answer;
+}
+
+bool HttpServer::Start() {
+  if (running_) return true;
+  EndSilence();
+  listen_fd_ = Listen(address_, 128);
+  if (listen_fd_ < 0) return false;
+  running_ = true;
+  acceptor_ = std::thread([this] { Accept(); });
+  return true;
+}
+
+// Linux drops a SYN when the queue of connections nobody has accepted is full; one of length 0 takes one.
+bool HttpServer::FallSilent() {
+  Stop();
+  sockaddr_in at;
+  silent_fd_ = Listen(address_, 0);
+  if (silent_fd_ < 0 || !ParseAddress(address_, &at)) return false;
+  filler_fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  return connect(filler_fd_, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0;
+}
+
+void HttpServer::EndSilence() {
+  for (int* fd : {&silent_fd_, &filler_fd_}) {
+    if (*fd < 0) continue;
+    Reset(*fd);
+    close(*fd);
+    *fd = -1;
+  }
+}
+
+void HttpServer::Stop() {
+  EndSilence();
+  if (!running_.exchange(false)) return;
+  shutdown(listen_fd_, SHUT_RDWR);
+  acceptor_.join();
+  close(listen_fd_);
+  listen_fd_ = -1;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (int fd : open_) {
+      Reset(fd);
+      shutdown(fd, SHUT_RD);
+    }
+  }
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+}
+
+void HttpServer::Accept() {
+  for (;;) {
+    const int fd = accept4(listen_fd_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0) return;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!running_) {
+      close(fd);
+      return;
+    }
+    open_.insert(fd);
+    threads_.emplace_back([this, fd] { Serve(fd); });
+  }
+}
+
+void HttpServer::Serve(int fd) {
+  const int one = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+  std::string buffer;
+  size_t head = 0;
+  while (running_ && ReadHead(fd, &buffer, &head)) {
+    BackendState state;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      state = state_;
+    }
+    // As fakes/envoy/ext_authz_app.h.
+    const std::string request = buffer.substr(0, head);
+    const bool judges = state.authorizer && code == 200;
+    const bool denied = judges && !state.allow && HeaderValue(request, "x-ext-authz") != "allow";
+    std::vector<std::string> values;
+    for (const std::string& name : state.echo) values.push_back(HeaderValues(request, name));
+    const std::string body = denied ? envoysim::kExtAuthzDenial : EchoBody(name_, state.echo, values);
+    std::string headers;
+    if (judges) headers = fmt::format("x-ext-authz-check-result: {}\r\n", denied ? "denied" : "allowed");
+    for (const auto& [name, value] : state.headers) headers += fmt::format("{}: {}\r\n", name, value);
+    buffer.erase(0, head);
+    for (int waited = 0; waited < delay_ms && running_; waited += 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
+    }
+    if (!running_ || code == 0) {
+      Reset(fd);
+      break;
+    }
+    if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(), headers,
+                                 body.size(), body))) {
+      break;
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  open_.erase(fd);
+  close(fd);
+}
+
+}  // namespace wavetank::envoydiff

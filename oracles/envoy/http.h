@@ -1,0 +1,73 @@
+// Small blocking HTTP/1.1 client and server over sockets, enough for what envoy-diff asks of a real Envoy.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "oracles/envoy/case.h"
+
+namespace wavetank::envoydiff {
+
+struct HttpAnswer {
+  int code = 0;  // 0: refused, closed or timed out
+  std::string body;
+  std::string head;  // status line and headers
+  bool close = false;
+};
+
+// Of a head: the values of all headers of that name, in lower case, after commas. ":path" of a request's.
+std::string HeaderValues(const std::string& head, std::string_view name);
+
+// One connection to an address or to a Unix socket's path, kept alive between requests unless a side closes it.
+class HttpClient {
+ public:
+  // `from`: the address that it comes from, if not just any.
+  explicit HttpClient(std::string address, std::string from = {})
+      : address_(std::move(address)), from_(std::move(from)) {}
+  ~HttpClient() { Close(); }
+  HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
+                 const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
+
+ private:
+  void Close();
+  std::string address_, from_;
+  int fd_ = -1;
+};
+
+// Answers everything with its name as body. Stop() closes the port and resets all connections.
+class HttpServer {
+ public:
+  HttpServer(std::string name, std::string address) : name_(std::move(name)), address_(std::move(address)) {}
+  ~HttpServer() { Stop(); }
+  bool Start();
+  void Stop();
+  // Stops, and from then on answers no SYN, as a host that is gone.
+  bool FallSilent();
+  std::atomic<int> code{200};
+  std::atomic<int> delay_ms{0};
+  void Be(const BackendState& state);
+
+ private:
+  void Accept();
+  void Serve(int fd);
+  void EndSilence();
+  const std::string name_, address_;
+  int listen_fd_ = -1;
+  int silent_fd_ = -1, filler_fd_ = -1;
+  std::atomic<bool> running_{false};
+  std::thread acceptor_;
+  std::mutex mutex_;
+  BackendState state_;
+  std::set<int> open_;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace wavetank::envoydiff

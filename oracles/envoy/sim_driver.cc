@@ -1,0 +1,434 @@
+#include "oracles/envoy/sim_driver.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <set>
+
+#include "core/x509/calendar.h"
+#include "envoy/config/core/v3/base.pb.h"
+#include "fakes/envoy/app.h"
+#include "fakes/envoy/envoy.h"
+#include "fakes/envoy/ext_authz_app.h"
+#include "fakes/envoy/header_lines.h"
+#include "fakes/envoy/route_config.h"
+#include "fmt/format.h"
+#include "oracles/envoy/access_logs.h"
+#include "oracles/envoy/ads_script.h"
+#include "sim/kernel/kernel.h"
+
+namespace wavetank::envoydiff {
+namespace {
+
+using namespace envoysim;  // NOLINT: this file is about nothing else
+
+class Loopback final : public Path {
+ public:
+  bool local() const override { return true; }
+  std::optional<Duration> Transit(Time) override { return Duration::zero(); }
+};
+
+// One machine: backends listen on their addresses, the Envoy on its listeners'.
+class OneMachine final : public Network {
+ public:
+  Route Resolve(const Origin& origin, const SocketAddress& destination, uint64_t) override {
+    Route route;
+    route.path = &path_;
+    route.info.workload = route.info.acceptor = origin.workload;
+    route.info.source = {IpAddress::V4(127, 0, 0, 1), 40000};
+    route.info.destination = destination;
+    if (!origin.source.empty()) route.info.source.ip = origin.source;
+    if (const auto redirected = redirects.find(origin.source); redirected != redirects.end()) {
+      route.acceptor = redirected->second;
+    } else {
+      const auto app = apps.find(destination);
+      route.acceptor = app != apps.end() ? app->second : envoy;
+    }
+    route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
+    if (silent.contains(destination) && !redirects.contains(origin.source)) route.outcome = Route::Outcome::kBlackholed;
+    return route;
+  }
+  std::map<SocketAddress, Acceptor*> apps;
+  std::set<SocketAddress> silent;
+  std::map<IpAddress, Acceptor*> redirects;  // by where connections come from
+  Acceptor* envoy = nullptr;
+
+ private:
+  Loopback path_;
+};
+
+class Agent final : public SecretProvider {
+ public:
+  Agent(const Case& c, Host& host) : case_(c), host_(host), secrets_(c.secrets) {}
+  void Subscribe(std::string_view name, OnSecret on_secret) override {
+    const std::string key(name);
+    if (case_.any_secret && !secrets_.contains(key)) secrets_[key] = SecretForAnyName(key);
+    std::vector<OnSecret>& subscribers = subscribers_[key];
+    subscribers.push_back(std::move(on_secret));
+    // A stream is opened for it, so that endpoints on the ADS stream are there first.
+    host_.RunAfter(case_.names.has_value() ? kFetchAfterNames : kFetch, [this, key, which = subscribers.size() - 1] {
+      if (const auto at = secrets_.find(key); at != secrets_.end()) subscribers_[key][which](at->second.secret);
+    });
+  }
+  void Rotate(const Secrets& fresh) {
+    for (const auto& [name, secret] : fresh) {
+      secrets_[name] = secret;
+      for (OnSecret& on_secret : subscribers_[name]) on_secret(secret.secret);
+    }
+  }
+
+ private:
+  // A real Envoy asks for a cluster's secrets after its names and endpoints, the simulated one with them.
+  static constexpr Duration kFetch = 5ms, kFetchAfterNames = 120ms;
+  const Case& case_;
+  Host& host_;
+  Secrets secrets_;
+  std::map<std::string, std::vector<OnSecret>> subscribers_;
+};
+
+class Resolver final : public DnsResolver {
+ public:
+  Resolver(const Case& c, Host& host) : host_(host), names_(c.names.value_or(Names{})) {
+    names_["localhost"].addresses = {"127.0.0.1"};
+  }
+  void Change(const Names& names) {
+    for (const auto& [name, answer] : names) names_[name] = answer;
+  }
+  void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) override {
+    Duration after{};
+    absl::StatusOr<DnsAnswer> out = absl::NotFoundError("NXDOMAIN");
+    if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok()) {
+      out = DnsAnswer{{*literal}, 60s};
+    } else {
+      const NameAnswer answer = AnswerOf(names_, std::string(name));
+      after = std::chrono::milliseconds(answer.delay_ms);
+      if (answer.kind == NameAnswer::Kind::kSilence) after = std::chrono::seconds(kNamePatienceSeconds);
+      out = Say(answer);
+    }
+    host_.RunAfter(after, [answer = std::move(out), tell = std::move(done)]() mutable { tell(std::move(answer)); });
+  }
+
+ private:
+  static absl::StatusOr<DnsAnswer> Say(const NameAnswer& answer) {
+    switch (answer.kind) {
+      case NameAnswer::Kind::kUnknown:
+        return absl::NotFoundError("NXDOMAIN");
+      case NameAnswer::Kind::kFailure:
+      case NameAnswer::Kind::kSilence:
+        return absl::UnavailableError("no answer");
+      case NameAnswer::Kind::kAddresses:
+        break;
+    }
+    DnsAnswer out{{}, std::chrono::seconds(answer.ttl_seconds)};
+    for (const std::string& text : answer.addresses) out.addresses.push_back(*IpAddress::Parse(text));
+    return out;
+  }
+
+  Host& host_;
+  Names names_;
+};
+
+class Backend final : public Application {
+ public:
+  Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
+  AppReply Serve(const InboundCall& call) override {
+    if (state.authorizer && state.code == 200) {
+      AppReply out = AuthorizerReply(call.spec, name_, state.allow);
+      out.delay = std::chrono::milliseconds(state.delay_ms);
+      std::string headers(out.headers);
+      for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
+      out.headers = said_.emplace_back(std::move(headers));
+      return out;
+    }
+    AppReply out;
+    out.code = static_cast<uint16_t>(state.code);
+    out.delay = std::chrono::milliseconds(state.delay_ms);
+    out.server = name_;
+    std::vector<std::string> values;
+    for (const std::string& name : state.echo) values.push_back(All(call.spec, name));
+    out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
+    return out;
+  }
+  BackendState state;
+
+ private:
+  static std::string All(const RequestSpec& spec, const std::string& name) {
+    if (name.starts_with(':')) return std::string(FindHeader(spec, name).value_or(""));
+    std::string out;
+    for (const auto& [key, value] : spec.headers) {
+      if (key == name) out += (out.empty() ? "" : ",") + value;
+    }
+    return out;
+  }
+
+  NameId name_;
+  std::string text_;
+  std::deque<std::string> said_;
+};
+
+class Ads final : public AdsTransport {
+ public:
+  Ads(Host& host, AdsScript& script) : host_(host), script_(script) {}
+  std::unique_ptr<AdsStream> Open(Protocol, AdsStreamObserver* observer) override {
+    observer_ = observer;
+    script_.StreamOpened();
+    return std::make_unique<Stream>(*this);
+  }
+  void Deliver(std::vector<AdsScript::Response> responses) {
+    for (auto& r : responses) {
+      host_.Post([this, shared = std::make_shared<const AdsScript::Response>(std::move(r))] {
+        if (observer_ != nullptr) observer_->OnResponse(shared);
+      });
+    }
+  }
+  void Deliver(std::vector<AdsScript::DeltaResponse> responses) {
+    for (auto& r : responses) {
+      host_.Post([this, shared = std::make_shared<const AdsScript::DeltaResponse>(std::move(r))] {
+        if (observer_ != nullptr) observer_->OnDeltaResponse(shared);
+      });
+    }
+  }
+
+ private:
+  class Stream final : public AdsStream {
+   public:
+    explicit Stream(Ads& ads) : ads_(ads) {}
+    ~Stream() override { ads_.observer_ = nullptr; }
+    void Send(DiscoveryRequest request) override { ads_.Deliver(ads_.script_.OnRequest(request)); }
+    void SendDelta(DeltaDiscoveryRequest request) override { ads_.Deliver(ads_.script_.OnDeltaRequest(request)); }
+
+   private:
+    Ads& ads_;
+  };
+  Host& host_;
+  AdsScript& script_;
+  AdsStreamObserver* observer_ = nullptr;
+};
+
+class Pod final : public EnvoyContext {
+ public:
+  Pod(Host& host, Ads& ads, Agent& agent, Resolver& dns) : host_(host), ads_(ads), agent_(agent), dns_(dns) {}
+  Host& host() override { return host_; }
+  AdsTransport& ads() override { return ads_; }
+  SecretProvider& secrets() override { return agent_; }
+  DnsResolver& dns() override { return dns_; }
+  void FillNode(envoy::config::core::v3::Node* node) override {
+    node->set_id("diff");
+    node->set_cluster("diff");
+  }
+
+ private:
+  Host& host_;
+  Ads& ads_;
+  Agent& agent_;
+  Resolver& dns_;
+};
+
+class SimulatedRun {
+ public:
+  SimulatedRun(const Case& c, uint64_t seed)
+      : case_(c),
+        kernel_(seed),
+        host_(kernel_.NewHost("diff", 0, nullptr)),
+        script_(c.resources, c.any_secret),
+        ads_(host_, script_),
+        agent_(c, host_),
+        dns_(c, host_),
+        pod_(host_, ads_, agent_, dns_),
+        plane_(host_, network_, Options(seed)),
+        envoy_(plane_, pod_, EnvoyOptionsOf(c)) {
+    network_.envoy = &envoy_.direct();
+    for (const auto& [address, port] : c.redirect) {
+      network_.redirects[*IpAddress::Parse(address)] = port == 15006 ? &envoy_.inbound() : &envoy_.outbound();
+    }
+    plane_.CollectAccessLogs([this](EnvoyContext&, const AccessLogLine& line) {
+      if (IsCaseLog(line.path)) logs_[std::string(line.path)] += line.text;
+    });
+    for (const auto& [name, address] : c.backends) {
+      apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
+      apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
+      SetUp(name, true);
+    }
+  }
+
+  Outcome Execute() {
+    envoy_.Start();
+    // As the real one's driver: until there was nothing to say for a while.
+    Time quiet = kernel_.Now();
+    for (size_t said = 0; script_.log().empty() || kernel_.Now() - quiet < 250ms;) {
+      kernel_.RunUntil(kernel_.Now() + 10ms);
+      if (script_.log().size() != said) quiet = kernel_.Now();
+      said = script_.log().size();
+    }
+    for (const Step& step : case_.steps) {
+      switch (step.kind) {
+        case Step::Kind::kRequests:
+          SendAll(step.requests);
+          break;
+        case Step::Kind::kPush:
+          agent_.Rotate(step.push.secrets);
+          case_.delta ? ads_.Deliver(script_.ChangeDelta(step.push)) : ads_.Deliver(script_.Change(step.push));
+          kernel_.RunUntil(kernel_.Now() + 300ms);
+          break;
+        case Step::Kind::kBackend:
+          apps_.at(step.backend.name).app->state = step.backend;
+          if (case_.grpc_authorizers.contains(step.backend.name)) apps_[step.backend.name].app->state.authorizer = true;
+          SetUp(step.backend.name, step.backend.up && !step.backend.silent, step.backend.silent);
+          kernel_.RunUntil(kernel_.Now() + 10ms);
+          break;
+        case Step::Kind::kNames:
+          dns_.Change(step.names);
+          break;
+        case Step::Kind::kWait:
+          kernel_.RunUntil(kernel_.Now() + std::chrono::milliseconds(step.wait_ms));
+          break;
+      }
+    }
+    out_.ads = script_.log();
+    out_.clusters = envoy_.ClusterNames();
+    out_.listeners = envoy_.ListenerNames();
+    out_.routes = envoy_.RouteNames();
+    for (const EndpointStatus& e : envoy_.Endpoints()) {
+      out_.endpoints.push_back(fmt::format("{}/{}/p{}/w{}{}", e.cluster, e.address, e.priority, e.weight,
+                                           e.outlier_ejected ? "/ejected" : ""));
+    }
+    std::sort(out_.endpoints.begin(), out_.endpoints.end());
+    for (const auto& [path, text] : logs_) out_.logs[path] = ComparableLines(text);
+    for (const std::string& name : case_.stats) out_.stats[name] = envoy_.counter(name);
+    return std::move(out_);
+  }
+
+ private:
+  struct Served {
+    std::unique_ptr<Backend> app;
+    std::unique_ptr<AppServer> server;
+  };
+
+  static DataPlane::Options Options(uint64_t seed) {
+    DataPlane::Options o;
+    const LatencyRange none;
+    o.latencies = StageLatencies{none, none, none, none, none, {}, none, {}, {}, {}, {}};
+    o.extensions = ExtensionSet::kStock;
+    o.seed = seed;
+    o.trace_requests = o.trace_connections = false;
+    return o;
+  }
+  static EnvoyOptions EnvoyOptionsOf(const Case& c) {
+    EnvoyOptions o;
+    o.name = "diff";
+    o.workload = WorkloadId{1};
+    o.ip = IpAddress::V4(127, 0, 0, 1);
+    o.protocol = c.delta ? AdsTransport::Protocol::kDelta : AdsTransport::Protocol::kSotw;
+    return o;
+  }
+
+  AppClient& Client(const std::string& from) {
+    std::unique_ptr<AppClient>& client = clients_[from];
+    if (client == nullptr) {
+      client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
+                                           from.empty() ? IpAddress() : *IpAddress::Parse(from));
+    }
+    return *client;
+  }
+
+  void SetUp(const std::string& name, bool up, bool silent = false) {
+    Served& served = apps_.at(name);
+    const SocketAddress address = *SocketAddress::Parse(case_.backends.at(name));
+    silent ? void(network_.silent.insert(address)) : void(network_.silent.erase(address));
+    if (up == (served.server != nullptr)) return;
+    if (up) {
+      served.server = std::make_unique<AppServer>(plane_.fabric(), host_, *served.app);
+      network_.apps[address] = served.server.get();
+    } else {
+      network_.apps[address] = &closed_;
+      served.server.reset();
+    }
+  }
+
+  RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show) {
+    RequestOutcome o;
+    o.code = r.code;
+    o.body = r.body;
+    for (const std::string& name : show) {
+      ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
+        if (key == name) AddHeaderLine(key, value, &o.headers);
+      });
+    }
+    o.logged = !r.listener.empty();
+    if (!o.logged) return o;
+    o.flags = ResponseFlagsToString(r.flags);
+    o.details = r.details;
+    o.route = r.route;
+    o.cluster = r.cluster;
+    o.upstream = r.upstream.empty() ? "" : r.upstream.ToString();
+    o.failure = r.transport_failure;
+    o.filter_chain = r.filter_chain;
+    o.attempts = static_cast<int>(r.attempts);
+    return o;
+  }
+
+  void SendAll(const Requests& requests) {
+    RequestSpec spec;
+    spec.method = requests.method;
+    spec.authority = requests.host;
+    const int64_t now = x509::UnixSeconds(kernel_.Now());
+    spec.path = case_.tokens.Expand(requests.path, now);
+    spec.headers = requests.headers;
+    for (auto& [name, value] : spec.headers) value = case_.tokens.Expand(value, now);
+    const SocketAddress to = *SocketAddress::Parse(requests.to);
+    std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
+    AppClient::Options options;
+    options.keep_alive = requests.keep_alive;
+    int left = requests.count, running = 0;
+    std::function<void()> next = [&] {
+      if (left == 0) return;
+      --left;
+      ++running;
+      Client(requests.from).Send(to, spec, options, [&](const RequestRecord& r) {
+        outcomes.push_back(Convert(r, requests.show));
+        --running;
+        next();
+      });
+    };
+    for (int i = 0; i < requests.parallel; ++i) next();
+    const Time limit = kernel_.Now() + 120s;
+    while (running > 0 && kernel_.Now() < limit && kernel_.Step()) {
+    }
+    kernel_.RunUntil(kernel_.Now() + 20ms);
+  }
+
+  class Closed final : public Acceptor {
+   public:
+    ConnectionHandler* Accept(ConnectionId, const AcceptInfo&) override { return nullptr; }
+  };
+
+  const Case& case_;
+  sim::Kernel kernel_;
+  Host& host_;
+  OneMachine network_;
+  Closed closed_;
+  AdsScript script_;
+  Ads ads_;
+  Agent agent_;
+  Resolver dns_;
+  Pod pod_;
+  DataPlane plane_;
+  std::map<std::string, Served> apps_;
+  Envoy envoy_;
+  std::map<std::string, std::unique_ptr<AppClient>> clients_;  // by where they are
+  std::map<std::string, std::string> logs_;
+  Outcome out_;
+};
+
+}  // namespace
+
+absl::StatusOr<Outcome> RunSimulated(const Case& c, uint64_t seed) {
+  for (const auto& [name, address] : c.backends) {
+    if (!SocketAddress::Parse(address).ok()) {
+      return absl::InvalidArgumentError(fmt::format("{}: backend {} has no address", c.name, name));
+    }
+  }
+  return SimulatedRun(c, seed).Execute();
+}
+
+}  // namespace wavetank::envoydiff

@@ -1,0 +1,37 @@
+// ADS of real control planes for simulated Envoys: their streams by gRPC, what comes back on the loop's thread. The
+// Envoys' state machine (fakes/envoy/ads_client.h) is the same as ever, and in real time.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "serve/loop/loop.h"
+#include "sim/cluster_site.h"
+
+namespace wavetank::serve {
+
+class AdsDial final : public sim::AdsElsewhere {
+ public:
+  // `addresses`: "127.0.0.1:15010", by the cluster whose proxies go there. `loop` must outlive it.
+  AdsDial(Loop& loop, std::map<std::string, std::string> addresses);
+  // Hangs up. Streams that Envoys still hold say nothing any more.
+  ~AdsDial() override;
+
+  // On the loop's thread. A cluster without an address: the stream closes, as if nobody listened.
+  std::unique_ptr<envoysim::AdsStream> Open(const std::string& cluster, const std::string& proxy,
+                                            envoysim::AdsTransport::Protocol protocol,
+                                            envoysim::AdsStreamObserver* observer) override;
+
+ private:
+  class Calls;
+  template <class Request, class Response>
+  class Call;
+  class Stream;
+
+  Loop& loop_;
+  const std::map<std::string, std::string> addresses_;
+  std::shared_ptr<Calls> calls_;
+};
+
+}  // namespace wavetank::serve

@@ -1,0 +1,76 @@
+#include "serve/grpc/session.h"
+
+#include <utility>
+
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "replay/world_recorder.h"
+
+namespace wavetank::serve {
+namespace {
+
+// How long each phase of the start may take in virtual time, and how far before the present the world therefore begins:
+// when it is at rest its clock must not be ahead of the calendar.
+constexpr Duration kStartLimit = 5min;
+constexpr Duration kHeadStart = 3 * kStartLimit;
+
+}  // namespace
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {}
+
+Session::~Session() { Finish().IgnoreError(); }
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Create(SessionOptions options) {
+  std::unique_ptr<Session> session(new Session(std::move(options)));
+  if (absl::Status status = session->Start(); !status.ok()) return status;
+  return session;
+}
+
+absl::Status Session::Start() {
+  sim::WorldOptions world_options = scenario::MakeWorldOptions(options_.scenario);
+  if (!options_.modelled_costs) world_options.timing.emplace("istiod.cpus", "0");
+  for (const auto& [name, value] : options_.timing) world_options.timing[name] = value;
+  if (options_.real_calendar) world_options.start = CalendarTime() - kHeadStart;
+  absl::StatusOr<std::unique_ptr<sim::World>> made = sim::World::Create(world_options);
+  if (!made.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", options_.scenario.file, Message(made.status())));
+  }
+  loop_ = std::make_unique<Loop>(*std::move(made));
+  sim::World& world = loop_->world();
+
+  if (!options_.log.empty()) {
+    absl::StatusOr<std::unique_ptr<replay::Recorder>> recorder =
+        replay::RecordWorld(world, {.log = options_.log,
+                                    .program_version = WAVETANK_VERSION,
+                                    .scenario_name = options_.scenario.name,
+                                    .scenario_file = options_.scenario.file,
+                                    .real_istiod = options_.real_istiod});
+    if (!recorder.ok()) return recorder.status();
+    recorder_ = *std::move(recorder);
+  }
+  notes_ = options_.start.notes;
+  if (options_.progress) options_.progress("installing the mesh");
+  for (const std::vector<sim::Input>& phase : options_.start.phases) {
+    for (const sim::Input& input : phase) {
+      if (absl::Status status = world.Do(input); !status.ok()) {
+        return absl::InvalidArgumentError(
+            fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
+      }
+    }
+    if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");
+  }
+  for (const std::string& complaint : world.Complaints()) notes_.push_back(complaint);
+  return absl::OkStatus();
+}
+
+void Session::GoLive() { loop_->Start(options_.real_calendar ? std::optional<Time>(CalendarTime()) : std::nullopt); }
+
+absl::Status Session::Finish() {
+  if (finished_ || loop_ == nullptr) return absl::OkStatus();
+  finished_ = true;
+  loop_->Stop();
+  loop_->world().on_input = nullptr;
+  return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish();
+}
+
+}  // namespace wavetank::serve

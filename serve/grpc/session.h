@@ -1,0 +1,64 @@
+// A live run: the world of a scenario or of manifests, brought to rest in virtual time, then given to a Loop, and
+// recorded from its first input to its last.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "scenarios/inputs.h"
+#include "scenarios/scenario.h"
+#include "serve/loop/loop.h"
+
+namespace wavetank::replay {
+class Recorder;
+}
+
+namespace wavetank::serve {
+
+struct SessionOptions {
+  scenario::Scenario scenario;                // its world; steps are played only on demand
+  scenario::StartPhases start;                // what is done to it first
+  std::string log;                            // event log to write, if not empty
+  bool real_istiod = false;                   // real istiods will serve it: the log holds inputs alone
+  std::map<std::string, std::string> timing;  // overrides of sim/timing.h, after the scenario's
+  // istiods spend modelled processor time as in a scenario; otherwise only the time that this machine takes.
+  bool modelled_costs = false;
+  // The world's calendar is the real one, so that real clients find its certificates valid. Without, a world begins
+  // where scenarios begin, and is the same whenever it is made.
+  bool real_calendar = true;
+  std::function<void(std::string_view)> progress;
+};
+
+class Session {
+ public:
+  // Makes the world and brings it to rest. Errors are about the input.
+  static absl::StatusOr<std::unique_ptr<Session>> Create(SessionOptions options);
+  ~Session();
+
+  // From here on real time counts.
+  void GoLive();
+  // Stops the loop and finishes the log. Idempotent; the destructor does it too, without telling of errors.
+  absl::Status Finish();
+
+  Loop& loop() { return *loop_; }
+  const scenario::Scenario& scenario() const { return options_.scenario; }
+  // What did not come up, or has not settled.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  explicit Session(SessionOptions options);
+  absl::Status Start();
+
+  const SessionOptions options_;
+  std::unique_ptr<Loop> loop_;
+  std::unique_ptr<replay::Recorder> recorder_;
+  std::vector<std::string> notes_;
+  bool finished_ = false;
+};
+
+}  // namespace wavetank::serve

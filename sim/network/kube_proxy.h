@@ -1,0 +1,37 @@
+// kube-proxy of one cluster: programmes Services' addresses into the modelled network, a while after they change.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "fakes/kube/cluster.h"
+#include "sim/network/mesh_network.h"
+
+namespace wavetank::sim {
+
+class KubeProxy {
+ public:
+  // All must outlive it. `delay`: written -> programmed.
+  KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay);
+
+  bool Settled() const { return dirty_.empty(); }
+
+ private:
+  void Touch(const std::string& ns, const std::string& service);
+  void OnSlice(const fakekube::Change& change);
+  void Sync();
+  void SyncService(const kube::NamespacedName& name);
+
+  fakekube::Cluster& cluster_;
+  MeshNetwork& network_;
+  SiteId site_;
+  NetworkIndex pods_;
+  Duration delay_;
+  std::set<kube::NamespacedName> dirty_;
+  std::map<kube::NamespacedName, std::set<std::string>> slices_;  // names of EndpointSlices by their Service
+  std::shared_ptr<KubeProxy*> self_ = std::make_shared<KubeProxy*>(this);
+};
+
+}  // namespace wavetank::sim

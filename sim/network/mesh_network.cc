@@ -1,0 +1,163 @@
+#include "sim/network/mesh_network.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/inject/proxy_bootstrap.h"
+
+namespace wavetank::sim {
+
+using envoysim::Origin;
+using envoysim::Route;
+
+NetworkIndex MeshNetwork::Network(std::string_view name) {
+  const auto it = std::find(networks_.begin(), networks_.end(), name);
+  if (it != networks_.end()) return NetworkIndex(static_cast<uint16_t>(it - networks_.begin()));
+  networks_.emplace_back(name);
+  return NetworkIndex(static_cast<uint16_t>(networks_.size() - 1));
+}
+
+WorkloadId MeshNetwork::Add(Workload workload) {
+  if (workloads_.empty()) workloads_.push_back(nullptr);
+  const auto id = WorkloadId(static_cast<uint32_t>(workloads_.size()));
+  by_address_[{static_cast<uint16_t>(workload.network), workload.ip}] = id;
+  workloads_.push_back(std::make_unique<Workload>(std::move(workload)));
+  return id;
+}
+
+void MeshNetwork::Remove(WorkloadId id) {
+  Workload& workload = at(id);
+  const auto it = by_address_.find({static_cast<uint16_t>(workload.network), workload.ip});
+  if (it != by_address_.end() && it->second == id) by_address_.erase(it);
+  workload.up = false;
+  workload.outbound = workload.inbound = workload.direct = nullptr;
+  workload.interception = nullptr;
+  workload.ports.clear();
+}
+
+void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses) {
+  ServiceState& state = services_[{static_cast<uint16_t>(site), key}];
+  Forget(state);
+  const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
+    const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
+    virtual_ports_[virtual_key] = VirtualPort{site, network, backends};
+    state.keys.push_back(virtual_key);
+  };
+  for (const auto& [port, backends] : addresses.ports) {  // order: a vector
+    for (const IpAddress& vip : addresses.vips) add(static_cast<uint16_t>(site), vip, port, backends);
+    for (const IpAddress& address : addresses.load_balancers) add(kEverywhere, address, port, backends);
+  }
+  const std::vector<IpAddress> before = std::exchange(state.load_balancers, std::move(addresses.load_balancers));
+  const std::vector<IpAddress> now = state.load_balancers;
+  for (const IpAddress& ip : before) {
+    if (std::find(now.begin(), now.end(), ip) == now.end() && on_address_gone) on_address_gone(ip);
+  }
+}
+
+void MeshNetwork::Forget(ServiceState& state) {
+  for (const VirtualKey& virtual_key : state.keys) virtual_ports_.erase(virtual_key);
+  state.keys.clear();
+}
+
+void MeshNetwork::RemoveService(SiteId site, const std::string& key) {
+  const auto it = services_.find({static_cast<uint16_t>(site), key});
+  if (it == services_.end()) return;
+  Forget(it->second);
+  const std::vector<IpAddress> gone = it->second.load_balancers;
+  services_.erase(it);
+  for (const IpAddress& ip : gone) {
+    if (on_address_gone) on_address_gone(ip);
+  }
+}
+
+const Workload* MeshNetwork::Find(NetworkIndex network, const IpAddress& ip) const {
+  const auto it = by_address_.find({static_cast<uint16_t>(network), ip});
+  return it == by_address_.end() ? nullptr : workloads_[static_cast<uint32_t>(it->second)].get();
+}
+
+Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via) {
+  Route route;
+  route.info = info;
+  const auto it = by_address_.find({static_cast<uint16_t>(network), info.destination.ip});
+  Workload* to = it == by_address_.end() ? nullptr : workloads_[static_cast<uint32_t>(it->second)].get();
+  if (to == &from) {
+    route.path = &links_.pod();
+  } else {
+    // A load balancer stands at its own site; the way from there to the pod is counted as part of the same line.
+    route.path = &links_.Between(from.site, to != nullptr ? to->site : via);
+  }
+  if (to == nullptr || !to->up) return route;  // blackholed
+  if (to->inbound != nullptr && to != &from &&
+      (to->interception == nullptr || to->interception->TakesInbound(info.destination.port))) {
+    route.acceptor = to->inbound;
+  } else if (const auto port = to->ports.find(info.destination.port); port != to->ports.end()) {
+    route.acceptor = port->second;
+  } else {
+    route.acceptor = to->direct;
+  }
+  route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
+  return route;
+}
+
+Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destination, uint64_t flow) {
+  const Workload& from = at(origin.workload);
+  envoysim::AcceptInfo info;
+  info.workload = origin.workload;
+  info.source = SocketAddress{origin.source.empty() ? from.ip : origin.source, 0};
+  info.destination = destination;
+
+  if (origin.who == Origin::Who::kApplication && from.outbound != nullptr && destination.ip != from.ip &&
+      !destination.ip.is_loopback() &&
+      (from.interception == nullptr || from.interception->TakesOutbound(destination))) {
+    Route route;
+    route.outcome = Route::Outcome::kAccepting;
+    route.acceptor = from.outbound;
+    route.info = info;
+    route.path = &links_.pod();
+    return route;
+  }
+  const bool own = destination.ip == from.ip && origin.who == Origin::Who::kProxy;
+  if (destination.ip.is_loopback() || own) {
+    // The sidecar to its own application, bound to 127.0.0.6 as inbound clusters are; a proxy that calls its own pod as
+    // any other passes its inbound listener (istio: tools/istio-iptables/pkg/capture/run.go, "-o lo ! -d
+    // 127.0.0.1/32").
+    Route route;
+    route.info = info;
+    route.path = &links_.pod();
+    if (own && origin.source.empty() && from.inbound != nullptr) {
+      route.acceptor = from.inbound;
+    } else {
+      const auto port = from.ports.find(destination.port);
+      route.acceptor = port == from.ports.end() ? from.direct : port->second;
+    }
+    route.outcome = route.acceptor == nullptr ? Route::Outcome::kRefused : Route::Outcome::kAccepting;
+    return route;
+  }
+
+  const auto site = static_cast<uint16_t>(from.site);
+  auto virtual_port = virtual_ports_.find({site, destination});
+  if (virtual_port == virtual_ports_.end()) virtual_port = virtual_ports_.find({kEverywhere, destination});
+  // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
+  // it goes.
+  for (int hops = 0; virtual_port != virtual_ports_.end(); ++hops) {
+    const VirtualPort& service = virtual_port->second;
+    const std::vector<SocketAddress>& backends = service.backends.backends;
+    if (backends.empty() || hops > 1) {
+      // kube-proxy rejects connections to a Service without endpoints.
+      Route route;
+      route.outcome = Route::Outcome::kRefused;
+      route.info = info;
+      route.path = &links_.Between(from.site, service.site);
+      return route;
+    }
+    info.destination = backends[Mix64(flow + static_cast<uint64_t>(hops)) % backends.size()];
+    if (by_address_.contains({static_cast<uint16_t>(service.network), info.destination.ip})) {
+      return ToPod(from, info, service.network, service.site);
+    }
+    virtual_port = virtual_ports_.find({kEverywhere, info.destination});
+    if (virtual_port == virtual_ports_.end()) return ToPod(from, info, service.network, service.site);
+  }
+  return ToPod(from, info, from.network, from.site);
+}
+
+}  // namespace wavetank::sim

@@ -1,0 +1,162 @@
+#include "core/config/mesh/mesh_watcher.h"
+#include "core/registry/crd_client.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "sim/kernel/kernel.h"
+#include "tests/core/config/yaml_config.h"
+#include "tests/core/kube/memory_client.h"
+
+namespace wavetank::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class RecordingUpdater final : public pilot::XdsUpdater {
+ public:
+  void EdsUpdate(const pilot::ShardKey&, std::string_view, std::string_view, pilot::EndpointList) override {}
+  void EdsCacheUpdate(const pilot::ShardKey&, std::string_view, std::string_view, pilot::EndpointList) override {}
+  void SvcUpdate(const pilot::ShardKey&, std::string_view, std::string_view, pilot::Event) override {}
+  void ConfigUpdate(pilot::PushRequest request) override {
+    EXPECT_TRUE(request.full);
+    for (const pilot::ConfigKey& key : request.configs_updated) {
+      updates.push_back(std::string(ConfigKindName(key.kind)) + "/" + key.ns + "/" + key.name);
+    }
+  }
+  void ProxyUpdate(const pilot::ClusterId&, std::string_view) override {}
+  void RemoveShard(const pilot::ShardKey&) override {}
+  std::vector<std::string> updates;
+};
+
+class WatchersTest : public ::testing::Test {
+ protected:
+  void Run(Duration d) { kernel.RunUntil(kernel.Now() + d); }
+  void Put(const std::string& yaml) { client.Put(kube::ParseYaml(yaml, "test.yaml").value()); }
+  void PutMesh(nlohmann::json data) {
+    client.Put({{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata", {{"name", "istio"}, {"namespace", "istio-system"}}},
+                {"data", std::move(data)}});
+  }
+
+  sim::Kernel kernel{1};
+  Host& host = kernel.NewHost("istiod", 0, nullptr);
+  kube::MemoryClient client{host};
+  ConfigStore store;
+  RecordingUpdater updater;
+};
+
+TEST_F(WatchersTest, WhatIsThereAtTheStartIsInTheStoreOnceSynced) {
+  Put(ConfigYaml("DestinationRule", "ns", "dr", "host: a"));
+  Put(ConfigYaml("ServiceEntry", "ns", "se", "hosts: [a]"));
+  CrdClient crds(client, host, store, updater, {});
+  bool synced = false;
+  crds.OnSynced([&] { synced = true; });
+  crds.Start();
+  EXPECT_FALSE(crds.HasSynced());
+  Run(1s);
+  EXPECT_TRUE(synced && crds.HasSynced());
+  EXPECT_EQ(store.DestinationRules().size(), 1u);
+  EXPECT_EQ(store.ServiceEntries().size(), 1u);
+  EXPECT_THAT(updater.updates, ElementsAre("DestinationRule/ns/dr")) << "ServiceEntries are their registry's to push";
+}
+
+TEST_F(WatchersTest, ChangesOfSpecPushAndChangesOfStatusDoNot) {
+  CrdClient crds(client, host, store, updater, {});
+  crds.Start();
+  Run(1s);
+  Put(ConfigYaml("Gateway", "ns", "gw", "selector: {a: b}"));
+  Run(1s);
+  Put(ConfigYaml("Gateway", "ns", "gw", "selector: {a: b}") + "status: {x: 1}\n");
+  Run(1s);
+  EXPECT_THAT(updater.updates, ElementsAre("Gateway/ns/gw"));
+  Put(ConfigYaml("Gateway", "ns", "gw", "selector: {a: c}"));
+  Run(1s);
+  client.Remove(kube::kinds::kGateway, "ns", "gw");
+  Run(1s);
+  EXPECT_THAT(updater.updates, ElementsAre("Gateway/ns/gw", "Gateway/ns/gw", "Gateway/ns/gw"));
+  EXPECT_THAT(store.Gateways(), IsEmpty());
+}
+
+TEST_F(WatchersTest, AKindThatNobodyReadsPushesUnderItsOwnName) {
+  CrdClient crds(client, host, store, updater, {});
+  crds.Start();
+  Run(1s);
+  Put("apiVersion: networking.istio.io/v1beta1\nkind: ProxyConfig\nmetadata: {name: t, namespace: ns}\n");
+  Put("apiVersion: extensions.istio.io/v1alpha1\nkind: WasmPlugin\nmetadata: {name: p, namespace: ns}\n");
+  Run(1s);
+  EXPECT_THAT(updater.updates, UnorderedElementsAre("ProxyConfig/ns/t", "WasmPlugin/ns/p"));
+  EXPECT_EQ(crds.Raw(pilot::ConfigKind::kProxyConfig).size(), 1u);
+  EXPECT_EQ(store.WasmPlugins().size(), 1u);
+}
+
+TEST_F(WatchersTest, AnObjectOfAnotherRevisionDoesNotExist) {
+  CrdClient crds(client, host, store, updater, {.revision = "canary"});
+  crds.Start();
+  Run(1s);
+  const auto with_revision = [](const std::string& revision) {
+    std::string yaml = ConfigYaml("Sidecar", "ns", "sc", "");
+    return yaml.replace(yaml.find("  name:"), 0, "  labels: {istio.io/rev: " + revision + "}\n");
+  };
+  Put(with_revision("stable"));
+  Run(1s);
+  EXPECT_THAT(updater.updates, IsEmpty());
+  Put(with_revision("canary"));
+  Run(1s);
+  EXPECT_EQ(store.Sidecars().size(), 1u);
+  Put(with_revision("stable"));
+  Run(1s);
+  EXPECT_EQ(store.Sidecars().size(), 0u);
+  EXPECT_THAT(updater.updates, ElementsAre("Sidecar/ns/sc", "Sidecar/ns/sc"));
+}
+
+TEST_F(WatchersTest, AnUnreadableObjectLeavesItsLastStateAndIsNamed) {
+  CrdClient crds(client, host, store, updater, {});
+  crds.Start();
+  Run(1s);
+  Put(ConfigYaml("DestinationRule", "ns", "dr", "host: a"));
+  Run(1s);
+  Put(ConfigYaml("DestinationRule", "ns", "dr", "host: [a]"));
+  Run(1s);
+  EXPECT_EQ(store.DestinationRules()[0]->spec.host, "a");
+  EXPECT_TRUE(crds.unreadable().contains("DestinationRule/ns/dr"));
+  Put(ConfigYaml("DestinationRule", "ns", "dr", "host: b"));
+  Run(1s);
+  EXPECT_THAT(crds.unreadable(), IsEmpty());
+}
+
+TEST_F(WatchersTest, MeshConfigFollowsTheConfigMap) {
+  MeshWatcher watcher(client, host, "istio-system");
+  std::vector<std::string> log;
+  watcher.AddMeshHandler([&] { log.push_back("mesh " + watcher.mesh()->trust_domain); });
+  watcher.AddNetworksHandler([&] { log.push_back("networks"); });
+  watcher.Start();
+  Run(1s);
+  EXPECT_TRUE(watcher.HasSynced());
+  EXPECT_THAT(log, IsEmpty());
+  PutMesh({{"mesh", "trustDomain: td"}, {"meshNetworks", "networks: {}"}});
+  Run(1s);
+  EXPECT_THAT(log, ElementsAre("networks", "mesh td"));
+  client.Remove(kube::kinds::kConfigMap, "istio-system", "istio");
+  Run(1s);
+  EXPECT_EQ(watcher.mesh()->trust_domain, "cluster.local");
+  EXPECT_NE(watcher.networks(), nullptr);
+}
+
+TEST_F(WatchersTest, ABadMeshConfigKeepsTheLastGoodOne) {
+  PutMesh({{"mesh", "trustDomain: td"}});
+  MeshWatcher watcher(client, host, "istio-system");
+  watcher.Start();
+  Run(1s);
+  PutMesh({{"mesh", "trustDomain: [td]"}});
+  Run(1s);
+  EXPECT_EQ(watcher.mesh()->trust_domain, "td");
+  EXPECT_FALSE(watcher.status().ok());
+  PutMesh({{"meshNetworks", "networks: {n: {gateways: [{address: 1.2.3.4}]}}"}, {"mesh", "trustDomain: other"}});
+  Run(1s);
+  EXPECT_EQ(watcher.mesh()->trust_domain, "td") << "bad networks keep the mesh config too";
+}
+
+}  // namespace
+}  // namespace wavetank::config

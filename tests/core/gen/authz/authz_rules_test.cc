@@ -1,0 +1,141 @@
+#include "core/gen/authz/authz_rules.h"
+
+#include "core/gen/authz/authz_trust_domains.h"
+#include "envoy/config/rbac/v3/rbac.pb.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/core/config/yaml_config.h"
+
+namespace wavetank::pilot::authz {
+namespace {
+
+using ::testing::ElementsAre;
+
+config::AuthorizationPolicy::Rule Rule(const std::string& yaml) {
+  const auto policy = config::ParseAs<config::AuthorizationPolicy>(
+      config::ConfigYaml("AuthorizationPolicy", "shop", "p", "rules: [" + yaml + "]"));
+  return policy->spec.rules.at(0);
+}
+
+// As text on one line; "void" if the rule is.
+std::string Encoded(const std::string& yaml, const RuleOptions& options = {}) {
+  const std::optional<std::string> bytes = EncodeRule(Rule(yaml), options);
+  if (!bytes) return "void";
+  ::envoy::config::rbac::v3::Policy policy;
+  EXPECT_TRUE(policy.ParseFromString(*bytes)) << yaml;
+  return policy.ShortDebugString();
+}
+
+RuleOptions Tcp(bool allow) {
+  RuleOptions out;
+  out.tcp = true;
+  out.allow = allow;
+  return out;
+}
+
+constexpr char kAnyPrincipal[] = " principals { and_ids { ids { any: true } } }";
+constexpr char kAnyPermission[] = "permissions { and_rules { rules { any: true } } }";
+
+TEST(AuthzRules, AnEmptyRuleMatchesEverything) {
+  EXPECT_EQ(Encoded("{}"), std::string(kAnyPermission) + kAnyPrincipal);
+  EXPECT_EQ(Encoded("{from: [{source: {}}], to: [{operation: {}}]}"), std::string(kAnyPermission) + kAnyPrincipal);
+}
+
+TEST(AuthzRules, ValuesAreAlternativesAndPropertiesHoldTogether) {
+  EXPECT_EQ(Encoded("{to: [{operation: {ports: ['80', '81'], notPorts: ['82'], methods: [GET]}}]}"),
+            "permissions { and_rules { "
+            "rules { or_rules { rules { header { name: \":method\" exact_match: \"GET\" } } } } "
+            "rules { or_rules { rules { destination_port: 80 } rules { destination_port: 81 } } } "
+            "rules { not_rule { or_rules { rules { destination_port: 82 } } } } } }" +
+                std::string(kAnyPrincipal));
+}
+
+TEST(AuthzRules, ConditionsHoldForEverySourceAndOperation) {
+  const std::string both = Encoded(
+      "{from: [{source: {ipBlocks: ['1.1.1.1']}}, {source: {ipBlocks: ['2.2.2.0/24']}}],"
+      " when: [{key: 'remote.ip', values: ['3.3.3.3']}]}");
+  EXPECT_EQ(both, std::string(kAnyPermission) +
+                      " principals { and_ids { ids { or_ids { ids { direct_remote_ip { address_prefix: \"1.1.1.1\" "
+                      "prefix_len { value: 32 } } } } } ids { or_ids { ids { remote_ip { address_prefix: \"3.3.3.3\" "
+                      "prefix_len { value: 32 } } } } } } }"
+                      " principals { and_ids { ids { or_ids { ids { direct_remote_ip { address_prefix: \"2.2.2.0\" "
+                      "prefix_len { value: 24 } } } } } ids { or_ids { ids { remote_ip { address_prefix: \"3.3.3.3\" "
+                      "prefix_len { value: 32 } } } } } } }");
+}
+
+TEST(AuthzRules, AnAllowRuleWithAValueThatDoesNotApplyIsVoid) {
+  EXPECT_EQ(Encoded("{to: [{operation: {methods: [GET]}}]}", Tcp(true)), "void");
+  EXPECT_EQ(Encoded("{from: [{source: {ipBlocks: ['x']}}]}",
+                    [] {
+                      RuleOptions allow;
+                      allow.allow = true;
+                      return allow;
+                    }()),
+            "void");
+}
+
+TEST(AuthzRules, AnyOtherRuleGoesWithoutTheValueAndTakesMore) {
+  EXPECT_EQ(Encoded("{to: [{operation: {methods: [GET]}}]}", Tcp(false)), std::string(kAnyPermission) + kAnyPrincipal);
+  EXPECT_EQ(Encoded("{to: [{operation: {methods: [GET], ports: ['1', 'x']}}]}", Tcp(false)),
+            "permissions { and_rules { rules { or_rules { rules { destination_port: 1 } } } } }" +
+                std::string(kAnyPrincipal));
+}
+
+TEST(AuthzRules, PrincipalsAreTheCertificatesOrWhatTheAuthnFilterFound) {
+  RuleOptions authenticated;
+  authenticated.authenticated = true;
+  const std::string rule = "{from: [{source: {principals: ['*', 'a*', '*b']}}]}";
+  EXPECT_EQ(Encoded(rule, authenticated),
+            std::string(kAnyPermission) +
+                " principals { and_ids { ids { or_ids { "
+                "ids { authenticated { principal_name { safe_regex { regex: \".+\" } } } } "
+                "ids { authenticated { principal_name { prefix: \"spiffe://a\" } } } "
+                "ids { authenticated { principal_name { safe_regex { regex: \"spiffe://.*b\" } } } } } } } }");
+  EXPECT_THAT(Encoded(rule),
+              ::testing::HasSubstr("filter_state { key: \"io.istio.peer_principal\" string_match { safe_regex"));
+}
+
+TEST(AuthzRules, OnlyConditionsOnKnownAttributesAreKnown) {
+  EXPECT_TRUE(IsKnownRule(Rule("{when: [{key: 'request.headers[x]', values: [a]}]}")));
+  EXPECT_FALSE(IsKnownRule(Rule("{when: [{key: 'destination.labels[x]', values: [a]}]}")));
+}
+
+std::vector<std::string> Expanded(std::vector<std::string> principals) {
+  config::MeshConfig mesh;
+  mesh.trust_domain = "new";
+  mesh.trust_domain_aliases = {"old-1", "old-2"};
+  return TrustDomains(mesh).Expand(principals);
+}
+
+TEST(AuthzTrustDomains, WhoIsNamedInOneIsMeantInAll) {
+  EXPECT_THAT(Expanded({"old-1/ns/a/sa/b"}), ElementsAre("new/ns/a/sa/b", "old-1/ns/a/sa/b", "old-2/ns/a/sa/b"));
+  EXPECT_THAT(Expanded({"cluster.local/ns/a/sa/b"}),
+              ElementsAre("new/ns/a/sa/b", "old-1/ns/a/sa/b", "old-2/ns/a/sa/b"));
+  EXPECT_THAT(Expanded({"other/ns/a/sa/b", "*", "*/ns/a/sa/b", "a/b"}),
+              ElementsAre("other/ns/a/sa/b", "*", "*/ns/a/sa/b", "a/b"));
+  EXPECT_THAT(Expanded({"old*/ns/a/sa/b"}), ElementsAre("new/ns/a/sa/b", "old-1/ns/a/sa/b", "old-2/ns/a/sa/b"));
+  EXPECT_THAT(Expanded({"*-1/ns/a/sa/b"}), ElementsAre("new/ns/a/sa/b", "*-1/ns/a/sa/b", "old-2/ns/a/sa/b"));
+}
+
+TEST(AuthzTrustDomains, APrincipalInAConditionMultipliesWithTheSources) {
+  config::MeshConfig mesh;
+  mesh.trust_domain = "new";
+  mesh.trust_domain_aliases = {"old"};
+  const TrustDomains domains(mesh);
+  RuleOptions options;
+  options.trust_domains = &domains;
+  const auto count = [&](const std::string& from) {
+    const auto bytes =
+        EncodeRule(Rule("{" + from + "when: [{key: source.principal, values: ['new/ns/a/sa/b']}]}"), options);
+    ::envoy::config::rbac::v3::Policy policy;
+    policy.ParseFromString(*bytes);
+    const auto& ids = policy.principals(0).and_ids().ids();
+    return ids.rbegin()->or_ids().ids_size();
+  };
+  EXPECT_EQ(count(""), 2);
+  EXPECT_EQ(count("from: [{source: {namespaces: [x]}}], "), 2);
+  EXPECT_EQ(count("from: [{source: {namespaces: [x]}}, {source: {namespaces: [y]}}], "), 4);
+}
+
+}  // namespace
+}  // namespace wavetank::pilot::authz

@@ -1,0 +1,128 @@
+#include "core/gen/cds/cluster_policy.h"
+
+#include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "gtest/gtest.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using envoy_cluster::Cluster;
+using Simple = config::LoadBalancerSettings::Simple;
+using H2 = config::ConnectionPoolSettings::Http::H2UpgradePolicy;
+
+Cluster Finished(const ClusterDraft& draft) {
+  Cluster out;
+  EXPECT_TRUE(out.ParseFromString(std::string(*draft.Finish().bytes)));
+  return out;
+}
+
+constexpr uint32_t kNoLimit = 4294967295u;
+
+TEST(ClusterPolicy, WithoutSettingsNothingIsLimited) {
+  ClusterDraft draft;
+  ApplyConnectionPool(config::MeshConfig{}, nullptr, draft);
+  const Cluster cluster = Finished(draft);
+  const auto& t = cluster.circuit_breakers().thresholds(0);
+  EXPECT_EQ(t.max_connections().value(), kNoLimit);
+  EXPECT_EQ(t.max_pending_requests().value(), kNoLimit);
+  EXPECT_EQ(t.max_requests().value(), kNoLimit);
+  EXPECT_EQ(t.max_retries().value(), kNoLimit);
+  EXPECT_TRUE(t.track_remaining());
+  EXPECT_EQ(draft.cluster.connect_timeout().seconds(), 10);
+  EXPECT_EQ(cluster.typed_extension_protocol_options_size(), 0);
+}
+
+TEST(ClusterPolicy, KeepaliveOfTheRuleOverridesTheMeshsFieldByField) {
+  config::MeshConfig mesh;
+  mesh.tcp_keepalive.emplace().probes = 3;
+  mesh.tcp_keepalive->time = std::chrono::seconds(30);
+  config::ConnectionPoolSettings pool;
+  pool.tcp = config::ConnectionPoolSettings::Tcp();
+  pool.tcp->tcp_keepalive.emplace().time = std::chrono::milliseconds(2500);
+  ClusterDraft draft;
+  ApplyConnectionPool(mesh, &pool, draft);
+  const auto& keepalive = draft.cluster.upstream_connection_options().tcp_keepalive();
+  EXPECT_EQ(keepalive.keepalive_probes().value(), 3u);
+  EXPECT_EQ(keepalive.keepalive_time().value(), 2u);
+}
+
+TEST(ClusterPolicy, ConnectionLimitsThatNeedHttpOptionsNameAProtocol) {
+  config::ConnectionPoolSettings pool;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->max_requests_per_connection = 5;
+  ClusterDraft draft;
+  ApplyConnectionPool(config::MeshConfig{}, &pool, draft);
+  const Cluster cluster = Finished(draft);
+  ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
+  ASSERT_TRUE(cluster.typed_extension_protocol_options()
+                  .at("envoy.extensions.upstreams.http.v3.HttpProtocolOptions")
+                  .UnpackTo(&options));
+  EXPECT_EQ(options.common_http_protocol_options().max_requests_per_connection().value(), 5u);
+  EXPECT_TRUE(options.explicit_http_config().has_http_protocol_options());
+}
+
+TEST(ClusterPolicy, MeshUpgradesOnlyHttpPortsARuleAnyPort) {
+  config::MeshConfig mesh;
+  mesh.h2_upgrade_policy = H2::kUpgrade;
+  EXPECT_TRUE(ShouldUpgradeToH2(mesh, nullptr, {"http", 80, Protocol::kHttp}));
+  EXPECT_FALSE(ShouldUpgradeToH2(mesh, nullptr, {"x", 80, Protocol::kUnsupported}));
+  config::ConnectionPoolSettings pool;
+  pool.http = config::ConnectionPoolSettings::Http();
+  pool.http->h2_upgrade_policy = H2::kUpgrade;
+  EXPECT_TRUE(ShouldUpgradeToH2(config::MeshConfig{}, &pool, {"tcp", 80, Protocol::kTcp}));
+  pool.http->h2_upgrade_policy = H2::kDoNotUpgrade;
+  EXPECT_FALSE(ShouldUpgradeToH2(mesh, &pool, {"http", 80, Protocol::kHttp}));
+}
+
+TEST(ClusterPolicy, OutlierDetectionEnforcesOnlyWhatIsNotZero) {
+  config::OutlierDetection outlier;
+  outlier.consecutive_5xx_errors = 0;
+  outlier.consecutive_gateway_errors = 3;
+  ClusterDraft draft;
+  ApplyOutlierDetection(&outlier, draft);
+  const auto& out = draft.cluster.outlier_detection();
+  EXPECT_TRUE(out.has_consecutive_5xx());
+  EXPECT_EQ(out.enforcing_consecutive_5xx().value(), 0u);
+  EXPECT_EQ(out.enforcing_consecutive_gateway_failure().value(), 100u);
+  EXPECT_EQ(out.enforcing_success_rate().value(), 0u);
+  EXPECT_TRUE(draft.cluster.common_lb_config().has_healthy_panic_threshold());
+  EXPECT_EQ(draft.cluster.common_lb_config().healthy_panic_threshold().value(), 0);
+}
+
+TEST(ClusterPolicy, PassthroughGoesToTheOriginalDestination) {
+  config::LoadBalancerSettings lb;
+  lb.simple = Simple::kPassthrough;
+  ClusterDraft draft;
+  draft.cluster.set_type(Cluster::EDS);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  EXPECT_EQ(draft.cluster.type(), Cluster::ORIGINAL_DST);
+  EXPECT_EQ(draft.cluster.lb_policy(), Cluster::CLUSTER_PROVIDED);
+}
+
+TEST(ClusterPolicy, DefaultIsLeastRequestWithTheRulesWarmup) {
+  config::LoadBalancerSettings lb;
+  lb.warmup_duration_secs = std::chrono::seconds(45);
+  ClusterDraft draft;
+  draft.cluster.set_type(Cluster::EDS);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  EXPECT_EQ(draft.cluster.lb_policy(), Cluster::LEAST_REQUEST);
+  EXPECT_EQ(draft.cluster.least_request_lb_config().slow_start_config().slow_start_window().seconds(), 45);
+}
+
+TEST(ClusterPolicy, ConsistentHashWithoutAlgorithmIsARingOf1024) {
+  config::LoadBalancerSettings lb;
+  lb.consistent_hash.emplace().use_source_ip = true;
+  ClusterDraft draft;
+  draft.cluster.set_type(Cluster::EDS);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  EXPECT_EQ(draft.cluster.lb_policy(), Cluster::RING_HASH);
+  EXPECT_EQ(draft.cluster.ring_hash_lb_config().minimum_ring_size().value(), 1024u);
+  lb.consistent_hash->algorithm = config::ConsistentHash::Algorithm::kMaglev;
+  ClusterDraft maglev;
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, maglev);
+  EXPECT_EQ(maglev.cluster.lb_policy(), Cluster::MAGLEV);
+  EXPECT_FALSE(maglev.cluster.has_maglev_lb_config());
+}
+
+}  // namespace
+}  // namespace wavetank::pilot

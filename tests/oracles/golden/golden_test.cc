@@ -1,0 +1,117 @@
+// Golden cases as tests: our own always, istiod's recordings where they are at hand ($WAVETANK_GOLDEN, or the folder
+// shared/golden beside the repository).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "oracles/golden/case.h"
+#include "oracles/golden/push_runner.h"
+#include "oracles/golden/runner.h"
+
+namespace wavetank::golden {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char kOwnCases[] = WAVETANK_SOURCE_DIR "/tests/oracles/golden/cases";
+
+// Empty if there is none.
+std::string SharedGolden() {
+  if (const char* folder = std::getenv("WAVETANK_GOLDEN")) return folder;
+  const std::string beside = WAVETANK_SOURCE_DIR "/../shared/golden";
+  return fs::exists(beside + "/cases") ? beside : "";
+}
+
+void ExpectAllEqual(const std::string& directory, size_t at_least) {
+  const absl::StatusOr<std::vector<std::string>> cases = FindCases(directory);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  EXPECT_GE(cases->size(), at_least);
+  const int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  for (const CaseResult& result : RunCases(*cases, {}, jobs, nullptr)) {
+    EXPECT_TRUE(result.AllEqual()) << DifferencesText(result);
+    EXPECT_FALSE(result.files.empty()) << result.name;
+  }
+}
+
+TEST(GoldenTest, OurOwnCasesGiveWhatWasReviewed) { ExpectAllEqual(kOwnCases, 24); }
+
+TEST(GoldenTest, RecordedCasesAreWhatIstiodGenerated) {
+  const std::string golden = SharedGolden();
+  if (golden.empty()) GTEST_SKIP() << "no recordings here; WAVETANK_GOLDEN names their folder";
+  ExpectAllEqual(golden + "/cases", 1);
+}
+
+TEST(GoldenTest, RecordedPushesAreWhatIstiodPushed) {
+  const std::string golden = SharedGolden();
+  if (golden.empty()) GTEST_SKIP() << "no recordings here; WAVETANK_GOLDEN names their folder";
+  for (const bool delta : {false, true}) {
+    PushOptions options;
+    options.delta = delta;
+    const auto results = RunPushCases(golden, "*", options);
+    ASSERT_TRUE(results.ok()) << results.status();
+    for (const PushCaseResult& result : *results) EXPECT_TRUE(result.AllEqual()) << PushDifferencesText(result);
+  }
+}
+
+// A copy of one of our cases, to be spoilt.
+class SpoiltCaseTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    directory_ = fs::path(::testing::TempDir()) / ("wavetank_golden_" + name);
+    fs::remove_all(directory_);
+    fs::copy(std::string(kOwnCases) + "/two-networks", directory_, fs::copy_options::recursive);
+  }
+  void TearDown() override { fs::remove_all(directory_); }
+  void Replace(const std::string& file, const std::string& from, const std::string& to) {
+    std::string text = ReadFile((directory_ / file).string()).value();
+    const size_t at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    std::ofstream(directory_ / file) << text.replace(at, from.size(), to);
+  }
+  CaseResult Run() { return RunCase(directory_.string(), {}); }
+
+  fs::path directory_;
+};
+
+TEST_F(SpoiltCaseTest, OneOtherAddressIsFoundAndNamed) {
+  Replace("expect/00/client-east/eds.json", "198.51.100.2", "198.51.100.3");
+  const CaseResult result = Run();
+  EXPECT_FALSE(result.AllEqual());
+  EXPECT_THAT(DifferencesText(result), ::testing::HasSubstr("socket_address.address"));
+}
+
+TEST_F(SpoiltCaseTest, ResourceThatIsNotThereIsFound) {
+  const std::string file = (directory_ / "expect/00/client-east/eds.json").string();
+  nlohmann::json recorded = nlohmann::json::parse(ReadFile(file).value());
+  recorded.erase(recorded.begin());
+  std::ofstream(file) << recorded.dump(1);
+  EXPECT_FALSE(Run().AllEqual());
+}
+
+TEST_F(SpoiltCaseTest, FieldThatNoMessageHasIsAnError) {
+  Replace("expect/00/client-east/eds.json", "\"cluster_name\"", "\"cluster_nome\"");
+  EXPECT_FALSE(Run().status.ok());
+}
+
+TEST_F(SpoiltCaseTest, ChangedManifestShows) {
+  Replace("clusters/west.yaml", "198.51.100.2", "198.51.100.9");
+  const CaseResult result = Run();
+  EXPECT_FALSE(result.AllEqual());
+}
+
+TEST_F(SpoiltCaseTest, RecordingAgainMakesItEqual) {
+  Replace("clusters/west.yaml", "198.51.100.2", "198.51.100.9");
+  ASSERT_TRUE(RecordCase(directory_.string(), {}).ok());
+  EXPECT_TRUE(Run().AllEqual());
+}
+
+}  // namespace
+}  // namespace wavetank::golden

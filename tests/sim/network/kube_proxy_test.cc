@@ -1,0 +1,76 @@
+#include "sim/network/kube_proxy.h"
+
+#include "tests/fakes/kube/cluster_fixture.h"
+
+namespace wavetank::sim {
+namespace {
+
+using nlohmann::json;
+using nlohmann::literals::json_literals::operator""_json_pointer;
+
+class KubeProxyTest : public fakekube::ClusterTest {
+ protected:
+  KubeProxyTest() {
+    options_.nodes = {{"node1", "r1", "z1", "203.0.113.7"}, {"node2", "r1", "z2", ""}};
+    Restart();
+    proxy_ = std::make_unique<KubeProxy>(*cluster_, network_, here_, pods_, 10ms);
+    for (const auto& [site, id] : {std::pair{here_, &inside_}, std::pair{there_, &outside_}}) {
+      Workload workload;
+      workload.site = site;
+      workload.network = network_.Network(site == here_ ? "one" : "two");
+      workload.ip = IpAddress::V4(10, 99, 0, 1);
+      *id = network_.Add(std::move(workload));
+    }
+  }
+
+  void ExposeAndSettle(const char* type) {
+    ApplyText(fakekube::kWeb);
+    ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"type", type}}}}).ok());
+    Settle();
+    kernel_.RunUntil(kernel_.Now() + 1s);
+  }
+
+  // Where a connection to a node's port ends.
+  std::string Reaches(WorkloadId from, std::string_view address, int port) {
+    envoysim::Origin origin;
+    origin.workload = from;
+    const SocketAddress to{*IpAddress::Parse(address), static_cast<uint16_t>(port)};
+    return network_.Resolve(origin, to, 1).info.destination.ToString();
+  }
+
+  std::string AddressOf(const char* node, const char* type) {
+    for (const json& a : api().Get("Node", {"", node})->body["status"]["addresses"]) {
+      if (a["type"] == type) return a["address"];
+    }
+    return "";
+  }
+
+  Links links_{1, {}, {}};
+  MeshNetwork network_{links_};
+  SiteId here_ = links_.AddSite("here"), there_ = links_.AddSite("there");
+  NetworkIndex pods_ = network_.Network("one");
+  WorkloadId inside_{}, outside_{};
+  std::unique_ptr<KubeProxy> proxy_;
+};
+
+TEST_F(KubeProxyTest, ANodePortLeadsToAReadyPodAtEveryNode) {
+  ExposeAndSettle("NodePort");
+  std::set<std::string> pods;
+  for (const std::string& ip : ReadyAddresses("web")) pods.insert(ip + ":8080");
+  ASSERT_EQ(pods.size(), 2u);
+  const int port = api().Get("Service", {"sample", "web"})->body.at("/spec/ports/0/nodePort"_json_pointer);
+  const std::string internal = AddressOf("node2", "InternalIP");
+  EXPECT_EQ(pods.count(Reaches(inside_, internal, port)), 1u);
+  EXPECT_EQ(pods.count(Reaches(inside_, "203.0.113.7", port)), 1u);
+  // From elsewhere by the external address only, and by no other port.
+  EXPECT_EQ(pods.count(Reaches(outside_, "203.0.113.7", port)), 1u);
+  EXPECT_EQ(pods.count(Reaches(outside_, internal, port)), 0u);
+  EXPECT_EQ(pods.count(Reaches(inside_, internal, 80)), 0u);
+  // Until the Service has none any more.
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"type", "ClusterIP"}}}}).ok());
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  EXPECT_EQ(pods.count(Reaches(inside_, internal, port)), 0u);
+}
+
+}  // namespace
+}  // namespace wavetank::sim
