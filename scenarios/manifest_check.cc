@@ -10,7 +10,7 @@
 #include "core/config/schema/istio_definitions.h"
 #include "core/config/store/store.h"
 #include "core/kube/object.h"
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 #include "fakes/kube/api_error.h"
 #include "fakes/kube/api_server.h"
 #include "fakes/kube/http/api_types.h"

@@ -125,6 +125,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
        {"core/base", "core/kube", "core/profile", "core/config", "core/model", "core/registry"}},
       {"core/registry/multicluster", model_and({"core/registry"})},
       {"core/push", model_and({})},
+      {"core/push/policies", model_and({})},
       {"core/security", model_and({})},
       {"core/xds", model_and({"core/push", "core/security"})},
       {"core/gen/wire", {"core/base"}},

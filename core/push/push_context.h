@@ -13,12 +13,12 @@
 #include "core/config/mesh/mesh_config.h"
 #include "core/model/environment.h"
 #include "core/model/proxy.h"
-#include "core/push/authentication.h"
-#include "core/push/authorization.h"
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/authentication.h"
+#include "core/push/policies/authorization.h"
+#include "core/push/policies/envoy_filters.h"
+#include "core/push/policies/telemetry.h"
+#include "core/push/policies/wasm_plugins.h"
 #include "core/push/sidecar_scope.h"
-#include "core/push/telemetry.h"
-#include "core/push/wasm_plugins.h"
 
 namespace wavetank::pilot {
 

@@ -8,7 +8,7 @@
 
 #include "core/gen/authz/authz_trust_domains.h"
 #include "core/model/proxy.h"
-#include "core/push/authorization.h"
+#include "core/push/policies/authorization.h"
 
 namespace wavetank::pilot {
 

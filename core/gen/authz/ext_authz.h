@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/push/authorization.h"
+#include "core/push/policies/authorization.h"
 
 namespace wavetank::pilot {
 class PushContext;

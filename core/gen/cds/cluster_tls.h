@@ -11,7 +11,7 @@
 #include "core/config/mesh/mesh_config.h"
 #include "core/gen/cds/cluster_policy.h"
 #include "core/model/proxy.h"
-#include "core/push/authentication.h"
+#include "core/push/policies/authentication.h"
 
 namespace wavetank::pilot {
 

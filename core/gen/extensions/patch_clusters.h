@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 #include "core/xds/generator.h"
 
 namespace wavetank::pilot {

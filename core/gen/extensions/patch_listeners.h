@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 #include "core/xds/generator.h"
 
 namespace wavetank::pilot {

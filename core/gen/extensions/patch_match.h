@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 #include "google/protobuf/message.h"
 
 namespace wavetank::pilot::patch {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/gen/lds/listener_builder.h"
-#include "core/push/authentication.h"
+#include "core/push/policies/authentication.h"
 
 namespace wavetank::pilot {
 

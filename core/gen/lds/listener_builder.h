@@ -12,7 +12,7 @@
 #include "core/gen/lds/network_filters.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/view/listener_types.h"
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 
 namespace wavetank::pilot {
 

@@ -10,7 +10,7 @@
 
 #include "core/gen/rds/virtual_hosts.h"
 #include "core/model/proxy.h"
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 
 namespace wavetank::pilot {
 

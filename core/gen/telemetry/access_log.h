@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/gen/view/listener_types.h"
-#include "core/push/telemetry.h"
+#include "core/push/policies/telemetry.h"
 
 namespace wavetank::pilot {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/gen/view/listener_types.h"
-#include "core/push/telemetry.h"
+#include "core/push/policies/telemetry.h"
 
 namespace wavetank::pilot {
 

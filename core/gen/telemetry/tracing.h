@@ -6,7 +6,7 @@
 
 #include "core/gen/view/listener_types.h"
 #include "core/model/proxy.h"
-#include "core/push/telemetry.h"
+#include "core/push/policies/telemetry.h"
 
 namespace wavetank::pilot {
 

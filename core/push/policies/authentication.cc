@@ -1,4 +1,4 @@
-#include "core/push/authentication.h"
+#include "core/push/policies/authentication.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "core/push/wasm_plugins.h"
+#include "core/push/policies/wasm_plugins.h"
 
 #include <algorithm>
 #include <limits>

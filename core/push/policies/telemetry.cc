@@ -1,4 +1,4 @@
-#include "core/push/telemetry.h"
+#include "core/push/policies/telemetry.h"
 
 #include <algorithm>
 #include <array>

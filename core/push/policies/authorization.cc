@@ -1,4 +1,4 @@
-#include "core/push/authorization.h"
+#include "core/push/policies/authorization.h"
 
 #include "core/model/selection.h"
 

@@ -1,4 +1,4 @@
-#include "core/push/envoy_filters.h"
+#include "core/push/policies/envoy_filters.h"
 
 #include <string>
 #include <vector>

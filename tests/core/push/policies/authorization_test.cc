@@ -1,4 +1,4 @@
-#include "core/push/authorization.h"
+#include "core/push/policies/authorization.h"
 
 #include "gmock/gmock.h"
 #include "tests/core/push/mesh_fixture.h"
