@@ -9,7 +9,7 @@
 #include "bench/allocations.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
-#include "fakes/envoy/config_store.h"
+#include "fakes/envoy/config/config_store.h"
 #include "fmt/format.h"
 #include "tests/fakes/envoy/mesh.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/security/agent.h"
 #include "core/security/authenticator.h"
-#include "fakes/envoy/ads_transport.h"
+#include "fakes/envoy/process/ads_transport.h"
 #include "sim/cluster_site.h"
 
 namespace wavetank::sim {

@@ -1,6 +1,6 @@
 #include "sim/cluster_site.h"
 
-#include "fakes/envoy/tls.h"
+#include "fakes/envoy/tls/tls.h"
 
 namespace wavetank::sim {
 

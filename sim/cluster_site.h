@@ -10,7 +10,7 @@
 #include "core/kube/service_account_token.h"
 #include "core/security/agent.h"
 #include "core/xds/messages.h"
-#include "fakes/envoy/app.h"
+#include "fakes/envoy/apps/app.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/kube/cluster.h"
 #include "sim/network/channel.h"

@@ -10,7 +10,7 @@
 #include "core/security/namespace_controller.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
-#include "fakes/envoy/ext_authz_app.h"
+#include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {

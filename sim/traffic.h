@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "fakes/envoy/app.h"
+#include "fakes/envoy/apps/app.h"
 #include "sim/pod_process.h"
 
 namespace wavetank::sim {

@@ -16,7 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
-#include "fakes/envoy/http.h"
+#include "fakes/envoy/tcp/http.h"
 #include "fakes/kube/http/message.h"
 #include "nlohmann/json.hpp"
 #include "sim/cluster_site.h"

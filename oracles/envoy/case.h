@@ -50,7 +50,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fakes/envoy/xds_type.h"
+#include "fakes/envoy/process/xds_type.h"
 #include "oracles/envoy/name_server.h"
 #include "oracles/envoy/secrets.h"
 #include "oracles/envoy/tokens.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "fakes/envoy/ext_authz_app.h"
+#include "fakes/envoy/apps/ext_authz_app.h"
 
 namespace wavetank::envoydiff {
 namespace {

@@ -11,7 +11,7 @@
 #include <cctype>
 #include <cstdlib>
 
-#include "fakes/envoy/ext_authz_app.h"
+#include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoydiff {

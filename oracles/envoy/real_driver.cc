@@ -19,7 +19,7 @@
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoy/service/secret/v3/sds.grpc.pb.h"
-#include "fakes/envoy/header_lines.h"
+#include "fakes/envoy/tcp/header_lines.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "oracles/envoy/access_logs.h"

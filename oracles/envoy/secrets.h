@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fakes/envoy/secret.h"
+#include "fakes/envoy/tls/secret.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace wavetank::envoydiff {

@@ -16,8 +16,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "core/base/host.h"
-#include "fakes/envoy/fabric.h"
-#include "fakes/envoy/tls.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tls/tls.h"
 #include "sim/network/mesh_network.h"
 
 namespace wavetank::sim {

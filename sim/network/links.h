@@ -13,7 +13,7 @@
 
 #include "core/base/host.h"
 #include "core/base/random.h"
-#include "fakes/envoy/network.h"
+#include "fakes/envoy/tcp/network.h"
 
 namespace wavetank::sim {
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "fakes/envoy/network.h"
+#include "fakes/envoy/tcp/network.h"
 #include "sim/network/links.h"
 
 namespace wavetank::pilot {

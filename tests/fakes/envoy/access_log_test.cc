@@ -1,6 +1,6 @@
 // What only the simulated Envoy can be asked about its access logs: no keys and tokens, no cost, times, who is who in a
 // mesh. What the lines say is held to a real Envoy in tests/oracles/envoy/cases/access_logs.json.
-#include "fakes/envoy/access_log.h"
+#include "fakes/envoy/access_log/access_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
-#include "fakes/envoy/access_log_expression.h"
+#include "fakes/envoy/access_log/access_log_expression.h"
 #include "tests/fakes/envoy/mesh.h"
 
 namespace wavetank::envoysim::lab {

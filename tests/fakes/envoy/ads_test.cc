@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fakes/envoy/config_store.h"
+#include "fakes/envoy/config/config_store.h"
 #include "tests/fakes/envoy/lab.h"
 
 namespace wavetank::envoysim::lab {

@@ -13,10 +13,10 @@
 
 #include "core/x509/x509.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
-#include "fakes/envoy/app.h"
+#include "fakes/envoy/apps/app.h"
 #include "fakes/envoy/envoy.h"
-#include "fakes/envoy/fabric.h"
-#include "fakes/envoy/network.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tcp/network.h"
 #include "google/protobuf/message.h"
 #include "sim/kernel/kernel.h"
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
-#include "fakes/envoy/tls_config.h"
+#include "fakes/envoy/tls/tls_config.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/any.pb.h"
 #include "gtest/gtest.h"

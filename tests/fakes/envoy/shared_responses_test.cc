@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "fakes/envoy/config_store.h"
+#include "fakes/envoy/config/config_store.h"
 #include "tests/fakes/envoy/lab.h"
 
 namespace wavetank::envoysim::lab {

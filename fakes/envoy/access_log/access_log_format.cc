@@ -1,0 +1,705 @@
+#include "fakes/envoy/access_log/access_log_format.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "core/base/json_text.h"
+#include "core/base/random.h"
+#include "core/base/token_text.h"
+#include "core/x509/calendar.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/tcp/header_lines.h"
+#include "fakes/envoy/tcp/http.h"
+#include "fmt/format.h"
+#include "google/protobuf/struct.pb.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::envoysim {
+namespace {
+
+constexpr std::string_view kDefaultFormat =
+    "[%START_TIME%] \"%REQ(:METHOD)% %REQ(X-ENVOY-ORIGINAL-PATH?:PATH)% %PROTOCOL%\" %RESPONSE_CODE% %RESPONSE_FLAGS% "
+    "%BYTES_RECEIVED% %BYTES_SENT% %DURATION% %RESP(X-ENVOY-UPSTREAM-SERVICE-TIME)% \"%REQ(X-FORWARDED-FOR)%\" "
+    "\"%REQ(USER-AGENT)%\" \"%REQ(X-REQUEST-ID)%\" \"%REQ(:AUTHORITY)%\" \"%UPSTREAM_HOST%\"\n";
+
+enum class LogCommand : uint8_t {
+  kLiteral,
+  kUnmodelled,
+  kRequestHeader,
+  kRequestHeaderWithoutQuery,
+  kResponseHeader,
+  kStartTime,
+  kEmitTime,
+  kProtocol,
+  kResponseCode,
+  kResponseFlags,
+  kResponseCodeDetails,
+  kTerminationDetails,
+  kTransportFailure,
+  kBytesReceived,
+  kBytesSent,
+  kDuration,
+  kRequestDuration,
+  kResponseDuration,
+  kResponseTxDuration,
+  kAttempts,
+  kUpstreamHost,
+  kUpstreamCluster,
+  kUpstreamClusterRaw,
+  kUpstreamRemote,
+  kUpstreamLocal,
+  kDownstreamLocal,
+  kDownstreamRemote,
+  kDownstreamPeer,
+  kServerName,
+  kRouteName,
+  kFilterChain,
+  kHostname,
+  kTlsVersion,
+  kPeerUri,
+  kLocalUri,
+  kLogType,
+  kDynamicMetadata,
+};
+
+enum class LogPart : uint8_t { kWhole, kAddress, kPort };  // of a socket address
+
+struct KnownLogCommand {
+  std::string_view name;
+  LogCommand command;
+  LogPart part = LogPart::kWhole;
+};
+
+// Envoy: stream_info_formatter.cc, getKnownStreamInfoFormatterProviders; http_specific_formatter.cc, getKnownFormatters
+constexpr KnownLogCommand kLogCommands[] = {
+    {"REQ", LogCommand::kRequestHeader},
+    {"REQ_WITHOUT_QUERY", LogCommand::kRequestHeaderWithoutQuery},
+    {"RESP", LogCommand::kResponseHeader},
+    {"START_TIME", LogCommand::kStartTime},
+    {"EMIT_TIME", LogCommand::kEmitTime},
+    {"PROTOCOL", LogCommand::kProtocol},
+    {"RESPONSE_CODE", LogCommand::kResponseCode},
+    {"RESPONSE_FLAGS", LogCommand::kResponseFlags},
+    {"RESPONSE_CODE_DETAILS", LogCommand::kResponseCodeDetails},
+    {"CONNECTION_TERMINATION_DETAILS", LogCommand::kTerminationDetails},
+    {"UPSTREAM_TRANSPORT_FAILURE_REASON", LogCommand::kTransportFailure},
+    {"BYTES_RECEIVED", LogCommand::kBytesReceived},
+    {"BYTES_SENT", LogCommand::kBytesSent},
+    {"DURATION", LogCommand::kDuration},
+    {"REQUEST_DURATION", LogCommand::kRequestDuration},
+    {"RESPONSE_DURATION", LogCommand::kResponseDuration},
+    {"RESPONSE_TX_DURATION", LogCommand::kResponseTxDuration},
+    {"UPSTREAM_REQUEST_ATTEMPT_COUNT", LogCommand::kAttempts},
+    {"UPSTREAM_HOST", LogCommand::kUpstreamHost},
+    {"UPSTREAM_CLUSTER", LogCommand::kUpstreamCluster},
+    {"UPSTREAM_CLUSTER_RAW", LogCommand::kUpstreamClusterRaw},
+    {"UPSTREAM_REMOTE_ADDRESS", LogCommand::kUpstreamRemote},
+    {"UPSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", LogCommand::kUpstreamRemote, LogPart::kAddress},
+    {"UPSTREAM_REMOTE_PORT", LogCommand::kUpstreamRemote, LogPart::kPort},
+    {"UPSTREAM_LOCAL_ADDRESS", LogCommand::kUpstreamLocal},
+    {"UPSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", LogCommand::kUpstreamLocal, LogPart::kAddress},
+    {"UPSTREAM_LOCAL_PORT", LogCommand::kUpstreamLocal, LogPart::kPort},
+    {"DOWNSTREAM_LOCAL_ADDRESS", LogCommand::kDownstreamLocal},
+    {"DOWNSTREAM_LOCAL_ADDRESS_WITHOUT_PORT", LogCommand::kDownstreamLocal, LogPart::kAddress},
+    {"DOWNSTREAM_LOCAL_PORT", LogCommand::kDownstreamLocal, LogPart::kPort},
+    {"DOWNSTREAM_REMOTE_ADDRESS", LogCommand::kDownstreamRemote},
+    {"DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT", LogCommand::kDownstreamRemote, LogPart::kAddress},
+    {"DOWNSTREAM_REMOTE_PORT", LogCommand::kDownstreamRemote, LogPart::kPort},
+    {"DOWNSTREAM_DIRECT_REMOTE_ADDRESS", LogCommand::kDownstreamPeer},
+    {"DOWNSTREAM_DIRECT_REMOTE_ADDRESS_WITHOUT_PORT", LogCommand::kDownstreamPeer, LogPart::kAddress},
+    {"DOWNSTREAM_DIRECT_REMOTE_PORT", LogCommand::kDownstreamPeer, LogPart::kPort},
+    {"REQUESTED_SERVER_NAME", LogCommand::kServerName},
+    {"ROUTE_NAME", LogCommand::kRouteName},
+    {"FILTER_CHAIN_NAME", LogCommand::kFilterChain},
+    {"HOSTNAME", LogCommand::kHostname},
+    {"DOWNSTREAM_TLS_VERSION", LogCommand::kTlsVersion},
+    {"DOWNSTREAM_PEER_URI_SAN", LogCommand::kPeerUri},
+    {"DOWNSTREAM_LOCAL_URI_SAN", LogCommand::kLocalUri},
+    {"ACCESS_LOG_TYPE", LogCommand::kLogType},
+    {"DYNAMIC_METADATA", LogCommand::kDynamicMetadata},
+};
+
+// That Envoy has and the simulation has nothing to say about.
+constexpr std::string_view kUnmodelledLogCommands[] = {
+    "BYTES_RETRANSMITTED",
+    "CLUSTER_METADATA",
+    "COMMON_DURATION",
+    "CONNECTION_ID",
+    "CUSTOM_FLAGS",
+    "DOWNSTREAM_DETECTED_CLOSE_TYPE",
+    "DOWNSTREAM_HEADER_BYTES_RECEIVED",
+    "DOWNSTREAM_HEADER_BYTES_SENT",
+    "DOWNSTREAM_LOCAL_CLOSE_REASON",
+    "DOWNSTREAM_LOCAL_DNS_SAN",
+    "DOWNSTREAM_LOCAL_EMAIL_SAN",
+    "DOWNSTREAM_LOCAL_IP_SAN",
+    "DOWNSTREAM_LOCAL_OTHERNAME_SAN",
+    "DOWNSTREAM_LOCAL_SUBJECT",
+    "DOWNSTREAM_PEER_CERT",
+    "DOWNSTREAM_PEER_CERT_V_END",
+    "DOWNSTREAM_PEER_CERT_V_START",
+    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_1",
+    "DOWNSTREAM_PEER_CHAIN_FINGERPRINTS_256",
+    "DOWNSTREAM_PEER_CHAIN_SERIALS",
+    "DOWNSTREAM_PEER_DNS_SAN",
+    "DOWNSTREAM_PEER_EMAIL_SAN",
+    "DOWNSTREAM_PEER_FINGERPRINT_1",
+    "DOWNSTREAM_PEER_FINGERPRINT_256",
+    "DOWNSTREAM_PEER_IP_SAN",
+    "DOWNSTREAM_PEER_ISSUER",
+    "DOWNSTREAM_PEER_OTHERNAME_SAN",
+    "DOWNSTREAM_PEER_SERIAL",
+    "DOWNSTREAM_PEER_SUBJECT",
+    "DOWNSTREAM_TLS_CIPHER",
+    "DOWNSTREAM_TLS_SESSION_ID",
+    "DOWNSTREAM_TRANSPORT_FAILURE_REASON",
+    "DOWNSTREAM_WIRE_BYTES_RECEIVED",
+    "DOWNSTREAM_WIRE_BYTES_SENT",
+    "ENVIRONMENT",
+    "FILTER_STATE",
+    "GRPC_STATUS",
+    "GRPC_STATUS_NUMBER",
+    "LOCAL_REPLY_BODY",
+    "METADATA",
+    "PATH",
+    "QUERY_PARAM",
+    "REQUEST_HEADERS_BYTES",
+    "REQUEST_TX_DURATION",
+    "RESPONSE_FLAGS_LONG",
+    "RESPONSE_HEADERS_BYTES",
+    "RESPONSE_TRAILERS_BYTES",
+    "ROUNDTRIP_DURATION",
+    "START_TIME_LOCAL",
+    "STREAM_ID",
+    "TLS_JA3_FINGERPRINT",
+    "TLS_JA4_FINGERPRINT",
+    "TRACE_ID",
+    "TRAILER",
+    "UNIQUE_ID",
+    "UPSTREAM_CONNECTION_ID",
+    "UPSTREAM_CONNECTION_POOL_READY_DURATION",
+    "UPSTREAM_DETECTED_CLOSE_TYPE",
+    "UPSTREAM_FILTER_STATE",
+    "UPSTREAM_HEADER_BYTES_RECEIVED",
+    "UPSTREAM_HEADER_BYTES_SENT",
+    "UPSTREAM_HOST_NAME",
+    "UPSTREAM_HOST_NAME_WITHOUT_PORT",
+    "UPSTREAM_LOCAL_CLOSE_REASON",
+    "UPSTREAM_LOCAL_DNS_SAN",
+    "UPSTREAM_LOCAL_SUBJECT",
+    "UPSTREAM_LOCAL_URI_SAN",
+    "UPSTREAM_METADATA",
+    "UPSTREAM_PEER_CERT",
+    "UPSTREAM_PEER_CERT_V_END",
+    "UPSTREAM_PEER_CERT_V_START",
+    "UPSTREAM_PEER_DNS_SAN",
+    "UPSTREAM_PEER_ISSUER",
+    "UPSTREAM_PEER_SUBJECT",
+    "UPSTREAM_PEER_URI_SAN",
+    "UPSTREAM_PROTOCOL",
+    "UPSTREAM_TLS_CIPHER",
+    "UPSTREAM_TLS_SESSION_ID",
+    "UPSTREAM_TLS_VERSION",
+    "UPSTREAM_WIRE_BYTES_RECEIVED",
+    "UPSTREAM_WIRE_BYTES_SENT",
+    "VIRTUAL_CLUSTER_NAME",
+};
+
+// Whose values are secrets as a whole.
+constexpr std::string_view kSecretHeaders[] = {"authorization", "cookie", "proxy-authorization", "set-cookie"};
+constexpr std::string_view kMask = "redacted";
+
+struct LogOperator {
+  LogCommand command = LogCommand::kLiteral;
+  LogPart part = LogPart::kWhole;
+  std::string text;               // a literal, a header, a time format, a metadata namespace
+  std::string other;              // the header in its absence
+  std::vector<std::string> path;  // in dynamic metadata
+  std::optional<size_t> max_length;
+};
+using LogOperators = std::vector<LogOperator>;
+
+// What an operator has to say. Numbers stay numbers in JSON.
+struct LogValue {
+  enum class Kind : uint8_t { kNone, kText, kNumber, kJson };
+  Kind kind = Kind::kNone;
+  std::string_view text;
+};
+
+LogValue LogText(std::string_view text) { return {text.empty() ? LogValue::Kind::kNone : LogValue::Kind::kText, text}; }
+
+LogValue LogNumber(uint64_t number, std::string* kept) {
+  *kept = std::to_string(number);
+  return {LogValue::Kind::kNumber, *kept};
+}
+
+LogValue LogMillis(Duration d, std::string* kept) {
+  return LogNumber(static_cast<uint64_t>(std::max<int64_t>(d.count() / 1'000'000, 0)), kept);
+}
+
+LogValue LogAddress(const SocketAddress& address, LogPart part, std::string* kept) {
+  if (address.empty()) return {};
+  if (part == LogPart::kPort) return LogNumber(address.port, kept);
+  *kept = part == LogPart::kWhole ? address.ToString() : address.ip.ToString();
+  return {LogValue::Kind::kText, *kept};
+}
+
+std::string_view LogProtocolName(HttpProtocol protocol) {
+  switch (protocol) {
+    case HttpProtocol::kHttp10:
+      return "HTTP/1.0";
+    case HttpProtocol::kHttp11:
+      return "HTTP/1.1";
+    case HttpProtocol::kHttp2:
+      return "HTTP/2";
+  }
+  return {};
+}
+
+LogValue LogMetadata(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
+  if (entry.notes == nullptr) return {};
+  const auto note = std::find_if(entry.notes->rbegin(), entry.notes->rend(), [&](const MetadataNote& n) {
+    return n.filter == op.text && (op.path.empty() || n.key == op.path.front());
+  });
+  if (note == entry.notes->rend() || op.path.empty()) return {};
+  if (note->tree == nullptr) return op.path.size() == 1 ? LogText(note->text) : LogValue{};
+  const nlohmann::json* at = note->tree.get();
+  for (size_t i = 1; i < op.path.size(); ++i) {
+    if (!at->is_object()) return {};
+    const auto next = at->find(op.path[i]);
+    if (next == at->end()) return {};
+    at = &*next;
+  }
+  if (at->is_string()) return LogText(*kept = at->get<std::string>());
+  *kept = JsonText(*at);
+  return {LogValue::Kind::kJson, *kept};
+}
+
+LogValue LogHeader(const LogOperator& op, const AccessLogEntry& entry, bool request, std::string* kept) {
+  const auto find = [&](std::string_view name) -> std::optional<std::string_view> {
+    if (name.empty()) return std::nullopt;
+    const auto value = request ? LoggedRequestHeader(entry, name, kept) : LoggedResponseHeader(entry, name, kept);
+    const bool secret =
+        std::find(std::begin(kSecretHeaders), std::end(kSecretHeaders), name) != std::end(kSecretHeaders);
+    return value && secret ? kMask : value;
+  };
+  std::optional<std::string_view> value = find(op.text);
+  if (!value) value = find(op.other);
+  if (!value) return {};
+  if (op.command == LogCommand::kRequestHeaderWithoutQuery) value = value->substr(0, value->find('?'));
+  return {LogValue::Kind::kText, *value};
+}
+
+LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::string* kept) {
+  switch (op.command) {
+    case LogCommand::kLiteral:
+      return {LogValue::Kind::kText, op.text};
+    case LogCommand::kUnmodelled:
+      return {};
+    case LogCommand::kRequestHeader:
+    case LogCommand::kRequestHeaderWithoutQuery:
+      return LogHeader(op, entry, true, kept);
+    case LogCommand::kResponseHeader:
+      return LogHeader(op, entry, false, kept);
+    case LogCommand::kStartTime:
+      return LogText(*kept = FormatLogTime(entry.start, op.text));
+    case LogCommand::kEmitTime:
+      return LogText(*kept = FormatLogTime(entry.end, op.text));
+    case LogCommand::kProtocol:
+      if (entry.request != nullptr) return LogText(LogProtocolName(entry.request->protocol));
+      return entry.http ? LogText("HTTP/1.1") : LogValue{};
+    case LogCommand::kResponseCode:
+      return LogNumber(entry.code, kept);
+    case LogCommand::kResponseFlags:
+      return LogText(*kept = entry.connection_flags ? ConnectionFlagsToString(entry.flags)
+                                                    : ResponseFlagsToString(entry.flags));
+    case LogCommand::kResponseCodeDetails:
+      return LogText(entry.details);
+    case LogCommand::kTerminationDetails:
+      return LogText(entry.termination);
+    case LogCommand::kTransportFailure:
+      return LogText(entry.transport_failure);
+    case LogCommand::kBytesReceived:
+      return entry.bytes_received ? LogNumber(*entry.bytes_received, kept) : LogValue{};
+    case LogCommand::kBytesSent:
+      return entry.bytes_sent ? LogNumber(*entry.bytes_sent, kept) : LogValue{};
+    case LogCommand::kDuration:
+      return LogMillis(entry.end - entry.start, kept);
+    case LogCommand::kRequestDuration:
+      return entry.request != nullptr ? LogNumber(0, kept) : LogValue{};
+    case LogCommand::kResponseDuration:
+      return entry.response_after ? LogMillis(*entry.response_after, kept) : LogValue{};
+    case LogCommand::kResponseTxDuration:
+      return entry.response_after ? LogNumber(0, kept) : LogValue{};
+    case LogCommand::kAttempts:
+      return LogNumber(entry.attempts, kept);
+    case LogCommand::kUpstreamHost:
+      return LogAddress(entry.upstream_host, op.part, kept);
+    case LogCommand::kUpstreamCluster:
+      return LogText(entry.cluster_stat_name.empty() ? entry.cluster : entry.cluster_stat_name);
+    case LogCommand::kUpstreamClusterRaw:
+      return LogText(entry.cluster);
+    case LogCommand::kUpstreamRemote:
+      return LogAddress(entry.upstream_remote, op.part, kept);
+    case LogCommand::kUpstreamLocal:
+      return LogAddress(entry.upstream_local, op.part, kept);
+    case LogCommand::kDownstreamLocal:
+      return LogAddress(entry.downstream_local, op.part, kept);
+    case LogCommand::kDownstreamRemote:
+      return LogAddress(entry.downstream_remote, op.part, kept);
+    case LogCommand::kDownstreamPeer:
+      return LogAddress(entry.downstream_peer, op.part, kept);
+    case LogCommand::kServerName:
+      return LogText(*kept = absl::AsciiStrToLower(std::string(entry.server_name)));
+    case LogCommand::kRouteName:
+      return LogText(entry.route);
+    case LogCommand::kFilterChain:
+      return LogText(entry.filter_chain);
+    case LogCommand::kHostname:
+      return LogText(entry.hostname);
+    case LogCommand::kTlsVersion:
+      return entry.tls ? LogText(entry.tls13 ? "TLSv1.3" : "TLSv1.2") : LogValue{};
+    case LogCommand::kPeerUri:
+      return entry.tls ? LogText(entry.client_uri) : LogValue{};
+    case LogCommand::kLocalUri:
+      return entry.tls ? LogText(entry.server_uri) : LogValue{};
+    case LogCommand::kLogType:
+      return LogText(entry.request != nullptr ? "DownstreamEnd" : "TcpConnectionEnd");
+    case LogCommand::kDynamicMetadata:
+      return LogMetadata(op, entry, kept);
+  }
+  return {};
+}
+
+absl::Status RefusedFormat(std::string message) { return absl::InvalidArgumentError(message); }
+
+// `token`: what stands between two %.
+absl::StatusOr<LogOperator> ParseLogCommand(std::string_view token, const Extensions& extensions) {
+  LogOperator out;
+  std::string_view name = token.substr(0, token.find_first_of("(:"));
+  std::string_view rest = token.substr(name.size()), argument;
+  if (rest.starts_with('(')) {
+    const size_t close = rest.rfind(')');
+    if (close == rest.npos) return RefusedFormat(fmt::format("Incorrect formatter command: {}", token));
+    argument = rest.substr(1, close - 1);
+    rest.remove_prefix(close + 1);
+  }
+  if (rest.starts_with(':')) {
+    size_t length = 0;
+    if (!absl::SimpleAtoi(std::string(rest.substr(1)), &length)) {
+      return RefusedFormat(fmt::format("Length must be an integer, given: {}", rest.substr(1)));
+    }
+    out.max_length = length;
+  }
+  const auto known = std::find_if(std::begin(kLogCommands), std::end(kLogCommands),
+                                  [&](const KnownLogCommand& c) { return c.name == name; });
+  if (known == std::end(kLogCommands)) {
+    const bool real = std::find(std::begin(kUnmodelledLogCommands), std::end(kUnmodelledLogCommands), name) !=
+                      std::end(kUnmodelledLogCommands);
+    if (!real && extensions.stock()) {
+      return RefusedFormat(fmt::format("Not supported field in StreamInfo: {}", name));
+    }
+    out.command = LogCommand::kUnmodelled;
+    return out;
+  }
+  out.command = known->command;
+  out.part = known->part;
+  switch (out.command) {
+    case LogCommand::kRequestHeader:
+    case LogCommand::kRequestHeaderWithoutQuery:
+    case LogCommand::kResponseHeader: {
+      const std::vector<std::string> names = absl::StrSplit(absl::AsciiStrToLower(std::string(argument)), '?');
+      if (names.size() > 2)
+        return RefusedFormat(fmt::format("More than 1 alternative header specified in token: {}", argument));
+      out.text = names[0];
+      if (names.size() == 2) out.other = names[1];
+      break;
+    }
+    case LogCommand::kStartTime:
+    case LogCommand::kEmitTime:
+      out.text = argument;
+      break;
+    case LogCommand::kDynamicMetadata: {
+      out.path = absl::StrSplit(std::string(argument), ':');
+      out.text = out.path.front();
+      out.path.erase(out.path.begin());
+      break;
+    }
+    default:
+      break;
+  }
+  return out;
+}
+
+absl::StatusOr<LogOperators> ParseLogFormat(std::string_view format, const Extensions& extensions) {
+  LogOperators out;
+  const auto literal = [&](std::string_view text) {
+    if (text.empty()) return;
+    if (out.empty() || out.back().command != LogCommand::kLiteral) out.emplace_back();
+    out.back().text += text;
+  };
+  while (!format.empty()) {
+    const size_t percent = format.find('%');
+    literal(format.substr(0, percent));
+    if (percent == format.npos) break;
+    format.remove_prefix(percent + 1);
+    if (format.starts_with('%')) {
+      literal("%");
+      format.remove_prefix(1);
+      continue;
+    }
+    // A time format's own percent signs stand between parentheses.
+    size_t end = format.find_first_of("(%");
+    if (end != format.npos && format[end] == '(') {
+      const size_t close = format.find(')', end);
+      end = close == format.npos ? close : format.find('%', close);
+    }
+    if (end == format.npos) return RefusedFormat(fmt::format("Incorrect formatter command: %{}", format));
+    absl::StatusOr<LogOperator> op = ParseLogCommand(format.substr(0, end), extensions);
+    if (!op.ok()) return op.status();
+    out.push_back(*std::move(op));
+    format.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+std::string_view TruncatedTo(const LogOperator& op, std::string_view text) {
+  return op.max_length ? text.substr(0, *op.max_length) : text;
+}
+
+void AppendText(const LogOperators& operators, bool omit_empty, const AccessLogEntry& entry, std::string* out) {
+  std::string kept;
+  for (const LogOperator& op : operators) {
+    const LogValue value = EvaluateLog(op, entry, &kept);
+    if (value.kind != LogValue::Kind::kNone) {
+      out->append(TruncatedTo(op, value.text));
+    } else if (!omit_empty) {
+      out->push_back('-');
+    }
+  }
+}
+
+std::string RequestIdText(uint64_t id) {
+  const uint64_t a = Mix64(id), b = Mix64(a);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xffff, a & 0xfff,
+                     (b >> 48 & 0x3fff) | 0x8000, b & 0xffffffffffff);
+}
+
+}  // namespace
+
+std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry, std::string_view name,
+                                                    std::string* kept) {
+  if (entry.request == nullptr) return std::nullopt;
+  const bool scheme = name == ":scheme";
+  const std::optional<std::string_view> sent = scheme ? std::nullopt : FindHeader(*entry.request, name);
+  if (name == "x-forwarded-for" && entry.edge) {
+    *kept =
+        sent ? fmt::format("{},{}", *sent, entry.downstream_peer.ip.ToString()) : entry.downstream_peer.ip.ToString();
+    return *kept;
+  }
+  if (sent) return sent;
+  if (name == "x-request-id") return *kept = RequestIdText(entry.request_id);
+  // The first proxy on the way notes it; whoever has a certificate in a mesh is one itself.
+  if (scheme || name == "x-forwarded-proto") return entry.tls && !entry.client_certificate ? "https" : "http";
+  return std::nullopt;
+}
+
+std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry, std::string_view name,
+                                                     std::string* kept) {
+  if (entry.request == nullptr) return std::nullopt;
+  if (name == ":status")
+    return entry.code != 0 ? std::optional<std::string_view>(*kept = std::to_string(entry.code)) : std::nullopt;
+  if (name == "x-envoy-upstream-service-time") {
+    if (!entry.service_time) return std::nullopt;
+    return *kept = std::to_string(std::max<int64_t>(entry.service_time->count() / 1'000'000, 0));
+  }
+  std::optional<std::string_view> found;
+  ForEachHeader(entry.response_headers, [&](std::string_view key, std::string_view value) {
+    if (key == name && !found) found = value;
+  });
+  if (!found && name == "content-type" && entry.text_body) return "text/plain";
+  return found;
+}
+
+std::string FormatLogTime(Time time, std::string_view format) {
+  const absl::Time at = absl::FromUnixSeconds(x509::UnixSeconds(time)) +
+                        absl::Nanoseconds((time - std::chrono::floor<std::chrono::seconds>(time)).count());
+  if (format.empty()) format = "%Y-%m-%dT%H:%M:%E3SZ";
+  // Envoy: source/common/common/utility.cc, DateFormatter: %f has nine digits, %3f three of them.
+  const std::string fraction = absl::FormatTime("%E9f", at, absl::UTCTimeZone());
+  std::string rest;
+  for (size_t i = 0; i < format.size(); ++i) {
+    rest.push_back(format[i]);
+    if (format[i] != '%' || i + 1 == format.size()) continue;
+    const char next = format[++i];
+    const bool digits = next >= '1' && next <= '9' && i + 1 < format.size() && format[i + 1] == 'f';
+    if (next == 'f' || digits) {
+      rest.pop_back();
+      rest += fraction.substr(0, digits ? static_cast<size_t>(next - '0') : fraction.npos);
+      i += digits ? 1 : 0;
+    } else {
+      rest.push_back(next);
+    }
+  }
+  return absl::FormatTime(rest, at, absl::UTCTimeZone());
+}
+
+void MaskTokens(std::string* line) {
+  for (auto token = FindToken(*line); token; token = FindToken(*line, token->begin + kMask.size()))
+    line->replace(token->begin, token->end - token->begin, kMask);
+}
+
+struct AccessLogFormat::Node {
+  enum class Kind : uint8_t { kText, kValue, kLiteral, kObject, kList };
+  Kind kind = Kind::kText;
+  std::string key;             // of a child of kObject, quoted
+  LogOperators operators;      // kText: a line of them; kValue: a JSON value
+  std::string literal;         // kLiteral: JSON
+  std::vector<Node> children;  // kObject, sorted by key; kList
+
+  static absl::StatusOr<Node> Make(const google::protobuf::Value& value, const Extensions& extensions);
+  static absl::StatusOr<Node> Make(const google::protobuf::Struct& object, const Extensions& extensions);
+};
+
+absl::StatusOr<AccessLogFormat::Node> AccessLogFormat::Node::Make(const google::protobuf::Struct& object,
+                                                                  const Extensions& extensions) {
+  Node out;
+  out.kind = Kind::kObject;
+  for (const auto& [key, value] : object.fields()) {
+    absl::StatusOr<Node> child = Make(value, extensions);
+    if (!child.ok()) return child.status();
+    child->key = JsonText(nlohmann::json(key));
+    out.children.push_back(*std::move(child));
+  }
+  std::sort(out.children.begin(), out.children.end(), [](const Node& a, const Node& b) { return a.key < b.key; });
+  return out;
+}
+
+absl::StatusOr<AccessLogFormat::Node> AccessLogFormat::Node::Make(const google::protobuf::Value& value,
+                                                                  const Extensions& extensions) {
+  using Proto = google::protobuf::Value;
+  Node out;
+  out.kind = Kind::kLiteral;
+  switch (value.kind_case()) {
+    case Proto::kStringValue: {
+      absl::StatusOr<LogOperators> operators = ParseLogFormat(value.string_value(), extensions);
+      if (!operators.ok()) return operators.status();
+      out.kind = Kind::kValue;
+      out.operators = *std::move(operators);
+      break;
+    }
+    case Proto::kStructValue:
+      return Make(value.struct_value(), extensions);
+    case Proto::kListValue:
+      out.kind = Kind::kList;
+      for (const auto& element : value.list_value().values()) {
+        absl::StatusOr<Node> child = Make(element, extensions);
+        if (!child.ok()) return child.status();
+        out.children.push_back(*std::move(child));
+      }
+      break;
+    case Proto::kNumberValue:
+      out.literal = fmt::format("{}", value.number_value());
+      break;
+    case Proto::kBoolValue:
+      out.literal = value.bool_value() ? "true" : "false";
+      break;
+    default:
+      out.literal = "null";
+      break;
+  }
+  return out;
+}
+
+void AccessLogFormat::WriteNode(const Node& node, bool omit_empty, const AccessLogEntry& entry, std::string* out) {
+  switch (node.kind) {
+    case Node::Kind::kText:
+      return AppendText(node.operators, omit_empty, entry, out);
+    case Node::Kind::kLiteral:
+      *out += node.literal;
+      return;
+    case Node::Kind::kValue: {
+      std::string kept;
+      // A command alone keeps its type; in a text everything is one.
+      if (node.operators.size() == 1) {
+        const LogOperator& op = node.operators.front();
+        const LogValue value = EvaluateLog(op, entry, &kept);
+        switch (value.kind) {
+          case LogValue::Kind::kNone:
+            *out += "null";
+            return;
+          case LogValue::Kind::kText:
+            out->append(JsonText(nlohmann::json(TruncatedTo(op, value.text))));
+            return;
+          case LogValue::Kind::kNumber:
+          case LogValue::Kind::kJson:
+            *out += value.text;
+            return;
+        }
+      }
+      AppendText(node.operators, omit_empty, entry, &kept);
+      out->append(JsonText(nlohmann::json(kept)));
+      return;
+    }
+    case Node::Kind::kObject:
+    case Node::Kind::kList: {
+      const bool object = node.kind == Node::Kind::kObject;
+      out->push_back(object ? '{' : '[');
+      const size_t begin = out->size();
+      for (const Node& child : node.children) {
+        const size_t before = out->size();
+        if (before > begin) out->push_back(',');
+        if (object) out->append(child.key).push_back(':');
+        const size_t value = out->size();
+        WriteNode(child, omit_empty, entry, out);
+        if (omit_empty && out->compare(value, out->npos, "null") == 0) out->resize(before);
+      }
+      out->push_back(object ? '}' : ']');
+      return;
+    }
+  }
+}
+
+AccessLogFormat::AccessLogFormat() {
+  auto root = std::make_unique<Node>();
+  root->operators = *ParseLogFormat(kDefaultFormat, Extensions(ExtensionSet::kStock));
+  root_ = std::move(root);
+}
+AccessLogFormat::~AccessLogFormat() = default;
+AccessLogFormat::AccessLogFormat(AccessLogFormat&&) noexcept = default;
+AccessLogFormat& AccessLogFormat::operator=(AccessLogFormat&&) noexcept = default;
+
+absl::StatusOr<AccessLogFormat> AccessLogFormat::MakeText(std::string_view format, bool omit_empty,
+                                                          const Extensions& extensions) {
+  absl::StatusOr<LogOperators> operators = ParseLogFormat(format, extensions);
+  if (!operators.ok()) return operators.status();
+  auto root = std::make_unique<Node>();
+  root->operators = *std::move(operators);
+  AccessLogFormat out;
+  out.root_ = std::move(root);
+  out.omit_empty_ = omit_empty;
+  return out;
+}
+
+absl::StatusOr<AccessLogFormat> AccessLogFormat::MakeJson(const google::protobuf::Struct& format, bool omit_empty,
+                                                          const Extensions& extensions) {
+  absl::StatusOr<Node> root = Node::Make(format, extensions);
+  if (!root.ok()) return root.status();
+  AccessLogFormat out;
+  out.root_ = std::make_unique<const Node>(*std::move(root));
+  out.omit_empty_ = omit_empty;
+  out.line_end_ = true;
+  return out;
+}
+
+void AccessLogFormat::Write(const AccessLogEntry& entry, std::string* out) const {
+  WriteNode(*root_, omit_empty_, entry, out);
+  if (line_end_) out->push_back('\n');
+  MaskTokens(out);
+}
+
+}  // namespace wavetank::envoysim

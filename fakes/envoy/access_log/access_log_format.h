@@ -1,0 +1,93 @@
+// The formats of access logs: text or JSON with command operators, compiled once per configuration.
+// Envoy: source/common/formatter/substitution_formatter.cc, stream_info_formatter.cc, http_specific_formatter.cc
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/match/dynamic_metadata.h"
+#include "fakes/envoy/tcp/address.h"
+#include "fakes/envoy/tcp/response_flags.h"
+
+namespace google::protobuf {
+class Struct;
+}
+
+namespace wavetank::envoysim {
+
+struct RequestSpec;
+class Extensions;
+
+// What is known at the end of a request, or of a connection that carries none for its proxy. Views and pointers are
+// valid while lines are written.
+struct AccessLogEntry {
+  Time start{}, end{};
+  const RequestSpec* request = nullptr;  // nullptr: of a connection
+  bool http = false;                     // the connection speaks HTTP
+  bool edge = false;                     // its peer is added to x-forwarded-for (use_remote_address)
+  uint64_t request_id = 0;               // equal for all proxies that a request passes
+  uint16_t code = 0;
+  ResponseFlags flags = kNoFlags;
+  bool connection_flags = false;  // in a connection's order: ConnectionFlagsToString
+  std::string_view details, termination, transport_failure;
+  std::string_view response_headers;                           // lines, as Reply::headers
+  bool text_body = false;                                      // a local reply with a body of its own
+  std::optional<uint64_t> bytes_received = 0, bytes_sent = 0;  // nothing: not modelled
+  std::optional<Duration> response_after;                      // until the upstream's answer came
+  std::optional<Duration> service_time;                        // the same, counted from the router's beginning
+  uint32_t attempts = 0;
+  SocketAddress upstream_host, upstream_remote, upstream_local;  // empty: unknown
+  std::string_view cluster, cluster_stat_name, route, filter_chain, server_name;
+  SocketAddress downstream_local, downstream_remote, downstream_peer;
+  bool tls = false, tls13 = false, client_certificate = false;
+  std::string_view client_uri, server_uri;  // SANs of the downstream session
+  const DynamicMetadata* notes = nullptr;
+  std::string_view hostname;
+};
+
+// A request header as logs see it: with those that Envoy sets itself. `kept` holds what has to be made.
+std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry, std::string_view name,
+                                                    std::string* kept);
+std::optional<std::string_view> LoggedResponseHeader(const AccessLogEntry& entry, std::string_view name,
+                                                     std::string* kept);
+
+// strftime's specifiers, and %s, %f, %1f to %9f and %E3S as Envoy and absl have them. An empty format is Envoy's own.
+std::string FormatLogTime(Time time, std::string_view format);
+
+// `line` with every JSON Web Token in it masked.
+void MaskTokens(std::string* line);
+
+class AccessLogFormat {
+ public:
+  AccessLogFormat();  // Envoy's default
+  ~AccessLogFormat();
+  AccessLogFormat(AccessLogFormat&&) noexcept;
+  AccessLogFormat& operator=(AccessLogFormat&&) noexcept;
+
+  // Unknown operators are refused by a stock Envoy; istio-proxy's formats may have some that are not known here, which
+  // print nothing.
+  static absl::StatusOr<AccessLogFormat> MakeText(std::string_view format, bool omit_empty,
+                                                  const Extensions& extensions);
+  static absl::StatusOr<AccessLogFormat> MakeJson(const google::protobuf::Struct& format, bool omit_empty,
+                                                  const Extensions& extensions);
+
+  // Appends the line. O(its length).
+  void Write(const AccessLogEntry& entry, std::string* out) const;
+
+ private:
+  struct Node;
+  static void WriteNode(const Node& node, bool omit_empty, const AccessLogEntry& entry, std::string* out);
+
+  std::unique_ptr<const Node> root_;
+  bool omit_empty_ = false;
+  bool line_end_ = false;  // JSON formats do not have one of their own
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,380 @@
+#include "fakes/envoy/apps/app.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+
+// --- AppServer
+
+namespace {
+
+// Service times up to this long are accounted for within the request's own event; longer ones get an event, so that a
+// failure in the meantime is noticed when it happens.
+constexpr Duration kInlineService = 1ms;
+
+}  // namespace
+
+struct AppServer::State {
+  Fabric& fabric;
+  Host& host;
+  Application& application;
+  class ServerConnection* connections = nullptr;
+};
+
+class ServerConnection final : public ConnectionHandler {
+ public:
+  ServerConnection(AppServer::State* state, ConnectionId id) : state_(state), id_(id) {
+    next_ = state->connections;
+    if (next_ != nullptr) next_->prev_ = this;
+    state->connections = this;
+  }
+  ~ServerConnection() override {
+    if (prev_ != nullptr) prev_->next_ = next_;
+    if (next_ != nullptr) next_->prev_ = prev_;
+    if (state_->connections == this) state_->connections = next_;
+  }
+
+  void Close(CloseKind kind) {
+    state_->fabric.Close(id_, Fabric::End::kServer, kind);
+    delete this;
+  }
+
+ private:
+  void OnConnected(ConnectionId) override {}
+  void OnTls(ConnectionId, const TlsOutcome&) override {}
+  void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
+    if (flight->kind != FirstFlight::Kind::kTls) return;
+    // A plain-text server that is spoken to in TLS.
+    TlsOutcome outcome;
+    outcome.error = "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+    state_->fabric.AnswerTls(id_, outcome, lead);
+    Close(CloseKind::kFin);
+  }
+  void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
+    const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_)});
+    if (app.code == 0) {
+      Close(CloseKind::kReset);
+      return;
+    }
+    Reply reply;
+    reply.code = app.code;
+    reply.server = app.server;
+    reply.body = app.body;
+    reply.headers = app.headers;
+    reply.grpc_status = app.grpc_status;
+    reply.check_denied = app.check_denied;
+    if (app.delay <= kInlineService) {
+      state_->fabric.Answer(exchange, reply, lead + app.delay);
+      return;
+    }
+    Fabric* fabric = &state_->fabric;  // an answer of a server that is gone meanwhile finds its connection closed
+    state_->host.RunAfter(lead + app.delay,
+                          [fabric, exchange, reply] { fabric->Answer(exchange, reply, Duration::zero()); });
+  }
+  void OnClose(ConnectionId, CloseKind, std::string_view) override { delete this; }
+
+  AppServer::State* state_;
+  ConnectionId id_;
+  ServerConnection* next_ = nullptr;
+  ServerConnection* prev_ = nullptr;
+};
+
+AppServer::AppServer(Fabric& fabric, Host& host, Application& application)
+    : state_(std::make_unique<State>(State{fabric, host, application, nullptr})) {}
+
+AppServer::~AppServer() {
+  while (state_->connections != nullptr) state_->connections->Close(CloseKind::kReset);
+}
+
+ConnectionHandler* AppServer::Accept(ConnectionId connection, const AcceptInfo& /*info*/) {
+  return new ServerConnection(state_.get(), connection);
+}
+
+// --- AppClient
+
+struct AppClient::State {
+  Fabric& fabric;
+  Host& host;
+  WorkloadId workload;
+  std::string name;
+  NameId trace_name;
+  class ClientConnection* connections = nullptr;  // list
+  absl::flat_hash_map<SocketAddress, std::vector<class ClientConnection*>> idle;
+  IpAddress source;
+};
+
+class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
+ public:
+  ClientConnection(AppClient::State* state, const SocketAddress& destination, FirstFlight::Kind kind, bool session)
+      : state_(state), destination_(destination), session_(session) {
+    flight_ = FlightOf(kind);
+    next_ = state->connections;
+    if (next_ != nullptr) next_->prev_ = this;
+    state->connections = this;
+  }
+  ~ClientConnection() override {
+    state_->host.Cancel(timer_);
+    state_->host.Cancel(timer_after_);
+    if (prev_ != nullptr) prev_->next_ = next_;
+    if (next_ != nullptr) next_->prev_ = prev_;
+    if (state_->connections == this) state_->connections = next_;
+  }
+
+  void Open() {
+    id_ = state_->fabric.Connect({state_->workload, Origin::Who::kApplication, state_->source}, destination_, this);
+    if (state_->fabric.state(id_) == Fabric::State::kConnected) OnConnected(id_);
+  }
+
+  void Send(const RequestSpec& spec, const AppClient::Options& options, AppClient::Done done) {
+    spec_ = &spec;
+    done_ = std::move(done);
+    keep_alive_ = options.keep_alive || session_;
+    start_ = state_->host.Now();
+    sent_ = false;
+    if (options.timeout > Duration::zero()) {
+      timer_ = state_->host.RunAfter(options.timeout, [this] {
+        timer_ = kNoTimer;
+        state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
+        Gone("client timeout");
+      });
+    }
+    if (connected_) Dispatch();
+  }
+
+  bool busy() const { return spec_ != nullptr; }
+  bool closed() const { return id_ == kNoConnection; }
+  const SocketAddress& destination() const { return destination_; }
+
+  // The owner goes: no callback any more.
+  void Drop() {
+    if (id_ != kNoConnection) state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kReset);
+    if (exchange_ != kNoExchange) state_->fabric.Abandon(exchange_);
+    delete this;
+  }
+  void ReleaseSession() {
+    session_ = false;
+    Drop();
+  }
+  void AnswerClosed(AppClient::Done done) {
+    state_->host.Post([done = std::move(done)]() mutable {
+      RequestRecord record;
+      record.details = "connection closed";
+      done(record);
+    });
+  }
+
+  ClientConnection* next_ = nullptr;
+  ClientConnection* prev_ = nullptr;
+
+ private:
+  static std::shared_ptr<const FirstFlight> FlightOf(FirstFlight::Kind kind) {
+    auto flight = std::make_shared<FirstFlight>();
+    flight->kind = kind;
+    return flight;
+  }
+
+  void OnConnected(ConnectionId) override {
+    connected_ = true;
+    state_->fabric.SetFlight(id_, flight_);
+    if (busy() && !sent_) Dispatch();
+  }
+  void OnTls(ConnectionId, const TlsOutcome&) override {}
+  void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
+  void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+
+  void Dispatch() {
+    sent_ = true;
+    exchange_ = state_->fabric.NewExchange(id_, *spec_, this, 0);
+    dispatching_ = true;
+    state_->fabric.Dispatch(exchange_, Duration::zero());
+    dispatching_ = false;
+  }
+
+  void OnReply(uint64_t /*cookie*/, const Reply& reply, Duration lead) override {
+    exchange_ = kNoExchange;
+    if (reply.close) keep_alive_ = false;
+    RequestRecord record;
+    if (reply.record != nullptr) {
+      record = *reply.record;
+      record.latency = state_->host.Now() + lead - start_;
+    } else {
+      record.code = reply.code;
+      record.body = reply.body;
+      record.headers = reply.headers;
+      record.server = reply.server;
+      record.server_flags = reply.flags;
+      record.server_details = reply.details;
+      record.latency = state_->host.Now() + lead - start_;
+      record.upstream_connection = id_;
+      Trace(record);
+    }
+    if (lead == Duration::zero() && !dispatching_) {
+      Finish(record);
+      return;
+    }
+    // Answered within the pod, ahead of the clock: the client goes on when the clock is there.
+    auto kept = std::make_shared<Kept>(record);
+    timer_after_ = state_->host.RunAfter(lead, [this, kept] {
+      timer_after_ = kNoTimer;
+      Finish(kept->record);
+    });
+  }
+
+  // A record whose texts are its own.
+  struct Kept {
+    explicit Kept(const RequestRecord& r) : record(r) {
+      for (std::string_view* text :
+           {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
+            &record.filter_chain, &record.virtual_host, &record.route, &record.cluster, &record.server_details}) {
+        texts.emplace_back(*text);
+        *text = texts.back();
+      }
+    }
+    RequestRecord record;
+    std::deque<std::string> texts;
+  };
+
+  void Finish(const RequestRecord& record) {
+    state_->host.Cancel(timer_);
+    timer_ = kNoTimer;
+    spec_ = nullptr;
+    AppClient::Done done = std::move(done_);
+    if (session_) {
+      done(record);
+      return;
+    }
+    if (keep_alive_ && id_ != kNoConnection) {
+      state_->idle[destination_].push_back(this);
+      done(record);
+      return;
+    }
+    if (id_ == kNoConnection) {
+      delete this;
+      done(record);
+      return;
+    }
+    // Hops are asked for during the callback, so the connection lives until then.
+    const ConnectionId id = id_;
+    id_ = kNoConnection;
+    Fabric& fabric = state_->fabric;
+    done(record);
+    fabric.Close(id, Fabric::End::kClient, CloseKind::kFin);
+    delete this;
+  }
+
+  void OnClose(ConnectionId, CloseKind kind, std::string_view) override {
+    switch (kind) {
+      case CloseKind::kRefused:
+        Gone("connection refused");
+        return;
+      case CloseKind::kTimeout:
+        Gone("connection timed out");
+        return;
+      default:
+        Gone("connection reset");
+        return;
+    }
+  }
+
+  void Gone(std::string_view why) {
+    id_ = kNoConnection;
+    state_->host.Cancel(timer_);
+    timer_ = kNoTimer;
+    if (exchange_ != kNoExchange) state_->fabric.Abandon(exchange_);
+    exchange_ = kNoExchange;
+    if (!busy()) {
+      std::vector<ClientConnection*>& idle = state_->idle[destination_];
+      idle.erase(std::remove(idle.begin(), idle.end(), this), idle.end());
+      if (!session_) delete this;
+      return;
+    }
+    if (timer_after_ != kNoTimer) return;  // answered already
+    RequestRecord record;
+    record.details = why;
+    record.latency = state_->host.Now() - start_;
+    Trace(record);
+    Finish(record);
+  }
+
+  void Trace(const RequestRecord& record) {
+    state_->host.Emit({TraceKind::kRequest, state_->trace_name, state_->host.Intern(spec_->authority), record.code,
+                       record.latency.count(), fmt::format("-|{}|{}||0", record.details, destination_.ToString())});
+  }
+
+  AppClient::State* state_;
+  SocketAddress destination_;
+  bool session_;
+  std::shared_ptr<const FirstFlight> flight_;
+  ConnectionId id_ = kNoConnection;
+  bool connected_ = false;
+  bool sent_ = false;
+  bool keep_alive_ = true;
+  bool dispatching_ = false;
+  const RequestSpec* spec_ = nullptr;
+  AppClient::Done done_;
+  ExchangeId exchange_ = kNoExchange;
+  Time start_{};
+  TimerId timer_ = kNoTimer;
+  TimerId timer_after_ = kNoTimer;
+};
+
+AppClient::AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source)
+    : state_(std::make_unique<State>(
+          State{fabric, host, workload, std::string(name), host.Intern(name), nullptr, {}, source})) {}
+
+AppClient::~AppClient() {
+  while (state_->connections != nullptr) state_->connections->Drop();
+}
+
+void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, const Options& options, Done done) {
+  if (options.keep_alive) {
+    std::vector<ClientConnection*>& idle = state_->idle[destination];
+    if (!idle.empty()) {
+      ClientConnection* connection = idle.back();
+      idle.pop_back();
+      connection->Send(spec, options, std::move(done));
+      return;
+    }
+  }
+  const FirstFlight::Kind kind =
+      spec.protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1;
+  auto* connection = new ClientConnection(state_.get(), destination, kind, /*session=*/false);
+  connection->Send(spec, options, std::move(done));
+  connection->Open();
+}
+
+namespace {
+
+class SessionImpl final : public AppClient::Session {
+ public:
+  explicit SessionImpl(ClientConnection* connection) : connection_(connection) {}
+  ~SessionImpl() override { connection_->ReleaseSession(); }
+  bool open() const override { return !connection_->closed(); }
+  void Send(const RequestSpec& spec, AppClient::Done done) override {
+    if (connection_->closed()) {
+      connection_->AnswerClosed(std::move(done));
+      return;
+    }
+    connection_->Send(spec, AppClient::Options{}, std::move(done));
+  }
+
+ private:
+  ClientConnection* connection_;
+};
+
+}  // namespace
+
+std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& destination, FirstFlight::Kind kind) {
+  auto* connection = new ClientConnection(state_.get(), destination, kind, /*session=*/true);
+  connection->Open();
+  return std::make_unique<SessionImpl>(connection);
+}
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,87 @@
+// Applications: servers that answer requests and clients that send them. They know nothing of meshes; the Network
+// decides whether their connections pass through a sidecar.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "absl/functional/any_invocable.h"
+#include "core/base/host.h"
+#include "fakes/envoy/tcp/fabric.h"
+
+namespace wavetank::envoysim {
+
+// A request as the application sees it.
+struct InboundCall {
+  const RequestSpec& spec;
+  const AcceptInfo& connection;
+};
+
+struct AppReply {
+  uint16_t code = 200;      // 0: resets the connection instead of answering
+  Duration delay{};         // service time
+  NameId server = kNoName;  // which instance answered
+  // Of an authorizer; the texts outlive the world.
+  std::string_view body;
+  std::string_view headers;       // Reply::headers; over gRPC those of the OkHttpResponse or the DeniedHttpResponse
+  uint16_t grpc_status = 0xffff;  // 0xffff: the answer is not gRPC's
+  uint16_t check_denied = 0;      // Reply::check_denied
+};
+
+class Application {
+ public:
+  virtual ~Application() = default;
+  virtual AppReply Serve(const InboundCall& call) = 0;
+};
+
+// One listening port of an application. Destroying it refuses new connections and resets the old ones.
+class AppServer final : public Acceptor {
+ public:
+  struct State;  // internal
+
+  AppServer(Fabric& fabric, Host& host, Application& application);
+  ~AppServer() override;
+  ConnectionHandler* Accept(ConnectionId connection, const AcceptInfo& info) override;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// A client process. Requests with keep_alive share idle connections per destination, as an HTTP client library does.
+class AppClient {
+ public:
+  struct State;  // internal
+
+  struct Options {
+    bool keep_alive = true;
+    Duration timeout{};  // client's own patience; 0: none
+  };
+  using Done = absl::AnyInvocable<void(const RequestRecord& record)>;
+
+  // `name`: how trace records name this client (its proxy's name, if it has a sidecar). `source`: the address that its
+  // sockets are bound to, if any.
+  AppClient(Fabric& fabric, Host& host, WorkloadId workload, std::string_view name, const IpAddress& source = {});
+  ~AppClient();  // aborts what is under way without calling back
+
+  // Connects to `destination` (a VIP, a pod, anything) and sends one request. `spec` must live until done. `done` is
+  // called once, never within this call.
+  void Send(const SocketAddress& destination, const RequestSpec& spec, const Options& options, Done done);
+
+  // One TCP connection held open, e.g. to show that a tcp_proxy stays with its choice. Requests on it are sequential.
+  class Session;
+  std::unique_ptr<Session> OpenSession(const SocketAddress& destination, FirstFlight::Kind kind);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+class AppClient::Session {
+ public:
+  virtual ~Session() = default;
+  virtual bool open() const = 0;
+  // At most one at a time; waits for the connection to stand. A closed session answers with code 0.
+  virtual void Send(const RequestSpec& spec, Done done) = 0;
+};
+
+}  // namespace wavetank::envoysim

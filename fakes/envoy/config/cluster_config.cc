@@ -1,0 +1,377 @@
+#include "fakes/envoy/config/cluster_config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "envoy/config/cluster/v3/cluster.pb.h"
+#include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/match/proto_time.h"
+#include "fmt/format.h"
+#include "google/protobuf/duration.pb.h"
+
+// Configuration in the field still uses what Envoy calls deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+namespace wavetank::envoysim {
+namespace {
+
+namespace cluster_v3 = envoy::config::cluster::v3;
+
+template <typename Wrapper, typename T>
+void Set(bool has, const Wrapper& value, T* out) {
+  if (has) *out = static_cast<T>(value.value());
+}
+
+absl::StatusOr<DiscoveryType> TypeOf(const cluster_v3::Cluster& cluster) {
+  switch (cluster.type()) {
+    case cluster_v3::Cluster::STATIC:
+      return DiscoveryType::kStatic;
+    case cluster_v3::Cluster::STRICT_DNS:
+      return DiscoveryType::kStrictDns;
+    case cluster_v3::Cluster::LOGICAL_DNS:
+      return DiscoveryType::kLogicalDns;
+    case cluster_v3::Cluster::EDS:
+      return DiscoveryType::kEds;
+    case cluster_v3::Cluster::ORIGINAL_DST:
+      return DiscoveryType::kOriginalDst;
+    default:
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.Type: value must be one of the defined enum "
+          "values)");
+  }
+}
+
+absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
+  switch (cluster.lb_policy()) {
+    case cluster_v3::Cluster::ROUND_ROBIN:
+      lb->policy = LbPolicy::kRoundRobin;
+      break;
+    case cluster_v3::Cluster::LEAST_REQUEST:
+      lb->policy = LbPolicy::kLeastRequest;
+      break;
+    case cluster_v3::Cluster::RANDOM:
+      lb->policy = LbPolicy::kRandom;
+      break;
+    case cluster_v3::Cluster::RING_HASH:
+      lb->policy = LbPolicy::kRingHash;
+      break;
+    case cluster_v3::Cluster::MAGLEV:
+      lb->policy = LbPolicy::kMaglev;
+      break;
+    case cluster_v3::Cluster::CLUSTER_PROVIDED:
+      lb->policy = LbPolicy::kClusterProvided;
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.LbPolicy: value must be one of the defined enum "
+          "values)");
+  }
+  const bool provided = lb->policy == LbPolicy::kClusterProvided;
+  if (type == DiscoveryType::kOriginalDst && !provided) {
+    return absl::InvalidArgumentError(fmt::format(
+        "cluster: LB policy {} is not valid for Cluster type ORIGINAL_DST. Only 'CLUSTER_PROVIDED' is allowed with "
+        "cluster type 'ORIGINAL_DST'",
+        cluster_v3::Cluster::LbPolicy_Name(cluster.lb_policy())));
+  }
+  if (type != DiscoveryType::kOriginalDst && provided) {
+    return absl::InvalidArgumentError(
+        fmt::format("cluster manager: cluster provided LB specified but cluster '{}' did not provide one. Check "
+                    "cluster documentation.",
+                    cluster.name()));
+  }
+  const auto& common = cluster.common_lb_config();
+  if (common.has_healthy_panic_threshold()) {
+    const double percent = common.healthy_panic_threshold().value();
+    if (percent < 0 || percent > 100) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (PercentValidationError.Value: value must "
+          "be inside range [0, 100])");
+    }
+    lb->panic_threshold_percent = static_cast<uint32_t>(percent + 0.5);
+  }
+  lb->locality_weighted = common.has_locality_weighted_lb_config();
+  lb->fail_traffic_on_panic = common.zone_aware_lb_config().fail_traffic_on_panic();
+  lb->use_hostname_for_hashing = common.consistent_hashing_lb_config().use_hostname_for_hashing();
+  const auto& least = cluster.least_request_lb_config();
+  Set(least.has_choice_count(), least.choice_count(), &lb->choice_count);
+  if (lb->choice_count < 2) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed "
+        "(LeastRequestLbConfigValidationError.ChoiceCount: value must be greater "
+        "than or equal to 2)");
+  }
+  const auto& ring = cluster.ring_hash_lb_config();
+  Set(ring.has_minimum_ring_size(), ring.minimum_ring_size(), &lb->minimum_ring_size);
+  Set(ring.has_maximum_ring_size(), ring.maximum_ring_size(), &lb->maximum_ring_size);
+  constexpr uint64_t kLargestRing = 8'388'608;
+  for (const auto& [field, size] : {std::pair{"MinimumRingSize", ring.minimum_ring_size().value()},
+                                    std::pair{"MaximumRingSize", ring.maximum_ring_size().value()}}) {
+    if (size > kLargestRing) {
+      return absl::InvalidArgumentError(
+          fmt::format("Proto constraint validation failed (RingHashLbConfigValidationError.{}: value must be less than "
+                      "or equal to {})",
+                      field, kLargestRing));
+    }
+  }
+  if (lb->minimum_ring_size > lb->maximum_ring_size) {
+    return absl::InvalidArgumentError(fmt::format("ring hash: minimum_ring_size ({}) > maximum_ring_size ({})",
+                                                  lb->minimum_ring_size, lb->maximum_ring_size));
+  }
+  Set(cluster.maglev_lb_config().has_table_size(), cluster.maglev_lb_config().table_size(), &lb->maglev_table_size);
+  for (uint64_t d = 2; d * d <= lb->maglev_table_size; ++d) {
+    if (lb->maglev_table_size % d == 0) {
+      return absl::InvalidArgumentError("The table size of maglev must be prime number");
+    }
+  }
+  return absl::OkStatus();
+}
+
+void SetCircuitBreakers(const cluster_v3::Cluster& cluster, CircuitBreakers* out) {
+  for (const auto& t : cluster.circuit_breakers().thresholds()) {
+    if (t.priority() != envoy::config::core::v3::DEFAULT) continue;
+    Set(t.has_max_connections(), t.max_connections(), &out->max_connections);
+    Set(t.has_max_pending_requests(), t.max_pending_requests(), &out->max_pending_requests);
+    Set(t.has_max_requests(), t.max_requests(), &out->max_requests);
+    Set(t.has_max_retries(), t.max_retries(), &out->max_retries);
+    return;  // the first of a priority counts
+  }
+}
+
+absl::StatusOr<OutlierConfig> OutlierOf(const cluster_v3::OutlierDetection& p) {
+  const auto refused = [](std::string_view field, std::string_view why) {
+    return absl::InvalidArgumentError(fmt::format(
+        "Proto constraint validation failed (OutlierDetectionValidationError.{}: value must be {})", field, why));
+  };
+  for (const auto& [field, percent] :
+       {std::pair{"MaxEjectionPercent", p.max_ejection_percent().value()},
+        std::pair{"EnforcingConsecutive_5Xx", p.enforcing_consecutive_5xx().value()},
+        std::pair{"EnforcingSuccessRate", p.enforcing_success_rate().value()},
+        std::pair{"EnforcingConsecutiveGatewayFailure", p.enforcing_consecutive_gateway_failure().value()},
+        std::pair{"EnforcingConsecutiveLocalOriginFailure", p.enforcing_consecutive_local_origin_failure().value()}}) {
+    if (percent > 100) return refused(field, "less than or equal to 100");
+  }
+  if (p.has_interval() && ToDuration(p.interval()) <= Duration::zero()) return refused("Interval", "greater than 0s");
+  if (p.has_base_ejection_time() && ToDuration(p.base_ejection_time()) <= Duration::zero()) {
+    return refused("BaseEjectionTime", "greater than 0s");
+  }
+  OutlierConfig o;
+  Set(p.has_consecutive_5xx(), p.consecutive_5xx(), &o.consecutive_5xx);
+  Set(p.has_enforcing_consecutive_5xx(), p.enforcing_consecutive_5xx(), &o.enforcing_consecutive_5xx);
+  Set(p.has_consecutive_gateway_failure(), p.consecutive_gateway_failure(), &o.consecutive_gateway_failure);
+  Set(p.has_enforcing_consecutive_gateway_failure(), p.enforcing_consecutive_gateway_failure(),
+      &o.enforcing_consecutive_gateway_failure);
+  o.split_external_local_origin_errors = p.split_external_local_origin_errors();
+  Set(p.has_consecutive_local_origin_failure(), p.consecutive_local_origin_failure(),
+      &o.consecutive_local_origin_failure);
+  Set(p.has_enforcing_consecutive_local_origin_failure(), p.enforcing_consecutive_local_origin_failure(),
+      &o.enforcing_consecutive_local_origin_failure);
+  if (p.has_interval()) o.interval = ToDuration(p.interval());
+  if (p.has_base_ejection_time()) o.base_ejection_time = ToDuration(p.base_ejection_time());
+  // Envoy: the maximum is at least the base. source/common/upstream/outlier_detection_impl.cc
+  o.max_ejection_time =
+      std::max(p.has_max_ejection_time() ? ToDuration(p.max_ejection_time()) : 300s, o.base_ejection_time);
+  Set(p.has_max_ejection_percent(), p.max_ejection_percent(), &o.max_ejection_percent);
+  o.always_eject_one_host = p.always_eject_one_host().value();
+  return o;
+}
+
+absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
+  if (cluster.has_http2_protocol_options()) out->protocol = UpstreamProtocol::kHttp2;
+  if (cluster.protocol_selection() == cluster_v3::Cluster::USE_DOWNSTREAM_PROTOCOL)
+    out->protocol = UpstreamProtocol::kDownstream;
+  Set(cluster.has_max_requests_per_connection(), cluster.max_requests_per_connection(),
+      &out->max_requests_per_connection);
+  auto common = cluster.common_http_protocol_options();
+  const auto& extensions = cluster.typed_extension_protocol_options();
+  const auto it = extensions.find("envoy.extensions.upstreams.http.v3.HttpProtocolOptions");
+  if (it != extensions.end()) {
+    using Options = envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
+    Options options;
+    if (!it->second.UnpackTo(&options)) {
+      return absl::InvalidArgumentError("Unable to unpack HttpProtocolOptions");
+    }
+    switch (options.upstream_protocol_options_case()) {
+      case Options::kExplicitHttpConfig:
+        out->protocol = options.explicit_http_config().has_http2_protocol_options() ? UpstreamProtocol::kHttp2
+                                                                                    : UpstreamProtocol::kHttp1;
+        if (options.explicit_http_config().http2_protocol_options().has_max_concurrent_streams()) {
+          out->max_concurrent_streams =
+              options.explicit_http_config().http2_protocol_options().max_concurrent_streams().value();
+        }
+        break;
+      case Options::kUseDownstreamProtocolConfig:
+        out->protocol = UpstreamProtocol::kDownstream;
+        break;
+      case Options::kAutoConfig:
+        out->protocol = UpstreamProtocol::kAlpn;
+        break;
+      default:
+        return absl::InvalidArgumentError(
+            "Proto constraint validation failed "
+            "(HttpProtocolOptionsValidationError.UpstreamProtocolOptions: value is "
+            "required)");
+    }
+    if (options.has_common_http_protocol_options()) common = options.common_http_protocol_options();
+  }
+  if (common.has_idle_timeout()) out->idle_timeout = ToDuration(common.idle_timeout());
+  Set(common.has_max_requests_per_connection(), common.max_requests_per_connection(),
+      &out->max_requests_per_connection);
+  return absl::OkStatus();
+}
+
+void AddSecrets(const TransportSocket& socket, std::vector<std::string>* secrets) {
+  if (socket.tls == nullptr) return;
+  for (const std::string& name : {socket.tls->certificate_secret, socket.tls->validation_secret}) {
+    if (!name.empty() && std::find(secrets->begin(), secrets->end(), name) == secrets->end()) secrets->push_back(name);
+  }
+}
+
+absl::Status SetSockets(const cluster_v3::Cluster& cluster, const Extensions& extensions, ClusterConfig* out) {
+  if (cluster.has_transport_socket()) {
+    absl::StatusOr<TransportSocket> socket =
+        CompileTransportSocket(cluster.transport_socket(), /*downstream=*/false, extensions);
+    if (!socket.ok()) return socket.status();
+    out->socket = *std::move(socket);
+    AddSecrets(out->socket, &out->secrets);
+  }
+  for (const auto& match : cluster.transport_socket_matches()) {
+    TransportSocketMatch m;
+    m.name = match.name();
+    if (m.name.empty()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed "
+          "(Cluster_TransportSocketMatchValidationError.Name: value length must be at "
+          "least 1 characters)");
+    }
+    for (const auto& [key, value] : match.match().fields()) m.criteria.emplace_back(key, value.string_value());
+    std::sort(m.criteria.begin(), m.criteria.end());
+    absl::StatusOr<TransportSocket> socket =
+        CompileTransportSocket(match.transport_socket(), /*downstream=*/false, extensions);
+    if (!socket.ok()) return socket.status();
+    m.socket = *std::move(socket);
+    AddSecrets(m.socket, &out->secrets);
+    out->socket_matches.push_back(std::move(m));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out) {
+  if (out->type == DiscoveryType::kEds) {
+    if (!cluster.has_eds_cluster_config()) {
+      return absl::InvalidArgumentError("cannot create an EDS cluster without an EDS config");
+    }
+    const auto& eds = cluster.eds_cluster_config();
+    if (!eds.service_name().empty()) out->service_name = eds.service_name();
+    if (eds.eds_config().has_initial_fetch_timeout()) {
+      out->initial_fetch_timeout = ToDuration(eds.eds_config().initial_fetch_timeout());
+    }
+    if (cluster.has_load_assignment()) {
+      return absl::InvalidArgumentError("load_assignment is not allowed with EDS clusters");
+    }
+    return absl::OkStatus();
+  }
+  if (out->type == DiscoveryType::kOriginalDst) {
+    if (cluster.has_load_assignment()) {
+      return absl::InvalidArgumentError("ORIGINAL_DST clusters must have no load assignment configured");
+    }
+    return absl::OkStatus();
+  }
+  if (!cluster.has_load_assignment()) {
+    if (out->type == DiscoveryType::kLogicalDns) {
+      return absl::InvalidArgumentError("LOGICAL_DNS clusters must have a single host");
+    }
+    out->load_assignment = std::make_shared<EndpointTable>();
+    return absl::OkStatus();
+  }
+  const bool names = out->type != DiscoveryType::kStatic;
+  absl::StatusOr<std::shared_ptr<const EndpointTable>> table =
+      CompileEndpoints(cluster.load_assignment(), out->hash, names ? AddressKind::kNames : AddressKind::kStatic);
+  if (!table.ok()) return table.status();
+  out->load_assignment = *std::move(table);
+  if (out->type == DiscoveryType::kLogicalDns && out->load_assignment->endpoints.size() != 1) {
+    return absl::InvalidArgumentError(
+        "LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluster_v3::Cluster& cluster,
+                                                                    const Hash128& hash, const Extensions& extensions) {
+  auto out = std::make_shared<ClusterConfig>();
+  out->hash = hash;
+  out->name = out->service_name = cluster.name();
+  out->alt_stat_name = cluster.alt_stat_name();
+  if (out->name.empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (ClusterValidationError.Name: value length "
+        "must be at least 1 characters)");
+  }
+  absl::StatusOr<DiscoveryType> type = TypeOf(cluster);
+  if (!type.ok()) return type.status();
+  out->type = *type;
+  if (cluster.has_connect_timeout()) {
+    out->connect_timeout = ToDuration(cluster.connect_timeout());
+    if (out->connect_timeout < Duration::zero()) {
+      return absl::InvalidArgumentError("Invalid duration: Expected positive duration");
+    }
+    if (out->connect_timeout == Duration::zero()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.ConnectTimeout: "
+          "value must be greater than 0s)");
+    }
+  }
+  if (absl::Status s = SetLb(cluster, out->type, &out->lb); !s.ok()) return s;
+  SetCircuitBreakers(cluster, &out->circuit_breakers);
+  if (cluster.has_outlier_detection()) {
+    absl::StatusOr<OutlierConfig> outlier = OutlierOf(cluster.outlier_detection());
+    if (!outlier.ok()) return outlier.status();
+    out->outlier = *std::move(outlier);
+  }
+  if (cluster.common_lb_config().has_update_merge_window()) {
+    out->update_merge_window = ToDuration(cluster.common_lb_config().update_merge_window());
+  }
+  if (cluster.has_dns_refresh_rate()) {
+    out->dns_refresh_rate = ToDuration(cluster.dns_refresh_rate());
+    if (out->dns_refresh_rate <= 1ms) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.DnsRefreshRate: "
+          "value must be greater than 1ms)");
+    }
+  }
+  out->respect_dns_ttl = cluster.respect_dns_ttl();
+  if (cluster.has_cleanup_interval()) {
+    out->cleanup_interval = ToDuration(cluster.cleanup_interval());
+    if (out->cleanup_interval <= Duration::zero()) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (ClusterValidationError.CleanupInterval: value must be greater than 0s)");
+    }
+  }
+  if (absl::Status s = SetHttpOptions(cluster, out.get()); !s.ok()) return s;
+  for (const auto& filter : cluster.filters()) {
+    if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
+  }
+  if (absl::Status s = SetSockets(cluster, extensions, out.get()); !s.ok()) return s;
+  if (cluster.upstream_bind_config().has_source_address()) {
+    absl::StatusOr<IpAddress> source = IpAddress::Parse(cluster.upstream_bind_config().source_address().address());
+    if (!source.ok()) return source.status();
+    out->bind_source = *source;
+  }
+  if (absl::Status s = SetEndpoints(cluster, out.get()); !s.ok()) return s;
+  return out;
+}
+
+int MatchTransportSocket(const ClusterConfig& config, const StringPairs* metadata) {
+  for (size_t i = 0; i < config.socket_matches.size(); ++i) {
+    const StringPairs& criteria = config.socket_matches[i].criteria;
+    if (criteria.empty() ||
+        (metadata != nullptr && std::includes(metadata->begin(), metadata->end(), criteria.begin(), criteria.end()))) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+}  // namespace wavetank::envoysim

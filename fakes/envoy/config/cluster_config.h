@@ -1,0 +1,89 @@
+// An envoy.config.cluster.v3.Cluster, compiled: immutable and shared.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/lb/endpoint_table.h"
+#include "fakes/envoy/lb/load_balancer.h"
+#include "fakes/envoy/match/hash128.h"
+#include "fakes/envoy/tcp/address.h"
+#include "fakes/envoy/tls/tls_config.h"
+
+namespace envoy::config::cluster::v3 {
+class Cluster;
+}
+
+namespace wavetank::envoysim {
+
+enum class DiscoveryType : uint8_t { kStatic, kStrictDns, kLogicalDns, kEds, kOriginalDst };
+enum class UpstreamProtocol : uint8_t { kHttp1, kHttp2, kDownstream, kAlpn };
+
+struct CircuitBreakers {
+  uint32_t max_connections = 1024;
+  uint32_t max_pending_requests = 1024;
+  uint32_t max_requests = 1024;
+  uint32_t max_retries = 3;
+};
+
+// envoy.config.cluster.v3.OutlierDetection; success-rate ejection is left out (Istio switches it off).
+struct OutlierConfig {
+  uint32_t consecutive_5xx = 5;
+  uint32_t enforcing_consecutive_5xx = 100;
+  uint32_t consecutive_gateway_failure = 5;
+  uint32_t enforcing_consecutive_gateway_failure = 0;
+  bool split_external_local_origin_errors = false;
+  uint32_t consecutive_local_origin_failure = 5;
+  uint32_t enforcing_consecutive_local_origin_failure = 100;
+  Duration interval = 10s;
+  Duration base_ejection_time = 30s;
+  Duration max_ejection_time = 300s;
+  uint32_t max_ejection_percent = 10;
+  bool always_eject_one_host = false;
+};
+
+struct TransportSocketMatch {
+  std::string name;
+  StringPairs criteria;  // sorted; all must be in the endpoint's metadata
+  TransportSocket socket;
+};
+
+struct ClusterConfig {
+  Hash128 hash;
+  std::string name;
+  std::string service_name;  // of the ClusterLoadAssignment; equals `name` unless given
+  DiscoveryType type = DiscoveryType::kStatic;
+  Duration connect_timeout = 5s;
+  LbConfig lb;
+  CircuitBreakers circuit_breakers;
+  std::optional<OutlierConfig> outlier;
+  Duration update_merge_window = 1s;
+  Duration initial_fetch_timeout = 15s;  // of EDS; 0: for good
+  Duration dns_refresh_rate = 5s;
+  Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
+  bool respect_dns_ttl = false;
+  UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
+  uint32_t max_concurrent_streams = 1024;    // HTTP/2
+  uint32_t max_requests_per_connection = 0;  // 0: no limit
+  Duration idle_timeout = 1h;                // of pooled connections; 0: none
+  std::string alt_stat_name;
+  IpAddress bind_source;  // upstream_bind_config
+  TransportSocket socket;
+  std::vector<TransportSocketMatch> socket_matches;
+  std::shared_ptr<const EndpointTable> load_assignment;  // static and DNS clusters
+  std::vector<std::string> secrets;                      // SDS names that it needs before it is warm
+};
+
+absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const envoy::config::cluster::v3::Cluster& cluster,
+                                                                    const Hash128& hash, const Extensions& extensions);
+
+// Index into config.socket_matches of the first whose criteria the metadata meets, or -1: config.socket.
+// Envoy: source/common/upstream/transport_socket_match_impl.cc
+int MatchTransportSocket(const ClusterConfig& config, const StringPairs* metadata);
+
+}  // namespace wavetank::envoysim

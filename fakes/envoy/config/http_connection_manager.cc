@@ -1,0 +1,100 @@
+#include "fakes/envoy/config/http_connection_manager.h"
+
+#include <utility>
+
+#include "envoy/config/accesslog/v3/accesslog.pb.h"
+#include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
+#include "fakes/envoy/match/proto_time.h"
+#include "fmt/format.h"
+
+// Configuration in the field still uses what Envoy calls deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+namespace wavetank::envoysim {
+namespace {
+
+namespace hcm = envoy::extensions::filters::network::http_connection_manager::v3;
+
+// Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
+absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& extensions, HttpConnectionManager* out,
+                           std::string* terminal) {
+  if (filter.has_config_discovery()) return absl::OkStatus();  // ECDS: not modelled, passes
+  if (absl::Status known = extensions.Check(filter.name(), filter.typed_config()); !known.ok()) {
+    return filter.is_optional() ? absl::OkStatus() : known;
+  }
+  if (filter.name().empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (HttpFilterValidationError.Name: value length must be at least "
+        "1 characters)");
+  }
+  if (!terminal->empty()) {
+    return absl::InvalidArgumentError(
+        fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
+                    *terminal, "envoy.filters.http.router"));
+  }
+  // Filters that nobody registered have no effect here.
+  const HttpFilterType* const type = extensions.filters()->Http(TypeName(filter.typed_config()), filter.name());
+  if (type == nullptr) return absl::OkStatus();
+  if (type->terminal) *terminal = filter.name();
+  const std::string prefix = "http." + out->stat_prefix + ".";
+  absl::StatusOr<std::shared_ptr<const HttpFilter>> made =
+      type->make(filter.typed_config(), {extensions, filter.name(), prefix});
+  if (!made.ok()) return made.status();
+  if (*made != nullptr) out->filters.push_back({filter.name(), *std::move(made)});
+  return absl::OkStatus();
+}
+
+absl::Status CompileFilters(const hcm::HttpConnectionManager& proto, const Extensions& extensions,
+                            HttpConnectionManager* out) {
+  std::string terminal;
+  for (const auto& filter : proto.http_filters()) {
+    if (absl::Status s = CompileFilter(filter, extensions, out, &terminal); !s.ok()) return s;
+  }
+  if (terminal.empty() && !proto.http_filters().empty()) {
+    const std::string& last = proto.http_filters().rbegin()->name();
+    return absl::InvalidArgumentError(fmt::format(
+        "Error: non-terminal filter named {} of type {} is the last filter in a http filter chain.", last, last));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::HttpConnectionManager& proto,
+                                                                   const Extensions& extensions) {
+  HttpConnectionManager out;
+  out.stat_prefix = proto.stat_prefix();
+  if (out.stat_prefix.empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (HttpConnectionManagerValidationError.StatPrefix: value length "
+        "must be at least 1 characters)");
+  }
+  switch (proto.route_specifier_case()) {
+    case hcm::HttpConnectionManager::kRouteConfig: {
+      absl::StatusOr<std::shared_ptr<const RouteTable>> routes =
+          CompileRoutes(proto.route_config(), HashBytes(proto.route_config().SerializeAsString()), extensions,
+                        /*validate=*/true);
+      if (!routes.ok()) return routes.status();
+      out.routes = *std::move(routes);
+      break;
+    }
+    case hcm::HttpConnectionManager::kRds:
+      out.rds_name = proto.rds().route_config_name();
+      if (proto.rds().config_source().has_initial_fetch_timeout()) {
+        out.rds_initial_fetch_timeout = ToDuration(proto.rds().config_source().initial_fetch_timeout());
+      }
+      if (out.rds_name.empty()) return absl::InvalidArgumentError("rds: route_config_name must not be empty");
+      break;
+    default:
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (field: \"route_specifier\", reason: is required)");
+  }
+  out.use_remote_address = proto.use_remote_address().value();
+  out.xff_num_trusted_hops = proto.xff_num_trusted_hops();
+  if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
+  if (absl::Status s = CompileFilters(proto, extensions, &out); !s.ok()) return s;
+  if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;
+  return out;
+}
+
+}  // namespace wavetank::envoysim

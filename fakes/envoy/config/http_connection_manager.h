@@ -1,0 +1,38 @@
+// An HTTP connection manager, compiled: where its routes come from, and its filters in the order of their chain.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/access_log/access_log.h"
+#include "fakes/envoy/config/filter_registry.h"
+#include "fakes/envoy/config/route_config.h"
+
+namespace envoy::extensions::filters::network::http_connection_manager::v3 {
+class HttpConnectionManager;
+}
+
+namespace wavetank::envoysim {
+
+struct HttpConnectionManager {
+  std::string stat_prefix;
+  std::shared_ptr<const RouteTable> routes;  // inline; nullptr: by RDS
+  std::string rds_name;
+  Duration rds_initial_fetch_timeout = 15s;
+  std::vector<HttpFilterLink> filters;  // those that do something, the router last
+  bool use_remote_address = false;
+  uint32_t xff_num_trusted_hops = 0;
+  Duration stream_idle_timeout = 5min;
+  std::shared_ptr<const AccessLogs> logs;  // nullptr: none
+};
+
+// InvalidArgument with Envoy's words if it would be refused.
+absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(
+    const envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager& message,
+    const Extensions& extensions);
+
+}  // namespace wavetank::envoysim

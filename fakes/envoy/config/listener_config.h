@@ -1,0 +1,76 @@
+// An envoy.config.listener.v3.Listener, compiled: listener filters, filter chains by Envoy's matching tree, and what
+// the chains do.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/access_log/access_log.h"
+#include "fakes/envoy/config/filter_chain_match.h"
+#include "fakes/envoy/config/http_connection_manager.h"
+#include "fakes/envoy/config/network_filter.h"
+#include "fakes/envoy/config/tcp_proxy.h"
+#include "fakes/envoy/match/hash128.h"
+#include "fakes/envoy/tcp/address.h"
+#include "fakes/envoy/tls/tls_config.h"
+
+namespace envoy::config::listener::v3 {
+class Listener;
+}
+
+namespace wavetank::envoysim {
+
+struct FilterChain {
+  Hash128 hash;  // of everything but the match: a connection stays with an equal chain of a changed listener
+  std::string name;
+  TransportSocket socket;
+  std::vector<std::shared_ptr<const NetworkFilter>> filters;  // in their order, before the one that ends the chain
+  bool reads = false;                                         // whether any of them decides about bytes
+  std::optional<HttpConnectionManager> http;
+  std::optional<TcpProxy> tcp;
+};
+
+// envoy.config.listener.v3.ListenerFilterChainMatchPredicate, as far as ports go.
+struct PortPredicate {
+  enum class Kind : uint8_t { kNever, kRange, kAnyOf, kAllOf, kNot, kAlways };
+  Kind kind = Kind::kNever;
+  uint32_t start = 0, end = 0;  // [start, end)
+  std::vector<PortPredicate> rules;
+  bool Matches(uint16_t port) const;
+};
+
+struct ListenerConfig {
+  Hash128 hash;
+  std::string name;
+  SocketAddress address;
+  std::vector<SocketAddress> additional;
+  bool bind_to_port = true;
+  bool use_original_dst = false;
+  bool inbound = false;       // traffic_direction
+  bool original_dst = false;  // listener filter
+  bool tls_inspector = false;
+  bool http_inspector = false;
+  PortPredicate tls_inspector_disabled, http_inspector_disabled;
+  bool continue_on_timeout = false;
+  Duration listener_filters_timeout = 15s;  // 0: none
+  FilterChainMatcher matcher;
+  std::vector<FilterChain> chains;
+  std::optional<uint32_t> default_chain;  // index into chains
+  std::vector<std::string> route_names;   // RDS, sorted
+  Duration rds_initial_fetch_timeout{};   // the longest of them; 0: for good
+  std::vector<std::string> secrets;
+  std::vector<ClusterUse> validated;       // of inline routes: clusters that must be there
+  std::shared_ptr<const AccessLogs> logs;  // of its connections
+};
+
+absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(
+    const envoy::config::listener::v3::Listener& listener, const Hash128& hash, const Extensions& extensions);
+
+}  // namespace wavetank::envoysim

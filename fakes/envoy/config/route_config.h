@@ -1,0 +1,148 @@
+// An envoy.config.route.v3.RouteConfiguration, compiled: virtual hosts by domain, routes in order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "fakes/envoy/match/dynamic_metadata.h"
+#include "fakes/envoy/match/hash128.h"
+#include "fakes/envoy/match/matchers.h"
+#include "fakes/envoy/match/string_map.h"
+
+namespace envoy::config::route::v3 {
+class RouteConfiguration;
+class RouteMatch;
+}  // namespace envoy::config::route::v3
+
+namespace wavetank::envoysim {
+
+struct RequestSpec;
+class Extensions;
+class RouteFilterConfig;
+
+// What routes say to filters, by the names that these have in their chain.
+using RouteFilterConfigs = std::vector<std::pair<std::string, std::shared_ptr<const RouteFilterConfig>>>;
+
+// x-envoy-retry-on and x-envoy-retry-grpc-on policies. Envoy: configuration/http/http_filters/router_filter
+enum RetryOn : uint32_t {
+  kRetry5xx = 1u << 0,
+  kRetryGatewayError = 1u << 1,
+  kRetryReset = 1u << 2,
+  kRetryConnectFailure = 1u << 3,
+  kRetryRetriable4xx = 1u << 4,
+  kRetryRefusedStream = 1u << 5,
+  kRetryRetriableStatusCodes = 1u << 6,
+  kRetryEnvoyRateLimited = 1u << 7,
+  kRetryGrpcCancelled = 1u << 8,
+  kRetryGrpcDeadlineExceeded = 1u << 9,
+  kRetryGrpcResourceExhausted = 1u << 10,
+  kRetryGrpcUnavailable = 1u << 11,
+  kRetryGrpcInternal = 1u << 12,
+  kRetryResetBeforeRequest = 1u << 13,
+};
+
+struct RetryPolicy {
+  uint32_t on = 0;
+  uint32_t retries = 1;
+  Duration per_try_timeout{};
+  bool avoid_previous_hosts = false;
+  uint32_t host_selection_attempts = 1;
+  std::vector<uint32_t> status_codes;
+  Duration base_interval = 25ms;
+  Duration max_interval = 250ms;
+};
+
+struct HashPolicy {
+  enum class Kind : uint8_t { kHeader, kCookie, kSourceIp, kQuery };
+  Kind kind = Kind::kHeader;
+  std::string name;
+  bool terminal = false;
+};
+
+struct MirrorPolicy {
+  std::string cluster;
+  uint32_t per_million = 1'000'000;
+};
+
+struct WeightedCluster {
+  std::string name;
+  uint32_t weight = 0;
+};
+
+struct RouteEntry {
+  enum class PathKind : uint8_t { kPrefix, kExact, kRegex, kSeparatedPrefix, kConnect };
+  enum class Action : uint8_t { kCluster, kWeighted, kHeader, kRedirect, kDirect, kNonForwarding };
+
+  std::string name;
+  PathKind path_kind = PathKind::kPrefix;
+  StringMatch path;
+  bool case_sensitive = true;
+  std::vector<HeaderMatch> headers;
+  std::vector<QueryMatch> queries;
+  std::vector<MetadataMatch> metadata;
+  uint32_t runtime_per_million = 1'000'000;
+
+  Action action = Action::kCluster;
+  std::string cluster;  // or the header that names it
+  std::vector<WeightedCluster> clusters;
+  uint32_t total_weight = 0;
+  uint16_t not_found_code = 503;  // cluster_not_found_response_code
+  Duration timeout = 15s;         // 0: none
+  std::optional<RetryPolicy> retry;
+  std::vector<HashPolicy> hashes;
+  std::vector<MirrorPolicy> mirrors;
+  RouteFilterConfigs filters;  // typed_per_filter_config
+  uint16_t direct_code = 0;
+  std::string direct_body;
+  uint16_t redirect_code = 301;
+
+  // `random` decides runtime fractions; `notes` may be null.
+  bool Matches(const RequestSpec& spec, uint64_t random, const DynamicMetadata* notes) const;
+};
+
+struct VirtualHost {
+  std::string name;
+  RouteFilterConfigs filters;
+  std::vector<RouteEntry> routes;
+};
+
+// A cluster named by a route, and what Envoy says if it is unknown: "route: unknown cluster 'x'".
+struct ClusterUse {
+  std::string cluster;
+  std::string complaint;
+};
+
+struct RouteTable {
+  Hash128 hash;
+  std::string name;
+  bool ignore_port = false;
+  std::vector<ClusterUse> validated;  // clusters that must be there for the table to be accepted
+  std::vector<VirtualHost> hosts;
+  StringMap<uint32_t> exact;                               // domain -> hosts
+  std::vector<std::pair<std::string, uint32_t>> suffixes;  // "*.foo.com" as ".foo.com", longest first
+  std::vector<std::pair<std::string, uint32_t>> prefixes;  // "foo.*" as "foo.", longest first
+  std::optional<uint32_t> any;                             // "*"
+
+  // Envoy's order: exact, longest suffix wildcard, longest prefix wildcard, "*". nullptr: none.
+  // Envoy: source/common/router/config_impl.cc, RouteMatcher::findVirtualHost
+  const VirtualHost* FindHost(std::string_view authority) const;
+  // The first route that matches.
+  const RouteEntry* FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random,
+                              const DynamicMetadata* notes) const;
+};
+
+// What a RouteEntry says of requests; the rest of it stays as it is.
+absl::Status CompileRouteMatch(const envoy::config::route::v3::RouteMatch& match, RouteEntry* out);
+
+absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(
+    const envoy::config::route::v3::RouteConfiguration& config, const Hash128& hash, const Extensions& extensions,
+    bool validate);  // whether clusters must exist unless the configuration says: true for inline, false for RDS
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,91 @@
+#include "fakes/envoy/extensions/extensions.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "fmt/format.h"
+#include "google/protobuf/any.pb.h"
+#include "udpa/type/v1/typed_struct.pb.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+using std::string_view_literals::operator""sv;
+
+// Of stock Envoy, as far as meshes use them: shared/ENVOY.md section 5, checked one by one against the real binary.
+constexpr std::array kStockTypes = {
+    "envoy.extensions.access_loggers.file.v3.FileAccessLog"sv,
+    "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"sv,
+    "envoy.extensions.filters.http.cors.v3.Cors"sv,
+    "envoy.extensions.filters.http.ext_authz.v3.ExtAuthz"sv,
+    "envoy.extensions.filters.http.fault.v3.HTTPFault"sv,
+    "envoy.extensions.filters.http.grpc_stats.v3.FilterConfig"sv,
+    "envoy.extensions.filters.http.grpc_web.v3.GrpcWeb"sv,
+    "envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication"sv,
+    "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit"sv,
+    "envoy.extensions.filters.http.lua.v3.Lua"sv,
+    "envoy.extensions.filters.http.rbac.v3.RBAC"sv,
+    "envoy.extensions.filters.http.router.v3.Router"sv,
+    "envoy.extensions.filters.http.set_filter_state.v3.Config"sv,
+    "envoy.extensions.filters.listener.http_inspector.v3.HttpInspector"sv,
+    "envoy.extensions.filters.listener.original_dst.v3.OriginalDst"sv,
+    "envoy.extensions.filters.listener.original_src.v3.OriginalSrc"sv,
+    "envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector"sv,
+    "envoy.extensions.filters.network.ext_authz.v3.ExtAuthz"sv,
+    "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"sv,
+    "envoy.extensions.filters.network.local_ratelimit.v3.LocalRateLimit"sv,
+    "envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy"sv,
+    "envoy.extensions.filters.network.rbac.v3.RBAC"sv,
+    "envoy.extensions.filters.network.redis_proxy.v3.RedisProxy"sv,
+    "envoy.extensions.filters.network.sni_cluster.v3.SniCluster"sv,
+    "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy"sv,
+    "envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig"sv,
+    "envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate"sv,
+    "envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer"sv,
+    "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"sv,
+    "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"sv,
+    "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"sv,
+};
+
+// Types that contain one of these are in istio-proxy only.
+constexpr std::array kIstioTypes = {
+    "envoy.extensions.filters.http.wasm.v3.Wasm"sv,
+    "envoy.extensions.filters.network.wasm.v3.Wasm"sv,
+    "envoy.tcp.metadataexchange.config.MetadataExchange"sv,
+    "io.istio.http.peer_metadata.Config"sv,
+    "io.istio.network.authn.Config"sv,
+    "istio.envoy.config.filter.http.alpn.v2alpha1.FilterConfig"sv,
+    "istio.envoy.config.filter.http.authn.v2alpha1.FilterConfig"sv,
+    "stats.PluginConfig"sv,
+};
+
+template <size_t n>
+bool Has(const std::array<std::string_view, n>& types, std::string_view type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+}  // namespace
+
+std::string_view TypeName(const google::protobuf::Any& config) {
+  const std::string_view url(config.type_url());
+  return url.substr(url.rfind('/') + 1);
+}
+
+absl::Status Extensions::Check(std::string_view name, const google::protobuf::Any& config) const {
+  std::string type(TypeName(config));
+  if (type == "udpa.type.v1.TypedStruct" || type == "xds.type.v3.TypedStruct") {
+    udpa::type::v1::TypedStruct wrapped;
+    if (wrapped.ParseFromString(config.value())) type = wrapped.type_url().substr(wrapped.type_url().rfind('/') + 1);
+  }
+  if (Has(kStockTypes, type)) return absl::OkStatus();
+  if (set_ == ExtensionSet::kIstioProxy) {
+    if (Has(kIstioTypes, type)) return absl::OkStatus();
+    // istio-proxy finds a filter by its name alone.
+    if (type.empty() && (name.starts_with("istio") || name.starts_with("envoy."))) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      fmt::format("Didn't find a registered implementation for '{}' with type URL: '{}'", name, type));
+}
+
+}  // namespace wavetank::envoysim

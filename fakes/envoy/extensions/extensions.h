@@ -1,0 +1,44 @@
+// What an Envoy's binary has: which filters, transport sockets and other extensions its configuration may name.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+namespace google::protobuf {
+class Any;
+}
+
+namespace wavetank::envoysim {
+
+class FilterRegistry;
+
+// Which extensions the binary has.
+enum class ExtensionSet : uint8_t {
+  kIstioProxy,  // Envoy as Istio ships it: istio.alpn, istio.metadata_exchange, istio_authn, stats, ...
+  kStock,       // upstream Envoy: unknown extensions are NACKed
+};
+
+class Extensions {
+ public:
+  // `filters` outlives this; nullptr: none, for what is compiled without filters.
+  Extensions(ExtensionSet set, const FilterRegistry* filters = nullptr)  // NOLINT: a set alone is one, too
+      : set_(set), filters_(filters) {}
+
+  ExtensionSet set() const { return set_; }
+  bool stock() const { return set_ == ExtensionSet::kStock; }
+  const FilterRegistry* filters() const { return filters_; }
+
+  // InvalidArgument in Envoy's words if no extension of the binary takes the configuration.
+  absl::Status Check(std::string_view name, const google::protobuf::Any& config) const;
+
+ private:
+  ExtensionSet set_;
+  const FilterRegistry* filters_;
+};
+
+// "envoy.extensions.filters.http.router.v3.Router" of a type URL.
+std::string_view TypeName(const google::protobuf::Any& config);
+
+}  // namespace wavetank::envoysim

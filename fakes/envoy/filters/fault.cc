@@ -1,0 +1,121 @@
+#include "fakes/envoy/filters/fault.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
+#include "fakes/envoy/config/route_config.h"
+#include "fakes/envoy/match/matchers.h"
+#include "fakes/envoy/match/proto_time.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+// Probabilities in parts per million.
+struct FaultConfig final : RouteFilterConfig {
+  uint32_t abort_per_million = 0;
+  uint16_t abort_status = 0;
+  uint32_t delay_per_million = 0;
+  Duration delay{};
+  std::vector<HeaderMatch> headers;
+  std::string upstream_cluster;
+};
+
+absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http::fault::v3::HTTPFault& fault) {
+  FaultConfig out;
+  if (fault.has_abort()) {
+    if (fault.abort().error_type_case() == 0) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (field: \"error_type\", reason: is required)");
+    }
+    out.abort_per_million = PartsPerMillion(fault.abort().percentage());
+    out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
+    if (fault.abort().has_http_status() && (out.abort_status < 200 || out.abort_status >= 600)) {
+      return absl::InvalidArgumentError(
+          "Proto constraint validation failed (FaultAbortValidationError.HttpStatus: "
+          "value must be inside range [200, 600))");
+    }
+  }
+  if (fault.has_delay()) {
+    out.delay_per_million = PartsPerMillion(fault.delay().percentage());
+    out.delay = std::chrono::seconds(fault.delay().fixed_delay().seconds()) +
+                std::chrono::nanoseconds(fault.delay().fixed_delay().nanos());
+  }
+  if (fault.delay().has_fixed_delay() && out.delay <= Duration::zero()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (FaultDelayValidationError.FixedDelay: value must be greater than 0s)");
+  }
+  for (const auto& header : fault.headers()) {
+    absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
+    if (!m.ok()) return m.status();
+    out.headers.push_back(*std::move(m));
+  }
+  out.upstream_cluster = fault.upstream_cluster();
+  return out;
+}
+
+absl::StatusOr<FaultConfig> FromAny(const google::protobuf::Any& config) {
+  envoy::extensions::filters::http::fault::v3::HTTPFault message;
+  if (absl::Status s = UnpackConfig(config, &message); !s.ok()) return s;
+  return CompileFault(message);
+}
+
+class FaultFilter final : public HttpFilter {
+ public:
+  explicit FaultFilter(FaultConfig config) : config_(std::move(config)) {}
+
+  FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
+    const auto* const of_route = static_cast<const FaultConfig*>(stream.RouteConfig());
+    const FaultConfig& fault = of_route != nullptr ? *of_route : config_;
+    if (!Concerns(fault, stream)) return FilterStatus::kContinue;
+    const bool abort = fault.abort_per_million > 0 && stream.random().Chance(fault.abort_per_million);
+    const LocalReply answer{fault.abort_status, kFaultInjected, "fault_filter_abort", "fault filter abort"};
+    if (fault.delay_per_million > 0 && stream.random().Chance(fault.delay_per_million)) {
+      stream.AddFlags(kDelayInjected);
+      stream.After(lead + fault.delay, [abort, answer](HttpStream& later) {
+        abort ? later.Answer(answer, Duration::zero()) : later.Continue(Duration::zero());
+      });
+      return FilterStatus::kStop;
+    }
+    if (!abort) return FilterStatus::kContinue;
+    stream.Answer(answer, lead);
+    return FilterStatus::kStop;
+  }
+
+ private:
+  static bool Concerns(const FaultConfig& fault, const HttpStream& stream) {
+    if (fault.abort_per_million == 0 && fault.delay_per_million == 0) return false;
+    const auto matches = [&](const HeaderMatch& m) { return m.Matches(FindHeader(stream.request(), m.name())); };
+    if (!std::all_of(fault.headers.begin(), fault.headers.end(), matches)) return false;
+    return fault.upstream_cluster.empty() ||
+           (stream.route() != nullptr && fault.upstream_cluster == stream.route()->cluster);
+  }
+
+  const FaultConfig config_;
+};
+
+}  // namespace
+
+HttpFilterType FaultFilterType() {
+  HttpFilterType type;
+  type.message = type.route_message = "envoy.extensions.filters.http.fault.v3.HTTPFault";
+  type.name = "envoy.filters.http.fault";
+  type.make = [](const google::protobuf::Any& config,
+                 const FilterContext&) -> absl::StatusOr<std::shared_ptr<const HttpFilter>> {
+    absl::StatusOr<FaultConfig> made = FromAny(config);
+    if (!made.ok()) return made.status();
+    return std::make_shared<FaultFilter>(*std::move(made));
+  };
+  type.make_for_route = [](const google::protobuf::Any& config,
+                           const Extensions&) -> absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> {
+    absl::StatusOr<FaultConfig> made = FromAny(config);
+    if (!made.ok()) return made.status();
+    return std::make_shared<FaultConfig>(*std::move(made));
+  };
+  return type;
+}
+
+}  // namespace wavetank::envoysim

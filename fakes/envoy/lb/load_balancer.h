@@ -1,0 +1,107 @@
+// Envoy's load balancing over one cluster's endpoints: priorities, panic, localities, then a policy among hosts.
+// Envoy: source/extensions/load_balancing_policies/common/load_balancer_impl.cc; figures in shared/ENVOY.md 3.2.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "core/base/random.h"
+#include "fakes/envoy/lb/edf.h"
+#include "fakes/envoy/lb/endpoint_table.h"
+
+namespace wavetank::envoysim {
+
+enum class LbPolicy : uint8_t { kRoundRobin, kLeastRequest, kRandom, kRingHash, kMaglev, kClusterProvided };
+
+struct LbConfig {
+  LbPolicy policy = LbPolicy::kRoundRobin;
+  uint32_t panic_threshold_percent = 50;
+  bool locality_weighted = false;
+  bool fail_traffic_on_panic = false;
+  uint32_t choice_count = 2;          // LEAST_REQUEST
+  uint64_t minimum_ring_size = 1024;  // RING_HASH
+  uint64_t maximum_ring_size = 8 * 1024 * 1024;
+  uint64_t maglev_table_size = 65537;
+  bool use_hostname_for_hashing = false;
+};
+
+// The part of a host's state that balancing needs. Indexed like EndpointTable::endpoints.
+struct LbHost {
+  uint32_t active_requests = 0;
+  bool ejected = false;  // by outlier detection
+};
+
+class LoadBalancer {
+ public:
+  static constexpr int32_t kNone = -1;
+
+  struct Context {
+    std::optional<uint64_t> hash;  // RING_HASH, MAGLEV: of the request; none: random
+    // Retries: hosts to avoid, asked again up to `reselections` times; the last choice is taken in any case.
+    std::optional<absl::FunctionRef<bool(uint32_t host)>> avoid = std::nullopt;
+    uint32_t reselections = 0;
+  };
+
+  // `random` is the balancer's own stream: its first draw is the seed of round-robin positions, as each Envoy process
+  // has one.
+  LoadBalancer(const LbConfig& config, RandomStream random);
+
+  // Takes over new endpoints, or the same ones with other health. O(n), O(ring) for the hashing policies. `hosts` must
+  // outlive the next Update.
+  void Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts);
+
+  // Index of the endpoint, or kNone: no healthy upstream.
+  int32_t Pick(const Context& context);
+
+  // Percent of load per priority, and whether a priority is in panic; for tests and dumps.
+  const std::vector<uint32_t>& healthy_load() const { return healthy_load_; }
+  const std::vector<bool>& panic() const { return panic_; }
+
+ private:
+  // Hosts among which one policy chooses.
+  struct Source {
+    std::vector<uint32_t> hosts;
+    bool weighted = false;
+    EdfScheduler edf;
+    uint64_t next = 0;  // round robin
+  };
+  struct LocalitySources {
+    EdfScheduler chooser;
+    std::vector<Source> sources;
+  };
+  // One set of hosts prepared for consistent hashing.
+  struct HashTable {
+    std::vector<std::pair<uint64_t, uint32_t>> ring;
+    std::vector<uint32_t> maglev;
+  };
+  struct Priority {
+    Source all, healthy, degraded;
+    LocalitySources healthy_localities, degraded_localities;
+    uint32_t total = 0;
+    HashTable all_table, healthy_table, degraded_table;
+  };
+
+  EdsHealth Health(uint32_t host) const;
+  void ComputeLoads();
+  void Prepare(Source* source) const;
+  void PrepareLocalities(const Priority& priority, EdsHealth health, const Priority* old, LocalitySources* out);
+  void PrepareHash(const std::vector<uint32_t>& hosts, HashTable* table) const;
+  int32_t PickOnce(const Context& context, uint32_t attempt);
+  int32_t PickFrom(Source* source);
+  int32_t PickHashed(const HashTable& table, uint64_t hash, uint32_t attempt) const;
+  EdfScheduler::Weight WeightOf(uint32_t host) const;
+
+  LbConfig config_;
+  RandomStream random_;
+  uint64_t seed_;
+  std::shared_ptr<const EndpointTable> table_;
+  std::vector<const LbHost*> hosts_;
+  std::vector<Priority> priorities_;
+  std::vector<uint32_t> healthy_load_, degraded_load_;
+  std::vector<bool> panic_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,119 @@
+// What routers and connections tell their access logs at their end.
+// Envoy: source/common/stream_info/stream_info_impl.h, source/common/http/conn_manager_impl.cc,
+// source/common/tcp_proxy/tcp_proxy.cc
+#include <algorithm>
+#include <string>
+
+#include "fakes/envoy/proxy/data_plane_view.h"
+#include "fakes/envoy/proxy/downstream.h"
+#include "fakes/envoy/proxy/router.h"
+
+namespace wavetank::envoysim {
+
+SocketAddress ConnectingEnd(const Fabric& fabric, ConnectionId connection) {
+  // Of Linux: net.ipv4.ip_local_port_range.
+  constexpr uint64_t kFirst = 32768, kPorts = 28232;
+  SocketAddress out = fabric.info(connection).source;
+  if (out.port == 0) out.port = static_cast<uint16_t>(kFirst + Mix64(static_cast<uint64_t>(connection)) % kPorts);
+  return out;
+}
+
+void DownstreamConnection::Describe(AccessLogEntry* entry) const {
+  // The Fabric has forgotten a connection that the other side has closed.
+  if (log_ != nullptr) {
+    entry->downstream_local = log_->destination;
+    entry->downstream_remote = entry->downstream_peer = log_->source;
+  } else {
+    entry->downstream_local = original_destination();
+    entry->downstream_remote = entry->downstream_peer = ConnectingEnd(envoy_.plane().fabric(), id_);
+  }
+  if (flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls && listener_->tls_inspector &&
+      !listener_->tls_inspector_disabled.Matches(entry->downstream_local.port)) {
+    entry->server_name = flight_->sni;
+  }
+  if (chain_ != nullptr) entry->filter_chain = chain_->name;
+  entry->tls = tls_;
+  if (!tls_) return;
+  const TlsClient* const client = flight_->tls.get();
+  entry->tls13 =
+      chain_->socket.tls->tls13 && (client == nullptr || client->context == nullptr || client->context->tls13);
+  entry->client_certificate = !client_identity_.empty();
+  entry->client_uri = client_identity_;
+  entry->server_uri = server_identity_;
+}
+
+void DownstreamConnection::NoteFailure(ResponseFlags flags, std::string_view failure) {
+  log_->flags |= flags;
+  log_->transport_failure = failure;
+  std::replace(log_->transport_failure.begin(), log_->transport_failure.end(), ' ', '_');
+  if (flags != kUpstreamConnectionFailure) return;
+  log_->host = log_->tried;
+  if (connect_attempts_ >= chain_->tcp->max_connect_attempts) log_->flags |= kUpstreamRetryLimitExceeded;
+}
+
+void DownstreamConnection::WriteLogs() {
+  if (log_ == nullptr) return;
+  const AccessLogs* const tcp = chain_ != nullptr && chain_->tcp.has_value() ? chain_->tcp->logs.get() : nullptr;
+  if (tcp == nullptr && listener_->logs == nullptr) return;
+  AccessLogEntry entry;
+  Describe(&entry);
+  entry.start = log_->start;
+  entry.end = envoy_.host().Now();
+  entry.http = chain_ != nullptr && chain_->http.has_value();
+  entry.flags = log_->flags;
+  entry.connection_flags = true;
+  entry.details = log_->details;
+  entry.termination = log_->termination;
+  entry.transport_failure = log_->transport_failure;
+  // A connection carries whole exchanges here, whose bytes nobody counts.
+  if (entry.http ? log_->heard : log_->spliced || (chain_ != nullptr && chain_->reads && next_filter_ > 0))
+    entry.bytes_received.reset();
+  if (log_->spliced || entry.http) entry.bytes_sent.reset();
+  entry.attempts = log_->host.empty() ? 0 : connect_attempts_;
+  entry.upstream_host = log_->host;
+  entry.upstream_remote = log_->remote;
+  entry.upstream_local = log_->local;
+  entry.cluster = log_->cluster;
+  entry.cluster_stat_name = log_->cluster_stat_name;
+  entry.notes = &notes_;
+  if (tcp != nullptr) envoy_.WriteAccessLogs(*tcp, &entry);
+  if (listener_->logs != nullptr) envoy_.WriteAccessLogs(*listener_->logs, &entry);
+}
+
+void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
+  DataPlaneView& envoy = *s.envoy;
+  AccessLogEntry entry;
+  s.downstream->Describe(&entry);
+  entry.start = s.start;
+  entry.end = envoy.host().Now() + lead;
+  entry.request = s.spec;
+  entry.http = true;
+  entry.edge = s.manager->use_remote_address;
+  entry.request_id = s.log->request_id;
+  entry.code = record.code;
+  entry.flags = s.flags;
+  entry.details = record.details;
+  entry.transport_failure = s.transport_failure;
+  entry.response_headers = record.headers;
+  entry.bytes_sent = record.body.size();
+  if (record.details == "via_upstream") {
+    entry.response_after = entry.end - entry.start;
+    entry.service_time = entry.end - s.log->routed;
+  } else {
+    entry.text_body = !record.body.empty();
+  }
+  entry.attempts = s.attempts;
+  entry.upstream_host = s.log->host;
+  entry.upstream_remote = s.log->remote;
+  entry.upstream_local = s.log->local;
+  if (s.cluster != nullptr) {
+    entry.cluster = s.cluster->config().name;
+    entry.cluster_stat_name = s.cluster->config().alt_stat_name;
+  }
+  if (s.route != nullptr) entry.route = s.route->name;
+  if (const std::optional<IpAddress> source = ForwardedFor(*s.manager, *s.spec)) entry.downstream_remote = {*source, 0};
+  entry.notes = &s.notes;
+  envoy.WriteAccessLogs(*s.manager->logs, &entry);
+}
+
+}  // namespace wavetank::envoysim

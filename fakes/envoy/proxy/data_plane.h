@@ -1,0 +1,60 @@
+// What all Envoys of a world share.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+
+#include "core/base/host.h"
+#include "fakes/envoy/access_log/access_log.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tcp/latency.h"
+#include "fakes/envoy/tcp/network.h"
+
+namespace wavetank::envoysim {
+
+class ConfigStore;
+class EnvoyContext;
+class Router;
+class TlsSessions;
+
+// What all Envoys of a world share: decoded configuration, TCP, verified certificates. One per world; must outlive
+// them.
+class DataPlane {
+ public:
+  struct Options {
+    StageLatencies latencies;
+    ExtensionSet extensions = ExtensionSet::kIstioProxy;
+    uint64_t seed = 0;
+    // Which trace records the data plane emits; a benchmark of millions of requests turns them off.
+    bool trace_requests = true;
+    bool trace_connections = true;
+  };
+
+  DataPlane(Host& host, Network& network, const Options& options);
+  ~DataPlane();
+
+  Fabric& fabric() { return *fabric_; }
+  ConfigStore& configs() { return *configs_; }
+  TlsSessions& tls() { return *tls_; }
+  Router& router() { return *router_; }
+  const Options& options() const { return options_; }
+  // Sees every line of an access log and whose it is, perhaps ahead of the clock (AccessLogLine::at). While it is empty
+  // logs cost nothing; of requests and connections that are under way when it is set there are no lines.
+  using OnAccessLog = std::function<void(EnvoyContext& by, const AccessLogLine& line)>;
+  void CollectAccessLogs(OnAccessLog tell) { on_access_log_ = std::move(tell); }
+  const OnAccessLog& on_access_log() const { return on_access_log_; }
+  bool collects_access_logs() const { return on_access_log_ != nullptr; }
+
+ private:
+  const Options options_;
+  std::unique_ptr<Fabric> fabric_;
+  std::unique_ptr<ConfigStore> configs_;
+  std::unique_ptr<TlsSessions> tls_;
+  std::unique_ptr<Router> router_;
+  OnAccessLog on_access_log_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,292 @@
+#include "fakes/envoy/proxy/data_plane_view.h"
+
+#include <iterator>
+#include <tuple>
+
+#include "fakes/envoy/access_log/access_log.h"
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+
+DataPlaneView::DataPlaneView(DataPlane& plane, Process& process, Secrets& secrets)
+    : plane_(plane), process_(process), secrets_(secrets) {}
+
+void DataPlaneView::Begin() {
+  ConfigStore& store = plane_.configs();
+  active_ = {store.Intern<ActiveCluster>({}), store.Intern<ActiveCluster>({})};
+  listening_ = store.Intern<ListenerConfig>({});
+  by_address_ = store.ByAddress(listening_);
+  routes_ = store.Intern<RouteTable>({});
+}
+
+void DataPlaneView::End(StopKind kind) {
+  while (connections_ != nullptr) connections_->Abort(kind);
+  // Sockets close in an order that does not depend on a hash.
+  std::vector<std::pair<std::string_view, ClusterRuntime*>> runtimes;
+  for (const auto& [name, runtime] : runtimes_) runtimes.emplace_back(name, runtime.get());  // order: sorted below
+  std::sort(runtimes.begin(), runtimes.end());
+  for (const auto& [name, runtime] : runtimes) runtime->Abort(kind);
+  for (const auto& runtime : retired_) runtime->Abort(kind);
+  runtimes_.clear();
+  retired_.clear();
+  route_cache_.slots.reset();
+  active_ = {};
+  listening_.reset();
+  by_address_.reset();
+  routes_.reset();
+  ++epoch_;
+}
+
+void DataPlaneView::WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry) {
+  const std::string& name = process_.options().name;
+  entry->hostname = std::string_view(name).substr(0, name.find('.'));
+  if (!plane_.collects_access_logs()) return;  // not any more
+  envoysim::WriteAccessLogs(logs, *entry, entry->end,
+                            [this](const AccessLogLine& line) { plane_.on_access_log()(process_.context(), line); });
+}
+
+void DataPlaneView::SetListening(std::shared_ptr<const NamedSet<ListenerConfig>> listening) {
+  listening_ = std::move(listening);
+  by_address_ = plane_.configs().ByAddress(listening_);
+  ++epoch_;
+}
+
+void DataPlaneView::SetRoutes(std::shared_ptr<const NamedSet<RouteTable>> routes) {
+  routes_ = std::move(routes);
+  ++epoch_;
+}
+
+// --- listening
+
+ConnectionHandler* ListenSocket::Accept(ConnectionId connection, const AcceptInfo& info) {
+  bool restores = false;
+  std::shared_ptr<const ListenerConfig> listener = envoy_.FindListener(port_, info.destination, &restores);
+  if (listener == nullptr) return nullptr;
+  // A connection to the redirect's own port looks as if it had not been redirected.
+  // Envoy: source/extensions/filters/listener/original_dst/original_dst.cc
+  const bool restored = restores && port_ != 0 && info.destination.port != port_;
+  return new DownstreamConnection(envoy_, connection, std::move(listener), restored);
+}
+
+std::shared_ptr<const ListenerConfig> DataPlaneView::FindListener(uint16_t bound_port, const SocketAddress& destination,
+                                                                  bool* restores) const {
+  if (!process_.live()) return nullptr;
+  const IpAddress wildcard = destination.ip.is_v4() ? IpAddress::V4(0) : IpAddress::V6(0, 0);
+  const auto find = [&](const IpAddress& ip, uint16_t port) -> const std::shared_ptr<const ListenerConfig>* {
+    const auto it = by_address_->find(SocketAddress{ip, port});
+    return it == by_address_->end() ? nullptr : &it->second;
+  };
+  const uint16_t port = bound_port != 0 ? bound_port : destination.port;
+  const std::shared_ptr<const ListenerConfig>* bound = find(destination.ip, port);
+  if (bound == nullptr || !(*bound)->bind_to_port) bound = find(wildcard, port);
+  if (bound == nullptr || !(*bound)->bind_to_port) return nullptr;
+  *restores = (*bound)->use_original_dst || (*bound)->original_dst;
+  if (!(*bound)->use_original_dst) return *bound;
+  // Handed over to the listener of the original destination: its exact address, then its port on any address. Bound or
+  // not does not matter. Envoy: source/common/listener_manager/connection_handler_impl.cc, getBalancedHandlerByAddress
+  const std::shared_ptr<const ListenerConfig>* better = find(destination.ip, destination.port);
+  if (better == nullptr) better = find(wildcard, destination.port);
+  return better != nullptr ? *better : *bound;
+}
+
+void DataPlaneView::Attach(DownstreamConnection* connection) {
+  connection->next = connections_;
+  if (connections_ != nullptr) connections_->prev = connection;
+  connections_ = connection;
+}
+
+void DataPlaneView::Detach(DownstreamConnection* connection) {
+  if (connection->prev != nullptr) connection->prev->next = connection->next;
+  if (connection->next != nullptr) connection->next->prev = connection->prev;
+  if (connections_ == connection) connections_ = connection->next;
+}
+
+// --- lookups
+
+ClusterRuntime* DataPlaneView::Cluster(std::string_view name) {
+  const auto it = runtimes_.find(name);
+  if (it != runtimes_.end()) return it->second.get();
+  const std::shared_ptr<const ActiveCluster>* active = active_.Find(name);
+  if (active == nullptr) return nullptr;
+  return runtimes_
+      .emplace(std::string(name),
+               std::make_unique<ClusterRuntime>(UpstreamContext{process_, secrets_, plane_.router()}, *active))
+      .first->second.get();
+}
+
+std::shared_ptr<const RouteTable> DataPlaneView::Routes(std::string_view name) const {
+  const std::shared_ptr<const RouteTable>* found = routes_->Find(name);
+  return found == nullptr ? nullptr : *found;
+}
+
+uint64_t DataPlaneView::counter(std::string_view name) const {
+  uint64_t value = process_.counter(name);
+  constexpr std::string_view kCluster = "cluster.";
+  if (!name.starts_with(kCluster)) return value;
+  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+    const std::string_view stat = ClusterStatName(static_cast<ClusterStat>(i));
+    if (!name.ends_with(stat) || name.size() < kCluster.size() + stat.size() + 1) continue;
+    const std::string_view cluster = name.substr(kCluster.size(), name.size() - kCluster.size() - stat.size() - 1);
+    const auto it = runtimes_.find(cluster);
+    if (it != runtimes_.end()) value += it->second->stats()[i];
+  }
+  return value;
+}
+
+std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
+  std::vector<EndpointStatus> out;
+  for (const auto& active : active_.All()) {
+    const auto runtime = runtimes_.find(active->config->name);
+    if (active->config->type == DiscoveryType::kOriginalDst && runtime != runtimes_.end()) {
+      for (const SocketAddress& address : runtime->second->Addresses()) {
+        EndpointStatus& s = out.emplace_back();
+        s.cluster = active->config->name;
+        s.address = address.ToString();
+        s.weight = 1;
+        s.healthy = true;
+        s.tls = active->config->socket.tls != nullptr;
+      }
+    }
+    if (active->endpoints == nullptr) continue;
+    for (size_t i = 0; i < active->endpoints->endpoints.size(); ++i) {
+      const LbEndpoint& e = active->endpoints->endpoints[i];
+      EndpointStatus& s = out.emplace_back();
+      s.cluster = active->config->name;
+      s.address = e.address.ToString();
+      s.weight = e.weight;
+      s.priority = e.priority;
+      s.locality = active->endpoints->localities[e.locality].Name();
+      s.healthy = e.health == EdsHealth::kHealthy;
+      if (runtime != runtimes_.end() && i < runtime->second->hosts().size()) {
+        s.outlier_ejected = runtime->second->hosts()[i]->lb.ejected;
+      }
+      const int socket = MatchTransportSocket(*active->config, e.transport_socket_match.get());
+      s.tls = (socket < 0 ? active->config->socket : active->config->socket_matches[socket].socket).tls != nullptr;
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const EndpointStatus& a, const EndpointStatus& b) {
+    return std::tie(a.cluster, a.priority, a.locality, a.address) <
+           std::tie(b.cluster, b.priority, b.locality, b.address);
+  });
+  return out;
+}
+
+std::vector<std::string> DataPlaneView::ClusterNames() const {
+  std::vector<std::string> out;
+  for (const auto& a : active_.All()) out.push_back(a->config->name);
+  return out;
+}
+
+std::vector<std::string> DataPlaneView::ListenerNames() const {
+  std::vector<std::string> out;
+  if (listening_ != nullptr) {
+    for (const auto& l : listening_->items()) out.push_back(l->name);
+  }
+  return out;
+}
+
+std::vector<std::string> DataPlaneView::RouteNames() const {
+  std::vector<std::string> out;
+  if (routes_ != nullptr) {
+    for (const auto& r : routes_->items()) out.push_back(r->name);
+  }
+  return out;
+}
+
+// Connections of listeners that are gone, or whose filter chain changed, drain; an equal chain of the new version
+// keeps its own. Envoy: source/common/listener_manager/listener_impl.h, in-place filter chain update
+void DataPlaneView::DrainStale() {
+  for (DownstreamConnection* c = connections_; c != nullptr; c = c->next) {
+    const auto* now = listening_->Find(c->listener().name);
+    if (now != nullptr && (c->uses(*now) || c->chain() == nullptr)) continue;
+    const bool kept = now != nullptr && std::any_of((*now)->chains.begin(), (*now)->chains.end(),
+                                                    [&](const FilterChain& f) { return f.hash == c->chain()->hash; });
+    if (!kept) c->BeginDrain();
+  }
+}
+
+std::vector<std::string> DataPlaneView::SetActive(ActiveChanges changes) {
+  std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  // A cluster that changes its type leaves one set and joins the other.
+  const auto is_eds = [](const ActiveCluster& active) { return active.config->type == DiscoveryType::kEds; };
+  auto next_eds = NextActive(*active_.eds, changes, is_eds);
+  auto next_others = NextActive(*active_.others, changes, [&](const ActiveCluster& a) { return !is_eds(a); });
+  if (next_eds == nullptr && next_others == nullptr) return {};
+  return Adopt({next_eds == nullptr ? active_.eds : std::move(next_eds),
+                next_others == nullptr ? active_.others : std::move(next_others)},
+               changes);
+}
+
+std::vector<std::shared_ptr<const ActiveCluster>> ActiveSets::All() const {
+  std::vector<std::shared_ptr<const ActiveCluster>> out;
+  if (eds == nullptr) return out;
+  out.reserve(eds->items().size() + others->items().size());
+  std::merge(eds->items().begin(), eds->items().end(), others->items().begin(), others->items().end(),
+             std::back_inserter(out), [](const auto& a, const auto& b) { return NameOf(*a) < NameOf(*b); });
+  return out;
+}
+
+std::shared_ptr<const NamedSet<ActiveCluster>> DataPlaneView::NextActive(
+    const NamedSet<ActiveCluster>& from, const ActiveChanges& changes,
+    absl::FunctionRef<bool(const ActiveCluster&)> of) {
+  std::vector<std::shared_ptr<const ActiveCluster>> next;
+  next.reserve(from.items().size() + changes.size());
+  size_t c = 0;
+  bool changed = false;
+  const auto stays = [&] { return changes[c].second != nullptr && of(*changes[c].second); };
+  const auto take = [&] {  // what `from` has not
+    if (stays()) {
+      changed = true;
+      next.push_back(changes[c].second);
+    }
+    ++c;
+  };
+  for (const auto& old : from.items()) {
+    while (c < changes.size() && changes[c].first < old->config->name) take();
+    if (c < changes.size() && changes[c].first == old->config->name) {
+      changed |= changes[c].second != old;
+      if (stays()) next.push_back(changes[c].second);
+      ++c;
+    } else {
+      next.push_back(old);
+    }
+  }
+  while (c < changes.size()) take();
+  return changed ? plane_.configs().Intern<ActiveCluster>(std::move(next)) : nullptr;
+}
+
+std::vector<std::string> DataPlaneView::Adopt(ActiveSets next, const ActiveChanges& changes) {
+  active_ = std::move(next);
+  ++epoch_;
+  std::vector<std::string> gone;
+  if (!has_runtimes()) return gone;
+  for (const auto& [name, active] : changes) {
+    const auto it = runtimes_.find(name);
+    if (it == runtimes_.end()) continue;
+    if (active != nullptr && active->config->hash == it->second->config().hash) {
+      it->second->Update(active);
+    } else {
+      if (RetireRuntime(name)) gone.push_back(name);
+    }
+  }
+  retired_.erase(std::remove_if(retired_.begin(), retired_.end(), [](const auto& r) { return r->idle(); }),
+                 retired_.end());
+  return gone;
+}
+
+// A removed or changed cluster: what runs on it runs out; a successor starts from nothing, its counters excepted.
+bool DataPlaneView::RetireRuntime(const std::string& name) {
+  const auto it = runtimes_.find(name);
+  std::unique_ptr<ClusterRuntime> runtime = std::move(it->second);
+  runtimes_.erase(it);
+  for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+    const auto stat = static_cast<ClusterStat>(i);
+    if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
+    Counter(fmt::format("cluster.{}.{}", name, ClusterStatName(stat))) += runtime->stats()[i];
+  }
+  runtime->Retire();
+  retired_.push_back(std::move(runtime));
+  return active_.Find(name) == nullptr;
+}
+
+}  // namespace wavetank::envoysim

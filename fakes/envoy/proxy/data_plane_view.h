@@ -1,0 +1,132 @@
+// What is in use in one Envoy: clusters, listeners and routes in force, and the connections that it has accepted. The
+// xDS side (xds/) puts things in force here; connections and requests find them here.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "fakes/envoy/config/config_store.h"
+#include "fakes/envoy/process/process.h"
+#include "fakes/envoy/process/secrets.h"
+#include "fakes/envoy/proxy/data_plane.h"
+#include "fakes/envoy/proxy/downstream.h"
+#include "fakes/envoy/proxy/router.h"
+#include "fakes/envoy/upstream/cluster_runtime.h"
+#include "fakes/envoy/upstream/endpoint_status.h"
+
+namespace wavetank::envoysim {
+
+// The clusters in use. Those of EDS stand apart: Envoys of one view have the same, whatever inbound clusters each has
+// of its own, so that what new endpoints change is worked out once for all of them.
+struct ActiveSets {
+  std::shared_ptr<const NamedSet<ActiveCluster>> eds, others;  // no name is in both
+
+  const std::shared_ptr<const ActiveCluster>* Find(std::string_view name) const {
+    const auto* found = eds->Find(name);
+    return found != nullptr ? found : others->Find(name);
+  }
+  std::vector<std::shared_ptr<const ActiveCluster>> All() const;  // sorted by name; none if the sets are null
+};
+
+// Sorted by name; nullptr removes.
+using ActiveChanges = std::vector<std::pair<std::string, std::shared_ptr<const ActiveCluster>>>;
+
+class DataPlaneView {
+ public:
+  DataPlaneView(DataPlane& plane, Process& process, Secrets& secrets);
+
+  // A life begins and ends; `kind` is how its connections do.
+  void Begin();
+  void End(StopKind kind);
+
+  DataPlane& plane() { return plane_; }
+  Process& process() { return process_; }
+  const Secrets& secrets() const { return secrets_; }
+  Host& host() { return process_.host(); }
+  Fabric& fabric() { return process_.fabric(); }
+  const EnvoyOptions& options() const { return process_.options(); }
+  NameId trace_name() const { return process_.trace_name(); }
+  bool draining() const { return process_.draining(); }
+  RandomStream& random() { return process_.random(); }
+  uint64_t& Counter(std::string_view name) { return process_.Counter(name); }
+  // Grows with every change of clusters, listeners or routes in use; what was remembered before is void.
+  uint32_t epoch() const { return epoch_; }
+  RouteCache& route_cache() { return route_cache_; }
+
+  // An active cluster, made ready for traffic; nullptr: unknown or still warming for the first time. O(1) after first
+  // use.
+  ClusterRuntime* Cluster(std::string_view name);
+  std::shared_ptr<const RouteTable> Routes(std::string_view name) const;
+  // The listener in force for a redirected or direct connection; nullptr: none. `restores`: whether the one that the
+  // connection arrived at looks for where it was sent before a redirect.
+  std::shared_ptr<const ListenerConfig> FindListener(uint16_t bound_port, const SocketAddress& destination,
+                                                     bool* restores) const;
+
+  void Attach(DownstreamConnection* connection);
+  void Detach(DownstreamConnection* connection);
+
+  // Adds what it knows of the Envoy to *entry and writes the lines; the end of what they are about.
+  void WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry);
+
+  // --- what is in force
+
+  const ActiveSets& active() const { return active_; }
+  bool has_runtimes() const { return !runtimes_.empty() || !retired_.empty(); }
+  // Return the clusters with traffic that are gone for good.
+  std::vector<std::string> SetActive(ActiveChanges changes);
+  std::vector<std::string> Adopt(ActiveSets active, const ActiveChanges& changes);
+  // `from`, a set of those clusters that `of` names, after `changes`; null if they change nothing.
+  std::shared_ptr<const NamedSet<ActiveCluster>> NextActive(const NamedSet<ActiveCluster>& from,
+                                                            const ActiveChanges& changes,
+                                                            absl::FunctionRef<bool(const ActiveCluster&)> of);
+  const std::shared_ptr<const NamedSet<ListenerConfig>>& listening() const { return listening_; }
+  void SetListening(std::shared_ptr<const NamedSet<ListenerConfig>> listening);
+  // Connections of listeners and chains that are no more begin to drain.
+  void DrainStale();
+  const std::shared_ptr<const NamedSet<RouteTable>>& routes() const { return routes_; }
+  void SetRoutes(std::shared_ptr<const NamedSet<RouteTable>> routes);
+
+  // --- for dumps and tests
+
+  std::vector<EndpointStatus> Endpoints() const;
+  std::vector<std::string> ClusterNames() const;
+  std::vector<std::string> ListenerNames() const;
+  std::vector<std::string> RouteNames() const;
+  uint64_t counter(std::string_view name) const;
+
+ private:
+  // Whether it is gone for good.
+  bool RetireRuntime(const std::string& name);
+
+  DataPlane& plane_;
+  Process& process_;
+  Secrets& secrets_;
+  ActiveSets active_;
+  std::shared_ptr<const NamedSet<ListenerConfig>> listening_;
+  std::shared_ptr<const ConfigStore::ListenerIndex> by_address_;
+  std::shared_ptr<const NamedSet<RouteTable>> routes_;
+  StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
+  std::vector<std::unique_ptr<ClusterRuntime>> retired_;
+  RouteCache route_cache_;
+  DownstreamConnection* connections_ = nullptr;  // list
+  uint32_t epoch_ = 1;
+};
+
+// Where connections to an Envoy arrive.
+class ListenSocket final : public Acceptor {
+ public:
+  ListenSocket(DataPlaneView& envoy, uint16_t port) : envoy_(envoy), port_(port) {}
+  ConnectionHandler* Accept(ConnectionId connection, const AcceptInfo& info) override;
+
+ private:
+  DataPlaneView& envoy_;
+  const uint16_t port_;  // 0: the destination's own
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,505 @@
+#include "fakes/envoy/proxy/downstream.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "fakes/envoy/lb/consistent_hash.h"
+#include "fakes/envoy/proxy/data_plane_view.h"
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+
+// The upstream side of a tcp_proxy: one connection, for as long as the downstream one.
+class TcpUpstream final : public ConnectionHandler {
+ public:
+  TcpUpstream(DownstreamConnection& downstream, ClusterRuntime& cluster, HostRuntime& host,
+              std::shared_ptr<const FirstFlight> flight)
+      : downstream_(&downstream), cluster_(cluster), host_(host), flight_(std::move(flight)) {
+    ++cluster_.connections;
+    ++host_.connections;
+    cluster_.BeginRequest(host_);
+    cluster_.Count(ClusterStat::kCxTotal);
+    cluster_.Count(ClusterStat::kRqTotal);
+  }
+
+  void Start(Duration lead) {
+    Process& envoy = cluster_.process();
+    const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
+    id_ = envoy.fabric().Connect(origin, host_.address, this, lead);
+    if (envoy.fabric().state(id_) == Fabric::State::kConnected) {
+      OnConnected(id_);
+      return;
+    }
+    timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this] {
+      timer_ = kNoTimer;
+      cluster_.Count(ClusterStat::kCxConnectTimeout);
+      Fail(CloseKind::kReset, "connection timeout");
+    });
+  }
+
+  ConnectionId id() const { return id_; }
+  const HostRuntime& host() const { return host_; }
+  std::string_view cluster_name() const { return cluster_.config().name; }
+  const TlsOutcome& tls() const { return tls_; }
+
+  // The downstream side goes; this closes and deletes itself.
+  void Close(CloseKind kind) {
+    cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind);
+    delete this;
+  }
+  void Vanish() {
+    cluster_.process().fabric().Vanish(id_, Fabric::End::kClient);
+    delete this;
+  }
+
+ private:
+  ~TcpUpstream() override {
+    cluster_.process().host().Cancel(timer_);
+    cluster_.EndRequest(host_);
+    cluster_.ConnectionClosed(host_);
+  }
+
+  void OnConnected(ConnectionId /*connection*/) override {
+    const bool originates = cluster_.Socket(host_).tls != nullptr;
+    if (originates) {
+      if (!flight_->tls->complete()) {
+        Fail(CloseKind::kReset, "TLS error: Secret is not supplied by SDS");
+        return;
+      }
+      cluster_.process().fabric().SetFlight(id_, flight_, cluster_.process().latencies().tls_handshake);
+      return;
+    }
+    Ready();
+    // What the client said goes on as it is; a ClientHello that passes through is answered by the far end.
+  }
+
+  void OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) override {
+    tls_ = outcome;
+    if (outcome.ok) {
+      cluster_.Count(ClusterStat::kSslHandshake);
+      if (outcome.refused) cluster_.Count(ClusterStat::kSslConnectionError);
+      Ready();
+      return;
+    }
+    cluster_.Count(!outcome.local         ? ClusterStat::kSslConnectionError
+                   : outcome.san_mismatch ? ClusterStat::kSslFailVerifySan
+                                          : ClusterStat::kSslFailVerifyError);
+    Fail(CloseKind::kTlsFailed, outcome.error);
+  }
+
+  void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
+  void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+
+  void OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) override {
+    DownstreamConnection* downstream = downstream_;
+    if (!ready_) {
+      cluster_.Count(ClusterStat::kCxConnectFail);
+      cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
+      const std::string_view why = kind == CloseKind::kRefused ? "delayed connect error: Connection refused" : "";
+      downstream->upstream_ = nullptr;
+      delete this;
+      downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, why);
+      return;
+    }
+    downstream->upstream_ = nullptr;
+    delete this;
+    downstream->CloseNow(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
+  }
+
+  void Ready() {
+    cluster_.process().host().Cancel(timer_);
+    timer_ = kNoTimer;
+    ready_ = true;
+    cluster_.Report(host_, OutlierResult::kTcpConnected, 0);
+    downstream_->TcpUpstreamReady();
+  }
+
+  void Fail(CloseKind kind, std::string_view why) {
+    cluster_.Count(ClusterStat::kCxConnectFail);
+    cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
+    cluster_.process().fabric().Close(id_, Fabric::End::kClient, kind, "alert");
+    DownstreamConnection* downstream = downstream_;
+    const std::string reason(why);
+    downstream->upstream_ = nullptr;
+    delete this;
+    downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, reason);
+  }
+
+  DownstreamConnection* downstream_;
+  ClusterRuntime& cluster_;
+  HostRuntime& host_;
+  std::shared_ptr<const FirstFlight> flight_;
+  ConnectionId id_ = kNoConnection;
+  TimerId timer_ = kNoTimer;
+  bool ready_ = false;
+  TlsOutcome tls_;
+};
+
+DownstreamConnection::DownstreamConnection(DataPlaneView& envoy, ConnectionId id,
+                                           std::shared_ptr<const ListenerConfig> listener, bool restored)
+    : envoy_(envoy), id_(id), listener_(std::move(listener)), restored_(restored) {
+  envoy_.Attach(this);
+  if (envoy_.plane().collects_access_logs()) {
+    log_ = std::make_unique<ConnectionLog>();
+    log_->start = envoy_.host().Now();
+    log_->source = ConnectingEnd(envoy_.fabric(), id_);
+    log_->destination = original_destination();
+  }
+}
+
+DownstreamConnection::~DownstreamConnection() {
+  envoy_.host().Cancel(timer_);
+  envoy_.Detach(this);
+}
+
+const SocketAddress& DownstreamConnection::original_destination() const {
+  return envoy_.plane().fabric().info(id_).destination;
+}
+
+const SocketAddress& DownstreamConnection::restored_destination() const {
+  static const SocketAddress kNotRestored;
+  return restored_ ? original_destination() : kNotRestored;
+}
+
+const IpAddress& DownstreamConnection::source_ip() const { return envoy_.plane().fabric().info(id_).source.ip; }
+
+std::string DownstreamConnection::StatPrefix() const {
+  return fmt::format("listener.{}_{}.", listener_->address.ip.ToString(), listener_->address.port);
+}
+
+void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std::shared_ptr<const FirstFlight>& flight,
+                                         Duration lead) {
+  flight_ = flight;
+  lead += envoy_.plane().options().latencies.accept;
+  const uint16_t port = original_destination().port;
+  const bool waits = (listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(port)) ||
+                     (listener_->http_inspector && !listener_->http_inspector_disabled.Matches(port));
+  if (flight->kind == FirstFlight::Kind::kSilent && waits) {
+    // The inspectors wait for bytes that never come; the server would have to speak first.
+    if (listener_->listener_filters_timeout == Duration::zero()) return;
+    timer_ = envoy_.host().RunAfter(lead + listener_->listener_filters_timeout, [this] {
+      timer_ = kNoTimer;
+      if (!listener_->continue_on_timeout) {
+        ++envoy_.Counter(StatPrefix() + "downstream_pre_cx_timeout");
+        CloseNow(CloseKind::kReset);
+        return;
+      }
+      Classify(*flight_, Duration::zero(), /*timed_out=*/true);
+    });
+    return;
+  }
+  Classify(*flight, lead, /*timed_out=*/false);
+}
+
+bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) {
+  static const std::vector<std::string> kHttp11 = {"http/1.1"};
+  static const std::vector<std::string> kH2c = {"h2c"};
+  const AcceptInfo& info = envoy_.plane().fabric().info(id_);
+  ConnectionProperties c;
+  c.destination = info.destination;
+  c.source = info.source;
+  c.transport_protocol = "raw_buffer";  // unless an inspector knows better
+  std::string server_name;
+  const uint16_t port = info.destination.port;
+  if (inspect && listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(port) &&
+      flight.kind == FirstFlight::Kind::kTls) {
+    c.transport_protocol = "tls";
+    server_name = flight.sni;
+    std::transform(server_name.begin(), server_name.end(), server_name.begin(),
+                   [](unsigned char ch) { return std::tolower(ch); });
+    c.server_name = server_name;
+    c.application_protocols = &flight.alpn;
+  } else if (inspect && listener_->http_inspector && !listener_->http_inspector_disabled.Matches(port)) {
+    if (flight.kind == FirstFlight::Kind::kHttp1) c.application_protocols = &kHttp11;
+    if (flight.kind == FirstFlight::Kind::kHttp2) c.application_protocols = &kH2c;
+  }
+  const std::optional<uint32_t> found = listener_->matcher.Find(c);
+  if (found.has_value()) {
+    chain_ = &listener_->chains[*found];
+  } else if (listener_->default_chain.has_value()) {
+    chain_ = &listener_->chains[*listener_->default_chain];
+  }
+  return chain_ != nullptr;
+}
+
+void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bool timed_out) {
+  if (!ChooseChain(flight, !timed_out)) {
+    ++envoy_.Counter(StatPrefix() + "no_filter_chain_match");
+    if (log_ != nullptr) {
+      log_->flags |= kNoRouteFound;
+      log_->details = "filter_chain_not_found";
+    }
+    CloseNow(CloseKind::kReset);
+    return;
+  }
+  if (chain_->socket.tls != nullptr) {
+    if (!HandshakeOk(flight, lead)) return;
+  } else if (flight.kind == FirstFlight::Kind::kTls && chain_->http.has_value()) {
+    // The codec reads a ClientHello as a broken request and says so in clear text.
+    ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
+    TlsOutcome outcome;
+    outcome.error = "TLS_error:|268435703:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER:TLS_error_end";
+    envoy_.fabric().AnswerTls(id_, outcome, lead);
+    CloseNow(CloseKind::kFin);
+    return;
+  }
+  for (const auto& filter : chain_->filters) filter->OnNewConnection(*this);
+  if (chain_->tcp.has_value()) {
+    StartTcpProxy(lead);
+  } else if (!chain_->http.has_value() || (Speaks() && Admit() == Admission::kRefused)) {
+    CloseNow(CloseKind::kReset);  // a chain without a terminal filter, or refused
+  }
+}
+
+// Whether the first flight is bytes for the network filters: a ClientHello is not where TLS ends here.
+bool DownstreamConnection::Speaks() const {
+  return chain_->socket.tls == nullptr && flight_ != nullptr && flight_->kind != FirstFlight::Kind::kSilent;
+}
+
+bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead) {
+  const std::string prefix = StatPrefix();
+  if (flight.kind != FirstFlight::Kind::kTls) {
+    ++envoy_.Counter(prefix + "ssl.connection_error");
+    CloseNow(CloseKind::kReset);
+    return false;
+  }
+  TlsServer server;
+  static_cast<TlsParty&>(server) = envoy_.secrets().Party(chain_->socket.tls);
+  if (!server.complete()) {
+    ++envoy_.Counter(prefix + "server_ssl_socket_factory.downstream_context_secrets_not_ready");
+    CloseNow(CloseKind::kReset);
+    return false;
+  }
+  const HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().Now());
+  tls_ = true;
+  client_identity_ = result.client_identity;
+  server_identity_ = result.client.server_identity;
+  client_verified_ = result.client_verified;
+  server_verified_ = result.server_verified;
+  alpn_ = result.client.alpn;
+  if (envoy_.plane().options().trace_connections) {
+    const bool ok = result.server_ok && result.client.ok;
+    envoy_.host().Emit({TraceKind::kHandshake, envoy_.trace_name(), envoy_.host().Intern(client_identity_), ok ? 1 : 0,
+                        0, fmt::format("{}|{}|{}", flight.sni, alpn_, result.client.error)});
+  }
+  envoy_.fabric().AnswerTls(id_, result.client, lead + envoy_.plane().options().latencies.tls_handshake);
+  if (!result.server_counter.empty()) ++envoy_.Counter(fmt::format("{}ssl.{}", prefix, result.server_counter));
+  if (result.client.local) return false;  // the client closes
+  refused_ = result.client.refused;
+  if (refused_) return false;  // until the client, who believes to be connected, says something
+  if (!result.server_ok) {
+    CloseNow(CloseKind::kTlsFailed);
+    return false;
+  }
+  ++envoy_.Counter(prefix + "ssl.handshake");
+  return true;
+}
+
+void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exchange, const RequestSpec& spec,
+                                     Duration lead) {
+  if (log_ != nullptr) log_->heard = true;
+  if (refused_) {
+    CloseNow(CloseKind::kTlsFailed);
+    return;
+  }
+  if (chain_ == nullptr) {
+    held_.push_back(exchange);  // the listener filters still wait
+    return;
+  }
+  if (chain_->http.has_value()) {
+    switch (Admit()) {
+      case Admission::kRefused:
+        return CloseNow(CloseKind::kReset);
+      case Admission::kAsking:
+        unadmitted_.emplace_back(exchange, &spec);
+        return;
+      case Admission::kAdmitted:
+        envoy_.plane().router().Begin(*this, exchange, spec, lead);
+    }
+    return;
+  }
+  // A tcp_proxy reads nothing until its upstream is connected.
+  held_.push_back(exchange);
+  if (upstream_ready_) Proceed();
+}
+
+void DownstreamConnection::AbortStreams(std::string_view details) {
+  const std::vector<StreamId> streams = std::move(streams_);
+  streams_.clear();
+  for (StreamId stream : streams) envoy_.plane().router().AbortDownstream(stream, details);
+  if (call_ != kNoStream) envoy_.plane().router().AbortDownstream(call_, {});
+  call_ = kNoStream;
+}
+
+void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+  AbortStreams("downstream_remote_disconnect");
+  WriteLogs();
+  if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
+    upstream->Close(kind == CloseKind::kTimeout ? CloseKind::kReset : kind);
+  }
+  delete this;
+}
+
+void DownstreamConnection::CloseNow(CloseKind kind) {
+  AbortStreams("downstream_local_disconnect");
+  WriteLogs();
+  if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
+  envoy_.fabric().Close(id_, Fabric::End::kServer, kind);
+  delete this;
+}
+
+void DownstreamConnection::Abort(StopKind kind) {
+  AbortStreams({});
+  if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
+    kind == StopKind::kKill ? upstream->Close(CloseKind::kReset) : upstream->Vanish();
+  }
+  if (kind == StopKind::kKill) {
+    envoy_.fabric().Close(id_, Fabric::End::kServer, CloseKind::kReset);
+  } else {
+    envoy_.fabric().Vanish(id_, Fabric::End::kServer);
+  }
+  delete this;
+}
+
+void DownstreamConnection::RemoveStream(StreamId stream) {
+  const auto it = std::find(streams_.begin(), streams_.end(), stream);
+  if (it != streams_.end()) streams_.erase(it);
+  if (closing() && streams_.empty() && chain_ != nullptr && chain_->http.has_value()) {
+    CloseNow(CloseKind::kFin);  // "connection: close" went with the answer
+  }
+}
+
+bool DownstreamConnection::closing() const { return draining_ || envoy_.draining(); }
+
+void DownstreamConnection::BeginDrain() {
+  if (draining_) return;
+  draining_ = true;
+  if (timer_ != kNoTimer) return;
+  timer_ = envoy_.host().RunAfter(envoy_.options().drain_time, [this] {
+    timer_ = kNoTimer;
+    CloseNow(CloseKind::kFin);
+  });
+}
+
+// --- tcp_proxy. Envoy: source/common/tcp_proxy/tcp_proxy.cc
+
+void DownstreamConnection::StartTcpProxy(Duration lead) {
+  const TcpProxy& tcp = *chain_->tcp;
+  tcp_cluster_ = tcp.cluster;
+  if (!tcp.clusters.empty()) {
+    uint64_t point = envoy_.random().Below(std::max<uint32_t>(tcp.total_weight, 1));
+    for (const WeightedCluster& c : tcp.clusters) {
+      tcp_cluster_ = c.name;
+      if (point < c.weight) break;
+      point -= c.weight;
+    }
+  }
+  if (!named_cluster_.empty()) tcp_cluster_ = named_cluster_;
+  TcpConnect(lead);
+}
+
+void DownstreamConnection::TcpConnect(Duration lead) {
+  ++connect_attempts_;
+  const std::string prefix = fmt::format("tcp.{}.", chain_->tcp->stat_prefix);
+  ClusterRuntime* cluster = envoy_.Cluster(tcp_cluster_);
+  if (cluster == nullptr) {
+    ++envoy_.Counter(prefix + "downstream_cx_no_route");
+    TcpUpstreamFailed(kNoClusterFound, "");
+    return;
+  }
+  if (log_ != nullptr) {
+    log_->cluster = cluster->config().name;
+    log_->cluster_stat_name = cluster->config().alt_stat_name;
+  }
+  if (cluster->connections >= cluster->config().circuit_breakers.max_connections) {
+    cluster->Count(ClusterStat::kCxOverflow);
+    TcpUpstreamFailed(kUpstreamOverflow, "");
+    return;
+  }
+  LoadBalancer::Context context;
+  // Envoy: source/common/network/hash_policy.cc
+  if (chain_->tcp->hash_source_ip) context.hash = HashOfText(source_ip().ToString());
+  HostRuntime* host = cluster->PickHost(context, restored_destination());
+  if (host == nullptr) {
+    cluster->Count(ClusterStat::kCxNoneHealthy);
+    TcpUpstreamFailed(kNoHealthyUpstream, "");
+    return;
+  }
+  std::shared_ptr<const FirstFlight> flight;
+  if (cluster->Socket(*host).tls != nullptr) flight = cluster->Flight(*host, FirstFlight::Kind::kOpaque, {});
+  if (log_ != nullptr) log_->tried = host->address;
+  upstream_ = new TcpUpstream(*this, *cluster, *host, std::move(flight));
+  upstream_->Start(lead);
+}
+
+void DownstreamConnection::TcpUpstreamReady() {
+  const AcceptInfo& info = envoy_.fabric().info(upstream_->id());
+  if (log_ != nullptr) {
+    log_->host = log_->remote = log_->tried;
+    log_->local = ConnectingEnd(envoy_.fabric(), upstream_->id());
+  }
+  if (envoy_.plane().options().trace_connections) {
+    const bool gateway =
+        flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls && chain_->socket.tls == nullptr;
+    envoy_.host().Emit({gateway ? TraceKind::kGatewayHop : TraceKind::kConnection, envoy_.trace_name(),
+                        envoy_.host().Intern(gateway ? std::string_view(flight_->sni) : upstream_->cluster_name()), 0,
+                        0, fmt::format("{}|{}", upstream_->cluster_name(), info.destination.ToString())});
+  }
+  upstream_ready_ = true;
+  // Network filters are asked about the first bytes. Until some come there is nothing to hold back but an upstream's.
+  const bool bytes = Speaks() || !held_.empty();
+  if (chain_->reads && !bytes) return AnnounceFlight();
+  Proceed();
+}
+
+// Tells the upstream what the client's bytes look like.
+void DownstreamConnection::AnnounceFlight() {
+  if (announced_ || upstream_->tls().ok) return;
+  announced_ = true;
+  // Inside a session that ended here are requests in clear text.
+  static const auto kPlain = std::make_shared<const FirstFlight>();
+  envoy_.fabric().SetFlight(upstream_->id(), tls_ ? kPlain : flight_);
+}
+
+void DownstreamConnection::Splice() {
+  Fabric& fabric = envoy_.fabric();
+  AnnounceFlight();
+  if (log_ != nullptr) log_->spliced = true;
+  fabric.Splice(id_, upstream_->id());
+  const std::vector<ExchangeId> held = std::move(held_);
+  held_.clear();
+  for (ExchangeId exchange : held) fabric.Resume(exchange, Duration::zero());
+}
+
+void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_view failure) {
+  if (log_ != nullptr) NoteFailure(flags, failure);
+  if (flags == kUpstreamConnectionFailure && connect_attempts_ < chain_->tcp->max_connect_attempts) {
+    TcpConnect(Duration::zero());
+    return;
+  }
+  if (envoy_.plane().options().trace_connections) {
+    envoy_.host().Emit({TraceKind::kConnection, envoy_.trace_name(), envoy_.host().Intern(tcp_cluster_), 0, 0,
+                        fmt::format("{}|{}", ResponseFlagsToString(flags), failure)});
+  }
+  CloseNow(CloseKind::kReset);
+}
+
+void DownstreamConnection::Describe(Hop* hop) const {
+  hop->proxy = envoy_.trace_name();
+  hop->to = envoy_.options().workload;
+  hop->listener = listener_->name;
+  if (chain_ != nullptr) hop->filter_chain = chain_->name;
+  if (flight_ != nullptr) hop->sni = flight_->sni;
+  if (upstream_ != nullptr) hop->cluster = upstream_->cluster_name();
+  hop->tls = tls_;
+  if (tls_) {
+    hop->alpn = alpn_;
+    hop->client_verified = client_verified_;
+    hop->server_verified = server_verified_;
+    hop->client_identity = client_identity_;
+    hop->server_identity = server_identity_;
+  }
+}
+
+}  // namespace wavetank::envoysim

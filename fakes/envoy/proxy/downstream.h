@@ -1,0 +1,149 @@
+// A connection that a listener of an Envoy accepted: listener filters, filter chain, then an HTTP connection manager or
+// a tcp_proxy.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fakes/envoy/config/listener_config.h"
+#include "fakes/envoy/config/network_filter.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/upstream/cluster_runtime.h"
+
+namespace wavetank::envoysim {
+
+class DataPlaneView;
+class TcpUpstream;
+
+// How access logs name the side of a connection that opened it. Where the simulation gives it no port, one is made up
+// of the connection's id, the same for both sides.
+SocketAddress ConnectingEnd(const Fabric& fabric, ConnectionId connection);
+
+// What only an access log wants to know of a connection.
+struct ConnectionLog {
+  Time start{};
+  SocketAddress source, destination;
+  ResponseFlags flags = kNoFlags;
+  std::string details, termination, transport_failure, cluster, cluster_stat_name;
+  SocketAddress tried;  // the host of the last try; `host` once that has succeeded or failed
+  SocketAddress host, remote, local;
+  bool heard = false, spliced = false;  // bytes came; went on
+};
+
+class DownstreamConnection final : public ConnectionHandler, private NetworkConnection {
+ public:
+  // Registers itself with the Envoy; deletes itself when the connection is gone.
+  // `restored`: it was redirected, and a listener filter found out whereto it went.
+  DownstreamConnection(DataPlaneView& envoy, ConnectionId id, std::shared_ptr<const ListenerConfig> listener,
+                       bool restored);
+
+  ConnectionId id() const { return id_; }
+  DataPlaneView& envoy() { return envoy_; }
+  const ListenerConfig& listener() const { return *listener_; }
+  bool uses(const std::shared_ptr<const ListenerConfig>& l) const { return listener_ == l; }
+  const FilterChain* chain() const { return chain_; }
+  const SocketAddress& original_destination() const;
+  // The same if it was restored, else nothing: what ORIGINAL_DST clusters go by.
+  const SocketAddress& restored_destination() const;
+  const IpAddress& source_ip() const;
+  std::string_view peer_identity() const { return client_identity_; }
+  bool tls() const { return tls_; }
+  // Adds what an access log says of the connection.
+  void Describe(AccessLogEntry* entry) const;
+  // As network filters know it.
+  ConnectionFacts Facts() const override;
+
+  void AddStream(StreamId stream) { streams_.push_back(stream); }
+  // The stream was answered. A draining connection closes after its last one.
+  void RemoveStream(StreamId stream);
+  // The listener or chain is gone, or the Envoy drains: close when idle, in any case after the drain time.
+  // Its listener or chain went away: as `envoy.draining()`, and after the drain time it is closed whatever it does.
+  void BeginDrain();
+  // Answers tell the client to use this connection no more.
+  bool closing() const;
+  void Abort(StopKind kind);
+  // Ends the connection from this side and deletes this.
+  void CloseNow(CloseKind kind);
+
+  DownstreamConnection* next = nullptr;
+  DownstreamConnection* prev = nullptr;
+
+ private:
+  friend class TcpUpstream;
+  ~DownstreamConnection() override;
+
+  void OnConnected(ConnectionId) override {}
+  void OnTls(ConnectionId, const TlsOutcome&) override {}
+  void OnFirstFlight(ConnectionId connection, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override;
+  void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) override;
+  void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
+  void Describe(Hop* hop) const override;
+
+  const DynamicMetadata& notes() const override { return notes_; }
+  void Note(MetadataNote note) override { notes_.push_back(std::move(note)); }
+  uint64_t& Counter(std::string_view name) override;
+  void NotePeer() override { peer_noted_ = true; }
+  void UseCluster(std::string_view cluster) override { named_cluster_ = cluster; }
+  void Explain(ResponseFlags flags, std::string_view details, std::string_view termination) override;
+  void Call(const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Answered answered) override;
+  void Decide(bool goes_on) override;
+
+  void Classify(const FirstFlight& flight, Duration lead, bool timed_out);
+  bool ChooseChain(const FirstFlight& flight, bool inspect);
+  bool HandshakeOk(const FirstFlight& flight, Duration lead);
+  bool Speaks() const;
+  // The network filters that decide about the connection, once, on the client's first bytes.
+  enum class Admission : uint8_t { kAdmitted, kRefused, kAsking };
+  Admission Admit();
+  // Does what waited for the verdict.
+  void Proceed();
+  // `details`: as Router::AbortDownstream has them.
+  void AbortStreams(std::string_view details);
+  // access_log_entries.cc: the lines of the tcp_proxy and of the listener.
+  void WriteLogs();
+  void AnnounceFlight();
+  void Splice();
+  void StartTcpProxy(Duration lead);
+  void TcpConnect(Duration lead);
+  void TcpUpstreamReady();
+  void TcpUpstreamFailed(ResponseFlags flags, std::string_view failure);
+  void NoteFailure(ResponseFlags flags, std::string_view failure);
+  std::string StatPrefix() const;  // "listener.0.0.0.0_15006."
+
+  DataPlaneView& envoy_;
+  const ConnectionId id_;
+  std::shared_ptr<const ListenerConfig> listener_;
+  const FilterChain* chain_ = nullptr;
+  std::shared_ptr<const FirstFlight> flight_;
+  std::string client_identity_, server_identity_, alpn_;
+  bool tls_ = false;
+  bool refused_ = false;  // TlsOutcome::refused
+  bool client_verified_ = false;
+  bool server_verified_ = false;
+  bool draining_ = false;
+  const bool restored_;
+  size_t next_filter_ = 0;                                             // of the chain's, to see the first bytes
+  DynamicMetadata notes_;                                              // of those before
+  bool peer_noted_ = false;                                            // by istio_authn
+  std::string named_cluster_;                                          // by a filter, for the tcp_proxy
+  StreamId call_ = kNoStream;                                          // what a filter is asking
+  std::optional<bool> decision_;                                       // of the filter whose turn it is
+  bool deciding_ = false, asking_ = false;                             // it is asked; its answer is awaited
+  std::vector<std::pair<ExchangeId, const RequestSpec*>> unadmitted_;  // requests meanwhile
+  bool upstream_ready_ = false, announced_ = false;                    // of a tcp_proxy
+  std::vector<StreamId> streams_;
+  TimerId timer_ = kNoTimer;
+  // tcp_proxy
+  std::string tcp_cluster_;
+  TcpUpstream* upstream_ = nullptr;
+  uint32_t connect_attempts_ = 0;
+  std::vector<ExchangeId> held_;
+  std::unique_ptr<ConnectionLog> log_;  // nullptr: nobody wants a line
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,566 @@
+#include "fakes/envoy/proxy/router.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fakes/envoy/config/alpn_offers.h"
+#include "fakes/envoy/lb/consistent_hash.h"
+#include "fakes/envoy/proxy/data_plane_view.h"
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+const std::vector<std::string> kNoAlpn;
+
+ResponseFlags FlagOf(ResetReason reason) {
+  switch (reason) {
+    case ResetReason::kLocalConnectionFailure:
+    case ResetReason::kRemoteConnectionFailure:
+    case ResetReason::kConnectionTimeout:
+      return kUpstreamConnectionFailure;
+    case ResetReason::kConnectionTermination:
+      return kUpstreamConnectionTermination;
+    case ResetReason::kOverflow:
+      return kUpstreamOverflow;
+    case ResetReason::kRemoteReset:
+    case ResetReason::kRemoteRefusedStream:
+      return kUpstreamRemoteReset;
+    case ResetReason::kLocalReset:
+      return kLocalReset;
+    case ResetReason::kProtocolError:
+      return kUpstreamProtocolError;
+    case ResetReason::kNone:
+      break;
+  }
+  return kNoFlags;
+}
+
+std::string Underscored(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text;
+}
+
+// Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
+// once there is a hash.
+std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec, const IpAddress& source) {
+  std::optional<uint64_t> sum;
+  for (const HashPolicy& policy : route.hashes) {
+    std::optional<uint64_t> one;
+    switch (policy.kind) {
+      case HashPolicy::Kind::kHeader:
+        if (const auto value = FindHeader(spec, policy.name)) one = HashOfText(*value);
+        break;
+      case HashPolicy::Kind::kCookie:
+        if (const auto cookies = FindHeader(spec, "cookie")) {
+          std::string_view rest = *cookies;
+          while (!rest.empty() && !one.has_value()) {
+            const size_t end = std::min(rest.find(';'), rest.size());
+            std::string_view pair = rest.substr(0, end);
+            while (pair.starts_with(' ')) pair.remove_prefix(1);
+            const size_t equals = pair.find('=');
+            if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
+              one = HashOfText(pair.substr(equals + 1));
+            }
+            rest.remove_prefix(std::min(end + 1, rest.size()));
+          }
+        }
+        break;
+      case HashPolicy::Kind::kSourceIp:
+        one = HashOfText(source.ToString());
+        break;
+      case HashPolicy::Kind::kQuery: {
+        const size_t question = spec.path.find('?');
+        if (question == std::string::npos) break;
+        std::string_view rest = std::string_view(spec.path).substr(question + 1);
+        while (!rest.empty() && !one.has_value()) {
+          const size_t end = std::min(rest.find('&'), rest.size());
+          const std::string_view pair = rest.substr(0, end);
+          const size_t equals = pair.find('=');
+          if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
+            one = HashOfText(pair.substr(equals + 1));
+          }
+          rest.remove_prefix(std::min(end + 1, rest.size()));
+        }
+        break;
+      }
+    }
+    if (one.has_value()) sum = sum.has_value() ? ((*sum << 1) | (*sum >> 63)) ^ *one : *one;
+    if (policy.terminal && sum.has_value()) break;
+  }
+  return sum;
+}
+
+}  // namespace
+
+// Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
+std::optional<IpAddress> Router::ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec) {
+  if (manager.use_remote_address && manager.xff_num_trusted_hops == 0) return std::nullopt;
+  const std::optional<std::string_view> header = FindHeader(spec, "x-forwarded-for");
+  if (!header) return std::nullopt;
+  std::string_view rest = *header;
+  for (uint32_t skip = manager.xff_num_trusted_hops - (manager.use_remote_address ? 1 : 0); skip > 0; --skip) {
+    const size_t comma = rest.rfind(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    rest = rest.substr(0, comma);
+  }
+  rest.remove_prefix(rest.rfind(',') + 1);  // the whole of it without a comma
+  const size_t first = rest.find_first_not_of(' ');
+  if (first == std::string_view::npos) return std::nullopt;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(rest.substr(first, rest.find_last_not_of(' ') - first + 1));
+  if (!ip.ok()) return std::nullopt;
+  return *ip;
+}
+
+const RouteDecision& Router::Decide(DataPlaneView& envoy, const HttpConnectionManager& manager,
+                                    const RequestSpec& spec) {
+  RouteCache& cache = envoy.route_cache();
+  if (cache.slots == nullptr) cache.slots = std::make_unique<std::vector<RouteDecision>>(RouteCache::kSlots);
+  const uint64_t key = Mix64(spec.id() ^ reinterpret_cast<uintptr_t>(&manager));
+  RouteDecision& d = (*cache.slots)[key % RouteCache::kSlots];
+  if (d.epoch == envoy.epoch() && d.spec == spec.id() && d.manager == &manager) return d;
+  d = DecideAnew(envoy, manager, spec, nullptr);
+  return d;
+}
+
+RouteDecision Router::DecideAnew(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec,
+                                 const DynamicMetadata* notes) {
+  RouteDecision d;
+  d.spec = spec.id();
+  d.manager = &manager;
+  d.table = manager.routes != nullptr ? manager.routes : envoy.Routes(manager.rds_name);
+  bool random = false;
+  if (d.table != nullptr) {
+    d.host = d.table->FindHost(spec.authority);
+    if (d.host != nullptr) {
+      random = std::any_of(d.host->routes.begin(), d.host->routes.end(),
+                           [](const RouteEntry& r) { return r.runtime_per_million < 1'000'000; });
+      d.route = d.table->FindRoute(*d.host, spec, random ? envoy.random().Next() : 0, notes);
+    }
+  }
+  if (d.route != nullptr && d.route->action == RouteEntry::Action::kCluster)
+    d.cluster = envoy.Cluster(d.route->cluster);
+  // After Cluster(), which may change the epoch. 0 never matches: a random choice is made anew each time, and so is one
+  // for a cluster that is not there yet.
+  d.epoch = random ? 0 : envoy.epoch();
+  return d;
+}
+
+void Router::Take(const RouteDecision& decision, Stream* s) {
+  s->table = decision.table;
+  s->host = decision.host;
+  s->route = decision.route;
+  s->cluster = decision.cluster;
+}
+
+void Router::Reroute(Stream* s) { Take(DecideAnew(*s->envoy, *s->manager, *s->spec, &s->notes), s); }
+
+void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead) {
+  DataPlaneView& envoy = downstream.envoy();
+  const HttpConnectionManager& manager = *downstream.chain()->http;
+  const StreamId id = streams_.Allocate();
+  Stream& s = *streams_.Get(id);
+  s.envoy = &envoy;
+  s.downstream = &downstream;
+  s.exchange = exchange;
+  s.spec = &spec;
+  s.manager = &manager;
+  s.start = envoy.host().Now();
+  downstream.AddStream(id);
+  if (manager.logs != nullptr && plane_.collects_access_logs()) {
+    s.log = std::make_unique<RequestLog>();
+    s.log->request_id = static_cast<uint64_t>(plane_.fabric().root(exchange));
+  }
+  lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
+  Take(Decide(envoy, manager, spec), &s);
+  RunFilters(id, lead);
+}
+
+void Router::Continue(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  DataPlaneView& envoy = *s.envoy;
+  if (s.route == nullptr) return Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
+  const RouteEntry& route = *s.route;
+  if (s.log != nullptr) s.log->routed = envoy.host().Now() + lead;
+  switch (route.action) {
+    case RouteEntry::Action::kDirect:
+      Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead);
+      return;
+    case RouteEntry::Action::kRedirect:
+      Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead);
+      return;
+    case RouteEntry::Action::kNonForwarding:  // measured: as if its cluster were unknown
+    case RouteEntry::Action::kCluster:
+      break;
+    case RouteEntry::Action::kHeader: {
+      const std::optional<std::string_view> name = FindHeader(*s.spec, route.cluster);
+      s.cluster = name.has_value() ? envoy.Cluster(*name) : nullptr;
+      break;
+    }
+    case RouteEntry::Action::kWeighted: {
+      uint64_t point = envoy.random().Below(route.total_weight);
+      for (const WeightedCluster& c : route.clusters) {
+        if (point < c.weight) {
+          s.cluster = envoy.Cluster(c.name);
+          break;
+        }
+        point -= c.weight;
+      }
+      break;
+    }
+  }
+  if (s.cluster == nullptr) {
+    Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
+    return;
+  }
+  const LbPolicy policy = s.cluster->config().lb.policy;
+  if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) {
+    const IpAddress source = s.downstream != nullptr ? s.downstream->source_ip() : envoy.options().ip;
+    s.hash = HashOf(route, *s.spec, ForwardedFor(*s.manager, *s.spec).value_or(source));
+  }
+  if (route.timeout > Duration::zero()) {
+    s.timeout = envoy.host().RunAfter(lead + route.timeout, [this, id] { OnTimeout(id); });
+  }
+  if (route.retry.has_value()) s.retries_left = route.retry->retries;
+  if (!route.mirrors.empty()) Mirror(s);
+  Try(id, lead);
+}
+
+// A copy of the request goes to another cluster; its answer is nobody's business.
+void Router::Mirror(const Stream& original) {
+  DataPlaneView& envoy = *original.envoy;
+  for (const MirrorPolicy& mirror : original.route->mirrors) {
+    if (mirror.per_million < 1'000'000 && !envoy.random().Chance(mirror.per_million)) continue;
+    ClusterRuntime* cluster = envoy.Cluster(mirror.cluster);
+    if (cluster == nullptr) continue;
+    const StreamId id = streams_.Allocate();
+    Stream& s = *streams_.Get(id);
+    s.envoy = &envoy;
+    s.spec = original.spec;
+    s.own_spec = original.own_spec;
+    s.manager = original.manager;
+    s.alpn = original.alpn;
+    s.table = original.table;
+    s.host = original.host;
+    s.route = original.route;
+    s.cluster = cluster;
+    s.start = envoy.host().Now();
+    envoy.host().Post([this, id] {
+      if (streams_.Get(id) != nullptr) Try(id, Duration::zero());
+    });
+  }
+}
+
+void Router::Try(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  ++s.attempts;
+  s.transport_failure = {};  // of an earlier try
+  const bool retry = s.attempts > 1;
+  const uint32_t reselections = retry && s.route->retry.has_value() && s.route->retry->avoid_previous_hosts
+                                    ? s.route->retry->host_selection_attempts
+                                    : 0;
+  static const SocketAddress kNowhere;
+  HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections,
+                                          s.downstream != nullptr ? s.downstream->restored_destination() : kNowhere);
+  if (host == nullptr) {
+    s.cluster->Count(ClusterStat::kCxNoneHealthy);
+    Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
+    return;
+  }
+  s.upstream_host = host;
+  if (s.log != nullptr) s.log->host = s.log->remote = s.log->local = {};
+  HttpProtocol protocol = HttpProtocol::kHttp11;
+  switch (s.cluster->config().protocol) {
+    case UpstreamProtocol::kHttp1:
+      break;
+    case UpstreamProtocol::kHttp2:
+      protocol = HttpProtocol::kHttp2;
+      break;
+    case UpstreamProtocol::kDownstream:
+    case UpstreamProtocol::kAlpn:
+      if (s.spec->protocol == HttpProtocol::kHttp2) protocol = HttpProtocol::kHttp2;
+      break;
+  }
+  const std::vector<std::string>* alpn = &kNoAlpn;
+  uint64_t alpn_id = 0;
+  if (s.alpn != nullptr) {
+    alpn = &s.alpn->offers[static_cast<size_t>(protocol)];
+    if (!alpn->empty()) alpn_id = s.alpn->ids[static_cast<size_t>(protocol)];
+  }
+  HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id);
+  s.pool = &pool;
+  pool.NewStream(id, lead);
+}
+
+void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  s.pool = nullptr;
+  s.upstream = connection;
+  s.upstream_connection = connection->id();
+  s.cluster->BeginRequest(*s.upstream_host);
+  s.counted = true;
+  s.cluster->Count(ClusterStat::kRqTotal);
+  s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
+  // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
+  if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
+    s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+  }
+  if (s.log != nullptr) {
+    s.log->host = s.log->remote = s.upstream_host->address;
+    s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
+  }
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id),
+                                                    plane_.collects_access_logs() ? s.exchange : kNoExchange);
+  plane_.fabric().Dispatch(s.upstream_exchange, lead);
+}
+
+void Router::OnPoolFailure(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->pool = nullptr;
+  if (s->log != nullptr && reason != ResetReason::kOverflow) s->log->host = s->upstream_host->address;
+  if (reason != ResetReason::kOverflow) s->cluster->Report(*s->upstream_host, OutlierResult::kConnectFailed, 0);
+  Failed(id, reason, failure, lead);
+}
+
+void Router::OnUpstreamReset(StreamId id, ResetReason reason) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->upstream = nullptr;  // the pool has removed it
+  plane_.fabric().Abandon(s->upstream_exchange);
+  s->upstream_exchange = kNoExchange;
+  s->cluster->Report(*s->upstream_host, OutlierResult::kReset, 0);
+  Failed(id, reason, {}, Duration::zero());
+}
+
+void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
+  const StreamId id = static_cast<StreamId>(cookie);
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->upstream_exchange = kNoExchange;
+  s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode, reply.code);
+  const bool retriable = Retriable(*s, reply);
+  if (reply.close && s->upstream != nullptr) s->upstream->Drain();
+  EndTry(*s, id, /*reset=*/false);
+  if (retriable && MaybeRetry(id, lead)) return;
+  if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  Finish(id, reply, "via_upstream", lead);
+}
+
+void Router::EndTry(Stream& s, StreamId id, bool reset) {
+  s.envoy->host().Cancel(s.per_try);
+  s.per_try = kNoTimer;
+  if (s.pool != nullptr) s.pool->CancelPending(id);
+  s.pool = nullptr;
+  if (s.upstream_exchange != kNoExchange) plane_.fabric().Abandon(s.upstream_exchange);
+  s.upstream_exchange = kNoExchange;
+  if (s.counted) s.cluster->EndRequest(*s.upstream_host);
+  s.counted = false;
+  if (UpstreamConnection* upstream = std::exchange(s.upstream, nullptr)) {
+    reset ? upstream->Reset(id) : upstream->Done(id);
+  }
+}
+
+bool Router::Retriable(const Stream& s, const Reply& reply) const {
+  if (!s.route->retry.has_value()) return false;
+  const RetryPolicy& p = *s.route->retry;
+  if (reply.grpc_status != 0xffff) {
+    constexpr std::pair<uint16_t, RetryOn> kGrpc[] = {{1, kRetryGrpcCancelled},
+                                                      {4, kRetryGrpcDeadlineExceeded},
+                                                      {8, kRetryGrpcResourceExhausted},
+                                                      {13, kRetryGrpcInternal},
+                                                      {14, kRetryGrpcUnavailable}};
+    for (const auto& [status, bit] : kGrpc) {
+      if (reply.grpc_status == status && (p.on & bit) != 0) return true;
+    }
+  }
+  if ((p.on & kRetry5xx) != 0 && reply.code >= 500) return true;
+  if ((p.on & kRetryGatewayError) != 0 && reply.code >= 502 && reply.code <= 504) return true;
+  if ((p.on & kRetryRetriable4xx) != 0 && reply.code == 409) return true;
+  return (p.on & kRetryRetriableStatusCodes) != 0 &&
+         std::find(p.status_codes.begin(), p.status_codes.end(), reply.code) != p.status_codes.end();
+}
+
+bool Router::Retriable(const Stream& s, ResetReason reason) const {
+  if (!s.route->retry.has_value() || reason == ResetReason::kOverflow) return false;
+  const uint32_t on = s.route->retry->on;
+  if ((on & (kRetry5xx | kRetryGatewayError | kRetryReset)) != 0) return true;
+  switch (reason) {
+    case ResetReason::kRemoteRefusedStream:
+      return (on & kRetryRefusedStream) != 0;
+    case ResetReason::kLocalConnectionFailure:
+    case ResetReason::kRemoteConnectionFailure:
+    case ResetReason::kConnectionTimeout:
+      return (on & (kRetryConnectFailure | kRetryResetBeforeRequest)) != 0;
+    default:
+      return false;
+  }
+}
+
+bool Router::MaybeRetry(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  if (s.retrying) --s.cluster->retries;
+  s.retrying = false;
+  if (s.retries_left == 0) {
+    s.flags |= kUpstreamRetryLimitExceeded;
+    s.cluster->Count(ClusterStat::kRqRetryLimitExceeded);
+    return false;
+  }
+  --s.retries_left;
+  if (s.cluster->retries >= s.cluster->config().circuit_breakers.max_retries) {
+    s.flags |= kUpstreamOverflow;
+    s.cluster->Count(ClusterStat::kRqRetryOverflow);
+    return false;
+  }
+  ++s.cluster->retries;
+  s.retrying = true;
+  s.cluster->Count(ClusterStat::kRqRetry);
+  const RetryPolicy& policy = *s.route->retry;
+  if (policy.avoid_previous_hosts) s.tried.push_back(s.upstream_host->id);
+  // Full jitter: uniform in [0, base * 2^(n-1)), capped. Envoy: source/common/common/backoff_strategy.cc
+  const Duration limit =
+      std::min(policy.max_interval, policy.base_interval * (int64_t{1} << std::min(s.attempts - 1, 20u)));
+  const Duration wait{static_cast<int64_t>(s.envoy->random().Below(static_cast<uint64_t>(limit.count())))};
+  s.backoff = s.envoy->host().RunAfter(lead + wait, [this, id] {
+    Stream* stream = streams_.Get(id);
+    if (stream == nullptr) return;
+    stream->backoff = kNoTimer;
+    Try(id, Duration::zero());
+  });
+  return true;
+}
+
+void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
+  const bool retriable = Retriable(s, reason);
+  EndTry(s, id, /*reset=*/true);
+  if (retriable && MaybeRetry(id, lead)) return;
+  const std::string name(ResetReasonName(reason));
+  std::string details = "upstream_reset_before_response_started{" + Underscored(name);
+  if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
+  details += "}";
+  const std::string body = fmt::format("upstream connect error or disconnect/reset before headers. {}reset reason: {}",
+                                       s.attempts > 1 ? "retried and the latest " : "", name);
+  Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead);
+}
+
+void Router::OnTimeout(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->timeout = kNoTimer;
+  s->cluster->Count(ClusterStat::kRqTimeout);
+  if (s->upstream_host != nullptr && s->upstream != nullptr) {
+    s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
+  }
+  EndTry(*s, id, /*reset=*/true);
+  Local(id, 504, kUpstreamRequestTimeout, "response_timeout", "upstream request timeout", Duration::zero());
+}
+
+void Router::OnPerTryTimeout(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->per_try = kNoTimer;
+  s->cluster->Count(ClusterStat::kRqPerTryTimeout);
+  s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
+  EndTry(*s, id, /*reset=*/true);
+  // A timed-out try counts as a local reset, which 5xx, gateway-error and reset retry.
+  if (Retriable(*s, ResetReason::kLocalReset) && MaybeRetry(id, Duration::zero())) return;
+  Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
+}
+
+void Router::AbortDownstream(StreamId id, std::string_view details) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  if (s->log != nullptr && !details.empty()) {
+    s->flags |= kDownstreamConnectionTermination;
+    RequestRecord record;
+    record.details = details;
+    WriteLogs(*s, record, Duration::zero());
+  }
+  s->envoy->host().Cancel(s->timeout);
+  s->envoy->host().Cancel(s->backoff);
+  EndTry(*s, id, /*reset=*/true);
+  if (s->retrying) --s->cluster->retries;
+  const StreamId call = s->call;
+  streams_.Free(id);
+  if (call != kNoStream) AbortDownstream(call, {});
+}
+
+void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
+                   Duration lead, std::string_view headers) {
+  Stream& s = *streams_.Get(id);
+  s.flags |= flags;
+  Reply reply;
+  reply.code = code;
+  reply.body = body;
+  reply.headers = headers;
+  reply.from_proxy = true;
+  Finish(id, reply, details, lead);
+}
+
+void Router::Finish(StreamId id, const Reply& upstream, std::string_view details, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  DataPlaneView& envoy = *s.envoy;
+  if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
+  if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
+  if (s.retrying) --s.cluster->retries;
+  if (s.downstream == nullptr) {  // mirrored, or a question
+    const std::unique_ptr<Answered> answered = std::move(s.answered);
+    streams_.Free(id);
+    if (answered != nullptr) (*answered)(upstream, lead);
+    return;
+  }
+  const bool passed_on = details == "via_upstream";
+  std::string_view headers = upstream.headers;
+  if (!s.response_headers.empty()) {
+    headers = headers.empty() ? s.response_headers
+                              : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
+  }
+  RequestRecord record;
+  record.code = upstream.code;
+  record.flags = s.flags;
+  record.details = details;
+  record.transport_failure = s.transport_failure;
+  record.body = upstream.body;
+  record.headers = headers;
+  record.listener = s.downstream->listener().name;
+  record.filter_chain = s.downstream->chain()->name;
+  if (s.host != nullptr) record.virtual_host = s.host->name;
+  if (s.route != nullptr) record.route = s.route->name;
+  if (s.cluster != nullptr) record.cluster = s.cluster->config().name;
+  if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
+  record.attempts = s.attempts;
+  record.server = upstream.server;
+  if (passed_on && upstream.from_proxy) {
+    record.server_flags = upstream.flags;
+    record.server_details = upstream.details;
+  }
+  record.latency = envoy.host().Now() + lead - s.start;
+  record.upstream_connection = s.upstream_connection;
+  if (plane_.options().trace_requests && !s.downstream->listener().inbound) {
+    char text[256];
+    const auto end = fmt::format_to_n(text, sizeof(text), "{}|{}|{}|{}|{}", ResponseFlagsToString(s.flags), details,
+                                      s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "",
+                                      record.cluster, s.attempts);
+    envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), upstream.code,
+                       record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
+  }
+  if (s.log != nullptr) WriteLogs(s, record, lead);
+  Reply reply = upstream;
+  reply.record = &record;
+  reply.headers = headers;
+  reply.close = s.downstream->closing();
+  if (!passed_on) {
+    reply.flags = s.flags;
+    reply.details = details;
+    reply.from_proxy = true;
+  }
+  DownstreamConnection* downstream = s.downstream;
+  const ExchangeId exchange = s.exchange;
+  streams_.Free(id);
+  plane_.fabric().Answer(exchange, reply, lead);
+  downstream->RemoveStream(id);
+}
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,153 @@
+// The HTTP router: from a request on a downstream connection to an answer, over route, cluster, host, pool, retries and
+// timeouts. One Router serves all Envoys of a world; a stream knows whose it is.
+// Envoy: source/common/router/router.cc, retry_state_impl.cc; figures in shared/ENVOY.md 3.5.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/host.h"
+#include "fakes/envoy/config/http_filter.h"
+#include "fakes/envoy/config/listener_config.h"
+#include "fakes/envoy/proxy/data_plane.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tcp/slab.h"
+#include "fakes/envoy/upstream/cluster_runtime.h"
+
+namespace wavetank::envoysim {
+
+class DataPlaneView;
+class DownstreamConnection;
+
+// Routing decisions that hold for an epoch of the Envoy's configuration: the same request through the same connection
+// manager needs no matching again.
+struct RouteDecision {
+  uint32_t epoch = 0;
+  uint64_t spec = 0;
+  const HttpConnectionManager* manager = nullptr;
+  std::shared_ptr<const RouteTable> table;
+  const VirtualHost* host = nullptr;
+  const RouteEntry* route = nullptr;
+  ClusterRuntime* cluster = nullptr;  // of a route with one cluster
+};
+struct RouteCache {
+  static constexpr size_t kSlots = 8;
+  std::unique_ptr<std::vector<RouteDecision>> slots;
+};
+
+// What only an access log wants to know of a request.
+struct RequestLog {
+  uint64_t request_id = 0;
+  Time routed{};                // when the router began
+  SocketAddress host;           // of the last try, once its connection stood or failed
+  SocketAddress remote, local;  // of that connection
+};
+
+class Router final : public ExchangeOwner, public PoolUser {
+ public:
+  explicit Router(DataPlane& plane) : plane_(plane) {}
+
+  // A request arrived at a connection manager. Ends in Fabric::Answer of `exchange`, or not at all if the downstream
+  // connection closes.
+  void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
+  // The downstream connection is gone, and why as access logs have it; empty: nobody is left to write one.
+  void AbortDownstream(StreamId stream, std::string_view details);
+  // A request of the Envoy's own by `route`, which outlives it. Ends in `answered`, perhaps before this returns, or in
+  // AbortDownstream().
+  using Answered = std::function<void(const Reply& reply, Duration lead)>;
+  StreamId Call(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
+                Duration lead, Answered answered);
+
+  // From pools.
+  void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) override;
+  void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) override;
+  void OnUpstreamReset(StreamId stream, ResetReason reason) override;
+
+  size_t streams() const { return streams_.in_use(); }
+
+ private:
+  struct Stream {
+    DataPlaneView* envoy = nullptr;
+    DownstreamConnection* downstream = nullptr;  // nullptr: a mirrored request
+    ExchangeId exchange = kNoExchange;
+    const RequestSpec* spec = nullptr;
+    const HttpConnectionManager* manager = nullptr;
+    std::shared_ptr<const RouteTable> table;
+    const VirtualHost* host = nullptr;
+    const RouteEntry* route = nullptr;
+    ClusterRuntime* cluster = nullptr;
+    HostRuntime* upstream_host = nullptr;
+    HttpPool* pool = nullptr;  // waiting in it
+    UpstreamConnection* upstream = nullptr;
+    ExchangeId upstream_exchange = kNoExchange;
+    std::optional<uint64_t> hash;
+    std::vector<uint32_t> tried;  // HostRuntime::id, if the retry policy avoids previous hosts
+    uint32_t attempts = 0;
+    uint32_t retries_left = 0;
+    bool retrying = false;  // holds a retry slot of the circuit breaker
+    bool counted = false;   // in the host's active requests
+    ResponseFlags flags = kNoFlags;
+    Time start{};
+    ConnectionId upstream_connection = kNoConnection;
+    std::string_view transport_failure;
+    size_t next_filter = 0;                       // of the manager's
+    DynamicMetadata notes;                        // what they wrote down
+    std::string_view response_headers;            // that they add to the answer; Reply::headers
+    const AlpnOffers* alpn = nullptr;             // that one of them chose
+    StreamId call = kNoStream;                    // what one of them asks
+    std::unique_ptr<Answered> answered;           // of such a question: what waits for the answer
+    std::shared_ptr<const RequestSpec> own_spec;  // as filters have changed it
+    std::unique_ptr<RequestLog> log;              // nullptr: nobody wants a line
+    TimerId timeout = kNoTimer;
+    TimerId per_try = kNoTimer;
+    TimerId backoff = kNoTimer;
+  };
+
+  void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
+
+  const RouteDecision& Decide(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec);
+  // The same without a memory, for a request that filters have changed or written something down about.
+  static RouteDecision DecideAnew(DataPlaneView& envoy, const HttpConnectionManager& manager, const RequestSpec& spec,
+                                  const DynamicMetadata* notes);
+  static void Take(const RouteDecision& decision, Stream* stream);
+  // A filter has cleared the route cache.
+  static void Reroute(Stream* stream);
+  // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
+  static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
+  // http_filters.cc: a stream as its filters see it, and its way through them from the next one on.
+  class FilteredStream;
+  void RunFilters(StreamId id, Duration lead);
+  StreamId NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
+                   Answered answered);
+  // For one of the stream's filters.
+  void CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
+               HttpStream::Answered answered);
+  // The route's action.
+  void Continue(StreamId id, Duration lead);
+  void Try(StreamId id, Duration lead);
+  void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
+  bool MaybeRetry(StreamId id, Duration lead);
+  void OnTimeout(StreamId id);
+  void OnPerTryTimeout(StreamId id);
+  // Takes the stream off its try: pool, connection, counters.
+  void EndTry(Stream& stream, StreamId id, bool reset);
+  void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
+             Duration lead, std::string_view headers = {});
+  void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
+  // access_log_entries.cc: the lines of a request that ends `lead` from now.
+  void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
+  void Mirror(const Stream& stream);
+  bool Retriable(const Stream& stream, const Reply& reply) const;
+  bool Retriable(const Stream& stream, ResetReason reason) const;
+
+  DataPlane& plane_;
+  Slab<Stream, StreamId> streams_;
+};
+
+}  // namespace wavetank::envoysim

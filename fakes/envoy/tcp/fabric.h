@@ -1,0 +1,245 @@
+// TCP of the simulated world: connections over Paths, retransmission, resets, connections spliced by tcp_proxies, and
+// HTTP exchanges on them. One Fabric per world.
+//
+// Fault model. A segment may be late (Path latency; a direction never reorders) or lost; a lost SYN is sent again after
+// 1 s, 3 s, 7 s, ...; lost data after 200 ms, doubling up to 120 s, and after 15 tries the sender sees ETIMEDOUT. A
+// process that dies resets its connections (FIN or RST after one transit); a host that vanishes says nothing. Whoever
+// holds a connection must survive OnClose at any time, for any reason.
+//
+// Time. Messages over a local() path are handed over within the call, with their latency added to `lead`: how far the
+// handler is ahead of the clock. Only messages that leave a pod cost events. A plain request over an established
+// connection is two events: one at the far pod, one back.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/host.h"
+#include "core/base/time.h"
+#include "fakes/envoy/tcp/http.h"
+#include "fakes/envoy/tcp/network.h"
+#include "fakes/envoy/tcp/slab.h"
+
+namespace wavetank::envoysim {
+
+class TlsClient;
+class TlsServer;
+
+enum class ExchangeId : uint64_t {};
+inline constexpr ExchangeId kNoExchange{0};
+
+// What a client says first; all that proxies on the way may look at. Immutable and shared.
+struct FirstFlight {
+  enum class Kind : uint8_t {
+    kTls,     // ClientHello
+    kHttp1,   // a request line
+    kHttp2,   // the HTTP/2 preface in clear text
+    kOpaque,  // bytes that no inspector knows
+    kSilent,  // nothing: the server speaks first
+  };
+  Kind kind = Kind::kHttp1;
+  std::string sni;
+  std::vector<std::string> alpn;
+  std::shared_ptr<const TlsClient> tls;  // kTls: the client's side of the handshake
+};
+
+enum class CloseKind : uint8_t {
+  kFin,        // orderly
+  kReset,      // RST
+  kRefused,    // never established: RST to the SYN
+  kTimeout,    // never established, or no acknowledgement any more
+  kTlsFailed,  // handshake failed here or there; detail has the error
+};
+
+// How a TLS handshake ended, at the client.
+struct TlsOutcome {
+  bool ok = false;
+  std::string alpn;   // as negotiated; empty if no overlap
+  std::string error;  // as in %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string server_identity;
+  bool local = false;  // the client itself refused (the server sees its alert)
+  bool san_mismatch = false;
+  bool refused = false;  // TLS 1.3: ok as far as the client knows, but the server hangs up on what it says next
+};
+
+// The answer of an application, or of a proxy on the way.
+struct Reply {
+  uint16_t code = 200;  // 0: connection torn down instead of an answer
+  ResponseFlags flags = kNoFlags;
+  bool from_proxy = false;        // a local reply of the far sidecar
+  bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
+  uint16_t grpc_status = 0xffff;  // 0xffff: none given
+  uint16_t check_denied = 0;      // of an authorizer's CheckResponse: 0 allows, else the status for the client
+  NameId server = kNoName;
+  std::string_view details;  // static or owned by configuration that outlives the exchange
+  std::string_view body;
+  // What else it says that anybody here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
+  std::string_view headers;
+  // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
+  const RequestRecord* record = nullptr;
+};
+
+// One end of a connection. Handlers of server ends belong to the connection from Accept() until OnClose().
+class ConnectionHandler {
+ public:
+  virtual ~ConnectionHandler() = default;
+  // Client end: TCP stands (not called over local paths, where Connect() says so itself).
+  virtual void OnConnected(ConnectionId connection) = 0;
+  // Client end, after StartTls.
+  virtual void OnTls(ConnectionId connection, const TlsOutcome& outcome) = 0;
+  // Server end: first bytes. Called once, before any request. It may close the connection.
+  virtual void OnFirstFlight(ConnectionId connection, const std::shared_ptr<const FirstFlight>& flight,
+                             Duration lead) = 0;
+  // Server end: a request; must lead to Fabric::Answer(), Forward() or Close() of the connection.
+  virtual void OnRequest(ConnectionId connection, ExchangeId exchange, const RequestSpec& spec, Duration lead) = 0;
+  // The other end closed, or the network gave up. The connection is gone after this call; exchanges on it get no
+  // OnReply. Not called for one's own Close().
+  virtual void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) = 0;
+  // Server end: fills in what it chose for the connection (listener, filter chain, identities, ...).
+  virtual void Describe(Hop* hop) const { (void)hop; }
+};
+
+// Who sent a request.
+class ExchangeOwner {
+ public:
+  virtual ~ExchangeOwner() = default;
+  virtual void OnReply(uint64_t cookie, const Reply& reply, Duration lead) = 0;
+};
+
+class Fabric {
+ public:
+  struct Options {
+    Duration tcp_hop{25us};  // StageLatencies::tcp_hop
+    Duration syn_retry{1s};
+    Duration rto_min{200ms};
+    Duration rto_max{120s};
+    int data_retries = 15;  // net.ipv4.tcp_retries2
+    int syn_retries = 6;    // net.ipv4.tcp_syn_retries
+  };
+
+  enum class End : uint8_t { kClient = 0, kServer = 1 };
+  enum class State : uint8_t { kGone, kConnecting, kConnected };
+
+  // Both must outlive it. Deliveries are scheduled on `host`, which is the world's, not a pod's.
+  Fabric(Host& host, Network& network, const Options& options);
+  ~Fabric();
+  Fabric(const Fabric&) = delete;
+  Fabric& operator=(const Fabric&) = delete;
+
+  // Sends a SYN `lead` from now. Over a local path the connection is connected on return; a refusal or failure is
+  // always reported later, by OnClose. The server end's handler exists from here on.
+  ConnectionId Connect(const Origin& origin, const SocketAddress& destination, ConnectionHandler* client,
+                       Duration lead = Duration::zero());
+  State state(ConnectionId connection) const;
+  const AcceptInfo& info(ConnectionId connection) const;
+  bool local(ConnectionId connection) const;
+
+  // Client end. Plain text: announces what the first request's bytes look like, no message of its own unless the flight
+  // is kOpaque or kSilent; must precede the first request. TLS: sends the ClientHello, OnTls follows.
+  void SetFlight(ConnectionId connection, std::shared_ptr<const FirstFlight> flight, Duration lead = Duration::zero());
+  // Server end that terminates TLS: what its part of the handshake came to. If outcome.ok the session stands and the
+  // server end may get requests; else the server closes.
+  void AnswerTls(ConnectionId connection, const TlsOutcome& outcome, Duration lead);
+
+  // Closes from one end; the handler there is not called again and may be destroyed. The other end gets OnClose after a
+  // transit (never within this call).
+  void Close(ConnectionId connection, End end, CloseKind kind, std::string_view detail = {});
+  // As Close, but the other end never hears of it: the host is gone.
+  void Vanish(ConnectionId connection, End end);
+
+  // Whatever translated this address has forgotten its connections: both ends of each get a reset.
+  void ResetDialled(const IpAddress& ip);
+
+  // A tcp_proxy (server end of `downstream`, client end of `upstream`) joins both: messages no longer stop there.
+  // Either side's OnClose still reaches the proxy, which closes the other side.
+  void Splice(ConnectionId downstream, ConnectionId upstream);
+
+  // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
+  // with it, if somebody asks for root().
+  ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
+                         ExchangeId of = kNoExchange);
+  // Which exchange the request was at first, at its client.
+  ExchangeId root(ExchangeId exchange) const;
+  // May call owner->OnReply before returning, if the whole way is local.
+  void Dispatch(ExchangeId exchange, Duration lead);
+  // Server end that held a request back (a tcp_proxy waiting for its upstream): sends it on after Splice().
+  void Resume(ExchangeId exchange, Duration lead);
+  // Server end: the answer leaves `delay` from now.
+  void Answer(ExchangeId exchange, const Reply& reply, Duration delay);
+  // The owner is no longer interested.
+  void Abandon(ExchangeId exchange);
+  // False once answered or abandoned.
+  bool pending(ExchangeId exchange) const;
+
+  // Appends the hops from the client end of `connection` on.
+  void DescribeHops(ConnectionId connection, std::vector<Hop>* hops) const;
+
+  struct Counters {
+    uint64_t connections = 0;  // SYNs sent, without retransmissions
+    uint64_t refused = 0;
+    uint64_t retransmissions = 0;
+    uint64_t exchanges = 0;
+    uint64_t open_connections = 0;
+    uint64_t open_exchanges = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Connection {
+    State state = State::kGone;
+    bool classified = false;                             // OnFirstFlight was called
+    bool vanished[2] = {false, false};                   // by End: its host is gone, packets to it are lost
+    uint8_t tries = 0;                                   // of the SYN
+    ConnectionHandler* handler[2] = {nullptr, nullptr};  // by End; nullptr: closed
+    Path* path = nullptr;
+    ConnectionId next = kNoConnection;  // spliced, away from the client
+    ConnectionId prev = kNoConnection;
+    Time last_arrival[2]{};  // by receiving End: what is sent later does not arrive earlier
+    Origin origin;
+    SocketAddress dialled;
+    AcceptInfo info;
+    std::shared_ptr<const FirstFlight> flight;
+  };
+  struct Exchange {
+    ConnectionId connection = kNoConnection;  // where it was sent
+    ConnectionId terminal = kNoConnection;    // where it arrived
+    const RequestSpec* spec = nullptr;
+    ExchangeOwner* owner = nullptr;
+    uint64_t cookie = 0;
+    ExchangeId root = kNoExchange;  // nothing: itself
+    uint8_t tries = 0;
+    bool answered = false;
+    Reply reply;
+  };
+
+  void SendSyn(ConnectionId id, Duration lead);
+  void SynArrived(ConnectionId id, Duration round_trip);
+  void SynFailed(ConnectionId id, CloseKind kind, Duration after);
+  void DeliverFlight(ConnectionId id, Duration lead);
+  void SendTlsFlight(ConnectionId id, Duration lead, int tries);
+  void SendTlsAnswer(ConnectionId id, std::shared_ptr<const TlsOutcome> outcome, Duration lead, int tries);
+  void SendClose(ConnectionId id, End to, CloseKind kind, std::string detail, int tries);
+  void DeliverClose(ConnectionId id, End to, CloseKind kind, std::string_view detail);
+  void DeliverRequest(ExchangeId id, Duration lead);
+  void SendReply(ExchangeId id, Duration delay);
+  void DeliverReply(ExchangeId id, Duration lead);
+  // Adds one transit over `connection` towards `to` to *when; false if the segment is lost.
+  bool Cross(Connection& connection, End to, Time* when, bool* local);
+  Duration RetryDelay(int tries) const;
+  void GiveUp(ConnectionId id);
+  void Unsplice(Connection& connection);
+  void Free(ConnectionId id);
+
+  Host& host_;
+  Network& network_;
+  const Options options_;
+  Counters counters_;
+  uint64_t flows_ = 0;
+  Slab<Connection, ConnectionId> connections_;
+  Slab<Exchange, ExchangeId> exchanges_;
+};
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,158 @@
+#include "fakes/envoy/tls/tls.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+// BoringSSL's packed error codes: library 16 (SSL), then the reason; an alert received is 1000 + its number.
+struct Alert {
+  std::string_view name;
+  int number;
+  std::string_view reason;
+};
+constexpr Alert kAlerts[] = {
+    {"handshake_failure", 40, "SSLV3_ALERT_HANDSHAKE_FAILURE"},
+    {"bad_certificate", 42, "SSLV3_ALERT_BAD_CERTIFICATE"},
+    {"unsupported_certificate", 43, "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE"},
+    {"certificate_revoked", 44, "SSLV3_ALERT_CERTIFICATE_REVOKED"},
+    {"certificate_expired", 45, "SSLV3_ALERT_CERTIFICATE_EXPIRED"},
+    {"certificate_unknown", 46, "SSLV3_ALERT_CERTIFICATE_UNKNOWN"},
+    {"unknown_ca", 48, "TLSV1_ALERT_UNKNOWN_CA"},
+    {"decrypt_error", 51, "TLSV1_ALERT_DECRYPT_ERROR"},
+    {"certificate_required", 116, "TLSV1_ALERT_CERTIFICATE_REQUIRED"},
+};
+
+constexpr int kSslLibrary = 16 << 24;
+
+std::string ReceivedAlert(std::string_view name) {
+  const Alert* alert =
+      std::find_if(std::begin(kAlerts), std::end(kAlerts), [&](const Alert& a) { return a.name == name; });
+  if (alert == std::end(kAlerts)) alert = &kAlerts[5];
+  return fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:{}:TLS_error_end", kSslLibrary + 1000 + alert->number,
+                     alert->reason);
+}
+
+std::string VerifyFailed(std::string_view why) {
+  return fmt::format(
+      "TLS_error:|{}:SSL routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify cert failed: {}:TLS_error_end",
+      kSslLibrary + 125, why);
+}
+
+std::string Names(const x509::SubjectAltNames& sans) {
+  std::string out;
+  const auto add = [&](const std::vector<std::string>& names) {
+    for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+  };
+  add(sans.uris);
+  add(sans.dns_names);
+  return out;
+}
+
+struct PeerCheck {
+  bool ok = true;
+  bool verified = false;
+  bool no_certificate = false;
+  bool san = false;                           // the chain is good, its names are not
+  std::string words;                          // Envoy's own
+  std::string alert = "certificate_unknown";  // what the peer is told
+};
+
+// What `self` thinks of `peer`'s certificate.
+PeerCheck Check(const TlsParty& self, const TlsParty* peer, bool required, x509::Purpose purpose, Time now,
+                x509::VerificationCache* cache) {
+  PeerCheck out;
+  if (peer == nullptr || peer->certificate == nullptr || peer->certificate->certificates.empty()) {
+    if (!required) return out;
+    out.ok = false;
+    out.no_certificate = true;
+    out.words = "peer did not return a certificate";
+    out.alert = "certificate_required";
+    return out;
+  }
+  if (self.trusted_ca == nullptr) return out;  // nothing to verify with: any certificate will do
+  const x509::VerifyResult& result = cache->Verify(peer->certificate->certificates, *self.trusted_ca, now, purpose);
+  if (!result.ok()) {
+    out.ok = false;
+    out.words =
+        fmt::format("X509_verify_cert: certificate verification error at depth {}: {}", result.depth, result.reason);
+    out.alert = result.tls_alert;
+    return out;
+  }
+  out.verified = true;
+  const x509::SubjectAltNames& sans = peer->certificate->certificates.front()->sans();
+  if (!SansMatch(self.context->sans, sans)) {
+    out.ok = false;
+    out.san = true;
+    out.verified = false;
+    out.words = fmt::format("SAN matcher, certificate SANs are [{}]", Names(sans));
+  }
+  return out;
+}
+
+std::string Identity(const TlsParty* party) {
+  if (party == nullptr || party->certificate == nullptr || party->certificate->certificates.empty()) return {};
+  const auto& uris = party->certificate->certificates.front()->sans().uris;
+  return uris.empty() ? std::string() : uris.front();
+}
+
+}  // namespace
+
+std::shared_ptr<const CertificateChain> CertificateChain::Of(std::vector<x509::CertificateRef> certificates) {
+  auto chain = std::make_shared<CertificateChain>();
+  chain->fingerprint = x509::FingerprintOf(certificates);
+  chain->certificates = std::move(certificates);
+  return chain;
+}
+
+HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer& server, Time now) {
+  HandshakeResult out;
+  const TlsClient* client = hello.tls.get();
+  // The server's own list decides; without an overlap the session goes on without ALPN.
+  for (const std::string& protocol : server.context->alpn) {
+    if (std::find(hello.alpn.begin(), hello.alpn.end(), protocol) != hello.alpn.end()) {
+      out.client.alpn = protocol;
+      break;
+    }
+  }
+  out.client.server_identity = Identity(&server);
+  out.client_identity = Identity(client);
+  if (client != nullptr && client->context != nullptr) {
+    const PeerCheck check =
+        Check(*client, &server, client->trusted_ca != nullptr, x509::Purpose::kServerAuth, now, &cache_);
+    if (!check.ok) {
+      out.client.local = true;
+      out.client.san_mismatch = check.san;
+      out.client.error = VerifyFailed(check.words);
+      out.client_counter =
+          check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
+      out.server_counter = "connection_error";  // it sees the alert
+      return out;
+    }
+    out.server_verified = check.verified;
+  }
+  // Who must have certain names must have a certificate. Envoy: default_validator.cc, initializeSslContexts.
+  const bool required =
+      server.context->require_client_certificate || (server.context->validates && !server.context->sans.empty());
+  const PeerCheck check = Check(server, client, required, x509::Purpose::kClientAuth, now, &cache_);
+  if (!check.ok) {
+    const bool tls13 =
+        server.context->tls13 && (client == nullptr || client->context == nullptr || client->context->tls13);
+    out.client.error = ReceivedAlert(check.no_certificate && !tls13 ? "handshake_failure" : check.alert);
+    // In TLS 1.3 the client is done, and its request under way, before the server has looked at its certificate.
+    out.client.ok = out.client.refused = tls13 && client != nullptr && client->context != nullptr;
+    out.client_counter = "connection_error";
+    out.server_counter =
+        check.san ? "fail_verify_san" : (check.no_certificate ? "fail_verify_no_cert" : "fail_verify_error");
+    return out;
+  }
+  out.client_verified = check.verified;
+  out.server_ok = true;
+  out.client.ok = true;
+  return out;
+}
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,57 @@
+// TLS handshakes: who presents what, who believes whom, and with which words it fails. Certificates are verified by
+// OpenSSL at virtual time (core/x509); equal questions are answered from memory for as long as the answer holds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "core/base/time.h"
+#include "core/x509/x509.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tls/secret.h"
+#include "fakes/envoy/tls/tls_config.h"
+
+namespace wavetank::envoysim {
+
+// One side of a handshake: its settings and the secrets in force when the connection began.
+struct TlsParty {
+  std::shared_ptr<const TlsContext> context;
+  std::shared_ptr<const CertificateChain> certificate;  // nullptr: none to present
+  x509::TrustBundleRef trusted_ca;                      // nullptr: the peer is not verified
+
+  // Whether nothing that `context` names is missing.
+  bool complete() const {
+    return (context->certificate_secret.empty() || certificate != nullptr) &&
+           (context->validation_secret.empty() || trusted_ca != nullptr);
+  }
+};
+
+class TlsClient : public TlsParty {};
+class TlsServer : public TlsParty {};
+
+// What the server made of the client, beside what the client is told.
+struct HandshakeResult {
+  TlsOutcome client;
+  bool server_ok = false;  // the server has a session (even if the client then refuses it)
+  // The server's counter, as in listener.ADDRESS.ssl.*: "fail_verify_no_cert", "fail_verify_error",
+  // "fail_verify_san", "connection_error"; empty if ok.
+  std::string_view server_counter;
+  std::string_view client_counter;  // likewise, of the client's cluster
+  bool client_verified = false;
+  bool server_verified = false;
+  std::string client_identity;  // URI SAN presented
+};
+
+class TlsSessions {
+ public:
+  // With mutual verification. The client checks the server before it presents its own certificate.
+  HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
+
+  size_t verifications() const { return cache_.misses(); }
+
+ private:
+  x509::VerificationCache cache_;
+};
+
+}  // namespace wavetank::envoysim

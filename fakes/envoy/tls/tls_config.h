@@ -1,0 +1,64 @@
+// Transport sockets, compiled from UpstreamTlsContext and DownstreamTlsContext.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/envoy/match/matchers.h"
+#include "fakes/envoy/tls/secret.h"
+
+namespace envoy::config::core::v3 {
+class TransportSocket;
+}
+
+namespace google::protobuf {
+class Any;
+}
+
+namespace wavetank::envoysim {
+
+enum class SanType : uint8_t { kAny, kUri, kDns };
+
+struct SanMatch {
+  SanType type = SanType::kAny;
+  StringMatch match;
+};
+
+// One side's TLS settings. Certificates and roots are named (SDS) or inline; names are resolved by each Envoy.
+struct TlsContext {
+  std::string sni;  // upstream
+  std::vector<std::string> alpn;
+  bool require_client_certificate = false;  // downstream
+  bool tls13 = false;                       // its highest version is 1.3, not 1.2
+  std::string certificate_secret;           // empty: none by SDS
+  std::string validation_secret;
+  std::shared_ptr<const CertificateChain> certificate;  // inline
+  x509::TrustBundleRef trusted_ca;                      // inline
+  bool validates = false;                               // there is a trusted CA, inline or by SDS
+  std::vector<SanMatch> sans;                           // any of them; empty: every name
+};
+
+struct TransportSocket {
+  std::shared_ptr<const TlsContext> tls;  // nullptr: raw_buffer
+};
+
+class Extensions;
+
+// kInvalidArgument with Envoy's words if it would be refused.
+absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
+                                                       bool downstream, const Extensions& extensions);
+
+// Whether one of `matches` accepts one of the names; true if there are none to satisfy.
+bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames& names);
+
+// One SDS resource. A private key is held against its certificate and then forgotten. InvalidArgument is what Envoy
+// says when it rejects one.
+struct NamedSecret {
+  std::string name;
+  Secret secret;
+};
+absl::StatusOr<NamedSecret> ReadSecret(std::string_view type_url, std::string_view resource);
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,670 @@
+#include "fakes/envoy/upstream/cluster_runtime.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+constexpr std::string_view kStatNames[] = {
+    "upstream_cx_total",
+    "upstream_cx_connect_fail",
+    "upstream_cx_connect_timeout",
+    "upstream_cx_none_healthy",
+    "upstream_cx_overflow",
+    "upstream_rq_total",
+    "upstream_rq_retry",
+    "upstream_rq_retry_success",
+    "upstream_rq_retry_overflow",
+    "upstream_rq_retry_limit_exceeded",
+    "upstream_rq_timeout",
+    "upstream_rq_per_try_timeout",
+    "upstream_rq_pending_overflow",
+    "upstream_rq_active_overflow",
+    "lb_healthy_panic",
+    "membership_change",
+    "outlier_detection.ejections_active",
+    "outlier_detection.ejections_enforced_total",
+    "outlier_detection.ejections_overflow",
+    "ssl.handshake",
+    "ssl.connection_error",
+    "ssl.fail_verify_error",
+    "ssl.fail_verify_san",
+    "ssl.fail_verify_no_cert",
+};
+static_assert(std::size(kStatNames) == static_cast<size_t>(ClusterStat::kCount));
+
+FirstFlight::Kind PlainKind(HttpProtocol protocol) {
+  return protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1;
+}
+
+}  // namespace
+
+std::string_view ClusterStatName(ClusterStat stat) { return kStatNames[static_cast<size_t>(stat)]; }
+
+std::string_view ResetReasonName(ResetReason reason) {
+  switch (reason) {
+    case ResetReason::kNone:
+      return "";
+    case ResetReason::kOverflow:
+      return "overflow";
+    case ResetReason::kLocalConnectionFailure:
+      return "local connection failure";
+    case ResetReason::kRemoteConnectionFailure:
+      return "remote connection failure";
+    case ResetReason::kConnectionTimeout:
+      return "connection timeout";
+    case ResetReason::kConnectionTermination:
+      return "connection termination";
+    case ResetReason::kRemoteReset:
+      return "remote reset";
+    case ResetReason::kRemoteRefusedStream:
+      return "remote refused-stream reset";
+    case ResetReason::kLocalReset:
+      return "local reset";
+    case ResetReason::kProtocolError:
+      return "protocol error";
+  }
+  return "";
+}
+
+// --- HttpPool
+
+HttpPool::HttpPool(ClusterRuntime& cluster, HostRuntime& host, HttpProtocol protocol,
+                   const std::vector<std::string>& alpn, uint64_t alpn_id)
+    : cluster_(cluster), host_(host), protocol_(protocol), alpn_(alpn), alpn_id_(alpn_id) {}
+
+HttpPool::~HttpPool() = default;
+
+std::shared_ptr<const FirstFlight> HttpPool::Flight() {
+  const uint32_t epoch = cluster_.secrets().epoch();
+  if (flight_ == nullptr || flight_epoch_ != epoch) {
+    flight_ = cluster_.Flight(host_, PlainKind(protocol_), alpn_);
+    flight_epoch_ = epoch;
+  }
+  return flight_;
+}
+
+void HttpPool::NewStream(StreamId stream, Duration lead) {
+  PoolUser& router = cluster_.streams();
+  const ClusterConfig& config = cluster_.config();
+  while (!ready_.empty()) {
+    UpstreamConnection* connection = ready_.back();
+    if (config.idle_timeout > Duration::zero() && connection->streams_.empty() &&
+        cluster_.process().host().Now() - connection->idle_since_ > config.idle_timeout) {
+      // It was closed when it had idled long enough; nobody looked until now.
+      cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kFin);
+      Remove(connection);
+      continue;
+    }
+    if (cluster_.active_requests >= config.circuit_breakers.max_requests) {
+      cluster_.Count(ClusterStat::kRqActiveOverflow);
+      router.OnPoolFailure(stream, ResetReason::kOverflow, {}, lead);
+      return;
+    }
+    Serve(connection, stream, lead);
+    return;
+  }
+  if (cluster_.pending_requests >= config.circuit_breakers.max_pending_requests) {
+    cluster_.Count(ClusterStat::kRqPendingOverflow);
+    router.OnPoolFailure(stream, ResetReason::kOverflow, {}, lead);
+    return;
+  }
+  pending_.push_back(stream);
+  ++cluster_.pending_requests;
+  const size_t capacity =
+      protocol_ == HttpProtocol::kHttp2 ? size_t{connecting_} * cluster_.config().max_concurrent_streams : connecting_;
+  if (capacity < pending_.size()) Connect(lead);
+}
+
+void HttpPool::Connect(Duration lead) {
+  if (cluster_.connections >= cluster_.config().circuit_breakers.max_connections) {
+    cluster_.Count(ClusterStat::kCxOverflow);
+    // A pool without any connection gets one all the same, or its streams would wait for ever.
+    if (!connections_.empty()) return;
+  }
+  UpstreamConnection* connection = connections_.emplace_back(std::make_unique<UpstreamConnection>(*this)).get();
+  ++connecting_;
+  ++cluster_.connections;
+  ++host_.connections;
+  cluster_.Count(ClusterStat::kCxTotal);
+  Process& envoy = cluster_.process();
+  const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
+  connection->id_ = envoy.fabric().Connect(origin, host_.address, connection, lead);
+  if (envoy.fabric().state(connection->id_) == Fabric::State::kConnected) {
+    connection->OnConnected(connection->id_);
+    return;
+  }
+  connection->connect_timer_ = envoy.host().RunAfter(lead + cluster_.config().connect_timeout, [this, connection] {
+    connection->connect_timer_ = kNoTimer;
+    cluster_.Count(ClusterStat::kCxConnectTimeout);
+    cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kReset);
+    OnConnectFailed(connection, ResetReason::kConnectionTimeout, {});
+  });
+}
+
+void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration lead) {
+  connection->streams_.push_back(stream);
+  ++connection->requests_;
+  const size_t room = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
+  const uint32_t limit = cluster_.config().max_requests_per_connection;
+  if (limit > 0 && connection->requests_ >= limit) connection->draining_ = true;
+  if (connection->listed_ && (connection->streams_.size() >= room || connection->draining_)) {
+    ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
+    connection->listed_ = false;
+  }
+  cluster_.streams().OnPoolReady(stream, connection, lead);
+}
+
+void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
+  --connecting_;
+  connection->idle_since_ = cluster_.process().host().Now();
+  if (!connection->draining_ || !pending_.empty()) {
+    ready_.push_back(connection);
+    connection->listed_ = true;
+  }
+  while (!pending_.empty() && connection->listed_) {
+    const StreamId stream = pending_.front();
+    pending_.pop_front();
+    --cluster_.pending_requests;
+    Serve(connection, stream, Duration::zero());
+  }
+}
+
+void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
+  --connecting_;
+  cluster_.Count(ClusterStat::kCxConnectFail);
+  const std::string text(failure);
+  Remove(connection);
+  // Everything that waits in this pool fails with the connection. Envoy: source/common/conn_pool/conn_pool_base.cc
+  std::deque<StreamId> failed = std::move(pending_);
+  pending_.clear();
+  cluster_.pending_requests -= static_cast<uint32_t>(failed.size());
+  PoolUser& router = cluster_.streams();
+  for (StreamId stream : failed) router.OnPoolFailure(stream, reason, text, Duration::zero());
+}
+
+void HttpPool::CancelPending(StreamId stream) {
+  const auto it = std::find(pending_.begin(), pending_.end(), stream);
+  if (it == pending_.end()) return;
+  pending_.erase(it);
+  --cluster_.pending_requests;
+}
+
+void HttpPool::Remove(UpstreamConnection* connection) {
+  cluster_.process().host().Cancel(connection->connect_timer_);
+  if (connection->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
+  const auto it =
+      std::find_if(connections_.begin(), connections_.end(), [&](const auto& c) { return c.get() == connection; });
+  connections_.erase(it);  // `connection` is gone
+  cluster_.ConnectionClosed(host_);
+}
+
+void HttpPool::ConnectPending() {
+  const size_t streams = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
+  if (!pending_.empty() && connecting_ * streams < pending_.size()) Connect(Duration::zero());
+}
+
+void HttpPool::Drain() {
+  std::vector<UpstreamConnection*> idle;
+  for (const auto& c : connections_) {
+    c->draining_ = true;
+    if (c->ready_ && c->streams_.empty()) idle.push_back(c.get());
+  }
+  for (UpstreamConnection* c : idle) {
+    cluster_.process().fabric().Close(c->id_, Fabric::End::kClient, CloseKind::kFin);
+    Remove(c);
+  }
+  for (const auto& c : connections_) {
+    if (c->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), c.get()));
+    c->listed_ = false;
+  }
+}
+
+void HttpPool::Abort(StopKind kind) {
+  Fabric& fabric = cluster_.process().fabric();
+  for (const auto& c : connections_) {
+    cluster_.process().host().Cancel(c->connect_timer_);
+    if (kind == StopKind::kKill) {
+      fabric.Close(c->id_, Fabric::End::kClient, CloseKind::kReset);
+    } else {
+      fabric.Vanish(c->id_, Fabric::End::kClient);
+    }
+  }
+  connections_.clear();
+  ready_.clear();
+  pending_.clear();
+}
+
+// --- UpstreamConnection
+
+void UpstreamConnection::OnConnected(ConnectionId /*connection*/) {
+  std::shared_ptr<const FirstFlight> flight = pool_.Flight();
+  const bool tls = flight->kind == FirstFlight::Kind::kTls;
+  if (tls && !flight->tls->complete()) {
+    pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
+    pool_.OnConnectFailed(this, ResetReason::kLocalConnectionFailure, "TLS error: Secret is not supplied by SDS");
+    return;
+  }
+  pool_.cluster().process().fabric().SetFlight(
+      id_, std::move(flight), tls ? pool_.cluster().process().latencies().tls_handshake : Duration::zero());
+  if (!tls) Ready();
+}
+
+void UpstreamConnection::OnTls(ConnectionId /*connection*/, const TlsOutcome& outcome) {
+  ClusterRuntime& cluster = pool_.cluster();
+  if (outcome.ok) {
+    cluster.Count(ClusterStat::kSslHandshake);
+    if (outcome.refused) cluster.Count(ClusterStat::kSslConnectionError);
+    Ready();
+    return;
+  }
+  if (outcome.local) {
+    cluster.Count(outcome.san_mismatch ? ClusterStat::kSslFailVerifySan : ClusterStat::kSslFailVerifyError);
+  } else {
+    cluster.Count(ClusterStat::kSslConnectionError);
+  }
+  const std::string error = outcome.error;
+  cluster.process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+  pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, error);
+}
+
+void UpstreamConnection::Ready() {
+  pool_.cluster().process().host().Cancel(connect_timer_);
+  connect_timer_ = kNoTimer;
+  ready_ = true;
+  pool_.OnConnectionReady(this);
+}
+
+void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+  if (!ready_) {
+    std::string_view failure;
+    if (kind == CloseKind::kRefused) failure = "delayed connect error: Connection refused";
+    if (kind == CloseKind::kTimeout) failure = "delayed connect error: Connection timed out";
+    pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, failure);
+    return;
+  }
+  const std::vector<StreamId> streams = std::move(streams_);
+  PoolUser& router = pool_.cluster().streams();
+  HttpPool& pool = pool_;
+  pool.Remove(this);
+  pool.ConnectPending();
+  for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
+}
+
+void UpstreamConnection::Drain() {
+  draining_ = true;
+  if (!listed_) return;
+  pool_.ready_.erase(std::find(pool_.ready_.begin(), pool_.ready_.end(), this));
+  listed_ = false;
+}
+
+void UpstreamConnection::Done(StreamId stream) { Release(stream); }
+
+void UpstreamConnection::Reset(StreamId stream) {
+  if (pool_.protocol() == HttpProtocol::kHttp2) {
+    Release(stream);
+    return;
+  }
+  pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
+  HttpPool& pool = pool_;
+  pool.Remove(this);
+  pool.ConnectPending();
+}
+
+void UpstreamConnection::Release(StreamId stream) {
+  streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
+  idle_since_ = pool_.cluster().process().host().Now();
+  if (draining_) {
+    if (!streams_.empty()) return;
+    pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
+    HttpPool& pool = pool_;
+    pool.Remove(this);
+    pool.ConnectPending();
+    return;
+  }
+  if (!pool_.pending_.empty()) {
+    const StreamId next = pool_.pending_.front();
+    pool_.pending_.pop_front();
+    --pool_.cluster().pending_requests;
+    pool_.Serve(this, next, Duration::zero());
+    return;
+  }
+  if (!listed_) {
+    pool_.ready_.push_back(this);
+    listed_ = true;
+  }
+}
+
+// --- ClusterRuntime
+
+ClusterRuntime::ClusterRuntime(const UpstreamContext& context, std::shared_ptr<const ActiveCluster> active)
+    : context_(context), active_(std::move(active)), created_(context.process.host().Now()) {
+  if (config().type != DiscoveryType::kOriginalDst) {
+    lb_.emplace(config().lb, context_.process.NewStream(fmt::format("lb/{}", config().name)));
+    SetTable(active_->endpoints);
+    updated_once_ = false;  // the hosts that a cluster begins with are no update
+  }
+}
+
+ClusterRuntime::~ClusterRuntime() {
+  context_.process.host().Cancel(interval_timer_);
+  context_.process.host().Cancel(merge_timer_);
+  context_.process.host().Cancel(cleanup_timer_);
+}
+
+NameId ClusterRuntime::trace_name() {
+  if (trace_name_ == kNoName) trace_name_ = context_.process.host().Intern(config().name);
+  return trace_name_;
+}
+
+void ClusterRuntime::Update(std::shared_ptr<const ActiveCluster> active) {
+  leaving_.erase(std::remove_if(leaving_.begin(), leaving_.end(), [](const auto& h) { return h->idle(); }),
+                 leaving_.end());
+  if (active == active_) return;
+  active_ = std::move(active);
+  if (lb_.has_value()) SetTable(active_->endpoints);
+}
+
+HostRuntime* ClusterRuntime::AddHost(const SocketAddress& address) {
+  auto host = std::make_unique<HostRuntime>();
+  host->id = next_host_id_++;
+  host->address = address;
+  return hosts_.emplace(address, std::move(host)).first->second.get();
+}
+
+void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
+  if (table == nullptr) table = std::make_shared<const EndpointTable>();
+  std::vector<HostRuntime*> before = std::move(by_index_);
+  by_index_.clear();
+  for (HostRuntime* host : before) host->index = -1;
+  bool joined = false;
+  for (const LbEndpoint& e : table->endpoints) {
+    const auto it = hosts_.find(e.address);
+    HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(e.address);
+    joined |= it == hosts_.end();
+    host->index = static_cast<int32_t>(by_index_.size());
+    host->metadata = e.transport_socket_match;
+    host->socket = MatchTransportSocket(config(), host->metadata.get());
+    by_index_.push_back(host);
+  }
+  bool left = false;
+  for (HostRuntime* host : before) {
+    if (host->index >= 0) continue;
+    left = true;
+    if (host->lb.ejected) --ejected_, Count(ClusterStat::kEjectionsActive, -1);
+    for (const auto& pool : host->pools) pool->Drain();
+    const auto it = hosts_.find(host->address);
+    leaving_.push_back(std::move(it->second));
+    hosts_.erase(it);
+  }
+  if (joined || left) Count(ClusterStat::kMembershipChange);
+  table_ = std::move(table);
+  RebuildLb();
+}
+
+void ClusterRuntime::RebuildLb() {
+  context_.process.host().Cancel(merge_timer_);
+  merge_timer_ = kNoTimer;
+  last_update_ = context_.process.host().Now();
+  updated_once_ = true;
+  std::vector<const LbHost*> hosts;
+  hosts.reserve(by_index_.size());
+  for (HostRuntime* host : by_index_) hosts.push_back(&host->lb);
+  lb_->Update(table_, hosts);
+}
+
+void ClusterRuntime::Retire() {
+  retired_ = true;
+  std::vector<HostRuntime*> hosts;
+  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
+  std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
+  for (HostRuntime* host : hosts) {
+    for (const auto& pool : host->pools) pool->Drain();
+  }
+  context_.process.host().Cancel(interval_timer_);
+  context_.process.host().Cancel(merge_timer_);
+  context_.process.host().Cancel(cleanup_timer_);
+  interval_timer_ = merge_timer_ = cleanup_timer_ = kNoTimer;
+}
+
+bool ClusterRuntime::idle() const {
+  return active_requests == 0 && connections == 0 && pending_requests == 0 && retries == 0;
+}
+
+void ClusterRuntime::Abort(StopKind kind) {
+  std::vector<HostRuntime*> hosts;
+  for (const auto& [address, host] : hosts_) hosts.push_back(host.get());  // order: sorted below
+  for (const auto& host : leaving_) hosts.push_back(host.get());
+  std::sort(hosts.begin(), hosts.end(), [](const HostRuntime* a, const HostRuntime* b) { return a->id < b->id; });
+  for (HostRuntime* host : hosts) {
+    for (const auto& pool : host->pools) pool->Abort(kind);
+  }
+}
+
+HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst) {
+  if (!lb_.has_value()) return original_dst.empty() ? nullptr : OriginalHost(original_dst);
+  const int32_t index = lb_->Pick(context);
+  return index == LoadBalancer::kNone ? nullptr : by_index_[index];
+}
+
+HostRuntime* ClusterRuntime::PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid,
+                                      uint32_t reselections, const SocketAddress& original_dst) {
+  LoadBalancer::Context context;
+  context.hash = hash;
+  const auto tried = [&](uint32_t index) {
+    return std::find(avoid.begin(), avoid.end(), by_index_[index]->id) != avoid.end();
+  };
+  if (reselections > 0 && !avoid.empty()) {
+    context.avoid.emplace(tried);
+    context.reselections = reselections;
+    return PickHost(context, original_dst);
+  }
+  return PickHost(context, original_dst);
+}
+
+const TransportSocket& ClusterRuntime::Socket(const HostRuntime& host) const {
+  return host.socket >= 0 ? config().socket_matches[host.socket].socket : config().socket;
+}
+
+std::shared_ptr<const FirstFlight> ClusterRuntime::Flight(const HostRuntime& host, FirstFlight::Kind plain,
+                                                          const std::vector<std::string>& alpn) const {
+  auto flight = std::make_shared<FirstFlight>();
+  const TransportSocket& socket = Socket(host);
+  if (socket.tls == nullptr) {
+    flight->kind = plain;
+    return flight;
+  }
+  flight->kind = FirstFlight::Kind::kTls;
+  flight->sni = socket.tls->sni;
+  flight->alpn = alpn.empty() ? socket.tls->alpn : alpn;
+  auto client = std::make_shared<TlsClient>();
+  static_cast<TlsParty&>(*client) = context_.secrets.Party(socket.tls);
+  flight->tls = std::move(client);
+  return flight;
+}
+
+HttpPool& ClusterRuntime::Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn,
+                               uint64_t alpn_id) {
+  for (const auto& pool : host.pools) {
+    if (pool->Is(protocol, alpn_id)) return *pool;
+  }
+  return *host.pools.emplace_back(std::make_unique<HttpPool>(*this, host, protocol, alpn, alpn_id));
+}
+
+void ClusterRuntime::EndRequest(HostRuntime& host) {
+  --host.lb.active_requests;
+  --active_requests;
+}
+
+void ClusterRuntime::ConnectionClosed(HostRuntime& host) {
+  --host.connections;
+  --connections;
+}
+
+// --- ORIGINAL_DST. Envoy: source/extensions/clusters/original_dst/original_dst_cluster.cc
+
+HostRuntime* ClusterRuntime::OriginalHost(const SocketAddress& address) {
+  const auto it = hosts_.find(address);
+  if (it != hosts_.end()) {
+    it->second->chosen = true;
+    return it->second.get();
+  }
+  HostRuntime* host = AddHost(address);
+  host->socket = MatchTransportSocket(config(), nullptr);
+  host->chosen = true;
+  Count(ClusterStat::kMembershipChange);
+  ArmCleanup();
+  return host;
+}
+
+void ClusterRuntime::ArmCleanup() {
+  if (cleanup_timer_ != kNoTimer || retired_) return;
+  // As ArmInterval().
+  const Duration interval = config().cleanup_interval;
+  const Duration phase = (context_.process.host().Now() - created_) % interval;
+  cleanup_timer_ = context_.process.host().RunAfter(interval - phase, [this] {
+    cleanup_timer_ = kNoTimer;
+    CleanUp();
+  });
+}
+
+// A host goes that was not chosen since the last time and is in no pool.
+void ClusterRuntime::CleanUp() {
+  const size_t before = hosts_.size();
+  // order: what goes is idle and tells nobody
+  absl::erase_if(hosts_, [](const auto& entry) {
+    HostRuntime& host = *entry.second;
+    const bool pooled = std::any_of(host.pools.begin(), host.pools.end(), [](const auto& p) { return !p->empty(); });
+    return !std::exchange(host.chosen, false) && !pooled && host.idle();
+  });
+  if (hosts_.size() != before) Count(ClusterStat::kMembershipChange);
+  if (!hosts_.empty()) ArmCleanup();
+}
+
+std::vector<SocketAddress> ClusterRuntime::Addresses() const {
+  std::vector<SocketAddress> out;
+  for (const auto& [address, host] : hosts_) out.push_back(address);  // order: sorted below
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// --- outlier detection. Envoy: source/common/upstream/outlier_detection_impl.cc; shared/ENVOY.md 3.6.
+
+void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t code) {
+  if (!config().outlier.has_value() || retired_) return;
+  const OutlierConfig& o = *config().outlier;
+  if (result == OutlierResult::kConnected || result == OutlierResult::kTcpConnected) {
+    if (o.split_external_local_origin_errors) {
+      host.consecutive_local = 0;
+    } else if (result == OutlierResult::kTcpConnected) {
+      host.consecutive_5xx = host.consecutive_gateway = 0;
+    }
+    return;
+  }
+  const bool local = result != OutlierResult::kHttpCode;
+  if (o.split_external_local_origin_errors) {
+    if (local) {
+      if (++host.consecutive_local == o.consecutive_local_origin_failure) {
+        host.consecutive_local = 0;
+        ConsecutiveFailures(host, o.enforcing_consecutive_local_origin_failure);
+      }
+      return;
+    }
+  } else if (local) {
+    code = result == OutlierResult::kTimeout ? 504 : 503;
+  }
+  if (code < 500) {
+    host.consecutive_5xx = host.consecutive_gateway = 0;
+    return;
+  }
+  if (code >= 502 && code <= 504) {
+    if (++host.consecutive_gateway == o.consecutive_gateway_failure) {
+      host.consecutive_gateway = 0;
+      ConsecutiveFailures(host, o.enforcing_consecutive_gateway_failure);
+    }
+  } else {
+    host.consecutive_gateway = 0;
+  }
+  if (++host.consecutive_5xx == o.consecutive_5xx) {
+    host.consecutive_5xx = 0;
+    ConsecutiveFailures(host, o.enforcing_consecutive_5xx);
+  }
+}
+
+void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing) {
+  if (host.lb.ejected || host.index < 0) return;
+  const OutlierConfig& o = *config().outlier;
+  const uint64_t percent = std::min<uint32_t>(o.max_ejection_percent, 100);
+  const bool room = uint64_t{100} * (ejected_ + 1) <= percent * by_index_.size();
+  if (!room && !(o.always_eject_one_host && ejected_ == 0)) {
+    Count(ClusterStat::kEjectionsOverflow);
+    return;
+  }
+  if (enforcing < 100 && context_.process.random().Below(100) >= enforcing) return;
+  Eject(host);
+}
+
+void ClusterRuntime::Eject(HostRuntime& host) {
+  const OutlierConfig& o = *config().outlier;
+  host.lb.ejected = true;
+  host.ejected_at = context_.process.host().Now();
+  if (host.ejection_backoff * o.base_ejection_time < o.max_ejection_time + o.base_ejection_time)
+    ++host.ejection_backoff;
+  ++ejected_;
+  Count(ClusterStat::kEjectionsActive);
+  Count(ClusterStat::kEjectionsEnforcedTotal);
+  ArmInterval();
+  HealthChanged();
+}
+
+void ClusterRuntime::ArmInterval() {
+  if (interval_timer_ != kNoTimer) return;
+  // Envoy's timer runs from the cluster's beginning; here it is only set while it has something to do.
+  const Duration interval = config().outlier->interval;
+  const Duration phase = (context_.process.host().Now() - created_) % interval;
+  interval_timer_ = context_.process.host().RunAfter(interval - phase, [this] {
+    interval_timer_ = kNoTimer;
+    OnInterval();
+  });
+}
+
+void ClusterRuntime::OnInterval() {
+  if (!config().outlier.has_value()) return;
+  const OutlierConfig& o = *config().outlier;
+  const Time now = context_.process.host().Now();
+  bool again = false;
+  for (HostRuntime* host : by_index_) {
+    if (!host->lb.ejected) {
+      if (host->ejection_backoff > 0) --host->ejection_backoff;
+    } else if (now - host->ejected_at >=
+               std::min<Duration>(host->ejection_backoff * o.base_ejection_time, o.max_ejection_time)) {
+      host->lb.ejected = false;
+      host->consecutive_5xx = host->consecutive_gateway = host->consecutive_local = 0;
+      --ejected_;
+      Count(ClusterStat::kEjectionsActive, -1);
+      HealthChanged();
+    }
+    again |= host->lb.ejected || host->ejection_backoff > 0;
+  }
+  if (again) ArmInterval();
+}
+
+// A change of health alone waits if another update came less than a merge window ago: one timer of a whole window,
+// started by the first of them. Envoy: source/common/upstream/cluster_manager_impl.cc, scheduleUpdate
+void ClusterRuntime::HealthChanged() {
+  const Duration window = config().update_merge_window;
+  if (window == Duration::zero() || !updated_once_ || context_.process.host().Now() - last_update_ > window) {
+    RebuildLb();
+    return;
+  }
+  if (merge_timer_ != kNoTimer) return;
+  merge_timer_ = context_.process.host().RunAfter(window, [this] {
+    merge_timer_ = kNoTimer;
+    RebuildLb();
+  });
+}
+
+}  // namespace wavetank::envoysim

@@ -1,0 +1,285 @@
+// A cluster in use by one Envoy: hosts, load balancer, connection pools, circuit breakers, outlier detection. Made when
+// traffic first needs it, so that idle Envoys cost nothing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "core/base/host.h"
+#include "fakes/envoy/config/cluster_config.h"
+#include "fakes/envoy/config/config_store.h"
+#include "fakes/envoy/lb/load_balancer.h"
+#include "fakes/envoy/process/process.h"
+#include "fakes/envoy/process/secrets.h"
+#include "fakes/envoy/tcp/fabric.h"
+#include "fakes/envoy/tls/tls.h"
+
+namespace wavetank::envoysim {
+
+class ClusterRuntime;
+class HttpPool;
+class UpstreamConnection;
+
+enum class StreamId : uint64_t {};  // a request in a router
+inline constexpr StreamId kNoStream{0};
+
+enum class ClusterStat : uint8_t {
+  kCxTotal,
+  kCxConnectFail,
+  kCxConnectTimeout,
+  kCxNoneHealthy,
+  kCxOverflow,
+  kRqTotal,
+  kRqRetry,
+  kRqRetrySuccess,
+  kRqRetryOverflow,
+  kRqRetryLimitExceeded,
+  kRqTimeout,
+  kRqPerTryTimeout,
+  kRqPendingOverflow,
+  kRqActiveOverflow,
+  kLbHealthyPanic,
+  kMembershipChange,
+  kEjectionsActive,
+  kEjectionsEnforcedTotal,
+  kEjectionsOverflow,
+  kSslHandshake,
+  kSslConnectionError,
+  kSslFailVerifyError,
+  kSslFailVerifySan,
+  kSslFailVerifyNoCert,
+  kCount,
+};
+// "upstream_cx_total", "ssl.handshake", ...
+std::string_view ClusterStatName(ClusterStat stat);
+
+using ClusterStats = std::array<uint64_t, static_cast<size_t>(ClusterStat::kCount)>;
+
+// Why a stream could not be served or was reset. Envoy: include/envoy/http/codec.h, StreamResetReason
+enum class ResetReason : uint8_t {
+  kNone,
+  kOverflow,
+  kLocalConnectionFailure,
+  kRemoteConnectionFailure,
+  kConnectionTimeout,
+  kConnectionTermination,
+  kRemoteReset,
+  kRemoteRefusedStream,
+  kLocalReset,
+  kProtocolError,
+};
+std::string_view ResetReasonName(ResetReason reason);  // "remote connection failure"
+
+// What became of a try, for outlier detection. kTcpConnected: all that a tcp_proxy will ever know.
+enum class OutlierResult : uint8_t { kHttpCode, kConnected, kTcpConnected, kConnectFailed, kTimeout, kReset };
+
+// Whose streams pools serve.
+class PoolUser {
+ public:
+  virtual void OnPoolReady(StreamId stream, UpstreamConnection* connection, Duration lead) = 0;
+  virtual void OnPoolFailure(StreamId stream, ResetReason reason, std::string_view failure, Duration lead) = 0;
+  virtual void OnUpstreamReset(StreamId stream, ResetReason reason) = 0;
+
+ protected:
+  ~PoolUser() = default;
+};
+
+// What clusters in use need of the Envoy that they are in.
+struct UpstreamContext {
+  Process& process;
+  Secrets& secrets;
+  PoolUser& streams;
+};
+
+struct HostRuntime {
+  uint32_t id = 0;  // unique in its cluster
+  SocketAddress address;
+  std::shared_ptr<const StringPairs> metadata;
+  int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
+  bool chosen = false;  // of ORIGINAL_DST: since the last clean-up
+  int socket = -1;      // index into socket_matches
+  LbHost lb;
+  uint32_t connections = 0;
+  // Outlier detection.
+  uint32_t consecutive_5xx = 0, consecutive_gateway = 0, consecutive_local = 0;
+  uint32_t ejection_backoff = 0;
+  Time ejected_at{};
+  std::vector<std::unique_ptr<HttpPool>> pools;
+
+  bool idle() const { return lb.active_requests == 0 && connections == 0; }
+};
+
+// The pooled connections of one host for one protocol and one list of ALPN offers.
+class HttpPool {
+ public:
+  HttpPool(ClusterRuntime& cluster, HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn,
+           uint64_t alpn_id);
+  ~HttpPool();
+
+  bool Is(HttpProtocol protocol, uint64_t alpn_id) const { return protocol_ == protocol && alpn_id_ == alpn_id; }
+  HostRuntime& host() { return host_; }
+  ClusterRuntime& cluster() { return cluster_; }
+  HttpProtocol protocol() const { return protocol_; }
+
+  // Serves the stream now (PoolUser::OnPoolReady), when a connection is free, or not at all (OnPoolFailure).
+  void NewStream(StreamId stream, Duration lead);
+  // The stream waits no more.
+  void CancelPending(StreamId stream);
+  // No new stream goes to existing connections; idle ones close.
+  void Drain();
+  // The Envoy dies.
+  void Abort(StopKind kind);
+
+  bool empty() const { return connections_.empty() && pending_.empty(); }
+
+ private:
+  friend class UpstreamConnection;
+  void Connect(Duration lead);
+  void OnConnectionReady(UpstreamConnection* connection);
+  void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure);
+  void OnClosed(UpstreamConnection* connection);
+  void Serve(UpstreamConnection* connection, StreamId stream, Duration lead);
+  void Remove(UpstreamConnection* connection);
+  // Streams that wait although a connection went away get another one. Envoy: ConnPoolImplBase::onConnectionEvent
+  void ConnectPending();
+  std::shared_ptr<const FirstFlight> Flight();
+
+  ClusterRuntime& cluster_;
+  HostRuntime& host_;
+  const HttpProtocol protocol_;
+  const std::vector<std::string> alpn_;
+  const uint64_t alpn_id_;
+  std::shared_ptr<const FirstFlight> flight_;
+  uint32_t flight_epoch_ = 0;
+  std::vector<std::unique_ptr<UpstreamConnection>> connections_;
+  std::vector<UpstreamConnection*> ready_;  // idle HTTP/1.1, or HTTP/2 with room; the last one is used next
+  std::deque<StreamId> pending_;
+  uint32_t connecting_ = 0;
+};
+
+// One pooled connection.
+class UpstreamConnection final : public ConnectionHandler {
+ public:
+  explicit UpstreamConnection(HttpPool& pool) : pool_(pool) {}
+
+  ConnectionId id() const { return id_; }
+  // No further request on it; it closes when the present ones are done.
+  void Drain();
+  // The request was answered.
+  void Done(StreamId stream);
+  // The router gives the request up; HTTP/1.1 can only close.
+  void Reset(StreamId stream);
+
+ private:
+  friend class HttpPool;
+  void OnConnected(ConnectionId connection) override;
+  void OnTls(ConnectionId connection, const TlsOutcome& outcome) override;
+  void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
+  void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
+  void OnClose(ConnectionId connection, CloseKind kind, std::string_view detail) override;
+  void Release(StreamId stream);
+  void Ready();
+
+  HttpPool& pool_;
+  ConnectionId id_ = kNoConnection;
+  TimerId connect_timer_ = kNoTimer;
+  bool ready_ = false;
+  bool draining_ = false;
+  bool listed_ = false;  // in pool_.ready_
+  uint32_t requests_ = 0;
+  Time idle_since_{};
+  std::vector<StreamId> streams_;
+};
+
+class ClusterRuntime {
+ public:
+  ClusterRuntime(const UpstreamContext& context, std::shared_ptr<const ActiveCluster> active);
+  ~ClusterRuntime();
+  ClusterRuntime(const ClusterRuntime&) = delete;
+  ClusterRuntime& operator=(const ClusterRuntime&) = delete;
+
+  const ClusterConfig& config() const { return *active_->config; }
+  const std::shared_ptr<const ActiveCluster>& active() const { return active_; }
+  Process& process() { return context_.process; }
+  const Secrets& secrets() const { return context_.secrets; }
+  PoolUser& streams() { return context_.streams; }
+
+  // Same configuration, other endpoints. Hosts that stay keep their connections and counters.
+  void Update(std::shared_ptr<const ActiveCluster> active);
+  // The cluster was removed or replaced: existing requests finish, connections close when idle.
+  void Retire();
+  bool retired() const { return retired_; }
+  bool idle() const;
+  void Abort(StopKind kind);
+
+  // nullptr: no healthy upstream. `original_dst`: of the downstream connection.
+  HostRuntime* PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst);
+  // The same with hosts named by HostRuntime::id in `avoid`.
+  HostRuntime* PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid, uint32_t reselections,
+                        const SocketAddress& original_dst);
+  HttpPool& Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn, uint64_t alpn_id);
+  const TransportSocket& Socket(const HostRuntime& host) const;
+  // What a connection to the host says first. `alpn` overrides the context's list unless empty.
+  std::shared_ptr<const FirstFlight> Flight(const HostRuntime& host, FirstFlight::Kind plain,
+                                            const std::vector<std::string>& alpn) const;
+
+  void Report(HostRuntime& host, OutlierResult result, uint32_t code);
+
+  void Count(ClusterStat stat, int64_t delta = 1) { stats_[static_cast<size_t>(stat)] += static_cast<uint64_t>(delta); }
+  const ClusterStats& stats() const { return stats_; }
+  void set_stats(const ClusterStats& stats) { stats_ = stats; }
+
+  // Circuit breakers.
+  uint32_t active_requests = 0, pending_requests = 0, connections = 0, retries = 0;
+
+  void BeginRequest(HostRuntime& host) { ++host.lb.active_requests, ++active_requests; }
+  void EndRequest(HostRuntime& host);
+  void ConnectionClosed(HostRuntime& host);
+
+  const std::vector<HostRuntime*>& hosts() const { return by_index_; }
+  // Of all its hosts, in order.
+  std::vector<SocketAddress> Addresses() const;
+  NameId trace_name();
+
+ private:
+  HostRuntime* AddHost(const SocketAddress& address);
+  void SetTable(std::shared_ptr<const EndpointTable> table);
+  void RebuildLb();
+  void HealthChanged();
+  void ConsecutiveFailures(HostRuntime& host, uint32_t enforcing);
+  void Eject(HostRuntime& host);
+  void ArmInterval();
+  void OnInterval();
+  HostRuntime* OriginalHost(const SocketAddress& address);
+  void ArmCleanup();
+  void CleanUp();
+
+  const UpstreamContext context_;
+  std::shared_ptr<const ActiveCluster> active_;
+  std::shared_ptr<const EndpointTable> table_;
+  std::optional<LoadBalancer> lb_;
+  absl::flat_hash_map<SocketAddress, std::unique_ptr<HostRuntime>> hosts_;
+  std::vector<std::unique_ptr<HostRuntime>> leaving_;  // removed, but still in use
+  std::vector<HostRuntime*> by_index_;
+  uint32_t next_host_id_ = 1;
+  ClusterStats stats_{};
+  bool retired_ = false;
+  NameId trace_name_ = kNoName;
+  // Outlier detection and the update merge window.
+  Time created_{};
+  Time last_update_{};
+  bool updated_once_ = false;
+  uint32_t ejected_ = 0;
+  TimerId interval_timer_ = kNoTimer;
+  TimerId merge_timer_ = kNoTimer;
+  TimerId cleanup_timer_ = kNoTimer;
+};
+
+}  // namespace wavetank::envoysim
