@@ -59,12 +59,4 @@ class FilterRegistry {
   absl::Span<const NetworkFilterType> network_;
 };
 
-// Unpacks a filter's configuration. InvalidArgument: its bytes are none of the message's.
-template <typename Message>
-absl::Status UnpackConfig(const google::protobuf::Any& config, Message* out) {
-  if (config.UnpackTo(out)) return absl::OkStatus();
-  const std::string_view name(Message::descriptor()->name());
-  return absl::InvalidArgumentError(std::string("Unable to unpack ").append(name));
-}
-
 }  // namespace wavetank::envoysim

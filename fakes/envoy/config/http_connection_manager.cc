@@ -33,7 +33,7 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
                     *terminal, "envoy.filters.http.router"));
   }
   // Filters that nobody registered have no effect here.
-  const HttpFilterType* const type = extensions.filters()->Http(TypeName(filter.typed_config()), filter.name());
+  const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
   if (type == nullptr) return absl::OkStatus();
   if (type->terminal) *terminal = filter.name();
   const std::string prefix = "http." + out->stat_prefix + ".";

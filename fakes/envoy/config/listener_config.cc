@@ -117,14 +117,15 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
                       proto.filters(0).name(), proto.filters(0).name()));
     }
     // Filters that nobody registered (metadata exchange, stats) only look on.
-    const NetworkFilterType* const type = extensions.filters()->Network(TypeName(filter.typed_config()), filter.name());
+    const NetworkFilterType* const type =
+        extensions.filters()->Network(ConfigType(filter.typed_config()), filter.name());
     passes_on = type != nullptr && !type->terminal;
     if (type == nullptr) continue;
     if (absl::Status s = type->add(filter.typed_config(), {extensions, filter.name(), {}}, &out); !s.ok()) return s;
   }
   if (passes_on) {
     const auto& last = *proto.filters().rbegin();
-    const NetworkFilterType* const type = extensions.filters()->Network(TypeName(last.typed_config()), last.name());
+    const NetworkFilterType* const type = extensions.filters()->Network(ConfigType(last.typed_config()), last.name());
     return Invalid(
         fmt::format("Error: non-terminal filter named {} of type {} is the last filter in a network filter chain.",
                     last.name(), type == nullptr ? last.name() : type->name));

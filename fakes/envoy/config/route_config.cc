@@ -183,7 +183,7 @@ template <typename Map>
 absl::Status CompileRouteFilters(const Map& configs, const Extensions& extensions, RouteFilterConfigs* out) {
   for (const auto& [name, config] : configs) {
     const HttpFilterType* const type =
-        extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(TypeName(config));
+        extensions.filters() == nullptr ? nullptr : extensions.filters()->HttpOfRoute(ConfigType(config));
     if (type == nullptr) continue;
     absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(config, extensions);
     if (!made.ok()) return made.status();

@@ -6,6 +6,7 @@
 
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
+#include "google/protobuf/util/json_util.h"
 #include "udpa/type/v1/typed_struct.pb.h"
 
 namespace wavetank::envoysim {
@@ -65,6 +66,10 @@ bool Has(const std::array<std::string_view, n>& types, std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+bool IsTypedStruct(std::string_view type) {
+  return type == "udpa.type.v1.TypedStruct" || type == "xds.type.v3.TypedStruct";
+}
+
 }  // namespace
 
 std::string_view TypeName(const google::protobuf::Any& config) {
@@ -72,12 +77,36 @@ std::string_view TypeName(const google::protobuf::Any& config) {
   return url.substr(url.rfind('/') + 1);
 }
 
-absl::Status Extensions::Check(std::string_view name, const google::protobuf::Any& config) const {
-  std::string type(TypeName(config));
-  if (type == "udpa.type.v1.TypedStruct" || type == "xds.type.v3.TypedStruct") {
-    udpa::type::v1::TypedStruct wrapped;
-    if (wrapped.ParseFromString(config.value())) type = wrapped.type_url().substr(wrapped.type_url().rfind('/') + 1);
+std::string ConfigType(const google::protobuf::Any& config) {
+  const std::string_view type = TypeName(config);
+  if (!IsTypedStruct(type)) return std::string(type);
+  udpa::type::v1::TypedStruct wrapped;  // xds.type.v3 has the same fields
+  if (!wrapped.ParseFromString(config.value())) return std::string(type);
+  return wrapped.type_url().substr(wrapped.type_url().rfind('/') + 1);
+}
+
+absl::Status UnpackConfig(const google::protobuf::Any& config, google::protobuf::Message* out) {
+  const auto refused = [&](std::string_view why) {
+    return absl::InvalidArgumentError(fmt::format("Unable to parse JSON as proto ({})", why));
+  };
+  if (!IsTypedStruct(TypeName(config))) {
+    if (TypeName(config) == out->GetDescriptor()->full_name() && out->ParseFromString(config.value())) {
+      return absl::OkStatus();
+    }
+    if (config.type_url().empty()) return absl::OkStatus();  // named alone: all defaults
+    return absl::InvalidArgumentError(
+        fmt::format("Unable to unpack as {}: [{}]", out->GetDescriptor()->full_name(), config.type_url()));
   }
+  udpa::type::v1::TypedStruct wrapped;
+  if (!wrapped.ParseFromString(config.value())) return refused("TypedStruct");
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(wrapped.value(), &json).ok()) return refused("Struct");
+  const auto read = google::protobuf::util::JsonStringToMessage(json, out);
+  return read.ok() ? absl::OkStatus() : refused(std::string(read.message()));
+}
+
+absl::Status Extensions::Check(std::string_view name, const google::protobuf::Any& config) const {
+  const std::string type = ConfigType(config);
   if (Has(kStockTypes, type)) return absl::OkStatus();
   if (set_ == ExtensionSet::kIstioProxy) {
     if (Has(kIstioTypes, type)) return absl::OkStatus();

@@ -2,13 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
 
 namespace google::protobuf {
 class Any;
-}
+class Message;
+}  // namespace google::protobuf
 
 namespace wavetank::envoysim {
 
@@ -40,5 +42,9 @@ class Extensions {
 
 // "envoy.extensions.filters.http.router.v3.Router" of a type URL.
 std::string_view TypeName(const google::protobuf::Any& config);
+// The same of the message that a configuration is meant as: a TypedStruct says so itself.
+std::string ConfigType(const google::protobuf::Any& config);
+// Unpacks a configuration, of a TypedStruct too. InvalidArgument: it is none of the message's.
+absl::Status UnpackConfig(const google::protobuf::Any& config, google::protobuf::Message* out);
 
 }  // namespace wavetank::envoysim

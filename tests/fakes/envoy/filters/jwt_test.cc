@@ -45,7 +45,7 @@ TEST(JwtKeySetTest, TheSetThatIstiodMakesUpVerifiesNothing) {
 }
 
 TEST(IstioAuthnTest, ClaimsAreListsOfWords) {
-  IstioAuthnFilter filter;
+  IstioAuthn filter;
   filter.issuers = {"other", "i"};
   filter.principal = true;
   const json payload = {{"iss", "i"},
@@ -69,7 +69,7 @@ TEST(IstioAuthnTest, ClaimsAreListsOfWords) {
 }
 
 TEST(IstioAuthnTest, WithoutAVerifiedTokenNothingIsNoted) {
-  IstioAuthnFilter filter;
+  IstioAuthn filter;
   filter.issuers = {"i"};
   DynamicMetadata notes = {
       {"envoy.filters.http.jwt_authn", "other", {}, std::make_shared<const json>(json{{"iss", "other"}})}};
