@@ -17,7 +17,7 @@ if(WAVETANK_PROTOS_FROM)
   target_link_libraries(wavetank_envoy_protos INTERFACE protobuf::libprotobuf)
   add_library(wavetank_grpc STATIC IMPORTED GLOBAL)
   set_target_properties(wavetank_grpc PROPERTIES IMPORTED_LOCATION ${WAVETANK_PROTOS_FROM}/libwavetank_grpc.a)
-  target_link_libraries(wavetank_grpc INTERFACE wavetank_envoy_protos PkgConfig::GRPCPP)
+  target_link_libraries(wavetank_grpc INTERFACE wavetank_envoy_protos gRPC::grpc++ absl::synchronization)
   return()
 endif()
 
@@ -103,5 +103,5 @@ set_target_properties(wavetank_envoy_protos PROPERTIES
 target_compile_options(wavetank_envoy_protos PRIVATE -O1 -fno-exceptions -g0 -w)
 
 add_library(wavetank_grpc STATIC EXCLUDE_FROM_ALL ${grpc_cc})
-target_link_libraries(wavetank_grpc PUBLIC wavetank_envoy_protos PkgConfig::GRPCPP)
+target_link_libraries(wavetank_grpc PUBLIC wavetank_envoy_protos gRPC::grpc++ absl::synchronization)
 target_compile_options(wavetank_grpc PRIVATE -O1 -g0 -w)

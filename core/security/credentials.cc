@@ -45,10 +45,18 @@ absl::StatusOr<CertInfoRef> WithDates(absl::StatusOr<CertInfo> info, const kube:
 template <typename Read>
 absl::StatusOr<CertInfoRef> Once(Read& read, const kube::ObjectRef& secret,
                                  absl::StatusOr<CertInfo> (*extract)(const kube::Object&)) {
-  if (const auto known = read.find(secret); known != read.end()) return known->second;
-  absl::StatusOr<CertInfoRef> out = WithDates(extract(*secret), *secret);
-  read.emplace(secret, out);
-  return out;
+  auto known = read.find(secret);
+  if (known == read.end()) {
+    absl::StatusOr<CertInfoRef> found = WithDates(extract(*secret), *secret);
+    known = read.try_emplace(secret).first;
+    if (found.ok()) {
+      known->second.info = *std::move(found);
+    } else {
+      known->second.error = found.status();
+    }
+  }
+  if (known->second.info == nullptr) return known->second.error;
+  return known->second.info;
 }
 
 absl::Status NotFound(std::string_view ns, std::string_view name) {
