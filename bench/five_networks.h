@@ -1,5 +1,5 @@
-// The mesh of istiod's SplitHorizonEDS and FullPush benchmarks (golden/BENCH.md): five clusters, each a network of its
-// own with three gateways, and services on port 80 with their endpoints in all of them.
+// The mesh of istiod's SplitHorizonEDS and FullPush benchmarks (docs/istiod-benchmarks.md): five clusters, each a
+// network of its own with three gateways, and services on port 80 with their endpoints in all of them.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The xDS cache, as istiod's own benchmarks have it (golden/BENCH.md; istiod's figures stand beside ours in
+// The xDS cache, as istiod's own benchmarks have it (docs/istiod-benchmarks.md; istiod's figures stand beside ours in
 // docs/performance.md): what a cached answer costs instead of a generated one.
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"

@@ -1,6 +1,6 @@
 // Clusters, listeners, routes and push contexts of the meshes that istiod's own benchmarks have
-// (tests/core/gen/bench_cases.h; golden/BENCH.md gives istiod's figures). Uncached, but for SharedListeners, which is
-// the second replica's question; every resource is encoded, as it goes to the wire.
+// (tests/core/gen/bench_cases.h; docs/istiod-benchmarks.md gives istiod's figures). Uncached, but for SharedListeners,
+// which is the second replica's question; every resource is encoded, as it goes to the wire.
 #include <string>
 
 #include "bench/allocations.h"

@@ -1,5 +1,5 @@
 // Cluster generation: a sidecar with 100 services of four ports, as in istiod's ClusterGeneration/empty
-// (golden/BENCH.md), and the same with a DestinationRule of two subsets for each service.
+// (docs/istiod-benchmarks.md), and the same with a DestinationRule of two subsets for each service.
 #include <memory>
 #include <string>
 

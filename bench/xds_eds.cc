@@ -1,5 +1,6 @@
-// Endpoint generation: the workloads of istiod's own benchmarks (golden/BENCH.md describes them and gives istiod's
-// figures). Uncached unless the name says otherwise; one resource is encoded per service, as it goes to the wire.
+// Endpoint generation: the workloads of istiod's own benchmarks (docs/istiod-benchmarks.md describes them and gives
+// istiod's figures). Uncached unless the name says otherwise; one resource is encoded per service, as it goes to the
+// wire.
 #include <memory>
 #include <string>
 #include <vector>

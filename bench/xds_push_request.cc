@@ -1,5 +1,5 @@
-// Merged push requests, as istiod's own benchmark has them (golden/BENCH.md; istiod's figure stands beside ours in
-// docs/performance.md).
+// Merged push requests, as istiod's own benchmark has them (docs/istiod-benchmarks.md; istiod's figure stands beside
+// ours in docs/performance.md).
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"
 #include "sim/kernel/kernel.h"

@@ -1,5 +1,5 @@
-// Secrets for a router, as istiod's own benchmark asks for them (golden/BENCH.md): N TLS Secrets, each certificate
-// checked, uncached.
+// Secrets for a router, as istiod's own benchmark asks for them (docs/istiod-benchmarks.md): N TLS Secrets, each
+// certificate checked, uncached.
 #include "bench/allocations.h"
 #include "benchmark/benchmark.h"
 #include "tests/core/security/secret_bench_case.h"

@@ -36,6 +36,8 @@ void PrintCase(const envoydiff::CaseResult& result, bool verbose) {
   }
   std::cout << (result.differences.empty() ? "same       " : "DIFFERENT  ") << result.name << "\n";
   for (const std::string& difference : result.differences) std::cout << "    " << difference << "\n";
+  if (result.tries > 1) std::cout << fmt::format("    after {} tries; the first said:\n", result.tries);
+  for (const std::string& difference : result.at_first) std::cout << "      " << difference << "\n";
   if (verbose) {
     PrintOutcome("simulated", result.simulated);
     PrintOutcome("real", result.real);
@@ -71,6 +73,7 @@ int RunEnvoyDiff(const EnvoyDiffArguments& a) {
                        {"name", result.name},
                        {"same", result.differences.empty() && result.left_out.empty()},
                        {"left_out", result.left_out},
+                       {"tries", result.tries},
                        {"differences", result.differences}});
     }
     const nlohmann::ordered_json all = {

@@ -26,7 +26,9 @@ std::string LoopbackNetwork(int worker) {
 }
 
 CaseResult RunCase(const Case& c, const Options& options, const std::string& folder) {
-  CaseResult result{c.file, c.name, {}, {}, {}, {}};
+  CaseResult result;
+  result.file = c.file;
+  result.name = c.name;
   absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
   absl::StatusOr<Outcome> real = RunReal(c, options.envoy, folder);
   if (!simulated.ok()) {
@@ -87,7 +89,11 @@ absl::StatusOr<std::vector<CaseResult>> Run(const std::string& path, const std::
   for (size_t at = 0; at < chosen.size(); ++at) {
     CaseResult result = *std::move(results[at]);
     if (!result.differences.empty() && options.retries > 0) {
-      for (int i = 0; i < options.retries && !result.differences.empty(); ++i) result = run(at, 0);
+      const std::vector<std::string> at_first = result.differences;
+      int tries = 1;
+      for (; tries <= options.retries && !result.differences.empty(); ++tries) result = run(at, 0);
+      result.tries = tries;
+      result.at_first = at_first;
       done(result);
     }
     out.push_back(std::move(result));

@@ -26,6 +26,8 @@ struct CaseResult {
   std::string file, name;
   std::vector<std::string> differences;  // none: the two agree. A case that could not run has its error here.
   std::string left_out;                  // why it did not run at all: what it needs is not to be had on this system
+  int tries = 1;                         // more than one: it differed at first (Options::retries)
+  std::vector<std::string> at_first;     // the differences of the first try, if there were more
   Outcome simulated, real;
 };
 

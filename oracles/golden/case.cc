@@ -28,7 +28,7 @@ class Fields {
   std::string Text(const char* name, bool required = false) {
     const json* field = Find(name);
     if (field == nullptr) {
-      if (required) Fail(name, "is missing; see golden/FORMAT.md");
+      if (required) Fail(name, "is missing; see docs/golden-cases.md");
       return {};
     }
     // A name such as 1234 or no would be read as a number or boolean.

@@ -1,4 +1,4 @@
-// Golden cases: inputs with what istiod 1.18.2 itself made of them (golden/FORMAT.md states the layout).
+// Golden cases: inputs with what istiod 1.18.2 itself made of them (docs/golden-cases.md states the layout).
 #pragma once
 
 #include <map>

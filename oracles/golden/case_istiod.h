@@ -1,6 +1,6 @@
 // One istiod over the API servers of a golden case, in virtual time.
 //
-// As the recordings were made (golden/FORMAT.md, "Environment"), but with its CA, which no recorded output shows.
+// As the recordings were made (docs/golden-cases.md, "Environment"), but with its CA, which no recorded output shows.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // The API servers of a golden case: objects as they were written, nothing defaulted, changes delivered at once (in
-// virtual time: at the same instant, after what is already due). golden/FORMAT.md states the rules.
+// virtual time: at the same instant, after what is already due). docs/golden-cases.md states the rules.
 //
 // Fault model: none; always there, history never ends.
 #pragma once

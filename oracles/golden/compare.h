@@ -1,5 +1,5 @@
 // Comparison of JSON trees, exact: no field is left out, nothing is tolerated. The only orders made canonical are the
-// two that golden/FORMAT.md names, and that of several access logs, which istiod leaves to a map.
+// two that docs/golden-cases.md names, and that of several access logs, which istiod leaves to a map.
 #pragma once
 
 #include <cstddef>

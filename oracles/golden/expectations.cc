@@ -29,7 +29,7 @@ absl::StatusOr<Expectations> Expectations::Load(const std::string& case_director
     }
     if (error) {
       return absl::NotFoundError(
-          fmt::format("{}: {}; a case needs its recordings (golden/FORMAT.md)", folder.string(), error.message()));
+          fmt::format("{}: {}; a case needs its recordings (docs/golden-cases.md)", folder.string(), error.message()));
     }
     std::vector<ExpectedFile>& files = out.steps_.emplace_back();
     for (const auto& [key, path] : present) files.push_back({key.first, key.second, path});

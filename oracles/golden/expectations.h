@@ -1,4 +1,4 @@
-// The recorded outputs of a case (golden/FORMAT.md, "expect/").
+// The recorded outputs of a case (docs/golden-cases.md, "expect/").
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A proxy that connects, asks for everything once, and goes (golden/FORMAT.md, "Proxies").
+// A proxy that connects, asks for everything once, and goes (docs/golden-cases.md, "Proxies").
 #pragma once
 
 #include <map>

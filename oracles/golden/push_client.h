@@ -1,5 +1,5 @@
 // A proxy that stays connected and keeps its subscriptions current, as the clients of the push recordings did
-// (golden/PUSH.md, "The client").
+// (docs/golden-pushes.md, "The client").
 #pragma once
 
 #include <functional>

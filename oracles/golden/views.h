@@ -1,4 +1,5 @@
-// What istiod knows beside what proxies get: gateways, services and endpoint shards, as golden/FORMAT.md writes them.
+// What istiod knows beside what proxies get: gateways, services and endpoint shards, as docs/golden-cases.md writes
+// them.
 #pragma once
 
 #include <functional>

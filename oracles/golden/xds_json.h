@@ -11,8 +11,8 @@
 
 namespace wavetank::golden {
 
-// `kind`: "cds", "eds", "lds", "rds", "ecds". In the canonical orders of golden/FORMAT.md. InvalidArgument if the bytes
-// are no such message or hold an Any of an unknown type.
+// `kind`: "cds", "eds", "lds", "rds", "ecds". In the canonical orders of docs/golden-cases.md. InvalidArgument if the
+// bytes are no such message or hold an Any of an unknown type.
 absl::StatusOr<nlohmann::json> ResourceToJson(std::string_view kind, std::string_view bytes);
 
 // A recorded resource, read as a message: a field that the message does not have is an error, none is ignored.

@@ -4,6 +4,7 @@
 
 #include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
+#include "tests/left_out.h"
 
 namespace wavetank {
 namespace {
@@ -172,7 +173,7 @@ TEST_F(ControlPlane, WhatIsNoControlPlaneIsBadInput) {
 
 TEST_F(ControlPlane, ARealIstiodHoldsWhatOursHolds) {
   const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY");
-  if (program == nullptr) GTEST_SKIP() << "no real istiod: $WAVETANK_PILOT_DISCOVERY names none";
+  NEEDS_BROUGHT(program != nullptr, "istiod", "WAVETANK_PILOT_DISCOVERY names a pilot-discovery of Istio 1.18.2");
   for (const char* scenario : {"scenarios/multi-primary-multi-network", "scenarios/multi-primary-one-network",
                                "scenarios/primary-remote-multi-network", "scenarios/primary-remote-one-network",
                                "tests/cli/real_control_plane"}) {

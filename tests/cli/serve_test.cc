@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
+#include "tests/left_out.h"
 
 namespace wavetank {
 namespace {
@@ -88,7 +89,7 @@ TEST_F(Serve, ManifestsAreAppliedToItAndSigtermLeavesAWholeLogThatReplays) {
 
 // README's lines, and what they come to.
 TEST_F(Serve, WhatKubectlDoesToAMeshIsReplayedToTheSameDigest) {
-  if (!HasKubectl()) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
+  NEEDS_TOOL(HasKubectl(), "kubectl", "tools/kube-clients fetches it");
   const std::string log = folder_ / "live.wtlog", kubeconfig = folder_ / "kubeconfig";
   Process server({"serve", kScenario, "--listen", "127.0.0.1:0", "--secure-listen", "", "--kube", "127.0.0.1:0",
                   "--json", "-o", log},
@@ -205,7 +206,8 @@ TEST_F(Serve, TheKubernetesApiSpeaksTlsToThoseWhoKnowItsCa) {
 // authority that is given, may do what RBAC allows it.
 TEST_F(Serve, TheKubernetesApiKnowsItsClientsByTheirCertificates) {
   const std::string config = folder_ / "config";
-  if (Shell("command -v openssl && command -v curl").first != 0) GTEST_SKIP() << "no openssl or curl here";
+  NEEDS_TOOL(Shell("command -v openssl && command -v curl").first == 0, "openssl and curl",
+             "tools/setup packages-test.txt installs them");
   const std::string at = "cd '" + folder_.string() + "' && ";
   const auto authority = [&](const std::string& name) {
     Shell(at + "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=" + name +

@@ -351,9 +351,9 @@ def main():
     arguments = parser.parse_args()
     why = network.missing()
     if not os.access(arguments.envoy, os.X_OK):
-        why = "no Envoy here; tools/envoy installs one"
+        why = "no real Envoy here, and tools/envoy installs one"
     if why:
-        print(f"skipped: real Envoys in two networks: {why}")
+        print(f"left out [tool] real Envoys in two networks: {why}")
         return 77
     if arguments.check:
         return 0

@@ -16,6 +16,7 @@
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
 #include "sim/kernel/kernel.h"
+#include "tests/left_out.h"
 #include "tests/replay/temp_folder.h"
 
 namespace wavetank::record {
@@ -115,11 +116,10 @@ class HttpsTest : public testing::Test {
   std::string port_;
 };
 
-#define WAVETANK_NEEDS_PYTHON() \
-  if (access(kPython, X_OK) != 0) GTEST_SKIP() << "no " << kPython << " here"
+bool HasPython() { return access(kPython, X_OK) == 0; }
 
 TEST_F(HttpsTest, TheServersCertificateIsHeldAgainstTheKubeconfigsCa) {
-  WAVETANK_NEEDS_PYTHON();
+  NEEDS_TOOL(HasPython(), kPython, "tools/setup installs it");
   Issue("server", "ca", {"127.0.0.1"});
   Serve("server", "");
   EXPECT_EQ(Record(", certificate-authority: ca.pem", ""), absl::OkStatus());
@@ -133,7 +133,7 @@ TEST_F(HttpsTest, TheServersCertificateIsHeldAgainstTheKubeconfigsCa) {
 }
 
 TEST_F(HttpsTest, ACertificateForAnotherNameIsGoodWhereTheKubeconfigNamesIt) {
-  WAVETANK_NEEDS_PYTHON();
+  NEEDS_TOOL(HasPython(), kPython, "tools/setup installs it");
   Issue("server", "ca", {"api.example"});
   Serve("server", "");
   EXPECT_TRUE(absl::IsUnauthenticated(Record(", certificate-authority: ca.pem", "")));
@@ -142,7 +142,7 @@ TEST_F(HttpsTest, ACertificateForAnotherNameIsGoodWhereTheKubeconfigNamesIt) {
 }
 
 TEST_F(HttpsTest, AClientsCertificateLetsItInWhereTheServerWantsOne) {
-  WAVETANK_NEEDS_PYTHON();
+  NEEDS_TOOL(HasPython(), kPython, "tools/setup installs it");
   Issue("server", "ca", {"127.0.0.1"});
   Issue("jane", "ca", {});
   Issue("mallory", "other-ca", {});

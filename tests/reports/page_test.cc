@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 #include "reports/report.h"
 #include "scenarios/runner.h"
+#include "tests/left_out.h"
 #include "tests/reports/small_result.h"
 
 namespace wavetank::report {
@@ -68,7 +69,7 @@ TEST(PageTest, ARealRunLeavesNoKeyOrTokenInAnyReport) {
 
 TEST(PageTest, ChromiumDrawsEveryChart) {
   const std::string chromium = Output("command -v chromium || true");
-  if (chromium.empty()) GTEST_SKIP() << "no chromium here: apt-get install chromium, and the page is tested in it";
+  NEEDS_TOOL(!chromium.empty(), "chromium", "tools/setup packages-test.txt installs it");
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "wavetank-page";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);

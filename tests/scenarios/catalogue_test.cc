@@ -8,6 +8,7 @@
 #include "replay/world_target.h"
 #include "scenarios/runner.h"
 #include "scenarios/scenario.h"
+#include "tests/left_out.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -114,10 +115,11 @@ TEST(Recording, AReplayRepeatsEveryEventOfTheMainScenario) {
   std::filesystem::remove(log);
 }
 
-// Istio's own samples in place of the project's manifests, when they lie beside the repository.
+// Istio's own samples in place of the project's manifests.
 TEST(RealManifests, TellTheSameStory) {
-  const std::string real = WAVETANK_SOURCE_DIR "/../shared/real";
-  if (!std::filesystem::exists(real)) GTEST_SKIP() << "no folder ../shared/real beside the repository";
+  const char* const named = std::getenv("WAVETANK_ISTIO_SAMPLES");
+  NEEDS_BROUGHT(named != nullptr, "istio-samples", kIstioSamples);
+  const std::string real = named;
   absl::StatusOr<Scenario> scenario = LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network");
   ASSERT_TRUE(scenario.ok()) << scenario.status();
   for (size_t i = 0; i < scenario->clusters.size(); ++i) {

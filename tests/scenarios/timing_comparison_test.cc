@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/base/status.h"
+#include "tests/left_out.h"
 #include "tests/long.h"
 
 namespace wavetank::scenario {
@@ -41,7 +42,7 @@ TEST(TimingComparison, HoldsForBurstsAndForTheLimitOfConnections) {
 }
 
 TEST(TimingComparison, HoldsWithManyProxiesAndEndpoints) {
-  if (!LongTests()) GTEST_SKIP() << "takes minutes: WAVETANK_LONG=1";
+  NEEDS_LONG(LongTests());
   ExpectToHold({"one-n500", "two-n50", "two-n500", "e1k-n50", "e10k-n50", "e10k-n500"}, 5 + 9 + 9 + 5 + 5 + 4);
 }
 

@@ -20,6 +20,7 @@
 #include "scenarios/mesh_survey.h"
 #include "serve/grpc/bootstrap.h"
 #include "serve/manifest_watch.h"
+#include "tests/left_out.h"
 #include "tests/serve/live.h"
 #include "tests/serve/xds_backend.h"
 
@@ -276,7 +277,7 @@ class LineProgram {
 
 TEST_F(ProxylessClients, GrpcOfNodeJsFollowsEndpointsAndSurvivesTheServer) {
   const fs::path modules = fs::path(WAVETANK_SOURCE_DIR) / "build/grpc-js";
-  if (!fs::exists(modules / "stamp")) GTEST_SKIP() << "no @grpc/grpc-js-xds here; tools/grpc-js/install fetches it";
+  NEEDS_TOOL(fs::exists(modules / "stamp"), "@grpc/grpc-js-xds", "tools/grpc-js/install fetches it");
   ::signal(SIGPIPE, SIG_IGN);
   const char* path = ::getenv("PATH");
   LineProgram node({"node", std::string(WAVETANK_SOURCE_DIR) + "/tests/serve/grpc_js_client.js", kTarget, kWhoAreYou},

@@ -1,5 +1,6 @@
-// The meshes that istiod's own benchmarks generate from (golden/BENCH.md; istiod: pilot/pkg/xds/bench_test.go,
-// testdata/benchmarks), and what one proxy gets in each: the benchmarks measure this table, a test checks it.
+// The meshes that istiod's own benchmarks generate from (docs/istiod-benchmarks.md; istiod:
+// pilot/pkg/xds/bench_test.go, testdata/benchmarks), and what one proxy gets in each: the benchmarks measure this
+// table, a test checks it.
 //
 // Not among them: secrets. The workloads of
 // serviceentry-workloadentry are in the index already, as they are in istiod's.

@@ -41,7 +41,7 @@ TEST_P(BenchCases, GenerateAsManyResourcesAsIstiod) {
   }
 }
 
-// golden/BENCH.md: 212.3 kB per message.
+// docs/istiod-benchmarks.md: 212.3 kB per message.
 TEST(BenchCaseSizes, ListenersThatMeasureAndLogHaveTheSizeOfIstiods) {
   Mesh mesh;
   FillTelemetryApi(mesh);

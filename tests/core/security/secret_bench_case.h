@@ -1,5 +1,5 @@
-// The mesh of istiod's SecretGeneration benchmark (golden/BENCH.md): a router that asks for N TLS Secrets of its
-// namespace. The benchmark measures it, a test checks it.
+// The mesh of istiod's SecretGeneration benchmark (docs/istiod-benchmarks.md): a router that asks for N TLS Secrets of
+// its namespace. The benchmark measures it, a test checks it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// What istiod's benchmarks of its cache work on (golden/BENCH.md). The benchmarks measure it, a test checks it.
+// What istiod's benchmarks of its cache work on (docs/istiod-benchmarks.md). The benchmarks measure it, a test checks
+// it.
 #pragma once
 
 #include <memory>

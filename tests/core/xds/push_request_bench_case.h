@@ -1,5 +1,5 @@
-// What istiod's benchmark of merged push requests works on (golden/BENCH.md; istiod: pilot/pkg/xds/bench_test.go). The
-// benchmark measures it, a test checks it.
+// What istiod's benchmark of merged push requests works on (docs/istiod-benchmarks.md; istiod:
+// pilot/pkg/xds/bench_test.go). The benchmark measures it, a test checks it.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Message sequences of the ADS client: shared/ENVOY.md 3.7, measured on real Envoy 1.40.
+// Message sequences of the ADS client: docs/real-envoy.md 7, measured on real Envoy 1.40.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

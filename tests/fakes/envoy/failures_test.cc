@@ -1,4 +1,4 @@
-// What clients see when hosts fail, and what Envoy does about it: shared/ENVOY.md 3.5 and 3.6, limits, timeouts, drain.
+// What clients see when hosts fail, and what Envoy does about it: docs/real-envoy.md 5 and 6, limits, timeouts, drain.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Two networks as in shared/ENVOY.md section 2: sleep and helloworld-v1 in one, helloworld-v2 in the other behind a
+// Two networks as in docs/real-envoy.md 1: sleep and helloworld-v1 in one, helloworld-v2 in the other behind a
 // gateway that passes TLS through by SNI. Real X.509, Istio's own form of clusters, listeners and filter chains.
 #pragma once
 

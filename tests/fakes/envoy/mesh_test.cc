@@ -1,4 +1,4 @@
-// Two networks, mutual TLS and a gateway by SNI: shared/ENVOY.md sections 2, 3.3, 3.4 and 4.
+// Two networks, mutual TLS and a gateway by SNI: docs/real-envoy.md 1, 4 and 8.
 #include "tests/fakes/envoy/mesh.h"
 
 #include <gmock/gmock.h>
@@ -315,7 +315,7 @@ TEST(GatewayTest, NoPodBehindItResetsTheConnection) {
   EXPECT_GT(retried, 2);
 }
 
-// --- endpoints go (ENVOY.md 3.4)
+// --- endpoints go (docs/real-envoy.md 4)
 
 TEST(EndpointRemovalTest, RequestsInFlightEndWellAndNewOnesGoElsewhere) {
   Mesh mesh;

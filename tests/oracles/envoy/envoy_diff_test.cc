@@ -12,6 +12,8 @@
 #include "oracles/envoy/access_logs.h"
 #include "oracles/envoy/outcome.h"
 #include "oracles/envoy/sim_driver.h"
+#include "tests/left_out.h"
+#include "tests/oracles/envoy/retried.h"
 
 namespace wavetank::envoydiff {
 namespace {
@@ -27,23 +29,25 @@ class RealEnvoyTest : public ::testing::TestWithParam<const char*> {};
 // A sample; all of them in ./test --long. Bad resources and TLS are never left out: they take little waiting.
 TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
   const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
-  if (!envoy.ok()) GTEST_SKIP() << envoy.status().message();
+  NEEDS_TOOL(envoy.ok(), "a real Envoy", envoy.status().message());
   const bool refused = std::string_view(GetParam()) == "refused" || std::string_view(GetParam()) == "tls";
   Options options;
   options.envoy = *envoy;
   options.every = LongTests() || refused ? 1 : 6;
   options.jobs = 4;     // they mostly wait
   options.retries = 2;  // real time on a machine that may be busy
-  std::string report;
-  std::string left_out;
+  std::string report, left_out;
+  Retried retried;
   const auto results = RunCases(kCases + "/" + GetParam() + ".json", options, [&](const CaseResult& result) {
     for (const std::string& d : result.differences) report += result.name + ": " + d + "\n";
     if (!result.left_out.empty()) left_out = result.left_out;
+    retried.Add(result);
   });
   ASSERT_TRUE(results.ok()) << results.status();
   EXPECT_GE(results->size(), LongTests() || refused ? 20u : 3u);
   EXPECT_EQ(report, "");
-  if (!left_out.empty()) GTEST_SKIP() << left_out;
+  retried.Report(results->size());
+  NEEDS_TOOL(left_out.empty(), "a network namespace for a real Envoy", left_out);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,

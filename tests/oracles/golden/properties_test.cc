@@ -158,7 +158,7 @@ std::string Missing(const json& held, const json& by) {
 }
 
 // But for what 1.18.2 forgets to tell delta clients: of the names on record, which say what has been removed, it keeps
-// those of its last push only (golden/SURPRISES-PUSH.md, "delta removals are unreliable"). So a delta client has
+// those of its last push only (docs/istiod-oddities.md, "delta removals are unreliable"). So a delta client has
 // everything that a state-of-the-world client has, and the same after a fresh start.
 TEST(PropertiesTest, StateOfTheWorldEqualsDelta) {
   EXPECT_TRUE(rc::check([] {
@@ -240,7 +240,7 @@ TEST(PropertiesTest, ReplicasThatHearOfTheSameInAnotherOrderAgree) {
 }
 
 // As if it had never been there: what proxies and observers see, watches, timers. In 1.18.2 the cluster's gateways stay
-// until something else makes the network manager read anew (golden/SURPRISES.md, 5), which the second step does.
+// until something else makes the network manager read anew (docs/istiod-oddities.md, 5), which the second step does.
 TEST(PropertiesTest, RemovedClusterLeavesNoTrace) {
   EXPECT_TRUE(rc::check([] {
     const bool two_networks = *rc::gen::arbitrary<bool>();

@@ -1,5 +1,5 @@
 // What is pushed to whom, over a case of our own; what istiod itself did is held to in golden_test.cc where the
-// recordings are at hand. The files were written by `push_check tests/replay/golden --case NAME --record` and read.
+// recordings are at hand. The files were written by `push_check tests/oracles/golden --case NAME --record` and read.
 #include "oracles/golden/push_runner.h"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 namespace wavetank::golden {
 namespace {
 
-constexpr char kFolder[] = WAVETANK_SOURCE_DIR "/tests/replay/golden";
+constexpr char kFolder[] = WAVETANK_SOURCE_DIR "/tests/oracles/golden";
 
 void ExpectAllEqual(bool delta) {
   PushOptions options;

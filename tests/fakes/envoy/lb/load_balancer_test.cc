@@ -1,4 +1,4 @@
-// Load balancing: shared/ENVOY.md 3.2, measured on real Envoy 1.40 with 1,000 requests. What Envoy computes is held
+// Load balancing: docs/real-envoy.md 3, measured on real Envoy 1.40 with 1,000 requests. What Envoy computes is held
 // exactly; where it draws random numbers, counts must lie within 4.5 standard deviations of the binomial distribution
 // (probability of a false alarm below 1e-5 per check, and none at all for a fixed seed).
 #include "fakes/envoy/lb/load_balancer.h"

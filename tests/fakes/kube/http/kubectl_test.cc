@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "served_cluster.h"
+#include "tests/left_out.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -118,7 +119,7 @@ class ClientTest : public ::testing::Test {
 class Transcript : public ClientTest, public ::testing::WithParamInterface<const char*> {};
 
 TEST_P(Transcript, IsWhatKubectlPrints) {
-  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no kubectl here; tools/kube-clients fetches it";
+  NEEDS_TOOL(fs::exists(Clients() / "stamp"), "kubectl", "tools/kube-clients fetches it");
   Serve();
   const fs::path file = Here() / "transcripts" / GetParam();
   const std::string recorded = ReadFile(file);
@@ -157,14 +158,14 @@ using PythonClient = ClientTest;
 
 TEST_F(PythonClient, ListsWritesAndWatches) {
   const fs::path python = Clients() / "python/bin/python";
-  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
+  NEEDS_TOOL(fs::exists(Clients() / "stamp"), "the Python client of Kubernetes", "tools/kube-clients fetches it");
   Serve();
   EXPECT_EQ(Run("'" + python.string() + "' '" + (Here() / "python_client.py").string() + "' \"$URL\""), "all well\n");
 }
 
 TEST_F(PythonClient, FollowsAClusterAcrossARestartOfItsServer) {
   const fs::path python = Clients() / "python/bin/python";
-  if (!fs::exists(Clients() / "stamp")) GTEST_SKIP() << "no Python client here; tools/kube-clients fetches it";
+  NEEDS_TOOL(fs::exists(Clients() / "stamp"), "the Python client of Kubernetes", "tools/kube-clients fetches it");
   Serve();
   const std::string line =
       Line("'" + python.string() + "' '" + (Here() / "python_follower.py").string() + "' \"$URL\"");

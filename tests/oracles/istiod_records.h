@@ -1,0 +1,15 @@
+// Where the recordings of the real istiod 1.18.2 are (tests/oracles/README.md).
+#pragma once
+
+#include <cstdlib>
+#include <string>
+
+namespace wavetank {
+
+// The folder that holds cases/, push/, push-cases/ and push-delta/: $WAVETANK_GOLDEN, or what the build unpacked.
+inline std::string IstiodRecords() {
+  if (const char* folder = std::getenv("WAVETANK_GOLDEN")) return folder;
+  return WAVETANK_BINARY_DIR "/tests/oracles/istiod-1.18.2";
+}
+
+}  // namespace wavetank
