@@ -27,9 +27,8 @@ class MemoryClient final : public Client {
     body["metadata"]["resourceVersion"] = std::to_string(++version_);
     const ObjectRef object = Object::FromJson(std::move(body)).value();
     const Key key{object->kind, object->meta.ns, object->meta.name};
-    const bool known = objects_.contains(key);
-    objects_[key] = object;
-    Notify({known ? WatchEventType::kModified : WatchEventType::kAdded, object});
+    const ObjectRef before = std::exchange(objects_[key], object);
+    Notify({before != nullptr ? WatchEventType::kModified : WatchEventType::kAdded, object}, before);
   }
   void Remove(const ResourceKind& kind, const std::string& ns, const std::string& name) {
     const Key key{std::string(kind.kind), ns, name};
@@ -111,14 +110,25 @@ class MemoryClient final : public Client {
 
   static bool Matches(const Object& object, const ResourceKind& kind, const ListOptions& options) {
     if (object.kind != kind.kind || (!options.ns.empty() && object.meta.ns != options.ns)) return false;
+    // "key=value" alone.
+    if (const size_t equals = options.label_selector.find('='); equals != std::string::npos) {
+      const auto label = object.meta.labels.find(options.label_selector.substr(0, equals));
+      if (label == object.meta.labels.end() || label->second != options.label_selector.substr(equals + 1)) return false;
+    }
     constexpr std::string_view kName = "metadata.name=";
     return !options.field_selector.starts_with(kName) ||
            object.meta.name == options.field_selector.substr(kName.size());
   }
-  void Notify(const WatchEvent& event) {
+  // `before`: what the object was until now. An object that leaves or enters a watch's selection is deleted or added.
+  void Notify(WatchEvent changed, const ObjectRef& before = nullptr) {
     std::erase_if(running_, [](const auto& r) { return r.use_count() == 1; });
     for (const auto& watch : running_) {
-      if (!Matches(*event.object, watch->kind, watch->options)) continue;
+      WatchEvent event = changed;
+      const bool matches = Matches(*event.object, watch->kind, watch->options);
+      const bool matched = before != nullptr && Matches(*before, watch->kind, watch->options);
+      if (!matches && !matched) continue;
+      if (before != nullptr && matches != matched)
+        event.type = matches ? WatchEventType::kAdded : WatchEventType::kDeleted;
       host_.RunAfter(delay_, [w = std::weak_ptr(watch), event] {
         if (const auto alive = w.lock()) alive->callbacks.on_event(event);
       });
