@@ -116,14 +116,19 @@ TEST_F(Manifests, WhatIsEditedIsAppliedAndWhatIsGoneIsDeleted) {
   EXPECT_EQ(Value("four"), "d");
 }
 
+// What comes after it is reported as the first and only change.
 TEST_F(Manifests, AFileThatIsOnlyTouchedChangesNothing) {
   const uint64_t before = *session_->loop().Call([](sim::World& world) { return world.kernel().digest().records(); });
-  std::atomic<int> reports{0};
-  ManifestWatch watch(session_->loop(), session_->scenario().clusters, {10ms, [&](const std::string&) { ++reports; }});
+  Reports reports;
+  ManifestWatch watch(session_->loop(), session_->scenario().clusters,
+                      {10ms, [&](std::string text) { reports.Add(std::move(text)); }});
   Write(ConfigMap("two", "a") + ConfigMap("one", "a"));
-  std::this_thread::sleep_for(100ms);
-  EXPECT_EQ(reports, 0);
   EXPECT_EQ(*session_->loop().Call([](sim::World& world) { return world.kernel().digest().records(); }), before);
+  Write(ConfigMap("two", "a") + ConfigMap("one", "a") + ConfigMap("three", "c"));
+  EXPECT_EQ(reports.Await(0), "c1: 1 applied, 0 deleted");
+  Write(ConfigMap("one", "a") + ConfigMap("two", "a") + ConfigMap("three", "c"));
+  Write(ConfigMap("four", "d"), "more.yaml");
+  EXPECT_EQ(reports.Await(1), "c1: 1 applied, 0 deleted");
 }
 
 TEST(Play, AScenariosStepsAreDoneInRealTime) {

@@ -117,7 +117,7 @@ TEST_F(KubeFrontendTest, WhatAClientScalesComesUpAndReplaysToTheSameDigest) {
                  {{"metadata", {{"name", "s"}}}, {"stringData", {{"token", token}}}})
                 .first,
             201);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(Eventually([](sim::World& world) { return world.Settled(); }));
   ASSERT_TRUE(server_->Stop().ok());
   const std::string digest = server_->loop().world().kernel().digest().Hex();
 

@@ -420,14 +420,28 @@ TEST(SecretsOfANewCa, AreWhatTlsAsksForAndShows) {
             grpc::StatusCode::UNAVAILABLE);
 }
 
-// Last in the order of their names: they end the server.
-TEST_F(Secrets, ZNothingOfAllThatIsInTheLog) {
-  const Identity sleep = IdentityOf("sleep");
-  EXPECT_GT(InputsOfALogWithoutSecrets("certificateRequest"), 1);
+// These end their server, so each has one of its own.
+class SecretsInTheLog : public Secrets {};
+
+TEST_F(SecretsInTheLog, ThereIsNoKeyOfAnyCertificate) {
+  for (const char* app : {"sleep", "helloworld"}) {
+    std::vector<std::string> chain;
+    const grpc::Status status = Sign(Secure(IdentityOf(app)), "", &chain);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  }
+  EXPECT_GE(InputsOfALogWithoutSecrets("certificateRequest"), 2);
 }
 
-TEST_F(CredentialsOverAds, ZNothingOfAllThatIsInTheLog) {
+class CredentialsInTheLog : public CredentialsOverAds {};
+
+TEST_F(CredentialsInTheLog, ThereIsNoKeyThatAClientWasSent) {
+  AllowSleep();
   const std::string key = PutSecret("four");
+  SotwClient client(Secure(IdentityOf("sleep")));
+  client.Send(Ask(Node("sleep"), kSecretType, {kWeb}));
+  const auto answer = client.Read();
+  ASSERT_EQ(answer.resources_size(), 1);
+  EXPECT_EQ(KeyIn(answer.resources(0)), key);
   EXPECT_GT(InputsOfALogWithoutSecrets("apply", key), 0);
 }
 
