@@ -1,4 +1,4 @@
-// The house's own laws (DESIGN.md), read off its sources: who may include whom, what must not be called where
+// The house's own laws (ARCHITECTURE.md), read off its sources: who may include whom, what must not be called where
 // determinism holds, and what no file may name.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,6 +52,22 @@ const std::vector<SourceFile>& Cpp() {
   static const std::vector<SourceFile> files = Sources(
       {"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "cli"}, {".h", ".cc"});
   return files;
+}
+
+// All texts that people read, at the top of the house as well.
+const std::vector<SourceFile>& EveryText() {
+  static const std::vector<SourceFile> all = [] {
+    std::vector<SourceFile> files =
+        Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "cli", "tests",
+                 "bench", "docs", "tools", "cmake", ".ci"},
+                {".h", ".cc", ".md", ".txt", ".py", ".yaml", ".json", ".cmake", ".sh", ".js", ".css", ""});
+    for (const char* top :
+         {"CMakeLists.txt", "run", "test", "packages.txt", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
+      files.push_back({top, ReadLines(fs::path(WAVETANK_SOURCE_DIR) / top)});
+    }
+    return files;
+  }();
+  return all;
 }
 
 std::string At(const SourceFile& file, size_t line) { return file.path + ":" + std::to_string(line + 1); }
@@ -234,6 +250,103 @@ TEST(Architecture, NoTwoFoldersIncludeEachOther) {
   }
 }
 
+// What includes what, folder by folder. A room and the rooms below it are folders of their own.
+std::map<std::string, std::set<std::string>> IncludedFolders() {
+  std::map<std::string, std::set<std::string>> out;
+  const auto folder_of = [](const std::string& path) { return path.substr(0, path.rfind('/')); };
+  for (const SourceFile& file : Cpp()) {
+    std::set<std::string>& included = out[folder_of(file.path)];
+    for (const std::string& line : file.lines) {
+      const std::string header = Included(line);
+      if (header.find('/') == std::string::npos || !fs::exists(fs::path(WAVETANK_SOURCE_DIR) / header)) continue;
+      if (folder_of(header) != folder_of(file.path)) included.insert(folder_of(header));
+    }
+  }
+  return out;
+}
+
+// The folders of a circle that `folder` closes, in order; empty if there is none.
+std::vector<std::string> CircleFrom(const std::string& folder,
+                                    const std::map<std::string, std::set<std::string>>& included,
+                                    std::vector<std::string>& way, std::set<std::string>& done) {
+  if (const auto at = std::find(way.begin(), way.end(), folder); at != way.end()) return {at, way.end()};
+  const auto it = included.find(folder);
+  if (it == included.end() || !done.insert(folder).second) return {};
+  way.push_back(folder);
+  for (const std::string& next : it->second) {
+    if (std::vector<std::string> circle = CircleFrom(next, included, way, done); !circle.empty()) return circle;
+  }
+  way.pop_back();
+  return {};
+}
+
+TEST(Architecture, NoCircleOfFolders) {
+  const std::map<std::string, std::set<std::string>> included = IncludedFolders();
+  EXPECT_GT(included.size(), 40u);
+  std::set<std::string> done;
+  for (const auto& [folder, headers] : included) {
+    std::vector<std::string> way;
+    std::string circle;
+    for (const std::string& each : CircleFrom(folder, included, way, done)) circle += each + " -> ";
+    EXPECT_EQ(circle, "");
+  }
+}
+
+TEST(Architecture, ACircleIsSeen) {
+  std::set<std::string> done;
+  std::vector<std::string> way;
+  EXPECT_EQ(CircleFrom("a", {{"a", {"b"}}, {"b", {"c"}}, {"c", {"b"}}}, way, done),
+            (std::vector<std::string>{"b", "c"}));
+}
+
+// A folder with more sources than this is a room nobody finds anything in.
+TEST(Architecture, NoFolderHoldsMoreThanTwentySevenSources) {
+  constexpr int kMost = 27;
+  // What still holds more; these numbers only go down.
+  const std::map<std::string, int> still = {
+      {"core/kube", 30}, {"fakes/kube", 61}, {"fakes/kube/http", 44}, {"scenarios", 30}};
+  std::map<std::string, int> sources;
+  for (const SourceFile& file : Cpp()) ++sources[file.path.substr(0, file.path.rfind('/'))];
+  for (const auto& [folder, count] : sources) {
+    const auto exception = still.find(folder);
+    EXPECT_LE(count, exception == still.end() ? kMost : exception->second) << folder;
+  }
+}
+
+// A clone holds what its own words point to.
+TEST(Architecture, NoLineCitesAnAbsentDocument) {
+  const std::string beside = std::string("../sha") + "red";
+  for (const SourceFile& file : EveryText()) {
+    if (Under(file.path, "fakes/envoy") || file.path == "replay/event_log.h") continue;
+    if (file.path == "tests/architecture_test.cc") continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      const std::string& line = file.lines[i];
+      EXPECT_EQ(line.find(beside), std::string::npos) << At(file, i) << ": a clone has no such folder";
+      for (size_t at = line.find(".md"); at != std::string::npos; at = line.find(".md", at + 1)) {
+        if (at + 3 < line.size() && WordChar(line[at + 3])) continue;
+        size_t from = at;
+        while (from > 0 && (WordChar(line[from - 1]) || std::string("./-@").find(line[from - 1]) != std::string::npos))
+          --from;
+        const fs::path cited = line.substr(from, at + 3 - from);
+        if (cited.stem() == "" || line.find("://") < at) continue;
+        const fs::path root = WAVETANK_SOURCE_DIR, own = root / fs::path(file.path).parent_path();
+        EXPECT_TRUE(fs::exists(root / cited) || fs::exists(own / cited) || fs::exists(root / "docs" / cited))
+            << At(file, i) << ": " << cited;
+      }
+    }
+  }
+}
+
+// A test that leaves itself out says of what kind its reason is, for the census (tests/left_out.h).
+TEST(Architecture, NoTestSkipsWithoutAReasonForTheCensus) {
+  for (const SourceFile& file : Sources({"tests"}, {".h", ".cc"})) {
+    if (file.path == "tests/left_out.h") continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      EXPECT_FALSE(Names(Code(file.lines[i]), std::string("GTEST_") + "SKIP")) << At(file, i);
+    }
+  }
+}
+
 TEST(Architecture, EveryIncludedHeaderOfTheHouseExists) {
   for (const SourceFile& file : Cpp()) {
     for (size_t i = 0; i < file.lines.size(); ++i) {
@@ -376,15 +489,7 @@ TEST(Architecture, NoFileNamesAMachineOrARegistry) {
                                            std::string("py") + "pi.org",
                                            std::string("files.python") + "hosted",
                                            std::string("registry.np") + "mjs"};
-  std::vector<SourceFile> files =
-      Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "cli", "tests",
-               "bench", "docs", "tools", "cmake", ".ci"},
-              {".h", ".cc", ".md", ".txt", ".py", ".yaml", ".json", ".cmake", ".sh", ".js", ".css", ""});
-  for (const char* top :
-       {"CMakeLists.txt", "run", "test", "packages.txt", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
-    files.push_back({top, ReadLines(fs::path(WAVETANK_SOURCE_DIR) / top)});
-  }
-  for (const SourceFile& file : files) {
+  for (const SourceFile& file : EveryText()) {
     for (size_t i = 0; i < file.lines.size(); ++i) {
       for (const std::string& word : banned) {
         EXPECT_EQ(file.lines[i].find(word), std::string::npos) << At(file, i) << ": " << word;
@@ -412,13 +517,15 @@ TEST(Architecture, EveryScenarioFolderHoldsAScenario) {
   EXPECT_GE(found, 4);
 }
 
-TEST(Architecture, EveryTopFolderSaysWhatItIs) {
-  for (const char* folder : {"core", "fakes/kube", "fakes/envoy", "sim", "replay", "scenarios", "record", "reports",
-                             "serve", "cli", "tests", "bench", "docs"}) {
-    const fs::path readme = fs::path(WAVETANK_SOURCE_DIR) / folder / "README.md";
-    const std::vector<std::string> lines = ReadLines(readme);
-    EXPECT_GE(lines.size(), 8u) << readme;
-    EXPECT_LE(lines.size(), 200u) << readme << " is a manual, not a README";
+// What lives here, who may include it, where to start: fifteen lines or so, in every folder that holds sources or data.
+TEST(Architecture, EveryRoomSaysWhatItIs) {
+  std::set<std::string> rooms = {"core",      "core/gen", "core/config",   "fakes", "oracles",
+                                 "scenarios", "tests",    "tests/oracles", "bench", "docs"};
+  for (const SourceFile& file : Cpp()) rooms.insert(file.path.substr(0, file.path.rfind('/')));
+  for (const std::string& room : rooms) {
+    const std::vector<std::string> lines = ReadLines(fs::path(WAVETANK_SOURCE_DIR) / room / "README.md");
+    EXPECT_GE(lines.size(), 8u) << room << "/README.md";
+    EXPECT_LE(lines.size(), 200u) << room << "/README.md is a manual, not a README";
   }
 }
 
