@@ -24,6 +24,7 @@ if(WAVETANK_UNITY)
 endif()
 if(WAVETANK_PRECOMPILED_HEADERS)
   add_compile_options(-pthread)  # its macro must be the same for all who share them
+  add_compile_definitions(NOMINMAX)  # so must this, which Debian 13's packages define for some of them
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC forgets that a precompiled header came from the system, and then warns of ghosts in its strings.
     add_compile_options(-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)

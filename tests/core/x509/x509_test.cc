@@ -26,7 +26,14 @@ constexpr char kId[] = "spiffe://cluster.local/ns/sample/sa/helloworld";
 std::string Hex(std::string_view bytes) {
   return absl::BytesToHexString(absl::string_view(bytes.data(), bytes.size()));
 }
-std::string Bytes(std::string_view hex) { return absl::HexStringToBytes(absl::string_view(hex.data(), hex.size())); }
+// By hand: Debian 13's abseil deprecates the function that Debian 12's has.
+std::string Bytes(std::string_view hex) {
+  std::string out;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    out.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return out;
+}
 
 // "EC PRIVATE KEY" of a given scalar.
 KeyPairRef EcKey(std::string_view curve, std::string_view scalar_hex) {
