@@ -23,7 +23,7 @@ struct MeshArguments {
   absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
 };
 
-// "NAME=VALUE".
+// "NAME=VALUE". InvalidArgument names the option if there is no "=" or a side is empty.
 absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string& text, const char* option);
 
 }  // namespace wavetank::cli

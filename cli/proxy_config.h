@@ -13,6 +13,7 @@ namespace wavetank::cli {
 // The first row is the head. DataLoss: a resource is no message of its type.
 absl::StatusOr<Rows> ProxyConfigTable(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);
 // The resources as JSON, in the form of protobuf's JSON mapping: an array of {"name", "resource"}.
+// DataLoss: a resource is no message of its type.
 absl::StatusOr<std::string> ProxyConfigJson(pilot::XdsType type, const scenario::XdsSnapshot& snapshot);
 
 }  // namespace wavetank::cli

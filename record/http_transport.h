@@ -1,8 +1,8 @@
 // Transport by libcurl: one thread, all clusters' requests in one multi handle.
 //
 // TLS as the kubeconfig says: its CA or the system's, its server name, its client certificate or token. Plaintext HTTP
-// is for loopback only, since it shows the token to everybody on the way. Redirects are not followed: a token goes to
-// the server that it was given for and to nobody else.
+// is for loopback only, since it shows the token to every machine on the way. Redirects are not followed: a token goes
+// to the server that it was given for and to no other.
 #pragma once
 
 #include <memory>

@@ -1,9 +1,9 @@
 // What of an object a recording keeps: the fields that a mesh's behaviour follows from, without credentials.
 //
-// Fault model: objects come from anybody who may write to the cluster. What is kept has the types that the simulator
-// relies on; what has not is left out. Nothing that is or may be a credential is kept: private keys, tokens, data of
-// Secrets, environment variables of applications, and values whose names say what they are. In their place stands a
-// digest of them, so that a change of one remains a change.
+// Fault model: objects come from any client that may write to the cluster. What is kept has the types that the
+// simulator relies on; what has not is left out. Nothing that is or may be a credential is kept: private keys, tokens,
+// data of Secrets, environment variables of applications, and values whose names say what they are. In their place
+// stands a digest of them, so that a change of one remains a change.
 #pragma once
 
 #include <map>

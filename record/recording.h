@@ -67,7 +67,7 @@ class Recording {
   uint64_t inputs() const { return writer_ == nullptr ? 0 : writer_->inputs(); }
   const std::vector<std::string>& notes() const { return notes_; }
   const sim::WorldOptions& world() const { return facts_.world; }
-  // How many lists have been had, and of how many; for who waits.
+  // How many lists have arrived, and of how many; for progress.
   std::pair<size_t, size_t> Progress() const;
   // Sees each note when it is made. May be empty.
   std::function<void(const std::string& note)> on_note;

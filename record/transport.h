@@ -1,7 +1,7 @@
 // How a recording reaches an API server: GET requests whose answers come in pieces.
 //
-// Fault model: an answer may fail at any time, end early or never end, and hold anything. Whoever implements this
-// reports each of these as the end of the call; whoever uses it believes nothing of what came.
+// Fault model: an answer may fail at any time, end early or never end, and hold anything. An implementation
+// reports each of these as the end of the call; a caller believes nothing of what came.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Transport {
     absl::AnyInvocable<void(int code)> on_code;  // of HTTP; once, before the first piece
     absl::AnyInvocable<void(std::string_view piece)> on_data;
     // OK: the whole answer has come, whatever its code. Unavailable: the connection failed or broke. Unauthenticated:
-    // the peer is not who it should be. Nothing follows.
+    // the peer has another identity than it should. Nothing follows.
     absl::AnyInvocable<void(absl::Status)> on_end;
   };
 

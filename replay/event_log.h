@@ -28,7 +28,7 @@
 namespace wavetank::replay {
 
 // Raised whenever the file's layout or the meaning of a field changes. A program reads its own version only: what an
-// older program did cannot be re-executed by a newer one anyway (DESIGN.md, determinism, rule 1).
+// older program did cannot be re-executed by a newer one anyway (docs/determinism.md).
 inline constexpr int kLogFormat = 1;
 
 // Set in LogHeader::world of a recording of real clusters, and of a run that real istiods served. Both hold inputs
@@ -89,7 +89,7 @@ struct LogWriterOptions {
   uint64_t checkpoint_every = 10'000;  // events
   // 0: as large as the disk allows. Beyond it the writer answers as for a full disk.
   int64_t max_bytes = 0;
-  // Inputs may hold private keys and tokens: who records has asked for that.
+  // Inputs may hold private keys and tokens: the user of the recorder asked for that.
   bool keep_secrets = false;
 };
 
@@ -106,7 +106,8 @@ class LogWriter {
   LogWriter& operator=(const LogWriter&) = delete;
   ~LogWriter();
 
-  // Inputs and events in the order in which they happened. Times never go back.
+  // Inputs and events in the order in which they happened. Times never go back. Any error of the writer (a full disk,
+  // an input that holds a secret) is kept and returned by every later call.
   absl::Status Add(const LogInput& input);
   // O(1); names and causes are interned again, in the log's own order of first use. `hash`: the record's own, of which
   // 32 bits are kept so that an altered event can be named. An error is kept and returned by every later call.
@@ -187,10 +188,11 @@ class LogReader {
   bool AtRecordEnd() const { return left_ == 0; }
   std::string chain() const;
 
-  // Starts over.
+  // Starts over. An error of the file is told as by Next().
   absl::Status Rewind();
 
   // Reads everything and starts over. `complete`: the last checkpoint is there; without it the run was interrupted.
+  // Errors are those of Next().
   struct Summary {
     uint64_t records = 0, inputs = 0, events = 0, checkpoints = 0;
     bool complete = false;
@@ -242,6 +244,7 @@ class LogReader {
 absl::StatusOr<LogReader::Summary> VerifyUsable(LogReader& log);
 
 // Checks, without changing anything, that an event log could be written to `path`: for use before a long run.
+// The error names the folder and the remedy.
 absl::Status CheckWritable(const std::string& path);
 
 }  // namespace wavetank::replay

@@ -27,11 +27,11 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
   ~Recorder();
 
-  // To be called before the input has any effect. Fills in the time.
+  // To be called before the input has any effect. Fills in the time. Errors are the writer's.
   absl::Status Input(uint64_t seq, std::string kind, nlohmann::json body);
   // The first error of anything that was appended; a run may look now and then, and Finish() tells it anyway.
   const absl::Status& status() const { return writer_->status(); }
-  // The log gets its name; nothing is recorded afterwards.
+  // The log gets its name; nothing is recorded afterwards. The first error of anything that was appended.
   absl::Status Finish();
 
   const LogWriter& writer() const { return *writer_; }

@@ -28,7 +28,7 @@ class ReplayTarget {
   virtual absl::Status Start(const LogHeader& header, Sink sink) = 0;
   // Runs everything due until `time`, included.
   virtual void AdvanceTo(Time time) = 0;
-  // Called after AdvanceTo(input.at).
+  // Called after AdvanceTo(input.at). The error that the input meets; when it was recorded, it may have met it as well.
   virtual absl::Status Do(const LogInput& input) = 0;
 
   virtual std::string TraceDigest() const = 0;

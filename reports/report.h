@@ -22,7 +22,7 @@ struct TerminalOptions {
 std::string TerminalTables(const scenario::RunResult& result, const TerminalOptions& options);
 
 // report.html, results.json, junit.xml and topology.dot. Each is written beside its name first and renamed when whole,
-// so that a failed run leaves no half of a file.
+// so that a failed run leaves no half of a file. Unavailable names the file that cannot be written.
 absl::Status WriteReports(const std::string& directory, const scenario::RunResult& result);
 
 }  // namespace wavetank::report

@@ -10,7 +10,7 @@ class World;
 namespace wavetank::serve {
 
 // Applies to every cluster, as inputs, the definitions (core/config/schema/istio_definitions.h) that it does not have
-// yet.
+// yet. The first refusal of an API server ends it.
 absl::Status DefineIstioResources(sim::World& world);
 
 }  // namespace wavetank::serve

@@ -1,6 +1,6 @@
 // One real istiod (pilot-discovery 1.18) as a child, on loopback: ADS in plaintext and nothing else that matters here.
 //
-// Certificates and injection are another's business: no CA (ENABLE_CA_SERVER), nobody is authenticated (XDS_AUTH), no
+// Certificates and injection are not its business: no CA (ENABLE_CA_SERVER), no authentication (XDS_AUTH), no
 // webhook is served or patched.
 #pragma once
 

@@ -11,7 +11,7 @@
 namespace wavetank::serve {
 
 // `servers`: URL by cluster. A kubeconfig that names none of the world's clusters, by address or else by the Secret's
-// own name for it, leads to a port where nobody listens; what is no kubeconfig stays as it is, for istiod to refuse.
+// own name for it, leads to a port without a server; what is no kubeconfig stays as it is, for istiod to refuse.
 // `name` tells this view from others.
 std::shared_ptr<const fakekube::http::ObjectView> MakeRemoteSecretView(std::string name,
                                                                        std::map<std::string, std::string> servers);

@@ -26,8 +26,9 @@ struct ServerOptions {
   KubeOptions kube;                               // no Kubernetes API unless it names an address
   Limits limits;
   WorkloadSecrets::Options secrets;
-  // Real istiods take the place of the world's where Envoys connect: they listen at `listen`, nobody at secure_listen,
-  // and our own servers, which give secrets, at the Unix sockets and at any free port. None unless it names a program.
+  // Real istiods take the place of the world's where Envoys connect: they listen at `listen`, no server at
+  // secure_listen, and our own servers, which give secrets, at the Unix sockets and at any free port. None unless it
+  // names a program.
   ControlPlaneOptions control_plane;
 };
 
@@ -37,7 +38,7 @@ class Server {
   static absl::StatusOr<std::unique_ptr<Server>> Start(std::unique_ptr<Session> session, const ServerOptions& options);
   ~Server();  // Stop(), without telling of errors
 
-  // Hangs up on all clients, stops real time and finishes the log. Idempotent.
+  // Hangs up on all clients, stops real time and finishes the log. Idempotent. The log's first error, if there is one.
   absl::Status Stop();
 
   Session& session() { return *session_; }
@@ -73,7 +74,7 @@ absl::StatusOr<nlohmann::ordered_json> BootstrapOf(const sim::World& world, std:
 
 // `base` with its port raised by 100 for each primary before this one; port 0 stays.
 std::string ListenAddress(const std::string& base, size_t index);
-// Whether an address is one of loopback: nobody else's machine reaches it.
+// Whether an address is one of loopback: no other machine reaches it.
 bool IsLoopback(const std::string& address);
 
 }  // namespace wavetank::serve

@@ -1,4 +1,4 @@
-// What the processes of one cluster share: where they stand, whom they ask, who knows their names.
+// What the processes of one cluster share: where they stand, which servers they ask, how their names are resolved.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct PodIdentity {
   std::string cluster, network, ns, name, app, version;
 };
 
-// Whoever serves the ADS streams of a world's proxies in place of its istiods: a real istiod, say.
+// Serves the ADS streams of a world's proxies in place of its istiods: a real istiod, say.
 class AdsElsewhere {
  public:
   virtual ~AdsElsewhere() = default;
@@ -44,12 +44,13 @@ struct Commons {
   envoysim::DataPlane* plane = nullptr;
   Channels* channels = nullptr;
   WorldDns dns;
-  std::map<std::string, std::string> web;  // what URLs answer to istiods that ask for key sets; others: nobody is there
+  // What URLs answer to istiods that ask for key sets; at any other no server is there.
+  std::map<std::string, std::string> web;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
   // Told whenever a proxy sets out to open its ADS stream. May be empty.
   std::function<void(const std::string& proxy)> on_dial;
-  // Sees every response that reaches a proxy, before its Envoy does; for those who want to look. May be empty.
+  // Sees every response that reaches a proxy, before its Envoy does; for observers. May be empty.
   std::function<void(const std::string& proxy, const pilot::DiscoveryResponse&)> on_xds;
   std::function<void(const std::string& proxy, const pilot::DeltaDiscoveryResponse&)> on_delta_xds;
   Duration xds_retry_base = 500ms, xds_retry_max = 30s;
@@ -67,8 +68,8 @@ struct ClusterSite {
   const kube::TokenAuthority* tokens = nullptr;
   std::string domain = "cluster.local";
 
-  // The client's side of TLS towards istiod: whom it trusts, and which name it wants to see. Shared by all that ask for
-  // the same. `roots_pem` may be hostile: InvalidArgument.
+  // The client's side of TLS towards istiod: which roots it trusts, and which name it expects. Shared by all that ask
+  // for the same. `roots_pem` may be hostile: InvalidArgument.
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> TlsTo(const std::string& roots_pem,
                                                                    const std::string& server_name);
 

@@ -17,6 +17,7 @@ struct Installation {
   std::string cluster, network, control_plane;
 };
 
+// The first refusal of the API server.
 absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what);
 absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what);
 

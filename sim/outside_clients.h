@@ -1,6 +1,6 @@
-// Clients from outside the world, whom a real server lets in: their ADS streams and certificate requests at the world's
-// istiods. They reach them directly, not over the simulated network; whatever they do is an input of the world, so a
-// recorded run has the same pushes again when it is replayed, where nobody listens.
+// Clients from outside the world, which a real server lets in: their ADS streams and certificate requests at the
+// world's istiods. They reach them directly, not over the simulated network; whatever they do is an input of the world,
+// so a recorded run has the same pushes again when it is replayed, without a listener.
 //
 // Bodies of their inputs (client: a number that the server chose, never used twice):
 //   xdsOpen             {client, cluster, address, peer}      a stream to the istiod of that cluster
@@ -32,7 +32,7 @@ namespace wavetank::sim {
 
 class IstiodProcess;
 
-// Who a client is, in a form that may be written down.
+// A client's identity, in a form that may be written down.
 struct OutsidePeer {
   bool tls = false;
   std::string certificate_pem;  // verified leaf; empty: none
@@ -67,10 +67,10 @@ class OutsideClients {
   OutsideClients(Host& host, IssueToken issue);
   ~OutsideClients();
 
-  // Null: nobody. The listener must outlive the world, or take itself off.
+  // Null: there is none. The listener must outlive the world, or take itself off.
   void set_listener(Listener* listener) { listener_ = listener; }
 
-  // The inputs. `istiod`: whoever serves the cluster; null if nobody does, which the client hears as Unavailable.
+  // The inputs. `istiod`: the one that serves the cluster; null if none does, which the client hears as Unavailable.
   // InvalidArgument: the body is not what the kind needs.
   absl::Status Open(const nlohmann::json& body, IstiodProcess* istiod);
   absl::Status Request(const nlohmann::json& body);

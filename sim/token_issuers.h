@@ -1,5 +1,5 @@
-// Who signs the tokens (JWT) that clients of a scenario bring: the keys derive from the world's seed, istiods find the
-// public halves where a RequestAuthentication says, and neither a key nor a token leaves the world.
+// The issuers of the tokens (JWT) that clients of a scenario bring: the keys derive from the world's seed, istiods find
+// the public halves where a RequestAuthentication says, and neither a key nor a token leaves the world.
 #pragma once
 
 #include <set>

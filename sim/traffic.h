@@ -25,7 +25,7 @@ struct TrafficSpec {
   Duration period = 10ms;  // between two requests
 };
 
-// What a client shows: apart from TrafficSpec, which whoever reports about traffic sees.
+// What a client shows: apart from TrafficSpec, which reports see.
 struct Credential {
   std::string token;          // empty: none
   std::string header, param;  // where; neither: "authorization: Bearer TOKEN"
@@ -36,7 +36,7 @@ struct TrafficRecord {
   const std::string& client;  // pod, as in traces
   Time sent, done;
   const envoysim::RequestRecord& record;
-  const PodIdentity* server;               // null: nobody answered
+  const PodIdentity* server;               // null: no server answered
   const std::vector<envoysim::Hop>& hops;  // of the last upstream connection, the client's sidecar first
 };
 

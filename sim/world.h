@@ -47,7 +47,7 @@ namespace wavetank::sim {
 //   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}      unreachable, slow, watches-dropped,
 //                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
 //   dns            {name, addresses}        null: as before
-//   keySet         {uri, keys, issuer?}     what istiods find at a jwksUri; null: nobody answers there
+//   keySet         {uri, keys, issuer?}     what istiods find at a jwksUri; null: no server answers there
 //   issuer         {name, jwksUri}         of tokens (JWT): sim/token_issuers.h
 //   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs,
 //                  method?, headers?, token?}      of token: TokenIssuers::Mint, and {header?, param?}, its place
@@ -66,12 +66,13 @@ std::string ApiServerUrl(std::string_view cluster);
 
 class World {
  public:
+  // InvalidArgument says what is wrong with the options.
   static absl::StatusOr<std::unique_ptr<World>> Create(const WorldOptions& options);
   ~World();
 
   // InvalidArgument: the input is wrong, and nothing has changed. Applied now; what follows needs time to pass.
   absl::Status Do(const Input& input);
-  // Sees every input that was accepted, before what it causes: its number and time.
+  // Sees every input of Do() with its number and time, before it is applied: also one that is then refused.
   std::function<void(uint64_t number, Time at, const Input& input)> on_input;
 
   Time Now() const { return kernel_.Now(); }
@@ -79,9 +80,9 @@ class World {
     if (pace) return pace(time);
     kernel_.RunUntil(time);
   }
-  // How time passes until an instant; empty: at once. Whoever sets it (a real clock) runs the kernel itself.
+  // How time passes until an instant; empty: at once. The owner that sets it (a real clock) runs the kernel itself.
   std::function<void(Time)> pace;
-  // That were accepted so far; the next one's number.
+  // How many Do() was given so far, refused ones included; the next one's number.
   uint64_t inputs() const { return inputs_; }
   // Runs until nothing has happened in the control plane for `quiet` and nothing is pending; false if that was not so
   // before `deadline`.
@@ -105,7 +106,7 @@ class World {
                                        bool of_real_istiod = false);
   // Issues and reads the tokens of a cluster's ServiceAccounts; null if there is no such cluster.
   const kube::TokenAuthority* tokens(std::string_view cluster) const;
-  // Real clients, for whoever serves them.
+  // Real clients, for the server that serves them.
   OutsideClients& outside() { return *outside_; }
   // The istiod that serves a cluster's proxies, as pods in it would reach one: its own cluster's or its control
   // plane's. A ready one if there is any; null if none runs.
@@ -132,7 +133,7 @@ class World {
   std::function<void(const TrafficRecord&)> on_request;
   int64_t requests_under_way() const;
   bool TrafficDone(std::string_view id) const;
-  // Requests of it that nobody has answered yet.
+  // Its requests that have no answer yet.
   int64_t TrafficPending(std::string_view id) const;
 
  private:
@@ -172,7 +173,7 @@ class World {
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
   std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
-  // The request that an input is being made of, and the API's answer to it; null in a replay, where nobody waits.
+  // The request that an input is being made of, and the API's answer to it; null in a replay, where no client waits.
   const fakekube::http::Request* kube_request_ = nullptr;
   std::unique_ptr<fakekube::http::Response> kube_response_;
   uint64_t inputs_ = 0;

@@ -42,7 +42,7 @@ class CidrTrie {
 
  private:
   struct Node {
-    uint32_t child[2] = {0, 0};  // 0: none, since roots are nobody's children
+    uint32_t child[2] = {0, 0};  // 0: none, since no node has a root for its child
     std::optional<T> value;
   };
 

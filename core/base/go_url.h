@@ -12,7 +12,7 @@ struct GoUrl {
   std::string rest;    // all behind it, as String() writes it once there is a scheme: "//host/path?query#fragment"
 };
 
-// nullopt if it is none: "10.0.0.1:5000/x", whose first part holds a colon and is no scheme, "%zz". O(text).
+// nullopt if it is none: "10.0.0.1:5000/x" (its first part holds a colon and is no scheme), "%zz". O(text).
 std::optional<GoUrl> ParseGoUrl(std::string_view text);
 
 }  // namespace wavetank

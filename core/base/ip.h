@@ -46,7 +46,7 @@ struct SocketAddress {
   IpAddress ip;
   uint16_t port = 0;
 
-  // "10.1.0.10:5000", "[fd00::1]:5000".
+  // "10.1.0.10:5000", "[fd00::1]:5000". InvalidArgument: it is neither.
   static absl::StatusOr<SocketAddress> Parse(std::string_view text);
   std::string ToString() const;
   bool empty() const { return ip.empty() && port == 0; }

@@ -1,4 +1,4 @@
-// JSON from text and to text. Everybody asks here instead of the library: whoever names its parser and its printer
+// JSON from text and to text. All code asks here instead of the library: a file that names its parser and its printer
 // compiles them again, three seconds each time.
 #pragma once
 

@@ -6,6 +6,7 @@
 
 namespace wavetank {
 
+// nullopt: it is none of the texts that Go takes for true or false.
 inline std::optional<bool> ParseBool(std::string_view text) {
   for (const std::string_view yes : {"1", "t", "T", "TRUE", "true", "True"}) {
     if (text == yes) return true;

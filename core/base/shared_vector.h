@@ -1,4 +1,5 @@
-// A vector whose copies share one buffer until one of them is changed: what many hold and few change.
+// A vector that shares its buffer with its copies until one of them is changed: for values that many hold and few
+// change.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace wavetank {
 
-// Copying costs a reference count. A change costs a copy if anybody else holds the same buffer. Iteration is read-only.
+// Copying costs a reference count. A change costs a copy if another copy holds the same buffer. Iteration is read-only.
 template <typename T>
 class SharedVector {
  public:

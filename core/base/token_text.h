@@ -1,4 +1,4 @@
-// JSON Web Tokens in texts, for whoever must not write them down.
+// Finds JSON Web Tokens in texts, for code that must not write them down.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ inline constexpr CauseId kNoCause{0};
 enum class NameId : uint32_t {};
 inline constexpr NameId kNoName{0};
 
-// What happened. `subject` is who it happened to, `object` what it was about, `a` and `b` are given beside each kind.
+// What happened. `subject` is what it happened to, `object` what it was about, `a` and `b` are given beside each kind.
 // Append only: numbers are stored in event logs.
 enum class TraceKind : uint16_t {
   kNone = 0,
@@ -65,10 +65,10 @@ enum class TraceKind : uint16_t {
   kGatewayHop = 603,  // subject: gateway; object: SNI
 
   // network and faults. subject: link or network.
-  kFaultStarted = 700,
-  kFaultEnded = 701,
+  kFaultStarted = 700,  // a line is cut
+  kFaultEnded = 701,    // a line carries segments again, or has another latency, jitter or loss
 
-  // scenarios. subject: step.
+  // Of tests, which want a record without a world around it: no run writes these. Their numbers stay taken.
   kStep = 800,
   kConverged = 801,
   kExpectation = 802,  // a: 1 if held

@@ -1,4 +1,4 @@
-// What tells the injector whom to inject and with what: ConfigMap istio-sidecar-injector (istiod:
+// Which pods the injector injects, and with what: ConfigMap istio-sidecar-injector (istiod:
 // pkg/kube/inject/{inject,watcher}.go).
 //
 // The templates `sidecar` and `gateway` are built in (injection_templates.h) with the meaning that 1.18.2's have; a
@@ -21,7 +21,7 @@ inline constexpr char kInjectorConfigMap[] = "istio-sidecar-injector";
 std::string InjectorConfigMapName(std::string_view revision);
 
 struct InjectionConfig {
-  enum class Policy : uint8_t { kEnabled, kDisabled, kIllegal };  // an illegal one injects nobody
+  enum class Policy : uint8_t { kEnabled, kDisabled, kIllegal };  // an illegal one injects no pod
 
   Policy policy = Policy::kEnabled;
   std::vector<std::string> default_templates = {"sidecar"};

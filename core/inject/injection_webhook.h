@@ -1,7 +1,7 @@
 // istiod's mutating webhook for pods, on port 15017: decides whether a pod gets a proxy and adds it (istiod:
 // pkg/kube/inject/{webhook,inject}.go). Pure: the answer follows from the request, the path and what was set.
 //
-// What it does not do: it sees no namespace labels, as istiod's does not. Whom to ask for is said by the
+// What it does not do: it sees no namespace labels, as istiod's does not. Which pods it is asked about is said by the
 // MutatingWebhookConfiguration (webhook_configuration.h).
 #pragma once
 

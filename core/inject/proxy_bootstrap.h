@@ -1,6 +1,6 @@
-// What pilot-agent learns from its pod at the start: who the proxy is, where istiod and the CA are, what is intercepted
-// (istiod: pilot/cmd/pilot-agent, pkg/bootstrap/config.go, tools/istio-iptables). The pod is all it needs, injected or
-// written by hand.
+// What pilot-agent learns from its pod at the start: the proxy's identity, where istiod and the CA are, what is
+// intercepted (istiod: pilot/cmd/pilot-agent, pkg/bootstrap/config.go, tools/istio-iptables). The pod is all it needs,
+// injected or written by hand.
 #pragma once
 
 #include <optional>

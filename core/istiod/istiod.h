@@ -76,7 +76,8 @@ struct IstiodSurroundings {
   // one, none may.
   std::function<const kube::AccessReviewer*(std::string_view cluster)> access_reviewer;
   PushObserver* observer = nullptr;  // may be null
-  // What a URL answers, for key sets of RequestAuthentications; nullopt: nobody is there. Without one, nobody ever is.
+  // What a URL answers, for key sets of RequestAuthentications; nullopt: no server answers. Without this function none
+  // ever does.
   std::function<std::optional<std::string>(const std::string& url)> fetch;
 };
 

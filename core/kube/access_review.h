@@ -1,4 +1,4 @@
-// The SubjectAccessReview API of a cluster: who may do what.
+// The SubjectAccessReview API of a cluster: which user may do what.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct AccessRequest {
 class AccessReviewer {
  public:
   virtual ~AccessReviewer() = default;
-  // At once: who asks (istiod, while it generates) waits for the answer in reality.
+  // Answers at once: the caller (istiod, while it generates) waits for the answer in reality.
   virtual bool Allowed(const AccessRequest& request) const = 0;
 };
 

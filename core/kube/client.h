@@ -68,7 +68,7 @@ class Client {
 class ClientFactory {
  public:
   virtual ~ClientFactory() = default;
-  // Unavailable when nobody answers at that address.
+  // Unavailable when no server answers at that address.
   virtual absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& cluster_id,
                                                           const std::string& kubeconfig) = 0;
 };

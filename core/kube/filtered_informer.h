@@ -1,8 +1,8 @@
 // An informer behind a filter on its objects: the cache holds everything, handlers and reads see what passes
 // (istiod: pkg/kube/kclient; client-go: FilteringResourceEventHandler).
 //
-// The filter may change its mind about objects that are in the cache. Nobody is told of that: who changes it deals with
-// them, by ListUnfiltered.
+// The filter may change its mind about objects that are in the cache. No handler is told of that: the code that changes
+// it deals with them, by ListUnfiltered.
 #pragma once
 
 #include <functional>

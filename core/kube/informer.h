@@ -30,7 +30,7 @@ class Informer {
 
   // `host` and `client` must outlive it. `backoff` draws the jitter of retries.
   Informer(Host& host, Client& client, const ResourceKind& kind, ListOptions options, RandomStream backoff);
-  // For who has no seed at hand: the jitter then follows from the kind alone, in every world alike.
+  // For owners without a seed at hand: the jitter then follows from the kind alone, in every world alike.
   Informer(Client& client, Host& host, const ResourceKind& kind, ListOptions options = {});
   ~Informer();
   Informer(const Informer&) = delete;

@@ -10,6 +10,7 @@ namespace wavetank::kube {
 absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body);
 
 // As Object::FromJson(), of a body that ReadHead() accepted and that has not become deeper since.
+// InvalidArgument as there.
 absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body);
 
 // Deeper than any object may be.

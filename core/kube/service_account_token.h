@@ -36,12 +36,12 @@ class TokenAuthority {
   std::string issuer_, key_;
 };
 
-// The TokenReview API of a cluster. Whoever implements it also knows whether the pod still exists, which a token bound
+// The TokenReview API of a cluster. The implementation also knows whether the pod still exists, which a token bound
 // to it needs.
 class TokenReviewer {
  public:
   virtual ~TokenReviewer() = default;
-  // Calls back later. Unauthenticated: refused; Unavailable: nobody answers.
+  // Calls back later. Unauthenticated: refused; Unavailable: no server answers.
   virtual void Review(const std::string& token, const std::vector<std::string>& audiences,
                       absl::AnyInvocable<void(absl::StatusOr<TokenClaims>)> done) = 0;
 };

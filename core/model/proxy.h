@@ -61,6 +61,7 @@ enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds, kNds, kEcds };
 inline constexpr int kXdsTypes = 7;
 std::string_view TypeUrl(XdsType type);
 std::string_view ShortTypeName(XdsType type);  // "CDS"
+// nullopt: a type that istiod does not serve.
 std::optional<XdsType> ParseTypeUrl(std::string_view url);
 
 // What a connection subscribes to, per type (istiod: WatchedResource).

@@ -26,7 +26,7 @@ class DestinationRuleIndex {
   // that the root namespace exports. Null if there are none.
   const Rules* Find(std::string_view client_ns, std::string_view hostname, std::string_view service_ns) const;
 
-  // Whether Find could ever give something for the host, whoever asks.
+  // Whether Find could give something for the host to any proxy.
   bool Mentions(std::string_view hostname) const { return all_hosts_.MostSpecific(hostname) != nullptr; }
 
  private:

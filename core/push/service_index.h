@@ -1,4 +1,5 @@
-// The services of a push context, by who may see them (istiod: pilot/pkg/model/push_context.go, initServiceRegistry).
+// The services of a push context, by the namespaces that may see them (istiod: pilot/pkg/model/push_context.go,
+// initServiceRegistry).
 #pragma once
 
 #include <map>
@@ -27,7 +28,7 @@ class ServiceIndex {
   std::shared_ptr<const ServiceView> DefaultView(std::string_view ns) const;
   // Private ones by namespace, then public ones.
   const std::vector<ServiceRef>& All() const { return all_; }
-  // By namespace; null if nobody has the host.
+  // By namespace; null if no service has the host.
   const std::map<std::string, ServiceRef, std::less<>>* ByNamespace(std::string_view hostname) const;
 
   const std::vector<ServiceInstance>& Instances(const Service& service, int port) const;

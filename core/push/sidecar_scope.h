@@ -33,7 +33,7 @@ struct ConsolidatedDestRule {
 };
 using ConsolidatedDestRuleRef = std::shared_ptr<const ConsolidatedDestRule>;
 
-// A list that many hold and nobody changes.
+// A list that many hold and none changes.
 template <typename T>
 class SharedList {
  public:

@@ -22,6 +22,7 @@ class Registry {
   virtual ServiceRef GetService(std::string_view hostname) const = 0;
   virtual std::vector<ServiceInstance> InstancesByPort(const Service& service, int port) const = 0;
   virtual std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy& proxy) const = 0;
+  // nullopt: this registry does not know the workload.
   virtual std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const = 0;
   virtual std::vector<NetworkGateway> Gateways() const = 0;
 };

@@ -41,6 +41,7 @@ bool SelectorMatches(const Labels& selector, const Labels& labels);
 
 // The annotation's JSON mapping of node labels; empty if it cannot be read.
 Labels ParseNodeSelector(const std::string& json);
+// nullopt: the text is no whole number, or holds more than one.
 std::optional<int> ParseWholeNumber(std::string_view text);
 // "region.zone.subzone" or with slashes, as slashes.
 std::string LocalityFromLabel(std::string_view label);
@@ -52,6 +53,7 @@ struct TargetPort {
   bool explicit_name = false;
 };
 TargetPort FindTargetPort(const Port& port, const kube::Service& service);
+// nullopt: the port leads to a name that the workload has no port for.
 std::optional<IstioEndpoint> EndpointOfWorkload(const WorkloadInstance& workload, const Port& port,
                                                 const TargetPort& target);
 // The WorkloadEntry that a proxy runs on, by address, then name, then namespace.

@@ -19,7 +19,7 @@ class ServicesBySelector {
  public:
   explicit ServicesBySelector(const kube::FilteredInformer& services) : services_(services) {}
 
-  // Those of a namespace whose selector the labels satisfy, by name. A Service without a selector selects nobody.
+  // Those of a namespace whose selector the labels satisfy, by name. A Service without a selector selects no pod.
   std::vector<kube::ObjectRef> Selecting(const std::string& ns, const kube::Labels& labels);
 
  private:

@@ -30,7 +30,7 @@ inline constexpr std::string_view kRootSecretName = "ROOTCA";
 class CaClient {
  public:
   virtual ~CaClient() = default;
-  // Calls back later with IstioCertificateResponse.cert_chain. Unavailable: nobody answers.
+  // Calls back later with IstioCertificateResponse.cert_chain. Unavailable: no server answers.
   virtual void CreateCertificate(std::string csr_pem, Duration ttl,
                                  absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)> done) = 0;
 };
@@ -38,6 +38,7 @@ class CaClient {
 // Remembers parsed certificates by their text, for many agents that get the same chain. Bounded.
 class CertificateParser {
  public:
+  // InvalidArgument as x509::ParseCertificates() and TrustBundle::FromPem(); `what` names the text.
   absl::StatusOr<std::vector<x509::CertificateRef>> Parse(const std::string& pem, std::string_view what);
   absl::StatusOr<x509::TrustBundleRef> ParseBundle(const std::string& pem, std::string_view what);
 

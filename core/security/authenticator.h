@@ -1,5 +1,5 @@
-// Who calls istiod: the authenticators of its CA and of its ADS server (istiod: security/pkg/server/ca/authenticate,
-// pilot/pkg/xds/auth.go).
+// The identities of istiod's clients: the authenticators of its CA and of its ADS server (istiod:
+// security/pkg/server/ca/authenticate, pilot/pkg/xds/auth.go).
 #pragma once
 
 #include <functional>
@@ -45,7 +45,7 @@ class Authenticator {
   virtual void Authenticate(const PeerCredentials& peer, AuthenticateCallback done) = 0;
 };
 
-// The identities are the names in the leaf; the chain was verified by whoever terminated TLS.
+// The identities are the names in the leaf; the chain was verified where TLS ended.
 class ClientCertAuthenticator final : public Authenticator {
  public:
   std::string_view type() const override { return "ClientCertAuthenticator"; }

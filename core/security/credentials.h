@@ -39,12 +39,12 @@ using CertInfoRef = std::shared_ptr<const CertInfo>;
 // A server's certificate with its key: keys `cert` and `key`, or `tls.crt` and `tls.key`. NotFound names what keys
 // there are, never what they hold.
 absl::StatusOr<CertInfo> ExtractCertInfo(const kube::Object& secret);
-// Roots for client certificates (in `cert`): key `cacert`, or `ca.crt`.
+// Roots for client certificates (in `cert`): key `cacert`, or `ca.crt`. NotFound names what keys there are.
 absl::StatusOr<CertInfo> ExtractRoot(const kube::Object& secret);
 
 class CredentialsController {
  public:
-  // All outlive it; without a reviewer nobody is authorized. `cluster` and `seed` key retries' jitter.
+  // All outlive it; without a reviewer no client is authorized. `cluster` and `seed` key retries' jitter.
   CredentialsController(Host& host, kube::Client& client, const kube::AccessReviewer* reviewer,
                         std::string_view cluster, uint64_t seed);
 
@@ -53,6 +53,7 @@ class CredentialsController {
   // A Secret came, changed or went; also for each that is there at the start. Helm's and tokens' do not count.
   void OnSecret(std::function<void(const kube::NamespacedName&)> handler) { on_secret_ = std::move(handler); }
 
+  // NotFound: there is no such Secret, or it holds no certificate and key. The same for the two below.
   absl::StatusOr<CertInfoRef> GetCertInfo(std::string_view ns, std::string_view name) const;
   // Of "NAME-cacert", or of "NAME" if there is no such Secret.
   absl::StatusOr<CertInfoRef> GetCaCert(std::string_view ns, std::string_view name) const;

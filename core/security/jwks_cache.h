@@ -20,7 +20,7 @@
 
 namespace wavetank::security {
 
-// What a URL answers; nullopt: nobody is there, or it answers with an error.
+// What a URL answers; nullopt: no server is there, or it answers with an error.
 using WebFetch = std::function<std::optional<std::string>(const std::string& url)>;
 
 // Other keys, whatever their order by "kid"; what is said beside two lists of keys does not count. nullopt: `now` is no

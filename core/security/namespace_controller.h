@@ -1,5 +1,5 @@
 // Keeps the ConfigMap `istio-ca-root-cert` in every namespace of one cluster at the mesh's root certificates: that is
-// where proxies learn whom to trust when they first call istiod
+// where proxies learn which roots to trust when they first call istiod
 // (istiod: pilot/pkg/serviceregistry/kube/controller/namespacecontroller.go, security/pkg/k8s/configutil.go).
 //
 // Simplified: istiod's replicas elect a leader per cluster, with a lease of 30 s; here every controller that is started

@@ -13,7 +13,7 @@ class PullSecrets {
   virtual ~PullSecrets() = default;
   // False: no Secret can be had for proxies of that cluster.
   virtual bool Knows(const std::string& cluster) const = 0;
-  // Of that cluster, else of the config cluster; nullopt: there is none. Nobody may print it.
+  // Of that cluster, else of the config cluster; nullopt: there is none. It must not be printed.
   virtual std::optional<std::string> DockerCredential(const std::string& cluster, std::string_view ns,
                                                       std::string_view name) const = 0;
 };

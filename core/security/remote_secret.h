@@ -10,7 +10,7 @@ namespace wavetank::security {
 
 inline constexpr std::string_view kMultiClusterLabel = "istio/multiCluster";
 inline constexpr std::string_view kClusterAnnotation = "networking.istio.io/cluster";
-// Whose token goes into it (istioctl: DefaultServiceAccountName).
+// The ServiceAccount of its token (istioctl: DefaultServiceAccountName).
 inline constexpr std::string_view kReaderServiceAccount = "istio-reader-service-account";
 
 struct RemoteSecretFields {

@@ -27,7 +27,7 @@ enum class JwsAlgorithm : uint8_t {
   kHs512,
   kEdDsa,
 };
-std::optional<JwsAlgorithm> ParseJwsAlgorithm(std::string_view name);  // "RS256"
+std::optional<JwsAlgorithm> ParseJwsAlgorithm(std::string_view name);  // "RS256"; nullopt: unknown
 
 // A key that verifies. Immutable.
 class JwsKey {

@@ -1,4 +1,4 @@
-// What this thread made last, by its bytes: whoever reads it back in the same process gets it without OpenSSL, which
+// What this thread made last, by its bytes: a reader in the same process gets it without OpenSSL, which
 // takes longer to read a certificate or a request than it takes to make one. Private to core/x509.
 #pragma once
 

@@ -97,7 +97,8 @@ inline constexpr Duration kClockSkewGracePeriod = 2min;
 
 class Certificate {
  public:
-  // `what` names the input in messages, e.g. "Secret istio-system/cacerts, key root-cert.pem".
+  // InvalidArgument if the text is none. `what` names the input in messages, e.g. "Secret istio-system/cacerts, key
+  // root-cert.pem".
   static absl::StatusOr<CertificateRef> FromDer(std::string_view der, std::string_view what);
   static absl::StatusOr<CertificateRef> FromPem(std::string_view pem, std::string_view what);
 
@@ -143,7 +144,7 @@ class Certificate {
   mutable std::shared_ptr<void> openssl_;  // X509, parsed when first needed for verification; kept for CAs only
 };
 
-// All certificates of a PEM text, in order; at least one.
+// All certificates of a PEM text, in order; InvalidArgument if there is none or one cannot be read.
 absl::StatusOr<std::vector<CertificateRef>> ParseCertificates(std::string_view pem, std::string_view what);
 std::string ToPem(absl::Span<const CertificateRef> certificates);
 
@@ -153,6 +154,7 @@ class TrustBundle {
  public:
   // Duplicates are dropped, the order of the rest is kept.
   static TrustBundleRef Of(std::vector<CertificateRef> roots);
+  // InvalidArgument: as ParseCertificates().
   static absl::StatusOr<TrustBundleRef> FromPem(std::string_view pem, std::string_view what);
   ~TrustBundle();
 
@@ -228,6 +230,7 @@ struct CertificateRequest {
 
 // PEM. istiod: security/pkg/pki/util/generate_csr.go.
 std::string CreateCsr(const KeyPair& key, const Subject& subject, const std::vector<std::string>& sans);
+// InvalidArgument: it cannot be read, or its signature is not that of its key.
 absl::StatusOr<CertificateRequest> ParseCsr(std::string_view pem, std::string_view what);
 
 // "2023-09-01T00:00:00Z"

@@ -50,17 +50,17 @@ class XdsCache {
   void ClearAll(Time now);
 
   bool enabled() const { return enabled_; }
-  // For who remembers what was generated of clusters or endpoints, service by service. A mark stands for now; the
-  // services of which something was added or cleared since (whether it was there or not) are those of which Get() and
-  // what is generated from the same push context may be others than then, by host name, perhaps repeated. Nullopt: any
-  // may be. The names are valid until the next change of the cache.
+  // For generators that remember what they made of clusters or endpoints, service by service. A mark stands for now;
+  // the services of which something was added or cleared since (whether it was there or not) are those of which Get()
+  // and what is generated from the same push context may be others than then, by host name, perhaps repeated. Nullopt:
+  // any may be. The names are valid until the next change of the cache.
   uint64_t Mark(Type type) const {
     const Table& table = tables_[static_cast<size_t>(type)];
     return table.first_change + table.changes.size();
   }
   std::optional<absl::Span<const std::string>> ChangedSince(Type type, uint64_t mark) const;
   size_t size() const;
-  // For who remembers what Get() answered.
+  // For callers that remember what Get() answered.
   void CountHits(int64_t n) const { hits_ += static_cast<uint64_t>(n); }
   uint64_t hits() const { return hits_; }
   uint64_t misses() const { return misses_; }

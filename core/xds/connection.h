@@ -33,7 +33,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   void Close(const absl::Status& status);
   // The client is gone; the AdsStream must not be touched any more.
   void HangUp();
-  // The server is going, without a word to anybody.
+  // The server is going, without a word to its clients.
   void Detach() { server_ = nullptr; }
 
   uint64_t number() const { return number_; }

@@ -57,7 +57,7 @@ class DiscoveryServer final : public XdsUpdater {
 
   // `generator` must outlive the server. A type without one is accepted and never answered.
   void SetGenerator(XdsType type, Generator* generator) { generators_[static_cast<size_t>(type)] = generator; }
-  // For proxies whose metadata name this GENERATOR; types without one of its own are everybody's. istiod:
+  // For proxies whose metadata name this GENERATOR; types without one of their own use those of all proxies. istiod:
   // findGenerator.
   void SetGenerator(std::string_view name, XdsType type, Generator* generator);
   // Null for none.

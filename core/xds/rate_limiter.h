@@ -1,5 +1,5 @@
-// A token bucket of size one, with golang.org/x/time/rate's way of waiting: who would have to wait longer than he is
-// ready to takes no token.
+// A token bucket of size one, with golang.org/x/time/rate's way of waiting: a client that would have to wait longer
+// than it is ready to takes no token.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // Resources and answers that are still in use, by what they hold: what a generator makes once more is what it made
-// before. So who was sent it before knows it without a look inside, and what one proxy works out of an answer serves
-// all.
+// before. So a proxy that was sent it before knows it without a look inside, and what one proxy works out of an answer
+// serves all.
 #pragma once
 
 #include <cstddef>

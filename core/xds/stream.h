@@ -13,14 +13,14 @@
 
 namespace wavetank::pilot {
 
-// Who is at the other end of a stream, as far as the transport knows.
+// The peer of a stream, as far as the transport knows it.
 struct Peer {
   std::string address;                  // for messages only
   bool authenticated = false;           // false: plaintext, or XDS_AUTH off
   std::vector<std::string> identities;  // SPIFFE identities of an authenticated peer
 };
 
-// Finds out who the peer is, once, when the stream has passed the rate limit. Unauthenticated ends the stream.
+// Finds out the peer's identity, once, when the stream has passed the rate limit. Unauthenticated ends the stream.
 using AuthenticatePeer =
     absl::AnyInvocable<void(absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>> identities)> done)>;
 

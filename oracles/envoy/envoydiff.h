@@ -31,7 +31,8 @@ struct CaseResult {
   Outcome simulated, real;
 };
 
-// In the cases' order. `done` is told after each case, from any thread but one at a time.
+// In the cases' order. `done` is told after each case, from any thread but one at a time. InvalidArgument or NotFound:
+// no case can be read there, or none matches.
 absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const Options& options,
                                                  const std::function<void(const CaseResult&)>& done);
 

@@ -7,6 +7,7 @@
 
 namespace wavetank::envoydiff {
 
+// InvalidArgument: the case asks for what cannot be made, a secret say.
 absl::StatusOr<Outcome> RunSimulated(const Case& c, uint64_t seed);
 
 }  // namespace wavetank::envoydiff

@@ -5,7 +5,7 @@
 //                    "header": {...}, "spoil": true}, "u": {"text": "a.b.c"}}
 //                                                      a token, in a request's path or headers "{t}"
 // The name of a key begins with its kind: rsa, p256, p384, p521, ed25519, secret. Times are seconds from the present of
-// whoever runs the case; `header` and further members of a JWK are merged in; `spoil` breaks the signature;
+// the process that runs the case; `header` and further members of a JWK are merged in; `spoil` breaks the signature;
 // `header_text` and `claims_text` replace the JSON.
 #pragma once
 

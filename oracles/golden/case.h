@@ -58,6 +58,7 @@ absl::StatusOr<std::vector<std::string>> FindCases(const std::string& directory)
 // Shell pattern with * and ?; the whole name must match.
 bool MatchesGlob(std::string_view pattern, std::string_view name);
 
+// NotFound: the file cannot be read.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 }  // namespace wavetank::golden

@@ -27,7 +27,7 @@ class CaseServer {
   absl::Status Delete(const nlohmann::json& body);
 
   std::unique_ptr<kube::Client> MakeClient();
-  // Watches that somebody still has.
+  // Watches that still have an owner.
   size_t WatchCount() const;
 
  private:

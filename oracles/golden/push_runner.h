@@ -1,5 +1,5 @@
-// Runs golden cases with proxies that stay connected, and compares what istiod pushes, to whom and when, with what was
-// recorded (docs/golden-pushes.md).
+// Runs golden cases with proxies that stay connected, and compares what istiod pushes, to which proxy and when, with
+// what was recorded (docs/golden-pushes.md).
 #pragma once
 
 #include <string>

@@ -45,8 +45,8 @@ std::vector<CaseResult> RunCases(const std::vector<std::string>& directories, co
 // A comparison of pushes as one of files; `kind`: "push" or "push-delta".
 CaseResult FromPushes(const PushCaseResult& pushes, const std::string& kind, const RunOptions& options);
 
-// Writes expect/ of a case from this program's own run, in the form of docs/golden-cases.md; whoever records reviews
-// it. Nothing is written if two runs differ (Internal) or the case cannot be run.
+// Writes expect/ of a case from this program's own run, in the form of docs/golden-cases.md; they have to be
+// reviewed. Nothing is written if two runs differ (Internal) or the case cannot be run.
 absl::Status RecordCase(const std::string& directory, const RunOptions& options);
 
 // Files compared, equal and different per kind; in order of `kKinds`.

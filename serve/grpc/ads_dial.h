@@ -18,7 +18,7 @@ class AdsDial final : public sim::AdsElsewhere {
   // Hangs up. Streams that Envoys still hold say nothing any more.
   ~AdsDial() override;
 
-  // On the loop's thread. A cluster without an address: the stream closes, as if nobody listened.
+  // On the loop's thread. A cluster without an address: the stream closes, as if no server listened.
   std::unique_ptr<envoysim::AdsStream> Open(const std::string& cluster, const std::string& proxy,
                                             envoysim::AdsTransport::Protocol protocol,
                                             envoysim::AdsStreamObserver* observer) override;

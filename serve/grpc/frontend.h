@@ -31,13 +31,13 @@ struct Limits {
   int64_t streams_per_peer = 5'000;      // of one address; all of a machine's loopback are one, so are Unix sockets
   int64_t streams_per_connection = 100;  // HTTP/2's MAX_CONCURRENT_STREAMS
   int64_t unread_bytes = 64 << 20;       // that wait for one slow reader, before its stream is broken
-  int64_t unread_bytes_total = 1 << 30;  // that wait for all; beyond, who has more than his share loses his stream
-  int64_t unread_answers = 8;            // that wait for one client, before nothing more is read from him
+  int64_t unread_bytes_total = 1 << 30;  // for all; beyond, those above their share go
+  int64_t unread_answers = 8;            // that wait for one client, before nothing more is read from it
   Duration first_request = 30s;          // for a new stream to say something; zero: for ever
   Duration idle{};                       // for a stream to say something again, if only an ACK; zero: for ever
 };
 
-// Who is at the other end of a connection, as the transport knows it. Never logged: it holds the bearer token.
+// The peer of a connection, as the transport knows it. Never logged: it holds the bearer token.
 struct TransportPeer {
   bool tls = false;
   std::string address;          // for messages
@@ -69,7 +69,7 @@ class StreamPlace {
 };
 using StreamPlaceRef = std::shared_ptr<StreamPlace>;
 
-// A client of the world, and the connection on which he asks, among which requests take turns.
+// A client of the world, and the connection on which it asks, among which requests take turns.
 struct OutsideClient {
   uint64_t number = 0;  // 0: not let in
   std::string connection;
@@ -113,10 +113,10 @@ class Frontend final : public sim::OutsideClients::Listener {
   // Anything else that `peer` wants of the world, in turn with what others want.
   bool Post(const TransportPeer& peer, Loop::Task task);
 
-  // Responses wait for a client, or (negative) have gone out to him or with him. Any thread.
+  // Responses wait for a client, or (negative) have gone out to it or with it. Any thread.
   void CountUnread(int64_t bytes) { unread_ += bytes; }
-  // Whether a client for whom so much waits must go, because all that waits for all is too much and he has more than
-  // his share of it. Somebody always has.
+  // Whether a client with so much waiting must go, because what waits for all is too much and it has more than
+  // its share of it. One of them always has.
   bool TakesTooMuch(int64_t waiting) const;
   int64_t unread() const { return unread_; }
 

@@ -24,7 +24,7 @@ struct ServiceContext {
   bool tls = false;
 };
 
-// Who calls, from the connection and the call's metadata.
+// The caller, from the connection and the call's metadata.
 TransportPeer PeerOf(const grpc::CallbackServerContext& context, bool tls);
 
 std::unique_ptr<grpc::Service> MakeAdsService(const ServiceContext& context);

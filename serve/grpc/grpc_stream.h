@@ -1,5 +1,5 @@
 // The writing half of one gRPC stream of the callback API: what its owner says from any thread goes out in order, one
-// message at a time, and what waits is counted: a client that does not read is not read from, and hung up on before he
+// message at a time, and what waits is counted: a client that does not read is not read from, and hung up on before it
 // fills the memory. Included by the few files that include gRPC.
 #pragma once
 
@@ -23,7 +23,7 @@ inline grpc::Status ToGrpc(const absl::Status& status) {
 
 using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// Outlives its reactor: both the reactor and whoever writes hold it.
+// Outlives its reactor: both the reactor and its writers hold it.
 class Outbox {
  public:
   // The frontend outlives the reactor.
@@ -44,7 +44,7 @@ class Outbox {
     return true;
   }
 
-  // Reads the next message, unless the stream ends: now, or when the client has read enough of his answers. istiod,
+  // Reads the next message, unless the stream ends: now, or when the client has read enough of its answers. istiod,
   // too, takes no request from a stream while it cannot send on it.
   void Read(grpc::ByteBuffer* in) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -141,6 +141,7 @@ class Outbox {
   grpc::Status status_;
 };
 
+// ResourceExhausted: there are too many streams, or too many from this address (Frontend::Enter).
 inline absl::StatusOr<StreamPlaceRef> EnterStream(Frontend& frontend, const TransportPeer& peer,
                                                   const std::shared_ptr<Outbox>& outbox) {
   return frontend.Enter(peer.address, [outbox](const absl::Status& status) { outbox->Expire(ToGrpc(status)); });

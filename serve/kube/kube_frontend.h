@@ -16,10 +16,10 @@ namespace wavetank::serve {
 
 struct KubeOptions {
   std::string listen;  // "127.0.0.1:8901": of the first cluster, each further one a port above. Empty: none
-  // Who presents it may do everything, others only come in with a ServiceAccount's token. Empty: all may do all.
+  // A client that presents it may do everything, others need a ServiceAccount's token. Empty: all may do all.
   std::string token;
   bool tls = false;  // with a CA of its own, which only its kubeconfig knows
-  // With TLS: nobody comes in without a certificate or a token, and the kubeconfig has a certificate of an
+  // With TLS: no client comes in without a certificate or a token, and the kubeconfig has a certificate of an
   // administrator.
   bool client_certificates = false;
   std::string client_ca_pem;  // whose client certificates count besides those of that CA
@@ -30,7 +30,7 @@ struct KubeListener {
   std::string cluster, server;  // "http://127.0.0.1:8901", "https://..." with TLS
 };
 
-// How a Kubernetes API's server reaches a world: each connection's requests in turn with everybody else's.
+// How a Kubernetes API's server reaches a world: each connection's requests in turn with those of all others.
 fakekube::http::Server::Executor RunOn(Loop& loop);
 
 class KubeFrontend {
@@ -43,7 +43,7 @@ class KubeFrontend {
   void Stop();
 
   const std::vector<KubeListener>& where() const { return where_; }
-  // Of the CA, to whom clients of TLS must hold the server. Empty: no TLS.
+  // Of the CA that clients of TLS must hold the server to. Empty: no TLS.
   const std::string& ca_pem() const { return ca_pem_; }
   // The administrator's certificate and key, for kubeconfigs; null without client certificates.
   const fakekube::http::TlsIdentity* admin() const { return admin_.key_pem.empty() ? nullptr : &admin_; }

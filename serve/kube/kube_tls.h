@@ -1,6 +1,6 @@
 // A certificate for the served Kubernetes APIs, from a CA that is made for this one server and then thrown away.
 //
-// Unlike everything in a world, its keys come from chance: who knows a scenario's seed must not be able to be its
+// Unlike everything in a world, its keys come from chance: knowing a scenario's seed must not be enough to be its
 // server.
 #pragma once
 

@@ -9,8 +9,8 @@ class World;
 
 namespace wavetank::serve {
 
-// Applies them to every cluster that has no such Service, as inputs. Nobody listens at their address, which is that of
-// the first node: pods of a simulated world talk to no API server through its network.
+// Applies them to every cluster that has no such Service, as inputs. No server listens at their address, which is that
+// of the first node: pods of a simulated world talk to no API server through its network.
 absl::Status DefineKubernetesService(sim::World& world);
 
 }  // namespace wavetank::serve

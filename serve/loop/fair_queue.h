@@ -1,6 +1,6 @@
-// What waits to be done for many clients, who take turns: each one's own things stay in order, and between two of a
-// client's every other client that waits has one. So nobody waits longer than it takes to do one thing for each client,
-// however much some of them want.
+// What waits to be done for many clients, which take turns: each one's own things stay in order, and between two of a
+// client's every other client that waits has one. So no client waits longer than it takes to do one thing for each
+// client, however much some of them want.
 #pragma once
 
 #include <deque>
@@ -22,7 +22,7 @@ class FairQueue {
     if (first) turns_.push_back(it);
   }
 
-  // Of the client whose turn it is, who then goes to the end of the line. The queue must not be empty.
+  // Of the client whose turn it is, which then goes to the end of the line. The queue must not be empty.
   T Pop() {
     const auto it = turns_.front();
     turns_.pop_front();
@@ -38,7 +38,7 @@ class FairQueue {
 
  private:
   using Waiting = std::map<std::string, std::deque<T>>;
-  Waiting waiting_;  // nobody without anything
+  Waiting waiting_;  // clients with something to do
   std::deque<typename Waiting::iterator> turns_;
 };
 

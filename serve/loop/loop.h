@@ -1,12 +1,12 @@
 // The one thread that owns a World while it goes along with real time.
 //
 // Virtual time is (start + what a steady clock has counted since). The thread sleeps until the kernel's next event is
-// due or somebody posts, and runs what is due before each task, so that whatever waits to be done, no timer of the
+// due or a task is posted, and runs what is due before each task, so that whatever waits to be done, no timer of the
 // world is later than one task takes. Tasks that clients cause take turns (PostFor), so that none waits behind all that
 // another wants. A task has the virtual time at which it runs. Nothing of a world may be touched by another thread
-// between Start() and Stop(); whoever wants something of it posts.
+// between Start() and Stop(); other threads post what they want of it.
 //
-// A loop may also be driven: it has no thread of its own then, and real time passes while somebody waits in RunUntil(),
+// A loop may also be driven: it has no thread of its own then, and real time passes while a caller waits in RunUntil(),
 // whose thread is the loop's thread. So a scenario's runner, which asks its world for a later time and looks at it in
 // between, goes along with real time unchanged (Drive()).
 //

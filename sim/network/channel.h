@@ -48,7 +48,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   }
 
   bool open() const { return open_; }
-  // Who listens at the far end; only within what runs there.
+  // The listener at the far end; only within what runs there.
   IstiodProcess* istiod() const { return istiod_; }
   void set_session(std::shared_ptr<ChannelSession> session) { session_ = std::move(session); }
   const std::shared_ptr<ChannelSession>& session() const { return session_; }
@@ -76,7 +76,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
 
   explicit Channel(Channels& owner) : owner_(owner), client_(*this) {}
   void DropClient();
-  // Lets go of all that refers to it, and calls nobody.
+  // Lets go of all that refers to it, and runs no callback.
   void Forget();
   void EndSession();
   void Release(End end, const std::function<void(envoysim::ConnectionId, envoysim::Fabric::End)>& how);

@@ -1,4 +1,4 @@
-// Names: what a cluster's DNS says to its pods, and what the world's DNS says to everybody.
+// Names: what a cluster's DNS says to its pods, and what the world's DNS says to all.
 //
 // Fault model: a name of the world's zone may be set to nothing, to other addresses, or to no answer at all. Answers
 // take no time of their own.

@@ -1,7 +1,7 @@
 // The lines of the modelled network: one site per cluster, a line inside each and between every two.
 //
-// Fault model: a line is cut (nothing passes, nobody is told), loses segments with some probability, or is slow. TCP on
-// top of it is fakes/envoy's Fabric; what else crosses a line (watches, ADS) asks Delay() and Up().
+// Fault model: a line is cut (nothing passes, neither end is told), loses segments with some probability, or is slow.
+// TCP on top of it is fakes/envoy's Fabric; what else crosses a line (watches, ADS) asks Delay() and Up().
 #pragma once
 
 #include <map>

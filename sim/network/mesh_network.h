@@ -2,7 +2,7 @@
 // sidecar. The addresses of Services are told to it by each cluster's KubeProxy.
 //
 // Reachability. Pods of one network reach each other by pod IP, whatever their cluster. Load balancer addresses are
-// reachable from everywhere over the lines between sites. Any other address is answered by nobody.
+// reachable from everywhere over the lines between sites. Any other address gets no answer.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Workload {
   NetworkIndex network{};
   IpAddress ip;
   NameId name = kNoName;
-  bool up = true;                                     // false: the node is gone, nobody answers
+  bool up = true;                                     // false: the node is gone, and nothing answers
   Acceptor* outbound = nullptr;                       // sidecar: where the application's connections are redirected
   Acceptor* inbound = nullptr;                        // sidecar: where connections from elsewhere are redirected
   const pilot::Interception* interception = nullptr;  // which connections those two get; null: all

@@ -18,7 +18,7 @@ struct RequestAuthentication {
     std::string header, claim;
     friend bool operator==(const ClaimToHeader&, const ClaimToHeader&) = default;
   };
-  // Whose tokens are taken. Neither `jwks` nor `jwks_uri`: the issuer is asked where its keys are.
+  // The issuer of accepted tokens. Neither `jwks` nor `jwks_uri`: the issuer is asked where its keys are.
   struct JwtRule {
     std::string issuer;
     std::vector<std::string> audiences;

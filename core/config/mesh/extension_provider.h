@@ -97,8 +97,8 @@ struct ExtensionProvider {
   friend bool operator==(const ExtensionProvider&, const ExtensionProvider&) = default;
 };
 
-// What is wrong with it, if anything. The mesh config is taken all the same; who uses the provider gets nothing.
-// istiod: pkg/config/validation/extensionprovider.go.
+// What is wrong with it, if anything. The mesh config is accepted all the same; a resource that uses the provider gets
+// nothing. istiod: pkg/config/validation/extensionprovider.go.
 absl::Status ValidateExtAuthz(const ExtensionProvider::ExtAuthz& authz);
 
 // prometheus, stackdriver and envoy (standard output), which are there unasked.

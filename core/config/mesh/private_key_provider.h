@@ -1,4 +1,4 @@
-// ProxyConfig.privateKeyProvider: who signs with a proxy's private keys in its stead, an instruction set of the
+// ProxyConfig.privateKeyProvider: what signs with a proxy's private keys in its stead, an instruction set of the
 // processor (CryptoMB) or a card (QAT) (istio.io/api/mesh/v1alpha1, PrivateKeyProvider).
 #pragma once
 

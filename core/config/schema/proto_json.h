@@ -54,7 +54,7 @@ class ProtoJson {
         return;
       }
     }
-    if (value->is_number_integer()) return;  // an open enum: a number nobody knows means nothing here
+    if (value->is_number_integer()) return;  // an open enum: an unknown number means nothing here
     std::string known;
     for (const auto& [name, e] : names) known.append(known.empty() ? "" : ", ").append(name);
     Fail(camel, "expected one of " + known);

@@ -51,8 +51,8 @@ class ConfigStore {
   void Put(AnyConfigRef config);
   void Delete(Kind kind, std::string_view name, std::string_view ns);
 
-  // The two halves of the above, for who queues its events between its cache and its handlers, as crdclient does.
-  // The returned pointer inside is null when there was nothing.
+  // The two halves of the above, for a source that queues its events between its cache and its handlers, as crdclient
+  // does. The returned pointer inside is null when there was nothing.
   AnyConfigRef Replace(AnyConfigRef config);
   AnyConfigRef Erase(Kind kind, std::string_view name, std::string_view ns);
   void Notify(ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now) const;

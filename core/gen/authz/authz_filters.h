@@ -20,7 +20,7 @@ class AuthzFilters {
   AuthzFilters(const Proxy& proxy, const PushContext& push);
 
   // Encoded HttpConnectionManager.http_filters fields; of CUSTOM policies, and of the others, which come after those
-  // that find out who asks. Made when first asked for.
+  // that find out the client's identity. Made when first asked for.
   const std::string& CustomHttp();
   const std::string& Http();
   // Encoded FilterChain.filters fields, CUSTOM ones first.

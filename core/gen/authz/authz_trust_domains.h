@@ -1,4 +1,4 @@
-// Principals of policies over the mesh's trust domains: who is named in one of them is meant in all
+// Principals of policies over the mesh's trust domains: a principal of one of them stands for the same in all
 // (istiod: pilot/pkg/security/trustdomain).
 #pragma once
 

@@ -54,7 +54,7 @@ struct LoadAssignment {
   std::string_view Encode(std::string_view cluster_name, std::string& buffer) const;
   std::string Encode(std::string_view cluster_name) const;
 
-  // Empty, but for the memory of what it held: whoever makes one after the other allocates for the largest only.
+  // Empty, but for the memory of what it held: a caller that makes one after the other allocates for the largest only.
   void Clear();
   std::vector<LbEndpoint> TakeSpare();
 };

@@ -20,7 +20,7 @@ class ClusterPatcher {
 
   // There are patches to clusters.
   bool active() const { return list_ != nullptr; }
-  // Nullopt: removed. `hosts`: of an inbound cluster the services behind it.
+  // nullopt: a patch removed it. `hosts`: of an inbound cluster the services behind it.
   std::optional<Resource> Patch(Resource cluster, absl::Span<const std::string> hosts = {}) const;
   std::vector<Resource> Inserted() const;
 

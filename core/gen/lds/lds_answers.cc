@@ -46,6 +46,7 @@ bool ListensByInstance(const Service& service) {
 
 template <typename T>
 void AddPointers(const std::vector<T>& policies, std::string& key) {
+  // address: a key that is looked up only
   for (const auto& policy : policies) absl::StrAppend(&key, absl::Hex(reinterpret_cast<uintptr_t>(&*policy)), "~");
   key.push_back('|');
 }
@@ -96,7 +97,7 @@ std::string KeyOf(const Proxy& proxy, const PushContext& push, bool shows_labels
   const WorkloadTelemetry telemetry = push.telemetry().ForWorkload(proxy.config_namespace, proxy.labels);
   // There is one for each combination of Telemetries.
   const void* const one_of_telemetry = &push.telemetry().GeneratedFor(telemetry, 0);
-  absl::StrAppend(&key, absl::Hex(reinterpret_cast<uintptr_t>(one_of_telemetry)));
+  absl::StrAppend(&key, absl::Hex(reinterpret_cast<uintptr_t>(one_of_telemetry)));  // address: looked up only
   return key;
 }
 

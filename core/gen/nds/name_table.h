@@ -30,6 +30,7 @@ struct NameTable {
 NameTable BuildNameTable(const Proxy& proxy, const PushContext& push);
 
 std::string EncodeNameTable(const NameTable& table);
+// InvalidArgument: the bytes are no name table.
 absl::StatusOr<NameTable> DecodeNameTable(std::string_view bytes);
 
 // One resource without name; sidecars only. Beside full pushes, also when endpoints of headless services change.

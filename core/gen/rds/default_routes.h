@@ -18,7 +18,7 @@ std::string InboundRouteConfiguration(std::string_view cluster, std::string_view
 std::string DefaultOutboundRoute(std::string_view hostname, int port, std::string_view retry_policy,
                                  std::string_view hash_policy);
 
-// What hosts that nobody knows get: through ("allow_any", to `cluster`), or a 502 ("block_all").
+// What unknown hosts get: through ("allow_any", to `cluster`), or a 502 ("block_all").
 std::string PassthroughVirtualHost(std::string_view cluster);
 std::string BlackHoleVirtualHost();
 

@@ -69,7 +69,7 @@ class GatewayRoutes {
     size_t operator()(RouteSpan routes) const {
       uint64_t hash = routes.size();
       for (const EncodedRoute* route : routes) {
-        hash = (hash ^ reinterpret_cast<uintptr_t>(route)) * 0x9E3779B97F4A7C15u;
+        hash = (hash ^ reinterpret_cast<uintptr_t>(route)) * 0x9E3779B97F4A7C15u;  // address: looked up only
         hash ^= hash >> 32;
       }
       return hash;

@@ -58,7 +58,8 @@ struct HashPolicy {
   std::string bytes;  // empty: no policy (a rule may still hash by something that routes cannot say)
   ConsolidatedDestRuleRef rule;
 };
-// For a port without VirtualService, and for a route's destination. istiod: hashForService, hashForHTTPDestination.
+// For a port without VirtualService, and for a route's destination. nullopt: no DestinationRule asks for
+// consistent hashing. istiod: hashForService, hashForHTTPDestination.
 std::optional<HashPolicy> HashForService(const Proxy& proxy, std::string_view hostname, int port);
 std::optional<HashPolicy> HashForDestination(const Proxy& proxy, const config::Destination& destination);
 

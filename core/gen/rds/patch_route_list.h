@@ -1,5 +1,5 @@
 // A list of routes that virtual hosts may share: one of Go's slices. What is written to a place shows in all that share
-// it; what is appended goes into the shared memory as long as that has room, and whoever appends after overwrites it
+// it; what is appended goes into the shared memory as long as that has room, and a later append overwrites it
 // there. 1.18.2 patches such lists in place, so what comes of it depends on this.
 #pragma once
 

@@ -17,7 +17,7 @@ namespace wavetank::pilot {
 struct RouteCacheEntry {
   std::string_view route_name, istio_version, cluster, dns_domain;
   bool dns_capture = false, dns_auto_allocate = false;
-  bool allow_any = false;                // hosts that nobody knows are let through
+  bool allow_any = false;                // unknown hosts are let through
   std::vector<const Service*> services;  // by host
   absl::Span<const config::VirtualServiceRef> rules;
   std::vector<const ConfigKey*> delegates;  // of the rules

@@ -24,7 +24,7 @@ struct VirtualHost {
   bool include_attempt_count = true;
 };
 
-// The same, of parts that somebody else holds.
+// The same, of parts that another object holds.
 struct VirtualHostView {
   std::string_view name;
   absl::Span<const std::string_view> domains;
@@ -39,7 +39,7 @@ struct RouteConfiguration {
   std::shared_ptr<const std::vector<VirtualHost>> shared_hosts;  // more, shared with other configurations; may be null
   std::string last_virtual_host;                                 // encoded; after all others
   bool ignore_port = true;                                       // in Host headers
-  bool empty = false;                                            // nothing but a name: for routes that nobody knows
+  bool empty = false;                                            // nothing but a name: for unknown routes
   bool bare = false;                                             // name and hosts alone, as for gRPC clients
 };
 
@@ -52,7 +52,7 @@ class RouteConfigurationWriter {
   RouteConfigurationWriter(std::string_view name, std::string* out);
   void Add(const VirtualHostView& host);
   void Finish(bool ignore_port = true);
-  void FinishEmpty();  // nothing but a name: for routes that nobody knows
+  void FinishEmpty();  // nothing but a name: for unknown routes
 
  private:
   std::string* out_;

@@ -3,7 +3,7 @@
 //
 // A resource that the router may not have, that is not there or whose certificate is not valid now is left out of the
 // answer without a word, so that one bad reference does not take the others along. What is generated holds private
-// keys: nobody may print a Resource of type SDS.
+// keys: a Resource of type SDS must not be printed.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ enum class Inspector { kTls, kHttp };
 std::string InspectorForPorts(Inspector inspector, const std::vector<int>& ports, bool only);
 
 // Network filters, as encoded FilterChain.filters fields.
-const std::string& MetadataExchangeFilter();  // istio.metadata_exchange: peers tell one another who they are
+const std::string& MetadataExchangeFilter();  // istio.metadata_exchange: peers exchange their identities
 const std::string& IstioAuthnFilter();        // istio_authn: takes the peer's identity from its certificate
 
 // HttpFilter messages.

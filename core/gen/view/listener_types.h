@@ -15,7 +15,7 @@
 
 namespace wavetank::pilot {
 
-// Who opens connections to the listener (istiod: networking.ListenerClass).
+// What kind of client opens connections to the listener (istiod: networking.ListenerClass).
 enum class ListenerClass : uint8_t { kSidecarInbound, kSidecarOutbound, kGateway };
 
 enum class ListenerProtocol : uint8_t { kUnknown, kTcp, kHttp, kAuto };

@@ -133,7 +133,7 @@ class Writer {
 
 // The same format from its end to its beginning, fields last to first: a message's length is known when its tag is due,
 // so that nothing moves and nothing is counted beforehand. For resources with many small messages in each other. The
-// buffer belongs to the caller, who uses it for one message after the other.
+// buffer belongs to the caller, and serves for one message after the other.
 class ReverseWriter {
  public:
   explicit ReverseWriter(std::string* buffer) : buffer_(buffer), at_(buffer->size()) {}

@@ -39,7 +39,7 @@ class AuthenticationPolicies {
   // Those of its namespace, then those of the root namespace, each by creation time.
   std::vector<config::PeerAuthenticationRef> GetPeerAuthenticationsForWorkload(std::string_view ns,
                                                                                const Labels& labels) const;
-  // The same of those that say whose JWTs are taken.
+  // The same of those that say which issuers' JWTs are accepted.
   std::vector<config::RequestAuthenticationRef> GetJwtPoliciesForWorkload(std::string_view ns,
                                                                           const Labels& labels) const;
   // What a workload's server side enforces (istiod: authn.ComposePeerAuthentication).

@@ -16,7 +16,8 @@ namespace wavetank::pilot {
 
 struct Proxy;
 
-// Whose listener: one that a workload's own requests reach first, or one that it serves at. Gateways are clients.
+// The side of a listener: one that a workload's own requests reach first, or one that it serves at. Gateways are
+// clients.
 enum class TelemetrySide : uint8_t { kClient, kServer };
 
 // What one provider is to log; disabled: it is named, so that nothing else logs in its place.
@@ -56,10 +57,10 @@ class WorkloadTelemetry {
  public:
   using Config = config::TypedConfig<config::Telemetry>;
 
-  // By name of provider. Empty: nobody said anything, or for other sides only.
+  // By name of provider. Empty: no Telemetry names any, or only for other sides.
   std::map<std::string, LoggingSpec> Logging(TelemetrySide side) const;
   std::map<std::string, MetricsSpec> Metrics(TelemetrySide side) const;
-  // nullopt: nobody said anything, so that older settings of the mesh config hold.
+  // nullopt: no Telemetry says anything, so that older settings of the mesh config hold.
   std::optional<TracingSpec> Tracing(TelemetrySide side) const;
 
  private:

@@ -34,7 +34,7 @@ class Registries final : public ClusterHandler {
   };
 
   // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,
-  // which somebody else feeds.
+  // which the caller feeds.
   Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
              config::ConfigStore& configs, Options options);
   ~Registries() override;
@@ -58,9 +58,9 @@ class Registries final : public ClusterHandler {
   // The mesh config has: every registry looks whether it reads other namespaces now.
   void OnMeshConfigChanged();
 
-  // A registry was made: whoever selects pods adds its handlers here, before it starts.
+  // A registry was made: code that selects pods adds its handlers here, before it starts.
   std::function<void(KubeController&, bool config_cluster)> on_controller;
-  // A registry starts: who else reads this cluster may start too.
+  // A registry starts: other readers of this cluster may start too.
   std::function<void(const ClusterId&, kube::Client&, bool config_cluster)> on_cluster_started;
   // The registry's informers stop though it stays.
   std::function<void(const ClusterId&)> on_cluster_stopped;

@@ -55,7 +55,7 @@ struct AccessLog {
 };
 
 // Those of one listener, connection manager or tcp_proxy that write to a file. Others (gRPC, OpenTelemetry) send what
-// nobody here receives and are left out.
+// no server here receives and are left out.
 using AccessLogs = std::vector<AccessLog>;
 
 // A line as it is written, with its end. The views are valid during the call that hands it over.

@@ -66,7 +66,7 @@ class NamedSet {
     return place ? &items_[*place] : nullptr;
   }
 
-  // What follows from the set alone, worked out once for all who share it: of clusters the names to ask EDS for, of
+  // What follows from the set alone, worked out once for all that share it: of clusters the names to ask EDS for, of
   // listeners those to ask RDS for; sorted.
   mutable std::shared_ptr<const std::vector<std::string>> wanted;
   mutable bool service_names_differ = false;  // with `wanted`: some cluster's assignment has another name than it
@@ -111,7 +111,7 @@ class ConfigStore {
   using Replacements = std::vector<std::pair<uint32_t, std::shared_ptr<const T>>>;  // by place among the items
   template <typename T>
   std::shared_ptr<const NamedSet<T>> Replace(const NamedSet<T>& from, const Replacements<T>& replacements);
-  // Sets that whole responses were last read into, for whoever asked for `wanted`: an Envoy that has nothing yet is
+  // Sets that whole responses were last read into, by what was asked for (`wanted`): an Envoy that has nothing yet is
   // most likely to get one of them, or nearly. Clusters and endpoints only.
   template <typename T>
   void KeepRecent(std::shared_ptr<const NamedSet<T>> set, std::shared_ptr<const std::vector<std::string>> wanted);

@@ -26,7 +26,7 @@ class NetworkConnection {
   virtual const DynamicMetadata& notes() const = 0;
   virtual void Note(MetadataNote note) = 0;
   virtual uint64_t& Counter(std::string_view name) = 0;
-  // Who the peer is goes into ConnectionFacts::peer_principal from here on.
+  // The peer's identity goes into ConnectionFacts::peer_principal from here on.
   virtual void NotePeer() = 0;
   // Where a tcp_proxy sends the connection, whatever it says itself.
   virtual void UseCluster(std::string_view cluster) = 0;

@@ -14,7 +14,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-// Of stock Envoy, as far as meshes use them: shared/ENVOY.md section 5, checked one by one against the real binary.
+// Of stock Envoy, as far as meshes use them: docs/real-envoy.md 9, checked one by one against the real binary.
 constexpr std::array kStockTypes = {
     "envoy.extensions.access_loggers.file.v3.FileAccessLog"sv,
     "envoy.extensions.access_loggers.stream.v3.StdoutAccessLog"sv,

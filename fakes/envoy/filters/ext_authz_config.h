@@ -1,6 +1,6 @@
-// The ext_authz filters: whom they ask, about which requests, and what they make of the answer. What an answer leads to
-// is said in ext_authz.cc.
-// Envoy: source/extensions/filters/http/ext_authz/ext_authz.cc, filters/common/ext_authz
+// The ext_authz filters: which server they ask, about which requests, and what they make of the answer. What an answer
+// leads to is said in ext_authz.cc. Envoy: source/extensions/filters/http/ext_authz/ext_authz.cc,
+// filters/common/ext_authz
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// istio-proxy's filters istio_authn: who the peer of a connection is, and what a verified token said, where
+// istio-proxy's filters istio_authn: the identity of a connection's peer, and what a verified token said, where
 // AuthorizationPolicies and routes by claims look for it. Istio: istio/proxy src/envoy/http/authn/authn_utils.cc,
 // src/envoy/utils/authn.cc
 #pragma once

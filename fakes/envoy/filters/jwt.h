@@ -75,7 +75,7 @@ class JwtKeySet {
   bool empty() const { return keys_.empty(); }
   // Why there is no key: of the first that is broken.
   std::string_view why_empty() const { return why_empty_; }
-  // Keys of the token's id and algorithm are tried in order; who says neither is tried too.
+  // Keys of the token's id and algorithm are tried in order; a key that says neither is tried, too.
   JwtStatus Verify(const JwtToken& token) const;
 
  private:

@@ -1,5 +1,5 @@
 // Envoy's load balancing over one cluster's endpoints: priorities, panic, localities, then a policy among hosts.
-// Envoy: source/extensions/load_balancing_policies/common/load_balancer_impl.cc; figures in shared/ENVOY.md 3.2.
+// Envoy: source/extensions/load_balancing_policies/common/load_balancer_impl.cc; figures in docs/real-envoy.md 3.
 #pragma once
 
 #include <cstdint>

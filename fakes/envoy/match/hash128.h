@@ -17,7 +17,7 @@ struct Hash128 {
   }
 };
 
-// XXH3. Not for adversaries: whoever can write xDS to an Envoy can do worse than collide.
+// XXH3. Not for adversaries: a server that can write xDS to an Envoy can do worse than collide.
 Hash128 HashBytes(std::string_view bytes, uint64_t seed = 0);
 
 }  // namespace wavetank::envoysim

@@ -68,7 +68,7 @@ class AdsStream {
  public:
   virtual ~AdsStream() = default;
   virtual void Send(DiscoveryRequest request) = 0;
-  // Whether the transport itself tells who asks: then no first request needs its node.
+  // Whether the transport itself tells the client's identity: then no first request needs its node.
   virtual bool KnowsNode() const { return false; }
   // Send() of a request without node and error, which nearly all are.
   struct Subscription {

@@ -1,4 +1,4 @@
-// What all parts of one Envoy stand on: who it is, its clock, chance and counters, and how far its life has come.
+// What all parts of one Envoy stand on: its identity, its clock, chance and counters, and how far its life has come.
 #pragma once
 
 #include <cstdint>

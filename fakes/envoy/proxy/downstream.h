@@ -143,7 +143,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   TcpUpstream* upstream_ = nullptr;
   uint32_t connect_attempts_ = 0;
   std::vector<ExchangeId> held_;
-  std::unique_ptr<ConnectionLog> log_;  // nullptr: nobody wants a line
+  std::unique_ptr<ConnectionLog> log_;  // nullptr: no log wants a line
 };
 
 }  // namespace wavetank::envoysim

@@ -116,6 +116,7 @@ const RouteDecision& Router::Decide(DataPlaneView& envoy, const HttpConnectionMa
                                     const RequestSpec& spec) {
   RouteCache& cache = envoy.route_cache();
   if (cache.slots == nullptr) cache.slots = std::make_unique<std::vector<RouteDecision>>(RouteCache::kSlots);
+  // address: says where in a cache to look; what is found there says whether it is meant
   const uint64_t key = Mix64(spec.id() ^ reinterpret_cast<uintptr_t>(&manager));
   RouteDecision& d = (*cache.slots)[key % RouteCache::kSlots];
   if (d.epoch == envoy.epoch() && d.spec == spec.id() && d.manager == &manager) return d;

@@ -1,6 +1,6 @@
 // The HTTP router: from a request on a downstream connection to an answer, over route, cluster, host, pool, retries and
 // timeouts. One Router serves all Envoys of a world; a stream knows whose it is.
-// Envoy: source/common/router/router.cc, retry_state_impl.cc; figures in shared/ENVOY.md 3.5.
+// Envoy: source/common/router/router.cc, retry_state_impl.cc; figures in docs/real-envoy.md 5.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   // A request arrived at a connection manager. Ends in Fabric::Answer of `exchange`, or not at all if the downstream
   // connection closes.
   void Begin(DownstreamConnection& downstream, ExchangeId exchange, const RequestSpec& spec, Duration lead);
-  // The downstream connection is gone, and why as access logs have it; empty: nobody is left to write one.
+  // The downstream connection is gone, and why as access logs have it; empty: no log is left to write one.
   void AbortDownstream(StreamId stream, std::string_view details);
   // A request of the Envoy's own by `route`, which outlives it. Ends in `answered`, perhaps before this returns, or in
   // AbortDownstream().
@@ -103,7 +103,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     StreamId call = kNoStream;                    // what one of them asks
     std::unique_ptr<Answered> answered;           // of such a question: what waits for the answer
     std::shared_ptr<const RequestSpec> own_spec;  // as filters have changed it
-    std::unique_ptr<RequestLog> log;              // nullptr: nobody wants a line
+    std::unique_ptr<RequestLog> log;              // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer;
     TimerId backoff = kNoTimer;

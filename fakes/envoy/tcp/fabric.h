@@ -76,7 +76,7 @@ struct Reply {
   NameId server = kNoName;
   std::string_view details;  // static or owned by configuration that outlives the exchange
   std::string_view body;
-  // What else it says that anybody here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
+  // What else it says that some code here looks at: lines "name: value\n". Static or kept (ConfigStore::Keep).
   std::string_view headers;
   // What a proxy in the client's own pod logged; only during OnReply, and only over a local path.
   const RequestRecord* record = nullptr;
@@ -102,7 +102,7 @@ class ConnectionHandler {
   virtual void Describe(Hop* hop) const { (void)hop; }
 };
 
-// Who sent a request.
+// The sender of a request.
 class ExchangeOwner {
  public:
   virtual ~ExchangeOwner() = default;
@@ -158,7 +158,7 @@ class Fabric {
   void Splice(ConnectionId downstream, ConnectionId upstream);
 
   // A request on a connected connection. `spec` must live until OnReply or Abandon. `of`: the one that a proxy sends on
-  // with it, if somebody asks for root().
+  // with it, if a caller asks for root().
   ExchangeId NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
                          ExchangeId of = kNoExchange);
   // Which exchange the request was at first, at its client.

@@ -38,7 +38,8 @@ struct RequestSpec {
 // The value of a header or pseudo-header; nothing: there is none. `name` in lower case.
 std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_view name);
 
-// How a check of ext_authz over gRPC carries who asks, in the model, where the message's fields are headers.
+// How a check of ext_authz over gRPC carries the client's identity, in the model, where the message's fields are
+// headers.
 inline constexpr char kSourcePrincipal[] = "source.principal";
 
 // One TCP hop of a request's way, in order from the client.
@@ -46,7 +47,7 @@ struct Hop {
   WorkloadId from{};
   WorkloadId to{};
   SocketAddress destination;  // as the accepting side sees it
-  NameId proxy = kNoName;     // who accepted it; kNoName: an application
+  NameId proxy = kNoName;     // that accepted it; kNoName: an application
   std::string_view listener;  // its choice, empty for applications
   std::string_view filter_chain;
   std::string_view cluster;  // where a tcp_proxy sent it on; empty for others

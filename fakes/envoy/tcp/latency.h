@@ -11,7 +11,7 @@ struct LatencyRange {
   Duration max{};
 };
 
-// Defaults fitted to real Envoy 1.40 behind a real istiod 1.18.2 (shared/TIMING.md, section 4): an EDS change is routed
+// Defaults fitted to real Envoy 1.40 behind a real istiod 1.18.2 (docs/timing.md): an EDS change is routed
 // 0.5/2.3/3.2 ms (min/p50/p90) after a light client has the response; a new Service (CDS+EDS+LDS+RDS in a row on one
 // main thread) 3.8/11.1/19 ms, of which about 4 ms are the measurement's own resolution.
 struct StageLatencies {
@@ -24,7 +24,7 @@ struct StageLatencies {
   // Added per KiB of resources in the response.
   Duration per_kib{10us};
 
-  // Process start: exec to first ADS request (ENVOY.md 3.1: 42-151 ms, typically 70).
+  // Process start: exec to first ADS request (docs/real-envoy.md 2: 42-151 ms, typically 70).
   LatencyRange start{42ms, 98ms};
 
   // Worker threads, per request and direction through an HTTP connection manager; per message through tcp_proxy.

@@ -40,7 +40,7 @@ class Path {
   virtual std::optional<Duration> Transit(Time now) = 0;
 };
 
-// Who opens a connection.
+// The workload that opens a connection.
 struct Origin {
   enum class Who : uint8_t {
     kApplication,  // subject to the pod's redirect rules, if it has a sidecar
@@ -53,7 +53,7 @@ struct Origin {
 
 // The end of an accepted connection, as the listener sees it.
 struct AcceptInfo {
-  WorkloadId workload{};      // who opened it
+  WorkloadId workload{};      // that opened it
   WorkloadId acceptor{};      // whose listener it is
   SocketAddress source;       // after any source NAT
   SocketAddress destination;  // SO_ORIGINAL_DST: after NAT of services and load balancers, before the pod's redirect
@@ -101,7 +101,7 @@ class DnsResolver {
  public:
   virtual ~DnsResolver() = default;
   // Calls back exactly once, possibly before returning. kNotFound: NXDOMAIN; kUnavailable: no server answers.
-  // `done` may outlive the asker, who guards himself.
+  // `done` may outlive the caller, which has to guard itself.
   virtual void Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<DnsAnswer>)> done) = 0;
 };
 

@@ -1,4 +1,4 @@
-// TLS handshakes: who presents what, who believes whom, and with which words it fails. Certificates are verified by
+// TLS handshakes: what each side presents and accepts, and with which words it fails. Certificates are verified by
 // OpenSSL at virtual time (core/x509); equal questions are answered from memory for as long as the answer holds.
 #pragma once
 

@@ -551,7 +551,7 @@ std::vector<SocketAddress> ClusterRuntime::Addresses() const {
   return out;
 }
 
-// --- outlier detection. Envoy: source/common/upstream/outlier_detection_impl.cc; shared/ENVOY.md 3.6.
+// --- outlier detection. Envoy: source/common/upstream/outlier_detection_impl.cc; docs/real-envoy.md 6.
 
 void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t code) {
   if (!config().outlier.has_value() || retired_) return;

@@ -1,7 +1,7 @@
 // The xDS client of one Envoy: a state machine over one ADS stream, SotW or delta. It knows versions, nonces, names and
 // when to reconnect; what resources mean is its handler's business.
 //
-// What it does is what real Envoy 1.40 was measured to do: shared/ENVOY.md 3.7.
+// What it does is what real Envoy 1.40 was measured to do: docs/real-envoy.md 7.
 #pragma once
 
 #include <array>

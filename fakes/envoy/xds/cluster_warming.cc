@@ -1,6 +1,6 @@
 // Clusters on their way into force: warming, what the workers then see, what is asked for next.
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc; the order of things as measured in
-// shared/ENVOY.md 3.7.
+// docs/real-envoy.md 7.
 #include <algorithm>
 #include <iterator>
 #include <utility>

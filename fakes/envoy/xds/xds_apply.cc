@@ -1,6 +1,6 @@
 // What an Envoy does with the resources it is sent: diffing, warming, putting into force.
 // Envoy: source/common/upstream/{cluster_manager_impl,cds_api_helper}.cc, listener_manager_impl.cc; the order of things
-// as measured in shared/ENVOY.md 3.7.
+// as measured in docs/real-envoy.md 7.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
