@@ -111,7 +111,24 @@ steps:)",
   size_t Helloworlds(const std::string& log) {
     const Ran ran = Call(fmt::format("replay {} --json", (folder_ / log).string()));
     EXPECT_EQ(ran.code, 0) << ran.error;
-    const json out = json::parse(ran.output, nullptr, false);
+    return Helloworlds(ran);
+  }
+  // Waits until a recorder that still runs has written down so many of them. It locks its log, so a copy is looked at;
+  // one that was made in the middle of a write cannot be read, and the next one can.
+  bool Recorded(const std::string& log, size_t count) {
+    const std::filesystem::path running = folder_ / (log + ".partial"), copy = folder_ / "copy.partial";
+    return Until([&] {
+      std::error_code error;
+      for (const char* part : {"", "-journal"}) {
+        std::filesystem::remove(copy.string() + part, error);
+        std::filesystem::copy_file(running.string() + part, copy.string() + part, error);
+      }
+      const Ran ran = Call(fmt::format("replay {} --json", copy.string()));
+      return ran.code == 0 && Helloworlds(ran) == count;
+    });
+  }
+  static size_t Helloworlds(const Ran& replayed) {
+    const json out = json::parse(replayed.output, nullptr, false);
     if (out.is_discarded()) return 0;
     std::set<std::string> pods;
     for (const json& row : out["state"]["endpoints"]) {
@@ -135,7 +152,8 @@ TEST_F(Record, AMeshForReplayWhyAndRun) {
   EXPECT_EQ(Call("replay " + log).code, 2) << "it is not finished";
   Scale("helloworld-v2", 3);
   ASSERT_TRUE(Ready(1, 3));
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ASSERT_TRUE(Recorded("mesh.wtlog", 4));
+  ASSERT_TRUE(Recorded("killed.wtlog", 4));
   recorder->Signal(SIGINT);
   const std::string said = recorder->Rest();
   EXPECT_EQ(recorder->Wait(), 0) << Read(folder_ / "mesh.wtlog.errors");
@@ -216,7 +234,10 @@ TEST_F(Record, GoesOnAcross410AndBrokenWatches) {
 )");
   std::unique_ptr<Process> recorder = StartRecorder("mesh.wtlog");
   ASSERT_TRUE(Ready(0, 4));
-  std::this_thread::sleep_for(std::chrono::seconds(6));
+  EXPECT_TRUE(Until([&] {
+    return Read(folder_ / "mesh.wtlog.errors").find("note: context cluster1") != std::string::npos;
+  })) << "its watches broke";
+  EXPECT_TRUE(Recorded("mesh.wtlog", 4));
   recorder->Signal(SIGTERM);
   recorder->Rest();
   EXPECT_EQ(recorder->Wait(), 0) << Read(folder_ / "mesh.wtlog.errors");
@@ -233,13 +254,13 @@ TEST_F(Record, GoesOnInAnotherLifeOfTheServer) {
   std::unique_ptr<Process> recorder = StartRecorder("mesh.wtlog");
   const std::string before = api_;
   ASSERT_TRUE(Ready(0, 4));
-  std::this_thread::sleep_for(std::chrono::seconds(3));
+  ASSERT_TRUE(Recorded("mesh.wtlog", 4));
   server_->Signal(SIGKILL);
   server_->Wait();
   Serve({folder_ / "scaling"}, api_);  // at the same place, and nothing was scaled in it
   ASSERT_EQ(api_, before);
   ASSERT_TRUE(Ready(0, 1));
-  std::this_thread::sleep_for(std::chrono::seconds(8));
+  EXPECT_TRUE(Recorded("mesh.wtlog", 1)) << "it came back to the server of the same address";
   recorder->Signal(SIGTERM);
   recorder->Rest();
   EXPECT_EQ(recorder->Wait(), 0) << Read(folder_ / "mesh.wtlog.errors");
