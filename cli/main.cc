@@ -1,6 +1,37 @@
 #include <CLI/CLI.hpp>
+#include <iostream>
+#include <string>
+#include <string_view>
 
+#include "cli/help.h"
 #include "cli/verb.h"
+
+namespace wavetank::cli {
+namespace {
+
+// Null: there is none.
+CLI::App* Verb(CLI::App& app, std::string_view name) {
+  for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
+    if (verb->get_name() == name) return verb;
+  }
+  return nullptr;
+}
+
+int Help(CLI::App& app, const std::string& verb) {
+  app.clear();  // or CLI11 takes the question to be about the verb `help`
+  if (verb.empty()) {
+    std::cout << app.help();
+  } else if (CLI::App* const named = Verb(app, verb)) {
+    std::cout << named->help("wavetank");
+  } else {
+    std::cerr << NoSuchVerb(app, verb) << "\n";
+    return kBadInput;
+  }
+  return kOk;
+}
+
+}  // namespace
+}  // namespace wavetank::cli
 
 int main(int argc, char** argv) {
   using namespace wavetank::cli;
@@ -8,7 +39,9 @@ int main(int argc, char** argv) {
       "A wave tank for multi-cluster Istio: runs a mesh's manifests in virtual time, makes waves, and says what "
       "happens to every request.",
       "wavetank");
+  UseHelpFormat(app);
   app.require_subcommand(1);
+  app.set_version_flag("--version", VersionText());
   app.set_help_all_flag("--help-all", "Help of every verb");
   app.fallthrough(false);
   Outcome outcome;
@@ -24,12 +57,21 @@ int main(int argc, char** argv) {
   AddEnvoyDiff(app, outcome);
   AddControlPlaneDiff(app, outcome);
   AddKubeconfig(app, outcome);
+  AddProfiles(app, outcome);
   AddVersion(app, outcome);
-  CLI::App* help = app.add_subcommand("help", "What each verb does");
-  help->callback([&app] {
-    app.clear();  // or CLI11 takes the question to be about the verb `help`
-    std::cout << app.help("", CLI::AppFormatMode::All);
-  });
+  CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
+  std::string about;
+  help->add_option("verb", about, "A verb; without one, all are listed");
+  help->callback([&] { outcome.code = Help(app, about); });
+  app.footer(
+      "`wavetank help VERB` says more of one. Exit code 0: all is well; 1: the answer is no (an expectation failed, "
+      "something differs); 2: the input or the call is wrong.");
+  if (argc <= 1) return Help(app, "");
+  // CLI11 would only say that a verb is missing.
+  if (const std::string_view word = argv[1]; !word.starts_with('-') && Verb(app, word) == nullptr) {
+    std::cerr << NoSuchVerb(app, word) << "\n";
+    return kBadInput;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

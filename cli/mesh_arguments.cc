@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "fmt/format.h"
+#include "scenarios/yaml_reader.h"
 
 namespace wavetank::cli {
 
@@ -14,6 +15,26 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string&
     return absl::InvalidArgumentError(fmt::format("{} '{}' is not NAME=VALUE", option, text));
   }
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
+}
+
+bool LooksLikeScenario(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    return std::filesystem::exists(std::filesystem::path(path) / "scenario.yaml", ignored);
+  }
+  absl::StatusOr<std::unique_ptr<scenario::Document>> document = scenario::Document::Load(path);
+  if (!document.ok()) return std::filesystem::path(path).filename() == "scenario.yaml";
+  const scenario::Field root = (*document)->root();
+  return root.IsMap() && !root["kind"].present() && (root["clusters"].present() || root["steps"].present());
+}
+
+absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::string& text,
+                                               const scenario::Scenario* scenario) {
+  std::vector<std::string> steps;
+  if (scenario != nullptr) {
+    for (const scenario::Step& step : scenario->steps) steps.push_back(step.name);
+  }
+  return scenario::ParseMoment(option, text, steps);
 }
 
 void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) {

@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "scenarios/mesh_survey.h"
+#include "scenarios/moment.h"
 
 namespace CLI {
 class App;
@@ -22,6 +23,15 @@ struct MeshArguments {
   // InvalidArgument: not NAME=VALUE, or nothing is named at all.
   absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
 };
+
+// Whether a scenario is meant rather than manifests: a folder with a scenario.yaml, or a file whose top level has
+// clusters or steps and no kind.
+bool LooksLikeScenario(const std::string& path);
+
+// A moment in a run: since the world's beginning, or since one of the scenario's steps (null: there are none).
+// InvalidArgument: the text names neither.
+absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::string& text,
+                                               const scenario::Scenario* scenario);
 
 // "NAME=VALUE". InvalidArgument names the option if there is no "=" or a side is empty.
 absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string& text, const char* option);

@@ -125,7 +125,7 @@ void AddRecord(CLI::App& app, Outcome& outcome) {
   verb->add_option("-o,--log", a->log, "Event log to write")->required();
   verb->footer(
       "Reads only. Ends with --for or SIGINT; the log is whole then. Private keys, tokens and the data of Secrets are "
-      "not\nstored: digests stand in their place. docs/record.md has what is stored, and what rights it takes.");
+      "not stored: digests stand in their place. docs/record.md has what is stored, and what rights it takes.");
   verb->callback([a, &outcome] { outcome.code = Record(*a); });
 }
 

@@ -54,7 +54,7 @@ int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
                      {"kind", input.kind},
                      {"body", input.body}});
     } else {
-      std::cout << replay::Describe(input) << "\n";
+      std::cout << replay::Describe(input, log.header().Beginning()) << "\n";
     }
   }
   if (a.json) std::cout << JsonText(all, 1) << "\n";
@@ -66,8 +66,10 @@ int PrintEvents(replay::LogReader& log) {
     absl::StatusOr<replay::LogReader::Item> item = log.Next();
     if (!item.ok()) return Complain(item.status());
     if (*item == replay::LogReader::Item::kEnd) return kOk;
-    if (*item == replay::LogReader::Item::kEvent) std::cout << replay::Describe(log.event()) << "\n";
-    if (*item == replay::LogReader::Item::kInput) std::cout << replay::Describe(log.input()) << "\n";
+    if (*item == replay::LogReader::Item::kEvent)
+      std::cout << replay::Describe(log.event(), log.header().Beginning()) << "\n";
+    if (*item == replay::LogReader::Item::kInput)
+      std::cout << replay::Describe(log.input(), log.header().Beginning()) << "\n";
   }
 }
 
@@ -84,7 +86,7 @@ int ReplayLog(const ReplayArguments& a) {
       return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
     }
     // From the beginning of the world, wherever its clock began.
-    options.until = Time{Duration((*log)->header().world.value("startNs", int64_t{0}))} + *until;
+    options.until = (*log)->header().Beginning() + *until;
   }
   absl::StatusOr<replay::SecretSource> secrets = replay::SecretSource::Load(a.secrets);
   if (!secrets.ok()) return Complain(secrets.status());

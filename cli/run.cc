@@ -1,12 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 
+#include "cli/mesh_arguments.h"
+#include "cli/run_progress.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "reports/report.h"
 #include "scenarios/runner.h"
-#include "scenarios/yaml_reader.h"
 #include "serve/live_run.h"
 
 namespace wavetank::cli {
@@ -25,106 +27,141 @@ std::string Place(const std::string& base, const RunArguments& a, size_t index) 
   return base.empty() || a.paths.size() <= 1 ? base : base + "-" + std::to_string(index + 1);
 }
 
+absl::StatusOr<scenario::RunOptions> OptionsFor(const RunArguments& a, const scenario::Scenario* scenario,
+                                                size_t index) {
+  scenario::RunOptions options;
+  options.seed = a.seed;
+  options.profile = a.profile;
+  options.log = Place(a.log, a, index);
+  options.access_log = Place(a.access_log, a, index);
+  options.from = a.from;
+  options.partial = true;
+  if (!a.until.empty()) {
+    absl::StatusOr<scenario::Moment> until = ParseMomentOf("--until", a.until, scenario);
+    if (!until.ok()) return until.status();
+    options.until = *std::move(until);
+  }
+  return options;
+}
+
+// One run's answer: tables as soon as they are there, or an entry of `all`.
+class Answers {
+ public:
+  explicit Answers(const RunArguments& a) : a_(a) {}
+
+  // The exit code for it.
+  int Add(const scenario::RunResult& result, size_t index) {
+    if (a_.json) {
+      runs_.push_back(report::ResultsJson(result));
+    } else {
+      std::cout << (index == 0 ? "" : "\n") << report::TerminalTables(result, {ColourWanted(), a_.verbose})
+                << std::flush;
+    }
+    passed_ = passed_ && result.Passed();
+    if (!a_.report.empty()) {
+      const std::string place = Place(a_.report, a_, index);
+      if (absl::Status status = report::WriteReports(place, result); !status.ok()) return Complain(status);
+      if (!a_.json) std::cout << "report in " << place << "/report.html\n";
+    }
+    if (!result.error.empty()) return Complain(absl::InvalidArgumentError(result.error));
+    return result.interrupted ? kInterrupted : result.Passed() ? kOk : kNo;
+  }
+
+  // One shape however many runs there were (docs/results.schema.json).
+  void Finish() {
+    if (!a_.json) return;
+    const nlohmann::ordered_json out = {{"version", WAVETANK_VERSION}, {"passed", passed_}, {"runs", std::move(runs_)}};
+    std::cout << JsonText(out, 1) << "\n";
+  }
+
+ private:
+  const RunArguments& a_;
+  nlohmann::ordered_json runs_ = nlohmann::ordered_json::array();
+  bool passed_ = true;
+};
+
 // A log alone: what each of its changes came to.
-int RunLog(const RunArguments& a, const scenario::RunOptions& options) {
-  absl::StatusOr<scenario::RunResult> result = scenario::RunLog(options);
-  if (!result.ok()) return Complain(result.status());
-  if (a.json) {
-    std::cout << JsonText(report::ResultsJson(*result), 1) << "\n";
-  } else {
-    std::cout << report::TerminalTables(*result, {ColourWanted(), a.verbose}) << std::flush;
+absl::StatusOr<scenario::RunResult> RunLogAlone(const RunArguments& a, const EndRequest& end) {
+  absl::StatusOr<scenario::RunOptions> options = OptionsFor(a, nullptr, 0);
+  if (!options.ok()) return options.status();
+  RunProgress progress;
+  progress.Attach(&*options, a.from);
+  options->interrupted = end.flag();
+  return scenario::RunLog(*options);
+}
+
+absl::StatusOr<scenario::RunResult> RunOne(const RunArguments& a, const scenario::Scenario& scenario,
+                                           scenario::RunOptions options, const EndRequest& end) {
+  const bool live = !a.control_plane.program.empty();
+  RunProgress progress;
+  progress.Attach(&options, scenario.name);
+  options.interrupted = end.flag();
+  serve::LiveRun real(a.control_plane);
+  options.real_istiod = live;
+  if (live) real.Attach(&options);
+  absl::StatusOr<scenario::RunResult> result = scenario::Run(scenario, options);
+  if (!result.ok() || !live) return result;
+  // A real istiod tells nothing of its queues.
+  for (scenario::StepResult& step : result->steps) step.convergence.connected = -1;
+  return result;
+}
+
+absl::Status CheckControlPlane(const RunArguments& a) {
+  if (a.control_plane.program.empty()) return absl::OkStatus();
+  if (!a.from.empty()) {
+    return absl::InvalidArgumentError(
+        "--control-plane: a run with a real istiod takes a scenario and no log; leave out --from");
   }
-  if (!a.report.empty()) {
-    if (absl::Status status = report::WriteReports(a.report, *result); !status.ok()) return Complain(status);
-    if (!a.json) std::cout << "report in " << a.report << "/report.html\n";
+  return serve::CheckProgram(a.control_plane.program);
+}
+
+// Every input is read before the first one runs, so that a typo in the last costs no waiting.
+absl::StatusOr<std::vector<scenario::Scenario>> LoadAll(const RunArguments& a, const std::vector<std::string>& paths) {
+  std::vector<scenario::ClusterSpec> mesh;
+  if (!a.from.empty()) {
+    absl::StatusOr<std::vector<scenario::ClusterSpec>> clusters = scenario::ClustersOfLog(a.from);
+    if (!clusters.ok()) return clusters.status();
+    mesh = *std::move(clusters);
   }
-  return kOk;
+  std::vector<scenario::Scenario> scenarios;
+  for (const std::string& path : paths) {
+    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh);
+    if (!scenario.ok()) return scenario.status();
+    scenarios.push_back(*std::move(scenario));
+  }
+  return scenarios;
 }
 
 int RunAll(const RunArguments& a) {
-  int code = kOk;
-  const bool live = !a.control_plane.program.empty();
-  if (live && !a.from.empty()) {
-    return Complain(absl::InvalidArgumentError(
-        "--control-plane: a run with a real istiod takes a scenario and no log; leave out --from"));
-  }
-  if (live) {
-    if (absl::Status status = serve::CheckProgram(a.control_plane.program); !status.ok()) return Complain(status);
-  }
+  if (absl::Status status = CheckControlPlane(a); !status.ok()) return Complain(status);
   std::vector<std::string> paths = a.paths;
   if (paths.empty() && a.from.empty()) {
     const char* const usual = std::getenv("WAVETANK_SCENARIO");
     if (usual == nullptr) return Complain(absl::InvalidArgumentError("name a scenario, or a log with --from"));
     paths.emplace_back(usual);
   }
+  const EndRequest end;
+  Answers answers(a);
+  int code = kOk;
   if (paths.empty()) {
-    scenario::RunOptions options;
-    options.seed = a.seed;
-    options.profile = a.profile;
-    options.log = a.log;
-    options.access_log = a.access_log;
-    options.from = a.from;
-    if (!a.until.empty()) {
-      options.until = scenario::ParseDuration(a.until);
-      if (!options.until) {
-        return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
-      }
-    }
-    return RunLog(a, options);
-  }
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  // Every input is read before the first one runs, so that a typo in the last costs no waiting.
-  std::vector<scenario::Scenario> scenarios;
-  std::vector<scenario::ClusterSpec> mesh;
-  if (!a.from.empty()) {
-    absl::StatusOr<std::vector<scenario::ClusterSpec>> clusters = scenario::ClustersOfLog(a.from);
-    if (!clusters.ok()) return Complain(clusters.status());
-    mesh = *std::move(clusters);
-  }
-  for (const std::string& path : paths) {
-    absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(path, mesh);
-    if (!scenario.ok()) return Complain(scenario.status());
-    scenarios.push_back(*std::move(scenario));
-  }
-  for (size_t i = 0; i < scenarios.size(); ++i) {
-    scenario::RunOptions options;
-    options.seed = a.seed;
-    options.profile = a.profile;
-    options.log = Place(a.log, a, i);
-    options.access_log = Place(a.access_log, a, i);
-    options.from = a.from;
-    if (!a.until.empty()) {
-      options.until = scenario::ParseDuration(a.until);
-      if (!options.until) {
-        return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
-      }
-    }
-    absl::StatusOr<scenario::RunResult> result = [&] {
-      Progress progress;
-      options.progress = [&](std::string_view what) { progress.Say(what); };
-      serve::LiveRun real(a.control_plane);
-      options.real_istiod = live;
-      if (live) real.Attach(&options);
-      return scenario::Run(scenarios[i], options);
-    }();
+    const absl::StatusOr<scenario::RunResult> result = RunLogAlone(a, end);
     if (!result.ok()) return Complain(result.status());
-    // A real istiod tells nothing of its queues.
-    for (scenario::StepResult& step : result->steps) {
-      if (live) step.convergence.connected = -1;
-    }
-    if (a.json) {
-      all.push_back(report::ResultsJson(*result));
-    } else {
-      std::cout << (i == 0 ? "" : "\n") << report::TerminalTables(*result, {ColourWanted(), a.verbose}) << std::flush;
-    }
-    if (!a.report.empty()) {
-      const std::string place = Place(a.report, a, i);
-      if (absl::Status status = report::WriteReports(place, *result); !status.ok()) return Complain(status);
-      if (!a.json) std::cout << "report in " << place << "/report.html\n";
-    }
-    if (!result->Passed()) code = kNo;
+    code = answers.Add(*result, 0);
   }
-  if (a.json) std::cout << JsonText((all.size() == 1 ? all[0] : all), 1) << "\n";
+  const absl::StatusOr<std::vector<scenario::Scenario>> scenarios = LoadAll(a, paths);
+  if (!scenarios.ok()) return Complain(scenarios.status());
+  std::vector<scenario::RunOptions> options;
+  for (size_t i = 0; i < scenarios->size(); ++i) {
+    absl::StatusOr<scenario::RunOptions> each = OptionsFor(a, &(*scenarios)[i], i);
+    if (!each.ok()) return Complain(each.status());
+    options.push_back(*std::move(each));
+  }
+  for (size_t i = 0; i < scenarios->size() && code <= kNo; ++i) {
+    const absl::StatusOr<scenario::RunResult> result = RunOne(a, (*scenarios)[i], options[i], end);
+    if (!result.ok()) return Complain(result.status());
+    code = std::max(code, answers.Add(*result, i));
+  }
+  answers.Finish();
   return code;
 }
 
@@ -145,14 +182,18 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "File for what the proxies' access logs say (accessLogFile, Telemetry), a line each after "
                    "cluster/namespace/pod, in order of time");
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
-  verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
-  verb->add_option("--until", a->until, "Stop at this virtual time, e.g. 30s");
+  verb->add_option("--profile", a->profile, "Behaviour profile (`wavetank profiles` lists them)");
+  verb->add_option(
+      "--until", a->until,
+      "End at this virtual time since the world's beginning, e.g. 30s or 1m30s, or after a step: \"'scaled to 3'+2s\"");
   verb->add_option("--control-plane", a->control_plane.program,
                    "A real istiod (pilot-discovery 1.18) serves the proxies, in real time");
   verb->add_option("--control-plane-dir", a->control_plane.folder, "Folder for its logs, which is kept");
-  verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  verb->add_flag("--json", a->json, "Results as JSON on standard output (docs/results.md)");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
-  verb->footer("Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong.");
+  verb->footer(
+      "Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong; 130: ended by Ctrl-C, with what was "
+      "found out until then.");
   verb->callback([a, &outcome] { outcome.code = RunAll(*a); });
 }
 

@@ -62,17 +62,11 @@ class EndSignal {
   sigset_t signals_;
 };
 
-bool IsScenario(const std::string& path) {
-  std::error_code ignored;
-  if (fs::exists(fs::path(path) / "scenario.yaml", ignored)) return true;
-  return fs::path(path).filename() == "scenario.yaml";
-}
-
 bool UpstreamEnvoy(const ServeArguments& a) { return a.profile.find("upstream-envoy") != std::string::npos; }
 
 absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   serve::SessionOptions out;
-  if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && IsScenario(a.mesh.folders[0])) {
+  if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && LooksLikeScenario(a.mesh.folders[0])) {
     absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.mesh.folders[0]);
     if (!scenario.ok()) return scenario.status();
     absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);

@@ -11,15 +11,11 @@
 #include "core/base/status.h"
 
 namespace wavetank::cli {
-namespace {
 
-// The one place that may look at the real clock: what a person at a terminal sees meanwhile.
 int64_t RealMillis() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
 }
-
-}  // namespace
 
 int Complain(const absl::Status& status) {
   std::fflush(stdout);

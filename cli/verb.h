@@ -35,7 +35,9 @@ void AddTiming(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
+void AddProfiles(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
+std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.
 int Complain(const absl::Status& status);
@@ -49,12 +51,16 @@ void PrintTable(const Rows& rows);
 // Colour only where a person looks, and not under NO_COLOR.
 bool ColourWanted();
 
+// The one real clock that verbs may look at, for what a person at a terminal sees meanwhile.
+int64_t RealMillis();
+
 // Rewrites one line on a terminal, for work that takes over a second; silent elsewhere.
 class Progress {
  public:
   Progress();
   ~Progress();  // wipes the line
   void Say(std::string_view what);
+  bool on() const { return on_; }
 
  private:
   bool on_;

@@ -7,6 +7,8 @@
 
 namespace wavetank::cli {
 
+std::string VersionText() { return "wavetank " WAVETANK_VERSION ", behaviour of Istio 1.18.2"; }
+
 void AddVersion(CLI::App& app, Outcome&) {
   CLI::App* verb = app.add_subcommand("version", "The program's version and the behaviour it reproduces");
   auto json = std::make_shared<bool>(false);
@@ -17,7 +19,7 @@ void AddVersion(CLI::App& app, Outcome&) {
                        nlohmann::json{{"version", WAVETANK_VERSION}, {"profile", "istio-1.18"}, {"istio", "1.18.2"}})
                 << "\n";
     } else {
-      std::cout << "wavetank " WAVETANK_VERSION ", behaviour of Istio 1.18.2\n";
+      std::cout << VersionText() << "\n";
     }
   });
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "cli/mesh_arguments.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/istiod/explain_host.h"
@@ -14,6 +15,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "replay/world_target.h"
+#include "scenarios/pod_names.h"
 #include "scenarios/runner.h"
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
@@ -146,23 +148,19 @@ std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>>
 // The answer has to be written while the world is there.
 int Answer(const WhyArguments& a, const sim::World& world) {
   const auto proxies = Connected(world);
-  std::vector<std::string> found, all;
-  for (const auto& [name, where] : proxies) {
-    all.push_back(name);
-    if (name.starts_with(a.proxy)) found.push_back(name);
-  }
-  if (proxies.contains(a.proxy)) found = {a.proxy};
-  if (all.empty()) {
+  if (proxies.empty()) {
     return Complain(absl::InvalidArgumentError(
-        fmt::format("no proxy is connected {} after the world's beginning, so nobody is sent anything: ask for later",
+        fmt::format("no proxy is connected {} after the world's beginning, so no configuration was sent: ask for later",
                     scenario::FormatDuration(world.Now() - world.options().start))));
   }
-  if (found.size() != 1) {
-    return Complain(absl::InvalidArgumentError(fmt::format("{} connected proxy is named '{}'; take one of: {}",
-                                                           found.empty() ? "no" : "more than one", a.proxy,
-                                                           fmt::join(found.empty() ? all : found, ", "))));
+  std::vector<scenario::PodName> names;
+  for (const auto& [name, where] : proxies) {
+    const sim::PodProcess* const pod = world.FindPod(name);
+    names.push_back(pod == nullptr ? scenario::PodNameOf(name) : scenario::PodNameOf(*pod));
   }
-  const auto& [istiod, connection] = proxies.at(found.front());
+  const absl::StatusOr<std::string> found = scenario::FindOnePod("connected proxy", a.proxy, names);
+  if (!found.ok()) return Complain(found.status());
+  const auto& [istiod, connection] = proxies.at(*found);
   const std::vector<pilot::SecretController::ClusterState> remotes = istiod->registries().secrets().Clusters();
   HostExplanation explanation = ExplainHost(connection->proxy(), *istiod->discovery().last_push_context(), a.host);
   if (a.port) {
@@ -209,8 +207,9 @@ int Why(const WhyArguments& a) {
   options.profile = a.profile;
   options.until_step = a.step;
   if (!a.at.empty()) {
-    options.until = scenario::ParseDuration(a.at);
-    if (!options.until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
+    absl::StatusOr<scenario::Moment> at = ParseMomentOf("--at", a.at, &*scenario);
+    if (!at.ok()) return Complain(at.status());
+    options.until = *std::move(at);
   }
   int code = kOk;
   Progress progress;
@@ -228,20 +227,23 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
       "why", "Why a proxy has an endpoint of a host or has it not: what each filter decided about each endpoint");
   auto a = std::make_shared<WhyArguments>();
   verb->add_option("scenario", a->scenario, "Scenario file, folder with a scenario.yaml, or an event log")->required();
-  verb->add_option("--proxy", a->proxy, "pod.namespace@cluster, or how it begins")->required();
+  verb->add_option("--proxy", a->proxy,
+                   "sleep@cluster1, sleep-0@cluster1, deploy/sleep.sample@cluster1, or a pod's full name")
+      ->required();
   verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local")->required();
   verb->add_option("--endpoint", a->endpoint, "Only this address");
   verb->add_option("--port", a->port, "Only clusters of this port of the service");
-  verb->add_option("--at", a->at,
-                   "Stop before the first step that would begin after this time, e.g. 30s; in an event log, then");
+  verb->add_option(
+      "--at", a->at,
+      "As it is at this virtual time since the world's beginning (30s), or after a step (\"'scaled to 3'+2s\")");
   verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
   verb->add_option("--profile", a->profile, "Behaviour profile");
   verb->add_flag("--json", a->json, "As JSON");
   verb->footer(
-      "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The\n"
-      "weight of a gateway is that of all endpoints behind it. What istiod would send now; see `wavetank xds` for "
-      "what\n"
-      "the proxy holds.");
+      "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The "
+      "weight "
+      "of a gateway is that of all endpoints behind it. What istiod would send now; see `wavetank xds` for what the "
+      "proxy holds.");
   verb->callback([a, &outcome] { outcome.code = Why(*a); });
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "cli/mesh_arguments.h"
 #include "cli/proxy_config.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
@@ -11,6 +12,7 @@
 #include "oracles/golden/case.h"
 #include "oracles/golden/case_istiod.h"
 #include "oracles/golden/fetch.h"
+#include "scenarios/pod_names.h"
 #include "scenarios/runner.h"
 #include "scenarios/xds_snapshot.h"
 #include "scenarios/yaml_reader.h"
@@ -34,16 +36,6 @@ const std::map<std::string, pilot::XdsType>& Types() {
 
 using Snapshots = std::map<std::string, scenario::XdsSnapshot>;  // by proxy
 
-// The proxies whose name begins with `wanted` ("sleep" finds "sleep-6d4f8-x2x7p.sample").
-std::vector<std::string> Matching(const Snapshots& all, const std::string& wanted) {
-  if (all.count(wanted) != 0) return {wanted};
-  std::vector<std::string> out;
-  for (const auto& [name, snapshot] : all) {
-    if (name.rfind(wanted, 0) == 0) out.push_back(name);
-  }
-  return out;
-}
-
 absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.source);
   if (!scenario.ok()) return scenario.status();
@@ -51,8 +43,9 @@ absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
   options.profile = a.profile;
   options.until_step = a.step;
   if (!a.at.empty()) {
-    options.until = scenario::ParseDuration(a.at);
-    if (!options.until) return absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s");
+    absl::StatusOr<scenario::Moment> at = ParseMomentOf("--at", a.at, &*scenario);
+    if (!at.ok()) return at.status();
+    options.until = *std::move(at);
   }
   Snapshots proxies;
   options.on_world = [&](sim::World& world) {
@@ -118,17 +111,11 @@ int PrintXds(const XdsArguments& a) {
   absl::StatusOr<Snapshots> made = is_case ? OfCase(a) : OfScenario(a);
   if (!made.ok()) return Complain(made.status());
   Snapshots& proxies = *made;
-  const std::vector<std::string> found = Matching(proxies, a.proxy);
-  if (found.size() != 1) {
-    std::vector<std::string> names = found;
-    if (found.empty()) {
-      for (const auto& [name, snapshot] : proxies) names.push_back(name);
-    }
-    return Complain(absl::InvalidArgumentError(fmt::format("{} proxy is named '{}'; take one of: {}",
-                                                           found.empty() ? "no" : "more than one", a.proxy,
-                                                           fmt::join(names, ", "))));
-  }
-  const scenario::XdsSnapshot& snapshot = proxies[found.front()];
+  std::vector<scenario::PodName> names;
+  for (const auto& [name, snapshot] : proxies) names.push_back(scenario::PodNameOf(name));
+  const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", a.proxy, names);
+  if (!found.ok()) return Complain(found.status());
+  const scenario::XdsSnapshot& snapshot = proxies[*found];
   for (size_t i = 0; i < types.size(); ++i) {
     if (a.output == "json") {
       absl::StatusOr<std::string> json = ProxyConfigJson(types[i], snapshot);
@@ -155,8 +142,13 @@ void AddXds(CLI::App& app, Outcome& outcome) {
   auto a = std::make_shared<XdsArguments>();
   verb->add_option("source", a->source, "Scenario file, or folder with a scenario.yaml or a golden case's case.yaml")
       ->required();
-  verb->add_option("--proxy", a->proxy, "pod.namespace (in a case: the proxy's name), or how it begins")->required();
-  verb->add_option("--at", a->at, "Stop before the first step that would begin after this time, e.g. 30s");
+  verb->add_option("--proxy", a->proxy,
+                   "sleep@cluster1, sleep-0@cluster1, deploy/sleep.sample@cluster1, a pod's full name or, in a case, "
+                   "the proxy's")
+      ->required();
+  verb->add_option(
+      "--at", a->at,
+      "As it is at this virtual time since the world's beginning (30s), or after a step (\"'scaled to 3'+2s\")");
   verb->add_option("--step", a->step, "Run this many steps (default: all); 0 only brings the mesh up");
   verb->add_option("--type", a->type, "Default: the first four")
       ->check(CLI::IsMember({"cds", "eds", "lds", "rds", "sds", "nds", "ecds"}));

@@ -47,6 +47,8 @@ struct LogHeader {
   bool IsRecording() const { return Says(kRecordingKey); }
   bool OfRealIstiod() const { return Says(kRealIstiodKey); }
   bool HoldsInputsAlone() const { return IsRecording() || OfRealIstiod(); }
+  // Of the world. A served world's clock is the calendar's; people are told times since then.
+  Time Beginning() const;
 
  private:
   bool Says(std::string_view key) const { return world.is_object() && world.value(key, nlohmann::json()) == true; }
@@ -72,9 +74,9 @@ struct LoggedEvent {
   bool operator==(const LoggedEvent&) const = default;
 };
 
-// "event 17 at 1.5s: kXdsSent(400) subject ... " on one line, for messages.
-std::string Describe(const LoggedEvent& event);
-std::string Describe(const LogInput& input);
+// "event 17 at 1.500000 s: XdsSent subject -> object ..." on one line, for messages. Times are since `beginning`.
+std::string Describe(const LoggedEvent& event, Time beginning = Time{});
+std::string Describe(const LogInput& input, Time beginning = Time{});
 
 struct LogCheckpoint {
   uint64_t events = 0;  // events before it

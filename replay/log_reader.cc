@@ -9,6 +9,7 @@
 #include "core/base/digest.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/base/trace_names.h"
 #include "replay/event_log.h"
 #include "replay/log_format.h"
 #include "replay/wire.h"
@@ -387,20 +388,23 @@ absl::StatusOr<LogReader::Summary> LogReader::Verify() {
   return summary;
 }
 
-std::string Describe(const LoggedEvent& event) {
-  std::string text = fmt::format("event {} at {:.6f} s: kind {} {}", event.index,
-                                 static_cast<double>(event.time.time_since_epoch().count()) / 1e9,
-                                 static_cast<int>(event.kind), event.subject);
+Time LogHeader::Beginning() const {
+  const auto start = world.find("startNs");
+  return start != world.end() && start->is_number_integer() ? Time{Duration(start->get<int64_t>())} : Time{};
+}
+
+std::string Describe(const LoggedEvent& event, Time beginning) {
+  std::string text = fmt::format("event {} at {:.6f} s: {} {}", event.index, ToMillis(event.time - beginning) / 1e3,
+                                 TraceKindName(event.kind), event.subject);
   if (!event.object.empty()) text += " -> " + event.object;
-  if (event.a != 0 || event.b != 0) text += fmt::format(" a={} b={}", event.a, event.b);
+  text += TraceNumbers(event.kind, event.a, event.b);
   if (!event.detail.empty()) text += " \"" + event.detail + "\"";
   if (!event.inputs.empty()) text += fmt::format(" because of input {}", fmt::join(event.inputs, ", "));
   return text;
 }
 
-std::string Describe(const LogInput& input) {
-  return fmt::format("input {} at {:.6f} s: {}", input.seq,
-                     static_cast<double>(input.at.time_since_epoch().count()) / 1e9, input.kind);
+std::string Describe(const LogInput& input, Time beginning) {
+  return fmt::format("input {} at {:.6f} s: {}", input.seq, ToMillis(input.at - beginning) / 1e3, input.kind);
 }
 
 }  // namespace wavetank::replay

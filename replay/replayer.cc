@@ -40,12 +40,12 @@ class Comparison {
     if (!Peek()) {
       // An interrupted log says nothing about what follows; a whole one says that nothing does.
       if (error_.ok() && pending_ && pending_->last)
-        Differ(Divergence::Kind::kNotLogged, got.index, got.time, "", Describe(got));
+        Differ(Divergence::Kind::kNotLogged, got.index, got.time, "", Words(got));
       return;
     }
     const LoggedEvent& want = expected_.event();
     if (!(got == want)) {
-      return Differ(Divergence::Kind::kDiffers, want.index, want.time, Describe(want), Describe(got));
+      return Differ(Divergence::Kind::kDiffers, want.index, want.time, Words(want), Words(got));
     }
     have_ = false;
     ++result_.events;
@@ -60,7 +60,7 @@ class Comparison {
     if (result_.divergence || !error_.ok() || !Peek()) return;
     const LoggedEvent& want = expected_.event();
     if (want.time <= time) {
-      Differ(Divergence::Kind::kMissing, want.index, want.time, Describe(want), "");
+      Differ(Divergence::Kind::kMissing, want.index, want.time, Words(want), "");
     }
   }
 
@@ -69,7 +69,7 @@ class Comparison {
     if (result_.divergence || !error_.ok()) return;
     if (Peek()) {
       const LoggedEvent& want = expected_.event();
-      return Differ(Divergence::Kind::kMissing, want.index, want.time, Describe(want), "");
+      return Differ(Divergence::Kind::kMissing, want.index, want.time, Words(want), "");
     }
     if (error_.ok() && pending_ && pending_->last) {
       result_.complete = true;
@@ -93,10 +93,12 @@ class Comparison {
   }
 
   void Differ(Divergence::Kind kind, uint64_t event, Time at, std::string expected, std::string got) {
-    Divergence divergence{kind, event, at, std::move(expected), std::move(got), {}};
-    for (const LoggedEvent& each : before_) divergence.before.push_back(Describe(each));
+    Divergence divergence{kind, event, at, expected_.header().Beginning(), std::move(expected), std::move(got), {}};
+    for (const LoggedEvent& each : before_) divergence.before.push_back(Words(each));
     result_.divergence = std::move(divergence);
   }
+
+  std::string Words(const LoggedEvent& event) const { return Describe(event, expected_.header().Beginning()); }
 
   LogReader& expected_;
   ReplayTarget& target_;
@@ -156,7 +158,8 @@ absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const 
     advance(input.at);
     if (!going_on()) break;
     if (absl::Status status = target.Do(input); !status.ok()) {
-      return absl::Status(status.code(), fmt::format("{}: {}: {}", log.path(), Describe(input), Message(status)));
+      return absl::Status(status.code(), fmt::format("{}: {}: {}", log.path(),
+                                                     Describe(input, log.header().Beginning()), Message(status)));
     }
     ++result.inputs;
   }
@@ -178,7 +181,7 @@ absl::StatusOr<ReplayResult> Replay(LogReader& log, ReplayTarget& target, const 
 
 std::string Describe(const Divergence& divergence) {
   std::string text;
-  const double seconds = static_cast<double>(divergence.at.time_since_epoch().count()) / 1e9;
+  const double seconds = ToMillis(divergence.at - divergence.beginning) / 1e3;
   switch (divergence.kind) {
     case Divergence::Kind::kDiffers:
       text = fmt::format("first difference at event {}, {:.6f} s\n", divergence.event, seconds);

@@ -44,8 +44,8 @@ struct ReplayOptions {
 struct Divergence {
   enum class Kind { kDiffers, kNotLogged, kMissing, kTraceDigest, kStateDigest };
   Kind kind = Kind::kDiffers;
-  uint64_t event = 0;  // number of the first differing event, or of events before the differing digest
-  Time at{};
+  uint64_t event = 0;               // number of the first differing event, or of events before the differing digest
+  Time at{}, beginning{};           // beginning: of the world
   std::string expected, got;        // in words; empty where there was none
   std::vector<std::string> before;  // the events before, the nearest last
 };

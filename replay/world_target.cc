@@ -71,7 +71,8 @@ absl::StatusOr<std::unique_ptr<sim::World>> WorldOfLog(LogReader& log, std::opti
     if (input.at > end) break;
     target.AdvanceTo(input.at);
     if (absl::Status status = target.Do(input); !status.ok()) {
-      return absl::Status(status.code(), fmt::format("{}: {}: {}", log.path(), Describe(input), Message(status)));
+      return absl::Status(status.code(), fmt::format("{}: {}: {}", log.path(),
+                                                     Describe(input, log.header().Beginning()), Message(status)));
     }
   }
   target.AdvanceTo(until ? target.world()->options().start + *until : end);

@@ -16,6 +16,7 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
   out["sent"] = t.sent;
   out["failed"] = t.failed;
   out["retried"] = t.retried;
+  out["attempts"] = t.attempts;
   out["remote"] = t.remote;
   out["mtlsVerified"] = t.mtls_verified;
   out["byVersion"] = t.by_version;
@@ -30,7 +31,26 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
   out["bucketMs"] = ToMillis(t.bucket);
   out["series"] = ordered_json::array();
   for (const auto& bucket : t.series) {
-    out["series"].push_back({{"byVersion", bucket.by_version}, {"failed", bucket.failed}});
+    out["series"].push_back({{"byVersion", bucket.by_version},
+                             {"failed", bucket.failed},
+                             {"retried", bucket.retried},
+                             {"p50Ms", ToMillis(bucket.p50)},
+                             {"p99Ms", ToMillis(bucket.p99)}});
+  }
+  out["failures"] = ordered_json::array();
+  for (const auto& f : t.failures) {
+    out["failures"].push_back({{"answered", f.answered},
+                               {"code", f.code},
+                               {"flags", f.flags},
+                               {"upstream", f.upstream},
+                               {"cause", f.cause},
+                               {"count", f.count},
+                               {"firstMs", ToMillis(f.first.time_since_epoch())},
+                               {"lastMs", ToMillis(f.last.time_since_epoch())}});
+  }
+  out["upstreams"] = ordered_json::object();
+  for (const auto& [name, upstream] : t.upstreams) {
+    out["upstreams"][name] = {{"tries", upstream.tries}, {"failed", upstream.failed}};
   }
   return out;
 }
@@ -71,6 +91,25 @@ ordered_json ResultsJson(const RunResult& result) {
   out["passed"] = result.Passed();
   out["virtualSeconds"] = ToMillis(result.end.time_since_epoch()) / 1e3;
   out["traceRecords"] = result.trace_records;
+  out["interrupted"] = result.interrupted;
+  out["error"] = result.error;
+  out["notes"] = result.notes;
+  out["deadPaths"] = ordered_json::array();
+  for (const scenario::DeadPath& d : scenario::DeadPaths(result)) {
+    out["deadPaths"].push_back({{"flow", d.flow},
+                                {"step", d.step},
+                                {"phase", d.meanwhile ? "meanwhile" : "then"},
+                                {"upstream", d.upstream},
+                                {"cause", d.cause},
+                                {"tries", d.tries},
+                                {"retried", d.retried},
+                                {"failed", d.failed},
+                                {"sent", d.sent},
+                                {"sinceMs", ToMillis(d.since.time_since_epoch())}});
+  }
+  // Pairs of second and responses: most seconds of a long run have none.
+  out["pushes"] = ordered_json::array();
+  for (const auto& [second, count] : result.pushes) out["pushes"].push_back({second, count});
   out["steps"] = ordered_json::array();
   for (const auto& step : result.steps) {
     ordered_json row;
@@ -87,6 +126,8 @@ ordered_json ResultsJson(const RunResult& result) {
           {{"text", e.text}, {"held", e.held}, {"explanation", e.explanation}, {"line", e.line}});
     }
     row["notes"] = step.notes;
+    row["cut"] = step.cut;
+    row["notJudged"] = step.not_judged;
     out["steps"].push_back(row);
   }
   ordered_json topology;

@@ -33,15 +33,75 @@ std::string Shares(const std::map<std::string, int64_t>& counts) {
     out += fmt::format("{}{} {:.1f} %", out.empty() ? "" : ", ", name.empty() ? "(unlabelled)" : name,
                        100.0 * static_cast<double>(count) / static_cast<double>(sum));
   }
-  return out.empty() ? "nobody answered" : out;
+  return out.empty() ? "no answers" : out;
 }
 
-std::string Flags(const scenario::TrafficResult& t) {
-  std::string out;
-  for (const auto& [flags, count] : t.by_flags) {
-    if (flags == "-" || flags.empty()) continue;
-    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, flags);
+constexpr size_t kFailuresShown = 4;  // of one flow's phase, unless all are asked for
+constexpr size_t kDeadPathsShown = 5;
+
+std::string At(Time time) { return FormatDuration(time.time_since_epoch()); }
+
+// "404 NR", "UF", "no answer".
+std::string Sign(const scenario::TrafficResult::Failure& f) {
+  std::string out = f.code != 0 ? fmt::format("{}", f.code) : "";
+  if (f.flags != "-" && !f.flags.empty()) out += (out.empty() ? "" : " ") + f.flags;
+  return out.empty() ? "no answer" : out;
+}
+
+std::string FailureLine(const scenario::TrafficResult::Failure& f) {
+  const std::string when =
+      f.first == f.last ? fmt::format("at {}", At(f.first)) : fmt::format("{} to {}", At(f.first), At(f.last));
+  return fmt::format("            {:<9} {} x {}{}: {}, {}\n", f.answered ? "retried" : "failed", f.count, Sign(f),
+                     f.upstream.empty() ? "" : ", " + f.upstream, f.cause, when);
+}
+
+std::string TrafficLines(const scenario::TrafficResult& t, const Palette& p, bool verbose) {
+  std::string out = fmt::format("  {:<9} {:<14} {:>6} sent  {}", t.meanwhile ? "meanwhile" : "then", t.flow, t.sent,
+                                Shares(t.by_version));
+  if (!t.by_cluster.empty()) out += fmt::format("  ({})", Shares(t.by_cluster));
+  out += "  " + (t.failed == 0 ? std::string("none failed") : p.Bad(fmt::format("{} failed", t.failed)));
+  if (t.retried > 0)
+    out += p.Bad(fmt::format(", {} retried", t.retried)) + fmt::format(" ({} tries in all)", t.attempts);
+  out += fmt::format("  p50 {}, p99 {}\n", FormatDuration(t.p50), FormatDuration(t.p99));
+  const size_t shown = verbose ? t.failures.size() : std::min(t.failures.size(), kFailuresShown);
+  for (size_t i = 0; i < shown; ++i) out += FailureLine(t.failures[i]);
+  if (shown < t.failures.size()) {
+    out += fmt::format("            and {} more kinds of failure (-v shows them)\n", t.failures.size() - shown);
   }
+  return out;
+}
+
+// What a reader must not miss although every expectation may have held.
+std::string Warnings(const scenario::RunResult& result, const Palette& p) {
+  const std::vector<scenario::DeadPath> dead = scenario::DeadPaths(result);
+  std::string out;
+  for (size_t i = 0; i < dead.size() && i < kDeadPathsShown; ++i) {
+    const scenario::DeadPath& d = dead[i];
+    out += fmt::format(
+        "{}  {} to {}: {}; all {} tries failed since {}, {} of {} requests were retried, {} failed ({}{})\n",
+        p.Bad("DEAD PATH"), d.flow, d.upstream, d.cause, d.tries, At(d.since), d.retried, d.sent, d.failed, d.step,
+        d.meanwhile ? ", meanwhile" : "");
+  }
+  if (dead.size() > kDeadPathsShown)
+    out += fmt::format("           and {} more dead paths\n", dead.size() - kDeadPathsShown);
+  return out;
+}
+
+std::string Verdict(const scenario::RunResult& result, const Palette& p, size_t held, size_t judged) {
+  const size_t dead = scenario::DeadPaths(result).size();
+  std::string word = !result.error.empty() ? p.Bad("ENDED EARLY")
+                     : result.Passed()     ? p.Good("PASSED")
+                                           : p.Bad("FAILED");
+  if (result.interrupted) word = p.Bad("INTERRUPTED");
+  std::string out =
+      fmt::format("\n{}  {} of {} expectations held, {} virtual, {} events, digest {}\n", word, held, judged,
+                  FormatDuration(result.end.time_since_epoch()), result.trace_records, result.digest);
+  if (dead > 0 && result.Passed()) {
+    out += fmt::format("{}\n", p.Bad(fmt::format("although {} {} dead (named at the top)", dead,
+                                                 dead == 1 ? "path is" : "paths are")));
+  }
+  for (const std::string& note : result.notes) out += "note: " + note + "\n";
+  if (!result.error.empty()) out += "the run ended here: " + result.error + "\n";
   return out;
 }
 
@@ -51,6 +111,7 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
   const Palette p(options.colour);
   std::string out = fmt::format("{}  {}\n", p.Bold(result.scenario),
                                 p.Dim(fmt::format("seed {}, profile {}", result.seed, result.profile)));
+  out += Warnings(result, p);
   size_t held = 0, judged = 0;
   for (const auto& step : result.steps) {
     out += fmt::format("\n{}  {}\n", p.Bold(step.name),
@@ -77,13 +138,7 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
         }
       }
     }
-    for (const auto& t : step.traffic) {
-      const std::string flags = Flags(t);
-      out += fmt::format("  {:<9} {:<14} {:>6} sent  {}  {}  p50 {}, p99 {}{}\n", t.meanwhile ? "meanwhile" : "then",
-                         t.flow, t.sent, Shares(t.by_version),
-                         t.failed == 0 ? std::string("none failed") : p.Bad(fmt::format("{} failed", t.failed)),
-                         FormatDuration(t.p50), FormatDuration(t.p99), flags.empty() ? "" : "  [" + flags + "]");
-    }
+    for (const auto& t : step.traffic) out += TrafficLines(t, p, options.verbose);
     for (const auto& e : step.expectations) {
       ++judged;
       held += e.held ? 1 : 0;
@@ -94,11 +149,11 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
       }
     }
     for (const std::string& note : step.notes) out += fmt::format("  note      {}\n", note);
+    if (!step.cut.empty()) {
+      out += fmt::format("  cut       {}; {} expectations were not judged\n", step.cut, step.not_judged);
+    }
   }
-  out += fmt::format("\n{}  {} of {} expectations held, {} virtual, {} events, digest {}\n",
-                     result.Passed() ? p.Good("PASSED") : p.Bad("FAILED"), held, judged,
-                     FormatDuration(result.end.time_since_epoch()), result.trace_records, result.digest);
-  return out;
+  return out + Verdict(result, p, held, judged);
 }
 
 }  // namespace wavetank::report

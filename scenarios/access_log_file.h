@@ -29,6 +29,7 @@ class AccessLogFile {
   AccessLogFile& operator=(const AccessLogFile&) = delete;
 
   absl::Status Finish();
+  uint64_t lines() const { return lines_; }  // so far
 
  private:
   AccessLogFile(std::string path, sim::World& world);

@@ -46,6 +46,7 @@ struct TrafficResult {
   bool meanwhile = false;
   Time start{}, end{};
   int64_t sent = 0, failed = 0, retried = 0;                      // failed: those without an answer too
+  int64_t attempts = 0;                                           // upstream tries of all requests together
   std::map<std::string, int64_t> by_version, by_cluster, by_pod;  // of answered requests
   std::map<std::string, int64_t> by_flags;                        // "URX,UF"; "-" for none
   std::map<int, int64_t> by_code;
@@ -61,9 +62,26 @@ struct TrafficResult {
   Duration bucket{};
   struct Bucket {
     std::map<std::string, int64_t> by_version;
-    int64_t failed = 0;
+    int64_t failed = 0, retried = 0;
+    Duration p50{}, p99{};  // of what ended in it
   };
   std::vector<Bucket> series;
+  // What failed and why, most frequent first.
+  struct Failure {
+    bool answered = false;  // the request was answered after all: a try failed, and another did not
+    int code = 0;           // of the failed try; 0: no HTTP answer
+    std::string flags;      // "UF,URX"; "-" for none
+    std::string upstream;   // whose address it went to; empty: to none
+    std::string cause;      // in words
+    int64_t count = 0;
+    Time first{}, last{};
+  };
+  std::vector<Failure> failures;
+  // Tries by the upstream that they went to, as the client's proxy chose it.
+  struct Upstream {
+    int64_t tries = 0, failed = 0;
+  };
+  std::map<std::string, Upstream> upstreams;
   // What ended in each second, counted from the step's event (before it: negative). Only of steps that expect
   // something always or eventually.
   struct Second {
@@ -89,6 +107,9 @@ struct StepResult {
   std::vector<TrafficResult> traffic;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> notes;
+  // Not empty: the run ended in the middle of it, and so many expectations were not judged.
+  std::string cut;
+  size_t not_judged = 0;
 };
 
 struct TopologyNode {
@@ -97,6 +118,14 @@ struct TopologyNode {
 };
 struct TopologyEdge {
   std::string from, to, label;
+};
+
+// A way that is dead while others still answer: every try to an upstream failed.
+struct DeadPath {
+  std::string flow, step, upstream, cause;
+  bool meanwhile = false;
+  int64_t tries = 0, retried = 0, failed = 0, sent = 0;  // retried, failed: requests of the flow in that phase
+  Time since{};
 };
 
 struct RunResult {
@@ -108,7 +137,13 @@ struct RunResult {
   std::vector<StepResult> steps;
   std::vector<TopologyNode> nodes;
   std::vector<TopologyEdge> edges;
+  std::vector<std::string> notes;  // about the run as a whole
+  // Responses that istiods sent, by second since the world's beginning.
+  std::map<int64_t, int64_t> pushes;
+  std::string error;  // RunOptions::partial: why it ended early; empty: it did not
+  bool interrupted = false;
   bool Passed() const {
+    if (!error.empty()) return false;
     for (const StepResult& step : steps) {
       for (const ExpectationResult& e : step.expectations) {
         if (!e.held) return false;
@@ -117,5 +152,9 @@ struct RunResult {
     return true;
   }
 };
+
+// The dead paths of a run, worst first: fewer tries than kEnoughTries say nothing.
+inline constexpr int64_t kEnoughTries = 5;
+std::vector<DeadPath> DeadPaths(const RunResult& result);
 
 }  // namespace wavetank::scenario

@@ -13,11 +13,13 @@
 #include "replay/event_log.h"
 #include "replay/world_recorder.h"
 #include "scenarios/access_log_file.h"
+#include "scenarios/address_names.h"
 #include "scenarios/convergence.h"
 #include "scenarios/expectation.h"
 #include "scenarios/inputs.h"
 #include "scenarios/topology.h"
 #include "scenarios/traffic_account.h"
+#include "scenarios/unrest.h"
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
 
@@ -35,12 +37,22 @@ constexpr Duration kDrainLimit = 30s;
 class ScenarioRun final : public WorldView {
  public:
   ScenarioRun(const Scenario& scenario, const RunOptions& options, std::unique_ptr<sim::World> world)
-      : scenario_(scenario), options_(options), world_(std::move(world)), convergence_(world_->kernel()) {
+      : scenario_(scenario),
+        options_(options),
+        world_(std::move(world)),
+        convergence_(world_->kernel()),
+        unrest_(*world_),
+        addresses_(*world_) {
+    if (options_.until && options_.until->step.empty()) stop_ = Beginning() + options_.until->offset;
     world_->on_request = [this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
     };
-    world_->kernel().AddObserver([this](const sim::TraceEvent&) { ++records_; });
+    world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
+      ++records_;
+      if (event.record.kind != TraceKind::kXdsSent) return;
+      ++result_.pushes[std::chrono::floor<std::chrono::seconds>(event.time - Beginning()).count()];
+    });
   }
 
   // Before anything happens: everything is recorded.
@@ -66,12 +78,13 @@ class ScenarioRun final : public WorldView {
       for (const sim::Input& input : phase) {
         if (absl::Status status = Do(input); !status.ok()) return status;
       }
-      if (!world_->RunUntilSettled(world_->Now() + kStartLimit)) start_notes_.push_back("the mesh has not settled");
+      if (!Rest(world_->Now() + kStartLimit) && !Cut()) NoteUnrest("the mesh has not settled", &start_notes_);
     }
     for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
     if (options_.on_up) {
       if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;
     }
+    up_ = true;
     origin_ = world_->Now();
     return absl::OkStatus();
   }
@@ -80,18 +93,15 @@ class ScenarioRun final : public WorldView {
   absl::Status Follow(replay::LogReader& log, bool measure) {
     Say("following the log");
     std::optional<Time> last;
-    Time first{};
     StepResult out;
     const auto close = [&](std::optional<Time> next) {
       // Until the next change comes, or the world has come to rest.
       const Time deadline = next ? std::min(*next, world_->Now() + kSettleLimit) : world_->Now() + kSettleLimit;
-      const bool settled = world_->RunUntilSettled(deadline);
+      const bool settled = Rest(deadline);
       out.convergence = convergence_.End();
-      for (const sim::PodProcess* pod : world_->Pods()) {
-        if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++out.convergence.connected;
-      }
+      out.convergence.connected = Connected();
       if (!settled && next) out.notes.push_back("the next change came before the world was at rest");
-      if (!settled && !next) out.notes.push_back("had not settled after 10 minutes");
+      if (!settled && !next && !Cut()) NoteUnrest("had not settled after 10m", &out.notes);
       out.end = world_->Now();
       if (next) return result_.steps.push_back(std::exchange(out, {}));
       for (const std::string& complaint : world_->Complaints()) out.notes.push_back(complaint);
@@ -103,30 +113,30 @@ class ScenarioRun final : public WorldView {
       if (*item == replay::LogReader::Item::kEnd) break;
       if (*item != replay::LogReader::Item::kInput) continue;
       const replay::LogInput& input = log.input();
-      if (!last) first = input.at;
-      if (options_.until && input.at - first > *options_.until) break;
+      if (Cut() || (stop_ && input.at > *stop_)) break;
       if (measure && (!last || input.at - *last > kOneChange)) {
         if (last) close(input.at);
-        world_->RunUntil(input.at);
+        Run(input.at);
         out.start = input.at;
-        out.name = last ? fmt::format("change at {}", FormatDuration(input.at - first)) : "the first picture";
+        out.name = last ? fmt::format("change at {}", FormatDuration(input.at - Beginning())) : "the first picture";
         convergence_.Begin(input.at, world_->inputs());
       }
-      world_->RunUntil(input.at);
+      Run(input.at);
       if (measure && last) out.actions.push_back(DescribeInput(input));
       last = input.at;
       const absl::Status status = Do({input.kind, input.body});
-      const std::string refusal = fmt::format("{}: {}", replay::Describe(input), Message(status));
+      const std::string refusal = fmt::format("{}: {}", replay::Describe(input, Beginning()), Message(status));
       if (absl::IsUnimplemented(status)) return absl::UnimplementedError(fmt::format("{}: {}", log.path(), refusal));
       // As in a replay: what a live world refused changed nothing then, and is refused again.
       if (!status.ok()) (measure ? out.notes : start_notes_).push_back("refused: " + refusal);
     }
     if (measure && last) {
       close(std::nullopt);
-    } else if (!world_->RunUntilSettled(world_->Now() + kStartLimit)) {
-      start_notes_.push_back("the mesh has not settled");
+    } else if (!Rest(world_->Now() + kStartLimit) && !Cut()) {
+      NoteUnrest("the mesh has not settled", &start_notes_);
     }
     for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    up_ = true;
     origin_ = world_->Now();
     return absl::OkStatus();
   }
@@ -134,15 +144,20 @@ class ScenarioRun final : public WorldView {
   absl::Status Steps() {
     for (const Step& step : scenario_.steps) {
       if (Over()) break;
+      ++step_number_;
       Say(step.name);
       if (absl::Status status = RunStep(step); !status.ok()) return status;
-      if (!options_.on_step) continue;
+      if (!options_.on_step || Cut()) continue;
       if (absl::Status status = options_.on_step(*world_, step); !status.ok()) return status;
     }
     return absl::OkStatus();
   }
 
+  // Whether there is something to tell of a run that an error ended.
+  bool up() const { return up_; }
+
   RunResult Finish() {
+    result_.interrupted = options_.interrupted != nullptr && *options_.interrupted;
     result_.scenario = scenario_.name;
     result_.file = scenario_.file;
     result_.description = scenario_.description;
@@ -201,12 +216,70 @@ class ScenarioRun final : public WorldView {
     return out;
   }
 
-  void Say(std::string_view what) const {
+  void Say(std::string_view what) {
+    what_ = what;
     if (options_.progress) options_.progress(fmt::format("{}: {}", scenario_.name, what));
   }
   bool Over() const {
     if (options_.until_step && result_.steps.size() >= *options_.until_step) return true;
-    return options_.until && world_->Now() - origin_ >= *options_.until;
+    return Cut();
+  }
+
+  Time Beginning() const { return world_->options().start; }
+
+  // The run ends here, wherever it stands.
+  bool Cut() const {
+    return (options_.interrupted != nullptr && *options_.interrupted) || (stop_ && world_->Now() >= *stop_);
+  }
+  std::string CutText() const {
+    const std::string at = FormatDuration(world_->Now() - Beginning());
+    return options_.interrupted != nullptr && *options_.interrupted ? "interrupted at " + at
+                                                                    : "ended at " + at + ", as asked for";
+  }
+
+  // Virtual time passes until `until`, or until the run is cut.
+  void Run(Time until) {
+    constexpr Duration kLookUp = 50ms;
+    if (stop_) until = std::min(until, *stop_);
+    while (world_->Now() < until && !Cut()) {
+      world_->RunUntil(std::min(until, world_->Now() + kLookUp));
+      if (options_.on_tick) options_.on_tick(Now());
+    }
+  }
+
+  Tick Now() const {
+    return {what_,
+            step_number_,
+            scenario_.steps.size(),
+            world_->Now() - Beginning(),
+            records_,
+            [this] { return Connected(); }};
+  }
+
+  int Connected() const {
+    int connected = 0;
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++connected;
+    }
+    return connected;
+  }
+
+  // As World::RunUntilSettled, which nobody could end or follow.
+  bool Rest(Time deadline) {
+    constexpr Duration kLookUp = 50ms, kQuiet = 1s;
+    const auto at_rest = [&] {
+      return world_->Settled() && world_->Now() - world_->last_control_plane_event() >= kQuiet;
+    };
+    while (world_->Now() < deadline && !Cut()) {
+      if (at_rest()) return true;
+      Run(std::min(deadline, world_->Now() + kLookUp));
+    }
+    return at_rest();
+  }
+
+  void NoteUnrest(std::string what, std::vector<std::string>* notes) const {
+    notes->push_back(std::move(what));
+    for (std::string& reason : unrest_.Reasons()) notes->push_back("not at rest: " + std::move(reason));
   }
 
   absl::Status Do(const sim::Input& input) { return world_->Do(input); }
@@ -228,10 +301,11 @@ class ScenarioRun final : public WorldView {
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile,
                                                         std::optional<Time> seconds_since) {
     std::vector<std::string> ids;
+    if (!traffic.empty()) addresses_.Learn();
     for (const Traffic& t : traffic) {
       ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
-      accounts_.emplace(ids.back(),
-                        TrafficAccount(world_->kernel().names(), t.flow, meanwhile, world_->Now(), seconds_since));
+      accounts_.emplace(ids.back(), TrafficAccount(world_->kernel().names(), addresses_, t.flow, meanwhile,
+                                                   world_->Now(), seconds_since));
       if (absl::Status status = Do(MakeTraffic(*scenario_.FindFlow(t.flow), t, ids.back())); !status.ok())
         return status;
     }
@@ -241,7 +315,7 @@ class ScenarioRun final : public WorldView {
     const auto done = [&] {
       return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
     };
-    while (!done() && world_->Now() < deadline) Pass(std::min(deadline, world_->Now() + 50ms));
+    while (!done() && world_->Now() < deadline && !Cut()) Pass(std::min(deadline, world_->Now() + 50ms));
   }
   // As long as sending takes, and then the patience with the last.
   Duration TrafficLimit(const Step& step) const {
@@ -257,14 +331,18 @@ class ScenarioRun final : public WorldView {
   void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
     for (const std::string& id : ids) {
       const auto account = accounts_.find(id);
-      out->traffic.push_back(account->second.Finish(world_->Now(), world_->TrafficPending(id)));
+      // When the run is cut, what is under way has not failed.
+      const int64_t unanswered = Cut() ? 0 : world_->TrafficPending(id);
+      out->traffic.push_back(account->second.Finish(world_->Now(), unanswered));
       accounts_.erase(account);
     }
   }
 
   absl::Status RunStep(const Step& step) {
-    if (step.at) world_->RunUntil(std::max(world_->Now(), origin_ + *step.at));
-    world_->RunUntil(world_->Now() + step.after);
+    if (step.at) Run(std::max(world_->Now(), origin_ + *step.at));
+    Run(world_->Now() + step.after);
+    if (Cut()) return absl::OkStatus();  // it had not begun
+    if (options_.until && options_.until->step == step.name && !stop_) stop_ = world_->Now() + options_.until->offset;
     StepResult out;
     out.name = step.name;
     out.start = world_->Now();
@@ -282,6 +360,7 @@ class ScenarioRun final : public WorldView {
     absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true, seconds_since);
     if (!meanwhile.ok()) return meanwhile.status();
     if (!meanwhile->empty()) Pass(event);
+    if (Cut()) return CutShort(step, *meanwhile, std::move(out));
 
     convergence_.Begin(world_->Now(), world_->inputs());
     for (const Action& action : step.actions) out.actions.push_back(action.Describe());
@@ -292,17 +371,18 @@ class ScenarioRun final : public WorldView {
     } else {
       for (int64_t i = 0; i < step.repeat; ++i) {
         if (i > 0) Pass(world_->Now() + step.every);
+        if (Cut()) break;
         const auto turn = static_cast<size_t>(i) % step.actions.size();
         if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
     if (!step.actions.empty()) Settle(&out);
     out.convergence = convergence_.End();
-    for (const sim::PodProcess* pod : world_->Pods()) {
-      if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++out.convergence.connected;
-    }
+    out.convergence.connected = Connected();
     if (!meanwhile->empty()) {
       Pass(world_->Now() + step.linger);
+      if (Cut()) return CutShort(step, *meanwhile, std::move(out));
+      addresses_.Learn();  // what the wave brought
       for (const std::string& id : *meanwhile) Do({"stopTraffic", {{"id", id}}}).IgnoreError();
       AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
       CloseAccounts(*meanwhile, &out);
@@ -311,6 +391,7 @@ class ScenarioRun final : public WorldView {
     absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since);
     if (!then.ok()) return then.status();
     AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
+    if (Cut()) return CutShort(step, *then, std::move(out));
     CloseAccounts(*then, &out);
 
     Look();
@@ -319,6 +400,16 @@ class ScenarioRun final : public WorldView {
       const std::optional<ExpectationResult>& seen = watch.verdicts[i];
       out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
     }
+    result_.steps.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  // What is known of a step in whose middle the run ends. Nothing is judged by half of it.
+  absl::Status CutShort(const Step& step, const std::vector<std::string>& traffic, StepResult out) {
+    CloseAccounts(traffic, &out);
+    out.end = world_->Now();
+    out.cut = CutText();
+    out.not_judged = step.expectations.size();
     result_.steps.push_back(std::move(out));
     return absl::OkStatus();
   }
@@ -354,11 +445,11 @@ class ScenarioRun final : public WorldView {
 
   // Goes on until `until`, looking at what a step watches.
   void Pass(Time until) {
-    while (watch_ != nullptr && until - world_->Now() > kLook) {
-      world_->RunUntil(world_->Now() + kLook);
+    while (watch_ != nullptr && until - world_->Now() > kLook && !Cut()) {
+      Run(world_->Now() + kLook);
       Look();
     }
-    world_->RunUntil(until);
+    Run(until);
     Look();
   }
 
@@ -366,10 +457,10 @@ class ScenarioRun final : public WorldView {
   void Settle(StepResult* out) {
     const Time deadline = world_->Now() + kSettleLimit;
     if (watch_ == nullptr) {
-      if (!world_->RunUntilSettled(deadline)) out->notes.push_back("had not settled after 10 minutes");
+      if (!Rest(deadline) && !Cut()) NoteUnrest("had not settled after 10m", &out->notes);
     } else {
       Look();
-      while (world_->Now() < deadline &&
+      while (world_->Now() < deadline && !Cut() &&
              !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
         Pass(world_->Now() + kLook);
       }
@@ -382,7 +473,7 @@ class ScenarioRun final : public WorldView {
         }
         return false;
       };
-      while (waiting()) Pass(world_->Now() + kLook);
+      while (waiting() && !Cut()) Pass(world_->Now() + kLook);
     }
     for (const std::string& complaint : world_->Complaints()) out->notes.push_back(complaint);
   }
@@ -392,6 +483,12 @@ class ScenarioRun final : public WorldView {
   std::unique_ptr<sim::World> world_;
   std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
+  Unrest unrest_;
+  AddressNames addresses_;
+  std::optional<Time> stop_;  // where RunOptions::until is, once that is known
+  bool up_ = false;
+  std::string what_;
+  size_t step_number_ = 0;
   Watch* watch_ = nullptr;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
   RunResult result_;
@@ -408,6 +505,10 @@ RunResult SinceBeginning(RunResult result, Duration beginning) {
     for (TrafficResult& traffic : step.traffic) {
       traffic.start -= beginning;
       traffic.end -= beginning;
+      for (TrafficResult::Failure& failure : traffic.failures) {
+        failure.first -= beginning;
+        failure.last -= beginning;
+      }
     }
   }
   return result;
@@ -432,13 +533,21 @@ absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenari
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }
   run.Note(std::move(notes));
-  if (absl::Status status = play(run); !status.ok()) return status;
+  const absl::Status played = play(run);
+  if (!played.ok() && !(options.partial && run.up())) return played;
   if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
   if (lines != nullptr) {
     if (absl::Status status = lines->Finish(); !status.ok()) return status;
   }
   if (options.on_end) options.on_end(there);
-  return run.Finish();
+  RunResult result = run.Finish();
+  result.error = Message(played);
+  if (lines != nullptr && lines->lines() == 0) {
+    result.notes.push_back(
+        "no proxy wrote an access log: the mesh's configuration names no accessLogFile, and no Telemetry asks for one "
+        "(docs/access-logs.md)");
+  }
+  return result;
 }
 
 absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {

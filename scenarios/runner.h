@@ -1,6 +1,7 @@
 // Runs a scenario in a world of its own.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "scenarios/moment.h"
 #include "scenarios/result.h"
 #include "scenarios/scenario.h"
 
@@ -18,15 +20,29 @@ class World;
 
 namespace wavetank::scenario {
 
+// Where a run stands.
+struct Tick {
+  std::string_view what;         // the step, or what comes before the first
+  size_t step = 0, steps = 0;    // its number from 1, 0 before the first; of how many
+  Duration since_beginning{};    // virtual
+  int64_t events = 0;            // trace records so far
+  std::function<int()> proxies;  // how many are connected now; not for nothing
+};
+
 struct RunOptions {
   std::optional<uint64_t> seed;      // instead of the scenario's
   std::string profile;               // instead of the scenario's, if not empty
   std::string log;                   // event log to write, if not empty
   bool real_istiod = false;          // real istiods serve the proxies (on_up): the log holds inputs alone
   std::string from;                  // event log whose inputs take the place of the scenario's own mesh, if not empty
-  std::optional<Duration> until;     // stop there, before later steps
+  std::optional<Moment> until;       // the run ends there, also in the middle of a step
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
+  std::function<void(const Tick&)> on_tick;  // often, while virtual time passes
+  // Set from outside: the run ends as soon as it sees it, as if `until` had come.
+  const std::atomic<bool>* interrupted = nullptr;
+  // An error after the mesh is up is told in RunResult::error, beside what was found out before it.
+  bool partial = false;
   std::function<void(sim::World&)> on_world;  // before anything happens in it
   std::function<void(sim::World&)> on_end;    // before it is gone
   std::function<void()> on_gone;              // the last before it is gone, also when the run ends with an error

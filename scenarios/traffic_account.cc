@@ -2,11 +2,24 @@
 
 #include <algorithm>
 
+#include "scenarios/failure_words.h"
+
 namespace wavetank::scenario {
 
-TrafficAccount::TrafficAccount(const NameTable& names, std::string flow, bool meanwhile, Time start,
-                               std::optional<Time> seconds_since)
-    : names_(names), seconds_since_(seconds_since) {
+namespace {
+
+// Sorts `values`.
+Duration Percentile(std::vector<int64_t>& values, int64_t part) {
+  if (values.empty()) return Duration::zero();
+  std::sort(values.begin(), values.end());
+  return Duration(values[static_cast<size_t>(static_cast<int64_t>(values.size() - 1) * part / 100)]);
+}
+
+}  // namespace
+
+TrafficAccount::TrafficAccount(const NameTable& names, AddressNames& addresses, std::string flow, bool meanwhile,
+                               Time start, std::optional<Time> seconds_since)
+    : names_(names), addresses_(addresses), seconds_since_(seconds_since) {
   result_.flow = std::move(flow);
   result_.meanwhile = meanwhile;
   result_.start = start;
@@ -18,11 +31,40 @@ TrafficResult::Second* TrafficAccount::SecondOf(Time at) {
   return &result_.seconds[std::chrono::floor<std::chrono::seconds>(at - *seconds_since_).count()];
 }
 
+void TrafficAccount::AddFailure(bool answered, int code, std::string flags, const envoysim::SocketAddress& upstream,
+                                std::string cause, Time at) {
+  std::string whose = upstream == envoysim::SocketAddress{} ? std::string() : addresses_.Of(upstream);
+  const auto [it, first] = failures_.try_emplace({answered, code, flags, whose, cause});
+  TrafficResult::Failure& failure = it->second;
+  if (first) failure = {answered, code, std::move(flags), std::move(whose), std::move(cause), 0, at, at};
+  ++failure.count;
+  failure.first = std::min(failure.first, at);
+  failure.last = std::max(failure.last, at);
+}
+
+// Every try, by the upstream that it went to.
+void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
+  const envoysim::RequestRecord& r = t.record;
+  result_.attempts += r.attempts;
+  if (r.upstream != envoysim::SocketAddress{}) {
+    TrafficResult::Upstream& upstream = result_.upstreams[addresses_.Of(r.upstream)];
+    ++upstream.tries;
+    upstream.failed += failed ? 1 : 0;
+  }
+  if (failed) {
+    AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
+               FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster}), t.done);
+  }
+}
+
 void TrafficAccount::Add(const sim::TrafficRecord& t) {
   const envoysim::RequestRecord& r = t.record;
   ++result_.sent;
   const auto bucket = static_cast<size_t>((t.done - result_.start) / kBucket);
-  if (result_.series.size() <= bucket) result_.series.resize(bucket + 1);
+  if (result_.series.size() <= bucket) {
+    result_.series.resize(bucket + 1);
+    bucket_latencies_.resize(bucket + 1);
+  }
   ++result_.by_code[r.code];
   // What failed without a proxy's flags is told in the client's own words.
   const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
@@ -31,6 +73,9 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
                          : envoysim::ResponseFlagsToString(r.flags)];
   if (r.attempts > 1) ++result_.retried;
   latencies_.push_back((t.done - t.sent).count());
+  bucket_latencies_[bucket].push_back(latencies_.back());
+  result_.series[bucket].retried += r.attempts > 1 ? 1 : 0;
+  AddTries(t, failed);
   if (TrafficResult::Second* second = SecondOf(t.done)) {
     ++second->sent;
     second->failed += failed ? 1 : 0;
@@ -77,20 +122,27 @@ TrafficResult TrafficAccount::Finish(Time end, int64_t unanswered) {
     result_.sent += unanswered;
     result_.failed += unanswered;
     result_.by_flags["no answer"] += unanswered;
+    TrafficResult::Failure failure;
+    failure.flags = "-";
+    failure.cause = "no answer yet when the traffic ended";
+    failure.count = unanswered;
+    failure.first = failure.last = end;
+    result_.failures.push_back(std::move(failure));
     if (TrafficResult::Second* second = SecondOf(end)) {
       second->sent += unanswered;
       second->failed += unanswered;
     }
   }
-  std::sort(latencies_.begin(), latencies_.end());
-  const auto percentile = [&](int64_t part) {
-    if (latencies_.empty()) return Duration::zero();
-    const auto index = static_cast<size_t>(static_cast<int64_t>(latencies_.size() - 1) * part / 100);
-    return Duration(latencies_[index]);
-  };
-  result_.p50 = percentile(50);
-  result_.p99 = percentile(99);
-  result_.max = percentile(100);
+  result_.p50 = Percentile(latencies_, 50);
+  result_.p99 = Percentile(latencies_, 99);
+  result_.max = Percentile(latencies_, 100);
+  for (size_t i = 0; i < result_.series.size(); ++i) {
+    result_.series[i].p50 = Percentile(bucket_latencies_[i], 50);
+    result_.series[i].p99 = Percentile(bucket_latencies_[i], 99);
+  }
+  for (const auto& [key, failure] : failures_) result_.failures.push_back(failure);
+  std::stable_sort(result_.failures.begin(), result_.failures.end(),
+                   [](const auto& a, const auto& b) { return a.count > b.count; });
   return result_;
 }
 

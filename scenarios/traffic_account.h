@@ -1,11 +1,14 @@
 // Adds up what became of the requests of one run of a flow.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/name_table.h"
+#include "scenarios/address_names.h"
 #include "scenarios/result.h"
 #include "sim/traffic.h"
 
@@ -15,7 +18,8 @@ class TrafficAccount {
  public:
   // `names`: of the kernel whose requests these are; must outlive it. `seconds_since`: keep TrafficResult::seconds,
   // counted from there.
-  TrafficAccount(const NameTable& names, std::string flow, bool meanwhile, Time start,
+  // `addresses`: names upstreams in TrafficResult::failures; must outlive it.
+  TrafficAccount(const NameTable& names, AddressNames& addresses, std::string flow, bool meanwhile, Time start,
                  std::optional<Time> seconds_since = std::nullopt);
 
   void Add(const sim::TrafficRecord& record);
@@ -25,12 +29,20 @@ class TrafficAccount {
  private:
   static constexpr Duration kBucket = 250ms;
 
+  using FailureKey = std::tuple<bool, int, std::string, std::string, std::string>;
+
   TrafficResult::Second* SecondOf(Time at);  // null if none are kept
+  void AddFailure(bool answered, int code, std::string flags, const envoysim::SocketAddress& upstream,
+                  std::string cause, Time at);
+  void AddTries(const sim::TrafficRecord& record, bool failed);
 
   const NameTable& names_;
+  AddressNames& addresses_;
   TrafficResult result_;
   const std::optional<Time> seconds_since_;
   std::vector<int64_t> latencies_;
+  std::vector<std::vector<int64_t>> bucket_latencies_;  // as TrafficResult::series
+  std::map<FailureKey, TrafficResult::Failure> failures_;
 };
 
 }  // namespace wavetank::scenario

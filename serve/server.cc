@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "core/base/status.h"
 #include "fmt/format.h"
+#include "scenarios/pod_names.h"
 #include "serve/istio_resources.h"
 #include "serve/kube/kubernetes_service.h"
 
@@ -87,21 +88,11 @@ std::vector<std::string> ProxiedPods(const sim::World& world) {
 
 absl::StatusOr<nlohmann::ordered_json> BootstrapOf(const sim::World& world, std::string_view name,
                                                    const BootstrapOptions& options) {
-  std::vector<std::string> fitting;
-  std::string all;
-  for (const std::string& pod : ProxiedPods(world)) {
-    all += (all.empty() ? "" : ", ") + pod;
-    if (pod == name) {
-      fitting = {pod};
-      break;
-    }
-    if (absl::StartsWith(pod, absl::string_view(name.data(), name.size()))) fitting.push_back(pod);
-  }
-  if (fitting.size() != 1) {
-    return absl::NotFoundError(fmt::format("{} pod with a proxy is named '{}'; there are {}",
-                                           fitting.empty() ? "no" : "more than one", name, all.empty() ? "none" : all));
-  }
-  absl::StatusOr<pilot::ProxyBootstrap> proxy = pilot::ReadProxyBootstrap(world.FindPod(fitting[0])->pod()->body);
+  std::vector<scenario::PodName> all;
+  for (const std::string& pod : ProxiedPods(world)) all.push_back(scenario::PodNameOf(*world.FindPod(pod)));
+  const absl::StatusOr<std::string> found = scenario::FindOnePod("pod with a proxy", name, all);
+  if (!found.ok()) return absl::NotFoundError(found.status().message());
+  absl::StatusOr<pilot::ProxyBootstrap> proxy = pilot::ReadProxyBootstrap(world.FindPod(*found)->pod()->body);
   if (!proxy.ok()) return proxy.status();
   return MakeBootstrap(*proxy, options);
 }
@@ -115,7 +106,7 @@ std::string ListenAddress(const std::string& base, size_t index) {
 
 bool IsLoopback(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" || absl::StartsWith(host, "127.");
+  return host == "localhost" || host == "[::1]" || host.starts_with("127.");
 }
 
 }  // namespace wavetank::serve

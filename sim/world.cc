@@ -164,6 +164,12 @@ bool World::Settled() const {
   return std::all_of(sites_.begin(), sites_.end(), [](const auto& site) { return site->Settled(); });
 }
 
+std::vector<std::string> World::AtWork() const {
+  std::vector<std::string> out;
+  for (const auto& site : sites_) site->AtWork(&out);
+  return out;
+}
+
 bool World::RunUntilSettled(Time deadline, Duration quiet) {
   // Looking every 50 ms keeps the end of a step independent of how often somebody asks.
   constexpr Duration kLook = 50ms;

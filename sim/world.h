@@ -88,6 +88,8 @@ class World {
   // before `deadline`.
   bool RunUntilSettled(Time deadline, Duration quiet = 1s);
   bool Settled() const;
+  // What keeps it from being settled, by cluster; empty if it is.
+  std::vector<std::string> AtWork() const;
   // The last thing that istiod, agents or Envoys' configuration did.
   Time last_control_plane_event() const { return last_control_; }
 

@@ -232,6 +232,17 @@ bool World::Site::Settled() const {
                      [](const auto& entry) { return entry.second->process->istiod().Idle(); });
 }
 
+void World::Site::AtWork(std::vector<std::string>* out) const {
+  if (!cluster_->Settled())
+    out->push_back(fmt::format("{}: Kubernetes' controllers or kubelets are at work", config_.name));
+  if (!kube_proxy_->Settled()) out->push_back(fmt::format("{}: kube-proxy has rules to write", config_.name));
+  if (reviews_ > 0) out->push_back(fmt::format("{}: {} admission reviews wait for istiod", config_.name, reviews_));
+  for (const auto& [name, run] : istiods_) {
+    if (run->process->istiod().Idle()) continue;
+    out->push_back(fmt::format("{}: istiod {} has pushes or events to do", config_.name, name.name));
+  }
+}
+
 IstiodProcess* World::Site::Serving() const {
   IstiodProcess* any = nullptr;
   for (const auto& [name, run] : istiods_) {

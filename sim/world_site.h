@@ -40,6 +40,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
   const std::map<kube::NamespacedName, std::unique_ptr<PodProcess>>& pods() const { return pods_; }
   bool Settled() const;
+  void AtWork(std::vector<std::string>* out) const;
   // A ready istiod if there is any; null if none runs.
   IstiodProcess* Serving() const;
   void Istiods(std::vector<const IstiodProcess*>* out) const;

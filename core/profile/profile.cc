@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "core/profile/known_profiles.h"
+
 namespace wavetank::pilot {
 namespace {
 
@@ -12,12 +14,17 @@ constexpr std::string_view kBase = "istio-1.18";
 struct Switch {
   std::string_view name;
   bool Profile::*member;
+  std::string_view meaning;
 };
 constexpr Switch kSwitches[] = {
-    {"gateway-once-per-cla", &Profile::gateway_once_per_cla},
-    {"tls-simple-drops-cross-network", &Profile::tls_simple_drops_cross_network},
-    {"graceful-secret-update", &Profile::graceful_secret_update},
-    {"upstream-envoy", &Profile::upstream_envoy},
+    {"gateway-once-per-cla", &Profile::gateway_once_per_cla,
+     "an east-west gateway stands once in a ClusterLoadAssignment, not once per locality group (istio#56355)"},
+    {"tls-simple-drops-cross-network", &Profile::tls_simple_drops_cross_network,
+     "a DestinationRule with TLS mode SIMPLE keeps endpoints of other networks out, as DISABLE does (istio#46555)"},
+    {"graceful-secret-update", &Profile::graceful_secret_update,
+     "a changed remote Secret starts and syncs the new registry before the old one is removed (istio#36365)"},
+    {"upstream-envoy", &Profile::upstream_envoy,
+     "what a stock Envoy does not know (istio.alpn, metadata exchange, istio.stats) is left out"},
 };
 
 std::string KnownSwitches() {
@@ -27,6 +34,17 @@ std::string KnownSwitches() {
 }
 
 }  // namespace
+
+std::string_view ProfileBase() { return kBase; }
+
+const std::vector<ProfileSwitch>& ProfileSwitches() {
+  static const auto* const all = [] {
+    auto* out = new std::vector<ProfileSwitch>;
+    for (const Switch& s : kSwitches) out->push_back({s.name, s.meaning});
+    return out;
+  }();
+  return *all;
+}
 
 std::string Profile::Name() const {
   std::string out(kBase);

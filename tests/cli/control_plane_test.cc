@@ -152,7 +152,7 @@ TEST_F(ControlPlane, WhatAServedMeshWentThroughWithARealOneIsReplayedOnOurs) {
     EXPECT_THAT(replayed["state"]["endpoints"].dump(), HasSubstr("helloworld.sample"));
     ran = Call("run --json --from " + kept);
     ASSERT_EQ(ran.code, 0) << ran.error;
-    const json steps = json::parse(ran.output)["steps"];
+    const json steps = json::parse(ran.output)["runs"][0]["steps"];
     EXPECT_THAT(steps.back()["actions"].dump(), HasSubstr("/apis/apps/v1/namespaces/sample/deployments/more")) << steps;
     EXPECT_GT(steps.back()["convergence"]["proxies"].size(), 0u) << steps.back();
     std::filesystem::remove(kept);

@@ -1,0 +1,32 @@
+#include "scenarios/address_names.h"
+
+#include "core/kube/types.h"
+#include "fmt/format.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+
+void AddressNames::Learn() {
+  for (const sim::PodProcess* pod : world_.Pods()) {
+    const auto status = pod->pod()->body.find("status");
+    if (status == pod->pod()->body.end() || !status->is_object()) continue;
+    const auto ip = status->find("podIP");
+    if (ip != status->end() && ip->is_string()) owners_[ip->get<std::string>()] = pod->name();
+  }
+  for (const sim::WorldCluster& cluster : world_.options().clusters) {
+    for (const kube::ObjectRef& object : world_.cluster(cluster.name).api().List("Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      for (const auto& ingress : service.ingress) {
+        if (ingress.ip.empty()) continue;
+        owners_[ingress.ip] = fmt::format("{}'s gateway {}", cluster.name, object->meta.name);
+      }
+    }
+  }
+}
+
+std::string AddressNames::Of(const envoysim::SocketAddress& address) const {
+  const auto owner = owners_.find(address.ip.ToString());
+  return owner == owners_.end() ? address.ToString() : fmt::format("{} {}", owner->second, address.ToString());
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,31 @@
+// Whose an address is, for messages: "cluster2's gateway istio-eastwestgateway 172.30.2.1". Knows what there was, too:
+// requests go on to addresses that are nobody's any more.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "fakes/envoy/address.h"
+
+namespace wavetank::sim {
+class World;
+}
+
+namespace wavetank::scenario {
+
+class AddressNames {
+ public:
+  // `world` outlives it.
+  explicit AddressNames(sim::World& world) : world_(world) {}
+
+  // Takes note of what has its address now.
+  void Learn();
+  // The address itself, with its owner before it if there is or was one.
+  std::string Of(const envoysim::SocketAddress& address) const;
+
+ private:
+  sim::World& world_;
+  std::map<std::string, std::string> owners_;  // by address without port
+};
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,123 @@
+#include "scenarios/failure_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <iterator>
+
+#include "fmt/format.h"
+
+namespace wavetank::scenario {
+namespace {
+
+struct Words {
+  std::string_view sign, words;
+};
+
+// Parts of BoringSSL's reasons. The alert is what the other side sent.
+constexpr Words kAlerts[] = {
+    {"ALERT_UNKNOWN_CA", "TLS alert unknown_ca: it does not believe the root of the caller's certificate"},
+    {"ALERT_CERTIFICATE_EXPIRED", "TLS alert certificate_expired: the caller's certificate is over"},
+    {"ALERT_CERTIFICATE_REQUIRED", "TLS alert certificate_required: the caller showed no certificate"},
+    {"ALERT_CERTIFICATE_UNKNOWN",
+     "TLS alert certificate_unknown: it does not accept the caller's certificate or its names"},
+    {"ALERT_BAD_CERTIFICATE", "TLS alert bad_certificate: it cannot use the caller's certificate"},
+    {"ALERT_UNSUPPORTED_CERTIFICATE", "TLS alert unsupported_certificate"},
+    {"ALERT_CERTIFICATE_REVOKED", "TLS alert certificate_revoked"},
+    {"ALERT_DECRYPT_ERROR", "TLS alert decrypt_error: a signature in the handshake is wrong"},
+    {"ALERT_HANDSHAKE_FAILURE",
+     "TLS alert handshake_failure: no agreement on the handshake, or no certificate was shown"},
+};
+
+constexpr Words kDetails[] = {
+    {"route_not_found", "no route matches the request's host and path"},
+    {"cluster_not_found", "its route names a cluster that the proxy does not have"},
+    {"no_healthy_upstream", "no endpoint is there, or none is healthy"},
+    {"upstream_per_try_timeout", "a try took longer than the route's perTryTimeout"},
+    {"response_timeout", "no answer within the route's timeout"},
+    {"fault_filter_abort", "a VirtualService's fault injection aborted it"},
+    {"direct_response", "the route itself answers"},
+    {"jwt_authn_access_denied", "its token was refused, or it brought none (RequestAuthentication)"},
+    {"rbac_access_denied_matched_policy", "an AuthorizationPolicy denies it"},
+    {"ext_authz_denied", "an external authorizer denied it"},
+    {"ext_authz_error", "an external authorizer could not be asked"},
+};
+
+constexpr Words kResets[] = {
+    {"remote_connection_failure", "the connection could not be made"},
+    {"local_connection_failure", "the connection could not be begun"},
+    {"connection_timeout", "nothing answered within the connect timeout"},
+    {"connection_termination", "the connection was closed before an answer came"},
+    {"remote_reset", "the other side reset the request"},
+    {"remote_refused_stream_reset", "the other side refused the request"},
+    {"local_reset", "given up here"},
+    {"overflow", "a circuit breaker is open: too many requests or connections"},
+    {"protocol_error", "the other side does not speak the protocol"},
+};
+
+template <size_t N>
+std::string_view Find(const Words (&table)[N], std::string_view text) {
+  const auto* const found =
+      std::find_if(std::begin(table), std::end(table), [&](const Words& w) { return text.find(w.sign) != text.npos; });
+  return found == std::end(table) ? std::string_view() : found->words;
+}
+
+std::string Spaced(std::string_view text) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), '_', ' ');
+  return out;
+}
+
+// What a handshake or a connection came to; empty if the reason says nothing.
+std::string Transport(std::string_view reason) {
+  if (reason.empty()) return {};
+  if (const std::string_view words = Find(kAlerts, reason); !words.empty()) return std::string(words);
+  if (const size_t at = reason.find("verify_cert_failed:"); at != reason.npos) {
+    std::string_view why = reason.substr(at + 19);
+    if (const size_t end = why.find(":TLS_error_end"); end != why.npos) why = why.substr(0, end);
+    // "_X509_verify_cert:_certificate_verification_error_at_depth_2:_self-signed_certificate...": the last part says
+    // it.
+    constexpr std::string_view kDepth = "error_at_depth_";
+    if (const size_t depth = why.find(kDepth); depth != why.npos) {
+      if (const size_t colon = why.find(':', depth); colon != why.npos) why = why.substr(colon + 1);
+    }
+    while (why.starts_with('_')) why.remove_prefix(1);
+    return "the caller does not believe its certificate: " + Spaced(why);
+  }
+  if (reason.find("Connection_refused") != reason.npos) return "connection refused: nothing listens there";
+  if (reason.find("Secret_is_not_supplied_by_SDS") != reason.npos) return "the proxy has no certificate of its own yet";
+  return Spaced(reason);
+}
+
+// The reset's name inside "upstream_reset_before_response_started{name|...}".
+std::string_view ResetIn(std::string_view details) {
+  const size_t open = details.find('{');
+  if (open == details.npos) return {};
+  details.remove_prefix(open + 1);
+  return details.substr(0, details.find_first_of("|}"));
+}
+
+}  // namespace
+
+std::string FailureInWords(const FailureFacts& facts) {
+  if (std::string words = Transport(facts.transport_failure); !words.empty()) return words;
+  if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
+    const size_t bar = facts.details.find('|');
+    if (bar != facts.details.npos) {
+      if (std::string words = Transport(facts.details.substr(bar + 1)); !words.empty()) return words;
+    }
+    // Whole names: "connection_termination" is no "connection_timeout".
+    for (const Words& each : kResets) {
+      if (each.sign == reset) return std::string(each.words);
+    }
+    return Spaced(reset);
+  }
+  if (const std::string_view words = Find(kDetails, facts.details); !words.empty()) {
+    return facts.cluster.empty() ? std::string(words) : fmt::format("{} ({})", words, facts.cluster);
+  }
+  if (facts.details == "via_upstream") return fmt::format("the application answered {}", facts.code);
+  if (!facts.details.empty()) return Spaced(facts.details);
+  return facts.code == 0 ? "no answer" : fmt::format("answered {}", facts.code);
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,23 @@
+// Why a request or a try failed, in words, from what Envoy itself writes about it: response flags, response code
+// details and the transport failure reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fakes/envoy/response_flags.h"
+
+namespace wavetank::scenario {
+
+struct FailureFacts {
+  uint16_t code = 0;
+  envoysim::ResponseFlags flags = envoysim::kNoFlags;
+  std::string_view details;            // %RESPONSE_CODE_DETAILS%
+  std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  std::string_view cluster;            // the upstream cluster, where one was chosen
+};
+
+// "TLS alert unknown_ca: the far side does not believe our certificate's root". Never empty.
+std::string FailureInWords(const FailureFacts& facts);
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,130 @@
+// What hands that know other programs do first: help, versions, misspelt verbs, 80 columns, and JSON that always looks
+// the same.
+#include <sstream>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/program.h"
+
+namespace wavetank {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const std::string kScenarios = std::string(WAVETANK_SOURCE_DIR) + "/scenarios";
+const std::string kTwoRoots = kScenarios + "/two-roots";
+
+class Habits : public ProgramTest {
+ protected:
+  static size_t Widest(const std::string& text) {
+    size_t widest = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+    return widest;
+  }
+};
+
+TEST_F(Habits, WithoutAVerbTheHelpIsPrinted) {
+  const Ran bare = Call("");
+  EXPECT_EQ(bare.code, 0);
+  EXPECT_THAT(bare.output, AllOf(HasSubstr("\n  run "), HasSubstr("\n  why "), HasSubstr("wavetank help VERB")));
+  EXPECT_EQ(Call("help").output, bare.output);
+}
+
+TEST_F(Habits, HelpOfAVerbIsItsHelp) {
+  const Ran ran = Call("help why");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_EQ(ran.output, Call("why --help").output);
+  ExpectRefused(Call("help yhw"), {"'yhw' is no verb", "did you mean 'why'?"});
+}
+
+TEST_F(Habits, AMisspeltVerbIsAnsweredWithTheNearest) {
+  ExpectRefused(Call("rnu"), {"'rnu' is no verb", "did you mean 'run'?"});
+  ExpectRefused(Call("xyzzyx"), {"'xyzzyx' is no verb", "`wavetank help`"});
+}
+
+TEST_F(Habits, NoHelpIsWiderThanATerminal) {
+  std::istringstream lines(Call("").output);
+  int verbs = 0;
+  bool listed = false;
+  for (std::string line; std::getline(lines, line);) {
+    listed = listed || line == "Subcommands:";
+    if (!listed || line.size() < 4 || !line.starts_with("  ") || line[2] == ' ') continue;
+    const std::string verb = line.substr(2, line.find(' ', 2) - 2);
+    EXPECT_LE(Widest(Call("help " + verb).output), 80u) << verb;
+    ++verbs;
+  }
+  EXPECT_GE(verbs, 14);
+  EXPECT_LE(Widest(Call("--help-all").output), 80u);
+}
+
+TEST_F(Habits, TheVersionIsAFlagToo) { EXPECT_EQ(Call("--version").output, Call("version").output); }
+
+TEST_F(Habits, ProfilesAreListed) {
+  const json profiles = json::parse(Call("profiles --json").output);
+  EXPECT_GE(profiles["switches"].size(), 4u);
+  for (const json& each : profiles["switches"]) {
+    EXPECT_THAT(Call("profiles").output, HasSubstr("+" + each["name"].get<std::string>()));
+  }
+}
+
+TEST_F(Habits, JsonHasOneShapeForOneScenarioAndForTwo) {
+  const json one = json::parse(Call("run --json " + kTwoRoots).output);
+  const json two = json::parse(Call("run --json " + kTwoRoots + " " + kTwoRoots).output);
+  EXPECT_EQ(one["runs"].size(), 1u);
+  EXPECT_EQ(two["runs"].size(), 2u);
+  EXPECT_EQ(two["runs"][1], one["runs"][0]);
+  EXPECT_EQ(one["passed"], true);
+}
+
+TEST_F(Habits, ADeadPathBehindRetriesIsOnTheFirstScreen) {
+  const Ran ran = Call("run " + kTwoRoots);
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output.substr(0, ran.output.find("\n\n")),
+              AllOf(HasSubstr("DEAD PATH"), HasSubstr("cluster2's gateway istio-eastwestgateway"),
+                    HasSubstr("the caller does not believe its certificate")));
+  EXPECT_THAT(ran.output, HasSubstr("although"));
+}
+
+TEST_F(Habits, EventsHaveNames) {
+  const std::string log = (folder_ / "a.wtlog").string();
+  ASSERT_EQ(Call("run " + kTwoRoots + " --until 10s -o " + log).code, 0);
+  const std::string events = Call("replay --events " + log).output;
+  EXPECT_THAT(events, AllOf(HasSubstr(": ObjectApplied cluster1"), HasSubstr(": Request "), HasSubstr(" code=200 ")));
+  EXPECT_THAT(events, Not(HasSubstr(": kind ")));
+}
+
+TEST_F(Habits, AnEmptyAccessLogSaysWhy) {
+  const Ran ran = Call("run " + kTwoRoots + " --until 9s --access-log " + (folder_ / "log").string());
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("names no accessLogFile"));
+}
+
+TEST_F(Habits, TheSameMomentIsTheSameClockForEveryVerb) {
+  const std::string log = (folder_ / "a.wtlog").string();
+  const Ran run = Call("run " + kTwoRoots + " --until \"'at rest'+2s\" -o " + log);
+  EXPECT_EQ(run.code, 0) << run.error;
+  EXPECT_THAT(run.output, HasSubstr("ended at 10.1 s, as asked for; 4 expectations were not judged"));
+  EXPECT_THAT(Call("replay " + log + " --until 10s").output, HasSubstr("\nat 10.0 s\n"));
+  ExpectRefused(Call("run " + kTwoRoots + " --until soon"), {"--until 'soon'", "at rest"});
+}
+
+TEST_F(Habits, CtrlCLeavesWhatIsKnown) {
+  const std::string log = (folder_ / "a.wtlog").string();
+  Process process({"run", kScenarios + "/multi-primary-multi-network", kScenarios + "/push-storm", "-o", log},
+                  (folder_ / "stderr").string());
+  EXPECT_THAT(process.Line(), StartsWith("Multi-primary"));  // the first is over, the second under way
+  process.Signal(SIGINT);
+  const std::string rest = process.Rest();
+  const int code = process.Wait();
+  if (code == 0) GTEST_SKIP() << "the second was over before the signal came";
+  EXPECT_EQ(code, 130);
+  EXPECT_THAT(rest, HasSubstr("INTERRUPTED"));
+  EXPECT_EQ(Call("replay " + log + "-2").code, 0) << "its log is whole as far as it goes";
+}
+
+}  // namespace
+}  // namespace wavetank
