@@ -1,10 +1,15 @@
-# Writes ${OUT}, a C++ file that defines the functions of reports/assets.h. Arguments: OUT, CSS, JS, CHART.
-function(embed name file)
-  file(READ "${file}" text)
+# Writes ${OUT}, a C++ file that defines the functions of reports/assets.h. Arguments: OUT, PAGE (the folder), CHART.
+# ARGN: files, whose texts follow each other.
+function(embed name)
+  set(text "")
+  foreach(file IN LISTS ARGN)
+    file(READ "${file}" part)
+    string(APPEND text "${part}")
+  endforeach()
   # GCC takes literals of any length, but a closing mark must not occur in the text.
   string(FIND "${text}" ")WAVETANK\"" found)
   if(NOT found EQUAL -1)
-    message(FATAL_ERROR "${file} contains the literal's end mark")
+    message(FATAL_ERROR "${ARGN} contains the literal's end mark")
   endif()
   string(APPEND body "std::string_view ${name}() {\n  static constexpr char kText[] = R\"WAVETANK(")
   string(APPEND body "${text}")
@@ -13,8 +18,8 @@ function(embed name file)
 endfunction()
 
 set(body "#include \"reports/assets.h\"\n\nnamespace wavetank::report::assets {\n\n")
-embed(ReportCss "${CSS}")
-embed(ReportJs "${JS}")
+embed(ReportCss "${PAGE}/report.css")
+embed(ReportJs "${PAGE}/base.js" "${PAGE}/step_charts.js" "${PAGE}/timeline.js" "${PAGE}/topology.js" "${PAGE}/report.js")
 embed(ChartJs "${CHART}")
 string(APPEND body "}  // namespace wavetank::report::assets\n")
 file(WRITE "${OUT}" "${body}")

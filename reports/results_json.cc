@@ -50,7 +50,8 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
   }
   out["upstreams"] = ordered_json::object();
   for (const auto& [name, upstream] : t.upstreams) {
-    out["upstreams"][name] = {{"tries", upstream.tries}, {"failed", upstream.failed}};
+    out["upstreams"][name] = {
+        {"tries", upstream.tries}, {"failed", upstream.failed}, {"cluster", upstream.cluster}, {"pod", upstream.pod}};
   }
   return out;
 }
@@ -126,6 +127,10 @@ ordered_json ResultsJson(const RunResult& result) {
           {{"text", e.text}, {"held", e.held}, {"explanation", e.explanation}, {"line", e.line}});
     }
     row["notes"] = step.notes;
+    row["ejected"] = ordered_json::array();
+    for (const auto& e : step.ejected) {
+      row["ejected"].push_back({{"proxy", e.proxy}, {"cluster", e.cluster}, {"host", e.host}});
+    }
     row["cut"] = step.cut;
     row["notJudged"] = step.not_judged;
     out["steps"].push_back(row);
@@ -138,7 +143,12 @@ ordered_json ResultsJson(const RunResult& result) {
   }
   topology["edges"] = ordered_json::array();
   for (const auto& edge : result.edges) {
-    topology["edges"].push_back({{"from", edge.from}, {"to", edge.to}, {"label", edge.label}});
+    topology["edges"].push_back({{"from", edge.from},
+                                 {"to", edge.to},
+                                 {"label", edge.label},
+                                 {"kind", edge.kind},
+                                 {"tries", edge.tries},
+                                 {"failed", edge.failed}});
   }
   out["topology"] = topology;
   return out;

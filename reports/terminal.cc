@@ -139,6 +139,9 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
       }
     }
     for (const auto& t : step.traffic) out += TrafficLines(t, p, options.verbose);
+    for (const auto& e : step.ejected) {
+      out += fmt::format("  ejected   {} by {} ({})\n", e.host, e.proxy, e.cluster);
+    }
     for (const auto& e : step.expectations) {
       ++judged;
       held += e.held ? 1 : 0;

@@ -11,14 +11,15 @@ void AddressNames::Learn() {
     const auto status = pod->pod()->body.find("status");
     if (status == pod->pod()->body.end() || !status->is_object()) continue;
     const auto ip = status->find("podIP");
-    if (ip != status->end() && ip->is_string()) owners_[ip->get<std::string>()] = pod->name();
+    if (ip != status->end() && ip->is_string())
+      owners_[ip->get<std::string>()] = {pod->name(), pod->site().name, pod->name()};
   }
   for (const sim::WorldCluster& cluster : world_.options().clusters) {
     for (const kube::ObjectRef& object : world_.cluster(cluster.name).api().List("Service")) {
       const kube::Service& service = kube::ParseService(*object);
       for (const auto& ingress : service.ingress) {
         if (ingress.ip.empty()) continue;
-        owners_[ingress.ip] = fmt::format("{}'s gateway {}", cluster.name, object->meta.name);
+        owners_[ingress.ip] = {fmt::format("{}'s gateway {}", cluster.name, object->meta.name), cluster.name, ""};
       }
     }
   }
@@ -26,7 +27,17 @@ void AddressNames::Learn() {
 
 std::string AddressNames::Of(const envoysim::SocketAddress& address) const {
   const auto owner = owners_.find(address.ip.ToString());
-  return owner == owners_.end() ? address.ToString() : fmt::format("{} {}", owner->second, address.ToString());
+  return owner == owners_.end() ? address.ToString() : fmt::format("{} {}", owner->second.name, address.ToString());
+}
+
+const AddressNames::Owner* AddressNames::OwnerOf(const envoysim::SocketAddress& address) const {
+  const auto owner = owners_.find(address.ip.ToString());
+  return owner == owners_.end() ? nullptr : &owner->second;
+}
+
+std::string AddressNames::Named(const std::string& address) const {
+  const auto owner = owners_.find(address.substr(0, address.rfind(':')));
+  return owner == owners_.end() ? address : fmt::format("{} {}", owner->second.name, address);
 }
 
 }  // namespace wavetank::scenario

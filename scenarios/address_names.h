@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "fakes/envoy/address.h"
+#include "fakes/envoy/tcp/address.h"
 
 namespace wavetank::sim {
 class World;
@@ -22,10 +22,17 @@ class AddressNames {
   void Learn();
   // The address itself, with its owner before it if there is or was one.
   std::string Of(const envoysim::SocketAddress& address) const;
+  struct Owner {
+    std::string name, cluster, pod;  // pod: as traces name it; empty: a Service's load balancer
+  };
+  // Null: nobody's that was ever learned.
+  const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
+  // The same of "172.30.2.1:15443".
+  std::string Named(const std::string& address) const;
 
  private:
   sim::World& world_;
-  std::map<std::string, std::string> owners_;  // by address without port
+  std::map<std::string, Owner> owners_;  // by address without port
 };
 
 }  // namespace wavetank::scenario

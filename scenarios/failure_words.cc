@@ -89,6 +89,16 @@ std::string Transport(std::string_view reason) {
   return Spaced(reason);
 }
 
+std::string ResetWords(std::string_view reset) {
+  std::string name(reset);
+  std::replace(name.begin(), name.end(), ' ', '_');
+  // Whole names: "connection_termination" is no "connection_timeout".
+  for (const Words& each : kResets) {
+    if (each.sign == name) return std::string(each.words);
+  }
+  return Spaced(reset);
+}
+
 // The reset's name inside "upstream_reset_before_response_started{name|...}".
 std::string_view ResetIn(std::string_view details) {
   const size_t open = details.find('{');
@@ -101,16 +111,13 @@ std::string_view ResetIn(std::string_view details) {
 
 std::string FailureInWords(const FailureFacts& facts) {
   if (std::string words = Transport(facts.transport_failure); !words.empty()) return words;
+  if (!facts.reset.empty()) return ResetWords(facts.reset);
   if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {
     const size_t bar = facts.details.find('|');
     if (bar != facts.details.npos) {
       if (std::string words = Transport(facts.details.substr(bar + 1)); !words.empty()) return words;
     }
-    // Whole names: "connection_termination" is no "connection_timeout".
-    for (const Words& each : kResets) {
-      if (each.sign == reset) return std::string(each.words);
-    }
-    return Spaced(reset);
+    return ResetWords(reset);
   }
   if (const std::string_view words = Find(kDetails, facts.details); !words.empty()) {
     return facts.cluster.empty() ? std::string(words) : fmt::format("{} ({})", words, facts.cluster);

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "fakes/envoy/response_flags.h"
+#include "fakes/envoy/tcp/response_flags.h"
 
 namespace wavetank::scenario {
 
@@ -15,6 +15,7 @@ struct FailureFacts {
   std::string_view details;            // %RESPONSE_CODE_DETAILS%
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string_view cluster;            // the upstream cluster, where one was chosen
+  std::string_view reset;              // of a try alone: why it was reset, "remote connection failure"
 };
 
 // "TLS alert unknown_ca: the far side does not believe our certificate's root". Never empty.

@@ -80,6 +80,7 @@ struct TrafficResult {
   // Tries by the upstream that they went to, as the client's proxy chose it.
   struct Upstream {
     int64_t tries = 0, failed = 0;
+    std::string cluster, pod;  // whose address it is; of a gateway's load balancer: its cluster alone
   };
   std::map<std::string, Upstream> upstreams;
   // What ended in each second, counted from the step's event (before it: negative). Only of steps that expect
@@ -107,6 +108,12 @@ struct StepResult {
   std::vector<TrafficResult> traffic;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> notes;
+  // Hosts that outlier detection kept out when traffic had ended, by the clients' proxies.
+  struct Ejected {
+    std::string proxy, cluster, host;
+    bool operator==(const Ejected&) const = default;
+  };
+  std::vector<Ejected> ejected;
   // Not empty: the run ended in the middle of it, and so many expectations were not judged.
   std::string cut;
   size_t not_judged = 0;
@@ -118,6 +125,8 @@ struct TopologyNode {
 };
 struct TopologyEdge {
   std::string from, to, label;
+  std::string kind = "calls";     // calls, watches, serves
+  int64_t tries = 0, failed = 0;  // of calls: tries over it, and those that failed
 };
 
 // A way that is dead while others still answer: every try to an upstream failed.

@@ -328,6 +328,20 @@ class ScenarioRun final : public WorldView {
     }
     return longest + kDrainLimit;
   }
+  void NoteEjected(const std::vector<Traffic>& traffic, StepResult* out) {
+    for (const Traffic& t : traffic) {
+      const FlowSpec& flow = *scenario_.FindFlow(t.flow);
+      for (const sim::PodProcess* pod : world_->Pods(flow.from_cluster, flow.from_namespace, flow.from_app)) {
+        if (pod->envoy() == nullptr) continue;
+        for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+          if (!e.outlier_ejected) continue;
+          StepResult::Ejected ejected{pod->name(), e.cluster, addresses_.Named(e.address)};
+          if (std::find(out->ejected.begin(), out->ejected.end(), ejected) == out->ejected.end())
+            out->ejected.push_back(std::move(ejected));
+        }
+      }
+    }
+  }
   void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
     for (const std::string& id : ids) {
       const auto account = accounts_.find(id);
@@ -386,6 +400,7 @@ class ScenarioRun final : public WorldView {
       for (const std::string& id : *meanwhile) Do({"stopTraffic", {{"id", id}}}).IgnoreError();
       AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
       CloseAccounts(*meanwhile, &out);
+      NoteEjected(step.meanwhile, &out);
     }
 
     absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since);
@@ -393,6 +408,7 @@ class ScenarioRun final : public WorldView {
     AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
     if (Cut()) return CutShort(step, *then, std::move(out));
     CloseAccounts(*then, &out);
+    NoteEjected(step.then, &out);
 
     Look();
     out.end = world_->Now();

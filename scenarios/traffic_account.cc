@@ -42,15 +42,31 @@ void TrafficAccount::AddFailure(bool answered, int code, std::string flags, cons
   failure.last = std::max(failure.last, at);
 }
 
+void TrafficAccount::AddTry(const envoysim::SocketAddress& address, bool failed) {
+  TrafficResult::Upstream& upstream = result_.upstreams[addresses_.Of(address)];
+  if (upstream.tries == 0) {
+    if (const AddressNames::Owner* const owner = addresses_.OwnerOf(address)) {
+      upstream.cluster = owner->cluster;
+      upstream.pod = owner->pod;
+    }
+  }
+  ++upstream.tries;
+  upstream.failed += failed ? 1 : 0;
+}
+
 // Every try, by the upstream that it went to.
 void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   const envoysim::RequestRecord& r = t.record;
   result_.attempts += r.attempts;
-  if (r.upstream != envoysim::SocketAddress{}) {
-    TrafficResult::Upstream& upstream = result_.upstreams[addresses_.Of(r.upstream)];
-    ++upstream.tries;
-    upstream.failed += failed ? 1 : 0;
+  if (r.failed_tries != nullptr) {
+    for (const envoysim::FailedTry& each : *r.failed_tries) {
+      AddTry(each.upstream, true);
+      std::string cause = FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason});
+      AddFailure(!failed, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
+                 each.at);
+    }
   }
+  if (r.upstream != envoysim::SocketAddress{}) AddTry(r.upstream, failed);
   if (failed) {
     AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
                FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster}), t.done);

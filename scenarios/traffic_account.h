@@ -34,6 +34,7 @@ class TrafficAccount {
   TrafficResult::Second* SecondOf(Time at);  // null if none are kept
   void AddFailure(bool answered, int code, std::string flags, const envoysim::SocketAddress& upstream,
                   std::string cause, Time at);
+  void AddTry(const envoysim::SocketAddress& address, bool failed);
   void AddTries(const sim::TrafficRecord& record, bool failed);
 
   const NameTable& names_;

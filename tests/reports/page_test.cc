@@ -82,7 +82,7 @@ TEST(PageTest, ChromiumDrawsEveryChart) {
                   folder.string()));
   ASSERT_FALSE(dom.empty()) << "chromium printed nothing; its words are in " << folder / "stderr";
   const std::string head = dom.substr(0, 300);
-  EXPECT_THAT(head, HasSubstr("data-charts=\"2\""));  // one phase of traffic, one convergence
+  EXPECT_THAT(head, HasSubstr("data-charts=\"4\""));  // timeline, latency, one phase, convergence
   EXPECT_THAT(head, HasSubstr("data-blank-charts=\"0\""));
   EXPECT_THAT(head, Not(HasSubstr("data-error")));
   EXPECT_THAT(dom, HasSubstr("class=\"verdict broken\""));

@@ -41,7 +41,14 @@ inline scenario::RunResult SmallResult() {
   traffic.p50 = 5ms;
   traffic.p99 = 9ms;
   traffic.bucket = 250ms;
-  traffic.series = {{{{"v1", 3}, {"v2", 1}}, 0}, {{{"v2", 5}}, 1}};
+  traffic.start = Time{} + 10s;
+  traffic.end = Time{} + 11s;
+  traffic.retried = 1;
+  traffic.attempts = 12;
+  traffic.series = {{{{"v1", 3}, {"v2", 1}}, 0, 0, 5ms, 9ms}, {{{"v2", 5}}, 1, 1, 5ms, 9ms}};
+  traffic.failures = {{false, 503, "URX,UF", "cluster2's gateway gw 172.30.2.1:15443", "TLS alert <unknown_ca>", 1,
+                       Time{} + 10s, Time{} + 10s}};
+  traffic.upstreams = {{"cluster2's gateway gw 172.30.2.1:15443", {6, 6, "cluster2", ""}}};
   step.traffic = {traffic};
   step.expectations = {{"split of from-cluster1: v1 33 %, v2 67 %", true, "v1 33.3 %", 12},
                        {"requests: failed < 1", false, "1 of 10 \x01 failed <&>", 13}};
@@ -49,7 +56,8 @@ inline scenario::RunResult SmallResult() {
   result.nodes = {{"cluster1/sample/sleep", "sleep", "workload", "cluster1"},
                   {"cluster1/istio-system/istiod", "istiod", "istiod", "cluster1"},
                   {"cluster2/sample/helloworld v2", "helloworld \"v2\"", "workload", "cluster2"}};
-  result.edges = {{"cluster1/sample/sleep", "cluster2/sample/helloworld v2", "6"}};
+  result.edges = {{"cluster1/sample/sleep", "cluster2/sample/helloworld v2", "6", "calls", 12, 6}};
+  result.pushes = {{10, 3}};
   return result;
 }
 

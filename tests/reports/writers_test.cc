@@ -93,7 +93,11 @@ TEST(TerminalTest, ColourOnlyWhenAskedFor) {
   EXPECT_EQ(std::regex_replace(coloured, std::regex("\033\\[[0-9;]*m"), ""), plain);
   EXPECT_THAT(plain, HasSubstr("FAILED  1 of 2 expectations held"));
   EXPECT_THAT(plain, HasSubstr("(waves/scenario.yaml:13)"));
-  EXPECT_THAT(plain, HasSubstr("[1 URX,UF]"));
+  EXPECT_THAT(
+      plain,
+      HasSubstr("failed    1 x 503 URX,UF, cluster2's gateway gw 172.30.2.1:15443: TLS alert <unknown_ca>, at 10.0 s"));
+  EXPECT_THAT(plain, HasSubstr("DEAD PATH  from-cluster1 to cluster2's gateway gw"));
+  EXPECT_THAT(plain, HasSubstr("1 failed, 1 retried (12 tries in all)"));
 }
 
 TEST(TerminalTest, VerboseHasARowPerProxy) {

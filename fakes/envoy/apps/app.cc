@@ -236,8 +236,12 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
         texts.emplace_back(*text);
         *text = texts.back();
       }
+      if (r.failed_tries == nullptr) return;
+      failed_tries = *r.failed_tries;
+      record.failed_tries = &failed_tries;
     }
     RequestRecord record;
+    std::vector<FailedTry> failed_tries;
     std::deque<std::string> texts;
   };
 

@@ -343,7 +343,7 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   const bool retriable = Retriable(*s, reply);
   if (reply.close && s->upstream != nullptr) s->upstream->Drain();
   EndTry(*s, id, /*reset=*/false);
-  if (retriable && MaybeRetry(id, lead)) return;
+  if (retriable && MaybeRetry(id, {.code = reply.code}, lead)) return;
   if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
   Finish(id, reply, "via_upstream", lead);
 }
@@ -398,7 +398,7 @@ bool Router::Retriable(const Stream& s, ResetReason reason) const {
   }
 }
 
-bool Router::MaybeRetry(StreamId id, Duration lead) {
+bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   Stream& s = *streams_.Get(id);
   if (s.retrying) --s.cluster->retries;
   s.retrying = false;
@@ -416,6 +416,10 @@ bool Router::MaybeRetry(StreamId id, Duration lead) {
   ++s.cluster->retries;
   s.retrying = true;
   s.cluster->Count(ClusterStat::kRqRetry);
+  failed.upstream = s.upstream_host->address;
+  failed.transport_failure = s.transport_failure;
+  failed.at = s.envoy->host().Now() + lead;
+  s.failed_tries.push_back(failed);
   const RetryPolicy& policy = *s.route->retry;
   if (policy.avoid_previous_hosts) s.tried.push_back(s.upstream_host->id);
   // Full jitter: uniform in [0, base * 2^(n-1)), capped. Envoy: source/common/common/backoff_strategy.cc
@@ -436,7 +440,7 @@ void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, D
   s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
-  if (retriable && MaybeRetry(id, lead)) return;
+  if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
   const std::string name(ResetReasonName(reason));
   std::string details = "upstream_reset_before_response_started{" + Underscored(name);
   if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
@@ -466,7 +470,10 @@ void Router::OnPerTryTimeout(StreamId id) {
   s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
   EndTry(*s, id, /*reset=*/true);
   // A timed-out try counts as a local reset, which 5xx, gateway-error and reset retry.
-  if (Retriable(*s, ResetReason::kLocalReset) && MaybeRetry(id, Duration::zero())) return;
+  if (Retriable(*s, ResetReason::kLocalReset) &&
+      MaybeRetry(id, {.code = 504, .flags = kUpstreamRequestTimeout}, Duration::zero())) {
+    return;
+  }
   Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
 }
 
@@ -532,6 +539,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   if (s.cluster != nullptr) record.cluster = s.cluster->config().name;
   if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
   record.attempts = s.attempts;
+  if (!s.failed_tries.empty()) record.failed_tries = &s.failed_tries;
   record.server = upstream.server;
   if (passed_on && upstream.from_proxy) {
     record.server_flags = upstream.flags;

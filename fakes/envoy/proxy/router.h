@@ -96,6 +96,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure;
+    std::vector<FailedTry> failed_tries;
     size_t next_filter = 0;                       // of the manager's
     DynamicMetadata notes;                        // what they wrote down
     std::string_view response_headers;            // that they add to the answer; Reply::headers
@@ -132,7 +133,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Continue(StreamId id, Duration lead);
   void Try(StreamId id, Duration lead);
   void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
-  bool MaybeRetry(StreamId id, Duration lead);
+  // `failed`: what the try came to; kept if there is another.
+  bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
   void OnTimeout(StreamId id);
   void OnPerTryTimeout(StreamId id);
   // Takes the stream off its try: pool, connection, counters.

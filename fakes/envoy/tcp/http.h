@@ -60,6 +60,16 @@ struct Hop {
   std::string_view server_identity;
 };
 
+// A try that failed and was followed by another. The texts are static or kept (ConfigStore::Keep).
+struct FailedTry {
+  SocketAddress upstream;
+  uint16_t code = 0;                   // 0: no HTTP answer
+  ResponseFlags flags = kNoFlags;      // that it would have ended the request with
+  std::string_view reason;             // of the reset, "remote connection failure"; empty: it was answered with `code`
+  std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
+  Time at{};
+};
+
 // The end of a request, as its client's first proxy logged it (or the client itself, without one). The views are into
 // shared configuration: valid during the callback that hands over the record.
 struct RequestRecord {
@@ -74,9 +84,10 @@ struct RequestRecord {
   std::string_view virtual_host;
   std::string_view route;
   std::string_view cluster;
-  SocketAddress upstream;                 // the host chosen last, as in EDS
-  uint32_t attempts = 0;                  // upstream tries; 1 = not retried
-  NameId server = kNoName;                // the application instance that answered
+  SocketAddress upstream;                                // the host chosen last, as in EDS
+  uint32_t attempts = 0;                                 // upstream tries; 1 = not retried
+  const std::vector<FailedTry>* failed_tries = nullptr;  // all but the last; null: none
+  NameId server = kNoName;                               // the application instance that answered
   ResponseFlags server_flags = kNoFlags;  // of the far sidecar, if it answered instead of the application
   std::string_view server_details;
   Duration latency{};
