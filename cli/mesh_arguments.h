@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "scenarios/mesh_survey.h"
-#include "scenarios/moment.h"
+#include "scenarios/answers/moment.h"
 
 namespace CLI {
 class App;

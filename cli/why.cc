@@ -6,6 +6,7 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "cli/why_request.h"
 #include "core/base/json_text.h"
 #include "core/istiod/explain_host.h"
 #include "core/istiod/istiod.h"
@@ -15,7 +16,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "replay/world_target.h"
-#include "scenarios/pod_names.h"
+#include "scenarios/answers/pod_names.h"
 #include "scenarios/runner.h"
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
@@ -31,8 +32,16 @@ struct WhyArguments {
   std::string scenario, proxy, host, endpoint, at, profile;
   std::optional<size_t> step;
   std::optional<int> port;
+  RequestQuestion request;
   bool json = false;
 };
+
+int Tell(const WhyArguments& a, const absl::StatusOr<scenario::RequestStory>& story, Time beginning) {
+  if (!story.ok()) return Complain(story.status());
+  std::cout << (a.json ? JsonText(scenario::StoryJson(*story, beginning), 1) + "\n"
+                       : scenario::StoryText(*story, beginning));
+  return kOk;
+}
 
 // "ok", "NO (detail)", or "-" if an earlier filter has refused it already.
 std::string Cell(const EndpointDecision& d, EndpointFilter filter, std::string_view detail = {}) {
@@ -146,7 +155,8 @@ std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>>
 }
 
 // The answer has to be written while the world is there.
-int Answer(const WhyArguments& a, const sim::World& world) {
+int Answer(const WhyArguments& a, sim::World& world) {
+  if (a.request.probe()) return Tell(a, Probe(a.request, world), world.options().start);
   const auto proxies = Connected(world);
   if (proxies.empty()) {
     return Complain(absl::InvalidArgumentError(
@@ -187,6 +197,10 @@ int WhyOfLog(const WhyArguments& a) {
     return Complain(absl::InvalidArgumentError(fmt::format(
         "{}: is an event log, which has no steps and its own profile: leave out --step and --profile", a.scenario)));
   }
+  if (a.request.of_run()) {
+    return Complain(absl::InvalidArgumentError(fmt::format(
+        "{}: is an event log: ask about a request of a scenario, or send one with --from and --to", a.scenario)));
+  }
   std::optional<Duration> until;
   if (!a.at.empty()) {
     until = scenario::ParseDuration(a.at);
@@ -199,7 +213,23 @@ int WhyOfLog(const WhyArguments& a) {
   return Answer(a, **world);
 }
 
+absl::Status CheckArguments(const WhyArguments& a) {
+  if (absl::Status status = CheckQuestion(a.request); !status.ok()) return status;
+  const bool of_request = a.request.probe() || a.request.of_run();
+  if (of_request != (a.proxy.empty() && a.host.empty())) {
+    return absl::InvalidArgumentError(
+        "ask about endpoints (--proxy and --host), about a request of a flow (--flow, --failed, --retried, --request) "
+        "or "
+        "about one that is sent now (--from and --to)");
+  }
+  if (!of_request && (a.proxy.empty() || a.host.empty())) {
+    return absl::InvalidArgumentError("--proxy and --host go together: whose endpoints, and of which host");
+  }
+  return absl::OkStatus();
+}
+
 int Why(const WhyArguments& a) {
+  if (absl::Status status = CheckArguments(a); !status.ok()) return Complain(status);
   if (replay::LooksLikeLog(a.scenario)) return WhyOfLog(a);
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.scenario);
   if (!scenario.ok()) return Complain(scenario.status());
@@ -214,9 +244,15 @@ int Why(const WhyArguments& a) {
   int code = kOk;
   Progress progress;
   options.progress = [&](std::string_view what) { progress.Say(what); };
-  options.on_end = [&](sim::World& world) { code = Answer(a, world); };
+  RequestWatch watch(a.request);
+  if (a.request.of_run()) {
+    watch.Attach(&options);
+  } else {
+    options.on_end = [&](sim::World& world) { code = Answer(a, world); };
+  }
   absl::StatusOr<scenario::RunResult> result = scenario::Run(*scenario, options);
   if (!result.ok()) return Complain(result.status());
+  if (a.request.of_run()) return Tell(a, watch.Found(), Time{});
   return code;
 }
 
@@ -224,13 +260,12 @@ int Why(const WhyArguments& a) {
 
 void AddWhy(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
-      "why", "Why a proxy has an endpoint of a host or has it not: what each filter decided about each endpoint");
+      "why", "Why a proxy has an endpoint of a host or has it not, and what became of a request hop by hop");
   auto a = std::make_shared<WhyArguments>();
   verb->add_option("scenario", a->scenario, "Scenario file, folder with a scenario.yaml, or an event log")->required();
   verb->add_option("--proxy", a->proxy,
-                   "sleep@cluster1, sleep-0@cluster1, deploy/sleep.sample@cluster1, or a pod's full name")
-      ->required();
-  verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local")->required();
+                   "sleep@cluster1, sleep-0@cluster1, deploy/sleep.sample@cluster1, or a pod's full name");
+  verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local");
   verb->add_option("--endpoint", a->endpoint, "Only this address");
   verb->add_option("--port", a->port, "Only clusters of this port of the service");
   verb->add_option(
@@ -238,6 +273,13 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
       "As it is at this virtual time since the world's beginning (30s), or after a step (\"'scaled to 3'+2s\")");
   verb->add_option("--step", a->step, "Run this many steps; 0 only brings the mesh up");
   verb->add_option("--profile", a->profile, "Behaviour profile");
+  verb->add_option("--from", a->request.from,
+                   "Send a request now from this pod, e.g. sleep@cluster1, and tell it hop by hop");
+  verb->add_option("--to", a->request.to, "HOST:PORT that it is sent to, as the application writes it");
+  verb->add_option("--flow", a->request.flow, "Tell a request of this flow of the scenario: the first one that fits");
+  verb->add_option("--request", a->request.number, "The how-manieth of those that fit, from 1");
+  verb->add_flag("--failed", a->request.failed, "One that failed");
+  verb->add_flag("--retried", a->request.retried, "One that took more than one try");
   verb->add_flag("--json", a->json, "As JSON");
   verb->footer(
       "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The "

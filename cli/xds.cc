@@ -12,7 +12,7 @@
 #include "oracles/golden/case.h"
 #include "oracles/golden/case_istiod.h"
 #include "oracles/golden/fetch.h"
-#include "scenarios/pod_names.h"
+#include "scenarios/answers/pod_names.h"
 #include "scenarios/runner.h"
 #include "scenarios/xds_snapshot.h"
 #include "scenarios/yaml_reader.h"

@@ -39,7 +39,7 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
   }
   out["failures"] = ordered_json::array();
   for (const auto& f : t.failures) {
-    out["failures"].push_back({{"answered", f.answered},
+    out["failures"].push_back({{"retried", f.retried},
                                {"code", f.code},
                                {"flags", f.flags},
                                {"upstream", f.upstream},

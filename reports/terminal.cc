@@ -51,7 +51,7 @@ std::string Sign(const scenario::TrafficResult::Failure& f) {
 std::string FailureLine(const scenario::TrafficResult::Failure& f) {
   const std::string when =
       f.first == f.last ? fmt::format("at {}", At(f.first)) : fmt::format("{} to {}", At(f.first), At(f.last));
-  return fmt::format("            {:<9} {} x {}{}: {}, {}\n", f.answered ? "retried" : "failed", f.count, Sign(f),
+  return fmt::format("            {:<9} {} x {}{}: {}, {}\n", f.retried ? "retried" : "failed", f.count, Sign(f),
                      f.upstream.empty() ? "" : ", " + f.upstream, f.cause, when);
 }
 

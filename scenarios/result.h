@@ -68,11 +68,11 @@ struct TrafficResult {
   std::vector<Bucket> series;
   // What failed and why, most frequent first.
   struct Failure {
-    bool answered = false;  // the request was answered after all: a try failed, and another did not
-    int code = 0;           // of the failed try; 0: no HTTP answer
-    std::string flags;      // "UF,URX"; "-" for none
-    std::string upstream;   // whose address it went to; empty: to none
-    std::string cause;      // in words
+    bool retried = false;  // a try that another one followed; else the end of a request
+    int code = 0;          // of the failed try; 0: no HTTP answer
+    std::string flags;     // "UF,URX"; "-" for none
+    std::string upstream;  // whose address it went to; empty: to none
+    std::string cause;     // in words
     int64_t count = 0;
     Time first{}, last{};
   };

@@ -13,13 +13,13 @@
 #include "replay/event_log.h"
 #include "replay/world_recorder.h"
 #include "scenarios/access_log_file.h"
-#include "scenarios/address_names.h"
+#include "scenarios/answers/address_names.h"
+#include "scenarios/answers/unrest.h"
 #include "scenarios/convergence.h"
 #include "scenarios/expectation.h"
 #include "scenarios/inputs.h"
 #include "scenarios/topology.h"
 #include "scenarios/traffic_account.h"
-#include "scenarios/unrest.h"
 #include "scenarios/yaml_reader.h"
 #include "sim/world.h"
 
@@ -47,6 +47,7 @@ class ScenarioRun final : public WorldView {
     world_->on_request = [this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
+      if (options_.on_request) options_.on_request(*world_, record);
     };
     world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
       ++records_;

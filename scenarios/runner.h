@@ -10,13 +10,14 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scenarios/moment.h"
+#include "scenarios/answers/moment.h"
 #include "scenarios/result.h"
 #include "scenarios/scenario.h"
 
 namespace wavetank::sim {
 class World;
-}
+struct TrafficRecord;
+}  // namespace wavetank::sim
 
 namespace wavetank::scenario {
 
@@ -38,6 +39,8 @@ struct RunOptions {
   std::optional<Moment> until;       // the run ends there, also in the middle of a step
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
+  // Every request of traffic when it has ended; what it points to is valid during the call.
+  std::function<void(sim::World&, const sim::TrafficRecord&)> on_request;
   std::function<void(const Tick&)> on_tick;  // often, while virtual time passes
   // Set from outside: the run ends as soon as it sees it, as if `until` had come.
   const std::atomic<bool>* interrupted = nullptr;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "scenarios/failure_words.h"
+#include "scenarios/answers/failure_words.h"
 
 namespace wavetank::scenario {
 
@@ -31,12 +31,12 @@ TrafficResult::Second* TrafficAccount::SecondOf(Time at) {
   return &result_.seconds[std::chrono::floor<std::chrono::seconds>(at - *seconds_since_).count()];
 }
 
-void TrafficAccount::AddFailure(bool answered, int code, std::string flags, const envoysim::SocketAddress& upstream,
+void TrafficAccount::AddFailure(bool retried, int code, std::string flags, const envoysim::SocketAddress& upstream,
                                 std::string cause, Time at) {
   std::string whose = upstream == envoysim::SocketAddress{} ? std::string() : addresses_.Of(upstream);
-  const auto [it, first] = failures_.try_emplace({answered, code, flags, whose, cause});
+  const auto [it, first] = failures_.try_emplace({retried, code, flags, whose, cause});
   TrafficResult::Failure& failure = it->second;
-  if (first) failure = {answered, code, std::move(flags), std::move(whose), std::move(cause), 0, at, at};
+  if (first) failure = {retried, code, std::move(flags), std::move(whose), std::move(cause), 0, at, at};
   ++failure.count;
   failure.first = std::min(failure.first, at);
   failure.last = std::max(failure.last, at);
@@ -62,7 +62,7 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
     for (const envoysim::FailedTry& each : *r.failed_tries) {
       AddTry(each.upstream, true);
       std::string cause = FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason});
-      AddFailure(!failed, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
+      AddFailure(true, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
                  each.at);
     }
   }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/name_table.h"
-#include "scenarios/address_names.h"
+#include "scenarios/answers/address_names.h"
 #include "scenarios/result.h"
 #include "sim/traffic.h"
 
@@ -32,8 +32,8 @@ class TrafficAccount {
   using FailureKey = std::tuple<bool, int, std::string, std::string, std::string>;
 
   TrafficResult::Second* SecondOf(Time at);  // null if none are kept
-  void AddFailure(bool answered, int code, std::string flags, const envoysim::SocketAddress& upstream,
-                  std::string cause, Time at);
+  void AddFailure(bool retried, int code, std::string flags, const envoysim::SocketAddress& upstream, std::string cause,
+                  Time at);
   void AddTry(const envoysim::SocketAddress& address, bool failed);
   void AddTries(const sim::TrafficRecord& record, bool failed);
 

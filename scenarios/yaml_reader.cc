@@ -102,41 +102,6 @@ std::string_view Nearest(std::string_view word, const std::vector<std::string_vi
   return best;
 }
 
-std::optional<Duration> ParseDuration(std::string_view text) {
-  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {{"ns", 1},
-                                                                    {"us", 1'000},
-                                                                    {"µs", 1'000},
-                                                                    {"ms", 1'000'000},
-                                                                    {"min", 60'000'000'000},
-                                                                    {"s", 1'000'000'000},
-                                                                    {"m", 60'000'000'000},
-                                                                    {"h", 3'600'000'000'000}};
-  for (const auto& [unit, ns] : kUnits) {
-    if (text.size() <= unit.size() || text.substr(text.size() - unit.size()) != unit) continue;
-    std::string_view number = text.substr(0, text.size() - unit.size());
-    while (!number.empty() && number.back() == ' ') number.remove_suffix(1);
-    if (std::optional<int64_t> value = ParseDecimal(number, ns)) return Duration(*value);
-  }
-  return std::nullopt;
-}
-
-std::string FormatDuration(Duration d) {
-  const double ns = static_cast<double>(d.count());
-  struct Unit {
-    double size;
-    const char* name;
-  };
-  static constexpr Unit kUnits[] = {{60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-  if (d.count() == 0) return "0 ms";
-  for (const Unit& unit : kUnits) {
-    if (std::abs(ns) < unit.size) continue;
-    const double value = ns / unit.size;
-    const int decimals = std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2;
-    return fmt::format("{:.{}f} {}", value, decimals, unit.name);
-  }
-  return fmt::format("{} ns", d.count());
-}
-
 Field::Field(Document* document, YAML::Node node, std::string path)
     : document_(document), node_(std::move(node)), path_(std::move(path)) {}
 

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "core/base/duration.h"
 #include "core/base/time.h"
 #include "nlohmann/json.hpp"
 #include "yaml-cpp/yaml.h"
@@ -78,9 +79,8 @@ class Document {
   absl::Status status_;
 };
 
-// "10ms" and friends; nullopt if it is none. Negative durations are none.
-std::optional<Duration> ParseDuration(std::string_view text);
-std::string FormatDuration(Duration d);  // "12.3 ms": three significant digits, a unit that fits
+using wavetank::FormatDuration;
+using wavetank::ParseDuration;
 
 // The candidate nearest to `word` by edit distance, empty when nothing is near.
 std::string_view Nearest(std::string_view word, const std::vector<std::string_view>& candidates);

@@ -6,7 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "scenarios/pod_names.h"
+#include "scenarios/answers/pod_names.h"
 #include "serve/istio_resources.h"
 #include "serve/kube/kubernetes_service.h"
 

@@ -85,7 +85,7 @@ function failureTable() {
   const rows = new Map();
   for (const t of traffics) {
     for (const f of t.failures) {
-      const key = JSON.stringify([t.flow, f.answered, f.code, f.flags, f.upstream, f.cause]), row = rows.get(key);
+      const key = JSON.stringify([t.flow, f.retried, f.code, f.flags, f.upstream, f.cause]), row = rows.get(key);
       if (row) Object.assign(row, {count: row.count + f.count, firstMs: Math.min(row.firstMs, f.firstMs), lastMs: Math.max(row.lastMs, f.lastMs)});
       else rows.set(key, {...f, flow: t.flow});
     }
@@ -94,7 +94,7 @@ function failureTable() {
   if (sorted.length === 0) return null;
   const what = f => [f.code || "", f.flags === "-" ? "" : f.flags].filter(x => x !== "").join(" ") || "no answer";
   const t = table(["what", "#count", "first", "last", "flow", "upstream", "cause"], sorted.slice(0, 30).map(f => Object.assign(
-    [make("span", {class: f.answered ? "warn" : "broken"}, (f.answered ? "retried: " : "failed: ") + what(f)), String(f.count), time(f.firstMs), time(f.lastMs), f.flow, f.upstream || "–", f.cause])));
+    [make("span", {class: f.retried ? "warn" : "broken"}, (f.retried ? "retried: " : "failed: ") + what(f)), String(f.count), time(f.firstMs), time(f.lastMs), f.flow, f.upstream || "–", f.cause])));
   t.id = "failures";
   return t;
 }

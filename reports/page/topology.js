@@ -73,7 +73,7 @@ function workloadsSvg(clusters, nodes, edges, stacked) {
     root.append(svg("path", {class: edgeClass(edge), "data-edge": "", "marker-end": arrow(edge), d: `M${x1} ${y1} C${c1} ${y1} ${c2} ${y2} ${x2} ${y2}`}));
     // Two long labels at one height would cover each other.
     const words = edgeWords(edge), half = words.length * 3.2 + 4;
-    const t = same ? 0.5 : words.length > 12 ? (edge.from < edge.to ? 0.3 : 0.45) : 0.2, at = (p, q, r, s) => (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t ** 3 * s;
+    const t = same ? 0.5 : share(edge) > 0 ? (edge.from < edge.to ? 0.3 : 0.45) : 0.2, at = (p, q, r, s) => (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t ** 3 * s;
     // A long label would leave its gap.
     const x = same ? at(x1, c1, c2, x2) : Math.min(Math.max(at(x1, c1, c2, x2), Math.min(x1, x2) + half + 4), Math.max(x1, x2) - half - 4);
     labelled(labels, words, x, at(y1, y1, y2, y2), width, share(edge) > 0);

@@ -1,5 +1,5 @@
 // Which pods a name means that a person says.
-#include "scenarios/pod_names.h"
+#include "scenarios/answers/pod_names.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,10 +1,10 @@
-#include "scenarios/unrest.h"
+#include "scenarios/answers/unrest.h"
 
 #include <algorithm>
 
+#include "core/base/duration.h"
 #include "core/base/trace_names.h"
 #include "fmt/format.h"
-#include "scenarios/yaml_reader.h"
 #include "sim/world.h"
 
 namespace wavetank::scenario {

@@ -1,11 +1,11 @@
-#include "scenarios/moment.h"
+#include "scenarios/answers/moment.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "core/base/duration.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
-#include "scenarios/yaml_reader.h"
 
 namespace wavetank::scenario {
 namespace {

@@ -1,4 +1,4 @@
-#include "scenarios/address_names.h"
+#include "scenarios/answers/address_names.h"
 
 #include "core/kube/types.h"
 #include "fmt/format.h"

@@ -1,4 +1,4 @@
-#include "scenarios/failure_words.h"
+#include "scenarios/answers/failure_words.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // Moments as people name them.
-#include "scenarios/moment.h"
+#include "scenarios/answers/moment.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,4 +1,4 @@
-#include "scenarios/pod_names.h"
+#include "scenarios/answers/pod_names.h"
 
 #include <algorithm>
 #include <charconv>

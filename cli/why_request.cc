@@ -1,0 +1,97 @@
+#include "cli/why_request.h"
+
+#include <charconv>
+
+#include "fmt/format.h"
+#include "scenarios/answers/pod_names.h"
+#include "sim/world.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct HostPort {
+  std::string host;
+  int port = 80;
+};
+
+std::optional<HostPort> SplitHostPort(const std::string& text) {
+  const size_t colon = text.rfind(':');
+  HostPort out{text.substr(0, colon), 80};
+  if (colon != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    const auto [at, error] = std::from_chars(text.data() + colon + 1, end, out.port);
+    if (error != std::errc() || at != end || out.port < 1 || out.port > 65535) return std::nullopt;
+  }
+  return out.host.empty() ? std::nullopt : std::optional(out);
+}
+
+}  // namespace
+
+absl::Status CheckQuestion(const RequestQuestion& q) {
+  if (q.probe() && (q.from.empty() || q.to.empty())) {
+    return absl::InvalidArgumentError(
+        "--from and --to go together: a pod (sleep@cluster1) and where it sends a request (HOST:PORT)");
+  }
+  if (q.probe() && q.of_run()) {
+    return absl::InvalidArgumentError(
+        "--from and --to send a request of their own: leave out --flow, --request, --failed and --retried");
+  }
+  if (q.number && *q.number < 1) return absl::InvalidArgumentError("--request: requests are counted from 1");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::World& world) {
+  const std::optional<HostPort> to = SplitHostPort(q.to);
+  if (!to) return absl::InvalidArgumentError(fmt::format("--to '{}' is no HOST:PORT", q.to));
+  const absl::StatusOr<std::string> name = scenario::FindOnePod("pod", q.from, scenario::PodNames(world));
+  if (!name.ok()) return name.status();
+  const sim::PodProcess& pod = *world.FindPod(*name);
+  scenario::AddressNames addresses(world);
+  addresses.Learn();
+  std::optional<scenario::RequestStory> story;
+  const auto before = std::move(world.on_request);
+  // Requests of an application come from its pods in turn: as many as there are, and that of the pod is told.
+  const auto pods = world.Pods(pod.site().name, pod.pod()->meta.ns, pod.app());
+  absl::Status sent =
+      world.Do({"traffic",
+                {{"id", "why"},
+                 {"flow", "why"},
+                 {"from", {{"cluster", pod.site().name}, {"namespace", pod.pod()->meta.ns}, {"app", pod.app()}}},
+                 {"host", to->host},
+                 {"port", to->port},
+                 {"requests", pods.size()}}});
+  if (sent.ok()) {
+    world.on_request = [&](const sim::TrafficRecord& record) {
+      if (record.spec.id == "why" && record.client == *name) story = scenario::TellRequest(world, addresses, record);
+    };
+    constexpr Duration kPatience = 60s;
+    for (const Time end = world.Now() + kPatience; !story && world.Now() < end;) world.RunUntil(world.Now() + 50ms);
+  }
+  world.on_request = before;
+  if (!sent.ok()) return sent;
+  if (story) return *std::move(story);
+  return absl::DeadlineExceededError(fmt::format("{} got no answer from {} within a minute", *name, q.to));
+}
+
+void RequestWatch::Attach(scenario::RunOptions* options) {
+  options->on_request = [this](sim::World& world, const sim::TrafficRecord& t) {
+    if (!question_.flow.empty() && t.spec.flow != question_.flow) return;
+    ++seen_;
+    const envoysim::RequestRecord& r = t.record;
+    const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+    if ((question_.failed && !failed) || (question_.retried && r.attempts < 2)) return;
+    if (++fitting_ != question_.number.value_or(1)) return;
+    scenario::AddressNames addresses(world);
+    addresses.Learn();
+    story_ = scenario::TellRequest(world, addresses, t);
+  };
+}
+
+absl::StatusOr<scenario::RequestStory> RequestWatch::Found() const {
+  if (story_) return *story_;
+  return absl::NotFoundError(fmt::format("no such request: of {} that ended{} {} {}", seen_,
+                                         question_.flow.empty() ? "" : " of flow " + question_.flow, fitting_,
+                                         fitting_ == 1 ? "fits" : "fit"));
+}
+
+}  // namespace wavetank::cli

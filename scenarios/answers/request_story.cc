@@ -1,0 +1,161 @@
+#include "scenarios/answers/request_story.h"
+
+#include <algorithm>
+
+#include "core/base/duration.h"
+#include "fakes/envoy/envoy.h"
+#include "fmt/format.h"
+#include "scenarios/answers/failure_words.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+namespace {
+
+std::string Code(uint16_t code, envoysim::ResponseFlags flags) {
+  std::string out = code == 0 ? std::string("no HTTP answer") : fmt::format("{}", code);
+  if (flags != envoysim::kNoFlags) out += " " + envoysim::ResponseFlagsToString(flags);
+  return out;
+}
+
+void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool failed, RequestStory* out) {
+  const envoysim::RequestRecord& r = t.record;
+  if (r.failed_tries != nullptr) {
+    for (const envoysim::FailedTry& each : *r.failed_tries) {
+      out->tries.push_back(
+          {names.Of(each.upstream),
+           fmt::format("failed ({}): {}; the route's retry policy allows another", Code(each.code, each.flags),
+                       FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason}))});
+    }
+  }
+  if (r.upstream == envoysim::SocketAddress{}) return;
+  out->tries.push_back({names.Of(r.upstream), failed ? "failed" : "answered"});
+}
+
+// The endpoints that the client's proxy has for the cluster, and what became of each.
+void TellCandidates(const sim::World& world, const AddressNames& names, const sim::TrafficRecord& t, bool failed,
+                    RequestStory* out) {
+  const envoysim::RequestRecord& r = t.record;
+  const sim::PodProcess* const pod = world.FindPod(t.client);
+  if (pod == nullptr || pod->envoy() == nullptr || r.cluster.empty()) return;
+  const auto tried = [&](const std::string& address) {
+    return r.failed_tries != nullptr &&
+           std::any_of(r.failed_tries->begin(), r.failed_tries->end(),
+                       [&](const envoysim::FailedTry& each) { return each.upstream.ToString() == address; });
+  };
+  for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+    if (e.cluster != r.cluster) continue;
+    RequestStory::Candidate candidate{names.Named(e.address), e.weight, e.priority, e.healthy,
+                                      e.outlier_ejected,      e.tls,    ""};
+    if (e.address == r.upstream.ToString()) {
+      candidate.verdict = failed ? "tried last, failed" : "answered";
+    } else if (tried(e.address)) {
+      candidate.verdict = "tried, failed";
+    } else if (e.outlier_ejected) {
+      candidate.verdict = "kept out by outlier detection";
+    } else {
+      candidate.verdict = e.healthy ? "not chosen by the load balancer" : "not healthy";
+    }
+    out->candidates.push_back(std::move(candidate));
+  }
+}
+
+std::string Decision(const envoysim::Hop& hop) {
+  std::string out;
+  if (hop.tls) {
+    out += fmt::format("ends TLS{}{}; the client's certificate {}, the server's {}", hop.sni.empty() ? "" : " for SNI ",
+                       hop.sni,
+                       hop.client_verified ? fmt::format("is verified ({})", hop.client_identity) : "is not verified",
+                       hop.server_verified ? fmt::format("too ({})", hop.server_identity) : "is not");
+  } else if (!hop.sni.empty()) {
+    out += fmt::format("passes TLS on by SNI {}", hop.sni);
+  } else {
+    out += "plain text";
+  }
+  if (!hop.listener.empty()) out += fmt::format("; listener {}", hop.listener);
+  if (!hop.filter_chain.empty()) out += fmt::format(", filter chain {}", hop.filter_chain);
+  if (!hop.cluster.empty()) out += fmt::format(", to cluster {}", hop.cluster);
+  return out;
+}
+
+}  // namespace
+
+RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& t) {
+  const envoysim::RequestRecord& r = t.record;
+  const bool failed = r.code < 200 || r.code >= 400 || t.server == nullptr;
+  RequestStory out;
+  out.client = t.client.empty() ? "no client pod" : t.client;
+  out.flow = t.spec.flow;
+  out.asked = fmt::format("{} {}:{}{}", t.spec.method, t.spec.host, t.spec.port, t.spec.path);
+  out.sent = t.sent;
+  out.answer = failed ? fmt::format("{}: {}", Code(r.code, r.flags),
+                                    FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}}))
+                      : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
+  out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,
+                            r.attempts == 1 ? "try" : "tries");
+  out.listener = r.listener;
+  out.filter_chain = r.filter_chain;
+  out.virtual_host = r.virtual_host;
+  out.route = r.route;
+  out.cluster = r.cluster;
+  TellTries(names, t, failed, &out);
+  TellCandidates(world, names, t, failed, &out);
+  for (const envoysim::Hop& hop : t.hops) {
+    const std::string who = hop.proxy == kNoName ? "application at " + names.Of(hop.destination)
+                                                 : std::string(world.kernel().names().Text(hop.proxy));
+    out.stops.push_back({who, Decision(hop)});
+  }
+  return out;
+}
+
+std::string StoryText(const RequestStory& s, Time beginning) {
+  std::string out =
+      fmt::format("{} asks {} at {}: {}\n", s.client, s.asked, FormatDuration(s.sent - beginning), s.answer);
+  const auto line = [&](std::string_view what, const std::string& text) {
+    if (!text.empty()) out += fmt::format("  {:<13} {}\n", what, text);
+  };
+  line("listener", s.listener);
+  line("filter chain", s.filter_chain);
+  line("virtual host", s.virtual_host);
+  line("route", s.route);
+  line("cluster", s.cluster);
+  for (const RequestStory::Candidate& c : s.candidates) {
+    line("endpoint", fmt::format("{}  priority {}, weight {}, {}: {}", c.address, c.priority, c.weight,
+                                 c.tls ? "TLS" : "plain text", c.verdict));
+  }
+  for (size_t i = 0; i < s.tries.size(); ++i) {
+    line(fmt::format("try {}", i + 1), fmt::format("{}: {}", s.tries[i].upstream, s.tries[i].outcome));
+  }
+  for (const RequestStory::Stop& stop : s.stops) line("hop", fmt::format("{}: {}", stop.who, stop.decision));
+  return out;
+}
+
+nlohmann::ordered_json StoryJson(const RequestStory& s, Time beginning) {
+  nlohmann::ordered_json out = {{"client", s.client},
+                                {"flow", s.flow},
+                                {"asked", s.asked},
+                                {"sentMs", ToMillis(s.sent - beginning)},
+                                {"answer", s.answer},
+                                {"listener", s.listener},
+                                {"filterChain", s.filter_chain},
+                                {"virtualHost", s.virtual_host},
+                                {"route", s.route},
+                                {"cluster", s.cluster},
+                                {"endpoints", nlohmann::ordered_json::array()},
+                                {"tries", nlohmann::ordered_json::array()},
+                                {"hops", nlohmann::ordered_json::array()}};
+  for (const RequestStory::Candidate& c : s.candidates) {
+    out["endpoints"].push_back({{"address", c.address},
+                                {"weight", c.weight},
+                                {"priority", c.priority},
+                                {"healthy", c.healthy},
+                                {"ejected", c.ejected},
+                                {"tls", c.tls},
+                                {"verdict", c.verdict}});
+  }
+  for (const RequestStory::Try& t : s.tries) out["tries"].push_back({{"upstream", t.upstream}, {"outcome", t.outcome}});
+  for (const RequestStory::Stop& stop : s.stops)
+    out["hops"].push_back({{"who", stop.who}, {"decision", stop.decision}});
+  return out;
+}
+
+}  // namespace wavetank::scenario

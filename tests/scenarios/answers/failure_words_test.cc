@@ -1,0 +1,60 @@
+// What Envoy writes about a failure, in words.
+#include "scenarios/answers/failure_words.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Words(std::string_view details, std::string_view transport = {}, uint16_t code = 503) {
+  return FailureInWords({code, envoysim::kNoFlags, details, transport, "outbound|80||a", {}});
+}
+
+TEST(FailureInWords, AnAlertIsNamedAndSaysWhoseFaultItIs) {
+  const char* const alert = "TLS_error:|268436504:SSL_routines:OPENSSL_internal:TLSV1_ALERT_UNKNOWN_CA:TLS_error_end";
+  EXPECT_THAT(Words("", alert), HasSubstr("TLS alert unknown_ca"));
+  const std::string details =
+      std::string("upstream_reset_before_response_started{remote_connection_failure|") + alert + "}";
+  EXPECT_EQ(Words(details), Words("", alert)) << "the same reason inside the details";
+}
+
+TEST(FailureInWords, ACertificateThatIsNotBelievedSaysWhy) {
+  const std::string words =
+      Words("",
+            "TLS_error:|268435581:SSL_routines:OPENSSL_internal:CERTIFICATE_VERIFY_FAILED:verify_cert_failed:_X509_"
+            "verify_cert:_"
+            "certificate_verification_error_at_depth_2:_self-signed_certificate_in_certificate_chain:TLS_error_end");
+  EXPECT_EQ(words, "the caller does not believe its certificate: self-signed certificate in certificate chain");
+  EXPECT_THAT(
+      Words("", "TLS_error:|1:verify_cert_failed:_SAN_matcher,_certificate_SANs_are_[spiffe://a]:TLS_error_end"),
+      HasSubstr("SAN matcher"));
+}
+
+TEST(FailureInWords, ResetsAreToldApartByTheirWholeNames) {
+  EXPECT_THAT(Words("upstream_reset_before_response_started{connection_termination}"), HasSubstr("closed before"));
+  EXPECT_THAT(Words("upstream_reset_before_response_started{connection_timeout}"), HasSubstr("connect timeout"));
+  EXPECT_THAT(Words("upstream_reset_before_response_started{overflow}"), HasSubstr("circuit breaker"));
+  EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "", "", "", "connection termination"}),
+            Words("upstream_reset_before_response_started{connection_termination}"))
+      << "of a try alone";
+}
+
+TEST(FailureInWords, LocalRepliesNameTheirCluster) {
+  EXPECT_THAT(Words("no_healthy_upstream"), HasSubstr("(outbound|80||a)"));
+  EXPECT_THAT(Words("route_not_found", {}, 404), HasSubstr("no route matches"));
+  EXPECT_EQ(Words("via_upstream", {}, 500), "the application answered 500");
+}
+
+TEST(FailureInWords, WhatIsUnknownStandsAsItIsAndIsNeverEmpty) {
+  EXPECT_EQ(Words("something_new"), "something new");
+  EXPECT_EQ(Words("", {}, 418), "answered 418");
+  EXPECT_EQ(Words("", {}, 0), "no answer");
+  EXPECT_THAT(Words("upstream_reset_before_response_started{"), Not(testing::IsEmpty()));
+}
+
+}  // namespace
+}  // namespace wavetank::scenario
