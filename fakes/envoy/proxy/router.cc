@@ -539,7 +539,9 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   if (s.cluster != nullptr) record.cluster = s.cluster->config().name;
   if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
   record.attempts = s.attempts;
-  if (!s.failed_tries.empty()) record.failed_tries = &s.failed_tries;
+  // The stream is gone before the client reads the record.
+  const std::vector<FailedTry> failed_tries = std::move(s.failed_tries);
+  if (!failed_tries.empty()) record.failed_tries = &failed_tries;
   record.server = upstream.server;
   if (passed_on && upstream.from_proxy) {
     record.server_flags = upstream.flags;
