@@ -1,5 +1,5 @@
 // Whose an address is, for messages: "cluster2's gateway istio-eastwestgateway 172.30.2.1". Knows what there was, too:
-// requests go on to addresses that are nobody's any more.
+// requests go on to addresses that belong to no pod and no Service any more.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class AddressNames {
   struct Owner {
     std::string name, cluster, pod;  // pod: as traces name it; empty: a Service's load balancer
   };
-  // Null: nobody's that was ever learned.
+  // Null: no owner of it was ever learned.
   const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
   // The same of "172.30.2.1:15443".
   std::string Named(const std::string& address) const;
