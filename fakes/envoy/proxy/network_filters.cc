@@ -44,6 +44,7 @@ void DownstreamConnection::Call(const RouteEntry& route, std::shared_ptr<const R
 void DownstreamConnection::Decide(bool goes_on) {
   decision_ = goes_on;
   if (deciding_) return;  // within Admit(), which goes on by itself
+  asking_ = false;
   goes_on ? Proceed() : CloseNow(CloseKind::kReset);
 }
 
@@ -64,7 +65,6 @@ DownstreamConnection::Admission DownstreamConnection::Admit() {
 
 // Does what waited for the verdict.
 void DownstreamConnection::Proceed() {
-  asking_ = false;
   switch (Admit()) {
     case Admission::kRefused:
       return CloseNow(CloseKind::kReset);
