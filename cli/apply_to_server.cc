@@ -9,7 +9,7 @@
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
-#include "fakes/kube/http/fetch.h"
+#include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
 #include "scenarios/inputs.h"
 #include "serve/kube/kube_frontend.h"

@@ -5,7 +5,7 @@
 
 #include "cli/verb.h"
 #include "core/base/json_text.h"
-#include "fakes/kube/http/fetch.h"
+#include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "serve/kube/kube_frontend.h"

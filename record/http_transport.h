@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "record/transport.h"
 
 namespace wavetank::record {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 
 namespace wavetank::record {
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
 #include "core/x509/x509.h"

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/secrets.h"
 

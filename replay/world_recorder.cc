@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
 

@@ -15,7 +15,8 @@ struct WorldRecording {
   std::string program_version, scenario_name;
   std::string scenario_file;  // its text goes into the header
   // Real istiods serve its proxies. The log then holds what others did, alone and so that it means the same where our
-  // own istiods serve: without what real istiods wrote, and without preconditions that held (fakes/kube/http/rest.h).
+  // own istiods serve: without what real istiods wrote, and without preconditions that held
+  // (fakes/kube/http/rest/rest.h).
   bool real_istiod = false;
 };
 

@@ -6,7 +6,7 @@
 
 #include "core/base/json_text.h"
 #include "core/kube/label_selector.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "scenarios/manifest_check.h"
 #include "scenarios/yaml_reader.h"
 

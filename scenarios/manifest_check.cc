@@ -11,13 +11,14 @@
 #include "core/config/store/store.h"
 #include "core/kube/object.h"
 #include "core/push/policies/envoy_filters.h"
-#include "fakes/kube/api_error.h"
-#include "fakes/kube/api_server.h"
-#include "fakes/kube/http/api_types.h"
-#include "fakes/kube/http/resources.h"
-#include "fakes/kube/http/schema.h"
-#include "fakes/kube/kinds.h"
-#include "fakes/kube/validation.h"
+#include "fakes/kube/http/api/api_types.h"
+#include "fakes/kube/http/api/resources.h"
+#include "fakes/kube/http/api/schema.h"
+#include "fakes/kube/objects/api_error.h"
+#include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/store/api_server.h"
+#include "fakes/kube/validation/defaults.h"
+#include "fakes/kube/validation/validation.h"
 
 namespace wavetank::scenario {
 

@@ -10,7 +10,7 @@
 namespace wavetank::scenario {
 
 // InvalidArgument with "FILE:LINE: ..." for what every API server refuses: a value of another type than its field's, in
-// Go's words; a value that may not be, for Kubernetes' kinds (fakes/kube/validation.h) and for Istio's
+// Go's words; a value that may not be, for Kubernetes' kinds (fakes/kube/validation/validation.h) and for Istio's
 // (core/config/schema/istio_schemas.h).
 //
 // A field that belongs to no type is kept, as manifests may be newer than the kinds here, but has no effect: `notes`

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "fakes/kube/http/message.h"
+#include "fakes/kube/http/message/message.h"
 #include "fmt/format.h"
 #include "serve/istio_resources.h"
 #include "serve/kube/kube_frontend.h"

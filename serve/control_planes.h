@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fakes/kube/http/server.h"
+#include "fakes/kube/http/transport/server.h"
 #include "serve/grpc/ads_dial.h"
 #include "serve/loop/loop.h"
 #include "serve/pilot_discovery.h"

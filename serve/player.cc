@@ -27,11 +27,10 @@ Player::~Player() {
 }
 
 void Player::Run() {
-  for (const scenario::Step& step : scenario_.steps) {
-    if (step.at) {
-      const Duration since = std::chrono::steady_clock::now() - start_;
-      if (!stop_.Wait(std::max<Duration>(*step.at - since, 0ns))) return;
-    }
+  for (size_t i = 0; i < scenario_.steps.size(); ++i) {
+    const scenario::Step& step = scenario_.steps[i];
+    if (step.at && !stop_.Wait(Left(*step.at))) return;
+    next_at_ = i + 1 < scenario_.steps.size() ? scenario_.steps[i + 1].at : std::nullopt;
     if (!stop_.Wait(step.after)) return;
     report_(fmt::format("step '{}'", step.name));
     if (absl::Status status = Play(step); !status.ok()) {
@@ -42,7 +41,13 @@ void Player::Run() {
   if (!stop_.raised()) report_("all steps were played");
 }
 
+Duration Player::Left(Duration at) const {
+  return std::max<Duration>(at - (std::chrono::steady_clock::now() - start_), 0ns);
+}
+
 bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit) {
+  // A step that says when it begins begins then, also while others write on and the mesh finds no quiet.
+  if (next_at_) limit = std::min(limit, Left(*next_at_));
   for (Duration waited{}; waited < limit; waited += kStoryLook) {
     const std::optional<bool> answer = loop_.Call(done);
     if (!answer || !stop_.Wait(*answer ? 0ns : kStoryLook)) return false;

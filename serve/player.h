@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "scenarios/scenario.h"
@@ -22,13 +23,15 @@ class Player {
   absl::Status Play(const scenario::Step& step);
   absl::Status Act(const scenario::Action& action);
   absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<scenario::Traffic>& traffic);
-  // Until `done` says so, or `limit` is over; false: the player is to end.
+  Duration Left(Duration at) const;  // until this time of the story
+  // Until `done` says so, `limit` is over, or the next step's own time has come; false: the player is to end.
   bool Until(const std::function<bool(sim::World&)>& done, Duration limit);
 
   Loop& loop_;
   const scenario::Scenario& scenario_;
   const std::function<void(std::string)> report_;
   int traffic_count_ = 0;
+  std::optional<Duration> next_at_;  // of the step after the one that is played
   std::chrono::steady_clock::time_point start_;
   StopFlag stop_;
   std::thread thread_;

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
 #include "sim/world.h"

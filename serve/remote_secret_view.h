@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "fakes/kube/http/message.h"
+#include "fakes/kube/http/message/message.h"
 
 namespace wavetank::serve {
 

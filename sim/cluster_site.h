@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/kube/service_account_token.h"
+#include "core/kube/credentials/service_account_token.h"
 #include "core/security/agent.h"
 #include "core/xds/messages.h"
 #include "fakes/envoy/apps/app.h"

@@ -113,7 +113,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
   return Ensure(api, pilot::MakeMutatingWebhookConfiguration(webhook));
 }
 
-void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote) {
+Subscription ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote) {
   auto connected = std::make_shared<bool>(false);
   const auto look = [&remote, connected](const kube::Object& object) {
     const auto gateway = object.meta.labels.find("istio");
@@ -152,7 +152,7 @@ void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer&
     }
   };
   for (const kube::ObjectRef& service : primary.List("Service", kSystemNamespace)) look(*service);
-  primary.Observe("Service", [look](const fakekube::Change& change) { look(*change.object); });
+  return primary.Observe("Service", [look](const fakekube::Change& change) { look(*change.object); });
 }
 
 absl::Status ParseWebhookUrl(std::string_view url, std::string* host, uint16_t* port, std::string* path) {

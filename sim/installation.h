@@ -7,7 +7,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "fakes/kube/api_server.h"
+#include "core/base/observers.h"
+#include "fakes/kube/store/api_server.h"
 
 namespace wavetank::sim {
 
@@ -23,7 +24,7 @@ absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what);
 
 // As soon as the primary's east-west gateway has an address, and once only: that address becomes remotePilotAddress of
 // the remote cluster. Both servers must live as long as each other.
-void ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote);
+Subscription ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::ApiServer& remote);
 
 // "https://host:port/path". InvalidArgument says what is expected.
 absl::Status ParseWebhookUrl(std::string_view url, std::string* host, uint16_t* port, std::string* path);

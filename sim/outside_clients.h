@@ -22,7 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
-#include "core/kube/service_account_token.h"
+#include "core/kube/credentials/service_account_token.h"
 #include "core/security/authenticator.h"
 #include "core/xds/messages.h"
 #include "core/xds/stream.h"

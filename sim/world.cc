@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "fakes/kube/http/rest.h"
-#include "fakes/kube/http/status.h"
+#include "fakes/kube/http/message/status.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/world_site.h"
 
@@ -137,11 +137,12 @@ fakekube::http::Response World::KubeRequest(std::string_view cluster, const fake
                                             bool of_real_istiod) {
   fakekube::http::RestApi* api = KubeApi(cluster);
   if (api == nullptr) return fakekube::http::NoSuchPath();
-  if (!api->Changes(request)) return api->Handle(request);
-  if (std::optional<fakekube::http::Response> refusal = api->Refuse(request)) return *std::move(refusal);
+  const fakekube::http::Call call = api->Open(request);
+  if (!api->Changes(call)) return api->Handle(call);
+  if (std::optional<fakekube::http::Response> refusal = api->Refuse(call)) return *std::move(refusal);
   absl::StatusOr<json> body = api->ParseBody(request);
   if (!body.ok()) return fakekube::http::BadRequest(Message(body.status()));
-  kube_request_ = &request;
+  kube_call_ = &call;
   // The log holds no credentials: who came this far was let in.
   Input input{"kubeRequest",
               {{"cluster", cluster},
@@ -152,11 +153,11 @@ fakekube::http::Response World::KubeRequest(std::string_view cluster, const fake
               of_real_istiod};
   input.body["body"] = *std::move(body);
   const absl::Status status = Do(input);
-  kube_request_ = nullptr;
+  kube_call_ = nullptr;
   if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
   fakekube::http::Response response = std::move(*kube_response_);
   kube_response_ = nullptr;
-  response.delay = api->server().faults().extra_latency;
+  response.delay = api->server().FateOf(fakekube::ApiCall::kWrite).delay;
   return response;
 }
 

@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/tcp/http.h"
-#include "fakes/kube/http/message.h"
+#include "fakes/kube/http/message/message.h"
 #include "nlohmann/json.hpp"
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
@@ -30,7 +30,8 @@
 
 namespace wavetank::fakekube::http {
 class RestApi;
-}
+struct Call;
+}  // namespace wavetank::fakekube::http
 
 namespace wavetank::sim {
 
@@ -172,11 +173,12 @@ class World {
   Commons commons_;
   std::unique_ptr<OutsideClients> outside_;
   std::vector<std::unique_ptr<Site>> sites_;
+  Subscriptions subscriptions_;
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
   std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
   // The request that an input is being made of, and the API's answer to it; null in a replay, where no client waits.
-  const fakekube::http::Request* kube_request_ = nullptr;
+  const fakekube::http::Call* kube_call_ = nullptr;
   std::unique_ptr<fakekube::http::Response> kube_response_;
   uint64_t inputs_ = 0;
   Time last_control_{};

@@ -5,7 +5,7 @@
 #include "core/base/json_text.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
-#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/installation.h"
 #include "sim/world_site.h"
@@ -203,30 +203,12 @@ absl::Status World::KillPods(Site& site, const json& body) {
 }
 
 absl::Status World::ApplyApiServerFault(Site& site, const json& body) {
-  fakekube::Faults& faults = site.cluster().api().faults();
+  fakekube::ApiServer& server = site.cluster().api();
   const std::string fault = Text(body, "fault");
-  if (fault == "unreachable") {
-    faults.unreachable = true;
-    site.cluster().api().DropWatches(absl::UnavailableError("connection lost"));
-  } else if (fault == "slow") {
-    faults.extra_latency = Duration(body.value("latencyNs", int64_t{500'000'000}));
-  } else if (fault == "watches-dropped") {
-    site.cluster().api().DropWatches(absl::UnavailableError("connection lost"));
-  } else if (fault == "history-gone") {
-    site.cluster().api().ForgetHistory();
-    site.cluster().api().DropWatches(absl::OutOfRangeError("too old resource version"));
-  } else if (fault == "unauthorized") {
-    faults.unauthorized = true;
-    site.cluster().api().DropWatches(absl::UnauthenticatedError("Unauthorized"));
-  } else if (fault == "too-many-requests") {
-    faults.retry_after = Duration(body.value("retryAfterNs", int64_t{1'000'000'000}));
-  } else if (fault == "stale-reads") {
-    site.cluster().api().SetStaleReads(true);
-  } else if (fault == "clock-skew") {
-    faults.clock_skew = Duration(body.value("skewNs", int64_t{0}));
-  } else if (fault == "none") {
-    faults = {};
-    site.cluster().api().SetStaleReads(false);
+  if (fault == "none") {
+    fakekube::EndFaults(server);
+  } else if (const fakekube::FaultRow* row = fakekube::FindFault(fault); row != nullptr) {
+    row->start(server, Duration(Number(body, row->parameter, row->otherwise.count())));
   } else {
     return absl::InvalidArgumentError(fmt::format("no fault of an API server is named '{}'", fault));
   }
@@ -248,7 +230,7 @@ absl::Status World::Install(Site& site) {
   // The operator points the remote cluster at the primary's east-west gateway once that has an address.
   for (const auto& candidate : sites_) {
     if (candidate->config().name == config.control_plane) {
-      ConnectRemoteWhenExposed(candidate->cluster().api(), site.cluster().api());
+      subscriptions_.Add(ConnectRemoteWhenExposed(candidate->cluster().api(), site.cluster().api()));
     }
   }
   return absl::OkStatus();
@@ -284,17 +266,20 @@ absl::Status World::ApplyRemoteSecret(const json& body) {
 
 absl::Status World::ApplyKubeRequest(Site& site, const json& body) {
   fakekube::http::Request request;
-  if (kube_request_ != nullptr) request.accept = kube_request_->accept;
+  if (kube_call_ != nullptr) request.accept = kube_call_->request->accept;
   request.method = Text(body, "method");
   request.path = Text(body, "path");
   request.query = Text(body, "query");
   request.content_type = Text(body, "contentType");
   request.parsed = std::make_shared<const json>(body.value("body", json()));
-  if (!site.rest().Changes(request)) {
-    return absl::InvalidArgumentError(fmt::format("{} {} changes nothing", request.method, request.path));
+  // What was read of it when it came is not read again.
+  const fakekube::http::Call call =
+      kube_call_ != nullptr ? kube_call_->For(std::move(request)) : site.rest().Open(std::move(request));
+  if (!site.rest().Changes(call)) {
+    return absl::InvalidArgumentError(fmt::format("{} {} changes nothing", call.request->method, call.request->path));
   }
-  fakekube::http::Response response = site.rest().Execute(request);
-  if (kube_request_ != nullptr) kube_response_ = std::make_unique<fakekube::http::Response>(std::move(response));
+  fakekube::http::Response response = site.rest().Execute(call);
+  if (kube_call_ != nullptr) kube_response_ = std::make_unique<fakekube::http::Response>(std::move(response));
   return absl::OkStatus();
 }
 

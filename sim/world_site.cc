@@ -8,11 +8,11 @@
 #include "core/base/status.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/registry/network_manager.h"
-#include "fakes/kube/client.h"
-#include "fakes/kube/http/rest.h"
-#include "fakes/kube/rbac.h"
+#include "fakes/kube/client/client.h"
+#include "fakes/kube/http/rest/rest.h"
+#include "fakes/kube/store/rbac.h"
 #include "fmt/format.h"
 #include "sim/installation.h"
 #include "sim/network/kube_proxy.h"
@@ -47,7 +47,8 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
               absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override {
     const Time now = world_.Now();
     const std::optional<Duration> there = line_.Transit(now), back = line_.Transit(now);
-    if (!there || !back || of_.cluster_->api().faults().unreachable) {
+    const fakekube::CallFate fate = of_.cluster_->api().FateOf(fakekube::ApiCall::kTokenReview);
+    if (!there || !back || !fate.answered) {
       constexpr Duration kRequestTimeout = 10s;
       world_.host_->RunAfter(kRequestTimeout, [done = std::move(done)]() mutable {
         done(absl::UnavailableError("token review: i/o timeout"));
@@ -55,10 +56,10 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
       return;
     }
     // A 429 is tried again once, as long as it lasts.
-    const Duration delay = *there + *back + world_.timing_.api_request + of_.cluster_->api().faults().extra_latency +
-                           of_.cluster_->api().faults().retry_after;
-    const fakekube::Faults& faults = of_.cluster_->api().faults();
-    absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + faults.clock_skew);
+    const Duration delay = *there + *back + world_.timing_.api_request + fate.delay + fate.retry_after;
+    const Duration skew = of_.cluster_->api().faults().clock_skew;
+    absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + skew);
+    if (absl::IsUnauthenticated(fate.refusal)) claims = fate.refusal;
     if (claims.ok() && !claims->pod_name.empty()) {
       const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
       if (pod == nullptr || pod->meta.uid != claims->pod_uid) {

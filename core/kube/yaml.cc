@@ -119,7 +119,40 @@ absl::StatusOr<json> YamlToJson(const YAML::Node& node, const std::string& file)
   return out;
 }
 
+namespace {
+
+// What is no text at all, as kubectl's reader says it (gopkg.in/yaml.v2: readerc.go).
+absl::Status CheckYamlBytes(std::string_view text, const std::string& file) {
+  size_t line = 1;
+  const auto wrong = [&](std::string_view what) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}: not valid YAML: {}", file, line, what));
+  };
+  for (size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == '\n') ++line;
+    if ((c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+      return wrong("control characters are not allowed");
+    const size_t width = c < 0x80 ? 1 : (c & 0xe0) == 0xc0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : (c & 0xf8) == 0xf0 ? 4 : 0;
+    if (width == 0) return wrong("invalid leading UTF-8 octet");
+    if (i + width > text.size()) return wrong("incomplete UTF-8 octet sequence");
+    uint32_t value = width == 1 ? c : c & (0x7fU >> width);
+    for (size_t k = 1; k < width; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      if ((next & 0xc0) != 0x80) return wrong("invalid trailing UTF-8 octet");
+      value = (value << 6) | (next & 0x3fU);
+    }
+    static constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (value < kLeast[width]) return wrong("invalid length of a UTF-8 sequence");
+    if (value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return wrong("invalid Unicode character");
+    i += width;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
+  if (absl::Status status = CheckYamlBytes(text, file); !status.ok()) return status;
   int depth = 0;
   for (char c : text) {
     depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;

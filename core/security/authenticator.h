@@ -10,7 +10,7 @@
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
-#include "core/kube/service_account_token.h"
+#include "core/kube/credentials/service_account_token.h"
 #include "core/security/spiffe.h"
 #include "core/x509/x509.h"
 

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/host.h"
 #include "core/base/time.h"
-#include "core/kube/access_review.h"
+#include "core/kube/credentials/access_review.h"
 #include "core/kube/informer.h"
 #include "core/security/pull_secrets.h"
 

@@ -1,6 +1,6 @@
 #include "core/security/remote_secret.h"
 
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 
 namespace wavetank::security {

@@ -2,15 +2,21 @@
 
 #include <fmt/format.h>
 
-#include "fakes/kube/daemon_sets.h"
-#include "fakes/kube/deployments.h"
-#include "fakes/kube/endpoint_slices.h"
-#include "fakes/kube/ip_pool.h"
-#include "fakes/kube/kubelet.h"
-#include "fakes/kube/load_balancers.h"
-#include "fakes/kube/observed_pods.h"
-#include "fakes/kube/stateful_sets.h"
-#include "fakes/kube/token_controller.h"
+#include <algorithm>
+
+#include "core/base/random.h"
+#include "fakes/kube/housekeeping/disruption_budgets.h"
+#include "fakes/kube/housekeeping/role_aggregation.h"
+#include "fakes/kube/housekeeping/root_ca.h"
+#include "fakes/kube/housekeeping/token_controller.h"
+#include "fakes/kube/nodes/kubelet.h"
+#include "fakes/kube/nodes/observed_pods.h"
+#include "fakes/kube/services/endpoint_slices.h"
+#include "fakes/kube/services/load_balancers.h"
+#include "fakes/kube/store/ip_pool.h"
+#include "fakes/kube/workloads/daemon_sets.h"
+#include "fakes/kube/workloads/deployments.h"
+#include "fakes/kube/workloads/stateful_sets.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -31,6 +37,13 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
   return server;
 }
 
+// A UUID that is the same in every run.
+std::string MachineId(const std::string& cluster, const std::string& node, std::string_view what) {
+  const uint64_t a = HashName(node, HashName(cluster, HashName(what))), b = Mix64(a);
+  return fmt::format("{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff, (b >> 48) & 0xfff,
+                     b & 0xffffffffffff);
+}
+
 }  // namespace
 
 Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admission, PodRuntime* runtime)
@@ -46,21 +59,24 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
             {{"apiVersion", "v1"}, {"kind", "ServiceAccount"}, {"metadata", {{"name", "default"}, {"namespace", ns}}}})
         .IgnoreError();
   };
-  api_.Observe("Namespace", [make_default_account](const Change& change) {
+  subscriptions_.Add(api_.Observe("Namespace", [make_default_account](const Change& change) {
     if (change.type == kube::WatchEventType::kAdded) make_default_account(change.object->meta.name);
-  });
-  api_.Observe("ServiceAccount", [this, make_default_account](const Change& change) {
+  }));
+  subscriptions_.Add(api_.Observe("ServiceAccount", [this, make_default_account](const Change& change) {
     if (change.type != kube::WatchEventType::kDeleted || change.object->meta.name != "default") return;
     // Not in a namespace that is just going.
     const ObjectRef ns = api_.Get("Namespace", {"", change.object->meta.ns});
     if (ns != nullptr && !ns->meta.deleting) make_default_account(change.object->meta.ns);
-  });
+  }));
   load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
   endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
   kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
   deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
   stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission);
   daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission);
+  housekeeping_.push_back(std::make_unique<DisruptionBudgetController>(api_));
+  housekeeping_.push_back(std::make_unique<RootCaPublisher>(api_));
+  housekeeping_.push_back(std::make_unique<RoleAggregator>(api_));
   if (options_.issue_token) tokens_ = std::make_unique<TokenController>(api_, options_);
 
   for (const char* ns : {"default", "kube-system", "kube-public"}) {
@@ -82,6 +98,10 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
                   {{"addresses", addresses},
                    {"nodeInfo",
                     {{"kubeletVersion", "v1.27.16"},
+                     {"kubeProxyVersion", "v1.27.16"},
+                     {"machineID", MachineId(options_.name, node.name, "machine")},
+                     {"systemUUID", MachineId(options_.name, node.name, "system")},
+                     {"bootID", MachineId(options_.name, node.name, "boot")},
                      {"osImage", "simulated"},
                      {"kernelVersion", "simulated"},
                      {"containerRuntimeVersion", "simulated://1.0"},
@@ -97,7 +117,8 @@ Cluster::~Cluster() = default;
 bool Cluster::Settled() const {
   if (observed_ != nullptr) return observed_->Settled();
   return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled() &&
-         stateful_sets_->Settled() && daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled());
+         stateful_sets_->Settled() && daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled()) &&
+         std::all_of(housekeeping_.begin(), housekeeping_.end(), [](const auto& each) { return each->Settled(); });
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {

@@ -10,7 +10,7 @@
 
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 
 namespace wavetank::golden {
 namespace {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/label_selector.h"
-#include "fakes/kube/selector.h"
+#include "fakes/kube/objects/selector.h"
 
 namespace wavetank::golden {
 

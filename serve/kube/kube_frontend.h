@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fakes/kube/http/server.h"
+#include "fakes/kube/http/transport/server.h"
 #include "serve/loop/loop.h"
 
 namespace wavetank::serve {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fakes/kube/http/server.h"
+#include "fakes/kube/http/transport/server.h"
 
 namespace wavetank::serve {
 

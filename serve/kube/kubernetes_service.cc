@@ -2,9 +2,12 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/json_access.h"
 #include "fakes/kube/cluster.h"
+#include "fakes/kube/objects/manifest.h"
+#include "serve/kube/default_roles.h"
 #include "sim/world.h"
 
 namespace wavetank::serve {
@@ -22,6 +25,22 @@ std::string FirstNodeAddress(const fakekube::ApiServer& api) {
     }
   }
   return "";
+}
+
+// Where pods find whom to trust; the RootCaPublisher (fakes/kube/housekeeping/root_ca.h) takes it to every namespace.
+json RootCa(const std::string& pem) {
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata",
+       {{"name", "kube-root-ca.crt"},
+        {"namespace", "kube-system"},
+        {"annotations",
+         {{"kubernetes.io/description",
+           "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as "
+           "the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of "
+           "Kubernetes clusters."}}}}},
+      {"data", {{"ca.crt", pem}}}};
 }
 
 }  // namespace
@@ -57,6 +76,17 @@ absl::Status DefineKubernetesService(sim::World& world) {
            {"addressType", "IPv4"},
            {"ports", port({{"port", kPort}})},
            {"endpoints", json::array({{{"addresses", json::array({address})}, {"conditions", {{"ready", true}}}}})}});
+    }
+    if (!cluster.observed) {
+      objects.push_back(RootCa(world.cluster(cluster.name).options().ca_pem));
+      absl::StatusOr<std::vector<fakekube::Manifest>> roles =
+          fakekube::ParseManifests("default_roles.yaml", std::string(DefaultRoles()));
+      if (!roles.ok()) return roles.status();
+      for (fakekube::Manifest& role : *roles) {
+        if (api.Get(role.object["kind"].get<std::string>(), {"", role.object["metadata"]["name"].get<std::string>()}) ==
+            nullptr)
+          objects.push_back(std::move(role.object));
+      }
     }
     for (json& object : objects) {
       const absl::Status status = world.Do({"apply", {{"cluster", cluster.name}, {"object", std::move(object)}}});

@@ -1,4 +1,5 @@
-// What every cluster's API server says of itself: the Service `kubernetes` in `default`, its Endpoints and its slice.
+// What every cluster's API server says of itself: the Service `kubernetes` in `default`, its Endpoints and its slice,
+// the certificate by which pods know it, and the roles that RBAC begins with (default_roles.yaml).
 #pragma once
 
 #include "absl/status/status.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/kube/types.h"
-#include "fakes/kube/load_balancers.h"
+#include "fakes/kube/services/load_balancers.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {

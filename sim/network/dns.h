@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
-#include "fakes/kube/api_server.h"
+#include "fakes/kube/store/api_server.h"
 
 namespace wavetank::sim {
 

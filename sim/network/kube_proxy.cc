@@ -3,34 +3,34 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/json_access.h"
 #include "core/kube/types.h"
-#include "fakes/kube/load_balancers.h"
+#include "fakes/kube/services/load_balancers.h"
 
 namespace wavetank::sim {
 namespace {
-
-using nlohmann::literals::json_literals::operator""_json_pointer;
 
 constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 // Distinguishes in the network what a Service contributes at nodes' addresses.
 constexpr const char* kNodePorts = " at nodes";
 
 nlohmann::json AddressesOf(const kube::ObjectRef& node) {
-  return node == nullptr ? nlohmann::json() : node->body.value("/status/addresses"_json_pointer, nlohmann::json());
+  return node == nullptr ? nlohmann::json() : Items(At(node->body, {"status", "addresses"}));
 }
 
 }  // namespace
 
 KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay)
     : cluster_(cluster), network_(network), site_(site), pods_(pods), delay_(delay) {
-  cluster_.api().Observe(
-      "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); });
-  cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) { OnSlice(change); });
-  cluster_.api().Observe("Node", [this](const fakekube::Change& change) {
+  subscriptions_.Add(cluster_.api().Observe(
+      "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); }));
+  subscriptions_.Add(
+      cluster_.api().Observe("EndpointSlice", [this](const fakekube::Change& change) { OnSlice(change); }));
+  subscriptions_.Add(cluster_.api().Observe("Node", [this](const fakekube::Change& change) {
     if (change.type == kube::WatchEventType::kModified && AddressesOf(change.previous) == AddressesOf(change.object))
       return;
     for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
-  });
+  }));
 }
 
 void KubeProxy::OnSlice(const fakekube::Change& change) {
@@ -117,7 +117,7 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   // everywhere by its external one.
   for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
     for (const nlohmann::json& address : AddressesOf(node)) {
-      const std::string type = address.value("type", ""), ip = address.value("address", "");
+      const std::string type = Text(address, "type"), ip = Text(address, "address");
       if (type == "InternalIP") add(ip, &node_ports.vips);
       if (type == "ExternalIP") add(ip, &node_ports.load_balancers);
     }

@@ -32,6 +32,7 @@ class KubeProxy {
   std::set<kube::NamespacedName> dirty_;
   std::map<kube::NamespacedName, std::set<std::string>> slices_;  // names of EndpointSlices by their Service
   std::shared_ptr<KubeProxy*> self_ = std::make_shared<KubeProxy*>(this);
+  Subscriptions subscriptions_;
 };
 
 }  // namespace wavetank::sim

@@ -4,7 +4,7 @@
 #include <set>
 #include <thread>
 
-#include "fakes/kube/http/fetch.h"
+#include "fakes/kube/http/transport/fetch.h"
 #include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
 

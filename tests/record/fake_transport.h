@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/base/host.h"
-#include "fakes/kube/http/rest.h"
-#include "fakes/kube/http/watch_stream.h"
+#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "record/recording.h"
 #include "record/transport.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
 #include "fakes/kube/cluster.h"

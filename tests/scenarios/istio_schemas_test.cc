@@ -11,8 +11,8 @@
 
 #include "core/base/json_access.h"
 #include "core/config/schema/istio_definitions.h"
-#include "fakes/kube/http/schema.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/http/api/schema.h"
+#include "fakes/kube/objects/manifest.h"
 
 namespace wavetank::scenario {
 namespace {

@@ -12,10 +12,10 @@
 #include <iterator>
 #include <thread>
 
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
-#include "fakes/kube/http/fetch.h"
+#include "fakes/kube/http/transport/fetch.h"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"

@@ -10,8 +10,8 @@
 
 #include "absl/strings/escaping.h"
 #include "core/kube/yaml.h"
-#include "fakes/kube/http/fetch.h"
-#include "fakes/kube/http/watch_stream.h"
+#include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/transport/fetch.h"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/secrets.h"

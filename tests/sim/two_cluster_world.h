@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "gtest/gtest.h"
 #include "sim/world.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
 #include "core/x509/x509.h"
 

@@ -9,7 +9,7 @@
 #include "core/inject/proxy_config.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/yaml.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/left_out.h"

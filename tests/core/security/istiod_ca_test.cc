@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/base/status.h"
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "core/security/namespace_controller.h"
 #include "core/security/remote_secret.h"
 #include "gmock/gmock.h"

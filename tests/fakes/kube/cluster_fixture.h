@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fakes/kube/cluster.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube {
@@ -85,6 +85,7 @@ class ClusterTest : public ::testing::Test {
   Host& host_ = kernel_.NewHost("cluster1", 0, nullptr);
   ClusterOptions options_;
   std::unique_ptr<Cluster> cluster_;
+  Subscriptions subscriptions_;
 };
 
 }  // namespace wavetank::fakekube

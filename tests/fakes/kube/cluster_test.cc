@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "core/base/status.h"
-#include "fakes/kube/client.h"
+#include "fakes/kube/client/client.h"
 #include "tests/left_out.h"
 
 namespace wavetank::fakekube {
@@ -48,8 +48,8 @@ TEST_F(ClusterTest, ARollingChangeNeverLeavesFewerReadyPodsThanItMay) {
   ApplyText(kWeb);
   Settle();
   size_t least = 100;
-  cluster_->api().Observe("EndpointSlice",
-                          [&](const Change&) { least = std::min(least, ReadyAddresses("web").size()); });
+  subscriptions_.Add(cluster_->api().Observe(
+      "EndpointSlice", [&](const Change&) { least = std::min(least, ReadyAddresses("web").size()); }));
   ASSERT_TRUE(cluster_->api()
                   .Patch("Deployment", {"sample", "web"},
                          {{"spec", {{"template", {{"metadata", {{"labels", {{"version", "v2"}}}}}}}}}})

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "tests/core/kube/memory_client.h"
 
 namespace wavetank::pilot {

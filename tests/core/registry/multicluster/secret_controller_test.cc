@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/kube/kubeconfig.h"
+#include "core/kube/credentials/kubeconfig.h"
 #include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 #include "tests/core/registry/multicluster/remote_clusters.h"

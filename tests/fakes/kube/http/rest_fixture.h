@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "fakes/kube/cluster.h"
-#include "fakes/kube/http/rest.h"
+#include "fakes/kube/http/rest/rest.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube::http {

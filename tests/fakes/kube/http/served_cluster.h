@@ -13,8 +13,8 @@
 
 #include "absl/functional/any_invocable.h"
 #include "fakes/kube/cluster.h"
-#include "fakes/kube/http/rest.h"
-#include "fakes/kube/http/server.h"
+#include "fakes/kube/http/rest/rest.h"
+#include "fakes/kube/http/transport/server.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::fakekube::http {

@@ -1,0 +1,60 @@
+// Counts what a controller still has to do, so that a cluster can say whether it is settled. Work is scheduled through
+// it, never behind its back.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "core/base/host.h"
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::fakekube {
+
+class PendingWork {
+ public:
+  explicit PendingWork(Host& host) : host_(host), count_(std::make_shared<int64_t>(0)) {}
+  // Callbacks do not run after its end.
+  ~PendingWork() { *count_ = -1; }
+
+  bool idle() const { return *count_ == 0; }
+
+  template <class Fn>
+  void After(Duration delay, Fn fn) {
+    ++*count_;
+    host_.RunAfter(delay, [count = count_, fn = std::move(fn)]() mutable {
+      if (*count < 0) return;
+      --*count;
+      fn();
+    });
+  }
+
+ private:
+  Host& host_;
+  std::shared_ptr<int64_t> count_;
+};
+
+// A controller's objects that have to be looked at: each once, however often it is asked for until then.
+class NameQueue {
+ public:
+  using Sync = std::function<void(const NamespacedName&)>;
+  NameQueue(PendingWork& pending, Sync sync) : pending_(pending), sync_(std::move(sync)) {}
+
+  void Add(const NamespacedName& name) {
+    if (!names_.insert(name).second) return;
+    pending_.After(kDelay, [this, name] {
+      names_.erase(name);
+      sync_(name);
+    });
+  }
+
+ private:
+  static constexpr Duration kDelay = 5ms;  // the controller's own watch and queue
+
+  PendingWork& pending_;
+  Sync sync_;
+  std::set<NamespacedName> names_;
+};
+
+}  // namespace wavetank::fakekube

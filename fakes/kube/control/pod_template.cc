@@ -1,0 +1,67 @@
+#include "fakes/kube/control/pod_template.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/base/random.h"
+#include "core/kube/types.h"
+#include "fakes/kube/control/owned.h"
+
+namespace wavetank::fakekube {
+
+using nlohmann::json;
+
+namespace {
+
+// The alphabet of Kubernetes' generated names: no vowels, nothing that reads as a word.
+constexpr std::string_view kSafeLetters = "bcdfghjklmnpqrstvwxz2456789";
+
+std::string SafeText(uint64_t value, int letters) {
+  std::string out;
+  for (int i = 0; i < letters; ++i, value /= kSafeLetters.size()) out += kSafeLetters[value % kSafeLetters.size()];
+  return out;
+}
+
+}  // namespace
+
+std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const NamespacedName& workload,
+                            uint64_t number) {
+  return SafeText(HashName(fmt::format("{}/{}/{}/{}", cluster, workload.ns, workload.name, number), seed), 5);
+}
+
+std::string TemplateHash(const kube::Object& workload) {
+  const json& pod_template = At(workload.body, {"spec", "template"});
+  return SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(pod_template)), 10);
+}
+
+int64_t Replicas(const kube::Object& workload) { return Number(At(workload.body, "spec"), "replicas", 1); }
+
+int64_t Quota(const json& value, int64_t replicas, bool round_up) {
+  if (value.is_number_integer()) return value.get<int64_t>();
+  if (!value.is_string()) return round_up ? 1 : 0;
+  const std::string text = value.get<std::string>();
+  const int64_t percent = std::strtoll(text.c_str(), nullptr, 10);
+  return round_up ? (replicas * percent + 99) / 100 : replicas * percent / 100;
+}
+
+bool PodReady(const kube::Object& pod) { return kube::ParsePod(pod).ready; }
+
+bool ServesOtherwise(const Change& pod) {
+  if (pod.type != kube::WatchEventType::kModified || pod.previous == nullptr) return true;
+  return PodReady(*pod.previous) != PodReady(*pod.object) || pod.previous->meta.deleting != pod.object->meta.deleting;
+}
+
+json PodOfTemplate(const json& pod_template, const kube::Object& owner, const std::string& name) {
+  json metadata = At(pod_template, "metadata");
+  if (!metadata.is_object()) metadata = json::object();
+  metadata["name"] = name;
+  metadata["generateName"] = owner.meta.name + "-";
+  metadata["namespace"] = owner.meta.ns;
+  metadata["ownerReferences"] = OwnedBy(owner);
+  return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", At(pod_template, "spec")}};
+}
+
+}  // namespace wavetank::fakekube

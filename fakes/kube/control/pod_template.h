@@ -1,0 +1,31 @@
+// Pods of a workload's template: their names and what tells one template from another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::fakekube {
+
+// What ends the name of the `number`th pod that a workload of this cluster makes.
+std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const NamespacedName& workload, uint64_t number);
+
+// Of spec.template: the same for the same template, whatever else changes in the workload.
+std::string TemplateHash(const kube::Object& workload);
+
+// spec.replicas; 1 where it is not said.
+int64_t Replicas(const kube::Object& workload);
+
+// A number, or "25%" of `replicas`.
+int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
+
+bool PodReady(const kube::Object& pod);
+
+// Whether a workload has to look at its pods again: one came or went, became ready or lost it, or begins to go.
+bool ServesOtherwise(const Change& pod);
+
+// A pod of `pod_template` that `owner` controls.
+nlohmann::json PodOfTemplate(const nlohmann::json& pod_template, const kube::Object& owner, const std::string& name);
+
+}  // namespace wavetank::fakekube

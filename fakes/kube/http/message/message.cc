@@ -1,0 +1,92 @@
+#include "fakes/kube/http/message/message.h"
+
+#include <cctype>
+
+#include "fakes/kube/http/message/watch_stream.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+' && plus) {
+      out += ' ';
+    } else if (text[i] != '%') {
+      out += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? HexDigit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? HexDigit(text[i + 2]) : -1;
+      if (high < 0 || low < 0 || (high == 0 && low == 0))
+        return absl::InvalidArgumentError("invalid URL escape in the request's address");
+      out += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<Query> Query::Parse(std::string_view text) {
+  Query query;
+  while (!text.empty()) {
+    const size_t end = text.find('&');
+    const std::string_view part = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    if (part.empty()) continue;
+    const size_t equals = part.find('=');
+    absl::StatusOr<std::string> name = PercentDecode(part.substr(0, equals), true);
+    absl::StatusOr<std::string> value =
+        equals == std::string_view::npos ? std::string() : PercentDecode(part.substr(equals + 1), true);
+    if (!name.ok()) return name.status();
+    if (!value.ok()) return value.status();
+    query.values_.emplace(*std::move(name), *std::move(value));
+  }
+  return query;
+}
+
+const std::string& Query::Get(std::string_view name) const {
+  static const std::string* const kNone = new std::string();
+  const auto it = values_.find(name);
+  return it == values_.end() ? *kNone : it->second;
+}
+
+bool Query::Flag(std::string_view name) const {
+  const std::string& value = Get(name);
+  return value == "true" || value == "1";
+}
+
+Response::Response() = default;
+Response::~Response() = default;
+Response::Response(Response&&) noexcept = default;
+Response& Response::operator=(Response&&) noexcept = default;
+
+std::string Response::Text() {
+  std::string text = body;
+  if (produce) {
+    while (produce(&text)) {
+    }
+  }
+  return text;
+}
+
+void LaterResponse::Then(absl::AnyInvocable<void(Response)> fn) {
+  if (response_) return fn(*std::move(response_));
+  fn_ = std::move(fn);
+}
+
+void LaterResponse::Set(Response response) {
+  if (fn_ != nullptr) return std::exchange(fn_, nullptr)(std::move(response));
+  response_ = std::move(response);
+}
+
+}  // namespace wavetank::fakekube::http

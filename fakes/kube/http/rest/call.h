@@ -1,0 +1,56 @@
+// A request to the API, read once: which resource it is about, what its query says, and who asks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/kube/http/api/resources.h"
+#include "fakes/kube/http/message/message.h"
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::fakekube::http {
+
+// Who asks.
+inline constexpr std::string_view kAdminUser = "kubernetes-admin";
+struct Caller {
+  std::string user;
+  std::vector<std::string> groups;
+  bool admin = false;
+  bool checked = false;  // RBAC decides, unless admin
+};
+
+// What a path means.
+struct Target {
+  std::shared_ptr<const Resource> resource;  // null: no resource of this API
+  std::string ns, name, subresource;
+};
+
+// Cheap to copy: an answer that comes later keeps one.
+struct Call {
+  std::shared_ptr<const Request> request;
+  Target target;
+  Query query;
+  absl::Status query_status;  // InvalidArgument: the query cannot be read, and `query` is empty
+  // Unauthenticated: nobody that is known. PermissionDenied: of a user (the message) who may not speak for others.
+  absl::StatusOr<Caller> caller;
+
+  bool of_resource() const { return target.resource != nullptr; }
+  bool reads() const { return request->method == "GET" || request->method == "HEAD"; }
+  // As RBAC names it.
+  std::string Verb() const;
+  // The same for another object or another request.
+  Call For(Request other) const {
+    Call call = *this;
+    call.request = std::make_shared<const Request>(std::move(other));
+    return call;
+  }
+};
+
+// What the call says of a write: by whom, of which subresource. It is validated.
+WriteOptions HowToWrite(const Call& call);
+
+}  // namespace wavetank::fakekube::http

@@ -1,0 +1,20 @@
+// /openapi/v2 and /openapi/v3: what kubectl asks before it applies, validates or explains.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "fakes/kube/http/api/resources.h"
+#include "fakes/kube/http/message/message.h"
+
+namespace wavetank::fakekube::http {
+
+// Protobuf for kubectl, JSON for who asks for it.
+Response OpenApiV2(const ResourceTable& table, std::string_view accept);
+
+// The index at /openapi/v3, and a document of each group's version below it ("/openapi/v3/apis/apps/v1"): paths with
+// what may be asked of them, and the types that they reach. Only as JSON: 406 for who takes none. Nothing if `path` is
+// none of these.
+std::optional<Response> OpenApiV3(const ResourceTable& table, std::string_view path, std::string_view accept);
+
+}  // namespace wavetank::fakekube::http

@@ -1,0 +1,30 @@
+// The API's answers about rights and tokens: access reviews, rules reviews, token reviews, tokens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/kube/credentials/service_account_token.h"
+#include "fakes/kube/store/api_server.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::fakekube::http {
+
+struct Caller;
+
+// May `caller` do what `attributes` (resourceAttributes or nonResourceAttributes of a review) says?
+bool MayDo(const ApiServer& server, const Caller& caller, const nlohmann::json& spec);
+
+// SelfSubjectRulesReview's status: what `caller` may do in namespace `ns`.
+nlohmann::json RulesOf(const ApiServer& server, const Caller& caller, const std::string& ns);
+
+// TokenReview's status. Never shows the token.
+nlohmann::json ReviewToken(ApiServer& server, const kube::TokenAuthority* tokens, const nlohmann::json& spec);
+
+// The user and groups that a ServiceAccount's token stands for.
+Caller CallerOf(const kube::TokenClaims& claims);
+
+// NotFound: the pod that the token is bound to has gone.
+absl::Status CheckBinding(const ApiServer& server, const kube::TokenClaims& claims);
+
+}  // namespace wavetank::fakekube::http

@@ -1,0 +1,294 @@
+#include "fakes/kube/merge/server_side_apply.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/kube/list_types.h"
+#include "fakes/kube/merge/field_set.h"
+#include "fakes/kube/objects/api_error.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using kube::ListType;
+using nlohmann::json;
+
+constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr std::string_view kBefore = "before-first-apply";
+
+struct Entry {
+  std::string manager, operation, api_version, time, subresource;
+  FieldSet fields;
+
+  bool Is(const FieldManager& other, std::string_view by) const {
+    return manager == other.name && operation == by && subresource == other.subresource;
+  }
+  // As messages name it (managedfields: internal/conflict.go).
+  std::string Shown() const {
+    std::string out = fmt::format("\"{}\"", manager);
+    if (!subresource.empty()) out += fmt::format(" with subresource \"{}\"", subresource);
+    if (operation != "Update") return out;
+    out += " using " + api_version;
+    return time.empty() ? out : out + " at " + time;
+  }
+};
+
+std::vector<Entry> ReadEntries(const json& object) {
+  std::vector<Entry> out;
+  for (const json& entry : Items(At(object, {"metadata", "managedFields"}))) {
+    out.push_back({Text(entry, "manager"), Text(entry, "operation"), Text(entry, "apiVersion"), Text(entry, "time"),
+                   Text(entry, "subresource"), FieldSet::FromJson(At(entry, "fieldsV1"))});
+  }
+  return out;
+}
+
+void WriteEntries(json& object, std::vector<Entry> entries) {
+  // Applies first, then by time (managedfields: internal/managedfields.go, sortEncodedManagedFields).
+  std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    if (a.operation != b.operation) return a.operation < b.operation;
+    if (a.time != b.time) return a.time < b.time;
+    return a.manager < b.manager;
+  });
+  json out = json::array();
+  for (const Entry& entry : entries) {
+    if (entry.fields.empty()) continue;
+    json written = {{"manager", entry.manager},
+                    {"operation", entry.operation},
+                    {"apiVersion", entry.api_version},
+                    {"fieldsType", "FieldsV1"},
+                    {"fieldsV1", entry.fields.ToJson()}};
+    if (!entry.time.empty()) written["time"] = entry.time;
+    if (!entry.subresource.empty()) written["subresource"] = entry.subresource;
+    out.push_back(std::move(written));
+  }
+  object["metadata"]["managedFields"] = std::move(out);
+}
+
+class Merger {
+ public:
+  explicit Merger(std::string_view kind) : kind_(kind) {}
+
+  absl::Status Merge(json& live, const json& applied, std::string_view parent, std::string_view field) const {
+    if (live.is_object() && applied.is_object() && !kube::AtomicMapping(kind_, parent, field)) {
+      for (const auto& [name, value] : applied.items()) {
+        if (absl::Status status = Merge(live[name], value, field, name); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+    const ListType type = applied.is_array() ? kube::ListTypeOf(kind_, parent, field) : ListType();
+    if (type.apply == ListType::Merge::kMap) {
+      for (const json& item : applied) {
+        const bool keyed =
+            item.is_object() && std::all_of(type.apply_keys.begin(), type.apply_keys.end(), [&](std::string_view key) {
+              return key.empty() || item.contains(key) || !kube::DefaultOfKey(key).empty();
+            });
+        if (!keyed) {
+          return BadRequest(fmt::format(
+              "failed to create typed patch object: .{}.{}: element 0: associative list with keys has an element that "
+              "omits key field \"{}\" (and doesn't have default value)",
+              parent, field, type.apply_keys[0]));
+        }
+      }
+    }
+    if (type.apply == ListType::Merge::kAtomic || !live.is_array()) {
+      live = applied;
+      return absl::OkStatus();
+    }
+    return MergeList(live, applied, type, field);
+  }
+
+ private:
+  static std::string Name(const json& item, const ListType& type) {
+    return type.apply == ListType::Merge::kSet ? ElementByValue(item) : ElementByKeys(item, type.apply_keys);
+  }
+
+  // Shared and new elements in the applied order, those of others before what they stood before.
+  absl::Status MergeList(json& live, const json& applied, const ListType& type, std::string_view field) const {
+    std::map<std::string, size_t> places;
+    for (size_t i = 0; i < live.size(); ++i) places.emplace(Name(live[i], type), i);
+    std::map<size_t, bool> shared;
+    for (const json& item : applied) {
+      if (const auto it = places.find(Name(item, type)); it != places.end()) shared[it->second] = true;
+    }
+    json out = json::array();
+    size_t next = 0;  // in `live`
+    const auto others_until = [&](size_t end) {
+      for (; next < end; ++next) {
+        if (shared.count(next) == 0) out.push_back(live[next]);
+      }
+    };
+    for (const json& item : applied) {
+      const auto it = places.find(Name(item, type));
+      if (it == places.end()) {
+        out.push_back(item);
+        continue;
+      }
+      others_until(it->second);
+      json merged = live[it->second];
+      if (merged.is_object() && item.is_object()) {
+        for (const auto& [name, value] : item.items()) {
+          if (absl::Status status = Merge(merged[name], value, field, name); !status.ok()) return status;
+        }
+      } else {
+        merged = item;
+      }
+      out.push_back(std::move(merged));
+    }
+    others_until(live.size());
+    live = std::move(out);
+    return absl::OkStatus();
+  }
+
+  std::string_view kind_;
+};
+
+std::string_view SchemaOf(const GroupKind& kind) { return KubernetesOwn(kind) ? kind.kind : std::string_view(); }
+
+struct Conflict {
+  const Entry* with;
+  FieldSet::Path path;
+};
+
+absl::Status ConflictsError(const std::vector<Conflict>& conflicts) {
+  json causes = json::array();
+  std::map<std::string, std::vector<std::string>> by_manager;
+  for (const Conflict& conflict : conflicts) {
+    const std::string shown = conflict.with->Shown(), path = PathText(conflict.path);
+    causes.push_back({{"reason", "FieldManagerConflict"}, {"message", "conflict with " + shown}, {"field", path}});
+    by_manager[shown].push_back(path);
+  }
+  std::string message;
+  if (conflicts.size() == 1) {
+    message = fmt::format("Apply failed with 1 conflict: conflict with {}: {}", conflicts[0].with->Shown(),
+                          PathText(conflicts[0].path));
+  } else {
+    std::vector<std::string> lines;
+    for (const auto& [manager, paths] : by_manager) {
+      lines.push_back(fmt::format("conflicts with {}:", manager));
+      for (const std::string& path : paths) lines.push_back("- " + path);
+    }
+    message = fmt::format("Apply failed with {} conflicts: {}", conflicts.size(), fmt::join(lines, "\n"));
+  }
+  return MakeApiError({409, "Conflict", message, {{"causes", std::move(causes)}}});
+}
+
+// The members of `of` (what an object says) whose values in `before` and `after` differ. An element of a list is only
+// there or not: its fields are members themselves.
+FieldSet Differing(const FieldSet& of, const json& before, const json& after) {
+  FieldSet out;
+  of.ForEach([&](const FieldSet::Path& path) {
+    const json *old = ValueAt(before, path), *now = ValueAt(after, path);
+    const bool both = old != nullptr && now != nullptr;
+    if (both ? path.back().starts_with("f:") && *old != *now : old != now) out.Insert(path);
+  });
+  return out;
+}
+
+}  // namespace
+
+bool HasManagedFields(const json& object) { return !Items(At(object, {"metadata", "managedFields"})).empty(); }
+
+absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, const GroupKind& kind,
+                                     const FieldManager& manager, bool force) {
+  if (!applied.is_object()) return BadRequest("error decoding YAML: the configuration is no object");
+  if (!Items(At(applied, {"metadata", "managedFields"})).empty())
+    return BadRequest("metadata.managedFields must be nil");
+  const std::string_view schema = SchemaOf(kind);
+  const FieldSet now = FieldSet::Of(applied, schema);
+
+  std::vector<Entry> entries = live.is_object() ? ReadEntries(live) : std::vector<Entry>();
+  if (live.is_object() && entries.empty()) {
+    entries.push_back({std::string(kBefore), "Update", Text(live, "apiVersion"),
+                       Text(At(live, "metadata"), "creationTimestamp"), "", FieldSet::Of(live, schema)});
+  }
+  json merged = live.is_object() ? live : json::object();
+  if (absl::Status status = Merger(schema).Merge(merged, applied, "", ""); !status.ok()) return status;
+
+  // What client-side apply wrote, kubectl may take over (managedfields: internal/lastappliedmanager.go).
+  json last =
+      manager.name == "kubectl" ? ParseJson(TextOf(At(live, {"metadata", "annotations", kLastApplied}))) : json();
+  if (!last.is_object()) last = nullptr;
+  const FieldSet changed = Differing(now, live.is_object() ? live : json::object(), merged);
+  std::vector<Conflict> conflicts;
+  for (Entry& entry : entries) {
+    if (entry.Is(manager, "Apply")) continue;
+    FieldSet taken;
+    changed.ForEach([&](const FieldSet::Path& path) {
+      // A list's element or a mapping that is there stays there: only what others say of it can be taken.
+      if (!entry.fields.Has(path)) return;
+      const json *of_annotation = last.is_null() ? nullptr : ValueAt(last, path), *current = ValueAt(live, path);
+      const bool own = of_annotation != nullptr && current != nullptr && *of_annotation == *current;
+      if (force || own) {
+        taken.Insert(path);
+      } else {
+        conflicts.push_back({&entry, path});
+      }
+    });
+    entry.fields.Subtract(taken);
+  }
+  if (!conflicts.empty()) return ConflictsError(conflicts);
+
+  // Dropped by this manager, and nobody else's.
+  const auto mine =
+      std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.Is(manager, "Apply"); });
+  if (mine != entries.end()) {
+    FieldSet dropped = mine->fields;
+    dropped.Subtract(now);
+    std::vector<FieldSet::Path> gone;
+    dropped.ForEach([&](const FieldSet::Path& path) {
+      if (path.empty() || now.Reaches(path)) return;
+      const bool others = std::any_of(entries.begin(), entries.end(), [&](const Entry& entry) {
+        return &entry != &*mine && entry.fields.Reaches(path);
+      });
+      if (!others) gone.push_back(path);
+    });
+    for (const FieldSet::Path& path : gone) EraseAt(merged, path);
+  }
+  const std::string api_version = Text(applied, "apiVersion");
+  if (mine == entries.end()) {
+    entries.push_back({manager.name, "Apply", api_version, manager.now, manager.subresource, now});
+  } else if (!(mine->fields == now) || merged != live) {
+    mine->fields = now;
+    mine->time = manager.now;
+    mine->api_version = api_version;
+  }
+  WriteEntries(merged, std::move(entries));
+  return merged;
+}
+
+void TrackUpdate(const json& before, json& after, const GroupKind& kind, const FieldManager& manager) {
+  const json& said = At(after, {"metadata", "managedFields"});
+  if (said.is_array() && (said.empty() || (said.size() == 1 && said[0].is_object() && said[0].empty()))) {
+    after["metadata"].erase("managedFields");
+    return;
+  }
+  std::vector<Entry> entries = ReadEntries(before);
+  const FieldSet old = FieldSet::Of(before, SchemaOf(kind)), now = FieldSet::Of(after, SchemaOf(kind));
+  const FieldSet changed = Differing(now, before, after);
+  FieldSet gone = old;
+  gone.Subtract(now);
+  auto mine = std::find_if(entries.begin(), entries.end(), [&](const Entry& e) { return e.Is(manager, "Update"); });
+  if (mine == entries.end() && !changed.empty()) {
+    entries.push_back({manager.name, "Update", Text(after, "apiVersion"), manager.now, manager.subresource, {}});
+    mine = entries.end() - 1;
+  }
+  for (Entry& entry : entries) {
+    entry.fields.Subtract(gone);
+    if (mine == entries.end() || &entry != &*mine) {
+      entry.fields.Subtract(changed);
+    } else if (!changed.empty()) {
+      entry.fields.Add(changed);
+      entry.time = manager.now;
+    }
+  }
+  WriteEntries(after, std::move(entries));
+}
+
+}  // namespace wavetank::fakekube

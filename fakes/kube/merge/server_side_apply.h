@@ -1,0 +1,40 @@
+// Server-side apply: who manages which fields of an object (metadata.managedFields), and what an apply or any other
+// write does to that. apimachinery: pkg/util/managedfields; structured-merge-diff: merge/update.go.
+//
+// An object has managedFields only from its first apply on: until then nobody pays for them, and what it held before
+// belongs to the manager "before-first-apply", as in a cluster that did not track fields yet.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "fakes/kube/objects/kinds.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::fakekube {
+
+struct FieldManager {
+  std::string name;
+  std::string subresource;  // "status", or ""
+  std::string now;          // RFC 3339
+};
+
+// `live` with what `applied` says, without what this manager applied before and no longer does (unless others manage
+// it), and with managedFields. `live` null: the object is new.
+//
+// Aborted (409 Conflict, with kubectl's words and a cause per field) if that would change what others manage, unless
+// `force`, which takes it from them. The manager "kubectl" has no conflict about what the annotation of client-side
+// apply says. BadRequest: `applied` has managedFields, or an element of a list without its keys.
+absl::StatusOr<nlohmann::json> ServerSideApply(const nlohmann::json& live, const nlohmann::json& applied,
+                                               const GroupKind& kind, const FieldManager& manager, bool force);
+
+// After any other write of an object that has managedFields: what changed is the writer's, what is gone is nobody's.
+// managedFields in `after` count only to be reset, by an empty list or a list of one empty entry.
+void TrackUpdate(const nlohmann::json& before, nlohmann::json& after, const GroupKind& kind,
+                 const FieldManager& manager);
+
+// From its first apply on.
+bool HasManagedFields(const nlohmann::json& object);
+
+}  // namespace wavetank::fakekube

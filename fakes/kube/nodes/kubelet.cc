@@ -1,0 +1,206 @@
+#include "fakes/kube/nodes/kubelet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/json_access.h"
+#include "core/base/json_object.h"
+#include "core/base/status.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kDefaultScheduler = "default-scheduler";
+
+json Conditions(bool ready) {
+  const char* text = ready ? "True" : "False";
+  return json::array({JsonObject("type", "Initialized", "status", "True"), JsonObject("type", "Ready", "status", text),
+                      JsonObject("type", "ContainersReady", "status", text),
+                      JsonObject("type", "PodScheduled", "status", "True")});
+}
+
+// What a runtime would name an image or a container by.
+std::string SimulatedId(const std::string& of) {
+  uint64_t word = HashName(of);
+  std::string out = "simulated://sha256:";
+  for (int i = 0; i < 4; ++i, word = Mix64(word)) out += fmt::format("{:016x}", word);
+  return out;
+}
+
+// All containers of a pod run, and are ready or not together.
+json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started) {
+  json out = json::array();
+  for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
+    const std::string name = Text(container, "name"), image = Text(container, "image");
+    out.push_back(JsonObject("name", name, "image", image, "imageID", SimulatedId(image), "containerID",
+                             SimulatedId(pod.meta.uid + "/" + name), "ready", ready, "started", true, "restartCount",
+                             0,  //
+                             "state", JsonObject("running", JsonObject("startedAt", started)), "lastState",
+                             json::object()));
+  }
+  return out;
+}
+
+}  // namespace
+
+Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime)
+    : api_(api),
+      options_(options),
+      runtime_(runtime),
+      pending_(api.host()),
+      jitter_(options.seed, "kubelet/" + options.name),
+      ips_(options.pod_cidr),
+      scheduler_(api, options) {
+  subscriptions_.Add(api_.Observe("Node", [this](const Change& change) { OnNode(change); }));
+  subscriptions_.Add(api_.Observe("Pod", [this](const Change& change) {
+    const NamespacedName name{change.object->meta.ns, change.object->meta.name};
+    switch (change.type) {
+      case kube::WatchEventType::kAdded:
+        starting_.insert(name);
+        pending_.After(options_.schedule, [this, name] { Schedule(name); });
+        break;
+      case kube::WatchEventType::kModified:
+        if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
+        // Somebody else has bound it (pods/binding).
+        if (unschedulable_.count(name) != 0 && !Text(At(change.object->body, "spec"), "nodeName").empty()) {
+          starting_.insert(name);
+          pending_.After(Duration::zero(), [this, name] { Schedule(name); });
+        }
+        break;
+      case kube::WatchEventType::kDeleted:
+        starting_.erase(name);
+        unschedulable_.erase(name);
+        Gone(*change.object);
+        if (!unschedulable_.empty()) ScheduleWaiting();
+        if (runtime_ != nullptr) runtime_->Remove(change.object);
+        break;
+      case kube::WatchEventType::kBookmark:
+        break;
+    }
+  }));
+}
+
+void Kubelet::Gone(const kube::Object& pod) {
+  const auto held = held_.find(pod.meta.uid);
+  if (held == held_.end()) return;
+  ips_.Release(held->second);
+  held_.erase(held);
+  for (const auto& [name, uid] : std::exchange(without_ip_, {})) {
+    pending_.After(Duration::zero(), [this, name = name, uid = uid] { Run(name, uid); });
+  }
+}
+
+void Kubelet::Schedule(const NamespacedName& name) {
+  const ObjectRef pod = api_.Get("Pod", name);
+  if (pod == nullptr || pod->meta.deleting) return;
+  unschedulable_.erase(name);
+  if (Text(At(pod->body, "spec"), "nodeName").empty()) {
+    const std::string scheduler = Text(At(pod->body, "spec"), "schedulerName", kDefaultScheduler);
+    if (scheduler != kDefaultScheduler) {  // it is another one's to bind
+      unschedulable_.insert(name);
+      starting_.erase(name);
+      return;
+    }
+    const absl::StatusOr<std::string> node = scheduler_.Choose(*pod);
+    if (!node.ok()) {
+      // It waits for others: nothing that this cluster still has to do.
+      unschedulable_.insert(name);
+      starting_.erase(name);
+      json condition = JsonObject("type", "PodScheduled", "status", "False", "reason", "Unschedulable", "message",
+                                  std::string(Message(node.status())));
+      api_.Patch("Pod", name, {{"status", {{"conditions", json::array({std::move(condition)})}}}}).IgnoreError();
+      return;
+    }
+    starting_.insert(name);
+    api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}).IgnoreError();
+  }
+  pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
+}
+
+void Kubelet::ScheduleWaiting() {
+  for (const NamespacedName& name : std::exchange(unschedulable_, {}))
+    pending_.After(options_.schedule, [this, name] { Schedule(name); });
+}
+
+void Kubelet::OnNode(const Change& change) {
+  if (change.type != kube::WatchEventType::kDeleted) return ScheduleWaiting();
+  // kubernetes: pkg/controller/podgc. What is bound to a node that stays away goes, without a grace that no kubelet
+  // keeps.
+  constexpr Duration kQuarantine = 40s;
+  pending_.After(kQuarantine, [this, node = change.object->meta.name] {
+    if (api_.Get("Node", {"", node}) != nullptr) return;
+    for (const ObjectRef& pod : api_.List("Pod")) {
+      if (Text(At(pod->body, "spec"), "nodeName") != node) continue;
+      api_.Delete("Pod", {pod->meta.ns, pod->meta.name}, {{}, 0}).IgnoreError();
+    }
+  });
+}
+
+void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
+  const ObjectRef pod = api_.Get("Pod", name);
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
+  std::string ip = Text(At(pod->body, "status"), "podIP");
+  // An address that was written by hand is the pod's if nobody has it.
+  if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
+  if (ip.empty()) {
+    absl::StatusOr<std::string> free = ips_.Allocate(name.ns + "/" + name.name);
+    if (!free.ok()) {
+      // As a sandbox that cannot be made: the pod waits, and says why.
+      api_.Patch("Pod", name,
+                 {{"status",
+                   {{"reason", "FailedCreatePodSandBox"},
+                    {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(free.status()))}}}})
+          .IgnoreError();
+      without_ip_.emplace_back(name, uid);
+      return;
+    }
+    ip = *std::move(free);
+  }
+  held_[uid] = ip;
+  const std::string started = api_.DateNow();
+  json status =
+      JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
+                 "podIP", ip, "podIPs", json::array({JsonObject("ip", ip)}), "startTime", started, "containerStatuses",
+                 ContainerStatuses(*pod, false, started), "conditions", Conditions(false));
+  absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  if (!running.ok()) return;
+  const Duration delay =
+      options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
+  if (runtime_ == nullptr) {
+    pending_.After(delay, [this, name, uid] { SetReady(name, uid, true); });
+    return;
+  }
+  // The pod's own start-up, then its readiness probe.
+  runtime_->Start(*running, [this, name, uid, delay](bool ready) {
+    pending_.After(ready ? delay : Duration::zero(), [this, name, uid, ready] { SetReady(name, uid, ready); });
+  });
+}
+
+void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool ready) {
+  const ObjectRef pod = api_.Get("Pod", name);
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
+  if (ready) starting_.erase(name);
+  const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
+  json status =
+      JsonObject("conditions", Conditions(ready), "containerStatuses", ContainerStatuses(*pod, ready, started));
+  api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
+}
+
+void Kubelet::Terminate(const ObjectRef& pod) {
+  const NamespacedName name{pod->meta.ns, pod->meta.name};
+  starting_.erase(name);
+  if (runtime_ != nullptr) runtime_->Terminate(pod);
+  const int64_t grace = Number(At(pod->body, "metadata"), "deletionGracePeriodSeconds", 30);
+  // Processes that heed SIGTERM are gone long before the grace period ends.
+  const Duration delay = std::min<Duration>(options_.termination, std::chrono::seconds(std::max<int64_t>(grace, 0)));
+  pending_.After(delay, [this, name, uid = pod->meta.uid] {
+    const ObjectRef now = api_.Get("Pod", name);
+    if (now != nullptr && now->meta.uid == uid) api_.Delete("Pod", name, {{}, 0}).IgnoreError();
+  });
+}
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,52 @@
+// The scheduler and all kubelets: a pod's life from Pending over Running and
+// Ready to Terminating and gone.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "fakes/kube/control/cluster_options.h"
+#include "fakes/kube/control/pending.h"
+#include "fakes/kube/control/pod_hooks.h"
+#include "fakes/kube/nodes/scheduler.h"
+#include "fakes/kube/store/api_server.h"
+#include "fakes/kube/store/ip_pool.h"
+
+namespace wavetank::fakekube {
+
+class Kubelet {
+ public:
+  Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime);
+
+  bool Settled() const { return pending_.idle() && starting_.empty(); }
+
+ private:
+  void Schedule(const NamespacedName& pod);
+  // Pods that no node took are looked at again.
+  void ScheduleWaiting();
+  void OnNode(const Change& change);
+  void Run(const NamespacedName& pod, const std::string& uid);
+  void SetReady(const NamespacedName& pod, const std::string& uid, bool ready);
+  void Terminate(const ObjectRef& pod);
+  // A pod is gone: its address is another's.
+  void Gone(const kube::Object& pod);
+
+  ApiServer& api_;
+  const ClusterOptions& options_;
+  PodRuntime* runtime_;
+  PendingWork pending_;
+  RandomStream jitter_;
+  IpPool ips_;
+  std::map<std::string, std::string> held_;                         // uid -> address
+  std::vector<std::pair<NamespacedName, std::string>> without_ip_;  // name, uid: wait for an address, in order
+  Scheduler scheduler_;
+  std::set<NamespacedName> unschedulable_;  // until a node changes or a pod goes
+  std::set<NamespacedName> starting_;       // not ready for the first time yet
+  Subscriptions subscriptions_;
+};
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,117 @@
+#include "fakes/kube/objects/kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+namespace wavetank::fakekube {
+namespace {
+
+struct BuiltIn {
+  std::string_view kind, group;
+  bool cluster_scoped = false;
+  bool counts_generation = false;  // its strategy in kubernetes/pkg/registry does
+};
+
+// By kind.
+constexpr std::array kBuiltIns = {
+    BuiltIn{"APIService", "apiregistration.k8s.io", true},
+    BuiltIn{"CertificateSigningRequest", "certificates.k8s.io", true},
+    BuiltIn{"ClusterRole", "rbac.authorization.k8s.io", true},
+    BuiltIn{"ClusterRoleBinding", "rbac.authorization.k8s.io", true},
+    BuiltIn{"ConfigMap", ""},
+    BuiltIn{"ControllerRevision", "apps"},
+    BuiltIn{"CronJob", "batch", false, true},
+    BuiltIn{"CustomResourceDefinition", "apiextensions.k8s.io", true, true},
+    BuiltIn{"DaemonSet", "apps", false, true},
+    BuiltIn{"Deployment", "apps", false, true},
+    BuiltIn{"EndpointSlice", "discovery.k8s.io", false, true},
+    BuiltIn{"Endpoints", ""},
+    BuiltIn{"Event", ""},
+    BuiltIn{"HorizontalPodAutoscaler", "autoscaling"},
+    BuiltIn{"Ingress", "networking.k8s.io", false, true},
+    BuiltIn{"IngressClass", "networking.k8s.io", true, true},
+    BuiltIn{"Job", "batch", false, true},
+    BuiltIn{"Lease", "coordination.k8s.io"},
+    BuiltIn{"LimitRange", ""},
+    BuiltIn{"MutatingWebhookConfiguration", "admissionregistration.k8s.io", true, true},
+    BuiltIn{"Namespace", "", true},
+    BuiltIn{"NetworkPolicy", "networking.k8s.io", false, true},
+    BuiltIn{"Node", "", true},
+    BuiltIn{"PersistentVolume", "", true},
+    BuiltIn{"PersistentVolumeClaim", ""},
+    BuiltIn{"Pod", ""},
+    BuiltIn{"PodDisruptionBudget", "policy", false, true},
+    BuiltIn{"PodTemplate", "", false, true},
+    BuiltIn{"PriorityClass", "scheduling.k8s.io", true, true},
+    BuiltIn{"ReplicaSet", "apps", false, true},
+    BuiltIn{"ReplicationController", "", false, true},
+    BuiltIn{"ResourceQuota", ""},
+    BuiltIn{"Role", "rbac.authorization.k8s.io"},
+    BuiltIn{"RoleBinding", "rbac.authorization.k8s.io"},
+    BuiltIn{"Secret", ""},
+    BuiltIn{"Service", ""},
+    BuiltIn{"ServiceAccount", ""},
+    BuiltIn{"StatefulSet", "apps", false, true},
+    BuiltIn{"StorageClass", "storage.k8s.io", true},
+    BuiltIn{"ValidatingWebhookConfiguration", "admissionregistration.k8s.io", true, true},
+    BuiltIn{"VolumeAttachment", "storage.k8s.io", true},
+};
+
+const BuiltIn* Find(std::string_view kind) {
+  const auto it = std::lower_bound(kBuiltIns.begin(), kBuiltIns.end(), kind,
+                                   [](const BuiltIn& a, std::string_view b) { return a.kind < b; });
+  return it != kBuiltIns.end() && it->kind == kind ? &*it : nullptr;
+}
+
+}  // namespace
+
+std::string_view GroupOf(std::string_view api_version) {
+  const size_t slash = api_version.find('/');
+  return slash == std::string_view::npos ? std::string_view() : api_version.substr(0, slash);
+}
+
+bool VersionServed(const GroupKind& kind, std::string_view version) {
+  if (!KubernetesOwn(kind)) return true;
+  return version == "v1" || (kind.kind == "HorizontalPodAutoscaler" && version == "v2");
+}
+
+bool GroupKind::Covers(const kube::Object& object) const { return Covers(GroupKindOf(object)); }
+
+bool GroupKind::Covers(const GroupKind& exact) const {
+  return exact.kind == kind && (any_group || exact.group == group);
+}
+
+GroupKind ParseGroupKind(std::string_view text) {
+  if (const size_t dot = text.find('.'); dot != std::string_view::npos)
+    return {text.substr(0, dot), text.substr(dot + 1)};
+  if (const BuiltIn* known = Find(text); known != nullptr) return {text, known->group};
+  return {text, {}, true};
+}
+
+GroupKind GroupKindOf(const kube::Object& object) { return {object.kind, GroupOf(object.api_version)}; }
+
+std::string Qualified(const GroupKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+std::string Qualified(const kube::ResourceKind& kind) { return fmt::format("{}.{}", kind.kind, kind.group); }
+
+bool KubernetesOwn(const GroupKind& kind) {
+  const BuiltIn* known = Find(kind.kind);
+  return known != nullptr && (kind.any_group || known->group == kind.group);
+}
+
+bool CountsGeneration(const GroupKind& kind) {
+  const BuiltIn* known = KubernetesOwn(kind) ? Find(kind.kind) : nullptr;
+  return known == nullptr || known->counts_generation;
+}
+
+bool ClusterScoped(const GroupKind& kind) {
+  // Gateway API's classes are the one kind of others that users bring along.
+  if (kind.kind == "GatewayClass") return kind.any_group || kind.group == "gateway.networking.k8s.io";
+  const BuiltIn* known = Find(kind.kind);
+  return known != nullptr && known->cluster_scoped && (kind.any_group || known->group == kind.group);
+}
+
+bool ClusterScoped(std::string_view text) { return ClusterScoped(ParseGroupKind(text)); }
+
+}  // namespace wavetank::fakekube

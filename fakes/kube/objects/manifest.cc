@@ -1,0 +1,106 @@
+#include "fakes/kube/objects/manifest.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/base/status.h"
+#include "core/kube/object.h"
+#include "core/kube/yaml.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t kMaxBytes = 64u << 20;
+
+absl::Status Collect(json object, const std::string& file, int line, std::vector<Manifest>* out) {
+  if (object.is_object() && object.value("kind", json()).is_string()) {
+    const std::string kind = object["kind"].get<std::string>();
+    if (kind.size() >= 4 && kind.substr(kind.size() - 4) == "List" && object.contains("items") &&
+        object["items"].is_array()) {
+      for (json& item : object["items"]) {
+        if (absl::Status status = Collect(std::move(item), file, line, out); !status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+  }
+  absl::StatusOr<kube::ObjectRef> parsed = kube::Object::FromJson(object);
+  if (!parsed.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}:{}: no Kubernetes object: {}; if the file is another program's (Helm's values, an operator's), "
+                    "leave it out",
+                    file, line, Message(parsed.status())));
+  }
+  out->push_back({std::move(object), file, line});
+  return absl::OkStatus();
+}
+
+bool IsTemplate(const std::string& text) { return text.find("{{") != std::string::npos; }
+constexpr const char* kRenderIt = "it looks like a template: render it first, as by `helm template`";
+
+}  // namespace
+
+absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text) {
+  std::vector<Manifest> out;
+  if (text.size() > kMaxBytes) {
+    return absl::InvalidArgumentError(fmt::format("{}: larger than {} MiB; split it", file, kMaxBytes >> 20));
+  }
+  if (absl::Status status = kube::CheckYamlNesting(text, file); !status.ok()) return status;
+  std::vector<YAML::Node> documents;
+  try {
+    documents = YAML::LoadAll(text);
+  } catch (const YAML::Exception& e) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; {}", file, e.mark.line + 1,
+                                                  e.mark.column + 1, e.msg,
+                                                  IsTemplate(text) ? kRenderIt : "check indentation and quotes"));
+  }
+  for (const YAML::Node& document : documents) {
+    if (!document.IsDefined() || document.IsNull()) continue;
+    absl::StatusOr<json> object = kube::YamlToJson(document, file);
+    if (!object.ok()) {
+      if (!IsTemplate(text)) return object.status();
+      return absl::InvalidArgumentError(fmt::format("{}; {}", Message(object.status()), kRenderIt));
+    }
+    if (absl::Status status = Collect(*std::move(object), file, document.Mark().line + 1, &out); !status.ok())
+      return status;
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> files;
+  if (fs::is_directory(path, error)) {
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension == ".yaml" || extension == ".yml" || extension == ".json") files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty())
+      return absl::NotFoundError(fmt::format("{}: holds no .yaml or .json file; name another folder", path));
+  } else {
+    files.emplace_back(path);
+  }
+  std::vector<Manifest> out;
+  for (const fs::path& file : files) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) {
+      return absl::NotFoundError(fmt::format("{}: cannot be read; check the path and its permissions", file.string()));
+    }
+    std::ostringstream text;
+    text << in.rdbuf();
+    absl::StatusOr<std::vector<Manifest>> parsed = ParseManifests(file.string(), text.str());
+    if (!parsed.ok()) return parsed.status();
+    out.insert(out.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
+  }
+  return out;
+}
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,80 @@
+#include "fakes/kube/store/ip_pool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/base/ip.h"
+#include "core/base/random.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+// Draws before the pool is searched address by address.
+constexpr uint64_t kDraws = 16;
+
+std::string AddressText(uint32_t address) { return IpAddress::V4(address).ToString(); }
+
+}  // namespace
+
+IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
+  const std::string_view text = cidr_;
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.substr(0, slash));
+  int prefix = -1;
+  const auto [end, error] = std::from_chars(text.data() + slash + 1, text.data() + text.size(), prefix);
+  if (!ip.ok() || !ip->is_v4() || error != std::errc() || end != text.data() + text.size() || prefix < 1 || prefix > 32)
+    return;
+  size_ = uint64_t{1} << (32 - prefix);
+  first_ = static_cast<uint32_t>(ip->low()) & ~static_cast<uint32_t>(size_ - 1);
+}
+
+bool IpPool::Usable(uint32_t address) const {
+  const uint32_t last_octet = address & 0xff;
+  return last_octet != 0 && last_octet != 255 && address != first_ && address - first_ != size_ - 1;
+}
+
+absl::StatusOr<std::string> IpPool::Scan(uint32_t from) {
+  for (uint64_t i = 0; i < size_; ++i) {
+    const auto offset = static_cast<uint32_t>((from + i) % size_);
+    const uint32_t address = first_ + offset;
+    if (Usable(address) && taken_.insert(address).second) {
+      last_ = offset;
+      return AddressText(address);
+    }
+  }
+  if (size_ == 0)
+    return absl::InvalidArgumentError(fmt::format("'{}' is no IPv4 CIDR; write one as 10.96.0.0/16", cidr_));
+  return absl::ResourceExhaustedError(
+      fmt::format("all {} addresses of {} are taken; widen the range or remove what holds them", taken_.size(), cidr_));
+}
+
+absl::StatusOr<std::string> IpPool::Allocate(std::string_view key) {
+  // Kubernetes keeps the low end of a range for addresses chosen by hand, min(max(16, size / 16), 256) of them
+  // (KEP-3070); drawing leaves them out, and the last as many.
+  const uint64_t kept = std::min<uint64_t>(std::max<uint64_t>(16, size_ / 16), 256);
+  if (size_ <= 2 * kept) return Scan(size_ == 0 ? 0 : static_cast<uint32_t>(HashName(key, 0) % size_));
+  uint32_t offset = 0;
+  for (uint64_t attempt = 0; attempt < kDraws; ++attempt) {
+    offset = static_cast<uint32_t>(HashName(key, attempt) % (size_ - 2 * kept) + kept);
+    if (Usable(first_ + offset) && taken_.insert(first_ + offset).second) return AddressText(first_ + offset);
+  }
+  return Scan(offset);
+}
+
+absl::StatusOr<std::string> IpPool::Next() { return Scan(last_ + 1); }
+
+bool IpPool::Reserve(std::string_view address) {
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+  return !ip.ok() || !ip->is_v4() || taken_.insert(static_cast<uint32_t>(ip->low())).second;
+}
+
+void IpPool::Release(std::string_view address) {
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+  if (ip.ok() && ip->is_v4()) taken_.erase(static_cast<uint32_t>(ip->low()));
+}
+
+}  // namespace wavetank::fakekube

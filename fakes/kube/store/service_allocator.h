@@ -1,0 +1,32 @@
+// Cluster IPs and node ports of Services: each held by one Service, given back when it lets go.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "absl/status/status.h"
+#include "core/kube/object.h"
+#include "fakes/kube/store/ip_pool.h"
+
+namespace wavetank::fakekube {
+
+class ServiceAllocator {
+ public:
+  explicit ServiceAllocator(std::string service_cidr) : ips_(std::move(service_cidr)) {}
+
+  // Gives the (defaulted) Service what it needs and does not name. InvalidArgument if it names what another holds or a
+  // node port outside of 30000-32767, ResourceExhausted if nothing is left; then nothing is taken. `previous` is the
+  // stored version, null for a new Service. An address outside of the cluster's range is allowed, unlike in real
+  // clusters: manifests exported from one cluster may be applied to another.
+  absl::Status Assign(nlohmann::json& body, const kube::Object* previous);
+  // `previous` was replaced by `now`, or deleted (null).
+  void Release(const kube::Object& previous, const kube::Object* now);
+
+ private:
+  absl::StatusOr<int> FreePort(std::string_view key) const;
+
+  IpPool ips_;
+  std::set<int> ports_;
+};
+
+}  // namespace wavetank::fakekube

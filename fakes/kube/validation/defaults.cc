@@ -1,0 +1,247 @@
+#include "fakes/kube/validation/defaults.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/json_access.h"
+#include "core/kube/object.h"
+#include "fakes/kube/objects/base64.h"
+#include "fakes/kube/objects/kinds.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+void Default(json& in, const char* key, json value) {
+  const auto it = in.find(key);
+  if (it == in.end() || it->is_null()) in[key] = std::move(value);
+}
+
+json& ObjectAt(json& in, const char* key) {
+  json& at = in[key];
+  if (!at.is_object()) at = json::object();
+  return at;
+}
+
+bool HasNull(const json& in) {
+  return in.is_null() || (in.is_structured() && std::any_of(in.begin(), in.end(), HasNull));
+}
+
+// A field that is null says nothing: Go reads it into the zero of its type, and the zero is not written again. Within a
+// mapping of texts the key stays, with an empty text.
+void DropNulls(json& in, bool texts) {
+  if (in.is_array()) {
+    for (json& item : in) DropNulls(item, false);
+    return;
+  }
+  if (!in.is_object()) return;
+  for (auto it = in.begin(); it != in.end();) {
+    if (it->is_null()) {
+      if (!texts) {
+        it = in.erase(it);
+        continue;
+      }
+      *it = "";
+    } else {
+      static constexpr std::string_view kTexts[] = {"labels",      "annotations",  "data",      "binaryData",
+                                                    "matchLabels", "nodeSelector", "stringData"};
+      DropNulls(*it, std::find(std::begin(kTexts), std::end(kTexts), it.key()) != std::end(kTexts));
+    }
+    ++it;
+  }
+}
+
+void DefaultService(json& body) {
+  json& spec = ObjectAt(body, "spec");
+  Default(spec, "type", "ClusterIP");
+  Default(spec, "sessionAffinity", "None");
+  const std::string type = spec["type"].is_string() ? spec["type"].get<std::string>() : "";
+  const bool exposed = type == "NodePort" || type == "LoadBalancer";
+  if (spec.contains("ports") && spec["ports"].is_array()) {
+    for (json& port : spec["ports"]) {
+      if (!port.is_object()) continue;
+      Default(port, "protocol", "TCP");
+      // Typed clients send the zero of what they leave out (kubernetes: pkg/apis/core/v1/defaults.go).
+      if (const json& target = At(port, "targetPort"); target == 0 || target == "") port.erase("targetPort");
+      if (port.contains("port")) Default(port, "targetPort", port["port"]);
+      // What the type has no use for is dropped, as when a Service changes its type.
+      if (!exposed) port.erase("nodePort");
+    }
+  }
+  if (type == "ExternalName") {
+    spec.erase("clusterIP");
+    spec.erase("clusterIPs");
+    return;
+  }
+  Default(spec, "internalTrafficPolicy", "Cluster");
+  if (exposed) Default(spec, "externalTrafficPolicy", "Cluster");
+  if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
+  Default(spec, "ipFamilies", json::array({"IPv4"}));
+  Default(spec, "ipFamilyPolicy", "SingleStack");
+}
+
+void DefaultPodSpec(json& spec) {
+  Default(spec, "restartPolicy", "Always");
+  Default(spec, "dnsPolicy", "ClusterFirst");
+  Default(spec, "serviceAccountName", "default");
+  Default(spec, "terminationGracePeriodSeconds", 30);
+  for (const char* list : {"containers", "initContainers"}) {
+    if (!At(spec, list).is_array()) continue;
+    for (json& container : spec[list]) {
+      if (!At(container, "ports").is_array()) continue;
+      for (json& port : container["ports"]) {
+        if (port.is_object()) Default(port, "protocol", "TCP");
+      }
+    }
+  }
+}
+
+void DefaultTemplate(json& spec) { DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec")); }
+
+void DefaultDeployment(json& spec) {
+  Default(spec, "replicas", 1);
+  Default(spec, "progressDeadlineSeconds", 600);
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "strategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") {
+    json& rolling = ObjectAt(strategy, "rollingUpdate");
+    Default(rolling, "maxSurge", "25%");
+    Default(rolling, "maxUnavailable", "25%");
+  }
+}
+
+void DefaultStatefulSet(json& spec) {
+  Default(spec, "replicas", 1);
+  Default(spec, "podManagementPolicy", "OrderedReady");
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "updateStrategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") Default(ObjectAt(strategy, "rollingUpdate"), "partition", 0);
+}
+
+void DefaultDaemonSet(json& spec) {
+  Default(spec, "revisionHistoryLimit", 10);
+  json& strategy = ObjectAt(spec, "updateStrategy");
+  Default(strategy, "type", "RollingUpdate");
+  if (strategy["type"] == "RollingUpdate") {
+    json& rolling = ObjectAt(strategy, "rollingUpdate");
+    Default(rolling, "maxSurge", 0);
+    Default(rolling, "maxUnavailable", 1);
+  }
+}
+
+void DefaultJob(json& spec) {
+  Default(spec, "completions", 1);
+  Default(spec, "parallelism", 1);
+  Default(spec, "backoffLimit", 6);
+  Default(spec, "completionMode", "NonIndexed");
+  Default(spec, "suspend", false);
+}
+
+void DefaultSecret(json& body) {
+  Default(body, "type", "Opaque");
+  const auto plain = body.find("stringData");
+  if (plain == body.end() || !plain->is_object()) return;
+  json& data = ObjectAt(body, "data");
+  for (const auto& [key, value] : plain->items()) {
+    if (value.is_string()) data[key] = Base64Encode(value.get_ref<const std::string&>());
+  }
+  body.erase("stringData");
+}
+
+// A definition is served as soon as it is stored: nothing here can take its names away.
+void DefaultDefinition(json& body, const json& metadata) {
+  json& spec = ObjectAt(body, "spec");
+  json& names = ObjectAt(spec, "names");
+  const std::string kind = Text(names, "kind");
+  std::string singular = kind;
+  for (char& c : singular) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (!kind.empty()) {
+    Default(names, "singular", singular);
+    Default(names, "listKind", kind + "List");
+  }
+  Default(ObjectAt(spec, "conversion"), "strategy", "None");
+  json& status = ObjectAt(body, "status");
+  status["acceptedNames"] = names;
+  if (!status["conditions"].is_array() || status["conditions"].empty()) {
+    const std::string since = Text(metadata, "creationTimestamp");
+    status["conditions"] = json::array({{{"type", "NamesAccepted"},
+                                         {"status", "True"},
+                                         {"reason", "NoConflicts"},
+                                         {"message", "no conflicts found"},
+                                         {"lastTransitionTime", since}},
+                                        {{"type", "Established"},
+                                         {"status", "True"},
+                                         {"reason", "InitialNamesAccepted"},
+                                         {"message", "the initial names have been accepted"},
+                                         {"lastTransitionTime", since}}});
+  }
+  for (const json& version : Items(At(spec, "versions"))) {
+    if (At(version, "storage") == true) status["storedVersions"] = json::array({Text(version, "name")});
+  }
+}
+
+// Kubernetes: pkg/apis/autoscaling. One store for both versions, so what came as the other's stays.
+void DefaultAutoscaler(json& spec, std::string_view api_version) {
+  constexpr int kPercent = 80;
+  Default(spec, "minReplicas", 1);
+  if (!Items(At(spec, "metrics")).empty() || spec.contains("targetCPUUtilizationPercentage")) return;
+  if (api_version == "autoscaling/v1") {
+    spec["targetCPUUtilizationPercentage"] = kPercent;
+  } else {
+    spec["metrics"] = json::array(
+        {{{"type", "Resource"},
+          {"resource", {{"name", "cpu"}, {"target", {{"type", "Utilization"}, {"averageUtilization", kPercent}}}}}}});
+  }
+}
+
+}  // namespace
+
+void SetDefaults(json& body) {
+  // Kubernetes' own kinds only: another group's Service is none of these.
+  const std::string name = Text(body, "kind"), api_version = Text(body, "apiVersion");
+  const GroupKind own = ParseGroupKind(name);
+  const std::string_view kind = own.group == GroupOf(api_version) ? own.kind : std::string_view();
+  json& metadata = ObjectAt(body, "metadata");
+  if (json& dropped = kind.empty() ? metadata : body; HasNull(dropped)) DropNulls(dropped, false);
+  if (kind == "Namespace") {
+    // The immutable label that selectors of webhooks rely on.
+    ObjectAt(metadata, "labels")["kubernetes.io/metadata.name"] = Text(metadata, "name");
+    // Once it is going, an empty list says that nothing holds it any more.
+    if (!At(metadata, "deletionTimestamp").is_string()) {
+      Default(ObjectAt(body, "spec"), "finalizers", json::array({"kubernetes"}));
+    }
+    Default(ObjectAt(body, "status"), "phase", "Active");
+  } else if (kind == "Service") {
+    DefaultService(body);
+  } else if (kind == "Deployment" || kind == "ReplicaSet" || kind == "StatefulSet" || kind == "DaemonSet" ||
+             kind == "Job") {
+    json& spec = ObjectAt(body, "spec");
+    if (kind == "Deployment") DefaultDeployment(spec);
+    if (kind == "ReplicaSet") Default(spec, "replicas", 1);
+    if (kind == "StatefulSet") DefaultStatefulSet(spec);
+    if (kind == "DaemonSet") DefaultDaemonSet(spec);
+    if (kind == "Job") DefaultJob(spec);
+    DefaultTemplate(spec);
+  } else if (kind == "Pod") {
+    DefaultPodSpec(ObjectAt(body, "spec"));
+    Default(ObjectAt(body, "status"), "phase", "Pending");
+  } else if (kind == "Secret") {
+    DefaultSecret(body);
+  } else if (kind == "PersistentVolume" || kind == "PersistentVolumeClaim") {
+    if (kind == "PersistentVolume") Default(ObjectAt(body, "spec"), "persistentVolumeReclaimPolicy", "Retain");
+    Default(ObjectAt(body, "spec"), "volumeMode", "Filesystem");
+    Default(ObjectAt(body, "status"), "phase", "Pending");
+  } else if (kind == "HorizontalPodAutoscaler") {
+    DefaultAutoscaler(ObjectAt(body, "spec"), api_version);
+  } else if (kind == "CustomResourceDefinition") {
+    DefaultDefinition(body, metadata);
+  }
+}
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,310 @@
+#include "fakes/kube/workloads/deployments.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/json_access.h"
+#include "core/base/json_object.h"
+#include "fakes/kube/control/pod_template.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+// Counts a Deployment's templates, as `kubectl rollout history` and `undo` read it off its ReplicaSets.
+constexpr const char* kRevision = "deployment.kubernetes.io/revision";
+
+int64_t RevisionOf(const kube::Object& set) {
+  const auto it = set.meta.annotations.find(kRevision);
+  return it == set.meta.annotations.end() ? 0 : std::strtoll(it->second.c_str(), nullptr, 10);
+}
+
+// Those of a Deployment's annotations that its ReplicaSet takes over, its change-cause above all (kubernetes:
+// pkg/controller/deployment/util, SetNewReplicaSetAnnotations).
+json HandedOn(const kube::Object& deployment) {
+  json out = json::object();
+  for (const auto& [key, value] : deployment.meta.annotations) {
+    if (key != "kubectl.kubernetes.io/last-applied-configuration" && key.rfind("deployment.kubernetes.io/", 0) != 0)
+      out[key] = value;
+  }
+  return out;
+}
+
+bool HasTemplate(const kube::Object& set, std::string_view hash) {
+  const auto label = set.meta.labels.find("pod-template-hash");
+  return label != set.meta.labels.end() && label->second == hash;
+}
+
+}  // namespace
+
+DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
+    : api_(api),
+      options_(options),
+      pending_(api.host()),
+      deployments_(pending_, [this](const NamespacedName& name) { SyncDeployment(name); }),
+      annotated_(pending_, [this](const NamespacedName& name) { HandOnAnnotations(name); }),
+      sets_(pending_, [this](const NamespacedName& name) { SyncReplicaSet(name); }),
+      maker_(api, admission, pending_) {
+  subscriptions_.Add(api_.Observe("Deployment", [this](const Change& change) {
+    const ObjectRef& before = change.previous;
+    // A change of what is wanted is seen to below.
+    if (before == nullptr || before->meta.generation != change.object->meta.generation) return;
+    if (change.type == kube::WatchEventType::kDeleted) return;
+    // Mostly it is a report of status.
+    if (before->meta.annotations == change.object->meta.annotations) return;
+    if (HandedOn(*before) == HandedOn(*change.object)) return;
+    annotated_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
+  subscriptions_.Add(api_.Observe("Deployment", [this](const Change& change) {
+    if (WantsAnew(change)) deployments_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
+  subscriptions_.Add(api_.Observe("ReplicaSet", [this](const Change& change) {
+    replica_sets_.Follow(change);
+    if (WantsAnew(change)) sets_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
+  subscriptions_.Add(api_.Observe("Pod", [this](const Change& change) {
+    pods_.Follow(change);
+    const kube::OwnerReference* owner = ControllerOf(*change.object);
+    if (owner == nullptr || owner->kind != "ReplicaSet") return;
+    // A ReplicaSet has counted on the pods that it makes.
+    const bool made = change.type == kube::WatchEventType::kAdded;
+    if (!made && ServesOtherwise(change)) sets_.Add({change.object->meta.ns, owner->name});
+  }));
+}
+
+void DeploymentController::HandOnAnnotations(const NamespacedName& name) {
+  const ObjectRef deployment = api_.Get("Deployment", name);
+  if (deployment == nullptr) return;
+  const std::string hash = TemplateHash(*deployment);
+  for (const ObjectRef& set : ReplicaSetsOf(*deployment)) {
+    if (!HasTemplate(*set, hash)) continue;
+    api_.Patch("ReplicaSet", {name.ns, set->meta.name}, {{"metadata", {{"annotations", HandedOn(*deployment)}}}})
+        .IgnoreError();
+  }
+}
+
+// What a Deployment wants and what it has.
+struct DeploymentController::Rollout {
+  ObjectRef deployment;
+  NamespacedName name;
+  std::string hash;   // of the wanted template
+  ObjectRef current;  // the set with that template; null: there is none yet
+  std::vector<ObjectRef> old;
+  int64_t wanted = 0, old_replicas = 0;
+  int64_t revision = 1;  // of the wanted template
+  bool recreate = false;
+  int64_t surge = 0, unavailable = 0;
+};
+
+DeploymentController::Rollout DeploymentController::Look(const ObjectRef& deployment) const {
+  Rollout out;
+  out.deployment = deployment;
+  out.name = {deployment->meta.ns, deployment->meta.name};
+  out.hash = TemplateHash(*deployment);
+  out.wanted = Replicas(*deployment);
+  for (const ObjectRef& set : ReplicaSetsOf(*deployment)) {
+    if (HasTemplate(*set, out.hash)) {
+      out.current = set;
+    } else {
+      out.old.push_back(set);
+      out.old_replicas += Replicas(*set);
+      out.revision = std::max(out.revision, RevisionOf(*set) + 1);
+    }
+  }
+  const json& strategy = At(deployment->body, {"spec", "strategy"});
+  out.recreate = Text(strategy, "type") == "Recreate";
+  const json &surge = At(strategy, {"rollingUpdate", "maxSurge"}),
+             &unavailable = At(strategy, {"rollingUpdate", "maxUnavailable"});
+  out.surge = Quota(surge.is_null() ? json("25%") : surge, out.wanted, true);
+  out.unavailable = Quota(unavailable.is_null() ? json("25%") : unavailable, out.wanted, false);
+  if (out.surge == 0 && out.unavailable == 0) out.unavailable = 1;
+  return out;
+}
+
+void DeploymentController::CreateSet(const Rollout& rollout) {
+  const json& spec = At(rollout.deployment->body, "spec");
+  json set_template = At(spec, "template");
+  if (!set_template.is_object()) set_template = json::object();
+  json labels = At(set_template, {"metadata", "labels"});
+  if (!labels.is_object()) labels = json::object();
+  labels["pod-template-hash"] = rollout.hash;
+  if (!At(set_template, "metadata").is_object()) set_template["metadata"] = json::object();
+  set_template["metadata"]["labels"] = labels;
+  json selector = At(spec, "selector");
+  if (!selector.is_object()) selector = json::object();
+  if (!At(selector, "matchLabels").is_object()) selector["matchLabels"] = json::object();
+  selector["matchLabels"]["pod-template-hash"] = rollout.hash;
+  // Recreate: nothing new before the last old pod is gone.
+  const int64_t first = rollout.recreate            ? (OldPods(rollout.old) == 0 ? rollout.wanted : 0)
+                        : rollout.old_replicas == 0 ? rollout.wanted
+                                                    : std::clamp(rollout.wanted + rollout.surge - rollout.old_replicas,
+                                                                 int64_t{0}, rollout.wanted);
+  json annotations = HandedOn(*rollout.deployment);
+  annotations[kRevision] = std::to_string(rollout.revision);
+  api_.Create({{"apiVersion", "apps/v1"},
+               {"kind", "ReplicaSet"},
+               {"metadata",
+                {{"name", rollout.name.name + "-" + rollout.hash},
+                 {"namespace", rollout.name.ns},
+                 {"labels", labels},
+                 {"annotations", std::move(annotations)},
+                 {"ownerReferences", OwnedBy(*rollout.deployment)}}},
+               {"spec", {{"replicas", first}, {"selector", selector}, {"template", set_template}}}})
+      .IgnoreError();
+  if (!rollout.old.empty()) deployments_.Add(rollout.name);
+}
+
+void DeploymentController::Scale(const ObjectRef& set, int64_t replicas) {
+  if (Replicas(*set) == replicas) return;
+  api_.Patch("ReplicaSet", {set->meta.ns, set->meta.name}, {{"spec", {{"replicas", replicas}}}}).IgnoreError();
+}
+
+void DeploymentController::SyncDeployment(const NamespacedName& name) {
+  const ObjectRef deployment = api_.Get("Deployment", name);
+  // One that is going waits for its dependents, and makes no more.
+  if (deployment == nullptr || deployment->meta.deleting) return;
+  const Rollout rollout = Look(deployment);
+  if (rollout.current == nullptr) return CreateSet(rollout);
+  const kube::Object& current = *rollout.current;
+  if (RevisionOf(current) < rollout.revision) {  // a template of old is the wanted one again
+    api_.Patch("ReplicaSet", {name.ns, current.meta.name},
+               {{"metadata", {{"annotations", {{kRevision, std::to_string(rollout.revision)}}}}}})
+        .IgnoreError();
+  }
+  // A change of the spec that scales nothing is seen all the same.
+  if (rollout.old_replicas == 0 && Replicas(current) == rollout.wanted &&
+      Number(At(deployment->body, "status"), "observedGeneration") < deployment->meta.generation) {
+    api_.Patch("Deployment", name, {{"status", {{"observedGeneration", deployment->meta.generation}}}}).IgnoreError();
+  }
+  if (rollout.recreate) {
+    for (const ObjectRef& set : rollout.old) Scale(set, 0);
+    if (OldPods(rollout.old) == 0) Scale(rollout.current, rollout.wanted);
+    return;
+  }
+  if (rollout.old_replicas == 0 || Replicas(current) > rollout.wanted) return Scale(rollout.current, rollout.wanted);
+  // A rolling change (kubernetes: pkg/controller/deployment/rolling.go). First the new set grows into what surge
+  // allows; a later round, when that is under way, shrinks the old ones by what availability allows.
+  const int64_t room = rollout.wanted + rollout.surge - rollout.old_replicas - Replicas(current);
+  if (room > 0 && Replicas(current) < rollout.wanted)
+    return Scale(rollout.current, std::min(rollout.wanted, Replicas(current) + room));
+  ShrinkOld(rollout);
+}
+
+void DeploymentController::ShrinkOld(const Rollout& rollout) {
+  const auto ready_pods = [&](const ObjectRef& set) {
+    int64_t ready = 0;
+    for (const ObjectRef& pod : PodsOf(*set)) ready += !pod->meta.deleting && PodReady(*pod) ? 1 : 0;
+    return ready;
+  };
+  const int64_t least = rollout.wanted - rollout.unavailable, new_ready = ready_pods(rollout.current),
+                new_replicas = Replicas(*rollout.current);
+  // New pods that are not ready yet count as lost already.
+  int64_t budget = rollout.old_replicas + new_replicas - least - (new_replicas - new_ready);
+  if (budget <= 0) return;
+  std::map<std::string, int64_t> left, ready;  // by name of the old set
+  int64_t all_ready = new_ready;
+  for (const ObjectRef& set : rollout.old) {
+    left[set->meta.name] = Replicas(*set);
+    all_ready += ready[set->meta.name] = ready_pods(set);
+  }
+  // Those that serve nobody go first: losing them costs no availability.
+  for (const ObjectRef& set : rollout.old) {
+    const int64_t broken = std::max<int64_t>(left[set->meta.name] - ready[set->meta.name], 0);
+    const int64_t less = std::min(budget, broken);
+    left[set->meta.name] -= less;
+    budget -= less;
+  }
+  int64_t healthy = std::min(budget, all_ready - least);
+  for (const ObjectRef& set : rollout.old) {
+    const int64_t less = std::clamp<int64_t>(healthy, 0, left[set->meta.name]);
+    left[set->meta.name] -= less;
+    healthy -= less;
+  }
+  for (const ObjectRef& set : rollout.old) Scale(set, left[set->meta.name]);
+}
+
+// Pods of these sets, those on their way out included.
+int64_t DeploymentController::OldPods(const std::vector<ObjectRef>& sets) const {
+  int64_t pods = 0;
+  for (const ObjectRef& set : sets) pods += static_cast<int64_t>(PodsOf(*set).size());
+  return pods;
+}
+
+void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
+  const ObjectRef set = api_.Get("ReplicaSet", name);
+  if (set == nullptr) return;
+  std::vector<ObjectRef> pods;
+  int64_t ready = 0;
+  for (ObjectRef& pod : PodsOf(*set)) {
+    if (pod->meta.deleting) continue;
+    ready += PodReady(*pod) ? 1 : 0;
+    pods.push_back(std::move(pod));
+  }
+  const int64_t wanted = Replicas(*set);
+  const int64_t have = static_cast<int64_t>(pods.size()) + being_made_[name];
+  for (int64_t i = have; i < wanted && !set->meta.deleting; ++i) CreatePod(set);
+  if (have > wanted) {
+    // Those that are not ready go first, then the youngest.
+    std::stable_sort(pods.begin(), pods.end(), [](const ObjectRef& a, const ObjectRef& b) {
+      if (PodReady(*a) != PodReady(*b)) return PodReady(*b);
+      return a->meta.resource_version > b->meta.resource_version;
+    });
+    for (int64_t i = wanted; i < static_cast<int64_t>(pods.size()); ++i) {
+      api_.Delete("Pod", {name.ns, pods[static_cast<size_t>(i - wanted)]->meta.name}).IgnoreError();
+    }
+  }
+  json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", ready,
+                           "observedGeneration", set->meta.generation);
+  api_.Patch("ReplicaSet", name, JsonObject("status", std::move(status))).IgnoreError();
+  const kube::OwnerReference* owner = ControllerOf(*set);
+  if (owner == nullptr) return;
+  const ObjectRef deployment = api_.Get("Deployment", {name.ns, owner->name});
+  if (deployment == nullptr) return;
+  int64_t all = 0, all_ready = 0, updated = 0, revision = 0;
+  const std::string hash = TemplateHash(*deployment);
+  for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
+    const json& sibling_status = At(sibling->body, "status");
+    all += Number(sibling_status, "replicas");
+    if (HasTemplate(*sibling, hash)) {
+      updated += Number(sibling_status, "replicas");
+      revision = RevisionOf(*sibling);
+    }
+    all_ready += Number(sibling_status, "readyReplicas");
+  }
+  const int64_t all_wanted = Replicas(*deployment);
+  const bool available = all_ready >= all_wanted, complete = available && updated == all_wanted && all == all_wanted;
+  json conditions = json::array();
+  conditions.push_back(JsonObject("type", "Available", "status", available ? "True" : "False", "reason",
+                                  available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"));
+  conditions.push_back(JsonObject("type", "Progressing", "status", "True", "reason",
+                                  complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"));
+  status = JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_ready, "updatedReplicas",
+                      updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
+  json change = JsonObject("status", std::move(status));
+  // `kubectl rollout undo` replaces the annotations, and so wants some.
+  if (revision > 0 && RevisionOf(*deployment) != revision)
+    change["metadata"]["annotations"][kRevision] = std::to_string(revision);
+  api_.Patch("Deployment", {name.ns, owner->name}, std::move(change)).IgnoreError();
+  // A rolling change goes on when pods became ready.
+  if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add({name.ns, owner->name});
+}
+
+void DeploymentController::CreatePod(const ObjectRef& set) {
+  const NamespacedName set_name{set->meta.ns, set->meta.name};
+  const uint64_t ordinal = ordinals_[set_name]++;
+  const std::string suffix = GeneratedSuffix(options_.name, options_.seed, set_name, ordinal);
+  ++being_made_[set_name];
+  maker_.Make({.pod = PodOfTemplate(At(set->body, {"spec", "template"}), *set, set_name.name + "-" + suffix),
+               .owner_kind = "ReplicaSet",
+               .owner = set_name,
+               .wanted = [](const kube::Object& owner) { return Replicas(owner) > 0; },
+               .done =
+                   [this, set_name](bool made) {
+                     --being_made_[set_name];
+                     // Another ReplicaSet may have this one's name by now, and has counted on the pod.
+                     if (!made) sets_.Add(set_name);
+                   }});
+}
+
+}  // namespace wavetank::fakekube

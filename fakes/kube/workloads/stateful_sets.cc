@@ -1,0 +1,219 @@
+#include "fakes/kube/workloads/stateful_sets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "core/base/json_access.h"
+#include "fakes/kube/control/pod_template.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kRevisionLabel = "controller-revision-hash";
+constexpr const char* kPodNameLabel = "statefulset.kubernetes.io/pod-name";
+
+int64_t FirstOrdinal(const kube::Object& set) { return Number(At(set.body, {"spec", "ordinals"}), "start"); }
+int64_t EndOfOrdinals(const kube::Object& set) { return FirstOrdinal(set) + Replicas(set); }
+
+std::string PodName(const kube::Object& set, int64_t ordinal) { return fmt::format("{}-{}", set.meta.name, ordinal); }
+
+std::optional<int64_t> OrdinalOf(const kube::Object& set, std::string_view pod) {
+  if (!pod.starts_with(set.meta.name + "-")) return std::nullopt;
+  pod.remove_prefix(set.meta.name.size() + 1);
+  int64_t ordinal = 0;
+  const auto [end, error] = std::from_chars(pod.data(), pod.data() + pod.size(), ordinal);
+  if (error != std::errc() || end != pod.data() + pod.size()) return std::nullopt;
+  return ordinal;
+}
+
+std::string_view RevisionLabelOf(const kube::Object& pod) {
+  const auto label = pod.meta.labels.find(kRevisionLabel);
+  return label == pod.meta.labels.end() ? std::string_view() : std::string_view(label->second);
+}
+
+bool Healthy(const kube::Object& pod) { return !pod.meta.deleting && PodReady(pod); }
+
+// Pods below it keep the revision that they have.
+int64_t Partition(const kube::Object& set) {
+  return FirstOrdinal(set) + Number(At(set.body, {"spec", "updateStrategy", "rollingUpdate"}), "partition");
+}
+
+bool OneByOne(const kube::Object& set) { return Text(At(set.body, "spec"), "podManagementPolicy") != "Parallel"; }
+bool OnDelete(const kube::Object& set) { return Text(At(set.body, {"spec", "updateStrategy"}), "type") == "OnDelete"; }
+
+// As labels of what is made for it.
+json SelectorLabels(const kube::Object& set) {
+  const json& labels = At(set.body, {"spec", "selector", "matchLabels"});
+  return labels.is_object() ? labels : json::object();
+}
+
+std::string ClaimName(const json& claim, const std::string& pod) {
+  return fmt::format("{}-{}", Text(At(claim, "metadata"), "name"), pod);
+}
+
+// A pod's volumes, with the claims in place of those that have their names.
+json Volumes(const json& own, const json& claims, const std::string& pod) {
+  json out = json::array();
+  for (const json& claim : claims) {
+    out.push_back({{"name", Text(At(claim, "metadata"), "name")},
+                   {"persistentVolumeClaim", {{"claimName", ClaimName(claim, pod)}}}});
+  }
+  for (const json& volume : own) {
+    const bool claimed =
+        std::any_of(out.begin(), out.end(), [&](const json& claim) { return claim["name"] == At(volume, "name"); });
+    if (!claimed) out.push_back(volume);
+  }
+  return out;
+}
+
+}  // namespace
+
+StatefulSetController::StatefulSetController(ApiServer& api, PodAdmission* admission)
+    : api_(api),
+      pending_(api.host()),
+      queue_(pending_, [this](const NamespacedName& name) { Sync(name); }),
+      maker_(api, admission, pending_) {
+  subscriptions_.Add(api_.Observe("StatefulSet", [this](const Change& change) {
+    if (WantsAnew(change)) queue_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
+  subscriptions_.Add(api_.Observe("Pod", [this](const Change& change) {
+    const kube::OwnerReference* owner = ControllerOf(*change.object);
+    if (owner == nullptr || owner->kind != "StatefulSet") return;
+    pods_.Follow(change);
+    if (ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
+  }));
+}
+
+void StatefulSetController::Sync(const NamespacedName& name) {
+  const ObjectRef set = api_.Get("StatefulSet", name);
+  if (set == nullptr || set->meta.deleting) return;
+  const std::string update = fmt::format("{}-{}", name.name, TemplateHash(*set));
+  KeepRevision(set, update);
+  Pods pods;
+  for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
+    if (const std::optional<int64_t> ordinal = OrdinalOf(*set, pod->meta.name)) pods[*ordinal] = pod;
+  }
+  std::string current = Text(At(set->body, "status"), "currentRevision", update);
+  Step(set, current, update, pods);
+  WriteStatus(set, current, update, pods);
+}
+
+void StatefulSetController::KeepRevision(const ObjectRef& set, const std::string& revision) {
+  if (api_.Get("ControllerRevision", {set->meta.ns, revision}) != nullptr) return;
+  int64_t number = 1;
+  for (const ObjectRef& kept : api_.List("ControllerRevision", set->meta.ns)) {
+    const kube::OwnerReference* owner = ControllerOf(*kept);
+    if (owner != nullptr && owner->uid == set->meta.uid) number = std::max(number, Number(kept->body, "revision") + 1);
+  }
+  api_.Create({{"apiVersion", "apps/v1"},
+               {"kind", "ControllerRevision"},
+               {"metadata",
+                {{"name", revision},
+                 {"namespace", set->meta.ns},
+                 {"labels", SelectorLabels(*set)},
+                 {"ownerReferences", OwnedBy(*set)}}},
+               {"revision", number},
+               {"data", {{"spec", {{"template", At(set->body, {"spec", "template"})}}}}}})
+      .IgnoreError();
+}
+
+void StatefulSetController::Step(const ObjectRef& set, const std::string& current, const std::string& update,
+                                 const Pods& pods) {
+  const int64_t end = EndOfOrdinals(*set);
+  const bool one_by_one = OneByOne(*set);
+  const NamespacedName name{set->meta.ns, set->meta.name};
+  for (int64_t ordinal = FirstOrdinal(*set); ordinal < end; ++ordinal) {
+    const auto there = pods.find(ordinal);
+    if (there == pods.end()) {
+      if (being_made_.count({name, ordinal}) == 0) Create(set, ordinal < Partition(*set) ? current : update, ordinal);
+      if (one_by_one) return;
+    } else if (one_by_one && !Healthy(*there->second)) {
+      return;
+    }
+  }
+  // From the last one down; none while another one is still going.
+  for (auto it = pods.rbegin(); it != pods.rend(); ++it) {
+    if (it->first >= FirstOrdinal(*set) && it->first < end) continue;
+    if (!it->second->meta.deleting) api_.Delete("Pod", {name.ns, it->second->meta.name}).IgnoreError();
+    if (one_by_one) return;
+  }
+  if (OnDelete(*set)) return;
+  for (auto it = pods.rbegin(); it != pods.rend() && it->first >= Partition(*set); ++it) {
+    if (it->first >= end) continue;
+    if (RevisionLabelOf(*it->second) != update && !it->second->meta.deleting) {
+      api_.Delete("Pod", {name.ns, it->second->meta.name}).IgnoreError();
+      return;
+    }
+    if (!Healthy(*it->second)) return;
+  }
+}
+
+void StatefulSetController::Create(const ObjectRef& set, const std::string& revision, int64_t ordinal) {
+  const NamespacedName name{set->meta.ns, set->meta.name};
+  const ObjectRef kept = api_.Get("ControllerRevision", {name.ns, revision});
+  const json& pod_template = At(kept == nullptr ? set->body : At(kept->body, "data"), {"spec", "template"});
+  const std::string pod_name = PodName(*set, ordinal);
+  json pod = PodOfTemplate(pod_template, *set, pod_name);
+  pod["metadata"]["labels"][kRevisionLabel] = revision;
+  pod["metadata"]["labels"][kPodNameLabel] = pod_name;
+  json& spec = pod["spec"];
+  if (!spec.is_object()) spec = json::object();
+  spec["hostname"] = pod_name;
+  if (const std::string service = Text(At(set->body, "spec"), "serviceName"); !service.empty())
+    spec["subdomain"] = service;
+  const json& claims = Items(At(set->body, {"spec", "volumeClaimTemplates"}));
+  if (!claims.empty()) spec["volumes"] = Volumes(Items(At(spec, "volumes")), claims, pod_name);
+  for (const json& claim : claims) Claim(*set, claim, ClaimName(claim, pod_name));
+  being_made_.insert({name, ordinal});
+  maker_.Make({.pod = std::move(pod),
+               .owner_kind = "StatefulSet",
+               .owner = name,
+               .wanted = [ordinal](const kube::Object& owner) { return ordinal < EndOfOrdinals(owner); },
+               .done =
+                   [this, name, ordinal](bool made) {
+                     being_made_.erase({name, ordinal});
+                     if (!made) queue_.Add(name);
+                   }});
+}
+
+// A claim outlives its pod, and is bound at once: storage is not modelled.
+void StatefulSetController::Claim(const kube::Object& set, const json& claim, const std::string& name) {
+  if (api_.Get("PersistentVolumeClaim", {set.meta.ns, name}) != nullptr) return;
+  api_.Create({{"apiVersion", "v1"},
+               {"kind", "PersistentVolumeClaim"},
+               {"metadata", {{"name", name}, {"namespace", set.meta.ns}, {"labels", SelectorLabels(set)}}},
+               {"spec", At(claim, "spec")},
+               {"status", {{"phase", "Bound"}}}})
+      .IgnoreError();
+}
+
+void StatefulSetController::WriteStatus(const ObjectRef& set, const std::string& current, const std::string& update,
+                                        const Pods& pods) {
+  int64_t there = 0, ready = 0, old = 0, updated = 0;
+  for (const auto& [ordinal, pod] : pods) {
+    ++there;
+    ready += PodReady(*pod) ? 1 : 0;
+    if (pod->meta.deleting) continue;
+    old += RevisionLabelOf(*pod) == current ? 1 : 0;
+    updated += RevisionLabelOf(*pod) == update ? 1 : 0;
+  }
+  const bool complete = !OnDelete(*set) && updated == Replicas(*set) && there == updated && ready == updated;
+  api_.Patch("StatefulSet", {set->meta.ns, set->meta.name},
+             {{"status",
+               {{"replicas", there},
+                {"readyReplicas", ready},
+                {"availableReplicas", ready},
+                {"currentReplicas", complete ? updated : old},
+                {"updatedReplicas", updated},
+                {"currentRevision", complete ? update : current},
+                {"updateRevision", update},
+                {"observedGeneration", set->meta.generation},
+                {"collisionCount", 0}}}})
+      .IgnoreError();
+}
+
+}  // namespace wavetank::fakekube

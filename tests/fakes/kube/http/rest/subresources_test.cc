@@ -1,0 +1,156 @@
+// Evictions and budgets, bindings, namespaces' finalizers, what Go's zeroes and nulls mean, what etcd would not take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/fakes/kube/http/rest_fixture.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SubresourceTest : public RestTest {
+ protected:
+  void Settle() {
+    for (int i = 0; i < 1000 && !cluster_->Settled(); ++i) kernel_.RunUntil(kernel_.Now() + 100ms);
+    ASSERT_TRUE(cluster_->Settled());
+  }
+  void MakePod(const std::string& name, const json& more = json::object()) {
+    json spec = {{"containers", {{{"name", "c"}, {"image", "x"}}}}};
+    spec.update(more);
+    const Answer made =
+        Send("POST", kPods, {{"metadata", {{"name", name}, {"labels", {{"app", "a"}}}}}, {"spec", spec}});
+    ASSERT_EQ(made.code, 201) << made.body;
+    Settle();
+  }
+  Answer Evict(const std::string& pod, const json& options = nullptr) {
+    json body = {{"apiVersion", "policy/v1"}, {"kind", "Eviction"}, {"metadata", {{"name", pod}}}};
+    if (!options.is_null()) body["deleteOptions"] = options;
+    return Send("POST", kPods + "/" + pod + "/eviction", body);
+  }
+  bool Going(const std::string& pod) {
+    const Answer answer = Get(kPods + "/" + pod);
+    return answer.code == 404 || answer.body["metadata"].contains("deletionTimestamp");
+  }
+
+  const std::string kPods = "/api/v1/namespaces/default/pods";
+};
+
+TEST_F(SubresourceTest, ADryEvictionEvictsNothing) {
+  MakePod("a");
+  EXPECT_EQ(Evict("a", {{"dryRun", {"All"}}}).code, 201);
+  EXPECT_FALSE(Going("a"));
+  EXPECT_EQ(Evict("a").code, 201);
+  EXPECT_TRUE(Going("a"));
+}
+
+TEST_F(SubresourceTest, ABudgetStopsEvictionsThatItDoesNotAllow) {
+  for (const char* pod : {"a", "b"}) MakePod(pod);
+  ASSERT_EQ(Send("POST", "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+                 {{"metadata", {{"name", "one"}}},
+                  {"spec", {{"minAvailable", 1}, {"selector", {{"matchLabels", {{"app", "a"}}}}}}}})
+                .code,
+            201);
+  Answer early = Evict("a");
+  EXPECT_EQ(early.code, 429);
+  EXPECT_THAT(early.body["details"]["causes"][0]["message"].get<std::string>(), HasSubstr("is still being processed"));
+  Settle();
+  EXPECT_EQ(Evict("a").code, 201);
+  const Answer refused = Evict("b");
+  EXPECT_EQ(refused.code, 429);
+  EXPECT_EQ(refused.body["message"], "Cannot evict pod as it would violate the pod's disruption budget.");
+  EXPECT_EQ(refused.body["details"]["causes"][0]["reason"], "DisruptionBudget");
+  EXPECT_FALSE(Going("b"));
+}
+
+TEST_F(SubresourceTest, ABindingPutsAPodOnANodeOnce) {
+  MakePod("a", {{"schedulerName", "mine"}});
+  const json binding = {{"target", {{"kind", "Node"}, {"name", "node1"}}}};
+  EXPECT_EQ(Send("POST", kPods + "/a/binding", binding).code, 201);
+  Settle();
+  EXPECT_EQ(Get(kPods + "/a").body["spec"]["nodeName"], "node1");
+  const Answer again = Send("POST", kPods + "/a/binding", binding);
+  EXPECT_EQ(again.code, 409);
+  EXPECT_THAT(again.body["message"].get<std::string>(), HasSubstr("is already assigned to node \"node1\""));
+}
+
+TEST_F(SubresourceTest, ANamespaceWaitsForItsFinalizers) {
+  json body = {{"metadata", {{"name", "held"}}}, {"spec", {{"finalizers", {"kubernetes", "example.com/mine"}}}}};
+  ASSERT_EQ(Send("POST", "/api/v1/namespaces", body).code, 201);
+  EXPECT_EQ(Get("/api/v1/namespaces/default").body["spec"]["finalizers"], json::array({"kubernetes"}));
+  EXPECT_EQ(Send("DELETE", "/api/v1/namespaces/held").body["status"]["phase"], "Terminating");
+  const Answer refused = Send("POST", "/api/v1/namespaces/held/configmaps", ConfigMap("late"));
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_THAT(refused.body["message"].get<std::string>(), HasSubstr("because it is being terminated"));
+  body = Get("/api/v1/namespaces/held").body;
+  // Not by an ordinary write.
+  body["spec"]["finalizers"] = json::array();
+  EXPECT_EQ(Send("PUT", "/api/v1/namespaces/held", body).code, 200);
+  EXPECT_EQ(Get("/api/v1/namespaces/held").code, 200);
+  body = Get("/api/v1/namespaces/held").body;
+  body["spec"]["finalizers"] = json::array();
+  EXPECT_EQ(Send("PUT", "/api/v1/namespaces/held/finalize", body).code, 200);
+  EXPECT_EQ(Get("/api/v1/namespaces/held").code, 404);
+}
+
+TEST_F(SubresourceTest, NullsAndZeroesSayNothing) {
+  const std::string services = "/api/v1/namespaces/default/services";
+  const Answer service =
+      Send("POST", services,
+           {{"metadata", {{"name", "a"}, {"labels", nullptr}}},
+            {"spec",
+             {{"ports", {{{"port", 80}, {"targetPort", 0}}, {{"name", "x"}, {"port", 81}, {"targetPort", ""}}}},
+              {"selector", nullptr}}}});
+  EXPECT_EQ(service.code, 422) << "the first port needs a name";
+  json body = {{"metadata", {{"name", "a"}, {"labels", nullptr}}},
+               {"spec", {{"ports", {{{"port", 80}, {"targetPort", 0}}}}, {"selector", nullptr}}}};
+  const Answer one = Send("POST", services, body);
+  ASSERT_EQ(one.code, 201) << one.body;
+  EXPECT_EQ(one.body["spec"]["ports"][0]["targetPort"], 80);
+  EXPECT_FALSE(one.body["spec"].contains("selector"));
+  EXPECT_FALSE(one.body["metadata"].contains("labels"));
+  const Answer deployment =
+      Send("POST", "/apis/apps/v1/namespaces/default/deployments",
+           {{"metadata", {{"name", "d"}, {"annotations", {{"a", nullptr}}}}},
+            {"spec",
+             {{"selector", {{"matchLabels", {{"app", "d"}}}}},
+              {"template",
+               {{"metadata", {{"creationTimestamp", nullptr}, {"labels", {{"app", "d"}}}}},
+                {"spec", {{"containers", {{{"name", "c"}, {"image", "x"}, {"env", nullptr}}}}}}}}}}});
+  ASSERT_EQ(deployment.code, 201) << deployment.body;
+  EXPECT_FALSE(deployment.body["spec"]["template"]["spec"]["containers"][0].contains("env"));
+  EXPECT_EQ(deployment.body["metadata"]["annotations"]["a"], "") << "of a mapping of texts the key stays";
+}
+
+TEST_F(SubresourceTest, WhatEtcdWouldNotTakeIsRefused) {
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  EXPECT_EQ(Send("POST", maps, ConfigMap("most", json::object(), std::string(1 << 20, 'x'))).code, 201);
+  const Answer more = Send("POST", maps, ConfigMap("more", json::object(), std::string(1600 << 10, 'x')));
+  EXPECT_EQ(more.code, 500);
+  EXPECT_EQ(more.body["message"], "etcdserver: request is too large");
+}
+
+TEST_F(SubresourceTest, AStatusBringsItsAnnotationsAlong) {
+  MakePod("a");
+  const Answer patched = Send("PATCH", kPods + "/a/status",
+                              {{"metadata", {{"annotations", {{"seen", "yes"}}}}}, {"status", {{"message", "m"}}}},
+                              "application/merge-patch+json");
+  ASSERT_EQ(patched.code, 200) << patched.body;
+  EXPECT_EQ(Get(kPods + "/a").body["metadata"]["annotations"]["seen"], "yes");
+  EXPECT_EQ(Get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dfalse").body["items"].size(), 1u);
+}
+
+TEST_F(SubresourceTest, SomeKindsAreShownAsTheyWereWhenTheyGo) {
+  ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/services",
+                 {{"metadata", {{"name", "a"}}}, {"spec", {{"ports", {{{"port", 80}}}}}}})
+                .code,
+            201);
+  EXPECT_EQ(Send("DELETE", "/api/v1/namespaces/default/services/a").body["kind"], "Service");
+  Send("POST", "/api/v1/namespaces/default/configmaps", ConfigMap("a"));
+  EXPECT_EQ(Send("DELETE", "/api/v1/namespaces/default/configmaps/a").body["kind"], "Status");
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube::http

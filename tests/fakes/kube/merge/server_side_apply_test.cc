@@ -1,0 +1,154 @@
+#include "fakes/kube/merge/server_side_apply.h"
+
+#include "core/base/status.h"
+#include "fakes/kube/merge/field_set.h"
+#include "fakes/kube/objects/api_error.h"
+#include "tests/fakes/kube/cluster_fixture.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+json Service(const char* spec, const char* labels = "{}") {
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", {{"name", "web"}, {"namespace", "default"}, {"labels", json::parse(labels)}}},
+          {"spec", json::parse(spec)}};
+}
+
+class ServerSideApplyTest : public ClusterTest {
+ protected:
+  absl::StatusOr<ObjectRef> Apply(const json& body, const char* manager, bool force = false) {
+    WriteOptions options;
+    options.field_manager = manager;
+    return api().ServerSideApply(body, force, options);
+  }
+  json Get() { return api().Get("Service", {"default", "web"})->body; }
+  // Managers of the path, "kubectl/Apply" each.
+  std::string ManagersOf(const FieldSet::Path& path) {
+    std::string out;
+    for (const json& entry : Get()["metadata"].value("managedFields", json::array())) {
+      if (FieldSet::FromJson(entry["fieldsV1"]).Has(path))
+        out += entry["manager"].get<std::string>() + "/" + entry["operation"].get<std::string>() + " ";
+    }
+    return out;
+  }
+};
+
+TEST_F(ServerSideApplyTest, NobodyPaysForFieldsBeforeTheFirstApply) {
+  ApplyText(kWeb);
+  EXPECT_FALSE(api().Get("Service", {"sample", "web"})->body["metadata"].contains("managedFields"));
+  json imported = Service(R"({"ports":[{"port":80}]})");
+  imported["metadata"]["managedFields"] = json::array({{{"manager", "elsewhere"}}});
+  ASSERT_TRUE(api().Create(imported).ok());
+  EXPECT_FALSE(Get()["metadata"].contains("managedFields"));
+}
+
+TEST_F(ServerSideApplyTest, FieldsAreNamedAsKubernetesNamesThem) {
+  ASSERT_TRUE(
+      Apply(Service(R"({"ports":[{"port":80,"name":"http"}],"selector":{"app":"web"}})", R"({"a":"b"})"), "me").ok());
+  const json entry = Get()["metadata"]["managedFields"][0];
+  EXPECT_EQ(entry["manager"], "me");
+  EXPECT_EQ(entry["operation"], "Apply");
+  EXPECT_EQ(entry["fieldsType"], "FieldsV1");
+  EXPECT_EQ(entry["fieldsV1"], json::parse(R"({"f:metadata":{"f:labels":{"f:a":{}}},"f:spec":{"f:ports":{
+      "k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{}}},"f:selector":{}}})"));
+}
+
+TEST_F(ServerSideApplyTest, ADroppedFieldGoesUnlessAnotherManagesItToo) {
+  ASSERT_TRUE(
+      Apply(Service(R"({"ports":[{"port":80,"name":"http"},{"port":81,"name":"b"}]})", R"({"a":"1","b":"2"})"), "one")
+          .ok());
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80,"name":"http"}]})", R"({"b":"2"})"), "two").ok());
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80,"name":"http"}]})"), "one").ok());
+  EXPECT_EQ(Get()["metadata"]["labels"], (json{{"b", "2"}}));
+  EXPECT_EQ(Get()["spec"]["ports"].size(), 1u);
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:b"}), "two/Apply ");
+}
+
+TEST_F(ServerSideApplyTest, AConflictNamesFieldAndManagerAndForceTakesTheField) {
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80}],"type":"ClusterIP"})"), "one").ok());
+  const json other = Service(R"({"ports":[{"port":80}],"type":"NodePort"})");
+  const absl::Status refused = Apply(other, "two").status();
+  EXPECT_TRUE(absl::IsAborted(refused));
+  EXPECT_EQ(Message(refused), R"(Apply failed with 1 conflict: conflict with "one": .spec.type)");
+  const std::optional<ApiError> error = ApiErrorOf(refused);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->reason, "Conflict");
+  EXPECT_EQ(error->details["causes"][0]["reason"], "FieldManagerConflict");
+  EXPECT_EQ(error->details["causes"][0]["field"], ".spec.type");
+  EXPECT_EQ(Get()["spec"]["type"], "ClusterIP");
+  ASSERT_TRUE(Apply(other, "two", /*force=*/true).ok());
+  EXPECT_EQ(Get()["spec"]["type"], "NodePort");
+  EXPECT_EQ(ManagersOf({"f:spec", "f:type"}), "two/Apply ");
+  // The same value is no conflict: both manage it.
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80}],"type":"NodePort"})"), "one").ok());
+  EXPECT_EQ(ManagersOf({"f:spec", "f:type"}), "one/Apply two/Apply ");
+}
+
+TEST_F(ServerSideApplyTest, WhatWasThereBeforeTheFirstApplyBelongsToNobodyInParticular) {
+  ASSERT_TRUE(api().Create(Service(R"({"ports":[{"port":80}],"sessionAffinity":"None"})", R"({"a":"1"})")).ok());
+  const absl::Status refused =
+      Apply(Service(R"({"ports":[{"port":80}],"sessionAffinity":"ClientIP"})", R"({"a":"2"})"), "me").status();
+  EXPECT_EQ(Message(refused),
+            "Apply failed with 2 conflicts: conflicts with \"before-first-apply\" using v1 at 2023-09-01T00:00:00Z:\n"
+            "- .metadata.labels.a\n- .spec.sessionAffinity");
+}
+
+TEST_F(ServerSideApplyTest, KubectlTakesOverWhatItsClientSideApplyWrote) {
+  json before = Service(R"({"ports":[{"port":80}],"sessionAffinity":"None"})");
+  const std::string last = before.dump();
+  before["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = last;
+  ASSERT_TRUE(api().Create(before).ok());
+  const json now = Service(R"({"ports":[{"port":80}],"sessionAffinity":"ClientIP"})");
+  EXPECT_FALSE(Apply(now, "another").ok());
+  EXPECT_TRUE(Apply(now, "kubectl").ok());
+  EXPECT_EQ(Get()["spec"]["sessionAffinity"], "ClientIP");
+}
+
+TEST_F(ServerSideApplyTest, AnUpdateTakesWhatItChanges) {
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80}],"type":"ClusterIP"})", R"({"a":"1","b":"2"})"), "one").ok());
+  json body = Get();
+  body["metadata"]["labels"] = {{"a", "9"}};
+  WriteOptions options;
+  options.field_manager = "editor";
+  ASSERT_TRUE(api().Update(body, options).ok());
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:a"}), "editor/Update ");
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:b"}), "");
+  EXPECT_EQ(ManagersOf({"f:spec", "f:type"}), "one/Apply ");
+  EXPECT_EQ(
+      Message(Apply(Service(R"({"ports":[{"port":80}]})", R"({"a":"1"})"), "one").status()),
+      R"(Apply failed with 1 conflict: conflict with "editor" using v1 at 2023-09-01T00:00:00Z: .metadata.labels.a)");
+  json reset = Get();
+  reset["metadata"]["managedFields"] = json::array();
+  ASSERT_TRUE(api().Update(reset, options).ok());
+  EXPECT_FALSE(Get()["metadata"].contains("managedFields"));
+}
+
+TEST_F(ServerSideApplyTest, TheSameAgainChangesNothing) {
+  const json body = Service(R"({"ports":[{"port":80,"name":"http"}],"selector":{"app":"web"}})", R"({"a":"b"})");
+  ASSERT_TRUE(Apply(body, "me").ok());
+  Settle();
+  const int64_t version = api().resource_version();
+  kernel_.RunUntil(kernel_.Now() + 5s);
+  ASSERT_TRUE(Apply(body, "me").ok());
+  EXPECT_EQ(api().resource_version(), version);
+}
+
+TEST_F(ServerSideApplyTest, AnElementWithoutItsKeysIsRefused) {
+  EXPECT_TRUE(Apply(Service(R"({"ports":[{"port":80}]})"), "me").ok());
+  EXPECT_EQ(ApiErrorOf(Apply(Service(R"({"ports":[{"name":"http"}]})"), "me").status())->code, 400);
+}
+
+TEST_F(ServerSideApplyTest, ElementsOfOthersKeepTheirPlace) {
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80,"name":"a"},{"port":82,"name":"c"}]})"), "one").ok());
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":81,"name":"b"}]})"), "two").ok());
+  std::string order;
+  const json body = Get();
+  for (const json& port : body["spec"]["ports"]) order += port["name"].get<std::string>();
+  EXPECT_EQ(order, "bac");
+  ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":82,"name":"c"}]})"), "one").ok());
+  EXPECT_EQ(Get()["spec"]["ports"].size(), 2u);
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube

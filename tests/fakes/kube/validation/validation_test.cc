@@ -1,0 +1,142 @@
+#include "fakes/kube/validation/validation.h"
+
+#include "core/base/status.h"
+#include "fakes/kube/objects/api_error.h"
+#include "tests/fakes/kube/cluster_fixture.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+class ValidationTest : public ClusterTest {
+ protected:
+  // The refusal of a manifest; "" if it is taken. What is there already is replaced.
+  std::string Refusal(const std::string& manifest) {
+    const absl::StatusOr<std::vector<Manifest>> read = ParseManifests("t.yaml", manifest);
+    EXPECT_TRUE(read.ok()) << read.status();
+    WriteOptions options;
+    options.validate = true;
+    last_ = api().Apply(read->front().object, options).status();
+    return std::string(Message(last_));
+  }
+  absl::Status last_;
+};
+
+std::string ServiceText(const std::string& spec) {
+  return "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: default}\nspec: " + spec + "\n";
+}
+std::string Deployment(const std::string& selector, const std::string& labels, const std::string& replicas = "1") {
+  return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: default}\nspec: {replicas: " +
+         replicas + ", selector: " + selector + ", template: {metadata: {labels: " + labels +
+         "}, spec: {containers: [{name: web, image: x}]}}}\n";
+}
+
+TEST_F(ValidationTest, ServicesAreRefusedInKubernetesWords) {
+  EXPECT_EQ(Refusal(ServiceText("{}")), R"(Service "web" is invalid: spec.ports: Required value)");
+  EXPECT_EQ(
+      Refusal(ServiceText("{ports: [{port: 0}]}")),
+      "Service \"web\" is invalid: [spec.ports[0].port: Invalid value: 0: must be between 1 and 65535, inclusive, "
+      "spec.ports[0].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive]");
+  EXPECT_EQ(Refusal(ServiceText("{ports: [{port: 80}, {port: 81, name: b}]}")),
+            R"(Service "web" is invalid: spec.ports[0].name: Required value)");
+  EXPECT_EQ(Refusal(ServiceText("{type: Magic, ports: [{port: 80}]}")),
+            "Service \"web\" is invalid: spec.type: Unsupported value: \"Magic\": supported values: \"ClusterIP\", "
+            "\"ExternalName\", \"LoadBalancer\", \"NodePort\"");
+  EXPECT_EQ(Refusal(ServiceText("{ports: [{port: 80}]}")), "");
+  EXPECT_EQ(
+      Refusal(ServiceText("{clusterIP: 10.96.1.1, ports: [{port: 80}]}")),
+      R"(Service "web" is invalid: spec.clusterIPs[0]: Invalid value: []string{"10.96.1.1"}: may not change once set)");
+  EXPECT_EQ(
+      Refusal(ServiceText("{clusterIP: None, ports: [{port: 80}]}")),
+      R"(Service "web" is invalid: spec.clusterIPs[0]: Invalid value: []string{"None"}: may not change once set)");
+  EXPECT_EQ(Refusal(ServiceText("{type: ExternalName, externalName: a.b}")), "");
+  EXPECT_EQ(Refusal(ServiceText("{type: ExternalName, externalName: a.b, ports: [{port: 80}]}")), "");
+}
+
+TEST_F(ValidationTest, ARefusalHasACausePerField) {
+  Refusal(ServiceText("{ports: [{port: 80}, {port: 81}]}"));
+  const std::optional<ApiError> error = ApiErrorOf(last_);
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->code, 422);
+  EXPECT_EQ(error->reason, "Invalid");
+  EXPECT_EQ(error->details["kind"], "Service");
+  ASSERT_EQ(error->details["causes"].size(), 2u);
+  EXPECT_EQ(error->details["causes"][1],
+            json::parse(R"({"reason":"FieldValueRequired","field":"spec.ports[1].name","message":"Required value"})"));
+}
+
+TEST_F(ValidationTest, ADeploymentsSelectorFitsItsTemplateAndStays) {
+  EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: a}}", "{app: b}")),
+            "Deployment.apps \"web\" is invalid: spec.template.metadata.labels: Invalid value: "
+            "map[string]string{\"app\":\"b\"}: `selector` does not match template `labels`");
+  EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: a}}", "{app: a}", "-1")),
+            "Deployment.apps \"web\" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0");
+  EXPECT_EQ(
+      Refusal(Deployment("{matchLabels: {app: a}}", "{app: a}", "\"3\"")),
+      "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot unmarshal string into Go struct "
+      "field Deployment.spec.replicas of type int32");
+  EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: a}}", "{app: a}")), "");
+  EXPECT_EQ(Refusal(Deployment("{matchLabels: {app: b}}", "{app: b}")),
+            "Deployment.apps \"web\" is invalid: spec.selector: Invalid value: "
+            "v1.LabelSelector{MatchLabels:map[string]string{\"app\":\"b\"}, "
+            "MatchExpressions:[]v1.LabelSelectorRequirement(nil)}: field is immutable");
+}
+
+TEST_F(ValidationTest, NamesAndLabelsAreChecked) {
+  EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name, namespace: default}\n"),
+              testing::StartsWith("ConfigMap \"Bad_Name\" is invalid: metadata.name: Invalid value: \"Bad_Name\": a "
+                                  "lowercase RFC 1123 subdomain must consist of"));
+  EXPECT_THAT(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: 1web, namespace: default}\nspec: {ports: "
+                      "[{port: 1}]}\n"),
+              testing::HasSubstr("a DNS-1035 label must consist of lower case alphanumeric"));
+  EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, labels: {x: 'b c'}}\n"),
+              testing::HasSubstr("metadata.labels: Invalid value: \"b c\": a valid label must be an empty string or"));
+  EXPECT_THAT(Refusal("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default, labels: {/x: b}}\n"),
+              testing::HasSubstr("metadata.labels: Invalid value: \"/x\": prefix part must be non-empty"));
+  EXPECT_EQ(Refusal("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'system:a:B'}\n"),
+            "");
+  EXPECT_EQ(Refusal("apiVersion: networking.x.io/v1\nkind: Gateway\nmetadata: {name: a.b-c, namespace: default}\n"),
+            "");
+}
+
+TEST_F(ValidationTest, ContainersNeedNamesImagesAndTheVolumesTheyMount) {
+  const auto pod = [](const std::string& spec) {
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: default}\nspec: " + spec + "\n";
+  };
+  EXPECT_EQ(Refusal(pod("{}")), R"(Pod "p" is invalid: spec.containers: Required value)");
+  EXPECT_EQ(
+      Refusal(pod("{containers: [{name: a}, {name: a, image: x, volumeMounts: [{name: v, mountPath: /v}]}]}")),
+      "Pod \"p\" is invalid: [spec.containers[0].image: Required value, spec.containers[1].name: Duplicate value: "
+      "\"a\", spec.containers[1].volumeMounts[0].name: Not found: \"v\"]");
+  EXPECT_EQ(Refusal(pod("{containers: [{name: a, image: x}]}")), "");
+  EXPECT_EQ(Refusal(pod("{containers: [{name: a, image: y}]}")), "");
+  EXPECT_THAT(
+      Refusal(pod("{containers: [{name: a, image: y, args: [b]}]}")),
+      testing::StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than"));
+}
+
+TEST_F(ValidationTest, SecretsAndConfigMapsCanBeImmutable) {
+  const auto secret = [](const std::string& rest) {
+    return "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\n" + rest;
+  };
+  EXPECT_EQ(Refusal(secret("data: {a: '%%%'}\n")),
+            "Secret in version \"v1\" cannot be handled as a Secret: illegal base64 data at input byte 0");
+  EXPECT_THAT(Refusal(secret("stringData: {'a b': x}\n")), testing::HasSubstr("data[a b]: Invalid value: \"a b\""));
+  EXPECT_EQ(Refusal(secret("stringData: {a: x}\nimmutable: true\n")), "");
+  EXPECT_EQ(Refusal(secret("stringData: {a: y}\nimmutable: true\n")),
+            "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set");
+  EXPECT_EQ(Refusal(secret("stringData: {a: x}\nimmutable: true\ntype: other\n")),
+            "Secret \"s\" is invalid: type: Invalid value: \"other\": field is immutable");
+}
+
+TEST_F(ValidationTest, WhatScenariosApplyIsNotJudged) {
+  EXPECT_TRUE(api().Apply({{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "x"}}}}).ok());
+}
+
+TEST_F(ValidationTest, WhatWasStoredUnjudgedDoesNotStandInTheWayOfOtherChanges) {
+  ASSERT_TRUE(api().Apply({{"apiVersion", "v1"}, {"kind", "Service"}, {"metadata", {{"name", "web"}}}}).ok());
+  EXPECT_EQ(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: {a: b}}\nspec: {}\n"), "");
+  EXPECT_NE(Refusal("apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: {a: '$'}}\nspec: {}\n"), "");
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube
