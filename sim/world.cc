@@ -56,6 +56,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
                                           LineQuality{t.line_between, {}, 0, false});
   world->network_ = std::make_unique<MeshNetwork>(*world->links_);
   envoysim::DataPlane::Options plane;
+  // Istio 1.18 ships Envoy 1.26; what runs a stock Envoy runs one of today.
+  constexpr uint32_t kOfIstio118 = 26;
+  if (!profile->upstream_envoy) plane.release.minor = kOfIstio118;
   plane.seed = options.seed;
   plane.trace_requests = plane.trace_connections = options.trace_requests;
   world->plane_ = std::make_unique<envoysim::DataPlane>(*world->host_, *world->network_, plane);

@@ -19,7 +19,8 @@ constexpr uint16_t kInboundPort = 15006;
 class Envoy::Impl {
  public:
   Impl(DataPlane& plane, EnvoyContext& context, const EnvoyOptions& options)
-      : process(context, plane.fabric(), plane.options().latencies, options, plane.options().seed),
+      : process(context, plane.fabric(), plane.options().latencies, options, plane.options().seed,
+                plane.options().release),
         secrets(process, [this] { xds.OnSecret(); }),
         view(plane, process, secrets),
         xds(process, secrets, view),

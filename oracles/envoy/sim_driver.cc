@@ -153,7 +153,7 @@ class Backend final : public Application {
 
  private:
   static std::string All(const RequestSpec& spec, const std::string& name) {
-    if (name.starts_with(':')) return std::string(FindHeader(spec, name).value_or(""));
+    if (name.starts_with(':') || name == "host") return std::string(FindHeader(spec, name).value_or(""));
     std::string out;
     for (const auto& [key, value] : spec.headers) {
       if (key == name) out += (out.empty() ? "" : ",") + value;
@@ -350,9 +350,11 @@ class SimulatedRun {
     o.code = r.code;
     o.body = r.body;
     for (const std::string& name : show) {
+      std::optional<std::string> all;  // of one name after commas, as the real one's client has them
       ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
-        if (key == name) AddHeaderLine(key, value, &o.headers);
+        if (key == name) all = (all ? *all + "," : "") + std::string(value);
       });
+      if (all) AddHeaderLine(name, *all, &o.headers);
     }
     o.logged = !r.listener.empty();
     if (!o.logged) return o;

@@ -315,8 +315,9 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kResponseCode:
       return LogNumber(entry.code, kept);
     case LogCommand::kResponseFlags:
-      return LogText(*kept = entry.connection_flags ? ConnectionFlagsToString(entry.flags)
-                                                    : ResponseFlagsToString(entry.flags));
+      return LogText(*kept = entry.flags_of_enum      ? ResponseFlagsOfEnum(entry.flags)
+                             : entry.connection_flags ? ConnectionFlagsToString(entry.flags)
+                                                      : ResponseFlagsToString(entry.flags));
     case LogCommand::kResponseCodeDetails:
       return LogText(entry.details);
     case LogCommand::kTerminationDetails:

@@ -35,6 +35,7 @@ struct AccessLogEntry {
   uint64_t request_id = 0;               // equal for all proxies that a request passes
   uint16_t code = 0;
   ResponseFlags flags = kNoFlags;
+  bool flags_of_enum = false;     // ResponseFlagsOfEnum
   bool connection_flags = false;  // in a connection's order: ConnectionFlagsToString
   std::string_view details, termination, transport_failure;
   std::string_view response_headers;                           // lines, as Reply::headers

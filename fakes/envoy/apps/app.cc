@@ -67,6 +67,8 @@ class ServerConnection final : public ConnectionHandler {
     reply.code = app.code;
     reply.server = app.server;
     reply.body = app.body;
+    // An application says something unless that must not be.
+    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && spec.method != "HEAD";
     reply.headers = app.headers;
     reply.grpc_status = app.grpc_status;
     reply.check_denied = app.check_denied;

@@ -32,15 +32,17 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
         fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
                     *terminal, "envoy.filters.http.router"));
   }
-  // Filters that nobody registered have no effect here.
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
-  if (type == nullptr) return absl::OkStatus();
+  if (type == nullptr) {
+    extensions.NoteWithoutEffect(filter.typed_config());
+    return absl::OkStatus();
+  }
   if (type->terminal) *terminal = filter.name();
   const std::string prefix = "http." + out->stat_prefix + ".";
   absl::StatusOr<std::shared_ptr<const HttpFilter>> made =
       type->make(filter.typed_config(), {extensions, filter.name(), prefix});
   if (!made.ok()) return made.status();
-  if (*made != nullptr) out->filters.push_back({filter.name(), *std::move(made)});
+  if (*made != nullptr) out->filters.push_back({filter.name(), std::string(type->name), *std::move(made)});
   return absl::OkStatus();
 }
 
@@ -92,6 +94,25 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
   out.use_remote_address = proto.use_remote_address().value();
   out.xff_num_trusted_hops = proto.xff_num_trusted_hops();
   if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
+  const auto& common = proto.common_http_protocol_options();
+  out.idle_timeout = ToDuration(common.idle_timeout());
+  out.max_connection_duration = ToDuration(common.max_connection_duration());
+  out.max_requests_per_connection = common.max_requests_per_connection().value();
+  out.paths.normalise = proto.normalize_path().value();
+  out.paths.merge_slashes = proto.merge_slashes();
+  switch (proto.path_with_escaped_slashes_action()) {
+    case hcm::HttpConnectionManager::REJECT_REQUEST:
+      out.paths.escaped = PathNormalisation::EscapedSlashes::kReject;
+      break;
+    case hcm::HttpConnectionManager::UNESCAPE_AND_REDIRECT:
+      out.paths.escaped = PathNormalisation::EscapedSlashes::kRedirect;
+      break;
+    case hcm::HttpConnectionManager::UNESCAPE_AND_FORWARD:
+      out.paths.escaped = PathNormalisation::EscapedSlashes::kForward;
+      break;
+    default:
+      break;
+  }
   if (absl::Status s = CompileFilters(proto, extensions, &out); !s.ok()) return s;
   if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;
   return out;

@@ -11,6 +11,7 @@
 #include "fakes/envoy/access_log/access_log.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/config/route_config.h"
+#include "fakes/envoy/http/path_normalisation.h"
 
 namespace envoy::extensions::filters::network::http_connection_manager::v3 {
 class HttpConnectionManager;
@@ -27,6 +28,9 @@ struct HttpConnectionManager {
   bool use_remote_address = false;
   uint32_t xff_num_trusted_hops = 0;
   Duration stream_idle_timeout = 5min;
+  Duration idle_timeout{}, max_connection_duration{};  // 0: none
+  uint32_t max_requests_per_connection = 0;            // 0: any number
+  PathNormalisation paths;
   std::shared_ptr<const AccessLogs> logs;  // nullptr: none
 };
 

@@ -36,7 +36,8 @@ struct LocalReply {
   ResponseFlags flags = kNoFlags;
   // These live as long as the world: static, of configuration in force, or kept (HttpStream::Keep).
   std::string_view details, body;
-  std::string_view headers = {};  // Reply::headers
+  std::string_view headers = {};         // Reply::headers
+  uint16_t grpc_status = kNoGrpcStatus;  // for gRPC clients; none: what `code` stands for
 };
 
 // A request on its way through a chain. Implemented by the Router.
@@ -96,7 +97,7 @@ class HttpFilter {
 
 // A filter as the chain names it, and routes that configure it.
 struct HttpFilterLink {
-  std::string name;
+  std::string name, canonical;  // `canonical`: that of its type
   std::shared_ptr<const HttpFilter> filter;
 };
 

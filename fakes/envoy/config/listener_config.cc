@@ -116,11 +116,13 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
           fmt::format("Error: terminal filter named {} of type {} must be the last filter in a network filter chain.",
                       proto.filters(0).name(), proto.filters(0).name()));
     }
-    // Filters that nobody registered (metadata exchange, stats) only look on.
     const NetworkFilterType* const type =
         extensions.filters()->Network(ConfigType(filter.typed_config()), filter.name());
     passes_on = type != nullptr && !type->terminal;
-    if (type == nullptr) continue;
+    if (type == nullptr) {
+      extensions.NoteWithoutEffect(filter.typed_config());
+      continue;
+    }
     if (absl::Status s = type->add(filter.typed_config(), {extensions, filter.name(), {}}, &out); !s.ok()) return s;
   }
   if (passes_on) {

@@ -88,6 +88,25 @@ absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, con
   return out;
 }
 
+template <typename Message>
+absl::Status CompileHeaders(const Message& message, const Extensions& extensions, HeaderLevel* out) {
+  if (absl::Status s = HeaderOperations::MakeForRequests(message, extensions, &out->request); !s.ok()) return s;
+  return HeaderOperations::MakeForReplies(message, extensions, &out->reply);
+}
+
+absl::Status CompileWeighted(const route_v3::WeightedCluster::ClusterWeight& proto, const Extensions& extensions,
+                             RouteEntry* out) {
+  WeightedCluster& cluster = out->clusters.emplace_back();
+  cluster.name = proto.name();
+  cluster.weight = proto.weight().value();
+  out->total_weight += cluster.weight;
+  RouteEdits edits;
+  if (absl::Status s = CompileHeaders(proto, extensions, &edits.headers); !s.ok()) return s;
+  edits.host.literal = proto.host_rewrite_literal();
+  if (!edits.headers.empty() || !edits.host.empty()) cluster.edits = std::make_shared<RouteEdits>(std::move(edits));
+  return absl::OkStatus();
+}
+
 absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Extensions& extensions, RouteEntry* out) {
   switch (action.cluster_specifier_case()) {
     case route_v3::RouteAction::kCluster:
@@ -101,8 +120,7 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
     case route_v3::RouteAction::kWeightedClusters:
       out->action = RouteEntry::Action::kWeighted;
       for (const auto& c : action.weighted_clusters().clusters()) {
-        out->clusters.push_back({c.name(), c.weight().value()});
-        out->total_weight += c.weight().value();
+        if (absl::Status s = CompileWeighted(c, extensions, out); !s.ok()) return s;
       }
       if (out->clusters.empty()) {
         return absl::InvalidArgumentError(
@@ -129,6 +147,9 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
     return absl::InvalidArgumentError("Specify only one of prefix_rewrite, regex_rewrite or path_rewrite_policy");
   }
   if (action.has_timeout()) out->timeout = ToDuration(action.timeout());
+  const auto& limits = action.max_stream_duration();
+  out->max_stream_duration = ToDuration(limits.max_stream_duration());
+  if (limits.has_grpc_timeout_header_max()) out->grpc_timeout_max = ToDuration(limits.grpc_timeout_header_max());
   if (action.has_retry_policy()) {
     absl::StatusOr<RetryPolicy> retry = CompileRetry(action.retry_policy(), extensions);
     if (!retry.ok()) return retry.status();
@@ -139,16 +160,17 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
     h.terminal = hash.terminal();
     switch (hash.policy_specifier_case()) {
       case route_v3::RouteAction::HashPolicy::kHeader:
-        h = {HashPolicy::Kind::kHeader, absl::AsciiStrToLower(hash.header().header_name()), h.terminal};
+        h = {HashPolicy::Kind::kHeader, absl::AsciiStrToLower(hash.header().header_name()), h.terminal, {}, {}};
         break;
       case route_v3::RouteAction::HashPolicy::kCookie:
-        h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal};
+        h = {HashPolicy::Kind::kCookie, hash.cookie().name(), h.terminal, {}, hash.cookie().path()};
+        if (hash.cookie().has_ttl()) h.ttl = ToDuration(hash.cookie().ttl());
         break;
       case route_v3::RouteAction::HashPolicy::kConnectionProperties:
         h.kind = HashPolicy::Kind::kSourceIp;
         break;
       case route_v3::RouteAction::HashPolicy::kQueryParameter:
-        h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal};
+        h = {HashPolicy::Kind::kQuery, hash.query_parameter().name(), h.terminal, {}, {}};
         break;
       default:
         continue;
@@ -193,6 +215,34 @@ absl::Status CompileRouteFilters(const Map& configs, const Extensions& extension
   return absl::OkStatus();
 }
 
+absl::Status CompileEdits(const route_v3::Route& route, const Extensions& extensions,
+                          std::shared_ptr<const RouteEdits>* out) {
+  RouteEdits edits;
+  if (absl::Status s = CompileHeaders(route, extensions, &edits.headers); !s.ok()) return s;
+  absl::StatusOr<PathRewrite> path = PathRewrite::Make(route.route());
+  if (!path.ok()) return path.status();
+  absl::StatusOr<HostRewrite> host = HostRewrite::Make(route.route());
+  if (!host.ok()) return host.status();
+  edits.path = *std::move(path);
+  edits.host = *std::move(host);
+  if (edits.headers.empty() && edits.host.empty() && edits.path.empty()) return absl::OkStatus();
+  *out = std::make_shared<RouteEdits>(std::move(edits));
+  return absl::OkStatus();
+}
+
+// CORS as a field of routes and virtual hosts, before it was a filter's configuration.
+template <typename Message>
+absl::Status CompileLegacyCors(const Message& message, const Extensions& extensions, RouteFilterConfigs* out) {
+  if (!message.has_cors() || extensions.filters() == nullptr) return absl::OkStatus();
+  const HttpFilterType* const type = extensions.filters()->Http({}, "envoy.filters.http.cors");
+  if (type == nullptr) return absl::OkStatus();
+  google::protobuf::Any any;
+  any.PackFrom(message.cors());
+  absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> made = type->make_for_route(any, extensions);
+  if (made.ok()) out->emplace_back("envoy.filters.http.cors", *std::move(made));
+  return made.status();
+}
+
 absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extensions, RouteEntry* out) {
   out->name = route.name();
   if (!route.has_match()) {
@@ -203,6 +253,7 @@ absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extens
   switch (route.action_case()) {
     case route_v3::Route::kRoute:
       if (absl::Status s = CompileRouteAction(route.route(), extensions, out); !s.ok()) return s;
+      if (absl::Status s = CompileLegacyCors(route.route(), extensions, &out->filters); !s.ok()) return s;
       break;
     case route_v3::Route::kDirectResponse:
       out->action = RouteEntry::Action::kDirect;
@@ -218,6 +269,11 @@ absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extens
     case route_v3::Route::kRedirect:
       out->action = RouteEntry::Action::kRedirect;
       out->redirect_code = RedirectCode(route.redirect().response_code());
+      if (absl::StatusOr<Redirect> redirect = Redirect::Make(route.redirect()); !redirect.ok()) {
+        return redirect.status();
+      } else {
+        out->redirect = std::make_shared<Redirect>(*std::move(redirect));
+      }
       break;
     case route_v3::Route::kNonForwardingAction:
       out->action = RouteEntry::Action::kNonForwarding;
@@ -225,6 +281,7 @@ absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extens
     default:
       return absl::InvalidArgumentError("Proto constraint validation failed (field: \"action\", reason: is required)");
   }
+  if (absl::Status s = CompileEdits(route, extensions, &out->edits); !s.ok()) return s;
   return CompileRouteFilters(route.typed_per_filter_config(), extensions, &out->filters);
 }
 
@@ -324,6 +381,9 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
   table->hash = hash;
   table->name = config.name();
   table->ignore_port = config.ignore_port_in_host_matching();
+  table->most_specific_wins = config.most_specific_header_mutations_wins();
+  if (absl::Status s = CompileHeaders(config, extensions, &table->headers); !s.ok()) return s;
+  table->edits_headers = !table->headers.empty();
   if (config.has_validate_clusters()) validate = config.validate_clusters().value();
   const auto must_exist = [&](const std::string& cluster, std::string_view what) {
     if (validate) table->validated.push_back({cluster, fmt::format("route: unknown {} '{}'", what, cluster)});
@@ -350,6 +410,12 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
     if (absl::Status s = CompileRouteFilters(proto.typed_per_filter_config(), extensions, &host.filters); !s.ok()) {
       return s;
     }
+    if (absl::Status s = CompileLegacyCors(proto, extensions, &host.filters); !s.ok()) return s;
+    if (absl::Status s = CompileHeaders(proto, extensions, &host.headers); !s.ok()) return s;
+    host.require_tls = proto.require_tls() != route_v3::VirtualHost::NONE;
+    host.count_attempts = proto.include_request_attempt_count();
+    host.count_attempts_in_reply = proto.include_attempt_count_in_response();
+    table->edits_headers |= !host.headers.empty();
     for (const auto& route : proto.routes()) {
       RouteEntry entry;
       if (absl::Status s = CompileRoute(route, extensions, &entry); !s.ok()) return s;
@@ -361,6 +427,8 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
       if (entry.action == RouteEntry::Action::kCluster) must_exist(entry.cluster, "cluster");
       for (const WeightedCluster& c : entry.clusters) must_exist(c.name, "weighted cluster");
       for (const MirrorPolicy& m : entry.mirrors) must_exist(m.cluster, "shadow cluster");
+      table->edits_headers |= entry.edits != nullptr;
+      for (const WeightedCluster& c : entry.clusters) table->edits_headers |= c.edits != nullptr;
       host.routes.push_back(std::move(entry));
     }
   }
@@ -420,6 +488,11 @@ bool RouteEntry::Matches(const RequestSpec& spec, uint64_t random, const Dynamic
       return false;
   }
   return std::all_of(metadata.begin(), metadata.end(), [&](const MetadataMatch& m) { return m.Matches(notes); });
+}
+
+MatchedPath RouteEntry::Matched() const {
+  if (path_kind != PathKind::kPrefix && path_kind != PathKind::kSeparatedPrefix) return {};
+  return {path.text()};
 }
 
 const RouteEntry* RouteTable::FindRoute(const VirtualHost& host, const RequestSpec& spec, uint64_t random,

@@ -11,6 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/http/header_operations.h"
+#include "fakes/envoy/http/rewrites.h"
 #include "fakes/envoy/match/dynamic_metadata.h"
 #include "fakes/envoy/match/hash128.h"
 #include "fakes/envoy/match/matchers.h"
@@ -64,6 +66,22 @@ struct HashPolicy {
   Kind kind = Kind::kHeader;
   std::string name;
   bool terminal = false;
+  // Of a cookie: where a request lacks it, one is made up and the client told. Its path, and seconds (0: a session).
+  std::optional<Duration> ttl;
+  std::string path;
+};
+
+// What one level (route table, virtual host, route, weighted cluster) does to headers.
+struct HeaderLevel {
+  HeaderOperations request, reply;
+  bool empty() const { return request.empty() && reply.empty(); }
+};
+
+// What a route does to requests that go on, beyond saying where; few routes have one.
+struct RouteEdits {
+  HeaderLevel headers;
+  HostRewrite host;
+  PathRewrite path;
 };
 
 struct MirrorPolicy {
@@ -74,6 +92,7 @@ struct MirrorPolicy {
 struct WeightedCluster {
   std::string name;
   uint32_t weight = 0;
+  std::shared_ptr<const RouteEdits> edits;  // nullptr: none
 };
 
 struct RouteEntry {
@@ -102,13 +121,22 @@ struct RouteEntry {
   uint16_t direct_code = 0;
   std::string direct_body;
   uint16_t redirect_code = 301;
+  std::shared_ptr<const Redirect> redirect;
+  std::shared_ptr<const RouteEdits> edits;  // nullptr: none
+  // max_stream_duration; 0: none. `grpc_timeout_max`: the header grpc-timeout counts, up to this if it is not 0.
+  Duration max_stream_duration{};
+  std::optional<Duration> grpc_timeout_max;
 
   // `random` decides runtime fractions; `notes` may be null.
   bool Matches(const RequestSpec& spec, uint64_t random, const DynamicMetadata* notes) const;
+  // What of a path that it matches it stands for.
+  MatchedPath Matched() const;
 };
 
 struct VirtualHost {
   std::string name;
+  HeaderLevel headers;
+  bool require_tls = false, count_attempts = false, count_attempts_in_reply = false;
   RouteFilterConfigs filters;
   std::vector<RouteEntry> routes;
 };
@@ -123,6 +151,9 @@ struct RouteTable {
   Hash128 hash;
   std::string name;
   bool ignore_port = false;
+  HeaderLevel headers;
+  bool most_specific_wins = false;    // header operations go from the table to the route, not back
+  bool edits_headers = false;         // any level of it
   std::vector<ClusterUse> validated;  // clusters that must be there for the table to be accepted
   std::vector<VirtualHost> hosts;
   StringMap<uint32_t> exact;                               // domain -> hosts

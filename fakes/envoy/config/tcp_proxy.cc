@@ -5,6 +5,7 @@
 
 #include "envoy/config/accesslog/v3/accesslog.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
+#include "fakes/envoy/match/proto_time.h"
 
 namespace wavetank::envoysim {
 
@@ -21,6 +22,8 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
   if (absl::Status s = AddAccessLogs(proto.access_log(), extensions, &out.logs); !s.ok()) return s;
   if (proto.has_max_connect_attempts())
     out.max_connect_attempts = std::max<uint32_t>(proto.max_connect_attempts().value(), 1);
+  if (proto.has_idle_timeout()) out.idle_timeout = ToDuration(proto.idle_timeout());
+  out.max_duration = ToDuration(proto.max_downstream_connection_duration());
   for (const auto& policy : proto.hash_policy()) out.hash_source_ip |= policy.has_source_ip();
   switch (proto.cluster_specifier_case()) {
     case Proto::kCluster:
@@ -28,7 +31,7 @@ absl::StatusOr<TcpProxy> CompileTcpProxy(const envoy::extensions::filters::netwo
       break;
     case Proto::kWeightedClusters:
       for (const auto& c : proto.weighted_clusters().clusters()) {
-        out.clusters.push_back({c.name(), c.weight()});
+        out.clusters.push_back({c.name(), c.weight(), nullptr});
         out.total_weight += c.weight();
       }
       break;

@@ -23,6 +23,8 @@ struct TcpProxy {
   uint32_t total_weight = 0;
   uint32_t max_connect_attempts = 1;
   bool hash_source_ip = false;
+  Duration idle_timeout{};  // 0: none (nothing asked for: an hour, which no run waits for)
+  Duration max_duration{};  // of a connection; 0: none
   std::shared_ptr<const AccessLogs> logs;
 };
 

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "fakes/envoy/extensions/release.h"
 
 namespace google::protobuf {
 class Any;
@@ -24,20 +26,29 @@ enum class ExtensionSet : uint8_t {
 
 class Extensions {
  public:
-  // `filters` outlives this; nullptr: none, for what is compiled without filters.
-  Extensions(ExtensionSet set, const FilterRegistry* filters = nullptr)  // NOLINT: a set alone is one, too
-      : set_(set), filters_(filters) {}
+  // What was accepted and has no effect here, by type; sorted.
+  using Notes = std::set<std::string>;
+
+  // `filters` and `notes` outlive this; nullptr: none, for what is compiled without filters.
+  Extensions(ExtensionSet set, EnvoyRelease release = {}, const FilterRegistry* filters = nullptr,  // NOLINT
+             Notes* notes = nullptr)
+      : set_(set), release_(release), filters_(filters), notes_(notes) {}
 
   ExtensionSet set() const { return set_; }
   bool stock() const { return set_ == ExtensionSet::kStock; }
+  EnvoyRelease release() const { return release_; }
   const FilterRegistry* filters() const { return filters_; }
 
   // InvalidArgument in Envoy's words if no extension of the binary takes the configuration.
   absl::Status Check(std::string_view name, const google::protobuf::Any& config) const;
+  // Says that such a configuration was accepted and does nothing.
+  void NoteWithoutEffect(const google::protobuf::Any& config) const;
 
  private:
   ExtensionSet set_;
+  EnvoyRelease release_;
   const FilterRegistry* filters_;
+  Notes* notes_;
 };
 
 // "envoy.extensions.filters.http.router.v3.Router" of a type URL.

@@ -8,6 +8,7 @@
 
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "fakes/envoy/config/route_config.h"
+#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/match/matchers.h"
 #include "fakes/envoy/match/proto_time.h"
 
@@ -18,6 +19,7 @@ namespace {
 struct FaultConfig final : RouteFilterConfig {
   uint32_t abort_per_million = 0;
   uint16_t abort_status = 0;
+  uint16_t abort_grpc_status = kNoGrpcStatus;
   uint32_t delay_per_million = 0;
   Duration delay{};
   std::vector<HeaderMatch> headers;
@@ -33,6 +35,11 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
     }
     out.abort_per_million = PartsPerMillion(fault.abort().percentage());
     out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
+    if (fault.abort().has_grpc_status()) {
+      // Envoy: common/http/utility, the status that stands for it.
+      out.abort_grpc_status = static_cast<uint16_t>(fault.abort().grpc_status());
+      out.abort_status = HttpStatusOfGrpc(out.abort_grpc_status);
+    }
     if (fault.abort().has_http_status() && (out.abort_status < 200 || out.abort_status >= 600)) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (FaultAbortValidationError.HttpStatus: "
@@ -72,7 +79,8 @@ class FaultFilter final : public HttpFilter {
     const FaultConfig& fault = of_route != nullptr ? *of_route : config_;
     if (!Concerns(fault, stream)) return FilterStatus::kContinue;
     const bool abort = fault.abort_per_million > 0 && stream.random().Chance(fault.abort_per_million);
-    const LocalReply answer{fault.abort_status, kFaultInjected, "fault_filter_abort", "fault filter abort"};
+    const LocalReply answer{fault.abort_status,     kFaultInjected, "fault_filter_abort", "fault filter abort", {},
+                            fault.abort_grpc_status};
     if (fault.delay_per_million > 0 && stream.random().Chance(fault.delay_per_million)) {
       stream.AddFlags(kDelayInjected);
       stream.After(lead + fault.delay, [abort, answer](HttpStream& later) {

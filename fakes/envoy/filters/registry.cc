@@ -3,6 +3,7 @@
 #include <array>
 
 #include "fakes/envoy/filters/alpn.h"
+#include "fakes/envoy/filters/cors.h"
 #include "fakes/envoy/filters/ext_authz.h"
 #include "fakes/envoy/filters/fault.h"
 #include "fakes/envoy/filters/istio_authn.h"
@@ -14,8 +15,8 @@ namespace wavetank::envoysim {
 
 const FilterRegistry& AllFilters() {
   static const std::array http = {
-      AlpnFilterType(), ExtAuthzFilterType(), FaultFilterType(),  IstioAuthnFilterType(),
-      JwtFilterType(),  RbacFilterType(),     RouterFilterType(),
+      AlpnFilterType(),       CorsFilterType(), ExtAuthzFilterType(), FaultFilterType(),
+      IstioAuthnFilterType(), JwtFilterType(),  RbacFilterType(),     RouterFilterType(),
   };
   static const std::array network = {
       ConnectionManagerType(), NetworkExtAuthzType(), NetworkIstioAuthnType(),

@@ -5,13 +5,14 @@
 namespace wavetank::envoysim {
 
 Process::Process(EnvoyContext& context, Fabric& fabric, const StageLatencies& latencies, const EnvoyOptions& options,
-                 uint64_t seed)
+                 uint64_t seed, EnvoyRelease release)
     : context_(context),
       host_(context.host()),
       fabric_(fabric),
       latencies_(latencies),
       options_(options),
       seed_(seed),
+      release_(release),
       trace_name_(host_.Intern(options.name)),
       random_(seed, fmt::format("envoy/{}", options.name)) {}
 

@@ -8,6 +8,7 @@
 
 #include "core/base/host.h"
 #include "core/base/random.h"
+#include "fakes/envoy/extensions/release.h"
 #include "fakes/envoy/match/string_map.h"
 #include "fakes/envoy/process/context.h"
 #include "fakes/envoy/tcp/fabric.h"
@@ -19,7 +20,7 @@ class Process {
  public:
   // All but `options` outlive it.
   Process(EnvoyContext& context, Fabric& fabric, const StageLatencies& latencies, const EnvoyOptions& options,
-          uint64_t seed);
+          uint64_t seed, EnvoyRelease release);
 
   EnvoyContext& context() { return context_; }
   Host& host() { return host_; }
@@ -27,6 +28,7 @@ class Process {
   const StageLatencies& latencies() const { return latencies_; }
   const EnvoyOptions& options() const { return options_; }
   NameId trace_name() const { return trace_name_; }
+  EnvoyRelease release() const { return release_; }
 
   // A new life, without memory of the one before.
   void Begin();
@@ -53,6 +55,7 @@ class Process {
   const StageLatencies& latencies_;
   const EnvoyOptions options_;
   const uint64_t seed_;
+  const EnvoyRelease release_;
   const NameId trace_name_;
   RandomStream random_;
   uint32_t lives_ = 0;

@@ -80,18 +80,31 @@ void DownstreamConnection::WriteLogs() {
   if (listener_->logs != nullptr) envoy_.WriteAccessLogs(*listener_->logs, &entry);
 }
 
-void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
-  DataPlaneView& envoy = *s.envoy;
-  AccessLogEntry entry;
-  s.downstream->Describe(&entry);
+void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
+  AccessLogEntry& entry = *out;
+  if (s.downstream != nullptr) s.downstream->Describe(&entry);
   entry.start = s.start;
-  entry.end = envoy.host().Now() + lead;
   entry.request = s.spec;
   entry.http = true;
   entry.edge = s.manager->use_remote_address;
-  entry.request_id = s.log->request_id;
-  entry.code = record.code;
+  entry.request_id = s.log != nullptr ? s.log->request_id : static_cast<uint64_t>(plane_.fabric().root(s.exchange));
   entry.flags = s.flags;
+  if (s.cluster != nullptr) {
+    entry.cluster = s.cluster->config().name;
+    entry.cluster_stat_name = s.cluster->config().alt_stat_name;
+  }
+  if (s.route != nullptr) entry.route = s.route->name;
+  if (s.upstream_host != nullptr) entry.upstream_host = entry.upstream_remote = s.upstream_host->address;
+  if (const std::optional<IpAddress> source = ForwardedFor(*s.manager, *s.spec)) entry.downstream_remote = {*source, 0};
+  entry.notes = &s.notes;
+}
+
+void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration lead) {
+  DataPlaneView& envoy = *s.envoy;
+  AccessLogEntry entry;
+  EntryOf(s, &entry);
+  entry.end = envoy.host().Now() + lead;
+  entry.code = record.code;
   entry.details = record.details;
   entry.transport_failure = s.transport_failure;
   entry.response_headers = record.headers;
@@ -106,13 +119,6 @@ void Router::WriteLogs(const Stream& s, const RequestRecord& record, Duration le
   entry.upstream_host = s.log->host;
   entry.upstream_remote = s.log->remote;
   entry.upstream_local = s.log->local;
-  if (s.cluster != nullptr) {
-    entry.cluster = s.cluster->config().name;
-    entry.cluster_stat_name = s.cluster->config().alt_stat_name;
-  }
-  if (s.route != nullptr) entry.route = s.route->name;
-  if (const std::optional<IpAddress> source = ForwardedFor(*s.manager, *s.spec)) entry.downstream_remote = {*source, 0};
-  entry.notes = &s.notes;
   envoy.WriteAccessLogs(*s.manager->logs, &entry);
 }
 

@@ -14,8 +14,9 @@ DataPlane::DataPlane(Host& host, Network& network, const Options& options)
         f.tcp_hop = options.latencies.tcp_hop;
         return std::make_unique<Fabric>(host, network, f);
       }()),
-      configs_(std::make_unique<ConfigStore>(Extensions(options.extensions, &AllFilters()))),
-      tls_(std::make_unique<TlsSessions>()),
+      configs_(std::make_unique<ConfigStore>(
+          Extensions(options.extensions, options.release, &AllFilters(), &without_effect_))),
+      tls_(std::make_unique<TlsSessions>(options.release.Has(EnvoyChange::kTlsErrorsAreFramed))),
       router_(std::make_unique<Router>(*this)) {}
 
 DataPlane::~DataPlane() = default;

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/base/host.h"
 #include "fakes/envoy/access_log/access_log.h"
@@ -27,6 +30,7 @@ class DataPlane {
   struct Options {
     StageLatencies latencies;
     ExtensionSet extensions = ExtensionSet::kIstioProxy;
+    EnvoyRelease release;  // whose rules hold
     uint64_t seed = 0;
     // Which trace records the data plane emits; a benchmark of millions of requests turns them off.
     bool trace_requests = true;
@@ -48,8 +52,22 @@ class DataPlane {
   const OnAccessLog& on_access_log() const { return on_access_log_; }
   bool collects_access_logs() const { return on_access_log_ != nullptr; }
 
+  // A response that an Envoy refused.
+  struct Nack {
+    Time at{};
+    std::string proxy;      // EnvoyOptions::name
+    std::string_view type;  // "LDS"
+    std::string text;
+  };
+  void NoteNack(Nack nack) { nacks_.push_back(std::move(nack)); }
+  const std::vector<Nack>& nacks() const { return nacks_; }  // in the order of time
+  // Types of configuration that were accepted and have no effect here; sorted.
+  const Extensions::Notes& without_effect() const { return without_effect_; }
+
  private:
   const Options options_;
+  Extensions::Notes without_effect_;
+  std::vector<Nack> nacks_;
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<ConfigStore> configs_;
   std::unique_ptr<TlsSessions> tls_;

@@ -53,6 +53,7 @@ class DataPlaneView {
   const EnvoyOptions& options() const { return process_.options(); }
   NameId trace_name() const { return process_.trace_name(); }
   bool draining() const { return process_.draining(); }
+  EnvoyRelease release() const { return process_.release(); }
   RandomStream& random() { return process_.random(); }
   uint64_t& Counter(std::string_view name) { return process_.Counter(name); }
   // Grows with every change of clusters, listeners or routes in use; what was remembered before is void.

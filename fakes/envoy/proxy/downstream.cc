@@ -96,7 +96,10 @@ class TcpUpstream final : public ConnectionHandler {
     if (!ready_) {
       cluster_.Count(ClusterStat::kCxConnectFail);
       cluster_.Report(host_, OutlierResult::kConnectFailed, 0);
-      const std::string_view why = kind == CloseKind::kRefused ? "delayed connect error: Connection refused" : "";
+      const std::string_view why = kind != CloseKind::kRefused ? ""
+                                   : cluster_.process().release().Has(EnvoyChange::kConnectErrorsAreWords)
+                                       ? "delayed connect error: Connection refused"
+                                       : "delayed connect error: 111";
       downstream->upstream_ = nullptr;
       delete this;
       downstream->TcpUpstreamFailed(kUpstreamConnectionFailure, why);
@@ -149,7 +152,7 @@ DownstreamConnection::DownstreamConnection(DataPlaneView& envoy, ConnectionId id
 }
 
 DownstreamConnection::~DownstreamConnection() {
-  envoy_.host().Cancel(timer_);
+  for (TimerId timer : {timer_, age_timer_, idle_timer_}) envoy_.host().Cancel(timer);
   envoy_.Detach(this);
 }
 
@@ -245,6 +248,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     return;
   }
   for (const auto& filter : chain_->filters) filter->OnNewConnection(*this);
+  LimitAge();
   if (chain_->tcp.has_value()) {
     StartTcpProxy(lead);
   } else if (!chain_->http.has_value() || (Speaks() && Admit() == Admission::kRefused)) {

@@ -66,6 +66,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void BeginDrain();
   // Answers tell the client to use this connection no more.
   bool closing() const;
+  // The same of the answer to the last request that the manager allows it.
+  bool closing_after_this();
   void Abort(StopKind kind);
   // Ends the connection from this side and deletes this.
   void CloseNow(CloseKind kind);
@@ -107,6 +109,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // access_log_entries.cc: the lines of the tcp_proxy and of the listener.
   void WriteLogs();
   void AnnounceFlight();
+  // proxy/connection_limits.cc: how long it may be open, and how long silent.
+  void LimitAge();
+  void ArmIdle(Duration after);
   void Splice();
   void StartTcpProxy(Duration lead);
   void TcpConnect(Duration lead);
@@ -138,6 +143,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool upstream_ready_ = false, announced_ = false;                    // of a tcp_proxy
   std::vector<StreamId> streams_;
   TimerId timer_ = kNoTimer;
+  TimerId age_timer_ = kNoTimer, idle_timer_ = kNoTimer;
+  uint32_t requests_ = 0;
   // tcp_proxy
   std::string tcp_cluster_;
   TcpUpstream* upstream_ = nullptr;

@@ -20,15 +20,10 @@ class Router::FilteredStream final : public HttpStream {
   const RouteEntry* route() const override { return s_.route; }
   void ClearRouteCache() override { Reroute(&s_); }
   const RouteFilterConfig* RouteConfig() const override {
-    const std::string& name = s_.manager->filters[s_.next_filter - 1].name;
-    for (const RouteFilterConfigs* level :
-         {s_.route != nullptr ? &s_.route->filters : nullptr, s_.host != nullptr ? &s_.host->filters : nullptr}) {
-      if (level == nullptr) continue;
-      for (const auto& [filter, config] : *level) {
-        if (filter == name) return config.get();
-      }
-    }
-    return nullptr;
+    const HttpFilterLink& link = s_.manager->filters[s_.next_filter - 1];
+    if (const RouteFilterConfig* config = Configured(link.name)) return config;
+    // Before 1.29 the canonical name did, too.
+    return s_.envoy->release().Has(EnvoyChange::kRouteFiltersByName) ? nullptr : Configured(link.canonical);
   }
   const DynamicMetadata& notes() const override { return s_.notes; }
   void Note(MetadataNote note) override { s_.notes.push_back(std::move(note)); }
@@ -48,7 +43,7 @@ class Router::FilteredStream final : public HttpStream {
   void OfferAlpn(const AlpnOffers& offers) override { s_.alpn = &offers; }
 
   void Answer(const LocalReply& reply, Duration lead) override {
-    router_.Local(id_, reply.code, reply.flags, reply.details, reply.body, lead, reply.headers);
+    router_.Local(id_, reply.code, reply.flags, reply.details, reply.body, lead, reply.headers, reply.grpc_status);
   }
   void Continue(Duration lead) override { router_.RunFilters(id_, lead); }
   void After(Duration wait, Go go) override {
@@ -68,6 +63,17 @@ class Router::FilteredStream final : public HttpStream {
   void set_lead(Duration lead) { lead_ = lead; }
 
  private:
+  const RouteFilterConfig* Configured(std::string_view name) const {
+    for (const RouteFilterConfigs* level :
+         {s_.route != nullptr ? &s_.route->filters : nullptr, s_.host != nullptr ? &s_.host->filters : nullptr}) {
+      if (level == nullptr) continue;
+      for (const auto& [filter, config] : *level) {
+        if (filter == name) return config.get();
+      }
+    }
+    return nullptr;
+  }
+
   Router& router_;
   const StreamId id_;
   Stream& s_;

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "fakes/envoy/config/alpn_offers.h"
-#include "fakes/envoy/lb/consistent_hash.h"
+#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
+#include "fakes/envoy/tcp/header_lines.h"
+#include "fakes/envoy/tcp/request_edit.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -39,56 +42,6 @@ ResponseFlags FlagOf(ResetReason reason) {
 std::string Underscored(std::string text) {
   std::replace(text.begin(), text.end(), ' ', '_');
   return text;
-}
-
-// Envoy: source/common/http/hash_policy.cc: each policy's hash is folded into the sum; a terminal one ends the list
-// once there is a hash.
-std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec, const IpAddress& source) {
-  std::optional<uint64_t> sum;
-  for (const HashPolicy& policy : route.hashes) {
-    std::optional<uint64_t> one;
-    switch (policy.kind) {
-      case HashPolicy::Kind::kHeader:
-        if (const auto value = FindHeader(spec, policy.name)) one = HashOfText(*value);
-        break;
-      case HashPolicy::Kind::kCookie:
-        if (const auto cookies = FindHeader(spec, "cookie")) {
-          std::string_view rest = *cookies;
-          while (!rest.empty() && !one.has_value()) {
-            const size_t end = std::min(rest.find(';'), rest.size());
-            std::string_view pair = rest.substr(0, end);
-            while (pair.starts_with(' ')) pair.remove_prefix(1);
-            const size_t equals = pair.find('=');
-            if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-              one = HashOfText(pair.substr(equals + 1));
-            }
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-          }
-        }
-        break;
-      case HashPolicy::Kind::kSourceIp:
-        one = HashOfText(source.ToString());
-        break;
-      case HashPolicy::Kind::kQuery: {
-        const size_t question = spec.path.find('?');
-        if (question == std::string::npos) break;
-        std::string_view rest = std::string_view(spec.path).substr(question + 1);
-        while (!rest.empty() && !one.has_value()) {
-          const size_t end = std::min(rest.find('&'), rest.size());
-          const std::string_view pair = rest.substr(0, end);
-          const size_t equals = pair.find('=');
-          if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-            one = HashOfText(pair.substr(equals + 1));
-          }
-          rest.remove_prefix(std::min(end + 1, rest.size()));
-        }
-        break;
-      }
-    }
-    if (one.has_value()) sum = sum.has_value() ? ((*sum << 1) | (*sum >> 63)) ^ *one : *one;
-    if (policy.terminal && sum.has_value()) break;
-  }
-  return sum;
 }
 
 }  // namespace
@@ -173,23 +126,36 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
     s.log->request_id = static_cast<uint64_t>(plane_.fabric().root(exchange));
   }
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
-  Take(Decide(envoy, manager, spec), &s);
+  if (!manager.paths.empty() && !Normalise(id, lead)) return;
+  s.own_spec == nullptr ? Take(Decide(envoy, manager, spec), &s) : Reroute(&s);
   RunFilters(id, lead);
 }
 
 void Router::Continue(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   DataPlaneView& envoy = *s.envoy;
+  if (s.host != nullptr && s.host->require_tls && s.downstream != nullptr && SchemeOf(s) == "http") {
+    std::string lines;
+    AddHeaderLine("location", HttpsLocationOf(*s.spec), &lines);
+    s.route = nullptr;  // another one answers in its place
+    s.cluster = nullptr;
+    return Local(id, 301, kNoFlags, "direct_response", "", lead, plane_.configs().Keep(lines));
+  }
   if (s.route == nullptr) return Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
   const RouteEntry& route = *s.route;
   if (s.log != nullptr) s.log->routed = envoy.host().Now() + lead;
   switch (route.action) {
     case RouteEntry::Action::kDirect:
-      Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead);
+      Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead,
+            plane_.configs().Keep(EditReply(s, {}, route.direct_code)));
       return;
-    case RouteEntry::Action::kRedirect:
-      Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead);
+    case RouteEntry::Action::kRedirect: {
+      std::string lines;
+      AddHeaderLine("location", route.redirect->LocationOf(*s.spec, SchemeOf(s), route.Matched()), &lines);
+      Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead,
+            plane_.configs().Keep(EditReply(s, lines, route.redirect_code)));
       return;
+    }
     case RouteEntry::Action::kNonForwarding:  // measured: as if its cluster were unknown
     case RouteEntry::Action::kCluster:
       break;
@@ -203,6 +169,7 @@ void Router::Continue(StreamId id, Duration lead) {
       for (const WeightedCluster& c : route.clusters) {
         if (point < c.weight) {
           s.cluster = envoy.Cluster(c.name);
+          s.weighted = c.edits.get();
           break;
         }
         point -= c.weight;
@@ -214,14 +181,18 @@ void Router::Continue(StreamId id, Duration lead) {
     Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
     return;
   }
+  Duration timeout = route.timeout;
+  if (const auto header = FindHeader(*s.spec, "x-envoy-upstream-rq-timeout-ms")) {
+    int64_t ms = 0;
+    if (absl::SimpleAtoi(std::string(*header), &ms) && ms >= 0) timeout = std::chrono::milliseconds(ms);
+  }
+  if (s.table != nullptr) EditRequest(&s);
   const LbPolicy policy = s.cluster->config().lb.policy;
-  if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) {
-    const IpAddress source = s.downstream != nullptr ? s.downstream->source_ip() : envoy.options().ip;
-    s.hash = HashOf(route, *s.spec, ForwardedFor(*s.manager, *s.spec).value_or(source));
+  if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) s.hash = HashOfRequest(&s);
+  if (timeout > Duration::zero()) {
+    s.timeout = envoy.host().RunAfter(lead + timeout, [this, id] { OnTimeout(id); });
   }
-  if (route.timeout > Duration::zero()) {
-    s.timeout = envoy.host().RunAfter(lead + route.timeout, [this, id] { OnTimeout(id); });
-  }
+  LimitDuration(id, lead);
   if (route.retry.has_value()) s.retries_left = route.retry->retries;
   if (!route.mirrors.empty()) Mirror(s);
   Try(id, lead);
@@ -237,8 +208,13 @@ void Router::Mirror(const Stream& original) {
     const StreamId id = streams_.Allocate();
     Stream& s = *streams_.Get(id);
     s.envoy = &envoy;
-    s.spec = original.spec;
-    s.own_spec = original.own_spec;
+    RequestEdit edit(*original.spec);
+    const size_t port = original.spec->authority.rfind(':');
+    std::string authority = original.spec->authority;
+    authority.insert(std::min(port, authority.size()), "-shadow");
+    edit.Set(":authority", authority);
+    s.own_spec = edit.Take();
+    s.spec = s.own_spec.get();
     s.manager = original.manager;
     s.alpn = original.alpn;
     s.table = original.table;
@@ -310,7 +286,7 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
     s.log->host = s.log->remote = s.upstream_host->address;
     s.log->local = ConnectingEnd(plane_.fabric(), connection->id());
   }
-  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), *s.spec, this, static_cast<uint64_t>(id),
+  s.upstream_exchange = plane_.fabric().NewExchange(connection->id(), RequestOfTry(&s), this, static_cast<uint64_t>(id),
                                                     plane_.collects_access_logs() ? s.exchange : kNoExchange);
   plane_.fabric().Dispatch(s.upstream_exchange, lead);
 }
@@ -339,10 +315,14 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
   s->upstream_exchange = kNoExchange;
-  s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode, reply.code);
+  const bool grpc = reply.grpc_status != kNoGrpcStatus && reply.code == 200 && IsGrpc(*s->spec);
+  s->cluster->Report(*s->upstream_host, OutlierResult::kHttpCode,
+                     grpc ? HttpStatusOfGrpc(reply.grpc_status) : reply.code);
   const bool retriable = Retriable(*s, reply);
   if (reply.close && s->upstream != nullptr) s->upstream->Drain();
-  EndTry(*s, id, /*reset=*/false);
+  // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
+  const bool cut = retriable && reply.has_body && MayRetry(*s);
+  EndTry(*s, id, /*reset=*/cut);
   if (retriable && MaybeRetry(id, {.code = reply.code}, lead)) return;
   if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
   Finish(id, reply, "via_upstream", lead);
@@ -398,6 +378,11 @@ bool Router::Retriable(const Stream& s, ResetReason reason) const {
   }
 }
 
+bool Router::MayRetry(const Stream& s) const {
+  const uint32_t under_way = s.cluster->retries - (s.retrying ? 1 : 0);
+  return s.retries_left > 0 && under_way < s.cluster->config().circuit_breakers.max_retries;
+}
+
 bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   Stream& s = *streams_.Get(id);
   if (s.retrying) --s.cluster->retries;
@@ -437,6 +422,7 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
 
 void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead) {
   Stream& s = *streams_.Get(id);
+  const std::string raw(failure);
   s.transport_failure = failure.empty() ? std::string_view() : plane_.configs().Keep(Underscored(std::string(failure)));
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
@@ -445,8 +431,11 @@ void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, D
   std::string details = "upstream_reset_before_response_started{" + Underscored(name);
   if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
   details += "}";
-  const std::string body = fmt::format("upstream connect error or disconnect/reset before headers. {}reset reason: {}",
-                                       s.attempts > 1 ? "retried and the latest " : "", name);
+  std::string body = fmt::format("upstream connect error or disconnect/reset before headers. {}reset reason: {}",
+                                 s.attempts > 1 ? "retried and the latest " : "", name);
+  if (!raw.empty() && !s.envoy->release().Has(EnvoyChange::kBodiesHideTransportFailure)) {
+    body += ", transport failure reason: " + raw;
+  }
   Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead);
 }
 
@@ -488,6 +477,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
   }
   s->envoy->host().Cancel(s->timeout);
   s->envoy->host().Cancel(s->backoff);
+  s->envoy->host().Cancel(s->longest);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
   const StreamId call = s->call;
@@ -496,7 +486,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
 }
 
 void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-                   Duration lead, std::string_view headers) {
+                   Duration lead, std::string_view headers, uint16_t grpc_status) {
   Stream& s = *streams_.Get(id);
   s.flags |= flags;
   Reply reply;
@@ -504,6 +494,15 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
   reply.body = body;
   reply.headers = headers;
   reply.from_proxy = true;
+  if (s.downstream != nullptr && IsGrpc(*s.spec)) {
+    reply.grpc_status = grpc_status != kNoGrpcStatus ? grpc_status : GrpcStatusOfHttp(code);
+    reply.code = 200;
+    reply.body = {};
+    std::string lines(headers);
+    AddHeaderLine("content-type", "application/grpc", &lines);
+    reply.headers = plane_.configs().Keep(lines + GrpcStatusLines(reply.grpc_status, body));
+  }
+  reply.has_body = !reply.body.empty();
   Finish(id, reply, details, lead);
 }
 
@@ -512,6 +511,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   DataPlaneView& envoy = *s.envoy;
   if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
   if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
+  if (s.longest != kNoTimer) envoy.host().Cancel(s.longest);
   if (s.retrying) --s.cluster->retries;
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);
@@ -521,6 +521,10 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   }
   const bool passed_on = details == "via_upstream";
   std::string_view headers = upstream.headers;
+  if (passed_on && s.table != nullptr &&
+      (s.table->edits_headers || !s.set_cookie.empty() || (s.host != nullptr && s.host->count_attempts_in_reply))) {
+    headers = plane_.configs().Keep(EditReply(s, headers, upstream.code));
+  }
   if (!s.response_headers.empty()) {
     headers = headers.empty() ? s.response_headers
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
@@ -551,9 +555,11 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   record.upstream_connection = s.upstream_connection;
   if (plane_.options().trace_requests && !s.downstream->listener().inbound) {
     char text[256];
-    const auto end = fmt::format_to_n(text, sizeof(text), "{}|{}|{}|{}|{}", ResponseFlagsToString(s.flags), details,
-                                      s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "",
-                                      record.cluster, s.attempts);
+    const auto end = fmt::format_to_n(
+        text, sizeof(text), "{}|{}|{}|{}|{}",
+        envoy.release().Has(EnvoyChange::kFlagsInOrderOfSetting) ? ResponseFlagsToString(s.flags)
+                                                                 : ResponseFlagsOfEnum(s.flags),
+        details, s.upstream_host != nullptr ? s.upstream_host->address.ToString() : "", record.cluster, s.attempts);
     envoy.host().Emit({TraceKind::kRequest, envoy.trace_name(), envoy.host().Intern(s.spec->authority), upstream.code,
                        record.latency.count(), std::string_view(text, std::min(end.size, sizeof(text)))});
   }
@@ -561,7 +567,7 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   Reply reply = upstream;
   reply.record = &record;
   reply.headers = headers;
-  reply.close = s.downstream->closing();
+  reply.close = s.downstream->closing_after_this();
   if (!passed_on) {
     reply.flags = s.flags;
     reply.details = details;

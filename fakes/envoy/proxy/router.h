@@ -103,11 +103,15 @@ class Router final : public ExchangeOwner, public PoolUser {
     const AlpnOffers* alpn = nullptr;             // that one of them chose
     StreamId call = kNoStream;                    // what one of them asks
     std::unique_ptr<Answered> answered;           // of such a question: what waits for the answer
-    std::shared_ptr<const RequestSpec> own_spec;  // as filters have changed it
+    std::shared_ptr<const RequestSpec> own_spec;  // as filters and the route have changed it
+    std::shared_ptr<const RequestSpec> sent;      // of the present try, where tries differ
+    const RouteEdits* weighted = nullptr;         // of the chosen weighted cluster
+    std::string set_cookie;                       // that hashing made up
     std::unique_ptr<RequestLog> log;              // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
     TimerId per_try = kNoTimer;
     TimerId backoff = kNoTimer;
+    TimerId longest = kNoTimer;  // max_stream_duration
   };
 
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
@@ -132,15 +136,30 @@ class Router final : public ExchangeOwner, public PoolUser {
   // The route's action.
   void Continue(StreamId id, Duration lead);
   void Try(StreamId id, Duration lead);
+  // request_edits.cc: what the connection manager and the route make of a request and its answer.
+  // False: refused or redirected, and answered.
+  bool Normalise(StreamId id, Duration lead);
+  // "https" or "http", as the client asked.
+  static std::string_view SchemeOf(const Stream& stream);
+  void EditRequest(Stream* stream);
+  // The request of one try: it says which.
+  const RequestSpec& RequestOfTry(Stream* stream);
+  // The lines of an answer, of an upstream or the route's own.
+  std::string EditReply(const Stream& stream, std::string_view lines, uint16_t code);
+  void EntryOf(const Stream& stream, AccessLogEntry* entry) const;
+  void LimitDuration(StreamId id, Duration lead);
+  std::optional<uint64_t> HashOfRequest(Stream* stream);
   void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
+  // Whether a try is left and the retry budget has room.
+  bool MayRetry(const Stream& stream) const;
   void OnTimeout(StreamId id);
   void OnPerTryTimeout(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
   void EndTry(Stream& stream, StreamId id, bool reset);
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-             Duration lead, std::string_view headers = {});
+             Duration lead, std::string_view headers = {}, uint16_t grpc_status = kNoGrpcStatus);
   void Finish(StreamId id, const Reply& reply, std::string_view details, Duration lead);
   // access_log_entries.cc: the lines of a request that ends `lead` from now.
   void WriteLogs(const Stream& stream, const RequestRecord& record, Duration lead);
@@ -148,7 +167,16 @@ class Router final : public ExchangeOwner, public PoolUser {
   bool Retriable(const Stream& stream, const Reply& reply) const;
   bool Retriable(const Stream& stream, ResetReason reason) const;
 
+  // Requests that say which try they are, remembered: routing decisions are, by their ids.
+  struct Attempt {
+    uint64_t of = 0;
+    uint32_t attempt = 0;
+    std::shared_ptr<const RequestSpec> spec;
+  };
+  static constexpr size_t kAttempts = 64;
+
   DataPlane& plane_;
+  std::vector<Attempt> attempts_;
   Slab<Stream, StreamId> streams_;
 };
 

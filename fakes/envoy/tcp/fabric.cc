@@ -25,6 +25,7 @@ Duration Fabric::RetryDelay(int tries) const {
 }
 
 bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
+  connection.last_used = host_.Now();
   if (connection.path->local()) {
     // Both directions are charged on the way there, so that an answer is complete when it arrives.
     if (to == End::kServer) *when += 2 * connection.path->LocalLatency();
@@ -138,6 +139,11 @@ Fabric::State Fabric::state(ConnectionId connection) const {
 const AcceptInfo& Fabric::info(ConnectionId connection) const {
   const Connection* c = connections_.Get(connection);
   return c == nullptr ? kNoInfo : c->info;
+}
+
+Time Fabric::last_used(ConnectionId connection) const {
+  const Connection* c = connections_.Get(connection);
+  return c == nullptr ? Time{} : c->last_used;
 }
 
 bool Fabric::local(ConnectionId connection) const {

@@ -71,6 +71,7 @@ struct Reply {
   ResponseFlags flags = kNoFlags;
   bool from_proxy = false;        // a local reply of the far sidecar
   bool close = false;             // "connection: close" or GOAWAY: no further request on this connection
+  bool has_body = false;          // more than its head
   uint16_t grpc_status = 0xffff;  // 0xffff: none given
   uint16_t check_denied = 0;      // of an authorizer's CheckResponse: 0 allows, else the status for the client
   NameId server = kNoName;
@@ -136,6 +137,8 @@ class Fabric {
   State state(ConnectionId connection) const;
   const AcceptInfo& info(ConnectionId connection) const;
   bool local(ConnectionId connection) const;
+  // When something last went over it; Time{} of one that is gone.
+  Time last_used(ConnectionId connection) const;
 
   // Client end. Plain text: announces what the first request's bytes look like, no message of its own unless the flight
   // is kOpaque or kSilent; must precede the first request. TLS: sends the ClientHello, OnTls follows.
@@ -197,6 +200,7 @@ class Fabric {
     Path* path = nullptr;
     ConnectionId next = kNoConnection;  // spliced, away from the client
     ConnectionId prev = kNoConnection;
+    Time last_used{};
     Time last_arrival[2]{};  // by receiving End: what is sent later does not arrive earlier
     Origin origin;
     SocketAddress dialled;

@@ -38,6 +38,9 @@ struct RequestSpec {
 // The value of a header or pseudo-header; nothing: there is none. `name` in lower case.
 std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_view name);
 
+// Where there is no grpc-status.
+inline constexpr uint16_t kNoGrpcStatus = 0xffff;
+
 // How a check of ext_authz over gRPC carries the client's identity, in the model, where the message's fields are
 // headers.
 inline constexpr char kSourcePrincipal[] = "source.principal";

@@ -30,19 +30,56 @@ constexpr std::pair<ResponseFlag, std::string_view> kFlagNames[] = {
     {kOverloadManager, "OM"},
     {kNoClusterFound, "NC"},
     {kDurationTimeout, "DT"},
+    {kMaxDurationReached, "UMSDR"},
 };
+
+// Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag
+constexpr ResponseFlag kEnumOrder[] = {kNoHealthyUpstream,
+                                       kUpstreamRequestTimeout,
+                                       kLocalReset,
+                                       kUpstreamRemoteReset,
+                                       kUpstreamConnectionFailure,
+                                       kUpstreamConnectionTermination,
+                                       kUpstreamOverflow,
+                                       kNoRouteFound,
+                                       kDelayInjected,
+                                       kFaultInjected,
+                                       kRateLimited,
+                                       kUnauthorizedExternalService,
+                                       kDownstreamConnectionTermination,
+                                       kUpstreamRetryLimitExceeded,
+                                       kStreamIdleTimeout,
+                                       kDownstreamProtocolError,
+                                       kMaxDurationReached,
+                                       kDurationTimeout,
+                                       kUpstreamProtocolError,
+                                       kNoClusterFound,
+                                       kOverloadManager};
+
+void AddFlag(std::string_view name, std::string* out) {
+  if (!out->empty()) *out += ",";
+  *out += name;
+}
 
 }  // namespace
 
 std::string ResponseFlagsToString(ResponseFlags flags) {
-  if (flags == kNoFlags) return "-";
   std::string out;
   for (const auto& [flag, name] : kFlagNames) {
-    if ((flags & flag) == 0) continue;
-    if (!out.empty()) out += ",";
-    out += name;
+    if ((flags & flag) != 0) AddFlag(name, &out);
   }
-  return out;
+  return out.empty() ? "-" : out;
+}
+
+std::string ResponseFlagsOfEnum(ResponseFlags flags) {
+  std::string out;
+  for (const ResponseFlag flag : kEnumOrder) {
+    if ((flags & flag) == 0) continue;
+    for (const auto& [known, name] : kFlagNames) {
+      if (known == flag) AddFlag(name, &out);
+    }
+  }
+  return out.empty() ? "-" : out;
 }
 
 std::string ConnectionFlagsToString(ResponseFlags flags) {

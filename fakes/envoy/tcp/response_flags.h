@@ -31,12 +31,15 @@ enum ResponseFlag : uint32_t {
   kDownstreamProtocolError = 1u << 17,         // DPE
   kUpstreamProtocolError = 1u << 18,           // UPE
   kOverloadManager = 1u << 19,                 // OM
+  kMaxDurationReached = 1u << 21,              // UMSDR
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;
 
 // "URX,UF" in Envoy's order of writing; "-" if none.
 std::string ResponseFlagsToString(ResponseFlags flags);
+// In the order of the enum ("UF,URX"), as releases before 1.30 write them.
+std::string ResponseFlagsOfEnum(ResponseFlags flags);
 // Of a connection: what failed first, then that there was no further try ("UF,URX").
 std::string ConnectionFlagsToString(ResponseFlags flags);
 // By its short name.

@@ -108,7 +108,7 @@ std::shared_ptr<const CertificateChain> CertificateChain::Of(std::vector<x509::C
   return chain;
 }
 
-HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer& server, Time now) {
+HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& server, Time now) {
   HandshakeResult out;
   const TlsClient* client = hello.tls.get();
   // The server's own list decides; without an overlap the session goes on without ALPN.
@@ -153,6 +153,18 @@ HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer
   out.server_ok = true;
   out.client.ok = true;
   return out;
+}
+
+HandshakeResult TlsSessions::Handshake(const FirstFlight& hello, const TlsServer& server, Time now) {
+  HandshakeResult result = Shake(hello, server, now);
+  constexpr std::string_view kBegin = "TLS_error:|", kEnd = ":TLS_error_end", kVerify = "CERTIFICATE_VERIFY_FAILED";
+  std::string& error = result.client.error;
+  if (framed_ || !error.starts_with(kBegin)) return result;
+  const size_t end = std::min(error.find(kEnd), error.size());
+  const size_t verify = error.find(kVerify);
+  const size_t until = verify == std::string::npos ? end : verify + kVerify.size();
+  error = "TLS error: " + error.substr(kBegin.size(), until - kBegin.size());
+  return result;
 }
 
 }  // namespace wavetank::envoysim

@@ -45,12 +45,19 @@ struct HandshakeResult {
 
 class TlsSessions {
  public:
+  // `framed`: errors are written as "TLS_error:|...:TLS_error_end", with what verification found; else as "TLS error:
+  // ...".
+  explicit TlsSessions(bool framed = true) : framed_(framed) {}
+
   // With mutual verification. The client checks the server before it presents its own certificate.
   HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
 
   size_t verifications() const { return cache_.misses(); }
 
  private:
+  HandshakeResult Shake(const FirstFlight& hello, const TlsServer& server, Time now);
+
+  const bool framed_;
   x509::VerificationCache cache_;
 };
 

@@ -99,8 +99,7 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
       Remove(connection);
       continue;
     }
-    if (cluster_.active_requests >= config.circuit_breakers.max_requests) {
-      cluster_.Count(ClusterStat::kRqActiveOverflow);
+    if (Overflows()) {
       router.OnPoolFailure(stream, ResetReason::kOverflow, {}, lead);
       return;
     }
@@ -117,6 +116,32 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
   const size_t capacity =
       protocol_ == HttpProtocol::kHttp2 ? size_t{connecting_} * cluster_.config().max_concurrent_streams : connecting_;
   if (capacity < pending_.size()) Connect(lead);
+}
+
+bool HttpPool::Overflows() {
+  if (cluster_.active_requests < cluster_.config().circuit_breakers.max_requests) return false;
+  cluster_.Count(cluster_.process().release().Has(EnvoyChange::kActiveOverflowIsCounted)
+                     ? ClusterStat::kRqActiveOverflow
+                     : ClusterStat::kRqPendingOverflow);
+  return true;
+}
+
+// What waits gets the connection, as far as that has room; the limit of requests counts again now. Envoy:
+// conn_pool_base.cc, attachStreamToClient
+void HttpPool::ServePending(UpstreamConnection* connection) {
+  std::vector<StreamId> refused;
+  while (!pending_.empty() && connection->listed_) {
+    const StreamId stream = pending_.front();
+    pending_.pop_front();
+    --cluster_.pending_requests;
+    if (Overflows()) {
+      refused.push_back(stream);
+    } else {
+      Serve(connection, stream, Duration::zero());
+    }
+  }
+  PoolUser& user = cluster_.streams();
+  for (const StreamId stream : refused) user.OnPoolFailure(stream, ResetReason::kOverflow, {}, Duration::zero());
 }
 
 void HttpPool::Connect(Duration lead) {
@@ -165,12 +190,7 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
     ready_.push_back(connection);
     connection->listed_ = true;
   }
-  while (!pending_.empty() && connection->listed_) {
-    const StreamId stream = pending_.front();
-    pending_.pop_front();
-    --cluster_.pending_requests;
-    Serve(connection, stream, Duration::zero());
-  }
+  ServePending(connection);
 }
 
 void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
@@ -281,8 +301,13 @@ void UpstreamConnection::Ready() {
 void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
   if (!ready_) {
     std::string_view failure;
-    if (kind == CloseKind::kRefused) failure = "delayed connect error: Connection refused";
-    if (kind == CloseKind::kTimeout) failure = "delayed connect error: Connection timed out";
+    const bool words = pool_.cluster().process().release().Has(EnvoyChange::kConnectErrorsAreWords);
+    if (kind == CloseKind::kRefused) {
+      failure = words ? "delayed connect error: Connection refused" : "delayed connect error: 111";
+    }
+    if (kind == CloseKind::kTimeout) {
+      failure = words ? "delayed connect error: Connection timed out" : "delayed connect error: 110";
+    }
     pool_.OnConnectFailed(this, ResetReason::kRemoteConnectionFailure, failure);
     return;
   }
@@ -325,17 +350,11 @@ void UpstreamConnection::Release(StreamId stream) {
     pool.ConnectPending();
     return;
   }
-  if (!pool_.pending_.empty()) {
-    const StreamId next = pool_.pending_.front();
-    pool_.pending_.pop_front();
-    --pool_.cluster().pending_requests;
-    pool_.Serve(this, next, Duration::zero());
-    return;
-  }
   if (!listed_) {
     pool_.ready_.push_back(this);
     listed_ = true;
   }
+  pool_.ServePending(this);
 }
 
 // --- ClusterRuntime
@@ -380,25 +399,35 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   std::vector<HostRuntime*> before = std::move(by_index_);
   by_index_.clear();
   for (HostRuntime* host : before) host->index = -1;
-  bool joined = false;
-  for (const LbEndpoint& e : table->endpoints) {
-    const auto it = hosts_.find(e.address);
-    HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(e.address);
-    joined |= it == hosts_.end();
-    host->index = static_cast<int32_t>(by_index_.size());
-    host->metadata = e.transport_socket_match;
-    host->socket = MatchTransportSocket(config(), host->metadata.get());
-    by_index_.push_back(host);
-  }
-  bool left = false;
-  for (HostRuntime* host : before) {
-    if (host->index >= 0) continue;
+  bool joined = false, left = false;
+  const auto leave = [&](HostRuntime* host) {
     left = true;
     if (host->lb.ejected) --ejected_, Count(ClusterStat::kEjectionsActive, -1);
     for (const auto& pool : host->pools) pool->Drain();
     const auto it = hosts_.find(host->address);
     leaving_.push_back(std::move(it->second));
     hosts_.erase(it);
+  };
+  for (const LbEndpoint& e : table->endpoints) {
+    auto it = hosts_.find(e.address);
+    const LbLocality& locality = table->localities[e.locality];
+    // In another locality it is another host. Envoy: upstream_impl.cc, updateDynamicHostList
+    if (it != hosts_.end() && it->second->index < 0 && it->second->locality != locality.Name()) {
+      before.erase(std::remove(before.begin(), before.end(), it->second.get()), before.end());
+      leave(it->second.get());
+      it = hosts_.end();
+    }
+    HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(e.address);
+    if (it == hosts_.end()) host->locality = locality.Name();
+    joined |= it == hosts_.end();
+    host->index = static_cast<int32_t>(by_index_.size());
+    host->hostname = e.hostname;
+    host->metadata = e.transport_socket_match;
+    host->socket = MatchTransportSocket(config(), host->metadata.get());
+    by_index_.push_back(host);
+  }
+  for (HostRuntime* host : before) {
+    if (host->index < 0) leave(host);
   }
   if (joined || left) Count(ClusterStat::kMembershipChange);
   table_ = std::move(table);
@@ -598,8 +627,12 @@ void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing) 
   if (host.lb.ejected || host.index < 0) return;
   const OutlierConfig& o = *config().outlier;
   const uint64_t percent = std::min<uint32_t>(o.max_ejection_percent, 100);
-  const bool room = uint64_t{100} * (ejected_ + 1) <= percent * by_index_.size();
-  if (!room && !(o.always_eject_one_host && ejected_ == 0)) {
+  const EnvoyRelease release = process().release();
+  const bool room = release.Has(EnvoyChange::kEjectionCountsItself)
+                        ? uint64_t{100} * (ejected_ + 1) <= percent * by_index_.size()
+                        : uint64_t{100} * ejected_ < percent * by_index_.size();
+  const bool always_one = o.always_eject_one_host || !release.Has(EnvoyChange::kEjectionPercentIsStrict);
+  if (!room && !(always_one && ejected_ == 0)) {
     Count(ClusterStat::kEjectionsOverflow);
     return;
   }

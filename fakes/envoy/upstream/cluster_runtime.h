@@ -101,6 +101,7 @@ struct UpstreamContext {
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
+  std::string locality, hostname;
   std::shared_ptr<const StringPairs> metadata;
   int32_t index = -1;   // in the endpoint table; -1: removed from the cluster, or of ORIGINAL_DST
   bool chosen = false;  // of ORIGINAL_DST: since the last clean-up
@@ -142,6 +143,9 @@ class HttpPool {
  private:
   friend class UpstreamConnection;
   void Connect(Duration lead);
+  // Whether one more request is too many for the cluster; counts.
+  bool Overflows();
+  void ServePending(UpstreamConnection* connection);
   void OnConnectionReady(UpstreamConnection* connection);
   void OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure);
   void OnClosed(UpstreamConnection* connection);

@@ -136,6 +136,7 @@ void XdsState::Conclude(const Queued& queued, const std::string& errors) {
   if (!errors.empty()) {
     Trace(TraceKind::kXdsNack, queued.type, resources, 0, errors);
     ads_->Reject(queued.type, nonce, errors);
+    view_.plane().NoteNack({host_.Now(), process_.options().name, XdsTypeName(queued.type), errors});
     process_.context().OnRejected(queued.type, version, errors);
     return;
   }

@@ -1,0 +1,38 @@
+#include "fakes/envoy/extensions/release.h"
+
+namespace wavetank::envoysim {
+namespace {
+
+constexpr EnvoyChangeRow kChanges[] = {
+    {EnvoyChange::kEjectionCountsItself, 27,
+     "A host is ejected if afterwards no more than max_ejection_percent are; before, if until then fewer were",
+     "envoyproxy/envoy#27624"},
+    {EnvoyChange::kEjectionPercentIsStrict, 28,
+     "max_ejection_percent holds for the first host too; before, one host was ejected regardless",
+     "envoyproxy/envoy#27909 (check_mep_on_first_eject)"},
+    {EnvoyChange::kTlsErrorsAreFramed, 28,
+     "TLS errors are written as TLS_error:|...:TLS_error_end; before, as TLS error: ...",
+     "changelog 1.28.0 (ssl_transport_failure_reason_format)"},
+    {EnvoyChange::kRouteFiltersByName, 29,
+     "Routes configure a filter by its name in the chain; before, by the canonical name of its type as well",
+     "changelog 1.29.0 (no_downgrade_to_canonical_name)"},
+    {EnvoyChange::kFlagsInOrderOfSetting, 30,
+     "Response flags are written in the order in which they were set; before, in the order of the enum",
+     "envoyproxy/envoy#32132"},
+    {EnvoyChange::kConnectErrorsAreWords, 32, "A failed connect says why in words; before, by its number (111)",
+     "envoyproxy/envoy#35154"},
+    {EnvoyChange::kActiveOverflowIsCounted, 38,
+     "A request over max_requests counts as upstream_rq_active_overflow; before, as upstream_rq_pending_overflow",
+     "conn_pool_base.cc"},
+    {EnvoyChange::kBodiesHideTransportFailure, 39,
+     "The body of a failed request's answer leaves out the transport's failure; before, it ended with it",
+     "envoyproxy/envoy#44746 (hide_transport_failure_reason_in_response_body)"},
+};
+
+}  // namespace
+
+absl::Span<const EnvoyChangeRow> EnvoyChanges() { return kChanges; }
+
+bool EnvoyRelease::Has(EnvoyChange change) const { return minor >= kChanges[static_cast<size_t>(change)].minor; }
+
+}  // namespace wavetank::envoysim

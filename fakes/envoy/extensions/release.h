@@ -1,0 +1,37 @@
+// Envoy's releases: what changed from one to the next, of that which is simulated. A rule that asks here behaves as the
+// release of the profile's Envoys does (Istio 1.18 ships 1.26), or as 1.40, which tests compare with.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/types/span.h"
+
+namespace wavetank::envoysim {
+
+enum class EnvoyChange : uint8_t {
+  kEjectionCountsItself,       // max_ejection_percent holds after an ejection, not before it
+  kEjectionPercentIsStrict,    // ... and for the first host, too
+  kTlsErrorsAreFramed,         // "TLS_error:|...:TLS_error_end"
+  kRouteFiltersByName,         // typed_per_filter_config is found by the name in the chain alone
+  kFlagsInOrderOfSetting,      // "URX,UF"; before in the order of the enum
+  kConnectErrorsAreWords,      // "delayed connect error: Connection refused"; before its number
+  kActiveOverflowIsCounted,    // upstream_rq_active_overflow; before upstream_rq_pending_overflow
+  kBodiesHideTransportFailure  // of local replies
+};
+
+struct EnvoyChangeRow {
+  EnvoyChange change;
+  uint32_t minor;  // the first release with it: 1.minor
+  std::string_view what, source;
+};
+
+struct EnvoyRelease {
+  uint32_t minor = 40;
+  bool Has(EnvoyChange change) const;
+};
+
+// All changes, in the order of the enum.
+absl::Span<const EnvoyChangeRow> EnvoyChanges();
+
+}  // namespace wavetank::envoysim

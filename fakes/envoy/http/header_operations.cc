@@ -1,0 +1,117 @@
+#include "fakes/envoy/http/header_operations.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "envoy/config/core/v3/base.pb.h"
+#include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/tcp/header_lines.h"
+#include "fakes/envoy/tcp/http.h"
+#include "fakes/envoy/tcp/request_edit.h"
+
+// Configuration in the field still uses what Envoy calls deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+namespace wavetank::envoysim {
+namespace {
+
+using Option = envoy::config::core::v3::HeaderValueOption;
+
+// A request's headers; the pseudo headers cannot be appended to.
+struct RequestHeaders {
+  RequestEdit* edit;
+  bool Has(const std::string& name) const { return FindHeader(edit->now(), name).has_value(); }
+  void Set(const std::string& name, const std::string& value) const { edit->Set(name, value); }
+  void Add(const std::string& name, const std::string& value) const {
+    name.starts_with(':') || name == "host" ? edit->Set(name, value) : edit->Add(name, value);
+  }
+  void Remove(const std::string& name) const { edit->Remove(name); }
+};
+
+struct ReplyLines {
+  std::string* lines;
+  bool Has(const std::string& name) const {
+    bool has = false;
+    ForEachHeader(*lines, [&](std::string_view key, std::string_view) { has |= key == name; });
+    return has;
+  }
+  void Set(const std::string& name, const std::string& value) const {
+    Remove(name);
+    Add(name, value);
+  }
+  void Add(const std::string& name, const std::string& value) const { AddHeaderLine(name, value, lines); }
+  void Remove(const std::string& name) const {
+    std::string kept;
+    ForEachHeader(*lines, [&](std::string_view key, std::string_view value) {
+      if (key != name) AddHeaderLine(key, value, &kept);
+    });
+    *lines = std::move(kept);
+  }
+};
+
+bool Changeable(const std::string& name) { return !name.starts_with(':') && absl::AsciiStrToLower(name) != "host"; }
+
+}  // namespace
+
+absl::Status HeaderOperations::Add(const Option& option, const Extensions& extensions) {
+  const auto& header = option.header();
+  if (header.key().empty()) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (HeaderValueValidationError.Key: value length must be at least 1 "
+        "characters)");
+  }
+  if (!Changeable(header.key())) return absl::InvalidArgumentError(":-prefixed or host headers may not be modified");
+  Addition a;
+  a.name = absl::AsciiStrToLower(header.key());
+  a.keep_empty = option.keep_empty_value();
+  a.action = static_cast<Action>(option.append_action());
+  if (option.has_append()) a.action = option.append().value() ? Action::kAppend : Action::kOverwriteOrAdd;
+  const std::string& value = header.value();
+  if (value.find('%') == std::string::npos) {
+    a.text = value;
+  } else {
+    absl::StatusOr<AccessLogFormat> made = AccessLogFormat::MakeText(value, /*omit_empty=*/true, extensions);
+    if (!made.ok()) return made.status();
+    a.format = std::make_shared<AccessLogFormat>(*std::move(made));
+  }
+  added_.push_back(std::move(a));
+  return absl::OkStatus();
+}
+
+absl::Status HeaderOperations::Remove(const std::string& name) {
+  if (!Changeable(name)) return absl::InvalidArgumentError(":-prefixed or host headers may not be removed");
+  removed_.push_back(absl::AsciiStrToLower(name));
+  return absl::OkStatus();
+}
+
+template <typename Headers>
+void HeaderOperations::ApplyTo(const AccessLogEntry& entry, Headers* headers) const {
+  for (const std::string& name : removed_) headers->Remove(name);
+  std::vector<std::pair<const std::string*, std::string>> overwrites, additions;
+  for (const Addition& a : added_) {
+    std::string value = a.text;
+    if (a.format != nullptr) a.format->Write(entry, &value);
+    if (value.empty() && !a.keep_empty) continue;
+    const bool exists = a.action != Action::kAppend && headers->Has(a.name);
+    if (a.action == Action::kAppend || (a.action == Action::kAddIfAbsent && !exists)) {
+      additions.emplace_back(&a.name, std::move(value));
+    } else if (a.action == Action::kOverwriteOrAdd || (a.action == Action::kOverwriteIfExists && exists)) {
+      overwrites.emplace_back(&a.name, std::move(value));
+    }
+  }
+  // All that overwrites comes first.
+  for (const auto& [name, value] : overwrites) headers->Set(*name, value);
+  for (const auto& [name, value] : additions) headers->Add(*name, value);
+}
+
+void HeaderOperations::Apply(const AccessLogEntry& entry, RequestEdit* request) const {
+  RequestHeaders headers{request};
+  ApplyTo(entry, &headers);
+}
+
+void HeaderOperations::Apply(const AccessLogEntry& entry, std::string* lines) const {
+  ReplyLines headers{lines};
+  ApplyTo(entry, &headers);
+}
+
+}  // namespace wavetank::envoysim
