@@ -6,7 +6,7 @@
 namespace wavetank::envoysim {
 namespace {
 
-int HexDigit(char c) {
+int DigitOfEscape(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
@@ -16,7 +16,7 @@ int HexDigit(char c) {
 // The byte behind "%XX" at `at`; -1: there is none.
 int EscapedAt(std::string_view text, size_t at) {
   if (text[at] != '%' || at + 2 >= text.size()) return -1;
-  const int high = HexDigit(text[at + 1]), low = HexDigit(text[at + 2]);
+  const int high = DigitOfEscape(text[at + 1]), low = DigitOfEscape(text[at + 2]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
