@@ -13,8 +13,10 @@
 
 #include "bench/serve_clients.h"
 #include "fmt/format.h"
-#include "scenarios/inputs.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/start.h"
 #include "serve/server.h"
+#include "sim/inputs/kinds/objects.h"
 
 namespace wavetank::serve {
 namespace {
@@ -41,16 +43,15 @@ sim::Input Slices(int turn) {
                          {"conditions", {{"ready", true}}},
                          {"nodeName", "cluster1-node1"}});
   }
-  return {"apply",
-          {{"cluster", "cluster1"},
-           {"object",
-            {{"apiVersion", "discovery.k8s.io/v1"},
-             {"kind", "EndpointSlice"},
-             {"metadata",
-              {{"namespace", "sample"}, {"name", "many-1"}, {"labels", {{"kubernetes.io/service-name", "many"}}}}},
-             {"addressType", "IPv4"},
-             {"ports", {{{"name", "http"}, {"port", 8080}, {"protocol", "TCP"}}}},
-             {"endpoints", endpoints}}}}};
+  return sim::inputs::ApplyObject{
+      "cluster1",
+      {{"apiVersion", "discovery.k8s.io/v1"},
+       {"kind", "EndpointSlice"},
+       {"metadata",
+        {{"namespace", "sample"}, {"name", "many-1"}, {"labels", {{"kubernetes.io/service-name", "many"}}}}},
+       {"addressType", "IPv4"},
+       {"ports", {{{"name", "http"}, {"port", 8080}, {"protocol", "TCP"}}}},
+       {"endpoints", endpoints}}};
 }
 
 std::unique_ptr<Server> Start() {
@@ -78,13 +79,11 @@ void PushToRealClients(benchmark::State& state) {
   if (server == nullptr) return state.SkipWithError("the server does not start");
   const auto node = *server->loop().Call([](sim::World& world) {
     world
-        .Do({"apply",
-             {{"cluster", "cluster1"},
-              {"object",
-               {{"apiVersion", "v1"},
-                {"kind", "Service"},
-                {"metadata", {{"namespace", "sample"}, {"name", "many"}}},
-                {"spec", {{"ports", {{{"name", "http"}, {"port", 80}, {"targetPort", 8080}}}}}}}}}})
+        .Do(sim::inputs::ApplyObject{"cluster1",
+                                     {{"apiVersion", "v1"},
+                                      {"kind", "Service"},
+                                      {"metadata", {{"namespace", "sample"}, {"name", "many"}}},
+                                      {"spec", {{"ports", {{{"name", "http"}, {"port", 80}, {"targetPort", 8080}}}}}}}})
         .IgnoreError();
     world.Do(Slices(0)).IgnoreError();
     const auto bootstrap = *pilot::ReadProxyBootstrap(world.Pods("cluster1", "", "sleep").front()->pod()->body);

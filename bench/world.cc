@@ -15,8 +15,12 @@
 
 #include "absl/strings/match.h"
 #include "fakes/envoy/envoy.h"
-#include "scenarios/inputs.h"
-#include "scenarios/runner.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
+#include "scenarios/runner/start.h"
+#include "sim/inputs/kinds/install.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/remote_secret.h"
 #include "sim/world.h"
 
 namespace wavetank {
@@ -75,8 +79,8 @@ class Mesh {
       AddCluster(cluster, sidecars / 2, services);
       options_.clusters.push_back(std::move(cluster));
     }
-    Add(1, {"remoteSecret", {{"of", "cluster2"}, {"in", "cluster1"}, {"state", "present"}}});
-    Add(1, {"remoteSecret", {{"of", "cluster1"}, {"in", "cluster2"}, {"state", "present"}}});
+    Add(1, sim::inputs::SetRemoteSecret{"cluster2", "cluster1", "present"});
+    Add(1, sim::inputs::SetRemoteSecret{"cluster1", "cluster2", "present"});
   }
 
   std::unique_ptr<sim::World> Start() const {
@@ -94,7 +98,7 @@ class Mesh {
  private:
   void Add(int phase, Input input) { start_.phases[phase].push_back(std::move(input)); }
   void Apply(int phase, const std::string& cluster, json object) {
-    Add(phase, {"apply", {{"cluster", cluster}, {"object", std::move(object)}}});
+    Add(phase, sim::inputs::ApplyObject{cluster, std::move(object)});
   }
   static json Object(const char* api, const char* kind, const std::string& ns, const std::string& name) {
     return {{"apiVersion", api}, {"kind", kind}, {"metadata", {{"name", name}, {"namespace", ns}}}};
@@ -111,8 +115,8 @@ class Mesh {
     json system = {{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "istio-system"}}}};
     system["metadata"]["labels"] = {{"topology.istio.io/network", cluster.network}};
     Apply(0, cluster.name, std::move(system));
-    Add(0, {"cacerts", {{"cluster", cluster.name}, {"root", "root"}}});
-    Add(0, {"install", {{"cluster", cluster.name}}});
+    Add(0, sim::inputs::PlugInCa{cluster.name, "root"});
+    Add(0, sim::inputs::Install{cluster.name});
     AddGateway(cluster);
 
     Apply(2, cluster.name,

@@ -7,7 +7,7 @@
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
-#include "scenarios/mesh_survey.h"
+#include "scenarios/survey/mesh_survey.h"
 
 namespace wavetank::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/base/status.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
-#include "scenarios/inputs.h"
+#include "scenarios/mesh/manifests.h"
 #include "serve/kube/kube_frontend.h"
 
 namespace wavetank::cli {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "scenarios/mesh_survey.h"
+#include "scenarios/survey/mesh_survey.h"
 
 namespace wavetank::cli {
 

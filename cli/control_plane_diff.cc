@@ -5,9 +5,10 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
-#include "scenarios/yaml_reader.h"
+#include "scenarios/reader/read_scenario.h"
 
 namespace wavetank::cli {
 namespace {
@@ -23,7 +24,7 @@ struct ControlPlaneDiffArguments {
 int RunDiff(ControlPlaneDiffArguments a) {
   absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.path);
   if (!scenario.ok()) return Complain(scenario.status());
-  const std::optional<Duration> patience = scenario::ParseDuration(a.patience);
+  const std::optional<Duration> patience = ParseDuration(a.patience);
   if (!patience || *patience < 0s) {
     return Complain(absl::InvalidArgumentError("--patience '" + a.patience + "' is no duration; write 5s or 500ms"));
   }

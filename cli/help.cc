@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fmt/format.h"
-#include "scenarios/yaml_reader.h"
+#include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::cli {
 namespace {

@@ -54,10 +54,11 @@ int main(int argc, char** argv) {
   AddWhy(app, outcome);
   AddGolden(app, outcome);
   AddTiming(app, outcome);
+  AddProfiles(app, outcome);
+  AddSchema(app, outcome);
   AddEnvoyDiff(app, outcome);
   AddControlPlaneDiff(app, outcome);
   AddKubeconfig(app, outcome);
-  AddProfiles(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

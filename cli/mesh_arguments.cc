@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "fmt/format.h"
-#include "scenarios/yaml_reader.h"
+#include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::cli {
 

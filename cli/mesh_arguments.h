@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scenarios/mesh_survey.h"
 #include "scenarios/answers/moment.h"
+#include "scenarios/survey/mesh_survey.h"
 
 namespace CLI {
 class App;

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "scenarios/mesh_survey.h"
+#include "scenarios/survey/mesh_survey.h"
 
 namespace wavetank::cli {
 

@@ -5,28 +5,37 @@
 #include "cli/help.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
-#include "core/profile/known_profiles.h"
+#include "core/profile/releases.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::cli {
 namespace {
 
-void PrintProfiles(bool json) {
-  if (json) {
-    nlohmann::ordered_json out = {{"base", pilot::ProfileBase()}, {"switches", nlohmann::ordered_json::array()}};
-    for (const pilot::ProfileSwitch& each : pilot::ProfileSwitches()) {
-      out["switches"].push_back({{"name", each.name}, {"meaning", each.meaning}});
-    }
-    std::cout << JsonText(out, 1) << "\n";
-    return;
+void PrintJson() {
+  nlohmann::ordered_json bases = nlohmann::ordered_json::array(), switches = nlohmann::ordered_json::array();
+  for (const pilot::Release& base : pilot::Releases()) {
+    bases.push_back({{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}});
   }
-  std::cout << pilot::ProfileBase() << "\n    Istio 1.18.2 as it was released, with its bugs\n";
-  for (const pilot::ProfileSwitch& each : pilot::ProfileSwitches()) {
-    std::cout << fmt::format("+{}\n    {}\n", each.name, Wrapped(each.meaning, kHelpWidth - 6, 4));
+  for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
+    switches.push_back({{"name", row.name}, {"what", row.what}, {"since", row.since}, {"issue", row.issue}});
   }
-  std::cout << fmt::format("\nA profile is the first, followed by any of the others: {}+{}\n", pilot::ProfileBase(),
-                           pilot::ProfileSwitches().front().name);
+  std::cout << JsonText(nlohmann::ordered_json{{"bases", bases}, {"switches", switches}}, 1) << "\n";
+}
+
+void PrintTable() {
+  for (const pilot::Release& base : pilot::Releases()) {
+    std::cout << fmt::format("{}\n    Istio {} as it was released, with its bugs\n", base.name, base.istio);
+  }
+  for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
+    std::string what =
+        fmt::format("{}; {}", row.what,
+                    row.since.empty() ? "in no release of Istio yet" : fmt::format("since Istio {}", row.since));
+    std::cout << fmt::format("+{}\n    {}\n", row.name, Wrapped(what, kHelpWidth - 6, 4));
+    if (!row.issue.empty()) std::cout << fmt::format("    {}\n", row.issue);
+  }
+  std::cout << fmt::format("\nA profile is a release, followed by any of the others: {}+{}\n",
+                           pilot::Releases().front().name, pilot::ProfileRows().front().name);
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ void AddProfiles(CLI::App& app, Outcome&) {
   CLI::App* verb = app.add_subcommand("profiles", "The behaviour profiles that --profile and scenarios take");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "As JSON");
-  verb->callback([json] { PrintProfiles(*json); });
+  verb->callback([json] { *json ? PrintJson() : PrintTable(); });
 }
 
 }  // namespace wavetank::cli

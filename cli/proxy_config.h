@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/rows.h"
-#include "scenarios/xds_snapshot.h"
+#include "cli/verb.h"
+#include "scenarios/runner/xds_snapshot.h"
 
 namespace wavetank::cli {
 

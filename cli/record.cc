@@ -5,13 +5,13 @@
 #include <iostream>
 
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
 #include "record/http_transport.h"
 #include "record/kubeconfig_file.h"
 #include "record/recording.h"
-#include "scenarios/yaml_reader.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::cli {
@@ -29,7 +29,7 @@ void AskToStop(int) { stop_asked = 1; }
 int Record(const RecordArguments& a) {
   std::optional<Duration> length;
   if (!a.duration.empty()) {
-    length = scenario::ParseDuration(a.duration);
+    length = ParseDuration(a.duration);
     if (!length) {
       return Complain(absl::InvalidArgumentError("--for '" + a.duration + "' is no duration; write 10m or 30s"));
     }
@@ -100,7 +100,7 @@ int Record(const RecordArguments& a) {
   std::vector<std::string> clusters;
   std::cout << fmt::format(
       "{}: {} inputs in {}\n", a.log, recording.inputs(),
-      scenario::FormatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(kernel.Now() - Time{})));
+      FormatDuration(std::chrono::duration_cast<std::chrono::milliseconds>(kernel.Now() - Time{})));
   std::vector<std::vector<std::string>> rows = {{"CONTEXT", "CLUSTER", "NETWORK", "CONTROL PLANE"}};
   for (size_t i = 0; i < configs->size(); ++i) {
     const sim::WorldCluster& cluster = recording.world().clusters[i];

@@ -3,13 +3,13 @@
 
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
-#include "scenarios/yaml_reader.h"
 
 namespace wavetank::cli {
 namespace {
@@ -81,7 +81,7 @@ int ReplayLog(const ReplayArguments& a) {
   if (a.events) return PrintEvents(**log);
   replay::ReplayOptions options;
   if (!a.until.empty()) {
-    const std::optional<Duration> until = scenario::ParseDuration(a.until);
+    const std::optional<Duration> until = ParseDuration(a.until);
     if (!until) {
       return Complain(absl::InvalidArgumentError("--until '" + a.until + "' is no duration; write 10s or 250ms"));
     }
@@ -143,8 +143,7 @@ int ReplayLog(const ReplayArguments& a) {
   }
   // Stopped on the way, or a recording's end: what the world looks like there.
   if (shows_state && !a.json) {
-    std::cout << fmt::format("\nat {}\n",
-                             scenario::FormatDuration(target.world()->Now() - target.world()->options().start));
+    std::cout << fmt::format("\nat {}\n", FormatDuration(target.world()->Now() - target.world()->options().start));
     PrintServices(scenario::ListServices(*target.world()));
     PrintEndpoints(scenario::ListEndpoints(*target.world()), false);
     for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";

@@ -6,9 +6,11 @@
 #include "cli/mesh_arguments.h"
 #include "cli/run_progress.h"
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "reports/report.h"
-#include "scenarios/runner.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
 #include "serve/live_run.h"
 
 namespace wavetank::cli {

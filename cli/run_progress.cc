@@ -2,9 +2,9 @@
 
 #include <signal.h>
 
+#include "core/base/duration.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "scenarios/yaml_reader.h"
 
 namespace wavetank::cli {
 namespace {
@@ -38,7 +38,7 @@ void RunProgress::Show(const scenario::Tick& tick) {
   proxies_ = tick.proxies();
   std::string text = fmt::format("{}: {}", scenario_, tick.what);
   if (tick.step > 0) text += fmt::format(" ({} of {})", tick.step, tick.steps);
-  text += fmt::format("  {} virtual, {} events/s, {} proxies connected", scenario::FormatDuration(tick.since_beginning),
+  text += fmt::format("  {} virtual, {} events/s, {} proxies connected", FormatDuration(tick.since_beginning),
                       events_per_second_, proxies_);
   // Steps take as long as those before them did, as far as anybody can know.
   if (tick.step > 1) {

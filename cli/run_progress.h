@@ -6,7 +6,7 @@
 #include <string>
 
 #include "cli/verb.h"
-#include "scenarios/runner.h"
+#include "scenarios/runner/runner.h"
 
 namespace wavetank::cli {
 

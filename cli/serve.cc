@@ -14,12 +14,14 @@
 
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
-#include "scenarios/mesh_survey.h"
-#include "scenarios/yaml_reader.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/start.h"
+#include "scenarios/survey/mesh_survey.h"
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
 #include "serve/server.h"
@@ -404,7 +406,7 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->footer("Ends with SIGINT or SIGTERM. Exit code 0: ended so; 2: the input is wrong, or an address is taken.");
   verb->callback([a, &outcome] {
     if (!a->secret_ttl.empty()) {
-      const std::optional<Duration> ttl = scenario::ParseDuration(a->secret_ttl);
+      const std::optional<Duration> ttl = ParseDuration(a->secret_ttl);
       if (!ttl || *ttl <= 0s) {
         outcome.code = Complain(
             absl::InvalidArgumentError("--secret-ttl '" + a->secret_ttl + "' is no duration; write 2m or 24h"));
@@ -415,7 +417,7 @@ void AddServe(CLI::App& app, Outcome& outcome) {
     for (const auto& [flag, text, limit] :
          {std::tuple("--first-request-timeout", &a->first_request, &a->server.limits.first_request),
           std::tuple("--idle-timeout", &a->idle, &a->server.limits.idle)}) {
-      const std::optional<Duration> duration = scenario::ParseDuration(*text);
+      const std::optional<Duration> duration = ParseDuration(*text);
       if (!duration || *duration < 0s) {
         outcome.code = Complain(absl::InvalidArgumentError(
             fmt::format("{} '{}' is no duration; write 30s or 10m, or 0s for none", flag, *text)));

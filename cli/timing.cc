@@ -6,7 +6,7 @@
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
-#include "scenarios/timing_comparison.h"
+#include "scenarios/survey/timing_comparison.h"
 #include "sim/timing.h"
 
 namespace wavetank::cli {

@@ -8,13 +8,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "cli/rows.h"
 
 namespace CLI {
 class App;
 }
 
 namespace wavetank::cli {
+
+// The rows of a table that a verb prints, as cells of text; the first may be the head.
+using Rows = std::vector<std::vector<std::string>>;
 
 inline constexpr int kOk = 0, kNo = 1, kBadInput = 2;
 
@@ -32,10 +34,11 @@ void AddXds(CLI::App& app, Outcome& outcome);
 void AddWhy(CLI::App& app, Outcome& outcome);
 void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
+void AddSchema(CLI::App& app, Outcome& outcome);
+void AddProfiles(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
-void AddProfiles(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
 

@@ -3,11 +3,15 @@
 
 #include "cli/verb.h"
 #include "core/base/json_text.h"
+#include "core/profile/releases.h"
+#include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::cli {
 
-std::string VersionText() { return "wavetank " WAVETANK_VERSION ", behaviour of Istio 1.18.2"; }
+std::string VersionText() {
+  return fmt::format("wavetank {}, behaviour of Istio {}", WAVETANK_VERSION, pilot::Releases().front().istio);
+}
 
 void AddVersion(CLI::App& app, Outcome&) {
   CLI::App* verb = app.add_subcommand("version", "The program's version and the behaviour it reproduces");
@@ -15,8 +19,9 @@ void AddVersion(CLI::App& app, Outcome&) {
   verb->add_flag("--json", *json, "As JSON");
   verb->callback([json] {
     if (*json) {
-      std::cout << JsonText(
-                       nlohmann::json{{"version", WAVETANK_VERSION}, {"profile", "istio-1.18"}, {"istio", "1.18.2"}})
+      const pilot::Release& release = pilot::Releases().front();
+      std::cout << JsonText(nlohmann::json{
+                       {"version", WAVETANK_VERSION}, {"profile", release.name}, {"istio", release.istio}})
                 << "\n";
     } else {
       std::cout << VersionText() << "\n";

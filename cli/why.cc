@@ -7,6 +7,7 @@
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
 #include "cli/why_request.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/istiod/explain_host.h"
 #include "core/istiod/istiod.h"
@@ -17,8 +18,8 @@
 #include "fmt/ranges.h"
 #include "replay/world_target.h"
 #include "scenarios/answers/pod_names.h"
-#include "scenarios/runner.h"
-#include "scenarios/yaml_reader.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
 #include "sim/world.h"
 
 namespace wavetank::cli {
@@ -161,7 +162,7 @@ int Answer(const WhyArguments& a, sim::World& world) {
   if (proxies.empty()) {
     return Complain(absl::InvalidArgumentError(
         fmt::format("no proxy is connected {} after the world's beginning, so no configuration was sent: ask for later",
-                    scenario::FormatDuration(world.Now() - world.options().start))));
+                    FormatDuration(world.Now() - world.options().start))));
   }
   std::vector<scenario::PodName> names;
   for (const auto& [name, where] : proxies) {
@@ -203,7 +204,7 @@ int WhyOfLog(const WhyArguments& a) {
   }
   std::optional<Duration> until;
   if (!a.at.empty()) {
-    until = scenario::ParseDuration(a.at);
+    until = ParseDuration(a.at);
     if (!until) return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 10s"));
   }
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.scenario);

@@ -4,6 +4,7 @@
 
 #include "fmt/format.h"
 #include "scenarios/answers/pod_names.h"
+#include "sim/inputs/kinds/traffic.h"
 #include "sim/world.h"
 
 namespace wavetank::cli {
@@ -52,14 +53,15 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   const auto before = std::move(world.on_request);
   // Requests of an application come from its pods in turn: as many as there are, and that of the pod is told.
   const auto pods = world.Pods(pod.site().name, pod.pod()->meta.ns, pod.app());
-  absl::Status sent =
-      world.Do({"traffic",
-                {{"id", "why"},
-                 {"flow", "why"},
-                 {"from", {{"cluster", pod.site().name}, {"namespace", pod.pod()->meta.ns}, {"app", pod.app()}}},
-                 {"host", to->host},
-                 {"port", to->port},
-                 {"requests", pods.size()}}});
+  sim::inputs::StartTraffic traffic;
+  traffic.id = traffic.flow = "why";
+  traffic.cluster = pod.site().name;
+  traffic.ns = pod.pod()->meta.ns;
+  traffic.app = pod.app();
+  traffic.host = to->host;
+  traffic.port = to->port;
+  traffic.requests = static_cast<int64_t>(pods.size());
+  absl::Status sent = world.Do(std::move(traffic));
   if (sent.ok()) {
     world.on_request = [&](const sim::TrafficRecord& record) {
       if (record.spec.id == "why" && record.client == *name) story = scenario::TellRequest(world, addresses, record);

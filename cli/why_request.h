@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "scenarios/answers/request_story.h"
-#include "scenarios/runner.h"
+#include "scenarios/runner/runner.h"
 
 namespace wavetank::cli {
 

@@ -7,6 +7,7 @@
 #include "fakes/kube/http/rest/rest.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
+#include "sim/inputs/kinds/kube_request.h"
 
 namespace wavetank::replay {
 
@@ -27,20 +28,21 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
                                              real ? Recorder::What::kInputs : Recorder::What::kInputsAndTrace);
   world.on_input = [&world, real, to = recorder.get()](uint64_t number, Time, const sim::Input& input) {
     if (real && input.of_real_istiod) return;
-    const bool of_client = input.kind == "kubeRequest";
-    json body = input.body;
-    if (real && of_client) {
-      if (const auto* api = world.KubeApi(body.value("cluster", "")); api != nullptr) {
+    const auto* of_client = input.As<sim::inputs::KubeRequest>();
+    json body = input.Print();
+    if (real && of_client != nullptr) {
+      if (const auto* api = world.KubeApi(of_client->cluster); api != nullptr) {
         fakekube::http::Request request;
-        request.method = body.value("method", "");
-        request.path = body.value("path", "");
-        request.content_type = body.value("contentType", "");
+        request.method = of_client->method;
+        request.path = of_client->path;
+        request.content_type = of_client->content_type;
         body["body"] = api->WithoutPreconditions(request, body["body"]);
       }
     }
     // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
     // error, and Finish() returns it.
-    to->Input(number, input.kind, of_client ? RedactedWithin(std::move(body)) : Redacted(std::move(body)))
+    to->Input(number, std::string(input.kind()),
+              of_client != nullptr ? RedactedWithin(std::move(body)) : Redacted(std::move(body)))
         .IgnoreError();
   };
   return recorder;

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "nlohmann/json.hpp"
-#include "scenarios/result.h"
+#include "scenarios/results/result.h"
 
 namespace wavetank::report {
 

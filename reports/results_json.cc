@@ -1,5 +1,4 @@
 #include "reports/report.h"
-#include "scenarios/yaml_reader.h"
 
 namespace wavetank::report {
 namespace {

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
+#include "core/base/duration.h"
 #include "reports/report.h"
-#include "scenarios/yaml_reader.h"
 
 namespace wavetank::report {
 namespace {
 
-using scenario::FormatDuration;
 
 class Palette {
  public:

@@ -13,6 +13,7 @@
 #include "serve/kube/kube_frontend.h"
 #include "serve/remote_secret_view.h"
 #include "serve/server.h"
+#include "sim/inputs/kinds/kube_request.h"
 
 namespace wavetank::serve {
 namespace {
@@ -120,7 +121,7 @@ absl::Status ControlPlanes::ServeApis(const std::vector<sim::WorldCluster>& clus
           apis_->Listen("127.0.0.1", 0, [&loop = loop_, cluster = cluster.name, view](const http::Request& request) {
             http::Request seen = request;
             seen.view = *view;
-            return loop.world().KubeRequest(cluster, seen, /*of_real_istiod=*/true);
+            return sim::AskKube(loop.world(), cluster, seen, /*of_real_istiod=*/true);
           });
       if (!port.ok()) return port.status();
       urls[cluster.name] = servers_[{istiod.name, cluster.name}] = fmt::format("http://127.0.0.1:{}", *port);

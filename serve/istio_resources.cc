@@ -5,6 +5,7 @@
 
 #include "core/config/schema/istio_definitions.h"
 #include "fakes/kube/cluster.h"
+#include "sim/inputs/kinds/objects.h"
 #include "sim/world.h"
 
 namespace wavetank::serve {
@@ -17,7 +18,7 @@ absl::Status DefineIstioResources(sim::World& world) {
     for (json& definition : pilot::IstioDefinitions()) {
       const std::string name = definition["metadata"]["name"];
       if (api.Get("CustomResourceDefinition.apiextensions.k8s.io", {"", name}) != nullptr) continue;
-      const absl::Status status = world.Do({"apply", {{"cluster", cluster.name}, {"object", std::move(definition)}}});
+      const absl::Status status = world.Do(sim::inputs::ApplyObject{cluster.name, std::move(definition)});
       if (!status.ok()) return status;
     }
   }

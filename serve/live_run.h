@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "scenarios/runner.h"
+#include "scenarios/runner/runner.h"
 #include "serve/control_planes.h"
 #include "serve/loop/loop.h"
 

@@ -6,7 +6,8 @@
 
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "scenarios/inputs.h"
+#include "scenarios/mesh/manifests.h"
+#include "sim/inputs/kinds/objects.h"
 
 namespace wavetank::serve {
 
@@ -86,23 +87,18 @@ void ManifestWatch::Take(Watched& watched) {
   absl::StatusOr<Objects> objects = Load(*watched.cluster, &notes);
   if (!objects.ok()) return say(std::string(Message(objects.status())));
   for (std::string& note : notes) say(std::move(note));
-  std::vector<sim::Input> inputs;
+  // Namespaces first: what is in them needs them.
+  std::vector<sim::Input> inputs, others;
   for (const auto& [key, object] : *objects) {
     const auto before = watched.objects.find(key);
     if (before != watched.objects.end() && before->second == object) continue;
-    inputs.push_back({"apply", {{"cluster", cluster}, {"object", object}}});
+    (std::get<0>(key) == "Namespace" ? inputs : others).push_back(sim::inputs::ApplyObject{cluster, object});
   }
-  // Namespaces first: what is in them needs them.
-  std::stable_partition(inputs.begin(), inputs.end(),
-                        [](const sim::Input& input) { return input.body["object"].value("kind", "") == "Namespace"; });
+  inputs.insert(inputs.end(), others.begin(), others.end());
   const size_t applied = inputs.size();
   for (const auto& [key, object] : watched.objects) {
     if (objects->contains(key)) continue;
-    inputs.push_back({"delete",
-                      {{"cluster", cluster},
-                       {"kind", std::get<0>(key)},
-                       {"namespace", std::get<1>(key)},
-                       {"name", std::get<2>(key)}}});
+    inputs.push_back(sim::inputs::DeleteObject{cluster, std::get<0>(key), std::get<1>(key), std::get<2>(key)});
   }
   watched.objects = *std::move(objects);
   if (inputs.empty()) return;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "scenarios/scenario.h"
+#include "scenarios/language/scenario.h"
 #include "serve/loop/loop.h"
 #include "serve/loop/stop_flag.h"
 

@@ -5,7 +5,9 @@
 
 #include "core/base/status.h"
 #include "fmt/format.h"
-#include "scenarios/inputs.h"
+#include "scenarios/actions/action.h"
+#include "scenarios/mesh/world.h"
+#include "sim/inputs/kinds/traffic.h"
 
 namespace wavetank::serve {
 namespace {
@@ -57,7 +59,7 @@ bool Player::Until(const std::function<bool(sim::World&)>& done, Duration limit)
 }
 
 absl::Status Player::Act(const scenario::Action& action) {
-  absl::StatusOr<std::vector<sim::Input>> inputs = scenario::MakeInputs(scenario_, action, nullptr);
+  scenario::Inputs inputs = scenario::MakeInputs(scenario_, action, nullptr);
   if (!inputs.ok()) return inputs.status();
   for (const sim::Input& input : *inputs) {
     const auto status = loop_.Call([&](sim::World& world) { return world.Do(input); });
@@ -96,7 +98,7 @@ absl::Status Player::Play(const scenario::Step& step) {
   if (!meanwhile->empty()) {
     if (!stop_.Wait(step.linger)) return over;
     for (const std::string& id : *meanwhile) {
-      loop_.Call([&](sim::World& world) { return world.Do({"stopTraffic", {{"id", id}}}); });
+      loop_.Call([&](sim::World& world) { return world.Do(sim::inputs::StopTraffic{id}); });
     }
   }
   absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then);

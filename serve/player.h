@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "scenarios/scenario.h"
+#include "scenarios/language/scenario.h"
 #include "serve/loop/loop.h"
 #include "serve/loop/stop_flag.h"
 

@@ -13,6 +13,7 @@
 #include "fakes/envoy/apps/app.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/kube/cluster.h"
+#include "sim/apps/app_behaviour.h"
 #include "sim/network/channel.h"
 #include "sim/network/dns.h"
 #include "sim/network/mesh_network.h"
@@ -48,6 +49,7 @@ struct Commons {
   std::map<std::string, std::string> web;
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
+  AppBehaviours behaviours;
   // Told whenever a proxy sets out to open its ADS stream. May be empty.
   std::function<void(const std::string& proxy)> on_dial;
   // Sees every response that reaches a proxy, before its Envoy does; for observers. May be empty.

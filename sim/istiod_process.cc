@@ -48,8 +48,11 @@ class IstiodProcess::AdsSession final : public ChannelSession, public pilot::Ads
 };
 
 IstiodProcess::IstiodProcess(Channels& channels, Host& host, WorkloadId workload,
-                             pilot::IstiodSurroundings surroundings, pilot::IstiodOptions options)
+                             pilot::IstiodSurroundings surroundings, pilot::IstiodOptions options,
+                             const ConnectionAge& age)
     : host_(host),
+      age_(age),
+      ages_(age.seed, "connection age/" + options.name),
       istiod_(std::make_unique<pilot::Istiod>(std::move(surroundings), std::move(options))),
       grpc_(
           channels, host, workload, [this] { return Tls(); }, *this),
@@ -87,6 +90,18 @@ void IstiodProcess::OpenAds(const ChannelRef& channel, security::PeerCredentials
   auto session = std::make_shared<AdsSession>(channel, std::move(client));
   channel->set_session(session);
   session->connection = istiod_->OpenAds(std::move(peer), std::move(address), *session);
+  EndWithAge(channel);
+}
+
+// A connection of that age is told to go away (GOAWAY), which ends no stream; what has not ended when the grace is over
+// is cut off, and a stream of ADS never ends by itself (grpc-go: internal/transport/http2_server.go, keepalive).
+void IstiodProcess::EndWithAge(const ChannelRef& channel) {
+  if (age_.age <= Duration::zero()) return;
+  const int64_t tenth = age_.age.count() / 10;
+  const Duration left = age_.age + Duration(ages_.Between(-tenth, tenth)) + age_.grace;
+  host_.RunAfter(left, [weak = std::weak_ptr<Channel>(channel)] {
+    if (const ChannelRef open = weak.lock(); open != nullptr && open->open()) open->Close(Channel::End::kServer);
+  });
 }
 
 void IstiodProcess::AdsRequest(const ChannelRef& channel, DiscoveryRequest request) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "core/base/random.h"
 #include "core/istiod/istiod.h"
 #include "sim/network/channel.h"
 
@@ -14,8 +15,15 @@ namespace wavetank::sim {
 class IstiodProcess {
  public:
   // `host` is the istiod's own. `workload` is its pod.
+  // How long connections live: gRPC's MaxConnectionAge, to which it adds up to a tenth or takes it off, and how long
+  // what is still open then may go on. No age: for ever.
+  struct ConnectionAge {
+    uint64_t seed = 0;
+    Duration age{}, grace{};
+  };
+
   IstiodProcess(Channels& channels, Host& host, WorkloadId workload, pilot::IstiodSurroundings surroundings,
-                pilot::IstiodOptions options);
+                pilot::IstiodOptions options, const ConnectionAge& age);
   ~IstiodProcess();  // the process dies: connections are reset
 
   // `ready`: whether the pod's readiness probe succeeds; called whenever that changes. Why it does not start goes to
@@ -50,7 +58,11 @@ class IstiodProcess {
 
   std::shared_ptr<const envoysim::TlsServer> Tls();
 
+  void EndWithAge(const ChannelRef& channel);
+
   Host& host_;
+  const ConnectionAge age_;
+  RandomStream ages_;
   std::unique_ptr<pilot::Istiod> istiod_;
   absl::Status failure_;
   std::shared_ptr<const envoysim::TlsServer> tls_;

@@ -2,15 +2,7 @@
 // world's istiods. They reach them directly, not over the simulated network; whatever they do is an input of the world,
 // so a recorded run has the same pushes again when it is replayed, without a listener.
 //
-// Bodies of their inputs (client: a number that the server chose, never used twice):
-//   xdsOpen             {client, cluster, address, peer}      a stream to the istiod of that cluster
-//   xdsRequest          {client, type, version?, nonce?, names?, node?, error?}
-//   xdsDeltaRequest     {client, type, nonce?, subscribe?, unsubscribe?, versions?, node?, error?}
-//   xdsClose            {client}                              the client hung up, or was hung up on
-//   certificateRequest  {client, cluster, peer, csr, validitySeconds, impersonatedIdentity?}
-// peer: {tls, certificate?, token?, clusterId?}; `certificate` is the leaf that TLS has verified, `token` the claims of
-// a token that a cluster of this world issued, or "unknown". A token itself is in no input: one with the same claims is
-// issued again where it is needed.
+// What they say are inputs (sim/inputs/kinds/outside.h). A client is a number that the server chose, never used twice.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +16,16 @@
 #include "core/base/host.h"
 #include "core/kube/credentials/service_account_token.h"
 #include "core/security/authenticator.h"
+#include "core/security/ca_server.h"
 #include "core/xds/messages.h"
 #include "core/xds/stream.h"
-#include "nlohmann/json.hpp"
 
 namespace wavetank::sim {
 
 class IstiodProcess;
 
-// A client's identity, in a form that may be written down.
+// A client, in a form that may be written down. A token itself is in no input: one with the same claims is issued again
+// where it is needed.
 struct OutsidePeer {
   bool tls = false;
   std::string certificate_pem;  // verified leaf; empty: none
@@ -40,13 +33,7 @@ struct OutsidePeer {
   std::string issuer;  // cluster that issued the token
   kube::TokenClaims claims;
   std::string cluster_id;  // the "ClusterID" header
-
-  nlohmann::json ToJson() const;
 };
-
-// The inputs' bodies.
-nlohmann::json OutsideBody(uint64_t client, const pilot::DiscoveryRequest& request);
-nlohmann::json OutsideBody(uint64_t client, const pilot::DeltaDiscoveryRequest& request);
 
 class OutsideClients {
  public:
@@ -70,13 +57,16 @@ class OutsideClients {
   // Null: there is none. The listener must outlive the world, or take itself off.
   void set_listener(Listener* listener) { listener_ = listener; }
 
-  // The inputs. `istiod`: the one that serves the cluster; null if none does, which the client hears as Unavailable.
-  // InvalidArgument: the body is not what the kind needs.
-  absl::Status Open(const nlohmann::json& body, IstiodProcess* istiod);
-  absl::Status Request(const nlohmann::json& body);
-  absl::Status DeltaRequest(const nlohmann::json& body);
-  absl::Status Close(const nlohmann::json& body);
-  absl::Status RequestCertificate(const nlohmann::json& body, IstiodProcess* istiod);
+  // `istiod`: serves the client's cluster; null: none runs there, which the client hears as Unavailable.
+  // InvalidArgument: the number is in use, or the certificate or the token's issuer cannot be read.
+  absl::Status Open(uint64_t client, const OutsidePeer& peer, const std::string& address, IstiodProcess* istiod);
+  // A stream that its istiod has just closed hears nothing of them.
+  void Request(uint64_t client, const pilot::DiscoveryRequest& request);
+  void DeltaRequest(uint64_t client, const pilot::DeltaDiscoveryRequest& request);
+  void Close(uint64_t client);
+  // As Open().
+  absl::Status RequestCertificate(uint64_t client, const OutsidePeer& peer,
+                                  const security::CertificateRequestMessage& request, IstiodProcess* istiod);
 
   // The process has ended: its streams break.
   void IstiodGone(const IstiodProcess* istiod);
@@ -86,7 +76,7 @@ class OutsideClients {
  private:
   class Stream;
 
-  absl::StatusOr<security::PeerCredentials> ReadPeer(const nlohmann::json& body) const;
+  absl::StatusOr<security::PeerCredentials> CredentialsOf(const OutsidePeer& peer) const;
   void Refuse(uint64_t client, absl::Status status);
 
   Host& host_;

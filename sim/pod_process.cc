@@ -29,13 +29,17 @@ std::string LabelOf(const kube::Object& pod, std::string_view name) {
 
 }  // namespace
 
-PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod) : site_(site), pod_(std::move(pod)) {
+PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
+    : site_(site),
+      pod_(std::move(pod)),
+      random_(site.commons->seed, fmt::format("app/{}/{}/{}", site.name, pod_->meta.ns, pod_->meta.name)) {
   Commons& commons = *site_.commons;
   name_ = fmt::format("{}.{}@{}", pod_->meta.name, pod_->meta.ns, site_.name);
   app_ = LabelOf(*pod_, "app");
   Workload workload;
   workload.site = site_.site;
   workload.network = site_.network;
+  workload.node = commons.network->Node(site_.site, kube::ParsePod(*pod_).node_name);
   workload.ip = IpAddress::Parse(kube::ParsePod(*pod_).ip).value_or(IpAddress());
   workload.name = commons.host->Intern(name_);
   workload_ = commons.network->Add(std::move(workload));
@@ -55,6 +59,8 @@ PodProcess::~PodProcess() {
 void PodProcess::Start(std::function<void(bool)> ready) {
   Commons& commons = *site_.commons;
   ready_ = std::move(ready);
+  started_ = commons.host->Now();
+  TakeBehaviour();
   // Applications listen on the ports that their containers declare.
   Workload& workload = commons.network->at(workload_);
   for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
@@ -71,8 +77,8 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     }
   }
   if (!pilot::HasProxy(pod_->body)) {
-    ready_(true);
-    return;
+    proxy_ready_ = true;
+    return TellReady();
   }
   pilot::BootstrapOptions options;
   if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", pod_->body["spec"].value("nodeName", "")})) {
@@ -205,7 +211,39 @@ envoysim::AppClient& PodProcess::client() {
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) { pilot::ToProto(*node_, node); }
 
 void PodProcess::OnLive() {
-  if (ready_ != nullptr) ready_(true);
+  proxy_ready_ = true;
+  TellReady();
+}
+
+void PodProcess::TellReady() {
+  const bool ready = proxy_ready_ && app_ready_;
+  if (ready_ == nullptr || ready == told_ready_) return;
+  told_ready_ = ready;
+  ready_(ready);
+}
+
+const AppBehaviour* PodProcess::Behaviour() const {
+  const PodIdentity& is = site_.commons->servers.at(server_);
+  return site_.commons->behaviours.Of(is.cluster, is.ns, is.app, is.version);
+}
+
+void PodProcess::TakeBehaviour() {
+  ++behaviour_;
+  const AppBehaviour* behaviour = Behaviour();
+  if (behaviour != nullptr || !app_ready_) TurnReady(behaviour == nullptr || behaviour->ready, behaviour_);
+}
+
+void PodProcess::TurnReady(bool ready, uint64_t generation) {
+  if (generation != behaviour_) return;  // another rule came
+  app_ready_ = ready;
+  TellReady();
+  const AppBehaviour* behaviour = Behaviour();
+  if (behaviour == nullptr) return;
+  const Duration wait = ready ? behaviour->ready_for : behaviour->unready_for;
+  if (wait <= Duration::zero()) return;
+  site_.commons->host->RunAfter(wait, [this, weak = std::weak_ptr<int>(alive_), ready, generation] {
+    if (!weak.expired()) TurnReady(!ready, generation);
+  });
 }
 
 void PodProcess::Subscribe(std::string_view name, OnSecret on_secret) {
@@ -228,6 +266,10 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   if (authorizer_) return envoysim::AuthorizerReply(call.spec, server_);
   envoysim::AppReply reply;
   reply.server = server_;
+  const Commons& commons = *site_.commons;
+  if (commons.behaviours.empty()) return reply;
+  if (const AppBehaviour* behaviour = Behaviour(); behaviour != nullptr)
+    Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
   return reply;
 }
 

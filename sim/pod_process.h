@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/random.h"
 #include "core/inject/proxy_bootstrap.h"
 #include "sim/ads_client.h"
 #include "sim/cluster_site.h"
@@ -34,6 +35,9 @@ class PodProcess final : public envoysim::EnvoyContext,
     if (istiod_ != nullptr) istiod_->BreakAds(why);
   }
 
+  // The rule for its applications may be another one (Commons::behaviours).
+  void TakeBehaviour();
+
   const kube::ObjectRef& pod() const { return pod_; }
   WorkloadId workload() const { return workload_; }
   ClusterSite& site() { return site_; }
@@ -58,6 +62,11 @@ class PodProcess final : public envoysim::EnvoyContext,
 
  private:
   void StartProxy();
+  const AppBehaviour* Behaviour() const;  // null: no rule is for this pod
+  // Tells the kubelet what both of them make of it: the proxy, where there is one, and the application.
+  void TellReady();
+  // The application is ready, or is not, until the next turn.
+  void TurnReady(bool ready, uint64_t generation);
   absl::StatusOr<std::string> RootCertificates() const;
 
   // EnvoyContext
@@ -83,6 +92,10 @@ class PodProcess final : public envoysim::EnvoyContext,
   std::optional<pilot::ProxyBootstrap> bootstrap_;  // nothing: not injected
   std::shared_ptr<const pilot::Node> node_;
   std::function<void(bool)> ready_;
+  bool proxy_ready_ = false, app_ready_ = true, told_ready_ = false;
+  Time started_{};
+  RandomStream random_;     // of what the application leaves to chance
+  uint64_t behaviour_ = 0;  // which rule's turns count
   absl::Status failure_;
   Duration mount_backoff_ = 500ms;
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 
+#include "core/base/duration.h"
+
 namespace wavetank::sim {
 namespace {
 
@@ -43,13 +45,18 @@ std::string PrintPicoseconds(int64_t ps) {
   return fmt::format("{}ps", ps);
 }
 
+// Exactly, with the longest unit of which it is a multiple.
+std::string PrintTime(Duration time) {
+  if (time >= 1min && time % 1min == Duration::zero()) return fmt::format("{}m", time / 1min);
+  return PrintPicoseconds(time.count() * 1000);
+}
+
 Quantity TimeOf(std::string name, Duration Timing::*member, std::string meaning) {
-  return {std::move(name), std::move(meaning),
-          [member](const Timing& t) { return PrintPicoseconds((t.*member).count() * 1000); },
+  return {std::move(name), std::move(meaning), [member](const Timing& t) { return PrintTime(t.*member); },
           [member](Timing& t, std::string_view text) {
-            const std::optional<int64_t> ps = ParsePicoseconds(text);
-            if (ps) t.*member = Duration(*ps / 1000);
-            return ps.has_value();
+            const std::optional<Duration> time = ParseDuration(text);
+            if (time) t.*member = *time;
+            return time.has_value();
           }};
 }
 
@@ -119,6 +126,9 @@ const std::vector<Quantity>& Quantities() {
         TimeOf("envoy.xds_retry_base", &Timing::xds_retry_base, "first wait before the ADS stream is opened again"),
         TimeOf("envoy.xds_retry_max", &Timing::xds_retry_max, "up to which it doubles"),
         Count("istiod.cpus", &Timing::istiod_cpus, "processors of each istiod; 0: its work takes no time", 0),
+        TimeOf("istiod.connection_age", &Timing::connection_age,
+               "keepaliveMaxServerConnectionAge, 10 % more or less; 0s: none"),
+        TimeOf("istiod.connection_age_grace", &Timing::connection_age_grace, "from that age to the cut"),
         TimeOf("istiod.debounce_after", &Timing::debounce_after, "PILOT_DEBOUNCE_AFTER"),
         TimeOf("istiod.debounce_max", &Timing::debounce_max, "PILOT_DEBOUNCE_MAX"),
         Count("istiod.push_throttle", &Timing::push_throttle, "PILOT_PUSH_THROTTLE"),

@@ -50,6 +50,10 @@ struct Timing {
 
   // istiod.
   int64_t istiod_cpus = 2;
+  // keepaliveMaxServerConnectionAge, 30m in Istio's charts; zero: connections have no age. What is still open so long
+  // after it is cut off (istio: pkg/keepalive/options.go).
+  Duration connection_age = 30min;
+  Duration connection_age_grace = 10s;
   Duration debounce_after = 100ms;      // PILOT_DEBOUNCE_AFTER
   Duration debounce_max = 10s;          // PILOT_DEBOUNCE_MAX
   int64_t push_throttle = 100;          // PILOT_PUSH_THROTTLE

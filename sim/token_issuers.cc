@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/x509/calendar.h"
 #include "core/x509/jws.h"
@@ -24,20 +23,19 @@ std::string TokenIssuers::KeySet(const std::string& name) const {
   return fmt::format(R"({{"keys":[{}]}})", x509::PublicJwk(*KeyOf(seed_, name), kKeyId));
 }
 
-absl::StatusOr<std::string> TokenIssuers::Mint(const json& spec, Time now) const {
-  const std::string issuer = Text(spec, "issuer"), signer = Text(spec, "signedBy", issuer);
+absl::StatusOr<std::string> TokenIssuers::Mint(const TokenToMint& spec, Time now) const {
+  const std::string& signer = spec.signed_by.empty() ? spec.issuer : spec.signed_by;
   if (!names_.contains(signer)) {
-    return absl::InvalidArgumentError(fmt::format("nobody named '{}' issues tokens in this world", signer));
+    return absl::InvalidArgumentError(fmt::format("no issuer of tokens in this world is named '{}'", signer));
   }
   const int64_t seconds = x509::UnixSeconds(now);
-  const auto in = [&](const char* key) { return seconds + Number(spec, key) / 1'000'000'000; };
-  json claims = At(spec, "claims").is_object() ? At(spec, "claims") : json::object();
-  claims["iss"] = issuer;
+  json claims = spec.claims.is_object() ? spec.claims : json::object();
+  claims["iss"] = spec.issuer;
   claims["iat"] = seconds;
-  claims["exp"] = in("lifetimeNs");
-  if (spec.contains("notBeforeNs")) claims["nbf"] = in("notBeforeNs");
-  if (spec.contains("subject")) claims["sub"] = Text(spec, "subject");
-  if (!Items(At(spec, "audiences")).empty()) claims["aud"] = At(spec, "audiences");
+  claims["exp"] = seconds + spec.lifetime / std::chrono::seconds(1);
+  if (spec.not_before) claims["nbf"] = seconds + *spec.not_before / std::chrono::seconds(1);
+  if (!spec.subject.empty()) claims["sub"] = spec.subject;
+  if (!spec.audiences.empty()) claims["aud"] = spec.audiences;
   const std::string data = x509::Base64Url(JsonText(json{{"alg", "ES256"}, {"kid", kKeyId}, {"typ", "JWT"}})) + "." +
                            x509::Base64Url(JsonText(claims));
   return data + "." + x509::Base64Url(x509::SignEs256(*KeyOf(seed_, signer), data));

@@ -2,15 +2,26 @@
 // the public halves where a RequestAuthentication says, and neither a key nor a token leaves the world.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
-#include "nlohmann/json_fwd.hpp"
+#include "nlohmann/json.hpp"
 
 namespace wavetank::sim {
+
+struct TokenToMint {
+  std::string issuer, subject;         // claims iss and sub; no subject: none
+  std::vector<std::string> audiences;  // claim aud
+  nlohmann::json claims;               // further ones, or null
+  Duration lifetime{};                 // claim exp, from then; negative: it has expired
+  std::optional<Duration> not_before;  // claim nbf, from then
+  std::string signed_by;               // the issuer with whose key it is signed; empty: its own
+};
 
 class TokenIssuers {
  public:
@@ -20,9 +31,8 @@ class TokenIssuers {
   // The public keys of an issuer, as its jwksUri serves them.
   std::string KeySet(const std::string& name) const;
 
-  // A token as `spec` wants it, signed with ES256 at `now`:
-  //   {issuer, subject?, audiences?, claims?, lifetimeNs, notBeforeNs?, signedBy?}   signedBy: with that issuer's key
-  absl::StatusOr<std::string> Mint(const nlohmann::json& spec, Time now) const;
+  // Signed with ES256 at `now`. InvalidArgument: no issuer has the name of the one that signs.
+  absl::StatusOr<std::string> Mint(const TokenToMint& spec, Time now) const;
 
  private:
   const uint64_t seed_;

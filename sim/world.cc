@@ -11,8 +11,6 @@
 
 namespace wavetank::sim {
 
-using nlohmann::json;
-
 std::string ApiServerUrl(std::string_view cluster) {
   return fmt::format("https://{}.kubernetes.example:6443", cluster);
 }
@@ -97,13 +95,8 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   for (const WorldCluster& cluster : options.clusters) {
     world->sites_.push_back(std::make_unique<Site>(*world, cluster, world->links_->AddSite(cluster.name)));
   }
-  const auto site_of = [&](const std::string& name) {
-    const auto it = std::find_if(world->sites_.begin(), world->sites_.end(),
-                                 [&](const auto& s) { return s->config().name == name; });
-    return it == world->sites_.end() ? nullptr : it->get();
-  };
   for (const WorldCluster& cluster : options.clusters) {
-    const Site* control_plane = site_of(cluster.control_plane);
+    const Site* control_plane = world->FindSite(cluster.control_plane);
     if (control_plane == nullptr || !control_plane->config().primary()) {
       return absl::InvalidArgumentError(
           fmt::format("cluster '{}' names '{}' as its control plane, which is no primary cluster of this world",
@@ -111,7 +104,7 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
     }
   }
   for (const WorldLink& link : options.links) {
-    Site *a = site_of(link.a), *b = site_of(link.b);
+    Site *a = world->FindSite(link.a), *b = world->FindSite(link.b);
     if (a == nullptr || b == nullptr) {
       return absl::InvalidArgumentError(
           fmt::format("a link ends at '{}', which is no cluster of this world", a == nullptr ? link.a : link.b));
@@ -129,39 +122,16 @@ World::~World() {
   sites_.clear();
 }
 
-fakekube::http::RestApi* World::KubeApi(std::string_view cluster) {
+World::Site* World::FindSite(std::string_view cluster) const {
   for (const auto& site : sites_) {
-    if (site->config().name == cluster) return &site->rest();
+    if (site->config().name == cluster) return site.get();
   }
   return nullptr;
 }
 
-fakekube::http::Response World::KubeRequest(std::string_view cluster, const fakekube::http::Request& request,
-                                            bool of_real_istiod) {
-  fakekube::http::RestApi* api = KubeApi(cluster);
-  if (api == nullptr) return fakekube::http::NoSuchPath();
-  const fakekube::http::Call call = api->Open(request);
-  if (!api->Changes(call)) return api->Handle(call);
-  if (std::optional<fakekube::http::Response> refusal = api->Refuse(call)) return *std::move(refusal);
-  absl::StatusOr<json> body = api->ParseBody(request);
-  if (!body.ok()) return fakekube::http::BadRequest(Message(body.status()));
-  kube_call_ = &call;
-  // The log holds no credentials: who came this far was let in.
-  Input input{"kubeRequest",
-              {{"cluster", cluster},
-               {"method", request.method},
-               {"path", request.path},
-               {"query", request.query},
-               {"contentType", request.content_type}},
-              of_real_istiod};
-  input.body["body"] = *std::move(body);
-  const absl::Status status = Do(input);
-  kube_call_ = nullptr;
-  if (!status.ok()) return fakekube::http::Failure(500, "InternalError", Message(status));
-  fakekube::http::Response response = std::move(*kube_response_);
-  kube_response_ = nullptr;
-  response.delay = api->server().FateOf(fakekube::ApiCall::kWrite).delay;
-  return response;
+fakekube::http::RestApi* World::KubeApi(std::string_view cluster) {
+  Site* site = FindSite(cluster);
+  return site == nullptr ? nullptr : &site->rest();
 }
 
 bool World::Settled() const {
@@ -185,27 +155,18 @@ bool World::RunUntilSettled(Time deadline, Duration quiet) {
 }
 
 fakekube::Cluster& World::cluster(std::string_view name) {
-  for (const auto& site : sites_) {
-    if (site->config().name == name) return site->cluster();
-  }
-  return sites_.front()->cluster();
+  Site* site = FindSite(name);
+  return site == nullptr ? sites_.front()->cluster() : site->cluster();
 }
 
 const kube::TokenAuthority* World::tokens(std::string_view cluster) const {
-  for (const auto& site : sites_) {
-    if (site->config().name == cluster) return &site->tokens();
-  }
-  return nullptr;
+  const Site* site = FindSite(cluster);
+  return site == nullptr ? nullptr : &site->tokens();
 }
 
 IstiodProcess* World::IstiodOf(std::string_view cluster) const {
-  const auto find = [&](std::string_view name) {
-    const auto it =
-        std::find_if(sites_.begin(), sites_.end(), [&](const auto& site) { return site->config().name == name; });
-    return it == sites_.end() ? nullptr : it->get();
-  };
-  const Site* site = find(cluster);
-  if (site != nullptr && !site->config().primary()) site = find(site->config().control_plane);
+  const Site* site = FindSite(cluster);
+  if (site != nullptr && !site->config().primary()) site = FindSite(site->config().control_plane);
   return site == nullptr ? nullptr : site->Serving();
 }
 

@@ -1,8 +1,8 @@
 // A whole multi-cluster mesh in virtual time: one API server per cluster with its controllers, one istiod where an
 // istiod pod runs, agent and Envoy in every injected pod, applications, and the network between them.
 //
-// A world changes only by Do(): every change from outside is an input, a small JSON record without keys or tokens, and
-// the same inputs at the same times give the same trace. Everything else follows.
+// A world changes only by Do(): every change from outside is an input (sim/inputs/), a small value without keys or
+// tokens, and the same inputs at the same times give the same trace. Everything else follows.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,6 @@
 #include "core/base/time.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/kube/http/message/message.h"
-#include "nlohmann/json.hpp"
 #include "sim/cluster_site.h"
 #include "sim/istiod_process.h"
 #include "sim/kernel/kernel.h"
@@ -35,31 +34,12 @@ struct Call;
 
 namespace wavetank::sim {
 
-// Kinds and their bodies:
-//   install        {cluster}                what `istioctl install` leaves behind, unless it is there
-//   apply          {cluster, object}
-//   delete         {cluster, kind, namespace, name}
-//   patch          {cluster, kind, namespace, name, patch}      JSON merge patch
-//   cacerts        {cluster, root}          Secret cacerts: an intermediate CA of the cluster under that root
-//   remoteSecret   {of, in, state}          present, deleted, rotated, broken
-//   loadBalancer   {cluster, namespace, name, address}      none, new, or an address
-//   link           {between, cut?, latencyNs?, jitterNs?, lossPpm?}
-//   kill           {cluster, namespace, app}                its pods die
-//   apiServer      {cluster, fault, latencyNs?, retryAfterNs?, skewNs?}      unreachable, slow, watches-dropped,
-//                  history-gone, unauthorized, too-many-requests, stale-reads, clock-skew, none
-//   dns            {name, addresses}        null: as before
-//   keySet         {uri, keys, issuer?}     what istiods find at a jwksUri; null: no server answers there
-//   issuer         {name, jwksUri}         of tokens (JWT): sim/token_issuers.h
-//   traffic        {id, flow, from: {cluster, namespace, app}, host, port, path, keepAlive, tcp, requests, periodNs,
-//                  method?, headers?, token?}      of token: TokenIssuers::Mint, and {header?, param?}, its place
-//   stopTraffic    {id}
-//   kubeRequest    {cluster, method, path, query, contentType, body}        a write over the cluster's REST API
-//   xdsOpen, xdsRequest, xdsDeltaRequest, xdsClose, certificateRequest      of real clients: sim/outside_clients.h
-struct Input {
-  std::string kind;
-  nlohmann::json body;
-  // Written by a real istiod that serves this world (MoveAds): where none does, the world's own write theirs.
-  bool of_real_istiod = false;
+class Input;  // sim/inputs/input.h
+
+// A request of a Kubernetes client, and where its answer goes.
+struct KubeExchange {
+  const fakekube::http::Call& call;
+  std::unique_ptr<fakekube::http::Response> answer;
 };
 
 // The address at which a cluster's API server is known inside the world; remote Secrets hold it.
@@ -67,13 +47,16 @@ std::string ApiServerUrl(std::string_view cluster);
 
 class World {
  public:
-  // InvalidArgument says what is wrong with the options.
+  class Site;  // one cluster of it: sim/world_site.h
+
+  // InvalidArgument: an unknown profile or timing, or clusters that do not fit together.
   static absl::StatusOr<std::unique_ptr<World>> Create(const WorldOptions& options);
   ~World();
 
-  // InvalidArgument: the input is wrong, and nothing has changed. Applied now; what follows needs time to pass.
-  absl::Status Do(const Input& input);
-  // Sees every input of Do() with its number and time, before it is applied: also one that is then refused.
+  // Applied now; what follows needs time to pass. InvalidArgument: the input cannot be done to this world, and nothing
+  // has changed but inputs(). `exchange`: of the client that waits for a kubeRequest's answer, if one does.
+  absl::Status Do(const Input& input, KubeExchange* exchange = nullptr);
+  // Sees every input, also one that is then refused, before what it causes: its number and time.
   std::function<void(uint64_t number, Time at, const Input& input)> on_input;
 
   Time Now() const { return kernel_.Now(); }
@@ -83,7 +66,7 @@ class World {
   }
   // How time passes until an instant; empty: at once. The owner that sets it (a real clock) runs the kernel itself.
   std::function<void(Time)> pace;
-  // How many Do() was given so far, refused ones included; the next one's number.
+  // That were given so far, refused ones too; the next one's number.
   uint64_t inputs() const { return inputs_; }
   // Runs until nothing has happened in the control plane for `quiet` and nothing is pending; false if that was not so
   // before `deadline`.
@@ -100,13 +83,11 @@ class World {
   const WorldOptions& options() const { return options_; }
   const Timing& timing() const { return timing_; }
 
+  // Null: there is no such cluster.
+  Site* FindSite(std::string_view cluster) const;
   fakekube::Cluster& cluster(std::string_view name);
   // The REST API of a cluster, for what changes nothing. Null: there is no such cluster.
   fakekube::http::RestApi* KubeApi(std::string_view cluster);
-  // Answers a request of a Kubernetes client. One that may change the cluster is an input (kubeRequest), also if the
-  // API then refuses it.
-  fakekube::http::Response KubeRequest(std::string_view cluster, const fakekube::http::Request& request,
-                                       bool of_real_istiod = false);
   // Issues and reads the tokens of a cluster's ServiceAccounts; null if there is no such cluster.
   const kube::TokenAuthority* tokens(std::string_view cluster) const;
   // Real clients, for the server that serves them.
@@ -140,24 +121,7 @@ class World {
   int64_t TrafficPending(std::string_view id) const;
 
  private:
-  class Site;
-
   explicit World(const WorldOptions& options);
-  absl::Status Apply(const Input& input);
-  absl::Status ApplyLink(const nlohmann::json& body);
-  absl::Status ApplyDns(const nlohmann::json& body);
-  absl::Status ApplyKeySet(const nlohmann::json& body);
-  // `keys` at a jwksUri, and what names it for OpenID discovery of `issuer`, if there is one; without keys nobody
-  // answers.
-  void Serve(const std::string& uri, const std::string& issuer, std::optional<std::string> keys);
-  absl::Status ApplyRemoteSecret(const nlohmann::json& body);
-  absl::Status StartTraffic(const nlohmann::json& body);
-  absl::Status Install(Site& site);
-  absl::Status ApplyCaCerts(Site& site, const nlohmann::json& body);
-  absl::Status ApplyKubeRequest(Site& site, const nlohmann::json& body);
-  absl::Status ApplyApiServerFault(Site& site, const nlohmann::json& body);
-  absl::Status KillPods(Site& site, const nlohmann::json& body);
-  absl::StatusOr<Site*> FindSite(const nlohmann::json& body, const char* key = "cluster");
 
   const WorldOptions options_;
   Timing timing_;
@@ -177,9 +141,6 @@ class World {
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
   std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
-  // The request that an input is being made of, and the API's answer to it; null in a replay, where no client waits.
-  const fakekube::http::Call* kube_call_ = nullptr;
-  std::unique_ptr<fakekube::http::Response> kube_response_;
   uint64_t inputs_ = 0;
   Time last_control_{};
 };

@@ -18,7 +18,10 @@ json WorldOptions::ToJson() const {
   if (start != Time{}) out["startNs"] = start.time_since_epoch().count();
   for (const WorldCluster& c : clusters) {
     json nodes_json = json::array();
-    for (const WorldNode& n : c.nodes) nodes_json.push_back({{"name", n.name}, {"region", n.region}, {"zone", n.zone}});
+    for (const WorldNode& n : c.nodes) {
+      nodes_json.push_back({{"name", n.name}, {"region", n.region}, {"zone", n.zone}});
+      if (!n.external_ip.empty()) nodes_json.back()["externalIP"] = n.external_ip;
+    }
     out["clusters"].push_back({{"name", c.name},
                                {"network", c.network},
                                {"controlPlane", c.control_plane},
@@ -60,8 +63,8 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
       cluster.observed = c.value("observed", false);
       for (const json& n : c.at("nodes")) {
-        cluster.nodes.push_back(
-            {n.at("name").get<std::string>(), n.at("region").get<std::string>(), n.at("zone").get<std::string>()});
+        cluster.nodes.push_back({n.at("name").get<std::string>(), n.at("region").get<std::string>(),
+                                 n.at("zone").get<std::string>(), n.value("externalIP", "")});
       }
       out.clusters.push_back(std::move(cluster));
     }

@@ -15,6 +15,7 @@ namespace wavetank::sim {
 
 struct WorldNode {
   std::string name, region, zone;
+  std::string external_ip;  // the address at which it is reached from elsewhere; empty: none
 };
 
 struct WorldCluster {

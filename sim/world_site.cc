@@ -168,7 +168,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   options.service_cidr = config.service_cidr;
   options.load_balancer_cidr = config.load_balancer_cidr;
   options.load_balancer_hostname = config.load_balancer_hostname;
-  for (const WorldNode& node : config.nodes) options.nodes.push_back({node.name, node.region, node.zone, ""});
+  for (const WorldNode& node : config.nodes)
+    options.nodes.push_back({node.name, node.region, node.zone, node.external_ip});
   options.seed = world.options_.seed;
   // Of a world that begins at the real calendar, later lives have the greater versions: a client who knows one of an
   // earlier life is told 410 instead of missing what happened.
@@ -323,8 +324,10 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   options.debounce_max = world_.timing_.debounce_max;
   options.push_throttle = static_cast<int>(world_.timing_.push_throttle);
   options.requests_per_second = static_cast<int>(world_.timing_.connections_per_second);
-  run->process = std::make_unique<IstiodProcess>(*world_.channels_, *run->host, workload, std::move(surroundings),
-                                                 std::move(options));
+  run->process = std::make_unique<IstiodProcess>(
+      *world_.channels_, *run->host, workload, std::move(surroundings), std::move(options),
+      IstiodProcess::ConnectionAge{world_.options_.seed, world_.timing_.connection_age,
+                                   world_.timing_.connection_age_grace});
   Workload& pod = world_.network_->at(workload);
   pod.ports[15012] = run->process->grpc();
   pod.ports[15017] = run->process->webhook();

@@ -212,12 +212,27 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"fakes/envoy", envoy({"process", "proxy", "upstream", "xds"})},
       {"sim/kernel", {"core/base"}},
       {"sim/network", {"core/base", "core/kube", "core/inject", "fakes"}},
+      {"sim/inputs", {"core/base"}},
+      {"sim/inputs/kinds", {"core", "fakes", "sim"}},
+      {"sim/apps", {"core/base", "fakes/envoy/apps", "fakes/envoy/tcp"}},
       {"sim", {"core", "fakes"}},
       {"replay", {"core", "fakes", "sim"}},
       {"oracles/golden", {"core", "fakes/kube", "sim/kernel"}},
       {"oracles/envoy", {"core/base", "core/x509", "fakes/envoy", "sim/kernel"}},
       {"oracles/control_plane", {"core", "fakes", "sim", "replay", "scenarios", "serve", "oracles/golden"}},
-      {"scenarios", {"core", "fakes", "sim", "replay"}},
+      {"scenarios/language", {"core/base", "core/kube"}},
+      {"scenarios/answers", {"core", "fakes", "sim"}},
+      {"scenarios/results", {"core", "fakes", "sim", "scenarios/language", "scenarios/answers"}},
+      {"scenarios/mesh", {"core", "fakes/kube", "sim", "scenarios/language"}},
+      {"scenarios/actions", {"core/base", "core/kube", "fakes/kube", "sim", "scenarios/language", "scenarios/mesh"}},
+      {"scenarios/expectations", {"core/base", "scenarios/language", "scenarios/results"}},
+      {"scenarios/reader", {"core/base", "scenarios/language", "scenarios/actions", "scenarios/expectations"}},
+      {"scenarios/runner",
+       {"core", "fakes", "sim", "replay", "scenarios/answers", "scenarios/language", "scenarios/results", "scenarios/mesh",
+        "scenarios/actions", "scenarios/expectations", "scenarios/reader"}},
+      {"scenarios/survey",
+       {"core", "fakes", "sim", "scenarios/language", "scenarios/results", "scenarios/mesh", "scenarios/actions",
+        "scenarios/reader", "scenarios/runner"}},
       {"reports", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"serve/loop", {"core", "sim"}},
       {"serve/kube", {"core/base", "core/kube", "core/x509", "core/security", "fakes/kube", "sim", "serve/loop"}},
@@ -333,7 +348,7 @@ TEST(Architecture, ACircleIsSeen) {
 TEST(Architecture, NoFolderHoldsMoreThanTwentySevenSources) {
   constexpr int kMost = 27;
   // What still holds more; these numbers only go down.
-  const std::map<std::string, int> still = {{"cli", 32}, {"core/base", 31}, {"scenarios", 30}};
+  const std::map<std::string, int> still = {{"cli", 32}, {"core/base", 31}};
   std::map<std::string, int> sources;
   for (const SourceFile& file : Cpp()) ++sources[file.path.substr(0, file.path.rfind('/'))];
   for (const auto& [folder, count] : sources) {
@@ -549,11 +564,13 @@ TEST(Architecture, NoPrivateKeyIsPartOfTheRepository) {
   }
 }
 
+// A folder of scenarios/ is a room of sources, a story, or the stories' manifests.
 TEST(Architecture, EveryScenarioFolderHoldsAScenario) {
   int found = 0;
   for (const auto& entry : fs::directory_iterator(fs::path(WAVETANK_SOURCE_DIR) / "scenarios")) {
-    if (!entry.is_directory() || entry.path().filename() == "manifests") continue;
-    if (fs::exists(entry.path() / "README.md")) continue;  // a room of the sources
+    const std::string name = entry.path().filename();
+    if (!entry.is_directory() || name == "manifests") continue;
+    if (!fs::exists(entry.path() / "scenario.yaml") && fs::exists(entry.path() / "README.md")) continue;  // a room
     ++found;
     EXPECT_TRUE(fs::exists(entry.path() / "scenario.yaml")) << entry.path().filename();
   }

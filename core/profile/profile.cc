@@ -2,82 +2,102 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
 #include <string>
 
-#include "core/profile/known_profiles.h"
+#include "core/profile/releases.h"
 
 namespace wavetank::pilot {
 namespace {
 
-constexpr std::string_view kBase = "istio-1.18";
+// The next number of "1.20.3", which is taken off with its dot; 0 where there is none.
+int NextNumber(std::string_view* release) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(release->data(), release->data() + release->size(), number);
+  release->remove_prefix(error == std::errc() ? static_cast<size_t>(end - release->data()) : release->size());
+  if (release->starts_with('.')) release->remove_prefix(1);
+  return number;
+}
 
-struct Switch {
-  std::string_view name;
-  bool Profile::*member;
-  std::string_view meaning;
-};
-constexpr Switch kSwitches[] = {
-    {"gateway-once-per-cla", &Profile::gateway_once_per_cla,
-     "an east-west gateway stands once in a ClusterLoadAssignment, not once per locality group (istio#56355)"},
-    {"tls-simple-drops-cross-network", &Profile::tls_simple_drops_cross_network,
-     "a DestinationRule with TLS mode SIMPLE keeps endpoints of other networks out, as DISABLE does (istio#46555)"},
-    {"graceful-secret-update", &Profile::graceful_secret_update,
-     "a changed remote Secret starts and syncs the new registry before the old one is removed (istio#36365)"},
-    {"upstream-envoy", &Profile::upstream_envoy,
-     "what a stock Envoy does not know (istio.alpn, metadata exchange, istio.stats) is left out"},
-};
-
-std::string KnownSwitches() {
+std::string Listed(std::string_view prefix, const auto& rows) {
   std::string out;
-  for (const Switch& s : kSwitches) out += fmt::format("{}+{}", out.empty() ? "" : ", ", s.name);
+  for (const auto& row : rows) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", prefix, row.name);
   return out;
 }
 
 }  // namespace
 
-std::string_view ProfileBase() { return kBase; }
+const std::vector<Release>& Releases() {
+  static const auto* const rows = new std::vector<Release>{{"istio-1.18", "1.18.2", "1.26"}};
+  return *rows;
+}
 
-const std::vector<ProfileSwitch>& ProfileSwitches() {
-  static const auto* const all = [] {
-    auto* out = new std::vector<ProfileSwitch>;
-    for (const Switch& s : kSwitches) out->push_back({s.name, s.meaning});
-    return out;
-  }();
-  return *all;
+const std::vector<ProfileRow>& ProfileRows() {
+  static const auto* const rows = new std::vector<ProfileRow>{
+      {"gateway-once-per-cla",
+       "each east-west gateway stands once in a ClusterLoadAssignment, not once per locality group", "",
+       "https://github.com/istio/istio/issues/56355", &Profile::gateway_once_per_cla},
+      {"tls-simple-drops-cross-network",
+       "a DestinationRule with TLS mode SIMPLE keeps cross-network endpoints out, as DISABLE does", "1.20",
+       "https://github.com/istio/istio/issues/46555", &Profile::tls_simple_drops_cross_network},
+      {"graceful-secret-update",
+       "a changed remote Secret starts the new registry and syncs it before the old one is removed", "1.30",
+       "https://github.com/istio/istio/issues/36365", &Profile::graceful_secret_update},
+      {"upstream-envoy", "what a stock Envoy does not know is left out (istio.alpn, metadata exchange, istio.stats)",
+       "", "", &Profile::upstream_envoy},
+  };
+  return *rows;
+}
+
+bool HoldsIn(std::string_view release, std::string_view since) {
+  if (since.empty()) return false;
+  while (!release.empty() || !since.empty()) {
+    const int has = NextNumber(&release), needs = NextNumber(&since);
+    if (has != needs) return has > needs;
+  }
+  return true;
+}
+
+Profile ProfileOf(const Release& release) {
+  Profile out;
+  for (const ProfileRow& row : ProfileRows()) out.*row.member = HoldsIn(release.istio, row.since);
+  return out;
 }
 
 std::string Profile::Name() const {
-  std::string out(kBase);
-  for (const Switch& s : kSwitches) {
-    if (this->*s.member) out += fmt::format("+{}", s.name);
+  const Release& base = Releases().front();
+  std::string out(base.name);
+  for (const ProfileRow& row : ProfileRows()) {
+    if (this->*row.member && !HoldsIn(base.istio, row.since)) out += fmt::format("+{}", row.name);
   }
   return out;
 }
 
 absl::StatusOr<Profile> ParseProfile(std::string_view name) {
-  const std::string_view whole = name;
-  const auto next = [&name] {
-    const size_t plus = name.find('+');
-    const std::string_view part = name.substr(0, plus);
-    name = plus == std::string_view::npos ? std::string_view() : name.substr(plus + 1);
+  const auto bad = [&](std::string_view what) {
+    return absl::InvalidArgumentError(fmt::format("profile '{}': {}; a profile is one of {}, followed by any of {}",
+                                                  name, what, Listed("", Releases()), Listed("+", ProfileRows())));
+  };
+  std::string_view rest = name;
+  const auto next = [&rest] {
+    const size_t plus = rest.find('+');
+    const std::string_view part = rest.substr(0, plus);
+    rest = plus == std::string_view::npos ? std::string_view() : rest.substr(plus + 1);
     return part;
   };
-  const auto bad = [&](std::string_view what) {
-    return absl::InvalidArgumentError(
-        fmt::format("profile '{}': {}; a profile is '{}', followed by any of {}", whole, what, kBase, KnownSwitches()));
-  };
-  if (whole.ends_with('+')) return bad("ends with '+'");
-  if (next() != kBase) return bad("unknown base");
-  Profile profile;
-  while (!name.empty()) {
+  if (name.ends_with('+')) return bad("ends with '+'");
+  const std::string_view wanted = next();
+  const auto base =
+      std::find_if(Releases().begin(), Releases().end(), [&](const Release& row) { return row.name == wanted; });
+  if (base == Releases().end()) return bad("unknown base");
+  Profile profile = ProfileOf(*base);
+  while (!rest.empty()) {
     const std::string_view part = next();
-    bool known = false;
-    for (const Switch& s : kSwitches) {
-      if (s.name != part) continue;
-      profile.*s.member = true;
-      known = true;
-    }
-    if (!known) return bad(fmt::format("unknown switch '{}'", part));
+    const auto row = std::find_if(ProfileRows().begin(), ProfileRows().end(),
+                                  [&](const ProfileRow& candidate) { return candidate.name == part; });
+    if (row == ProfileRows().end()) return bad(fmt::format("unknown switch '{}'", part));
+    profile.*row->member = true;
   }
   return profile;
 }

@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "oracles/golden/xds_json.h"
-#include "scenarios/runner.h"
-#include "scenarios/xds_snapshot.h"
+#include "scenarios/runner/runner.h"
+#include "scenarios/runner/xds_snapshot.h"
 #include "serve/live_run.h"
 
 namespace wavetank::serve {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "oracles/golden/compare.h"
-#include "scenarios/scenario.h"
+#include "scenarios/language/scenario.h"
 #include "serve/control_planes.h"
 
 namespace wavetank::serve {

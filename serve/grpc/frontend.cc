@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "sim/inputs/kinds/outside.h"
 
 namespace wavetank::serve {
 
@@ -33,9 +34,9 @@ Frontend::~Frontend() { loop_.world().outside().set_listener(nullptr); }
 
 // An error is about the body, e.g. a certificate of a kind that nobody can read; what an istiod thinks of a request,
 // the client hears from it.
-void Frontend::Do(sim::World& world, uint64_t client, const char* kind, nlohmann::json body) {
-  if (absl::Status status = world.Do({kind, std::move(body)}); !status.ok()) {
-    world.Do({"xdsClose", {{"client", client}}}).IgnoreError();
+void Frontend::Do(sim::World& world, uint64_t client, const sim::Input& input) {
+  if (absl::Status status = world.Do(input); !status.ok()) {
+    world.Do(sim::inputs::XdsClose{client}).IgnoreError();
     OnClosed(client, status);
   }
 }
@@ -113,8 +114,7 @@ OutsideClient Frontend::Open(std::string cluster, TransportPeer peer, std::share
                                  sink = std::move(sink)](sim::World& world) mutable {
     if (down_) return sink->Closed(GoingDown());
     sinks_[client] = std::move(sink);
-    Do(world, client, "xdsOpen",
-       {{"client", client}, {"cluster", cluster}, {"address", peer.address}, {"peer", Describe(world, peer).ToJson()}});
+    Do(world, client, sim::inputs::XdsOpen{client, cluster, peer.address, Describe(world, peer)});
   });
   return out;
 }
@@ -132,7 +132,7 @@ void Frontend::Request(const OutsideClient& from, pilot::DiscoveryRequest reques
   loop_.PostFor(from.connection, [this, client = from.number, request = std::move(request),
                                   taken = std::move(taken)](sim::World& world) mutable {
     if (!sinks_.contains(client)) return;
-    Do(world, client, "xdsRequest", sim::OutsideBody(client, request));
+    Do(world, client, sim::inputs::XdsRequest{client, request});
     taken();
   });
 }
@@ -141,14 +141,14 @@ void Frontend::Request(const OutsideClient& from, pilot::DeltaDiscoveryRequest r
   loop_.PostFor(from.connection, [this, client = from.number, request = std::move(request),
                                   taken = std::move(taken)](sim::World& world) mutable {
     if (!sinks_.contains(client)) return;
-    Do(world, client, "xdsDeltaRequest", sim::OutsideBody(client, request));
+    Do(world, client, sim::inputs::XdsDeltaRequest{client, request});
     taken();
   });
 }
 
 void Frontend::Close(const OutsideClient& from) {
   loop_.PostFor(from.connection, [this, client = from.number](sim::World& world) {
-    if (sinks_.erase(client) > 0) Do(world, client, "xdsClose", {{"client", client}});
+    if (sinks_.erase(client) > 0) Do(world, client, sim::inputs::XdsClose{client});
   });
 }
 
@@ -169,15 +169,8 @@ void Frontend::CreateCertificate(sim::World& world, const std::string& cluster, 
   if (down_) return done(GoingDown());
   const uint64_t client = next_++;
   certificates_[client] = std::move(done);
-  nlohmann::json body = {{"client", client},
-                         {"cluster", cluster},
-                         {"peer", peer.ToJson()},
-                         {"csr", request.csr},
-                         {"validitySeconds", request.validity_seconds}};
-  if (!request.impersonated_identity.empty()) body["impersonatedIdentity"] = request.impersonated_identity;
-  if (absl::Status status = world.Do({"certificateRequest", std::move(body)}); !status.ok()) {
-    OnCertificate(client, status);
-  }
+  const absl::Status status = world.Do(sim::inputs::CertificateRequest{client, cluster, peer, request});
+  if (!status.ok()) OnCertificate(client, status);
 }
 
 void Frontend::ShutDown() {

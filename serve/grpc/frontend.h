@@ -140,7 +140,7 @@ class Frontend final : public sim::OutsideClients::Listener {
   void OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::string>> chain) override;
 
  private:
-  void Do(sim::World& world, uint64_t client, const char* kind, nlohmann::json body);
+  void Do(sim::World& world, uint64_t client, const sim::Input& input);
   void Watch(const std::weak_ptr<StreamPlace>& place, Duration delay);
   static sim::OutsidePeer Describe(sim::World& world, const TransportPeer& peer);
 

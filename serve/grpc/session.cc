@@ -5,6 +5,7 @@
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
+#include "scenarios/mesh/world.h"
 
 namespace wavetank::serve {
 namespace {
@@ -53,8 +54,7 @@ absl::Status Session::Start() {
   for (const std::vector<sim::Input>& phase : options_.start.phases) {
     for (const sim::Input& input : phase) {
       if (absl::Status status = world.Do(input); !status.ok()) {
-        return absl::InvalidArgumentError(
-            fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
+        return absl::InvalidArgumentError(fmt::format("cluster {}: {}", input.cluster(), Message(status)));
       }
     }
     if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scenarios/inputs.h"
-#include "scenarios/scenario.h"
+#include "scenarios/language/scenario.h"
+#include "scenarios/runner/start.h"
 #include "serve/loop/loop.h"
 
 namespace wavetank::replay {

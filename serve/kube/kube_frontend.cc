@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "serve/kube/kube_tls.h"
+#include "sim/inputs/kinds/kube_request.h"
 
 namespace wavetank::serve {
 namespace {
@@ -76,7 +77,7 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
     absl::StatusOr<uint16_t> got =
         frontend->server_->Listen(ip, wanted, [&loop, cluster = clusters[i], listing](const http::Request& request) {
           if (request.path == kClustersPath && request.method == "GET") return http::JsonResponse(200, *listing);
-          return loop.world().KubeRequest(cluster, request);
+          return sim::AskKube(loop.world(), cluster, request);
         });
     if (!got.ok()) return got.status();
     frontend->where_.push_back({clusters[i], fmt::format("{}://{}:{}", options.tls ? "https" : "http", host, *got)});

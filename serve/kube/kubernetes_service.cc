@@ -8,6 +8,7 @@
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/objects/manifest.h"
 #include "serve/kube/default_roles.h"
+#include "sim/inputs/kinds/objects.h"
 #include "sim/world.h"
 
 namespace wavetank::serve {
@@ -89,7 +90,7 @@ absl::Status DefineKubernetesService(sim::World& world) {
       }
     }
     for (json& object : objects) {
-      const absl::Status status = world.Do({"apply", {{"cluster", cluster.name}, {"object", std::move(object)}}});
+      const absl::Status status = world.Do(sim::inputs::ApplyObject{cluster.name, std::move(object)});
       if (!status.ok()) return status;
     }
   }

@@ -14,8 +14,24 @@ constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 // Distinguishes in the network what a Service contributes at nodes' addresses.
 constexpr const char* kNodePorts = " at nodes";
 
-nlohmann::json AddressesOf(const kube::ObjectRef& node) {
-  return node == nullptr ? nlohmann::json() : Items(At(node->body, {"status", "addresses"}));
+const nlohmann::json& AddressesOf(const kube::ObjectRef& node) {
+  return node == nullptr ? Null() : At(node->body, {"status", "addresses"});
+}
+
+void AddAddress(std::string_view text, std::vector<IpAddress>* out) {
+  if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text); ip.ok()) out->push_back(*ip);
+}
+
+// The endpoints that a node passes connections to under externalTrafficPolicy Local: its own.
+ServiceBackends OnNode(const ServiceBackends& all, NodeIndex node) {
+  ServiceBackends out;
+  out.dropped = true;
+  for (size_t i = 0; i < all.backends.size(); ++i) {
+    if (all.nodes[i] != node) continue;
+    out.backends.push_back(all.backends[i]);
+    out.nodes.push_back(node);
+  }
+  return out;
 }
 
 }  // namespace
@@ -68,61 +84,86 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   const kube::ObjectRef object = cluster_.api().Get("Service", name);
   if (object == nullptr) {
     network_.RemoveService(site_, key);
-    network_.RemoveService(site_, key + kNodePorts);
-    return;
+    return SyncNodePorts(key, false, {});
   }
   const kube::Service& service = kube::ParseService(*object);
-  MeshNetwork::ServiceAddresses addresses, node_ports;
-  const auto add = [](std::string_view text, std::vector<IpAddress>* out) {
-    if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text); ip.ok()) out->push_back(*ip);
-  };
-  for (const std::string& ip : service.cluster_ips) add(ip, &addresses.vips);
-  if (service.cluster_ips.empty()) add(service.cluster_ip, &addresses.vips);
-  for (const std::string& ip : service.external_ips) add(ip, &addresses.load_balancers);
+  const nlohmann::json& spec = At(object->body, "spec");
+  const bool external_local = Text(spec, "externalTrafficPolicy") == "Local";
+  MeshNetwork::ServiceAddresses addresses;
+  for (const std::string& ip : service.cluster_ips) AddAddress(ip, &addresses.vips);
+  if (service.cluster_ips.empty()) AddAddress(service.cluster_ip, &addresses.vips);
+  for (const std::string& ip : service.external_ips) AddAddress(ip, &addresses.load_balancers);
   for (const auto& ingress : service.ingress) {
-    if (!ingress.ip.empty()) add(ingress.ip, &addresses.load_balancers);
+    if (!ingress.ip.empty()) AddAddress(ingress.ip, &addresses.load_balancers);
     if (!ingress.hostname.empty()) {
-      add(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
+      AddAddress(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
     }
   }
+  std::vector<std::pair<uint16_t, ServiceBackends>> node_ports;
   for (const kube::ServicePort& port : service.ports) {
     if (port.protocol != "TCP") continue;
-    ServiceBackends backends;
-    for (const std::string& slice_name : slices_[name]) {
-      const kube::ObjectRef slice_object = cluster_.api().Get("EndpointSlice", {name.ns, slice_name});
-      if (slice_object == nullptr) continue;
-      const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*slice_object);
-      const auto match = std::find_if(slice.ports.begin(), slice.ports.end(), [&](const auto& candidate) {
-        return candidate.name.value_or("") == port.name && candidate.port.has_value();
-      });
-      if (match == slice.ports.end()) continue;
-      for (const kube::EndpointSlice::Endpoint& endpoint : slice.endpoints) {
-        if (!endpoint.ready.value_or(true)) continue;
-        for (const std::string& address : endpoint.addresses) {
-          if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address); ip.ok()) {
-            backends.backends.push_back({*ip, static_cast<uint16_t>(*match->port)});
-          }
-        }
-      }
-    }
-    if (port.node_port != 0) node_ports.ports.emplace_back(static_cast<uint16_t>(port.node_port), backends);
+    ServiceBackends backends = BackendsOf(name, port.name);
+    backends.internal_local = Text(spec, "internalTrafficPolicy") == "Local";
+    backends.external_local = external_local;
+    if (port.node_port != 0) node_ports.emplace_back(static_cast<uint16_t>(port.node_port), backends);
     addresses.ports.emplace_back(static_cast<uint16_t>(port.port), std::move(backends));
   }
   network_.SetService(site_, pods_, key, std::move(addresses));
-  if (node_ports.ports.empty()) {
-    network_.RemoveService(site_, key + kNodePorts);
-    return;
-  }
-  // Every node of the cluster answers: inside by its internal address, from
-  // everywhere by its external one.
-  for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
-    for (const nlohmann::json& address : AddressesOf(node)) {
-      const std::string type = Text(address, "type"), ip = Text(address, "address");
-      if (type == "InternalIP") add(ip, &node_ports.vips);
-      if (type == "ExternalIP") add(ip, &node_ports.load_balancers);
+  SyncNodePorts(key, external_local, node_ports);
+}
+
+ServiceBackends KubeProxy::BackendsOf(const kube::NamespacedName& service, const std::string& port) {
+  ServiceBackends out;
+  for (const std::string& slice_name : slices_[service]) {
+    const kube::ObjectRef object = cluster_.api().Get("EndpointSlice", {service.ns, slice_name});
+    if (object == nullptr) continue;
+    const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*object);
+    const auto match = std::find_if(slice.ports.begin(), slice.ports.end(), [&](const auto& candidate) {
+      return candidate.name.value_or("") == port && candidate.port.has_value();
+    });
+    if (match == slice.ports.end()) continue;
+    const nlohmann::json& written = Items(At(object->body, "endpoints"));
+    for (size_t i = 0; i < slice.endpoints.size(); ++i) {
+      const kube::EndpointSlice::Endpoint& endpoint = slice.endpoints[i];
+      if (!endpoint.ready.value_or(true)) continue;
+      const std::string node = i < written.size() ? Text(written[i], "nodeName") : "";
+      for (const std::string& address : endpoint.addresses) {
+        const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+        if (!ip.ok()) continue;
+        out.backends.push_back({*ip, static_cast<uint16_t>(*match->port)});
+        out.nodes.push_back(network_.Node(site_, node));
+      }
     }
   }
-  network_.SetService(site_, pods_, key + kNodePorts, std::move(node_ports));
+  return out;
+}
+
+// Every node of the cluster answers: inside by its internal address, from everywhere by its external one.
+void KubeProxy::SyncNodePorts(const std::string& key, bool local,
+                              const std::vector<std::pair<uint16_t, ServiceBackends>>& ports) {
+  std::set<std::string> before = std::exchange(node_ports_[key], {});
+  std::map<std::string, MeshNetwork::ServiceAddresses> now;
+  for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
+    if (ports.empty()) break;
+    const std::string& name = node->meta.name;
+    MeshNetwork::ServiceAddresses& addresses = now[key + kNodePorts + (local ? "/" + name : "")];
+    for (const nlohmann::json& address : Items(AddressesOf(node))) {
+      const std::string type = Text(address, "type"), ip = Text(address, "address");
+      if (type == "InternalIP") AddAddress(ip, &addresses.vips);
+      if (type == "ExternalIP") AddAddress(ip, &addresses.load_balancers);
+    }
+    if (!addresses.ports.empty()) continue;
+    for (const auto& [port, backends] : ports) {
+      addresses.ports.emplace_back(port, local ? OnNode(backends, network_.Node(site_, name)) : backends);
+    }
+  }
+  for (auto& [name, addresses] : now) {
+    before.erase(name);
+    node_ports_[key].insert(name);
+    network_.SetService(site_, pods_, name, std::move(addresses));
+  }
+  for (const std::string& gone : before) network_.RemoveService(site_, gone);
+  if (now.empty()) node_ports_.erase(key);
 }
 
 }  // namespace wavetank::sim

@@ -23,6 +23,10 @@ class KubeProxy {
   void OnSlice(const fakekube::Change& change);
   void Sync();
   void SyncService(const kube::NamespacedName& name);
+  ServiceBackends BackendsOf(const kube::NamespacedName& service, const std::string& port);
+  // The Service's node ports at the nodes' addresses: at all of them alike, or at each those of its own endpoints.
+  void SyncNodePorts(const std::string& key, bool local,
+                     const std::vector<std::pair<uint16_t, ServiceBackends>>& ports);
 
   fakekube::Cluster& cluster_;
   MeshNetwork& network_;
@@ -30,6 +34,7 @@ class KubeProxy {
   NetworkIndex pods_;
   Duration delay_;
   std::set<kube::NamespacedName> dirty_;
+  std::map<std::string, std::set<std::string>> node_ports_;  // by Service: what it contributes to the network at nodes
   std::map<kube::NamespacedName, std::set<std::string>> slices_;  // names of EndpointSlices by their Service
   std::shared_ptr<KubeProxy*> self_ = std::make_shared<KubeProxy*>(this);
   Subscriptions subscriptions_;

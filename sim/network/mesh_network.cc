@@ -10,11 +10,45 @@ namespace wavetank::sim {
 using envoysim::Origin;
 using envoysim::Route;
 
+namespace {
+
+// The endpoint that a connection gets, as kube-proxy or a load balancer picks it; null: none. `inside`: by the cluster
+// IP; otherwise by an address that is known outside, from the cluster's own site or not.
+const SocketAddress* Pick(const ServiceBackends& service, uint64_t hash, NodeIndex client, bool inside, bool own_site) {
+  const auto of_node = [&](NodeIndex node) -> const SocketAddress* {
+    const auto count = static_cast<uint64_t>(std::count(service.nodes.begin(), service.nodes.end(), node));
+    if (count == 0) return nullptr;
+    uint64_t left = hash % count;
+    for (size_t i = 0; i < service.nodes.size(); ++i) {
+      if (service.nodes[i] == node && left-- == 0) return &service.backends[i];
+    }
+    return nullptr;
+  };
+  if (service.backends.empty()) return nullptr;
+  if (inside && service.internal_local) return of_node(client);
+  if (inside || own_site || !service.external_local) return &service.backends[hash % service.backends.size()];
+  std::vector<NodeIndex> nodes = service.nodes;
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return of_node(nodes[Mix64(hash) % nodes.size()]);
+}
+
+}  // namespace
+
 NetworkIndex MeshNetwork::Network(std::string_view name) {
   const auto it = std::find(networks_.begin(), networks_.end(), name);
   if (it != networks_.end()) return NetworkIndex(static_cast<uint16_t>(it - networks_.begin()));
   networks_.emplace_back(name);
   return NetworkIndex(static_cast<uint16_t>(networks_.size() - 1));
+}
+
+NodeIndex MeshNetwork::Node(SiteId site, std::string_view name) {
+  if (name.empty()) return NodeIndex{};
+  const auto it = std::find_if(nodes_.begin(), nodes_.end(),
+                               [&](const auto& node) { return node.first == site && node.second == name; });
+  if (it != nodes_.end()) return NodeIndex(static_cast<uint32_t>(it - nodes_.begin() + 1));
+  nodes_.emplace_back(site, name);
+  return NodeIndex(static_cast<uint32_t>(nodes_.size()));
 }
 
 WorkloadId MeshNetwork::Add(Workload workload) {
@@ -136,25 +170,30 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
 
   const auto site = static_cast<uint16_t>(from.site);
   auto virtual_port = virtual_ports_.find({site, destination});
+  bool inside = virtual_port != virtual_ports_.end();
   if (virtual_port == virtual_ports_.end()) virtual_port = virtual_ports_.find({kEverywhere, destination});
   // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
   // it goes.
   for (int hops = 0; virtual_port != virtual_ports_.end(); ++hops) {
     const VirtualPort& service = virtual_port->second;
-    const std::vector<SocketAddress>& backends = service.backends.backends;
-    if (backends.empty() || hops > 1) {
-      // kube-proxy rejects connections to a Service without endpoints.
+    const SocketAddress* backend =
+        Pick(service.backends, Mix64(flow + static_cast<uint64_t>(hops)), from.node, inside, from.site == service.site);
+    if (backend == nullptr || hops > 1) {
+      // kube-proxy rejects connections to a Service without endpoints, and drops those that a policy leaves without
+      // one.
       Route route;
-      route.outcome = Route::Outcome::kRefused;
+      const bool none = service.backends.backends.empty() && !service.backends.dropped;
+      if (none || hops > 1) route.outcome = Route::Outcome::kRefused;
       route.info = info;
       route.path = &links_.Between(from.site, service.site);
       return route;
     }
-    info.destination = backends[Mix64(flow + static_cast<uint64_t>(hops)) % backends.size()];
+    info.destination = *backend;
     if (by_address_.contains({static_cast<uint16_t>(service.network), info.destination.ip})) {
       return ToPod(from, info, service.network, service.site);
     }
     virtual_port = virtual_ports_.find({kEverywhere, info.destination});
+    inside = false;
     if (virtual_port == virtual_ports_.end()) return ToPod(from, info, service.network, service.site);
   }
   return ToPod(from, info, from.network, from.site);

@@ -28,11 +28,13 @@ using envoysim::SocketAddress;
 using envoysim::WorkloadId;
 
 enum class NetworkIndex : uint16_t {};
+enum class NodeIndex : uint32_t {};  // 0: none
 
 // A pod as the network sees it. The acceptors belong to its Envoy and applications and may be absent.
 struct Workload {
   SiteId site{};
   NetworkIndex network{};
+  NodeIndex node{};
   IpAddress ip;
   NameId name = kNoName;
   bool up = true;                                     // false: the node is gone, and nothing answers
@@ -46,6 +48,14 @@ struct Workload {
 // One port of a Service as kube-proxy programmes it.
 struct ServiceBackends {
   std::vector<SocketAddress> backends;  // ready endpoints, in order
+  std::vector<NodeIndex> nodes;         // where each of them runs
+  // internalTrafficPolicy Local: a client inside reaches the endpoints of its own node by the cluster IP, or none.
+  bool internal_local = false;
+  // externalTrafficPolicy Local: a load balancer's health checks find the nodes that have endpoints, between which it
+  // balances; a node passes connections to its own endpoints alone. Clients inside the cluster reach all.
+  bool external_local = false;
+  // Without an endpoint a connection is dropped, not refused.
+  bool dropped = false;
 };
 
 class MeshNetwork final : public envoysim::Network {
@@ -53,6 +63,7 @@ class MeshNetwork final : public envoysim::Network {
   explicit MeshNetwork(Links& links) : links_(links) {}
 
   NetworkIndex Network(std::string_view name);
+  NodeIndex Node(SiteId site, std::string_view name);
 
   WorkloadId Add(Workload workload);
   Workload& at(WorkloadId id) { return *workloads_[static_cast<uint32_t>(id)]; }
@@ -88,7 +99,8 @@ class MeshNetwork final : public envoysim::Network {
 
   Links& links_;
   std::vector<std::string> networks_;
-  std::vector<std::unique_ptr<Workload>> workloads_;  // by WorkloadId; 0 is none
+  std::vector<std::pair<SiteId, std::string>> nodes_;  // by NodeIndex, from 1
+  std::vector<std::unique_ptr<Workload>> workloads_;   // by WorkloadId; 0 is none
   absl::flat_hash_map<AddressKey, WorkloadId> by_address_;
   absl::flat_hash_map<VirtualKey, VirtualPort> virtual_ports_;
   struct ServiceState {

@@ -9,7 +9,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/report.h"
-#include "scenarios/runner.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
 #include "tests/left_out.h"
 #include "tests/reports/small_result.h"
 

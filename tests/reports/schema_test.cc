@@ -6,7 +6,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "reports/report.h"
-#include "scenarios/runner.h"
+#include "scenarios/runner/runner.h"
 #include "tests/reports/small_result.h"
 
 namespace wavetank::report {

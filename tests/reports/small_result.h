@@ -1,7 +1,7 @@
 // A small result of a run with everything in it that a report shows.
 #pragma once
 
-#include "scenarios/result.h"
+#include "scenarios/results/result.h"
 
 namespace wavetank::report {
 

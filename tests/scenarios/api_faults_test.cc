@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "fmt/format.h"
-#include "scenarios/runner.h"
-#include "scenarios/scenario.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
 
 namespace wavetank::scenario {
 namespace {

@@ -8,8 +8,8 @@
 #include "fmt/format.h"
 #include "replay/event_log.h"
 #include "replay/secrets.h"
-#include "scenarios/runner.h"
-#include "scenarios/scenario.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
 
 namespace wavetank::scenario {
 namespace {

@@ -10,6 +10,7 @@
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
+#include "sim/inputs/kinds/objects.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -115,24 +116,16 @@ TEST_F(Ads, DeltaClientsHearOfWhatChangedAndWhatWent) {
   std::set<std::string> names;
   for (const auto& resource : clusters.resources()) names.insert(resource.name());
   EXPECT_TRUE(names.contains(kHelloworld));
-  const auto service = [](const char* kind) {
-    return sim::Input{kind,
-                      {{"cluster", "cluster1"},
-                       {"kind", "Service"},
-                       {"namespace", "sample"},
-                       {"name", "extra"},
-                       {"object",
-                        {{"apiVersion", "v1"},
-                         {"kind", "Service"},
-                         {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
-                         {"spec", {{"ports", {{{"name", "http"}, {"port", 81}}}}, {"selector", {{"app", "none"}}}}}}}}};
-  };
-  ASSERT_TRUE(Do(*server_, service("apply")).ok());
+  const json service = {{"apiVersion", "v1"},
+                        {"kind", "Service"},
+                        {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
+                        {"spec", {{"ports", {{{"name", "http"}, {"port", 81}}}}, {"selector", {{"app", "none"}}}}}};
+  ASSERT_TRUE(Do(*server_, sim::inputs::ApplyObject{"cluster1", service}).ok());
   const std::string extra = "outbound|81||extra.sample.svc.cluster.local";
   const auto added = client.Read();
   EXPECT_TRUE(std::any_of(added.resources().begin(), added.resources().end(),
                           [&](const auto& resource) { return resource.name() == extra; }));
-  ASSERT_TRUE(Do(*server_, service("delete")).ok());
+  ASSERT_TRUE(Do(*server_, sim::inputs::DeleteObject{"cluster1", "Service", "sample", "extra"}).ok());
   const auto removed = client.Read();
   EXPECT_EQ(std::vector<std::string>(removed.removed_resources().begin(), removed.removed_resources().end()),
             std::vector<std::string>{extra});

@@ -10,9 +10,10 @@
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
-#include "scenarios/mesh_survey.h"
+#include "scenarios/survey/mesh_survey.h"
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
+#include "sim/inputs/kinds/pods.h"
 #include "tests/serve/two_clusters.h"
 
 namespace wavetank::serve {
@@ -163,7 +164,7 @@ TEST(LiveLog, AChangeThatWasRefusedDoesNotStopTheReplay) {
   auto session = Session::Create(std::move(options));
   ASSERT_TRUE(session.ok()) << session.status();
   (*session)->GoLive();
-  const sim::Input nobody{"kill", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "nobody"}}};
+  const sim::inputs::KillPods nobody{"cluster1", "sample", "nobody"};
   EXPECT_FALSE((*session)->loop().Call([&](sim::World& world) { return world.Do(nobody); })->ok());
   ASSERT_TRUE((*session)->Finish().ok());
   auto reader = replay::LogReader::Open(log);

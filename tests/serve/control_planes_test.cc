@@ -20,6 +20,7 @@
 #include "replay/replayer.h"
 #include "replay/world_target.h"
 #include "serve/remote_secret_view.h"
+#include "sim/inputs/kinds/kube_request.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -84,7 +85,7 @@ class ControlPlanesTest : public ::testing::Test {
       request.path = path;
       request.content_type = type;
       if (!body.is_null()) request.body = body.dump();
-      http::Response response = world.KubeRequest(cluster, request);
+      http::Response response = sim::AskKube(world, cluster, request);
       return {response.code, json::parse(response.Text(), nullptr, false)};
     });
   }
@@ -317,7 +318,7 @@ TEST_F(ControlPlanesTest, EachIstiodSeesRemoteSecretsWithItsOwnPortsAndUsersSeeT
     http::Request request;
     request.method = "GET";
     request.path = path + "/istio-remote-secret-cluster2";
-    return world.KubeRequest("cluster1", request).Text();
+    return sim::AskKube(world, "cluster1", request).Text();
   });
   EXPECT_THAT(kubeconfig_in(json::parse(stored)), HasSubstr("server: " + sim::ApiServerUrl("cluster2")));
 }

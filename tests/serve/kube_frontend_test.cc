@@ -1,5 +1,6 @@
 // The Kubernetes APIs of a live mesh: what a client writes moves the mesh, and replays.
 #include "serve/kube/kube_frontend.h"
+#include "scenarios/reader/read_scenario.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,8 +17,9 @@
 #include "replay/replayer.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
-#include "scenarios/inputs.h"
+#include "scenarios/runner/start.h"
 #include "serve/server.h"
+#include "sim/inputs/kinds/kube_request.h"
 
 namespace wavetank::serve {
 namespace {
@@ -67,7 +69,7 @@ class KubeFrontendTest : public ::testing::Test {
       if (path.find('?') != std::string::npos) request.query = path.substr(path.find('?') + 1);
       request.content_type = type;
       if (!body.is_null()) request.body = body.dump();
-      http::Response response = world.KubeRequest(cluster, request);
+      http::Response response = sim::AskKube(world, cluster, request);
       return {response.code, json::parse(response.Text(), nullptr, false)};
     });
   }
@@ -232,7 +234,8 @@ TEST_F(KubeFrontendTest, NoCredentialReachesTheLog) {
   request.path = "/api/v1/namespaces/sample/secrets";
   request.body = remote.dump();
   request.authorization = "Bearer open sesame";
-  EXPECT_EQ(*server_->loop().Call([&](sim::World& world) { return world.KubeRequest("cluster1", request).code; }), 201);
+  EXPECT_EQ(*server_->loop().Call([&](sim::World& world) { return sim::AskKube(world, "cluster1", request).code; }),
+            201);
   ASSERT_TRUE(server_->Stop().ok());
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(log_.string());
   ASSERT_TRUE(log.ok());

@@ -14,6 +14,7 @@
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "serve/server.h"
+#include "sim/inputs/input.h"
 #include "tests/serve/two_clusters.h"
 
 namespace wavetank::serve {

@@ -17,7 +17,7 @@
 #include <thread>
 
 #include "core/x509/x509.h"
-#include "scenarios/mesh_survey.h"
+#include "scenarios/survey/mesh_survey.h"
 #include "serve/grpc/bootstrap.h"
 #include "serve/manifest_watch.h"
 #include "tests/left_out.h"

@@ -10,6 +10,9 @@
 #include "istio/ca.grpc.pb.h"
 #include "replay/event_log.h"
 #include "replay/secrets.h"
+#include "sim/inputs/kinds/install.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/pods.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -317,12 +320,7 @@ class CredentialsOverAds : public Secrets {
     nlohmann::json object = {
         {"apiVersion", api}, {"kind", kind}, {"metadata", {{"namespace", "sample"}, {"name", name}}}};
     object.update(fields);
-    return Do(*server_, {"apply",
-                         {{"cluster", "cluster1"},
-                          {"kind", kind},
-                          {"namespace", "sample"},
-                          {"name", name},
-                          {"object", std::move(object)}}});
+    return Do(*server_, sim::inputs::ApplyObject{"cluster1", std::move(object)});
   }
   // A certificate of its own, whose key it gives back.
   static std::string PutSecret(const std::string& label) {
@@ -404,8 +402,8 @@ TEST(SecretsOfANewCa, AreWhatTlsAsksForAndShows) {
   const auto plaintext = PlainChannel(server->ListenersOf("cluster1")->plaintext);
   Identity before, after;
   ASSERT_TRUE(FetchFrom(*server, plaintext, "sleep", &before).ok());
-  ASSERT_TRUE(Do(*server, {"cacerts", {{"cluster", "cluster1"}, {"root", "second"}}}).ok());
-  ASSERT_TRUE(Do(*server, {"kill", {{"cluster", "cluster1"}, {"namespace", "istio-system"}, {"app", "istiod"}}}).ok());
+  ASSERT_TRUE(Do(*server, sim::inputs::PlugInCa{"cluster1", "second"}).ok());
+  ASSERT_TRUE(Do(*server, sim::inputs::KillPods{"cluster1", "istio-system", "istiod"}).ok());
   const auto patience = std::chrono::steady_clock::now() + 60s;
   bool served = false;
   while (!served && std::chrono::steady_clock::now() < patience) {

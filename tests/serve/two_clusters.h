@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "scenarios/inputs.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/start.h"
 #include "serve/grpc/session.h"
 
 namespace wavetank::serve {

@@ -7,6 +7,7 @@
 
 #include "fakes/kube/objects/manifest.h"
 #include "gtest/gtest.h"
+#include "sim/inputs/input.h"
 #include "sim/world.h"
 
 namespace wavetank::sim {
@@ -64,8 +65,11 @@ class TwoClusterWorld : public testing::Test {
     }
     ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
   }
-  void Do(const std::string& kind, nlohmann::json body) {
-    const absl::Status status = world_->Do({kind, std::move(body)});
+  // An input as event logs have it.
+  void Do(const std::string& kind, const nlohmann::json& body) {
+    const absl::StatusOr<Input> input = Input::Parse(kind, body);
+    ASSERT_TRUE(input.ok()) << input.status();
+    const absl::Status status = world_->Do(*input);
     EXPECT_TRUE(status.ok()) << kind << ": " << status;
   }
   // A manifest of scenarios/manifests/, by its name; what names no namespace goes to `sample`.

@@ -1,5 +1,8 @@
 // What worlds do when they are pushed: connections of the control plane, inputs, names.
 #include "sim/world.h"
+#include "sim/inputs/kinds/network.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/pods.h"
 
 #include <algorithm>
 
@@ -85,11 +88,11 @@ TEST_F(WorldTest, ProxiesComeBackToAnIstiodThatWasKilled) {
 TEST_F(WorldTest, RefusesAWrongInputAndChangesNothing) {
   Build(/*remote=*/false);
   const std::string before = world_->kernel().digest().Hex();
-  EXPECT_THAT(std::string(world_->Do({"explode", {{"cluster", "cluster1"}}}).message()), HasSubstr("explode"));
-  EXPECT_THAT(std::string(world_->Do({"apply", {{"cluster", "nowhere"}}}).message()), HasSubstr("nowhere"));
-  EXPECT_FALSE(world_->Do({"apply", {{"cluster", "cluster1"}, {"object", {{"kind", "Pod"}}}}}).ok());
-  EXPECT_FALSE(world_->Do({"kill", {{"cluster", "cluster1"}, {"app", "nobody"}}}).ok());
-  EXPECT_FALSE(world_->Do({"loadBalancer", {{"cluster", "cluster1"}, {"name", "x"}, {"address", "new"}}}).ok());
+  using namespace inputs;  // NOLINT
+  EXPECT_THAT(std::string(world_->Do(ApplyObject{"nowhere", {}}).message()), HasSubstr("nowhere"));
+  EXPECT_FALSE(world_->Do(ApplyObject{"cluster1", {{"kind", "Pod"}}}).ok());
+  EXPECT_FALSE(world_->Do(KillPods{"cluster1", "", "nobody"}).ok());
+  EXPECT_FALSE(world_->Do(SetLoadBalancer{"cluster1", "", "x", "new"}).ok());
   EXPECT_EQ(world_->kernel().digest().Hex(), before);
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "core/profile/releases.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -25,6 +26,29 @@ TEST(Profile, AnUnknownSwitchIsRefusedWithTheKnownOnes) {
     const auto profile = ParseProfile(bad);
     ASSERT_FALSE(profile.ok()) << bad;
     EXPECT_THAT(Message(profile.status()), HasSubstr("+tls-simple-drops-cross-network")) << bad;
+  }
+}
+
+TEST(Profile, AReleaseHasTheRulesThatItBroughtAndThoseBefore) {
+  EXPECT_TRUE(HoldsIn("1.20", "1.20"));
+  EXPECT_TRUE(HoldsIn("1.20.3", "1.20"));
+  EXPECT_TRUE(HoldsIn("1.30", "1.20.1"));
+  EXPECT_FALSE(HoldsIn("1.9", "1.20"));
+  EXPECT_FALSE(HoldsIn("1.20", "1.20.1"));
+  EXPECT_FALSE(HoldsIn("1.18.2", ""));
+  const Profile later = ProfileOf({"istio-1.21", "1.21.0", "1.29"});
+  EXPECT_TRUE(later.tls_simple_drops_cross_network);
+  EXPECT_FALSE(later.graceful_secret_update);
+  EXPECT_FALSE(later.gateway_once_per_cla);
+}
+
+TEST(Profile, EveryRowIsASwitchThatCanBeGiven) {
+  for (const ProfileRow& row : ProfileRows()) {
+    const auto profile = ParseProfile("istio-1.18+" + std::string(row.name));
+    ASSERT_TRUE(profile.ok()) << row.name;
+    EXPECT_TRUE((*profile).*row.member) << row.name;
+    EXPECT_EQ(profile->Name(), "istio-1.18+" + std::string(row.name));
+    EXPECT_FALSE(row.what.empty());
   }
 }
 

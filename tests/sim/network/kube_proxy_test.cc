@@ -1,5 +1,6 @@
 #include "sim/network/kube_proxy.h"
 
+#include "core/kube/types.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::sim {
@@ -38,6 +39,12 @@ class KubeProxyTest : public fakekube::ClusterTest {
     return network_.Resolve(origin, to, 1).info.destination.ToString();
   }
 
+  envoysim::Route Way(WorkloadId from, std::string_view address, int port, uint64_t flow) {
+    envoysim::Origin origin;
+    origin.workload = from;
+    return network_.Resolve(origin, {*IpAddress::Parse(address), static_cast<uint16_t>(port)}, flow);
+  }
+
   std::string AddressOf(const char* node, const char* type) {
     for (const json& a : api().Get("Node", {"", node})->body["status"]["addresses"]) {
       if (a["type"] == type) return a["address"];
@@ -70,6 +77,60 @@ TEST_F(KubeProxyTest, ANodePortLeadsToAReadyPodAtEveryNode) {
   ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"type", "ClusterIP"}}}}).ok());
   kernel_.RunUntil(kernel_.Now() + 1s);
   EXPECT_EQ(pods.count(Reaches(inside_, internal, port)), 0u);
+}
+
+// Kubernetes: pkg/proxy, externalTrafficPolicy.
+TEST_F(KubeProxyTest, UnderTheLocalPolicyANodePassesConnectionsToItsOwnPodsAlone) {
+  ExposeAndSettle("NodePort");
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"externalTrafficPolicy", "Local"}}}}).ok());
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  const int port = api().Get("Service", {"sample", "web"})->body["spec"]["ports"][0]["nodePort"];
+  std::map<std::string, std::string> pod_on;  // node -> "address:port" of its pod
+  for (const kube::ObjectRef& pod : api().List("Pod")) {
+    const kube::Pod& typed = kube::ParsePod(*pod);
+    pod_on[typed.node_name] = typed.ip + ":8080";
+  }
+  ASSERT_EQ(pod_on.size(), 2u) << "a pod on each node";
+  for (uint64_t flow = 0; flow < 20; ++flow) {
+    for (const char* node : {"node1", "node2"}) {
+      EXPECT_EQ(Way(inside_, AddressOf(node, "InternalIP"), port, flow).info.destination.ToString(), pod_on[node]);
+    }
+  }
+  // The node whose pod goes drops what comes, and says nothing; the other goes on.
+  for (const kube::ObjectRef& pod : api().List("Pod")) {
+    if (kube::ParsePod(*pod).node_name != "node2") continue;
+    ASSERT_TRUE(api().Patch("Deployment", {"sample", "web"}, {{"spec", {{"replicas", 1}}}}).ok());
+  }
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  std::string left;
+  for (const kube::ObjectRef& pod : api().List("Pod")) left = kube::ParsePod(*pod).node_name;
+  const std::string empty = left == "node1" ? "node2" : "node1";
+  EXPECT_EQ(Way(inside_, AddressOf(left.c_str(), "InternalIP"), port, 1).info.destination.ToString(), pod_on[left]);
+  const envoysim::Route dropped = Way(inside_, AddressOf(empty.c_str(), "InternalIP"), port, 1);
+  EXPECT_EQ(dropped.acceptor, nullptr);
+  EXPECT_NE(dropped.outcome, envoysim::Route::Outcome::kRefused);
+}
+
+// Kubernetes: pkg/proxy, internalTrafficPolicy.
+TEST_F(KubeProxyTest, UnderTheInternalLocalPolicyAClientReachesThePodsOfItsOwnNode) {
+  ExposeAndSettle("ClusterIP");
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"internalTrafficPolicy", "Local"}}}}).ok());
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  const std::string vip = api().Get("Service", {"sample", "web"})->body["spec"]["clusterIP"];
+  for (const kube::ObjectRef& pod : api().List("Pod")) {
+    const kube::Pod& typed = kube::ParsePod(*pod);
+    network_.at(inside_).node = network_.Node(here_, typed.node_name);
+    for (uint64_t flow = 0; flow < 20; ++flow) {
+      EXPECT_EQ(Way(inside_, vip, 80, flow).info.destination.ToString(), typed.ip + ":8080");
+    }
+  }
+  network_.at(inside_).node = network_.Node(here_, "elsewhere");
+  const envoysim::Route dropped = Way(inside_, vip, 80, 1);
+  EXPECT_EQ(dropped.acceptor, nullptr);
+  EXPECT_NE(dropped.outcome, envoysim::Route::Outcome::kRefused);
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// The table of profiles: the releases that can be simulated, and the rules that differ between releases. Whoever knows
+// a release asks here; `wavetank profiles` prints it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/profile/profile.h"
+
+namespace wavetank::pilot {
+
+// A release that can be simulated: the base of a profile's name.
+struct Release {
+  std::string_view name;   // "istio-1.18"
+  std::string_view istio;  // "1.18.2": tags of images, and what a proxy calls itself whose tag is no version
+  std::string_view envoy;  // of the Envoy that it ships
+};
+const std::vector<Release>& Releases();
+
+// A rule that differs between releases: one switch.
+struct ProfileRow {
+  std::string_view name;   // the switch, after a '+'
+  std::string_view what;   // what is so with it
+  std::string_view since;  // the first release of Istio in which it is so: "1.20"; empty: in none yet
+  std::string_view issue;  // where it is told in public; empty: nowhere
+  bool Profile::*member;
+};
+const std::vector<ProfileRow>& ProfileRows();
+
+// Whether a rule that is so since `since` is so in `release`: both "1.20" or "1.20.3". Nothing is since an empty one.
+bool HoldsIn(std::string_view release, std::string_view since);
+
+// The profile of a release, every rule as it is there.
+Profile ProfileOf(const Release& release);
+
+}  // namespace wavetank::pilot

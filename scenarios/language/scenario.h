@@ -1,0 +1,150 @@
+// A scenario as values: a world, a timeline of waves, the traffic meanwhile, and what must be true. It is read from
+// YAML by scenarios/reader/; scenarios/README.md is the manual, scenarios/scenario.schema.json the schema for editors.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/language/range.h"
+
+namespace wavetank::scenario {
+
+struct NodeSpec {
+  std::string name, region, zone;
+  std::string external_ip;  // empty: none
+};
+
+// Manifests as `kubectl apply -f path -n ns -l selector` would take them.
+struct ManifestSpec {
+  std::string path;      // file or directory, resolved against the scenario's folder
+  std::string ns;        // for objects that name none; empty: "default"
+  std::string selector;  // label selector; empty: everything
+};
+
+struct ClusterSpec {
+  std::string name;     // the API server's name and the cluster ID
+  std::string network;  // the network its pods are attached to in the modelled world
+  // The cluster whose istiod serves this one's proxies; its own name for a primary.
+  std::string control_plane;
+  std::string pod_cidr, service_cidr, load_balancer_cidr;
+  bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
+  std::vector<NodeSpec> nodes;
+  std::vector<ManifestSpec> manifests;
+  bool primary() const { return control_plane == name; }
+};
+
+// The line between two clusters' sites, whether or not their pods share a network; [a, a] is the inside of one site.
+struct LinkSpec {
+  std::string a, b;
+  Duration latency = 1ms, jitter = 0ms;
+  int64_t loss_ppm = 0;
+};
+
+struct RemoteSecretSpec {
+  std::string of, in;
+};
+
+// Who signs tokens (JWT). Its key derives from the seed; istiods find its public half at `jwks_uri`, or by discovery.
+struct IssuerSpec {
+  std::string name, jwks_uri;
+};
+
+// A token that requests bring, signed when their traffic starts.
+struct TokenSpec {
+  std::string issuer, subject;
+  std::vector<std::string> audiences;
+  nlohmann::json claims;  // further ones
+  Duration expires = 1h;  // from then; negative: it has
+  std::optional<Duration> not_before;
+  std::string signed_by;      // another issuer, with whose key it is signed
+  std::string header, param;  // where it stands; neither: Authorization, after "Bearer "
+};
+
+enum class CaPlan : uint8_t { kCommonRoot, kOwnRoots, kSelfSigned };
+
+struct FlowSpec {
+  std::string name;
+  std::string from_cluster, from_namespace, from_app;
+  std::string host;  // as the application writes it: "helloworld.sample"
+  int port = 80;
+  std::string path = "/", method = "GET";
+  std::map<std::string, std::string> headers;  // by name, in lower case
+  std::optional<TokenSpec> token;
+  bool keep_alive = false;  // one connection for all requests, else a new one each
+  bool tcp = false;         // bytes instead of HTTP
+  int64_t rate_per_kilosecond = 100'000;
+};
+
+struct Traffic {
+  std::string flow;
+  int64_t requests = 0;             // 0: as long as the step lasts
+  int64_t rate_per_kilosecond = 0;  // 0: the flow's own
+};
+
+// One action of a step; `kind` names its row (scenarios/actions/action.h), `arguments` are its fields, already checked.
+struct Action {
+  std::string kind;
+  nlohmann::json arguments;
+  int line = 0;
+};
+
+struct Expectation {
+  std::string kind;   // its row (scenarios/expectations/expectation.h)
+  std::string mode;   // "", "always", "eventually"
+  Duration within{};  // eventually
+  std::string flow;   // empty: every flow of the step
+  // Which traffic is judged: that after the wave, that of the wave itself, or all of the step.
+  enum class Phase : uint8_t { kThen, kMeanwhile, kAll };
+  Phase phase = Phase::kThen;
+  // split
+  std::string by = "version";
+  std::map<std::string, int64_t> shares_ppm;
+  int64_t confidence_ppm = 999'000;
+  // requests, converged, hops, endpoints: a range on a named quantity
+  std::map<std::string, Range> ranges;
+  std::vector<std::string> names;  // flags allowed, endpoint addresses
+  std::string cluster, app, ns, host, sni;
+  int port = 0;
+  std::string text;  // as written, for the report
+  int line = 0;
+};
+
+struct Step {
+  std::string name;
+  std::optional<Duration> at;  // since the start of the timeline
+  Duration after{};            // since the previous step had converged
+  // Not 0: the actions are done one at a time and in turn, so many in all, one every so often.
+  int64_t repeat = 0;
+  Duration every{};
+  std::vector<Action> actions;
+  std::vector<Traffic> meanwhile, then;
+  Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence
+  std::vector<Expectation> expectations;
+  int line = 0;
+};
+
+struct Scenario {
+  std::string file, name, description;
+  uint64_t seed = 1;
+  std::string profile = "istio-1.18";
+  CaPlan ca = CaPlan::kCommonRoot;
+  std::vector<ClusterSpec> clusters;
+  std::vector<LinkSpec> links;
+  std::vector<RemoteSecretSpec> remote_secrets;
+  std::vector<nlohmann::json> key_sets;  // as the action keySet has them
+  std::vector<IssuerSpec> issuers;
+  std::map<std::string, std::string> timing;  // overrides of sim/timing.h, by name
+  nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
+  std::vector<FlowSpec> flows;
+  std::vector<Step> steps;
+
+  const FlowSpec* FindFlow(std::string_view name) const;
+  const ClusterSpec* FindCluster(std::string_view name) const;
+};
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,145 @@
+#include "scenarios/mesh/manifest_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_join.h"
+#include "core/base/go_url.h"
+#include "core/base/status.h"
+#include "core/config/schema/istio_definitions.h"
+#include "core/config/store/store.h"
+#include "core/kube/object.h"
+#include "core/push/policies/envoy_filters.h"
+#include "fakes/kube/http/api/api_types.h"
+#include "fakes/kube/http/api/resources.h"
+#include "fakes/kube/http/api/schema.h"
+#include "fakes/kube/objects/api_error.h"
+#include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/store/api_server.h"
+#include "fakes/kube/validation/defaults.h"
+#include "fakes/kube/validation/validation.h"
+
+namespace wavetank::scenario {
+
+using fakekube::http::ApiType;
+using fakekube::http::Resource;
+using nlohmann::json;
+
+namespace {
+
+const fakekube::http::ResourceTable& KnownResources() {
+  static const auto* const kTable = [] {
+    auto* table = new fakekube::http::ResourceTable;
+    for (json& definition : pilot::IstioDefinitions()) {
+      if (const auto object = kube::Object::FromJson(std::move(definition)); object.ok()) table->Define(**object);
+    }
+    return table;
+  }();
+  return *kTable;
+}
+
+// Null: nobody here knows the kind. One of Istio's is known in versions that came later, too; their fields are the
+// same.
+const Resource* ResourceOf(const json& object) {
+  const std::string api_version = object.value("apiVersion", ""), kind = object.value("kind", "");
+  if (const Resource* exact = KnownResources().FindKind(api_version, kind)) return exact;
+  const Resource* found = nullptr;
+  KnownResources().ForEach([&](const Resource& each) {
+    if (each.custom && each.kind == kind && api_version.starts_with(each.group + "/")) found = &each;
+  });
+  return found;
+}
+
+// Of Istio's kinds `object` is only looked at as a whole, of Kubernetes' own field by field.
+absl::Status Readable(const Resource& resource, const ApiType* type, const json& object, const std::string& name) {
+  if (resource.schema != nullptr) {
+    const std::vector<fakekube::FieldError> errors = fakekube::http::ValidateBySchema(*resource.schema, object);
+    return errors.empty() ? absl::OkStatus() : fakekube::InvalidObject({resource.kind, resource.group}, name, errors);
+  }
+  const std::string wrong = type == nullptr ? "" : fakekube::http::UnreadableField(*type, object);
+  if (wrong.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("{} \"{}\": {}", resource.kind, name, wrong));
+}
+
+std::vector<std::string> UnknownFieldsOf(const Resource& resource, const ApiType* type, const json& object) {
+  if (resource.schema != nullptr) {
+    json pruned = object;
+    return fakekube::http::PruneBySchema(*resource.schema, &pruned);
+  }
+  return type == nullptr ? std::vector<std::string>() : fakekube::http::UnknownFields(*type, object);
+}
+
+bool IstiodReads(const json& object) {
+  for (int kind = 0; kind < config::kKinds; ++kind) {
+    if (config::KindName(static_cast<config::Kind>(kind)) == object.value("kind", "")) return true;
+  }
+  return false;
+}
+
+// What an API server takes and istiod cannot read.
+std::vector<std::string> UnreadByIstiod(const json& object) {
+  const auto parsed = kube::Object::FromJson(object);
+  if (!parsed.ok() || !IstiodReads(object)) return {};
+  const absl::StatusOr<config::AnyConfigRef> config = config::ParseConfig(**parsed);
+  if (!config.ok()) return {std::string(Message(config.status()))};
+  if (const auto* filter = std::get_if<config::EnvoyFilterRef>(&*config); filter != nullptr)
+    return pilot::UnreadablePatchValues((*filter)->spec);
+  if (const auto* plugin = std::get_if<config::WasmPluginRef>(&*config);
+      plugin != nullptr && !ParseGoUrl((*plugin)->spec.url)) {
+    return {fmt::format("spec.url: '{}' is none; the plugin is passed over", (*plugin)->spec.url)};
+  }
+  return {};
+}
+
+// In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
+bool IsWithoutEffect(const fakekube::GroupKind& kind) {
+  const std::string_view group = kind.group, name = kind.kind;
+  return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
+         (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
+         (group == "batch" && (name == "Job" || name == "CronJob"));
+}
+
+// One line for all objects of a kind.
+void NoteWithoutEffect(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
+  const std::string kind = object.value("kind", ""), api_version = object.value("apiVersion", "");
+  const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
+  if (!IsWithoutEffect(group_kind)) return;
+  const std::string what =
+      fmt::format(": {} ({}) is stored here, and has no effect", group_kind.kind, group_kind.group);
+  const bool said =
+      std::any_of(notes->begin(), notes->end(), [&](const std::string& note) { return note.ends_with(what); });
+  if (!said) notes->push_back(fmt::format("{}:{}{}", file, line, what));
+}
+
+}  // namespace
+
+absl::Status CheckManifest(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
+  const auto refused = [&](const absl::Status& status) {
+    return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file, line, Message(status)));
+  };
+  const std::string name = object["metadata"].value("name", "");
+  if (const Resource* resource = ResourceOf(object)) {
+    const ApiType* type = fakekube::http::ApiTypeOf(*resource);
+    if (absl::Status status = Readable(*resource, type, object, name); !status.ok()) return refused(status);
+    if (notes != nullptr) {
+      const std::vector<std::string> unknown = UnknownFieldsOf(*resource, type, object);
+      if (!unknown.empty()) {
+        notes->push_back(fmt::format("{}:{}: {} \"{}\": unknown field{} {}; kept, without effect", file, line,
+                                     resource->kind, name, unknown.size() == 1 ? "" : "s",
+                                     absl::StrJoin(unknown, ", ")));
+      }
+      for (const std::string& wrong : resource->custom ? UnreadByIstiod(object) : std::vector<std::string>()) {
+        notes->push_back(fmt::format("{}:{}: {} \"{}\": istiod cannot read {}; kept, without effect", file, line,
+                                     resource->kind, name, wrong));
+      }
+    }
+  }
+  if (notes != nullptr) NoteWithoutEffect(file, line, object, notes);
+  json defaulted = object;
+  fakekube::SetDefaults(defaulted);
+  const absl::Status status = fakekube::Validate(defaulted, nullptr);
+  return status.ok() ? status : refused(status);
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,75 @@
+#include "scenarios/mesh/manifests.h"
+
+#include <fmt/format.h>
+
+#include "core/base/json_access.h"
+#include "core/kube/label_selector.h"
+#include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/objects/manifest.h"
+#include "scenarios/mesh/manifest_check.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using nlohmann::json;
+
+void SetNamespace(json& object, const std::string& ns) {
+  if (fakekube::ClusterScoped(Text(object, "kind"))) return;
+  json& meta = object["metadata"];
+  if (Text(meta, "namespace").empty()) meta["namespace"] = ns.empty() ? "default" : ns;
+}
+
+kube::Labels LabelsOf(const json& object) {
+  kube::Labels labels;
+  const json& given = At(object, {"metadata", "labels"});
+  for (const auto& [key, value] : given.items()) {
+    if (value.is_string()) labels[key] = value.get<std::string>();
+  }
+  return labels;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, std::vector<std::string>* notes) {
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+  if (!manifests.ok()) return manifests.status();
+  absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
+  if (!selector.ok()) return selector.status();
+  std::vector<json> out;
+  for (fakekube::Manifest& manifest : *manifests) {
+    if (!selector->empty() && !selector->Matches(LabelsOf(manifest.object))) continue;
+    SetNamespace(manifest.object, spec.ns);
+    absl::Status status = CheckManifest(manifest.file, manifest.line, manifest.object, notes);
+    if (!status.ok()) return status;
+    out.push_back(std::move(manifest.object));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluster, std::vector<std::string>* notes) {
+  std::vector<json> out;
+  for (const ManifestSpec& spec : cluster.manifests) {
+    absl::StatusOr<std::vector<json>> objects = LoadManifestObjects(spec, notes);
+    if (!objects.ok()) return objects.status();
+    for (json& object : *objects) out.push_back(std::move(object));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<json>> CheckInlineObjects(const std::string& file, int line, const json& objects,
+                                                     const std::string& ns, std::vector<std::string>* notes) {
+  std::vector<json> out;
+  for (const json& object : Items(objects)) {
+    const json& meta = At(object, "metadata");
+    if (Text(object, "kind").empty() || !meta.is_object() || Text(meta, "name").empty()) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}:{}: an object needs apiVersion, kind and metadata with a name, as text", file, line));
+    }
+    out.push_back(object);
+    SetNamespace(out.back(), ns);
+    if (absl::Status status = CheckManifest(file, line, out.back(), notes); !status.ok()) return status;
+  }
+  return out;
+}
+
+}  // namespace wavetank::scenario

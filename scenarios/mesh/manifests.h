@@ -1,0 +1,25 @@
+// The objects of manifests, read, selected and checked as an API server would.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/language/scenario.h"
+
+namespace wavetank::scenario {
+
+// What names no namespace has the spec's, or "default". `notes`: see CheckManifest(). Errors name file, line and
+// remedy.
+absl::StatusOr<std::vector<nlohmann::json>> LoadManifestObjects(const ManifestSpec& spec,
+                                                                std::vector<std::string>* notes);
+// Those of one cluster.
+absl::StatusOr<std::vector<nlohmann::json>> LoadClusterManifests(const ClusterSpec& cluster,
+                                                                 std::vector<std::string>* notes);
+// Objects that stand in a scenario, at `file` and `line`; as above.
+absl::StatusOr<std::vector<nlohmann::json>> CheckInlineObjects(const std::string& file, int line,
+                                                               const nlohmann::json& objects, const std::string& ns,
+                                                               std::vector<std::string>* notes);
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,57 @@
+#include "scenarios/mesh/world.h"
+
+#include <algorithm>
+
+#include "core/base/json_text.h"
+#include "sim/inputs/kinds/traffic.h"
+
+namespace wavetank::scenario {
+
+sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
+  sim::WorldOptions out;
+  out.seed = scenario.seed;
+  out.profile = scenario.profile;
+  out.timing = scenario.timing;
+  // JSON is YAML.
+  if (!scenario.mesh_config.is_null()) out.mesh_config = JsonText(scenario.mesh_config);
+  for (const ClusterSpec& c : scenario.clusters) {
+    sim::WorldCluster cluster{
+        c.name, c.network, c.control_plane, c.pod_cidr, c.service_cidr, c.load_balancer_cidr, c.load_balancer_hostname,
+        {}};
+    for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});
+    out.clusters.push_back(std::move(cluster));
+  }
+  for (const LinkSpec& l : scenario.links) out.links.push_back({l.a, l.b, l.latency, l.jitter, l.loss_ppm});
+  return out;
+}
+
+sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::string& id) {
+  const int64_t rate =
+      std::max<int64_t>(traffic.rate_per_kilosecond > 0 ? traffic.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
+  sim::inputs::StartTraffic out;
+  out.id = id;
+  out.flow = flow.name;
+  out.cluster = flow.from_cluster;
+  out.ns = flow.from_namespace;
+  out.app = flow.from_app;
+  out.host = flow.host;
+  out.port = flow.port;
+  out.path = flow.path;
+  out.method = flow.method;
+  out.headers = flow.headers;
+  out.keep_alive = flow.keep_alive;
+  out.tcp = flow.tcp;
+  out.requests = traffic.requests;
+  out.period = Duration(1'000'000'000'000 / rate);
+  if (flow.token) {
+    const TokenSpec& token = *flow.token;
+    // What to sign, not what is signed: that is the world's, and stands in no log.
+    out.token = {
+        {token.issuer, token.subject, token.audiences, token.claims, token.expires, token.not_before, token.signed_by},
+        token.header,
+        token.param};
+  }
+  return out;
+}
+
+}  // namespace wavetank::scenario

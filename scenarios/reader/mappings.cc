@@ -1,0 +1,218 @@
+#include "scenarios/reader/mappings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "scenarios/actions/action.h"
+#include "scenarios/expectations/expectation.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using enum FieldType;
+
+// Owns the names of rows that are put together ("action.scale"); rows themselves live as long as the program.
+std::string_view Kept(std::string text) { return *new std::string(std::move(text)); }
+
+FieldRow AtLeast(int64_t low, FieldRow field) {
+  field.low = low;
+  return field;
+}
+
+void AddMesh(std::vector<MappingRow>& all) {
+  all.push_back({"scenario",
+                 "A Wavetank scenario",
+                 {row::Text("name", "Name").Required(), row::Text("description", "What the scenario is about"),
+                  row::Integer("seed", 0, INT64_MAX, "Seed of every random draw; 1 if left out"),
+                  row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
+                  row::Choice("ca", {"common-root", "own-roots", "self-signed"},
+                              "cacerts Secrets under one root, under a root each, or none"),
+                  AtLeast(1, row::Mappings("clusters", "cluster", "")), row::Mappings("links", "link", ""),
+                  row::Mappings("remoteSecrets", "remoteSecret", ""),
+                  row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
+                  row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
+                  row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
+                  row::Other("meshConfig", kObject, "MeshConfig of every istiod"), row::Mappings("flows", "flow", ""),
+                  row::Mappings("steps", "step", "")}});
+  all.push_back({"cluster",
+                 "A Kubernetes cluster",
+                 {row::Text("name", "The API server's name and the cluster ID").Required(),
+                  row::Text("network", "The network its pods are attached to; network1 if left out"),
+                  row::Text("controlPlane", "The cluster whose istiod serves this one's proxies; its own if left out"),
+                  row::Text("pods", "CIDR of pod addresses"), row::Text("services", "CIDR of cluster VIPs"),
+                  row::Text("loadBalancers", "CIDR of load balancer addresses"),
+                  row::Other("loadBalancerHostnames", kFlag, "Load balancers get host names instead of addresses"),
+                  row::Mappings("nodes", "node", "One node in region1/zone1 if left out"),
+                  row::Other("manifests", kManifests, "Files or folders, relative to the scenario")}});
+  all.push_back({"manifest",
+                 "As kubectl apply -f path -n namespace -l selector",
+                 {row::Text("path", "File or folder, relative to the scenario").Required(),
+                  row::Text("namespace", "For objects that name none"),
+                  row::Text("selector", "Label selector; everything if left out")}});
+  all.push_back({"node",
+                 "A node",
+                 {row::Text("name", "Name").Required(), row::Text("region", "topology.kubernetes.io/region"),
+                  row::Text("zone", "topology.kubernetes.io/zone"),
+                  row::Text("externalIP", "The address at which it is reached from elsewhere; none if left out")}});
+  FieldRow between =
+      row::Other("between", kClusters, "Two clusters, or one twice for the inside of its site").Required();
+  between.low = between.high = 2;
+  all.push_back(
+      {"link",
+       "The line between two clusters' sites",
+       {std::move(between), row::Other("latency", kDuration, "One way"),
+        row::Other("jitter", kDuration, "Added, uniform"), row::Other("loss", kShare, "Lost segments (50% or 0.5)")}});
+  all.push_back({"remoteSecret",
+                 "A remote Secret that is there from the start",
+                 {row::Cluster("of", "The cluster that the Secret gives access to").Required(),
+                  row::Cluster("in", "The cluster whose istiod reads it").Required()}});
+  all.push_back({"issuer",
+                 "An issuer of tokens (JWT), with a key that derives from the seed",
+                 {row::Text("name", "The claim iss of its tokens").Required(),
+                  row::Text("jwksUri", "Where istiod finds its keys; found by the issuer's name if left out")}});
+}
+
+void AddTraffic(std::vector<MappingRow>& all) {
+  all.push_back(ClientRow());
+  all.push_back({"flow",
+                 "Requests that one app sends to a host",
+                 {row::Text("name", "Name").Required(), row::Mapping("from", "client", "").Required(),
+                  row::Text("to", "host:port as the application writes it").Required(),
+                  row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out"),
+                  row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
+                  row::Choice("connections", {"new", "keep-alive"}, "A new connection per request, or kept ones"),
+                  row::Choice("protocol", {"http", "tcp"}, ""),
+                  row::Other("rate", kRate, "Events per second or minute, e.g. 100/s")}});
+  all.push_back(
+      {"token",
+       "A token (JWT) that each request brings, signed (ES256) when its traffic starts",
+       {row::Text("issuer", "The claim iss; one of the scenario's issuers, unless another signs").Required(),
+        row::Text("subject", "The claim sub"), row::Other("audiences", kTexts, "The claim aud"),
+        row::Other("claims", kObject, "Further claims"),
+        row::Other("expires", kSignedDuration, "The claim exp, from then; 1h if left out, -1h: it has"),
+        row::Other("notBefore", kSignedDuration, "The claim nbf, from then"),
+        row::Text("signedBy", "Another issuer, with whose key it is signed"),
+        row::Text("header", "The header it stands in, alone"), row::Text("param", "The parameter it stands in")}});
+  all.push_back(
+      {"traffic",
+       "A flow to send",
+       {row::Other("flow", kFlow, "A flow's name").Required(), row::Integer("requests", 1, 10'000'000, "How many"),
+        row::Other("rate", kRate, "Events per second or minute, e.g. 100/s")}});
+}
+
+void AddSteps(std::vector<MappingRow>& all) {
+  all.push_back({"repeat",
+                 "The actions under do, one at a time and in turn",
+                 {row::Integer("times", 1, 100'000, "How many actions in all").Required(),
+                  row::Other("every", kDuration, "From one to the next").Required()}});
+  all.push_back(
+      {"step",
+       "One wave",
+       {row::Text("name", "Name").Required(), row::Other("at", kDuration, "Since the start of the timeline"),
+        row::Text("after", "`converged`, or a duration since the step before had ended"),
+        row::Mapping("repeat", "repeat", ""), row::Mappings("do", "action", "Actions, in order, at one instant"),
+        row::Mappings("meanwhile", "traffic", "Sent from the first action until linger after convergence"),
+        row::Mappings("then", "traffic", "Sent after that"),
+        row::Other("linger", kDuration, "How long the meanwhile traffic goes on after convergence; 1s if left out"),
+        row::Mappings("expect", "expectation", "What must be true")}});
+  MappingRow action{"action", "", {}};
+  action.single = true;
+  for (const ActionKind& kind : Actions()) {
+    action.fields.push_back(row::Mapping(kind.row.name, Kept(fmt::format("action.{}", kind.row.name)), ""));
+  }
+  all.push_back(std::move(action));
+}
+
+void AddKinds(std::vector<MappingRow>& all) {
+  for (const ActionKind& kind : Actions()) {
+    all.push_back(kind.row);
+    all.back().name = Kept(fmt::format("action.{}", kind.row.name));
+    all.insert(all.end(), kind.inner.begin(), kind.inner.end());
+  }
+  MappingRow any{
+      "expectation",
+      "",
+      {row::Mapping("always", "expectation.always", ""), row::Mapping("eventually", "expectation.eventually", "")}};
+  any.single = true;
+  MappingRow always{
+      "expectation.always",
+      "True at every instant of the step; requests: in every second, of the requests that ended in it, all "
+      "of the step's traffic unless `of` says which",
+      {}};
+  MappingRow eventually{
+      "expectation.eventually",
+      "True at some instant of the step; requests and split: in some second, of the requests that ended in it",
+      {row::Other("within", kDuration, "From the step's action; 10s if left out")}};
+  for (const ExpectationKind& kind : Expectations()) {
+    const FieldRow field = row::Mapping(kind.row.name, Kept(fmt::format("expect.{}", kind.row.name)), "");
+    any.fields.push_back(field);
+    if (kind.always) always.fields.push_back(field);
+    if (kind.eventually) eventually.fields.push_back(field);
+  }
+  all.push_back(std::move(any));
+  all.push_back(std::move(always));
+  all.push_back(std::move(eventually));
+  for (const ExpectationKind& kind : Expectations()) {
+    all.push_back(kind.row);
+    all.back().name = Kept(fmt::format("expect.{}", kind.row.name));
+  }
+}
+
+std::string TableLine(std::string_view name, std::string_view example, std::string_view what) {
+  return fmt::format("| `{}` | `{}` | {} |\n", name, example, what);
+}
+
+}  // namespace
+
+const std::vector<MappingRow>& AllMappings() {
+  static const auto* const rows = [] {
+    auto* all = new std::vector<MappingRow>();
+    AddMesh(*all);
+    AddTraffic(*all);
+    AddSteps(*all);
+    AddKinds(*all);
+    return all;
+  }();
+  return *rows;
+}
+
+const MappingRow& MappingNamed(std::string_view name) {
+  const auto& all = AllMappings();
+  const auto it = std::find_if(all.begin(), all.end(), [&](const MappingRow& row) { return row.name == name; });
+  if (it == all.end()) std::abort();  // a row that the program itself names
+  return *it;
+}
+
+nlohmann::ordered_json ScenarioSchema() {
+  nlohmann::ordered_json out = {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+                                {"title", "Wavetank scenario"}};
+  nlohmann::ordered_json definitions = nlohmann::ordered_json::object();
+  for (const MappingRow& row : AllMappings()) {
+    if (row.name == "scenario") {
+      for (auto& [key, value] : SchemaOf(row).items()) out[key] = value;
+    } else {
+      definitions[std::string(row.name)] = SchemaOf(row);
+    }
+  }
+  out["$defs"] = std::move(definitions);
+  return out;
+}
+
+std::string ActionTable() {
+  std::string out = "| action | example | what happens |\n| --- | --- | --- |\n";
+  for (const ActionKind& kind : Actions()) out += TableLine(kind.row.name, kind.example, kind.what);
+  return out;
+}
+
+std::string ExpectationTable() {
+  std::string out = "| expectation | example | holds when |\n| --- | --- | --- |\n";
+  for (const ExpectationKind& kind : Expectations()) out += TableLine(kind.row.name, kind.example, kind.what);
+  out += TableLine("always", "{endpoints: {...}}", "or `requests`: it is true at every instant of the step");
+  out += TableLine("eventually", "{within: 10s, endpoints: {...}}",
+                   "`requests` or `split` too: it is true at some instant, soon enough after the action");
+  return out;
+}
+
+}  // namespace wavetank::scenario

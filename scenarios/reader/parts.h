@@ -1,0 +1,18 @@
+// The parts of a scenario, each of one mapping. Mistakes are recorded with the document.
+#pragma once
+
+#include <cstddef>
+
+#include "scenarios/language/scenario.h"
+#include "scenarios/language/yaml_reader.h"
+
+namespace wavetank::scenario {
+
+// `index`: among the clusters, for addresses that it does not name.
+ClusterSpec ReadCluster(const Field& f, size_t index);
+LinkSpec ReadLink(const Field& f, const Scenario& scenario);
+FlowSpec ReadFlow(const Field& f, const Scenario& scenario);
+Traffic ReadTraffic(const Field& f, const Scenario& scenario);
+Step ReadStep(const Field& f, const Scenario& scenario);
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "scenarios/reader/mappings.h"
+#include "scenarios/reader/parts.h"
+
+namespace wavetank::scenario {
+namespace {
+
+void RequireIssuer(const Field& f, const Scenario& scenario) {
+  const std::string name = f.Text();
+  for (const IssuerSpec& issuer : scenario.issuers) {
+    if (issuer.name == name) return;
+  }
+  f.Fail(fmt::format("no issuer is named '{}'", name), "name one of the scenario's issuers");
+}
+
+TokenSpec ReadToken(const Field& f, const Scenario& scenario) {
+  CheckMapping(f, MappingNamed("token"), &scenario);
+  TokenSpec token;
+  token.issuer = f["issuer"].RequiredText();
+  token.signed_by = f["signedBy"].Text();
+  // A token may say that it is anybody's, but somebody has to sign it.
+  if (f["signedBy"].present()) {
+    RequireIssuer(f["signedBy"], scenario);
+  } else if (f["issuer"].present()) {
+    RequireIssuer(f["issuer"], scenario);
+  }
+  token.subject = f["subject"].Text();
+  for (const Field& audience : f["audiences"].Items()) token.audiences.push_back(audience.Text());
+  if (f["claims"].present()) token.claims = f["claims"].Json();
+  token.expires = f["expires"].SignedTime(token.expires);
+  if (f["notBefore"].present()) token.not_before = f["notBefore"].SignedTime(0ns);
+  token.header = absl::AsciiStrToLower(f["header"].Text());
+  token.param = f["param"].Text();
+  return token;
+}
+
+}  // namespace
+
+FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
+  CheckMapping(f, MappingNamed("flow"), &scenario);
+  FlowSpec flow;
+  flow.name = f["name"].RequiredText();
+  const Field from = f["from"];
+  CheckMapping(from, ClientRow(), &scenario);
+  flow.from_cluster = from["cluster"].Text();
+  flow.from_namespace = from["namespace"].Text("default");
+  flow.from_app = from["app"].Text();
+  const Field to = f["to"];
+  const std::string target = to.RequiredText();
+  const size_t colon = target.rfind(':');
+  flow.host = target.substr(0, colon);
+  if (colon != std::string::npos) {
+    const std::string port = target.substr(colon + 1);
+    if (!absl::SimpleAtoi(port, &flow.port) || flow.port < 1 || flow.port > 65535)
+      to.Fail(fmt::format("'{}' is no port", port), "write host:port, helloworld.sample:5000");
+  }
+  flow.path = f["path"].Text("/");
+  flow.method = f["method"].Text("GET");
+  for (const auto& [name, value] : f["headers"].Entries()) flow.headers[absl::AsciiStrToLower(name)] = value.Text();
+  if (f["token"].present()) flow.token = ReadToken(f["token"], scenario);
+  flow.keep_alive = f["connections"].Text() == "keep-alive";
+  flow.tcp = f["protocol"].Text() == "tcp";
+  flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);
+  return flow;
+}
+
+Traffic ReadTraffic(const Field& f, const Scenario& scenario) {
+  CheckMapping(f, MappingNamed("traffic"), &scenario);
+  Traffic t;
+  t.flow = f["flow"].Text();
+  t.requests = f["requests"].Integer(0, 1, 10'000'000);
+  t.rate_per_kilosecond = f["rate"].RatePerKilosecond(0);
+  return t;
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include "core/base/ip.h"
+#include "scenarios/reader/mappings.h"
+#include "scenarios/reader/parts.h"
+
+namespace wavetank::scenario {
+namespace {
+
+NodeSpec ReadNode(const Field& f) {
+  CheckMapping(f, MappingNamed("node"), nullptr);
+  if (f["externalIP"].present() && !IpAddress::Parse(f["externalIP"].Text()).ok())
+    f["externalIP"].Fail("is no IP address", "write one such as 203.0.113.1");
+  return {f["name"].RequiredText(), f["region"].Text(), f["zone"].Text(), f["externalIP"].Text()};
+}
+
+}  // namespace
+
+ClusterSpec ReadCluster(const Field& f, size_t index) {
+  CheckMapping(f, MappingNamed("cluster"), nullptr);
+  ClusterSpec c;
+  c.name = f["name"].RequiredText();
+  c.network = f["network"].Text("network1");
+  c.control_plane = f["controlPlane"].Text(c.name);
+  c.pod_cidr = f["pods"].Text(fmt::format("10.{}.0.0/16", index + 1));
+  c.service_cidr = f["services"].Text(fmt::format("10.{}.0.0/16", 96 + index));
+  c.load_balancer_cidr = f["loadBalancers"].Text(fmt::format("172.30.{}.0/24", index + 1));
+  c.load_balancer_hostname = f["loadBalancerHostnames"].Flag(false);
+  for (const Field& node : f["nodes"].Items()) c.nodes.push_back(ReadNode(node));
+  if (c.nodes.empty()) c.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
+  for (const Field& manifest : f["manifests"].Items()) {
+    if (manifest.IsScalar()) {
+      c.manifests.push_back({manifest.Text(), "", ""});
+      continue;
+    }
+    CheckMapping(manifest, MappingNamed("manifest"), nullptr);
+    c.manifests.push_back({manifest["path"].RequiredText(), manifest["namespace"].Text(), manifest["selector"].Text()});
+  }
+  return c;
+}
+
+LinkSpec ReadLink(const Field& f, const Scenario& scenario) {
+  CheckMapping(f, MappingNamed("link"), &scenario);
+  LinkSpec link;
+  const std::vector<Field> ends = f["between"].Items();
+  if (ends.size() != 2) return link;  // a mistake that was told
+  link.a = ends[0].Text();
+  link.b = ends[1].Text();
+  link.latency = f["latency"].Time(link.latency);
+  link.jitter = f["jitter"].Time(link.jitter);
+  link.loss_ppm = f["loss"].Share(0);
+  return link;
+}
+
+}  // namespace wavetank::scenario

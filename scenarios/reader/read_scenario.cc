@@ -1,0 +1,117 @@
+#include "scenarios/reader/read_scenario.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <set>
+
+#include "core/base/json_access.h"
+#include "scenarios/actions/action.h"
+#include "scenarios/reader/mappings.h"
+#include "scenarios/reader/parts.h"
+
+namespace wavetank::scenario {
+namespace {
+
+absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh) {
+  Scenario s;
+  s.file = document.name();
+  const Field root = document.root();
+  if (!root.present()) return absl::InvalidArgumentError(fmt::format("{}: is empty; write a scenario", s.file));
+  CheckMapping(root, MappingNamed("scenario"), nullptr);
+  s.name = root["name"].Text();
+  s.description = root["description"].Text();
+  s.seed = static_cast<uint64_t>(root["seed"].Integer(1, 0, INT64_MAX));
+  s.profile = root["profile"].Text(s.profile);
+  const std::string ca = root["ca"].Text("common-root");
+  s.ca = ca == "common-root" ? CaPlan::kCommonRoot : ca == "own-roots" ? CaPlan::kOwnRoots : CaPlan::kSelfSigned;
+  for (const Field& cluster : root["clusters"].Items()) s.clusters.push_back(ReadCluster(cluster, s.clusters.size()));
+  if (!root["clusters"].present()) s.clusters = mesh;
+  if (s.clusters.empty()) root["clusters"].Fail("is required but missing", "name at least one cluster");
+  std::set<std::string> names;
+  for (const Field& cluster : root["clusters"].Items()) {
+    if (!names.insert(cluster["name"].Text()).second) {
+      cluster["name"].Fail(fmt::format("two clusters are named '{}'", cluster["name"].Text()), "rename one");
+    }
+    const Field control_plane = cluster["controlPlane"];
+    if (control_plane.present() && s.FindCluster(control_plane.Text()) == nullptr) {
+      control_plane.Fail(fmt::format("no cluster is named '{}'", control_plane.Text()),
+                         "name the cluster whose istiod serves this one");
+    }
+  }
+  for (const Field& link : root["links"].Items()) {
+    s.links.push_back(ReadLink(link, s));
+  }
+  for (const Field& secret : root["remoteSecrets"].Items()) {
+    CheckMapping(secret, MappingNamed("remoteSecret"), &s);
+    s.remote_secrets.push_back({secret["of"].Text(), secret["in"].Text()});
+  }
+  for (const Field& set : root["keySets"].Items()) {
+    const MappingRow& row = MappingNamed("action.keySet");
+    CheckMapping(set, row, &s);
+    s.key_sets.push_back(ReadMapping(set, row));
+  }
+  for (const Field& issuer : root["issuers"].Items()) {
+    CheckMapping(issuer, MappingNamed("issuer"), &s);
+    s.issuers.push_back({issuer["name"].Text(), issuer["jwksUri"].Text()});
+  }
+  for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
+  if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
+  for (const Field& flow : root["flows"].Items()) s.flows.push_back(ReadFlow(flow, s));
+  for (const Field& step : root["steps"].Items()) s.steps.push_back(ReadStep(step, s));
+  if (!document.status().ok()) return document.status();
+  return s;
+}
+
+}  // namespace
+
+absl::StatusOr<Scenario> ParseScenario(const std::string& name, const std::string& text,
+                                       const std::vector<ClusterSpec>& mesh) {
+  absl::StatusOr<std::unique_ptr<Document>> document = Document::Parse(name, text);
+  if (!document.ok()) return document.status();
+  return Read(**document, mesh);
+}
+
+absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector<ClusterSpec>& mesh) {
+  std::error_code error;
+  std::filesystem::path file(path);
+  if (std::filesystem::is_directory(file, error)) file /= "scenario.yaml";
+  absl::StatusOr<std::unique_ptr<Document>> document = Document::Load(file.string());
+  if (!document.ok()) {
+    if (absl::IsNotFound(document.status())) {
+      return absl::NotFoundError(
+          fmt::format("{}: no such scenario; give a scenario file or a folder with a scenario.yaml", file.string()));
+    }
+    return document.status();
+  }
+  absl::StatusOr<Scenario> scenario = Read(**document, mesh);
+  if (!scenario.ok()) return scenario;
+  const std::filesystem::path folder = file.parent_path();
+  const auto resolve = [&](const std::string& relative) { return (folder / relative).lexically_normal().string(); };
+  for (ClusterSpec& cluster : scenario->clusters) {
+    for (ManifestSpec& manifest : cluster.manifests) {
+      manifest.path = resolve(manifest.path);
+      if (!std::filesystem::exists(manifest.path, error)) {
+        return absl::NotFoundError(fmt::format("{}: cluster {}: manifest {} does not exist; check the path",
+                                               file.string(), cluster.name, manifest.path));
+      }
+    }
+  }
+  for (Step& step : scenario->steps) {
+    for (Action& action : step.actions) {
+      const ActionKind* kind = FindAction(action.kind);
+      for (const FieldRow& field : kind->row.fields) {
+        if (field.type != FieldType::kPath || !action.arguments.contains(field.name)) continue;
+        const std::string there = resolve(TextOf(action.arguments[std::string(field.name)]));
+        if (!std::filesystem::exists(there, error)) {
+          return absl::NotFoundError(fmt::format("{}:{}: {} {} does not exist; check the path", file.string(),
+                                                 action.line, field.name, there));
+        }
+        action.arguments[std::string(field.name)] = there;
+      }
+    }
+  }
+  return scenario;
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,53 @@
+// Follows a change through the trace: from the object that was written to the proxies that use what became of it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "scenarios/results/result.h"
+#include "sim/kernel/kernel.h"
+
+namespace wavetank::scenario {
+
+class ConvergenceTracker {
+ public:
+  // Watches `kernel`'s trace from now on; both live as long as each other.
+  explicit ConvergenceTracker(sim::Kernel& kernel);
+
+  // A change begins: what is caused by inputs from number `first` on belongs to it.
+  void Begin(Time event, uint64_t first_input);
+  // What the change came to, per proxy that got something because of it, slowest first.
+  Convergence End() const;
+
+ private:
+  struct Moment {
+    Time at;
+    Duration latency{};  // kWatchDelivered: since the write
+  };
+  struct Pushing {  // of one istiod
+    std::vector<Moment> watches, updates, debounced;
+  };
+  struct Receiving {  // of one proxy
+    NameId istiod = kNoName;
+    std::vector<Moment> queued, dequeued;
+    std::map<NameId, std::vector<Moment>> sent, received;  // by type
+    Time applied{};
+    NameId applied_type = kNoName;
+    int responses = 0;
+  };
+
+  void Observe(const sim::TraceEvent& event);
+  bool Concerns(CauseId cause);
+
+  sim::Kernel& kernel_;
+  Time event_{};
+  uint64_t first_input_ = 0;
+  bool on_ = false;
+  std::map<CauseId, bool> concerns_;
+  std::map<NameId, NameId> istiod_of_;                   // proxy -> istiod, at all times
+  std::map<std::string, Pushing, std::less<>> pushing_;  // by istiod
+  std::map<NameId, Receiving> receiving_;
+};
+
+}  // namespace wavetank::scenario

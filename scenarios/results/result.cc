@@ -1,0 +1,49 @@
+#include "scenarios/results/result.h"
+
+#include <algorithm>
+
+namespace wavetank::scenario {
+
+std::string_view StageName(Stage stage) {
+  switch (stage) {
+    case Stage::kKubernetes:
+      return "Kubernetes";
+    case Stage::kWatch:
+      return "API server watch";
+    case Stage::kQueue:
+      return "istiod queue";
+    case Stage::kDebounce:
+      return "debounce";
+    case Stage::kPushQueue:
+      return "push queue";
+    case Stage::kGeneration:
+      return "generation";
+    case Stage::kNetwork:
+      return "network";
+    case Stage::kApply:
+      return "Envoy apply";
+  }
+  return "";
+}
+
+std::vector<DeadPath> DeadPaths(const RunResult& result) {
+  std::vector<DeadPath> out;
+  for (const StepResult& step : result.steps) {
+    for (const TrafficResult& t : step.traffic) {
+      for (const auto& [name, upstream] : t.upstreams) {
+        if (upstream.tries < kEnoughTries || upstream.failed < upstream.tries) continue;
+        DeadPath path{t.flow, step.name, name, "", t.meanwhile, upstream.tries, t.retried, t.failed, t.sent, t.end};
+        for (const TrafficResult::Failure& failure : t.failures) {
+          if (failure.upstream != name) continue;
+          if (path.cause.empty()) path.cause = failure.cause;
+          path.since = std::min(path.since, failure.first);
+        }
+        out.push_back(std::move(path));
+      }
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const DeadPath& a, const DeadPath& b) { return a.tries > b.tries; });
+  return out;
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,649 @@
+#include "scenarios/runner/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/functional/function_ref.h"
+#include "core/base/duration.h"
+#include "core/base/status.h"
+#include "fakes/envoy/envoy.h"
+#include "replay/event_log.h"
+#include "replay/world_recorder.h"
+#include "scenarios/actions/action.h"
+#include "scenarios/answers/address_names.h"
+#include "scenarios/answers/unrest.h"
+#include "scenarios/expectations/expectation.h"
+#include "scenarios/mesh/world.h"
+#include "scenarios/results/convergence.h"
+#include "scenarios/results/topology.h"
+#include "scenarios/results/traffic_account.h"
+#include "scenarios/runner/access_log_file.h"
+#include "scenarios/runner/start.h"
+#include "sim/inputs/kinds/traffic.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+namespace {
+
+// How long a mesh may take to come up, and a wave to settle, before the run goes on and says so.
+constexpr Duration kStartLimit = 5min;
+constexpr Duration kSettleLimit = 10min;
+// Traffic meanwhile begins before the wave, so that the picture shows what was before.
+constexpr Duration kLeadIn = 500ms;
+// Patience with requests that are still under way when traffic ends.
+constexpr Duration kDrainLimit = 30s;
+
+class ScenarioRun final : public WorldView {
+ public:
+  ScenarioRun(const Scenario& scenario, const RunOptions& options, std::unique_ptr<sim::World> world)
+      : scenario_(scenario),
+        options_(options),
+        world_(std::move(world)),
+        convergence_(world_->kernel()),
+        unrest_(*world_),
+        addresses_(*world_) {
+    if (options_.until && options_.until->step.empty()) stop_ = Beginning() + options_.until->offset;
+    world_->on_request = [this](const sim::TrafficRecord& record) {
+      const auto account = accounts_.find(record.spec.id);
+      if (account != accounts_.end()) account->second.Add(record);
+      if (options_.on_request) options_.on_request(*world_, record);
+    };
+    world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
+      ++records_;
+      if (event.record.kind != TraceKind::kXdsSent) return;
+      ++result_.pushes[std::chrono::floor<std::chrono::seconds>(event.time - Beginning()).count()];
+    });
+  }
+
+  // Before anything happens: everything is recorded.
+  absl::Status Record(const std::string& path) {
+    absl::StatusOr<std::unique_ptr<replay::Recorder>> recorder =
+        replay::RecordWorld(*world_, {.log = path,
+                                      .program_version = WAVETANK_VERSION,
+                                      .scenario_name = scenario_.name,
+                                      .scenario_file = scenario_.file,
+                                      .real_istiod = options_.real_istiod});
+    if (!recorder.ok()) return recorder.status();
+    recorder_ = *std::move(recorder);
+    return absl::OkStatus();
+  }
+
+  absl::Status FinishRecording() { return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish(); }
+
+  void Note(std::vector<std::string> notes) { start_notes_ = std::move(notes); }
+
+  absl::Status Start(const StartPhases& start) {
+    Say("installing the mesh");
+    for (const std::vector<sim::Input>& phase : start.phases) {
+      for (const sim::Input& input : phase) {
+        if (absl::Status status = Do(input); !status.ok()) return status;
+      }
+      if (!Rest(world_->Now() + kStartLimit) && !Cut()) NoteUnrest("the mesh has not settled", &start_notes_);
+    }
+    for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    if (options_.on_up) {
+      if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;
+    }
+    up_ = true;
+    origin_ = world_->Now();
+    return absl::OkStatus();
+  }
+
+  // A log's inputs at their times. `measure`: those after the first instant are steps of the result.
+  absl::Status Follow(replay::LogReader& log, bool measure) {
+    Say("following the log");
+    std::optional<Time> last;
+    StepResult out;
+    const auto close = [&](std::optional<Time> next) {
+      // Until the next change comes, or the world has come to rest.
+      const Time deadline = next ? std::min(*next, world_->Now() + kSettleLimit) : world_->Now() + kSettleLimit;
+      const bool settled = Rest(deadline);
+      out.convergence = convergence_.End();
+      out.convergence.connected = Connected();
+      if (!settled && next) out.notes.push_back("the next change came before the world was at rest");
+      if (!settled && !next && !Cut()) NoteUnrest("had not settled after 10m", &out.notes);
+      out.end = world_->Now();
+      if (next) return result_.steps.push_back(std::exchange(out, {}));
+      for (const std::string& complaint : world_->Complaints()) out.notes.push_back(complaint);
+      result_.steps.push_back(std::exchange(out, {}));
+    };
+    while (true) {
+      absl::StatusOr<replay::LogReader::Item> item = log.Next();
+      if (!item.ok()) return item.status();
+      if (*item == replay::LogReader::Item::kEnd) break;
+      if (*item != replay::LogReader::Item::kInput) continue;
+      const replay::LogInput& input = log.input();
+      if (Cut() || (stop_ && input.at > *stop_)) break;
+      if (measure && (!last || input.at - *last > kOneChange)) {
+        if (last) close(input.at);
+        Run(input.at);
+        out.start = input.at;
+        out.name = last ? fmt::format("change at {}", FormatDuration(input.at - Beginning())) : "the first picture";
+        convergence_.Begin(input.at, world_->inputs());
+      }
+      Run(input.at);
+      if (measure && last) out.actions.push_back(DescribeInput(input));
+      last = input.at;
+      const absl::StatusOr<sim::Input> parsed = sim::Input::Parse(input.kind, input.body);
+      if (!parsed.ok()) {
+        return absl::Status(
+            parsed.status().code(),
+            fmt::format("{}: {}: {}", log.path(), replay::Describe(input, Beginning()), Message(parsed.status())));
+      }
+      const absl::Status status = Do(*parsed);
+      const std::string refusal = fmt::format("{}: {}", replay::Describe(input, Beginning()), Message(status));
+      // As in a replay: what a live world refused changed nothing then, and is refused again.
+      if (!status.ok()) (measure ? out.notes : start_notes_).push_back("refused: " + refusal);
+    }
+    if (measure && last) {
+      close(std::nullopt);
+    } else if (!Rest(world_->Now() + kStartLimit) && !Cut()) {
+      NoteUnrest("the mesh has not settled", &start_notes_);
+    }
+    for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    up_ = true;
+    origin_ = world_->Now();
+    return absl::OkStatus();
+  }
+
+  absl::Status Steps() {
+    for (const Step& step : scenario_.steps) {
+      if (Over()) break;
+      ++step_number_;
+      Say(step.name);
+      if (absl::Status status = RunStep(step); !status.ok()) return status;
+      if (!options_.on_step || Cut()) continue;
+      if (absl::Status status = options_.on_step(*world_, step); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Whether there is something to tell of a run that an error ended.
+  bool up() const { return up_; }
+
+  RunResult Finish() {
+    result_.interrupted = options_.interrupted != nullptr && *options_.interrupted;
+    result_.scenario = scenario_.name;
+    result_.file = scenario_.file;
+    result_.description = scenario_.description;
+    result_.profile = world_->options().profile;
+    result_.version = WAVETANK_VERSION;
+    result_.seed = world_->options().seed;
+    result_.end = world_->Now();
+    result_.digest = world_->kernel().digest().Hex();
+    result_.trace_records = records_;
+    AddTopology(*world_, scenario_, &result_);
+    return std::move(result_);
+  }
+
+  // WorldView
+  std::vector<ProxyEndpoints> EndpointsOf(const std::string& cluster, const std::string& ns, const std::string& app,
+                                          const std::string& host, int port) const override {
+    std::vector<ProxyEndpoints> out;
+    const std::string name = fmt::format("outbound|{}||{}", port, host);
+    for (const sim::PodProcess* pod : world_->Pods(cluster, ns, app)) {
+      if (pod->envoy() == nullptr) continue;
+      ProxyEndpoints list{pod->name(), {}};
+      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
+        if (endpoint.cluster == name || endpoint.cluster.rfind(name + ".", 0) == 0) {
+          list.addresses.push_back(endpoint.address);
+        }
+      }
+      std::sort(list.addresses.begin(), list.addresses.end());
+      out.push_back(std::move(list));
+    }
+    return out;
+  }
+
+ private:
+  static std::string DescribeInput(const replay::LogInput& input) {
+    const nlohmann::json& body = input.body;
+    const auto text = [](const nlohmann::json& in, const char* key) {
+      const auto it = in.find(key);
+      return it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
+    };
+    std::string kind = text(body, "kind"), ns = text(body, "namespace"), name = text(body, "name");
+    if (const auto object = body.find("object"); object != body.end() && object->is_object()) {
+      kind = text(*object, "kind");
+      if (const auto meta = object->find("metadata"); meta != object->end() && meta->is_object()) {
+        ns = text(*meta, "namespace");
+        name = text(*meta, "name");
+      }
+    }
+    if (!kind.empty() && kind.find('.') != kind.npos) kind.resize(kind.find('.'));
+    std::string out = fmt::format("{}: {}", text(body, "cluster"), input.kind);
+    // Of a real client, in the words of HTTP.
+    for (const char* word : {"method", "path"}) {
+      if (const std::string said = text(body, word); !said.empty()) out += " " + said;
+    }
+    if (!kind.empty()) out += " " + kind;
+    if (!name.empty()) out += fmt::format(" {}{}", ns.empty() ? "" : ns + "/", name);
+    return out;
+  }
+
+  void Say(std::string_view what) {
+    what_ = what;
+    if (options_.progress) options_.progress(fmt::format("{}: {}", scenario_.name, what));
+  }
+  bool Over() const {
+    if (options_.until_step && result_.steps.size() >= *options_.until_step) return true;
+    return Cut();
+  }
+
+  Time Beginning() const { return world_->options().start; }
+
+  // The run ends here, wherever it stands.
+  bool Cut() const {
+    return (options_.interrupted != nullptr && *options_.interrupted) || (stop_ && world_->Now() >= *stop_);
+  }
+  std::string CutText() const {
+    const std::string at = FormatDuration(world_->Now() - Beginning());
+    return options_.interrupted != nullptr && *options_.interrupted ? "interrupted at " + at
+                                                                    : "ended at " + at + ", as asked for";
+  }
+
+  // Virtual time passes until `until`, or until the run is cut.
+  void Run(Time until) {
+    constexpr Duration kLookUp = 50ms;
+    if (stop_) until = std::min(until, *stop_);
+    while (world_->Now() < until && !Cut()) {
+      world_->RunUntil(std::min(until, world_->Now() + kLookUp));
+      if (options_.on_tick) options_.on_tick(Now());
+    }
+  }
+
+  Tick Now() const {
+    return {what_,
+            step_number_,
+            scenario_.steps.size(),
+            world_->Now() - Beginning(),
+            records_,
+            [this] { return Connected(); }};
+  }
+
+  int Connected() const {
+    int connected = 0;
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->envoy() != nullptr && pod->envoy()->ads_connected()) ++connected;
+    }
+    return connected;
+  }
+
+  // As World::RunUntilSettled, which nobody could end or follow.
+  bool Rest(Time deadline) {
+    constexpr Duration kLookUp = 50ms, kQuiet = 1s;
+    const auto at_rest = [&] {
+      return world_->Settled() && world_->Now() - world_->last_control_plane_event() >= kQuiet;
+    };
+    while (world_->Now() < deadline && !Cut()) {
+      if (at_rest()) return true;
+      Run(std::min(deadline, world_->Now() + kLookUp));
+    }
+    return at_rest();
+  }
+
+  void NoteUnrest(std::string what, std::vector<std::string>* notes) const {
+    notes->push_back(std::move(what));
+    for (std::string& reason : unrest_.Reasons()) notes->push_back("not at rest: " + std::move(reason));
+  }
+
+  absl::Status Do(const sim::Input& input) { return world_->Do(input); }
+
+  absl::Status Act(const Action& action) {
+    Inputs inputs = MakeInputs(scenario_, action, nullptr);
+    if (!inputs.ok()) return inputs.status();
+    for (const sim::Input& input : *inputs) {
+      if (absl::Status status = Do(input); !status.ok()) {
+        return absl::InvalidArgumentError(
+            fmt::format("{}:{}: {}: {}", scenario_.file, action.line, Describe(action), Message(status)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Starts traffic of a phase; the accounts fill as requests end.
+  // `seconds_since`: as TrafficAccount's.
+  absl::StatusOr<std::vector<std::string>> StartTraffic(const std::vector<Traffic>& traffic, bool meanwhile,
+                                                        std::optional<Time> seconds_since) {
+    std::vector<std::string> ids;
+    if (!traffic.empty()) addresses_.Learn();
+    for (const Traffic& t : traffic) {
+      ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
+      accounts_.emplace(ids.back(), TrafficAccount(world_->kernel().names(), addresses_, t.flow, meanwhile,
+                                                   world_->Now(), seconds_since));
+      if (absl::Status status = Do(MakeTraffic(*scenario_.FindFlow(t.flow), t, ids.back())); !status.ok())
+        return status;
+    }
+    return ids;
+  }
+  void AwaitTraffic(const std::vector<std::string>& ids, Time deadline) {
+    const auto done = [&] {
+      return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
+    };
+    while (!done() && world_->Now() < deadline && !Cut()) Pass(std::min(deadline, world_->Now() + 50ms));
+  }
+  // As long as sending takes, and then the patience with the last.
+  Duration TrafficLimit(const Step& step) const {
+    Duration longest{};
+    for (const Traffic& t : step.then) {
+      const FlowSpec& flow = *scenario_.FindFlow(t.flow);
+      const int64_t rate =
+          std::max<int64_t>(t.rate_per_kilosecond > 0 ? t.rate_per_kilosecond : flow.rate_per_kilosecond, 1);
+      longest = std::max(longest, Duration(t.requests * (1'000'000'000'000 / rate)));
+    }
+    return longest + kDrainLimit;
+  }
+  void NoteEjected(const std::vector<Traffic>& traffic, StepResult* out) {
+    for (const Traffic& t : traffic) {
+      const FlowSpec& flow = *scenario_.FindFlow(t.flow);
+      for (const sim::PodProcess* pod : world_->Pods(flow.from_cluster, flow.from_namespace, flow.from_app)) {
+        if (pod->envoy() == nullptr) continue;
+        for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+          if (!e.outlier_ejected) continue;
+          StepResult::Ejected ejected{pod->name(), e.cluster, addresses_.Named(e.address)};
+          if (std::find(out->ejected.begin(), out->ejected.end(), ejected) == out->ejected.end())
+            out->ejected.push_back(std::move(ejected));
+        }
+      }
+    }
+  }
+  void CloseAccounts(const std::vector<std::string>& ids, StepResult* out) {
+    for (const std::string& id : ids) {
+      const auto account = accounts_.find(id);
+      // When the run is cut, what is under way has not failed.
+      const int64_t unanswered = Cut() ? 0 : world_->TrafficPending(id);
+      out->traffic.push_back(account->second.Finish(world_->Now(), unanswered));
+      accounts_.erase(account);
+    }
+  }
+
+  absl::Status RunStep(const Step& step) {
+    if (step.at) Run(std::max(world_->Now(), origin_ + *step.at));
+    Run(world_->Now() + step.after);
+    if (Cut()) return absl::OkStatus();  // it had not begun
+    if (options_.until && options_.until->step == step.name && !stop_) stop_ = world_->Now() + options_.until->offset;
+    StepResult out;
+    out.name = step.name;
+    out.start = world_->Now();
+    if (result_.steps.empty()) out.notes = start_notes_;
+
+    const Time event = world_->Now() + (step.meanwhile.empty() ? Duration::zero() : kLeadIn);
+    std::optional<Time> seconds_since;
+    Watch watch{step, event, std::vector<std::optional<ExpectationResult>>(step.expectations.size())};
+    for (const Expectation& e : step.expectations) {
+      if (e.mode.empty()) continue;
+      seconds_since = event;
+      if (e.kind == "endpoints") watch_ = &watch;
+    }
+    const auto unwatch = absl::MakeCleanup([this] { watch_ = nullptr; });
+    absl::StatusOr<std::vector<std::string>> meanwhile = StartTraffic(step.meanwhile, true, seconds_since);
+    if (!meanwhile.ok()) return meanwhile.status();
+    if (!meanwhile->empty()) Pass(event);
+    if (Cut()) return CutShort(step, *meanwhile, std::move(out));
+
+    convergence_.Begin(world_->Now(), world_->inputs());
+    for (const Action& action : step.actions) out.actions.push_back(Describe(action));
+    if (step.repeat == 0) {
+      for (const Action& action : step.actions) {
+        if (absl::Status status = Act(action); !status.ok()) return status;
+      }
+    } else {
+      for (int64_t i = 0; i < step.repeat; ++i) {
+        if (i > 0) Pass(world_->Now() + step.every);
+        if (Cut()) break;
+        const auto turn = static_cast<size_t>(i) % step.actions.size();
+        if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
+      }
+    }
+    if (!step.actions.empty()) Settle(&out);
+    out.convergence = convergence_.End();
+    out.convergence.connected = Connected();
+    if (!meanwhile->empty()) {
+      Pass(world_->Now() + step.linger);
+      if (Cut()) return CutShort(step, *meanwhile, std::move(out));
+      addresses_.Learn();  // what the wave brought
+      for (const std::string& id : *meanwhile) Do(sim::inputs::StopTraffic{id}).IgnoreError();
+      AwaitTraffic(*meanwhile, world_->Now() + kDrainLimit);
+      CloseAccounts(*meanwhile, &out);
+      NoteEjected(step.meanwhile, &out);
+    }
+
+    absl::StatusOr<std::vector<std::string>> then = StartTraffic(step.then, false, seconds_since);
+    if (!then.ok()) return then.status();
+    AwaitTraffic(*then, world_->Now() + TrafficLimit(step));
+    if (Cut()) return CutShort(step, *then, std::move(out));
+    CloseAccounts(*then, &out);
+    NoteEjected(step.then, &out);
+
+    Look();
+    out.end = world_->Now();
+    for (size_t i = 0; i < step.expectations.size(); ++i) {
+      const std::optional<ExpectationResult>& seen = watch.verdicts[i];
+      out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
+    }
+    result_.steps.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  // What is known of a step in whose middle the run ends. Nothing is judged by half of it.
+  absl::Status CutShort(const Step& step, const std::vector<std::string>& traffic, StepResult out) {
+    CloseAccounts(traffic, &out);
+    out.end = world_->Now();
+    out.cut = CutText();
+    out.not_judged = step.expectations.size();
+    result_.steps.push_back(std::move(out));
+    return absl::OkStatus();
+  }
+
+  // What the endpoints that a step expects always or eventually have been so far: "always" is true until it was not
+  // once, "eventually" is not until it was.
+  struct Watch {
+    const Step& step;
+    Time event;
+    std::vector<std::optional<ExpectationResult>> verdicts;
+  };
+  static constexpr Duration kLook = 10ms;  // so often; endpoints do not come and go in less
+
+  void Look() {
+    if (watch_ == nullptr) return;
+    const Duration since = world_->Now() - watch_->event;
+    for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
+      const Expectation& e = watch_->step.expectations[i];
+      if (e.mode.empty() || e.kind != "endpoints") continue;
+      std::optional<ExpectationResult>& verdict = watch_->verdicts[i];
+      if (e.mode == "always") {
+        if (verdict && !verdict->held) continue;
+        verdict = Judge(e, {}, *this);
+        if (!verdict->held)
+          verdict->explanation = fmt::format("after {}: {}", FormatDuration(since), verdict->explanation);
+      } else if (!verdict || !verdict->held) {
+        if (since < Duration::zero() || (since > e.within && verdict)) continue;
+        verdict = Judge(e, {}, *this);
+        verdict->explanation += fmt::format("; {} after {}", verdict->held ? "held" : "not", FormatDuration(since));
+      }
+    }
+  }
+
+  // Goes on until `until`, looking at what a step watches.
+  void Pass(Time until) {
+    while (watch_ != nullptr && until - world_->Now() > kLook && !Cut()) {
+      Run(world_->Now() + kLook);
+      Look();
+    }
+    Run(until);
+    Look();
+  }
+
+  // Until the world is at rest, and until what must be true eventually is or its time is over.
+  void Settle(StepResult* out) {
+    const Time deadline = world_->Now() + kSettleLimit;
+    if (watch_ == nullptr) {
+      if (!Rest(deadline) && !Cut()) NoteUnrest("had not settled after 10m", &out->notes);
+    } else {
+      Look();
+      while (world_->Now() < deadline && !Cut() &&
+             !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
+        Pass(world_->Now() + kLook);
+      }
+      const auto waiting = [&] {
+        for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
+          const Expectation& e = watch_->step.expectations[i];
+          const auto& verdict = watch_->verdicts[i];
+          if (e.mode == "eventually" && verdict && !verdict->held && world_->Now() - watch_->event < e.within)
+            return true;
+        }
+        return false;
+      };
+      while (waiting() && !Cut()) Pass(world_->Now() + kLook);
+    }
+    for (const std::string& complaint : world_->Complaints()) out->notes.push_back(complaint);
+  }
+
+  const Scenario& scenario_;
+  const RunOptions& options_;
+  std::unique_ptr<sim::World> world_;
+  std::unique_ptr<replay::Recorder> recorder_;
+  ConvergenceTracker convergence_;
+  Unrest unrest_;
+  AddressNames addresses_;
+  std::optional<Time> stop_;  // where RunOptions::until is, once that is known
+  bool up_ = false;
+  std::string what_;
+  size_t step_number_ = 0;
+  Watch* watch_ = nullptr;
+  std::map<std::string, TrafficAccount, std::less<>> accounts_;
+  RunResult result_;
+  std::vector<std::string> start_notes_;
+  Time origin_{};
+  int64_t traffic_count_ = 0, records_ = 0;
+};
+
+// A served world's clock is the calendar's; people count from where its log begins.
+RunResult SinceBeginning(RunResult result, Duration beginning) {
+  result.end -= beginning;
+  for (StepResult& step : result.steps) {
+    for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
+    for (TrafficResult& traffic : step.traffic) {
+      traffic.start -= beginning;
+      traffic.end -= beginning;
+      for (TrafficResult::Failure& failure : traffic.failures) {
+        failure.first -= beginning;
+        failure.last -= beginning;
+      }
+    }
+  }
+  return result;
+}
+
+// What `play` does in `world`, watched and recorded as `options` say.
+absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenario& scenario, const RunOptions& options,
+                                std::vector<std::string> notes, absl::FunctionRef<absl::Status(ScenarioRun&)> play) {
+  sim::World& there = *world;
+  if (options.on_world) options.on_world(there);
+  ScenarioRun run(scenario, options, std::move(world));
+  const auto end = absl::MakeCleanup([&] {
+    if (options.on_gone) options.on_gone();
+  });
+  std::unique_ptr<AccessLogFile> lines;
+  if (!options.access_log.empty()) {
+    absl::StatusOr<std::unique_ptr<AccessLogFile>> file = AccessLogFile::Create(options.access_log, there);
+    if (!file.ok()) return file.status();
+    lines = *std::move(file);
+  }
+  if (!options.log.empty()) {
+    if (absl::Status status = run.Record(options.log); !status.ok()) return status;
+  }
+  run.Note(std::move(notes));
+  const absl::Status played = play(run);
+  if (!played.ok() && !(options.partial && run.up())) return played;
+  if (absl::Status status = run.FinishRecording(); !status.ok()) return status;
+  if (lines != nullptr) {
+    if (absl::Status status = lines->Finish(); !status.ok()) return status;
+  }
+  if (options.on_end) options.on_end(there);
+  RunResult result = run.Finish();
+  result.error = Message(played);
+  if (lines != nullptr && lines->lines() == 0) {
+    result.notes.push_back(
+        "no proxy wrote an access log: the mesh's configuration names no accessLogFile, and no Telemetry asks for one "
+        "(docs/access-logs.md)");
+  }
+  return result;
+}
+
+absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& options, bool alone) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(options.from);
+  if (!log.ok()) return log.status();
+  if (const auto usable = replay::VerifyUsable(**log); !usable.ok()) return usable.status();
+  absl::StatusOr<sim::WorldOptions> world_options = sim::WorldOptions::FromJson((*log)->header().world);
+  if (!world_options.ok()) return world_options.status();
+  if (options.seed) world_options->seed = *options.seed;
+  if (!options.profile.empty()) world_options->profile = options.profile;
+  if (!alone) {
+    for (const auto& [name, value] : MakeWorldOptions(scenario).timing) world_options->timing[name] = value;
+    for (const ClusterSpec& cluster : scenario.clusters) {
+      const auto& there = world_options->clusters;
+      if (std::any_of(there.begin(), there.end(), [&](const auto& c) { return c.name == cluster.name; })) continue;
+      return absl::InvalidArgumentError(
+          fmt::format("{}: names a cluster '{}', which {} does not hold", scenario.file, cluster.name, options.from));
+    }
+  }
+  std::vector<std::string> notes;
+  if (absl::Status status = CheckSteps(scenario, &notes); !status.ok()) return status;
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*world_options);
+  if (!world.ok()) return world.status();
+  absl::StatusOr<RunResult> result =
+      RunIn(*std::move(world), scenario, options, std::move(notes), [&](ScenarioRun& run) -> absl::Status {
+        if (absl::Status status = run.Follow(**log, alone); !status.ok() || alone) return status;
+        return run.Steps();
+      });
+  if (!result.ok()) return result.status();
+  return SinceBeginning(*std::move(result), world_options->start - Time{});
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ClusterSpec>> ClustersOfLog(const std::string& log) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> reader = replay::LogReader::Open(log);
+  if (!reader.ok()) return reader.status();
+  absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson((*reader)->header().world);
+  if (!options.ok()) return options.status();
+  std::vector<ClusterSpec> out;
+  for (const sim::WorldCluster& cluster : options->clusters) {
+    ClusterSpec& spec = out.emplace_back();
+    spec.name = cluster.name;
+    spec.network = cluster.network;
+    spec.control_plane = cluster.control_plane;
+  }
+  return out;
+}
+
+absl::StatusOr<RunResult> RunLog(const RunOptions& options) {
+  Scenario scenario;
+  scenario.name = "log";
+  scenario.file = options.from;
+  return RunFrom(scenario, options, true);
+}
+
+absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options) {
+  if (!options.from.empty()) return RunFrom(scenario, options, false);
+  absl::StatusOr<StartPhases> start = MakeStart(scenario);
+  if (!start.ok()) return start.status();
+  sim::WorldOptions world_options = MakeWorldOptions(scenario);
+  if (options.seed) world_options.seed = *options.seed;
+  if (!options.profile.empty()) world_options.profile = options.profile;
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(world_options);
+  if (!world.ok()) {
+    return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
+  }
+  return RunIn(*std::move(world), scenario, options, std::move(start->notes), [&](ScenarioRun& run) -> absl::Status {
+    if (absl::Status status = run.Start(*start); !status.ok()) return status;
+    return run.Steps();
+  });
+}
+
+}  // namespace wavetank::scenario

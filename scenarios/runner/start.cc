@@ -1,0 +1,81 @@
+#include "scenarios/runner/start.h"
+
+#include <algorithm>
+
+#include "core/base/json_access.h"
+#include "fakes/kube/objects/kinds.h"
+#include "scenarios/actions/action.h"
+#include "scenarios/mesh/manifests.h"
+#include "sim/inputs/kinds/install.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/remote_secret.h"
+#include "sim/inputs/kinds/web.h"
+
+namespace wavetank::scenario {
+
+using nlohmann::json;
+using sim::inputs::AddIssuer;
+using sim::inputs::ApplyObject;
+using sim::inputs::Install;
+using sim::inputs::PlugInCa;
+using sim::inputs::ServeKeySet;
+using sim::inputs::SetRemoteSecret;
+
+namespace {
+
+// What must be there before pods are: the control plane and what it reads.
+bool BelongsToControlPlane(const json& object) {
+  const std::string kind = Text(object, "kind");
+  if (fakekube::ClusterScoped(kind)) return true;
+  if (TextOf(At(object, {"metadata", "namespace"})) != "istio-system") return false;
+  if (kind == "Deployment") {
+    return TextOf(At(object, {"spec", "template", "metadata", "labels", "app"})) == "istiod";
+  }
+  return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
+}
+
+bool InSystemNamespace(const json& object) { return TextOf(At(object, {"metadata", "namespace"})) == "istio-system"; }
+
+}  // namespace
+
+absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
+  StartPhases out;
+  for (const ClusterSpec& cluster : scenario.clusters) {
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
+    if (!objects.ok()) return objects.status();
+    // Namespaces first: their labels decide what becomes of everything in them.
+    std::stable_partition(objects->begin(), objects->end(),
+                          [](const json& object) { return Text(object, "kind") == "Namespace"; });
+    if (scenario.ca != CaPlan::kSelfSigned && cluster.primary()) {
+      out.phases[0].push_back(
+          PlugInCa{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"});
+    }
+    for (json& object : *objects) {
+      const int phase = BelongsToControlPlane(object) ? 0 : InSystemNamespace(object) ? 1 : 2;
+      out.phases[phase].push_back(ApplyObject{cluster.name, std::move(object)});
+    }
+    out.phases[0].push_back(Install{cluster.name});
+  }
+  for (const json& set : scenario.key_sets) {
+    out.phases[0].push_back(ServeKeySet{Text(set, "uri"), At(set, "keys"), Text(set, "issuer")});
+  }
+  for (const IssuerSpec& issuer : scenario.issuers) {
+    out.phases[0].push_back(AddIssuer{issuer.name, issuer.jwks_uri});
+  }
+  for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
+    out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
+  }
+  if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
+  return out;
+}
+
+absl::Status CheckSteps(const Scenario& scenario, std::vector<std::string>* notes) {
+  for (const Step& step : scenario.steps) {
+    for (const Action& action : step.actions) {
+      if (Inputs inputs = MakeInputs(scenario, action, notes); !inputs.ok()) return inputs.status();
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,345 @@
+#include "scenarios/survey/mesh_survey.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "core/kube/label_selector.h"
+#include "core/kube/types.h"
+#include "core/model/labels.h"
+#include "fakes/envoy/envoy.h"
+#include "scenarios/mesh/manifests.h"
+#include "scenarios/mesh/world.h"
+#include "scenarios/runner/start.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using nlohmann::json;
+
+using pilot::kNetworkLabel;
+constexpr Duration kSurveySettleLimit = 5min;
+constexpr Duration kRequestLimit = 1min;
+
+const json& LabelsOf(const json& object) { return At(object, {"metadata", "labels"}); }
+
+// The network that a cluster's manifests speak of: the label of its system namespace, or of its east-west gateway.
+std::string NetworkOf(const std::vector<json>& objects, bool* labelled) {
+  std::string gateway;
+  *labelled = false;
+  for (const json& object : objects) {
+    const std::string network = Text(LabelsOf(object), kNetworkLabel);
+    if (network.empty()) continue;
+    if (Text(object, "kind") == "Namespace" && Text(At(object, "metadata"), "name") == "istio-system") {
+      *labelled = true;
+      return network;
+    }
+    if (Text(object, "kind") == "Service") gateway = network;
+  }
+  return gateway;
+}
+
+bool IsRemoteSecret(const json& object) {
+  return Text(object, "kind") == "Secret" && Text(LabelsOf(object), "istio/multiCluster") == "true";
+}
+
+class Surveyor {
+ public:
+  explicit Surveyor(const SurveyOptions& options) : options_(options) {}
+
+  absl::StatusOr<Survey> Run() {
+    absl::StatusOr<MeshPlan> plan = PlanMesh(options_);
+    if (!plan.ok()) return plan.status();
+    scenario_ = std::move(plan->scenario);
+    survey_.notes = plan->start.notes;
+    absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
+    if (!world.ok()) return world.status();
+    world_ = *std::move(world);
+    for (const std::vector<sim::Input>& phase : plan->start.phases) {
+      Say("applying manifests");
+      for (const sim::Input& input : phase) {
+        if (absl::Status status = world_->Do(input); !status.ok()) {
+          return absl::InvalidArgumentError(fmt::format("cluster {}: {}", input.cluster(), Message(status)));
+        }
+      }
+      if (!world_->RunUntilSettled(world_->Now() + kSurveySettleLimit)) {
+        survey_.notes.push_back("the mesh has not settled after 5 minutes");
+      }
+    }
+    for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
+    TellOfPodsWithoutSidecar();
+    TellOfUndeclaredPorts();
+    survey_.services = ListServices(*world_);
+    survey_.endpoints = ListEndpoints(*world_);
+    Say("sending requests");
+    if (absl::Status status = SendRequests(); !status.ok()) return status;
+    survey_.digest = world_->kernel().digest().Hex();
+    return std::move(survey_);
+  }
+
+ private:
+  void Say(std::string_view what) const {
+    if (options_.progress) options_.progress(what);
+  }
+
+  // A namespace without its label is the most common reason why a mesh of several clusters does not balance: nothing
+  // fails, but everyone stays at home.
+  void TellOfPodsWithoutSidecar() {
+    std::map<std::pair<std::string, std::string>, std::set<std::string>> apps;  // by cluster and namespace
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->app().empty() || pod->app() == "istiod" || pod->bootstrap().has_value()) continue;
+      apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
+    }
+    for (const auto& [where, names] : apps) {
+      survey_.notes.push_back(
+          fmt::format("{}: {} in namespace {} {} without a sidecar, outside the mesh, and {} no other cluster's pods; "
+                      "to change that, "
+                      "label the namespace istio-injection=enabled or the pods sidecar.istio.io/inject=true",
+                      where.first, fmt::join(names, ", "), where.second, names.size() == 1 ? "is" : "are",
+                      names.size() == 1 ? "reaches" : "reach"));
+    }
+  }
+
+  // Simulated applications listen on the ports that their containers declare; real ones may on others.
+  void TellOfUndeclaredPorts() {
+    for (const ClusterSpec& cluster : scenario_.clusters) {
+      for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        const std::vector<const sim::PodProcess*> pods = PodsOf(cluster.name, *object, service);
+        if (pods.empty()) continue;
+        std::vector<int> refused;
+        for (const kube::ServicePort& port : service.ports) {
+          const int target = port.target_port == 0 ? port.port : port.target_port;
+          if (port.protocol != "TCP" || !port.target_port_name.empty()) continue;
+          const bool listens = std::any_of(pods.begin(), pods.end(), [&](const sim::PodProcess* pod) {
+            return pod->router() || pod->Listens(static_cast<uint16_t>(target));
+          });
+          if (!listens) refused.push_back(target);
+        }
+        if (refused.empty()) continue;
+        survey_.notes.push_back(
+            fmt::format("{}: connections to {}.{} are refused: no container of its pods declares port {} as its "
+                        "containerPort, and applications here listen on those alone",
+                        cluster.name, object->meta.name, object->meta.ns, fmt::join(refused, ", ")));
+      }
+    }
+  }
+
+  std::vector<const sim::PodProcess*> PodsOf(const std::string& cluster, const kube::Object& object,
+                                             const kube::Service& service) const {
+    const kube::LabelSelector selector = kube::LabelSelector::FromLabels(service.selector);
+    std::vector<const sim::PodProcess*> out;
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      const bool here = pod->site().name == cluster && pod->pod()->meta.ns == object.meta.ns;
+      if (here && selector.Matches(pod->pod()->meta.labels)) out.push_back(pod);
+    }
+    return out;
+  }
+
+  // Every application that calls, against every Service of applications.
+  absl::Status SendRequests() {
+    std::set<std::tuple<std::string, std::string, std::string>> clients;  // cluster, namespace, app
+    for (const sim::PodProcess* pod : world_->Pods()) {
+      if (pod->app().empty() || pod->app() == "istiod" || pod->router()) continue;
+      clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
+    }
+    std::set<std::tuple<std::string, std::string, int>> targets;  // namespace, Service, port
+    for (const ClusterSpec& cluster : scenario_.clusters) {
+      for (const kube::ObjectRef& object : world_->cluster(cluster.name).api().List("Service")) {
+        if (object->meta.ns == "istio-system" || object->meta.ns == "kube-system") continue;
+        for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+          if (port.protocol == "TCP") targets.insert({object->meta.ns, object->meta.name, port.port});
+        }
+      }
+    }
+    std::map<std::string, size_t> row_of;
+    world_->on_request = [&](const sim::TrafficRecord& record) {
+      const auto it = row_of.find(record.spec.id);
+      if (it == row_of.end()) return;
+      ReachabilityRow& row = survey_.reachability[it->second];
+      const bool ok = record.server != nullptr && record.record.code >= 200 && record.record.code < 400;
+      if (ok) {
+        ++row.answered_by[record.server->cluster];
+      } else {
+        std::string why = envoysim::ResponseFlagsToString(record.record.flags);
+        if (why == "-") why = record.record.details.empty() ? "refused" : std::string(record.record.details);
+        // What the far sidecar says is the reason, an AuthorizationPolicy's refusal for one.
+        if (why == "via_upstream" && !record.record.server_details.empty()) why = record.record.server_details;
+        ++row.failed[why];
+      }
+    };
+    std::vector<std::string> ids;
+    for (const auto& [cluster, ns, app] : clients) {
+      for (const auto& [service_ns, service, port] : targets) {
+        FlowSpec flow;
+        flow.name = fmt::format("{}/{}.{}", cluster, app, ns);
+        flow.from_cluster = cluster;
+        flow.from_namespace = ns;
+        flow.from_app = app;
+        flow.host = fmt::format("{}.{}", service, service_ns);
+        flow.port = port;
+        Traffic traffic;
+        traffic.requests = options_.requests;
+        const std::string id = fmt::format("{}->{}:{}", flow.name, flow.host, port);
+        ReachabilityRow row;
+        row.client_cluster = cluster;
+        row.client = app + "." + ns;
+        row.service = fmt::format("{}:{}", flow.host, port);
+        row_of[id] = survey_.reachability.size();
+        survey_.reachability.push_back(std::move(row));
+        ids.push_back(id);
+        if (absl::Status status = world_->Do(MakeTraffic(flow, traffic, id)); !status.ok()) return status;
+      }
+    }
+    const Time deadline = world_->Now() + kRequestLimit;
+    const auto done = [&] {
+      return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
+    };
+    while (!done() && world_->Now() < deadline) world_->RunUntil(world_->Now() + 50ms);
+    world_->on_request = nullptr;
+    for (ReachabilityRow& row : survey_.reachability) {
+      int64_t known = 0;
+      for (const auto& [cluster, count] : row.answered_by) known += count;
+      for (const auto& [flags, count] : row.failed) known += count;
+      if (known < options_.requests) row.failed["no answer within 1 minute"] = options_.requests - known;
+    }
+    return absl::OkStatus();
+  }
+
+  const SurveyOptions& options_;
+  Scenario scenario_;
+  std::unique_ptr<sim::World> world_;
+  Survey survey_;
+};
+
+}  // namespace
+
+absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
+  MeshPlan out;
+  out.scenario.name = "apply";
+  out.scenario.file = "apply";
+  out.scenario.seed = options.seed;
+  out.scenario.profile = options.profile;
+  size_t index = 0;
+  bool brings_secrets = false;
+  std::vector<std::string> to_label, notes;
+  for (const SurveyCluster& c : options.clusters) {
+    ClusterSpec spec;
+    spec.name = c.name;
+    spec.control_plane = c.control_plane.empty() ? c.name : c.control_plane;
+    spec.pod_cidr = fmt::format("10.{}.0.0/16", ++index);
+    spec.service_cidr = fmt::format("10.{}.0.0/16", 95 + index);
+    spec.load_balancer_cidr = fmt::format("172.30.{}.0/24", index);
+    spec.nodes.push_back({c.name + "-node1", "region1", "zone1", ""});
+    for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
+    absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec, nullptr);  // MakeStart() tells the notes
+    if (!objects.ok()) return objects.status();
+    bool labelled = false;
+    spec.network = NetworkOf(*objects, &labelled);
+    if (!spec.network.empty() && !labelled) to_label.push_back(spec.name);
+    if (spec.network.empty()) spec.network = "network1";
+    brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
+    out.scenario.clusters.push_back(std::move(spec));
+  }
+  if (options.remote_secrets && !brings_secrets) {
+    for (const ClusterSpec& in : out.scenario.clusters) {
+      for (const ClusterSpec& of : out.scenario.clusters) {
+        if (in.name != of.name && in.primary()) out.scenario.remote_secrets.push_back({of.name, in.name});
+      }
+    }
+    if (!out.scenario.remote_secrets.empty()) {
+      notes.emplace_back("the manifests bring no remote Secrets; every istiod was given one for each other cluster");
+    }
+  }
+  absl::StatusOr<StartPhases> start = MakeStart(out.scenario);
+  if (!start.ok()) return start.status();
+  // The guides label the system namespace by hand, which no manifest shows.
+  for (const std::string& name : to_label) {
+    const ClusterSpec& cluster = *out.scenario.FindCluster(name);
+    notes.push_back(fmt::format("{}: namespace istio-system was labelled {}={}, as its gateway is", name, kNetworkLabel,
+                                cluster.network));
+    const json ns = {
+        {"apiVersion", "v1"},
+        {"kind", "Namespace"},
+        {"metadata", {{"name", "istio-system"}, {"labels", {{std::string(kNetworkLabel), cluster.network}}}}}};
+    start->phases[0].insert(start->phases[0].begin(), sim::inputs::ApplyObject{name, ns});
+  }
+  out.start = *std::move(start);
+  out.start.notes.insert(out.start.notes.begin(), notes.begin(), notes.end());
+  return out;
+}
+
+std::vector<ServiceRow> ListServices(sim::World& world) {
+  std::vector<ServiceRow> out;
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    for (const kube::ObjectRef& object : world.cluster(cluster.name).api().List("Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      ServiceRow row{cluster.name, object->meta.ns, object->meta.name, service.type, service.cluster_ip, "", ""};
+      for (const auto& ingress : service.ingress) {
+        row.external += (row.external.empty() ? "" : ",") + (ingress.ip.empty() ? ingress.hostname : ingress.ip);
+      }
+      for (const kube::ServicePort& port : service.ports) {
+        row.ports += fmt::format("{}{}/{}", row.ports.empty() ? "" : ",", port.port, port.protocol);
+      }
+      out.push_back(std::move(row));
+    }
+  }
+  return out;
+}
+
+std::vector<EndpointRow> ListEndpoints(const sim::World& world) {
+  std::vector<EndpointRow> out;
+  for (const sim::PodProcess* pod : world.Pods()) {
+    if (pod->envoy() == nullptr) continue;
+    for (const envoysim::EndpointStatus& e : pod->envoy()->Endpoints()) {
+      out.push_back({pod->site().name, pod->name(), e.address, e.healthy ? "HEALTHY" : "UNHEALTHY",
+                     e.outlier_ejected ? "EJECTED" : "OK", e.cluster});
+    }
+  }
+  return out;
+}
+
+absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options) { return Surveyor(options).Run(); }
+
+nlohmann::ordered_json SurveyJson(const Survey& s) {
+  nlohmann::ordered_json out;
+  out["services"] = nlohmann::ordered_json::array();
+  for (const ServiceRow& r : s.services) {
+    out["services"].push_back({{"cluster", r.cluster},
+                               {"namespace", r.ns},
+                               {"name", r.name},
+                               {"type", r.type},
+                               {"clusterIP", r.cluster_ip},
+                               {"external", r.external},
+                               {"ports", r.ports}});
+  }
+  out["endpoints"] = nlohmann::ordered_json::array();
+  for (const EndpointRow& r : s.endpoints) {
+    out["endpoints"].push_back({{"cluster", r.cluster},
+                                {"proxy", r.proxy},
+                                {"endpoint", r.endpoint},
+                                {"status", r.status},
+                                {"outlierCheck", r.outlier},
+                                {"upstream", r.upstream}});
+  }
+  out["reachability"] = nlohmann::ordered_json::array();
+  for (const ReachabilityRow& r : s.reachability) {
+    out["reachability"].push_back({{"cluster", r.client_cluster},
+                                   {"client", r.client},
+                                   {"service", r.service},
+                                   {"answeredBy", r.answered_by},
+                                   {"failed", r.failed}});
+  }
+  out["notes"] = s.notes;
+  out["digest"] = s.digest;
+  return out;
+}
+
+}  // namespace wavetank::scenario

@@ -1,0 +1,76 @@
+// A mesh made of manifests alone, brought to rest and looked at: its Services, what each proxy has for endpoints, and
+// who reaches what. What `wavetank apply` prints.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/runner/start.h"
+
+namespace wavetank::sim {
+class World;
+}
+
+namespace wavetank::scenario {
+
+struct SurveyCluster {
+  std::string name;
+  std::vector<std::string> paths;  // files or folders with manifests
+  std::string control_plane;       // empty: its own
+  std::string ns;                  // of objects that name none; empty: "default"
+};
+
+struct SurveyOptions {
+  std::vector<SurveyCluster> clusters;
+  uint64_t seed = 1;
+  std::string profile = "istio-1.18";
+  bool remote_secrets = true;  // between all clusters, where the manifests bring none
+  int requests = 20;           // per client, Service and port
+  std::function<void(std::string_view)> progress;
+};
+
+// What manifests alone make a mesh of: its clusters, networks and remote Secrets follow from what they say.
+struct MeshPlan {
+  Scenario scenario;  // without steps
+  StartPhases start;  // its notes say also what was assumed
+};
+absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options);
+
+struct ServiceRow {
+  std::string cluster, ns, name, type, cluster_ip, external, ports;
+};
+// As `istioctl proxy-config endpoints`.
+struct EndpointRow {
+  std::string cluster, proxy, endpoint, status, outlier, upstream;
+};
+struct ReachabilityRow {
+  std::string client_cluster, client;          // "sleep.sample"
+  std::string service;                         // "helloworld.sample:5000"
+  std::map<std::string, int64_t> answered_by;  // cluster -> requests
+  std::map<std::string, int64_t> failed;       // Envoy's flags, or the client's words -> requests
+};
+
+struct Survey {
+  std::vector<ServiceRow> services;
+  std::vector<EndpointRow> endpoints;
+  std::vector<ReachabilityRow> reachability;
+  std::vector<std::string> notes;  // what was assumed, what does not come up
+  std::string digest;
+};
+
+// A world as it is now.
+std::vector<ServiceRow> ListServices(sim::World& world);
+std::vector<EndpointRow> ListEndpoints(const sim::World& world);
+
+// Errors are about the input: a manifest that cannot be read, names that do not exist.
+absl::StatusOr<Survey> SurveyMesh(const SurveyOptions& options);
+
+nlohmann::ordered_json SurveyJson(const Survey& survey);
+
+}  // namespace wavetank::scenario

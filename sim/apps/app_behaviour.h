@@ -1,0 +1,64 @@
+// How applications behave: how long they take, what they answer, and whether they are ready. Rules are matched by what
+// a pod is (its cluster, namespace, app and version), so that versions can differ; without one an application answers
+// 200 at once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/base/time.h"
+#include "fakes/envoy/apps/app.h"
+
+namespace wavetank::sim {
+
+// An answer other than 200: to requests with a header of that value, or to a share of all.
+struct AppAnswer {
+  uint16_t code = 503;
+  bool reset = false;             // instead of an answer the connection is reset
+  int64_t share_ppm = 1'000'000;  // of the requests that have the header
+  std::string header, value;      // no header: every request
+};
+
+struct AppBehaviour {
+  // Time of service: below the first point it grows evenly from nothing, between two points evenly, beyond the last it
+  // is that one's. None: at once.
+  struct Quantile {
+    int64_t share_ppm = 0;
+    Duration time{};
+  };
+  std::vector<Quantile> latency;   // in order of their shares
+  std::vector<AppAnswer> answers;  // the first that fits is given
+  bool ready = true;
+  // Not zero: it is ready and unready in turn, beginning with `ready`.
+  Duration ready_for{}, unready_for{};
+  // A pod that has just started takes `slow_factor` times as long, and evenly less until `slow_start` is over.
+  Duration slow_start{};
+  int64_t slow_factor = 1;
+};
+
+// Answers as `behaviour` wants; `age`: since the pod started. Draws from `random` only what is left to chance.
+void Behave(const AppBehaviour& behaviour, const envoysim::InboundCall& call, Duration age, RandomStream& random,
+            envoysim::AppReply* reply);
+
+class AppBehaviours {
+ public:
+  // Of pods that match every given part; empty ones match all. The latest rule for a pod is in force.
+  struct Rule {
+    std::string cluster, ns, app, version;
+    AppBehaviour behaviour;
+  };
+  // Takes the place of a rule for the same pods.
+  void Set(Rule rule);
+  // Null: none was set.
+  const AppBehaviour* Of(std::string_view cluster, std::string_view ns, std::string_view app,
+                         std::string_view version) const;
+  bool empty() const { return rules_.empty(); }
+
+ private:
+  std::vector<Rule> rules_;
+};
+
+}  // namespace wavetank::sim

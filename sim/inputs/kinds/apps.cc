@@ -1,0 +1,71 @@
+#include "sim/inputs/kinds/apps.h"
+
+#include "sim/inputs/fields.h"
+#include "sim/world_inputs.h"
+
+namespace wavetank::sim::inputs {
+namespace {
+
+void VisitQuantile(FieldVisitor& visitor, AppBehaviour::Quantile& point) {
+  visitor.Visit("sharePpm", Need::kRequired, point.share_ppm);
+  visitor.Visit("ns", Need::kRequired, point.time);
+  if (point.share_ppm <= 0 || point.share_ppm > 1'000'000) visitor.Refuse("sharePpm", "is no share");
+  if (point.time < Duration::zero()) visitor.Refuse("ns", "is negative");
+}
+
+void VisitAnswer(FieldVisitor& visitor, AppAnswer& answer) {
+  int64_t code = answer.code;
+  visitor.Visit("code", Need::kLenient, code);
+  if (code < 200 || code > 599) return visitor.Refuse("code", "is no final status of HTTP, 200 to 599");
+  answer.code = static_cast<uint16_t>(code);
+  visitor.Visit("reset", Need::kSparse, answer.reset);
+  visitor.Visit("sharePpm", Need::kLenient, answer.share_ppm);
+  visitor.Visit("header", Need::kSparse, answer.header);
+  visitor.Visit("value", Need::kSparse, answer.value);
+}
+
+template <class Item>
+void VisitList(FieldVisitor& visitor, std::string_view name, std::vector<Item>& items,
+               void (*fields)(FieldVisitor&, Item&)) {
+  size_t count = items.size();
+  visitor.Mappings(name, &count, [&](size_t i, FieldVisitor& v) {
+    if (v.reading()) items.resize(i + 1);
+    fields(v, items[i]);
+  });
+}
+
+}  // namespace
+
+void SetBehaviour::Fields(FieldVisitor& visitor) {
+  AppBehaviour& b = rule.behaviour;
+  visitor.Visit("cluster", Need::kSparse, rule.cluster);
+  visitor.Visit("namespace", Need::kSparse, rule.ns);
+  visitor.Visit("app", Need::kSparse, rule.app);
+  visitor.Visit("version", Need::kSparse, rule.version);
+  VisitList(visitor, "latency", b.latency, VisitQuantile);
+  for (size_t i = 1; i < b.latency.size(); ++i) {
+    if (b.latency[i].share_ppm <= b.latency[i - 1].share_ppm || b.latency[i].time < b.latency[i - 1].time)
+      visitor.Refuse("latency", "does not grow from point to point");
+  }
+  VisitList(visitor, "answers", b.answers, VisitAnswer);
+  visitor.Visit("ready", Need::kLenient, b.ready);
+  visitor.Visit("readyForNs", Need::kSparse, b.ready_for);
+  visitor.Visit("unreadyForNs", Need::kSparse, b.unready_for);
+  visitor.Visit("slowStartNs", Need::kSparse, b.slow_start);
+  visitor.Visit("slowFactor", Need::kLenient, b.slow_factor);
+}
+
+absl::Status SetBehaviour::Apply(InputTarget& target) const {
+  if (!rule.cluster.empty()) {
+    if (absl::StatusOr<World::Site*> site = target.FindSite(rule.cluster); !site.ok()) return site.status();
+  }
+  target.commons.behaviours.Set(rule);
+  for (PodProcess* pod : target.AllPods()) pod->TakeBehaviour();
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::sim::inputs
+
+namespace wavetank::sim {
+void RegisterApps(InputTable& table) { table.Add<inputs::SetBehaviour>(); }
+}  // namespace wavetank::sim

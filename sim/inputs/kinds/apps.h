@@ -1,0 +1,18 @@
+// How applications behave from now on.
+#pragma once
+
+#include "absl/status/status.h"
+#include "sim/apps/app_behaviour.h"
+#include "sim/inputs/input.h"
+
+namespace wavetank::sim::inputs {
+
+struct SetBehaviour {
+  static constexpr std::string_view kKind = "behaviour";
+  AppBehaviours::Rule rule;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+}  // namespace wavetank::sim::inputs

@@ -1,0 +1,53 @@
+// What an operator does to nodes and workloads with kubectl, where that is more than one write of an object.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "core/base/time.h"
+#include "sim/inputs/input.h"
+
+namespace wavetank::sim::inputs {
+
+// kubectl rollout restart: the template gets an annotation with the time, so that all pods are made anew.
+struct RestartWorkload {
+  static constexpr std::string_view kKind = "restart";
+  std::string cluster, workload_kind, ns, name;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// kubectl cordon, or uncordon.
+struct CordonNode {
+  static constexpr std::string_view kKind = "cordon";
+  std::string cluster, node;
+  bool unschedulable = true;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// kubectl taint; with `remove` the taints of that key and effect go (no effect: of every effect).
+struct TaintNode {
+  static constexpr std::string_view kKind = "taint";
+  std::string cluster, node, key, value, effect;
+  bool remove = false;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// kubectl drain --ignore-daemonsets --delete-emptydir-data: no pod is scheduled there any more, and those that run
+// there are evicted. What a PodDisruptionBudget keeps back is asked for again every five seconds, until `timeout`, if
+// there is one.
+struct DrainNode {
+  static constexpr std::string_view kKind = "drain";
+  std::string cluster, node;
+  Duration timeout{};
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+}  // namespace wavetank::sim::inputs

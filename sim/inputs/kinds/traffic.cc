@@ -1,0 +1,113 @@
+#include "sim/inputs/kinds/traffic.h"
+
+#include <algorithm>
+
+#include "sim/inputs/fields.h"
+#include "sim/traffic.h"
+#include "sim/world_inputs.h"
+
+namespace wavetank::sim::inputs {
+namespace {
+
+constexpr Duration kLeastPeriod = 1us;
+
+void TokenFields(FieldVisitor& v, StartTraffic::Token& token) {
+  v.Visit("issuer", Need::kRequired, token.mint.issuer);
+  v.Visit("lifetimeNs", Need::kLenient, token.mint.lifetime);
+  v.Visit("subject", Need::kSparse, token.mint.subject);
+  v.Visit("signedBy", Need::kSparse, token.mint.signed_by);
+  v.Visit("header", Need::kSparse, token.header);
+  v.Visit("param", Need::kSparse, token.param);
+  v.Visit("audiences", Need::kSparse, token.mint.audiences);
+  v.Visit("claims", Need::kSparse, token.mint.claims);
+  v.Visit("notBeforeNs", token.mint.not_before);
+}
+
+}  // namespace
+
+void StartTraffic::Fields(FieldVisitor& visitor) {
+  visitor.Visit("id", Need::kRequired, id);
+  visitor.Visit("flow", Need::kLenient, flow);
+  bool from = true;
+  visitor.Mapping("from", &from, [this](FieldVisitor& v) {
+    v.Visit("cluster", Need::kRequired, cluster);
+    v.Visit("namespace", Need::kLenient, ns);
+    v.Visit("app", Need::kRequired, app);
+  });
+  if (!from) visitor.Refuse("from", "is missing");
+  visitor.Visit("host", Need::kRequired, host);
+  visitor.Visit("port", Need::kLenient, port);
+  if (port < 1 || port > 65535) visitor.Refuse("port", "is no port, 1 to 65535");
+  visitor.Visit("path", Need::kLenient, path);
+  visitor.Visit("keepAlive", Need::kLenient, keep_alive);
+  visitor.Visit("tcp", Need::kLenient, tcp);
+  visitor.Visit("requests", Need::kLenient, requests);
+  visitor.Visit("periodNs", Need::kLenient, period);
+  // GET is left out, as most are.
+  std::string other = method == "GET" ? "" : method;
+  visitor.Visit("method", Need::kSparse, other);
+  if (visitor.reading() && !other.empty()) method = other;
+  visitor.Visit("headers", Need::kSparse, headers);
+  bool has_token = token.has_value();
+  visitor.Mapping("token", &has_token, [this](FieldVisitor& v) {
+    if (v.reading()) token.emplace();
+    TokenFields(v, *token);
+  });
+}
+
+absl::Status StartTraffic::Apply(InputTarget& target) const {
+  absl::StatusOr<World::Site*> site = target.FindSite(cluster);
+  if (!site.ok()) return site.status();
+  TrafficSpec spec;
+  spec.id = id;
+  spec.flow = flow;
+  spec.cluster = cluster;
+  spec.ns = ns;
+  spec.app = app;
+  spec.host = host;
+  spec.port = static_cast<int>(port);
+  spec.path = path;
+  spec.method = method;
+  spec.headers.assign(headers.begin(), headers.end());
+  spec.keep_alive = keep_alive;
+  spec.tcp = tcp;
+  spec.requests = requests;
+  spec.period = std::max(period, kLeastPeriod);
+  Credential credential;
+  if (token) {
+    absl::StatusOr<std::string> minted = target.issuers.Mint(token->mint, target.host.Now());
+    if (!minted.ok()) return minted.status();
+    credential = {*std::move(minted), token->header, token->param};
+  }
+  auto clients = [s = *site, wanted_ns = ns, wanted = app] {
+    std::vector<PodProcess*> out;
+    for (const auto& [key, pod] : s->pods()) {
+      if (key.ns == wanted_ns && pod->app() == wanted && (pod->envoy() == nullptr || pod->envoy()->live())) {
+        out.push_back(pod.get());
+      }
+    }
+    return out;
+  };
+  target.traffic[id] = std::make_unique<TrafficSource>(target.commons, std::move(spec), credential, std::move(clients),
+                                                       [&world = target.world](const TrafficRecord& record) {
+                                                         if (world.on_request) world.on_request(record);
+                                                       });
+  return absl::OkStatus();
+}
+
+void StopTraffic::Fields(FieldVisitor& visitor) { visitor.Visit("id", Need::kRequired, id); }
+
+absl::Status StopTraffic::Apply(InputTarget& target) const {
+  const auto it = target.traffic.find(id);
+  if (it != target.traffic.end()) it->second->Stop();
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::sim::inputs
+
+namespace wavetank::sim {
+void RegisterTraffic(InputTable& table) {
+  table.Add<inputs::StartTraffic>();
+  table.Add<inputs::StopTraffic>();
+}
+}  // namespace wavetank::sim

@@ -1,0 +1,47 @@
+// Requests of applications: when a flow begins, and when it ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "core/base/time.h"
+#include "sim/inputs/input.h"
+#include "sim/token_issuers.h"
+
+namespace wavetank::sim::inputs {
+
+struct StartTraffic {
+  static constexpr std::string_view kKind = "traffic";
+  // What each request brings besides. The token is minted when the traffic starts, and stands in no log.
+  struct Token {
+    TokenToMint mint;
+    std::string header, param;  // its place; neither: authorization, after "Bearer "
+  };
+
+  std::string id, flow;
+  std::string cluster, ns, app;  // of the clients
+  std::string host;              // as the application writes it
+  int64_t port = 80;
+  std::string path = "/", method = "GET";
+  std::map<std::string, std::string> headers;  // names in lower case
+  bool keep_alive = false, tcp = false;
+  int64_t requests = 0;  // 0: until StopTraffic
+  Duration period = 10ms;
+  std::optional<Token> token;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+struct StopTraffic {
+  static constexpr std::string_view kKind = "stopTraffic";
+  std::string id;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+}  // namespace wavetank::sim::inputs

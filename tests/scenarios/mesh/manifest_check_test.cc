@@ -1,0 +1,162 @@
+// What is said of manifests before a world is built of them.
+#include "scenarios/mesh/manifest_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "scenarios/runner/start.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+json Policy(json spec) {
+  return {{"apiVersion", "security.istio.io/v1beta1"},
+          {"kind", "AuthorizationPolicy"},
+          {"metadata", {{"name", "deny"}, {"namespace", "sample"}}},
+          {"spec", std::move(spec)}};
+}
+
+json Web(json ports) {
+  return {{"apiVersion", "v1"},
+          {"kind", "Service"},
+          {"metadata", {{"name", "web"}, {"namespace", "sample"}}},
+          {"spec", {{"ports", std::move(ports)}}}};
+}
+
+struct Said {
+  std::string refusal;
+  std::vector<std::string> notes;
+};
+Said SaidOf(const json& object) {
+  Said out;
+  out.refusal = Message(CheckManifest("mesh.yaml", 7, object, &out.notes));
+  return out;
+}
+
+TEST(ManifestCheck, AMisspeltFieldOfIstioIsNotedAndKept) {
+  const Said said = SaidOf(Policy({{"action", "DENY"}, {"ruels", json::array({json::object()})}}));
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes, ElementsAre("mesh.yaml:7: AuthorizationPolicy \"deny\": unknown field spec.ruels; kept, "
+                                      "without effect"));
+}
+
+TEST(ManifestCheck, KindsThatNothingActsUponAreNotedOnceEach) {
+  std::vector<std::string> notes;
+  const auto check = [&](int line, const char* api_version, const char* kind) {
+    const json object = {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "x"}}}};
+    EXPECT_EQ(Message(CheckManifest("mesh.yaml", line, object, &notes)), "");
+  };
+  check(3, "gateway.networking.k8s.io/v1beta1", "HTTPRoute");
+  check(5, "gateway.networking.k8s.io/v1beta1", "HTTPRoute");
+  check(7, "networking.k8s.io/v1", "NetworkPolicy");
+  check(9, "networking.istio.io/v1beta1", "Gateway");
+  EXPECT_THAT(notes, ElementsAre("mesh.yaml:3: HTTPRoute (gateway.networking.k8s.io) is stored here, and has no effect",
+                                 "mesh.yaml:7: NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
+}
+
+TEST(ManifestCheck, MisspeltFieldsOfKubernetesAreNotedAndKept) {
+  const Said said = SaidOf(Web(json::array({{{"port", 80}, {"prot", 80}, {"target", 80}}})));
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes, ElementsAre("mesh.yaml:7: Service \"web\": unknown fields spec.ports[0].prot, "
+                                      "spec.ports[0].target; kept, without effect"));
+}
+
+TEST(ManifestCheck, AVersionThatCameLaterIsHeldAgainstTheSameFields) {
+  json policy = Policy({{"ruels", json::array()}});
+  policy["apiVersion"] = "security.istio.io/v1";
+  EXPECT_THAT(SaidOf(policy).notes, ElementsAre(HasSubstr("spec.ruels")));
+}
+
+TEST(ManifestCheck, AnotherTypeThanTheFieldsIsRefused) {
+  EXPECT_EQ(SaidOf(Policy({{"rules", {{"from", "x"}}}})).refusal,
+            "mesh.yaml:7: AuthorizationPolicy.security.istio.io \"deny\" is invalid: spec.rules: Invalid value: "
+            "\"object\": spec.rules in body must be of type array: \"object\"");
+  EXPECT_EQ(
+      SaidOf(Web(json::array({{{"port", "80"}}}))).refusal,
+      "mesh.yaml:7: Service \"web\": json: cannot unmarshal string into Go struct field ServicePort.spec.ports.port "
+      "of type int32");
+}
+
+TEST(ManifestCheck, AWordThatIsNoneOfItsFieldsIsRefused) {
+  EXPECT_THAT(SaidOf(Policy({{"action", "REFUSE"}})).refusal, HasSubstr("spec.action: Unsupported value: \"REFUSE\""));
+}
+
+TEST(ManifestCheck, AValueOutOfItsBoundsIsRefused) {
+  EXPECT_THAT(
+      SaidOf(Web(json::array({{{"port", 0}}}))).refusal,
+      HasSubstr("mesh.yaml:7: Service \"web\" is invalid: [spec.ports[0].port: Invalid value: 0: must be between 1 "
+                "and 65535, inclusive"));
+}
+
+TEST(ManifestCheck, OfAKindThatNobodyKnowsNothingIsSaid) {
+  const Said said = SaidOf({{"apiVersion", "example.org/v1"},
+                            {"kind", "Thing"},
+                            {"metadata", {{"name", "a"}, {"namespace", "b"}}},
+                            {"spec", {{"any", "thing"}}}});
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes, IsEmpty());
+}
+
+TEST(ManifestCheck, WhatOnlyIstiodCannotReadIsNoted) {
+  json rule = {{"apiVersion", "networking.istio.io/v1beta1"},
+               {"kind", "VirtualService"},
+               {"metadata", {{"name", "web"}, {"namespace", "sample"}}},
+               {"spec", {{"hosts", {"web"}}, {"http", json::array({{{"timeout", "soon"}}})}}}};
+  EXPECT_THAT(SaidOf(rule).notes,
+              ElementsAre(testing::AllOf(HasSubstr("mesh.yaml:7: VirtualService \"web\": istiod cannot read"),
+                                         HasSubstr("timeout"))));
+  rule["spec"]["http"][0]["timeout"] = "5s";
+  EXPECT_THAT(SaidOf(rule).notes, IsEmpty());
+}
+
+TEST(ManifestCheck, AnEnvoyFiltersValueOfNoTypeIsNoted) {
+  const json value = {{"name", "lua"}, {"typed_config", {{"@type", "type.googleapis.com/envoy.extensions.Nothing"}}}};
+  const json patch = {{"applyTo", "HTTP_FILTER"}, {"patch", {{"operation", "INSERT_FIRST"}, {"value", value}}}};
+  const Said said = SaidOf({{"apiVersion", "networking.istio.io/v1alpha3"},
+                            {"kind", "EnvoyFilter"},
+                            {"metadata", {{"name", "lua"}, {"namespace", "sample"}}},
+                            {"spec", {{"configPatches", json::array({patch})}}}});
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes, ElementsAre(testing::AllOf(
+                              HasSubstr("EnvoyFilter \"lua\": istiod cannot read spec.configPatches[0].patch.value"),
+                              HasSubstr("envoy.extensions.Nothing"))));
+}
+
+TEST(ManifestCheck, AWasmPluginsUrlThatIsNoneIsNoted) {
+  const Said said = SaidOf({{"apiVersion", "extensions.istio.io/v1alpha1"},
+                            {"kind", "WasmPlugin"},
+                            {"metadata", {{"name", "tokens"}, {"namespace", "sample"}}},
+                            {"spec", {{"url", "10.0.0.1:5000/tokens"}}}});
+  EXPECT_EQ(said.refusal, "");
+  EXPECT_THAT(said.notes,
+              ElementsAre(HasSubstr("WasmPlugin \"tokens\": istiod cannot read spec.url: '10.0.0.1:5000/tokens'")));
+}
+
+// A run that fails in its last step has taken all the time of those before it.
+TEST(ManifestCheck, AStepsManifestIsLookedAtBeforeTheStart) {
+  Scenario scenario;
+  scenario.file = "story.yaml";
+  Step step;
+  Action apply;
+  apply.kind = "apply";
+  apply.line = 12;
+  apply.arguments = {
+      {"cluster", "cluster1"},
+      {"objects", json::array({Policy({{"ruels", json::array()}}), Web(json::array({{{"port", "80"}}}))})}};
+  step.actions.push_back(apply);
+  scenario.steps.push_back(step);
+  std::vector<std::string> notes;
+  EXPECT_THAT(Message(CheckSteps(scenario, &notes)),
+              HasSubstr("story.yaml:12: Service \"web\": json: cannot unmarshal"));
+  EXPECT_THAT(notes, ElementsAre(HasSubstr("story.yaml:12: AuthorizationPolicy \"deny\": unknown field spec.ruels")));
+  EXPECT_THAT(Message(MakeStart(scenario).status()), HasSubstr("story.yaml:12: Service \"web\""));
+}
+
+}  // namespace
+}  // namespace wavetank::scenario

@@ -1,0 +1,214 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "core/base/duration.h"
+#include "core/base/status.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/actions/action.h"
+#include "scenarios/language/range.h"
+#include "scenarios/reader/mappings.h"
+#include "scenarios/reader/read_scenario.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr char kGood[] = R"(name: n
+clusters:
+  - name: c1
+flows:
+  - {name: f, from: {cluster: c1, app: sleep}, to: "h.ns:5000"}
+steps:
+  - name: s
+    then: [{flow: f, requests: 10}]
+    expect:
+      - split: {is: {v1: 50%, v2: 50%}}
+)";
+
+std::string ErrorOf(const std::string& text) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario("s.yaml", text);
+  return scenario.ok() ? "accepted" : std::string(Message(scenario.status()));
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(ParseScenario, ReadsFlowsStepsAndShares) {
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", kGood);
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->flows[0].host, "h.ns");
+  EXPECT_EQ(s->flows[0].port, 5000);
+  EXPECT_EQ(s->steps[0].then[0].requests, 10);
+  EXPECT_EQ(s->steps[0].expectations[0].shares_ppm.at("v1"), 500'000);
+}
+
+TEST(ParseScenario, NamesFileLineColumnAndRemedyOfAnUnknownField) {
+  EXPECT_EQ(ErrorOf(Replaced(kGood, "requests: 10", "reqests: 10")),
+            "s.yaml:8:22: steps[0].then[0]: unknown field 'reqests'; did you mean 'requests'?");
+}
+
+TEST(ParseScenario, RejectsWhatCannotBeMeant) {
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "flow: f,", "flow: g,")), HasSubstr("no flow is named 'g'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "v2: 50%", "v2: 60%")), HasSubstr("shares add up to 110.0 %"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "split:", "spilt:")), HasSubstr("did you mean 'split'?"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "h.ns:5000", "h.ns:port")), HasSubstr("'port' is no port"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "cluster: c1", "cluster: c2")), HasSubstr("no cluster is named 'c2'"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nseed: minus\n")), HasSubstr("no whole number"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nname: m\n")), HasSubstr("is given twice"));
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "- name: c1", "- name: c1\n  - name: c1")), HasSubstr("two clusters are named"));
+}
+
+TEST(ParseScenario, WhatHoldsAlwaysIsAboutAllTrafficOfItsStepUnlessItSaysWhich) {
+  using Phase = Expectation::Phase;
+  const auto phase = [](const std::string& expectation) {
+    const absl::StatusOr<Scenario> s =
+        ParseScenario("s.yaml", Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", expectation));
+    EXPECT_TRUE(s.ok()) << s.status();
+    return s.ok() ? s->steps[0].expectations[0].phase : Phase::kThen;
+  };
+  EXPECT_EQ(phase("requests: {failed: 0}"), Phase::kThen);
+  EXPECT_EQ(phase("always: {requests: {failed: 0}}"), Phase::kAll);
+  EXPECT_EQ(phase("always: {requests: {of: then, failed: 0}}"), Phase::kThen);
+  EXPECT_EQ(phase("eventually: {requests: {of: meanwhile, failed: 0}}"), Phase::kMeanwhile);
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", "always: {requests: {sent: 5}}")),
+              HasSubstr("no instant has all"));
+}
+
+TEST(ParseScenario, RepeatsOnlyWhatThereIsAndSoOften) {
+  const std::string step = "  - name: s\n    repeat: {times: 3, every: 20ms}\n";
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "  - name: s\n", step)), HasSubstr("there is nothing to repeat"));
+  const std::string action = "    do: [{dns: {name: a.example, addresses: [10.0.0.1]}}]\n";
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", Replaced(kGood, "  - name: s\n", step + action));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->steps[0].repeat, 3);
+  EXPECT_EQ(s->steps[0].every, 20ms);
+}
+
+TEST(ParseScenario, DnsAnswersWithAddressesOrKnowsNobody) {
+  const auto step = [](const std::string& dns) {
+    return Replaced(kGood, "  - name: s\n", "  - name: s\n    do: [{dns: " + dns + "}]\n");
+  };
+  const auto described = [&](const std::string& dns) {
+    const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", step(dns));
+    return s.ok() ? Describe(s->steps[0].actions[0]) : s.status().ToString();
+  };
+  EXPECT_EQ(described("{name: a.example, addresses: [10.0.0.1, 10.0.0.2]}"),
+            "DNS says 10.0.0.1, 10.0.0.2 for a.example");
+  EXPECT_EQ(described("{name: a.example}"), "DNS knows a.example no more");
+  EXPECT_THAT(ErrorOf(step("{name: a.example, addresses: [b.example]}")), HasSubstr("is no IP address"));
+}
+
+TEST(ParseScenario, KeySetsAreThereFromTheStartOrAStepOn) {
+  const std::string sets = "name: n\nkeySets:\n  - {uri: 'https://i.example/k', keys: {keys: []}}\n";
+  const std::string action = "  - name: s\n    do: [{keySet: {uri: 'https://i.example/k'}}]\n";
+  const absl::StatusOr<Scenario> s =
+      ParseScenario("s.yaml", Replaced(Replaced(kGood, "name: n\n", sets), "  - name: s\n", action));
+  ASSERT_TRUE(s.ok()) << s.status();
+  ASSERT_EQ(s->key_sets.size(), 1u);
+  EXPECT_EQ(s->key_sets[0]["uri"], "https://i.example/k");
+  EXPECT_EQ(s->steps[0].actions[0].kind, "keySet");
+  EXPECT_THAT(ErrorOf(Replaced(kGood, "name: n\n", "name: n\nkeySets: [{keys: {}}]\n")), HasSubstr("uri"));
+}
+
+TEST(ParseScenario, NamesThePlaceOfBrokenYaml) {
+  EXPECT_THAT(ErrorOf("name: [1, 2\nclusters: }"), StartsWith("s.yaml:2:"));
+  EXPECT_THAT(ErrorOf(""), HasSubstr("is empty"));
+}
+
+TEST(ParseScenario, RefusesHostileDepthInsteadOfRecursing) {
+  EXPECT_THAT(ErrorOf(std::string(100'000, '[')), HasSubstr("nested deeper"));
+}
+
+TEST(ParseRange, ReadsNumbersSharesAndDurations) {
+  EXPECT_TRUE(ParseRange("0")->Holds(0));
+  EXPECT_FALSE(ParseRange("0")->Holds(1));
+  EXPECT_TRUE(ParseRange("<= 3")->Holds(3));
+  EXPECT_FALSE(ParseRange("< 3")->Holds(3));
+  EXPECT_TRUE(ParseRange(">= 10%")->Holds(100'000));
+  EXPECT_TRUE(ParseRange("40..60%")->Holds(500'000));
+  EXPECT_FALSE(ParseRange("40..60%")->Holds(39));
+  EXPECT_TRUE(ParseRange("<= 500ms")->Holds(500'000'000));
+  EXPECT_FALSE(ParseRange("about 3").ok());
+  EXPECT_FALSE(ParseRange("9..3").ok());
+}
+
+TEST(ParseScenario, AQuantityHasTheUnitOfWhatItIsAbout) {
+  const auto error = [](const std::string& expectation) {
+    return ErrorOf(Replaced(kGood, "split: {is: {v1: 50%, v2: 50%}}", expectation));
+  };
+  EXPECT_THAT(error("requests: {p99: <= 5}"), HasSubstr("'<= 5' has another unit than p99 has"));
+  EXPECT_THAT(error("requests: {sent: 50%}"), HasSubstr("write something like <= 3"));
+  EXPECT_THAT(error("requests: {retried: 5ms}"), HasSubstr("write something like <= 3 or >= 10%"));
+  EXPECT_THAT(error("mtls: {verified: 100}"), HasSubstr("verified"));
+  EXPECT_EQ(error("requests: {failed: <= 1%, retried: '>= 10%', p50: 0, sent: 5..9}"), "accepted");
+  EXPECT_FALSE(ParseRange("3ms..5%").ok());
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// What editors complete is what the parser takes: both are the rows.
+TEST(ScenarioSchema, IsMadeOfTheRows) {
+  EXPECT_EQ(FileText(WAVETANK_SOURCE_DIR "/scenarios/scenario.schema.json"), ScenarioSchema().dump(1) + "\n")
+      << "write it again: build/wavetank schema > scenarios/scenario.schema.json";
+}
+
+TEST(ScenarioSchema, RefersToRowsThatAreThere) {
+  std::set<std::string_view> names;
+  for (const MappingRow& row : AllMappings()) EXPECT_TRUE(names.insert(row.name).second) << row.name;
+  for (const MappingRow& row : AllMappings()) {
+    for (const FieldRow& field : row.fields) {
+      if (!field.row.empty()) EXPECT_TRUE(names.contains(field.row)) << row.name << "." << field.name;
+    }
+  }
+}
+
+TEST(ScenariosReadme, HasTheTablesOfTheRows) {
+  const std::string readme = FileText(WAVETANK_SOURCE_DIR "/scenarios/README.md");
+  for (const std::string& table : {ActionTable(), ExpectationTable()}) {
+    EXPECT_THAT(readme, HasSubstr(table)) << "write it again: build/wavetank schema --tables";
+  }
+}
+
+TEST(Catalogue, EveryScenarioOfTheCatalogueLoads) {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WAVETANK_SOURCE_DIR "/scenarios")) {
+    if (!std::filesystem::exists(entry.path() / "scenario.yaml")) continue;
+    const absl::StatusOr<Scenario> scenario = LoadScenario(entry.path().string());
+    EXPECT_TRUE(scenario.ok()) << scenario.status();
+    ++count;
+  }
+  EXPECT_GE(count, 4);
+}
+
+TEST(LoadScenario, SaysWhatToGiveWhenNothingIsThere) {
+  const absl::StatusOr<Scenario> scenario = LoadScenario("no/such/place");
+  ASSERT_FALSE(scenario.ok());
+  EXPECT_THAT(std::string(Message(scenario.status())), HasSubstr("no such scenario"));
+}
+
+TEST(ParseScenario, AnActionWithInlineObjectsIsToldByTheirNames) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario(
+      "s.yaml", Replaced(kGood, "    then:",
+                         "    do:\n      - apply: {cluster: c1, objects: [{apiVersion: v1, kind: Secret, metadata: "
+                         "{name: cacerts}, data: {key: c2VjcmV0}}, 5]}\n    then:"));
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  EXPECT_EQ(Describe(scenario->steps[0].actions[0]), "apply Secret cacerts, ? ? in c1");
+}
+
+}  // namespace
+}  // namespace wavetank::scenario

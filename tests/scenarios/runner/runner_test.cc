@@ -1,0 +1,382 @@
+#include "scenarios/runner/runner.h"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "fmt/format.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+#include "replay/secret_source.h"
+#include "replay/world_target.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/xds_snapshot.h"
+#include "scenarios/survey/mesh_survey.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kManifests = WAVETANK_SOURCE_DIR "/scenarios/manifests/";
+
+// One cluster with helloworld v1 and sleep; `rest` goes on where the steps are.
+std::string OneCluster(const std::string& rest) {
+  return fmt::format(R"(
+name: one
+clusters:
+  - name: cluster1
+    network: network1
+    manifests: [{0}one-network.yaml, {0}istiod.yaml, {0}sample.yaml, {0}helloworld-service.yaml, {0}helloworld-v1.yaml, {0}sleep.yaml]
+flows:
+  - {{name: hello, from: {{cluster: cluster1, namespace: sample, app: sleep}}, to: "helloworld.sample:5000", rate: 100/s}}
+steps:
+{1})",
+                     kManifests, rest);
+}
+
+absl::StatusOr<RunResult> RunText(const std::string& text, const RunOptions& options = {}) {
+  const absl::StatusOr<Scenario> scenario = ParseScenario("test.yaml", text);
+  if (!scenario.ok()) return scenario.status();
+  return Run(*scenario, options);
+}
+
+TEST(Runner, AnExpectationThatDoesNotHoldSaysWhatWasFound) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: at rest
+    then: [{flow: hello, requests: 50}]
+    expect:
+      - split: {flow: hello, is: {v1: 50%, v2: 50%}}
+      - requests: {failed: 0}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->Passed());
+  const auto& expectations = result->steps[0].expectations;
+  EXPECT_FALSE(expectations[0].held);
+  EXPECT_THAT(expectations[0].explanation, HasSubstr("v1 100 % (50)"));
+  EXPECT_GT(expectations[0].line, 0);
+  EXPECT_TRUE(expectations[1].held) << expectations[1].explanation;
+}
+
+TEST(Runner, AChangeIsFollowedToTheLastProxyStageByStage) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: scaled
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}}]
+    expect: [{converged: {within: <= 5s}}]
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->Passed());
+  const Convergence& c = result->steps[0].convergence;
+  ASSERT_FALSE(c.proxies.empty());
+  for (const ProxyConvergence& proxy : c.proxies) {
+    Duration sum{};
+    for (const Duration stage : proxy.stages) sum += stage;
+    EXPECT_EQ(sum, proxy.total) << proxy.proxy;
+  }
+  // Debouncing waits for 100 ms of quiet.
+  EXPECT_GE(c.proxies.front().stages[static_cast<size_t>(Stage::kDebounce)], 100ms);
+}
+
+// What faults of the API server do to convergence.
+TEST(Runner, StaleReadsKeepAChangeFromProxiesUntilTheyEnd) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: stale
+    do:
+      - apiServer: {cluster: cluster1, fault: stale-reads}
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}
+    linger: 5s
+    expect:
+      - endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}
+  - name: over
+    do: [{apiServer: {cluster: cluster1, fault: none}}]
+    expect:
+      - eventually: {within: 2s, endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& step : result->steps) {
+    for (const auto& e : step.expectations) EXPECT_TRUE(e.held) << step.name << ": " << e.text << ": " << e.explanation;
+  }
+}
+
+TEST(Runner, TooManyRequestsAndAWrongClockLeaveRunningWatchesAlone) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: scaled in spite of both
+    do:
+      - apiServer: {cluster: cluster1, fault: too-many-requests, retryAfter: 10s}
+      - apiServer: {cluster: cluster1, fault: clock-skew, skew: -10m}
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}
+    linger: 5s
+    expect:
+      - endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& e : result->steps[0].expectations) EXPECT_TRUE(e.held) << e.text << ": " << e.explanation;
+}
+
+TEST(Runner, RequestsToNobodyFailWithTheClientsWords) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: gone
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 0}}]
+    then: [{flow: hello, requests: 20}]
+    expect:
+      - flags: {flow: hello, only: [UH]}
+      - requests: {failed: 100%}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& e : result->steps[0].expectations) EXPECT_TRUE(e.held) << e.text << ": " << e.explanation;
+}
+
+// The wave is between two phases of traffic: what goes wrong during it is not seen after it.
+const char kWave[] = R"(
+  - name: down and up
+    do:
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 0}
+    meanwhile: [{flow: hello}]
+    linger: 3s
+  - name: back
+    do:
+      - scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 1}
+    meanwhile: [{flow: hello}]
+    linger: 3s
+    then: [{flow: hello, requests: 100}]
+    expect:
+)";
+
+std::vector<ExpectationResult> ExpectedOfTheWave(const std::string& expectations) {
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(kWave + expectations));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->steps[1].expectations : std::vector<ExpectationResult>();
+}
+
+TEST(Runner, AlwaysIsAboutEverySecondOfAllTrafficOfAStep) {
+  const auto expectations = ExpectedOfTheWave(R"(
+      - requests: {failed: 0}
+      - always: {requests: {failed: 0}}
+      - always: {requests: {of: then, failed: 0}}
+      - always: {requests: {of: meanwhile, failed: 0}}
+      - always: {requests: {failed: "<= 100%"}}
+)");
+  ASSERT_EQ(expectations.size(), 5u);
+  EXPECT_TRUE(expectations[0].held) << expectations[0].explanation;
+  EXPECT_FALSE(expectations[1].held);
+  EXPECT_THAT(expectations[1].explanation, HasSubstr("in the second that ended 0 s before: "));
+  EXPECT_TRUE(expectations[2].held) << expectations[2].explanation;
+  EXPECT_THAT(expectations[2].explanation, HasSubstr("in each of "));
+  EXPECT_FALSE(expectations[3].held);
+  EXPECT_TRUE(expectations[4].held) << expectations[4].explanation;
+}
+
+TEST(Runner, EventuallyIsAboutOneSecondThatBeganSoonEnough) {
+  const auto expectations = ExpectedOfTheWave(R"(
+      - eventually: {within: 30s, requests: {failed: 0}}
+      - eventually: {within: 1s, requests: {failed: 0}}
+      - eventually: {within: 30s, split: {is: {v1: 100%}}}
+      - eventually: {within: 30s, split: {is: {v2: 100%}}}
+      - eventually: {within: 30s, requests: {p50: "<= 1ns"}}
+)");
+  ASSERT_EQ(expectations.size(), 5u);
+  EXPECT_TRUE(expectations[0].held) << expectations[0].explanation;
+  // A pod takes longer than a second to come back.
+  EXPECT_FALSE(expectations[1].held);
+  EXPECT_THAT(expectations[1].explanation, HasSubstr("in none of 1 seconds"));
+  EXPECT_TRUE(expectations[2].held) << expectations[2].explanation;
+  EXPECT_FALSE(expectations[3].held);
+  EXPECT_FALSE(expectations[4].held);
+}
+
+TEST(Runner, WhatMustAlwaysBeIsLookedAtAfterTheMeshHasSettledToo) {
+  // The second step's traffic is what takes the time; nothing is done in it, so nothing settles.
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
+  - name: rest
+    then: [{flow: hello, requests: 50}]
+    expect:
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}}
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+  - name: scaled
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 2}}]
+    expect:
+      - always: {endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 1}}
+      - eventually: {within: 10s, endpoints: {of_proxy: {cluster: cluster1, namespace: sample, app: sleep}, host: helloworld.sample.svc.cluster.local, port: 5000, count: 2}}
+)"));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->steps[0].expectations[0].held) << result->steps[0].expectations[0].explanation;
+  EXPECT_FALSE(result->steps[0].expectations[1].held);
+  EXPECT_FALSE(result->steps[1].expectations[0].held);
+  EXPECT_THAT(result->steps[1].expectations[0].explanation, HasSubstr("after 1."));
+  EXPECT_TRUE(result->steps[1].expectations[1].held) << result->steps[1].expectations[1].explanation;
+}
+
+TEST(Runner, StopsBeforeAStepAndShowsWhatAProxyHolds) {
+  XdsSnapshot sleep;
+  RunOptions options;
+  options.until_step = 0;
+  options.on_world = [&](sim::World& world) {
+    world.commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
+      if (proxy.rfind("sleep-", 0) == 0) sleep.Apply(response);
+    };
+  };
+  const absl::StatusOr<RunResult> result = RunText(OneCluster("  - {name: never}\n"), options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->steps.empty());
+  EXPECT_EQ(sleep.of(pilot::XdsType::kCds).count("outbound|5000||helloworld.sample.svc.cluster.local"), 1u);
+  EXPECT_EQ(sleep.of(pilot::XdsType::kEds).count("outbound|5000||helloworld.sample.svc.cluster.local"), 1u);
+}
+
+TEST(Runner, RefusesAnUnknownProfileWithTheKnownOnes) {
+  RunOptions options;
+  options.profile = "istio-1.18+no-such-switch";
+  const absl::StatusOr<RunResult> result = RunText(OneCluster("  - {name: never}\n"), options);
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("gateway-once-per-cla"));
+}
+
+TEST(Runner, ALogHoldsNoKeyAndIsReplayedWithTheManifestsThatHaveIt) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "wavetank-keys";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string manifest = (folder / "secret.yaml").string(), log = (folder / "run.wtlog").string();
+  const std::string key = "TUlJRXBBSUJBQUtDQVFFQQ";
+  std::ofstream(manifest)
+      << "apiVersion: v1\nkind: Secret\nmetadata: {name: gateway-tls, namespace: sample}\nstringData:\n"
+      << "  tls.key: |\n    -----BEGIN PRIVATE KEY-----\n    " << key << "\n    -----END PRIVATE KEY-----\n";
+  RunOptions options;
+  options.log = log;
+  const absl::StatusOr<RunResult> ran = RunText(OneCluster(fmt::format(R"(
+  - name: a Secret comes
+    do: [{{apply: {{cluster: cluster1, manifest: {}}}}}]
+)",
+                                                                       manifest)),
+                                                options);
+  ASSERT_TRUE(ran.ok()) << ran.status();
+  std::ifstream in(log, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  EXPECT_EQ(bytes.find(key), std::string::npos);
+
+  const auto replay = [&](const std::vector<std::string>& secrets) {
+    auto reader = replay::LogReader::Open(log);
+    auto source = replay::SecretSource::Load(secrets);
+    EXPECT_TRUE(reader.ok() && source.ok());
+    replay::WorldTarget target(*std::move(source));
+    return replay::Replay(**reader, target);
+  };
+  const absl::StatusOr<replay::ReplayResult> without = replay({});
+  EXPECT_EQ(without.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(without.status().message()),
+              AllOf(HasSubstr("Secret sample/gateway-tls"), HasSubstr("--secrets")));
+  const absl::StatusOr<replay::ReplayResult> with = replay({folder.string()});
+  ASSERT_TRUE(with.ok()) << with.status();
+  EXPECT_FALSE(with->divergence) << replay::Describe(*with->divergence);
+  EXPECT_EQ(with->trace_digest, ran->digest);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Runner, ARequestThroughAGatewayIsDrawnThroughIt) {
+  const absl::StatusOr<Scenario> scenario =
+      LoadScenario(WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network/scenario.yaml");
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  RunOptions options;
+  options.until_step = 1;
+  const absl::StatusOr<RunResult> result = scenario::Run(*scenario, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  std::map<std::pair<std::string, std::string>, int> calls;
+  for (const TopologyEdge& edge : result->edges) {
+    if (edge.label.find_first_not_of("0123456789") == std::string::npos)
+      calls[{edge.from, edge.to}] = std::stoi(edge.label);
+  }
+  const std::string sleep = "cluster1/sample/sleep", gateway = "cluster2/istio-system/istio-eastwestgateway";
+  const int home = calls[{sleep, "cluster1/sample/helloworld v1"}], away = calls[{sleep, gateway}];
+  EXPECT_EQ(home + away, 1000);
+  EXPECT_GT(away, 0);
+  EXPECT_EQ((calls[{gateway, "cluster2/sample/helloworld v2"}]), away);
+  EXPECT_FALSE((calls.contains({sleep, "cluster2/sample/helloworld v2"})));
+}
+
+TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {
+  SurveyOptions options;
+  options.requests = 10;
+  for (const char* number : {"1", "2"}) {
+    const std::string n = number;
+    options.clusters.push_back({"cluster" + n,
+                                {kManifests + "eastwest-network" + n + ".yaml", kManifests + "expose-services.yaml",
+                                 kManifests + "sample.yaml", kManifests + "helloworld-service.yaml",
+                                 kManifests + "helloworld-v" + n + ".yaml", kManifests + "sleep.yaml"},
+                                "",
+                                ""});
+  }
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  const auto row = std::find_if(survey->reachability.begin(), survey->reachability.end(), [](const auto& r) {
+    return r.client_cluster == "cluster1" && r.client == "sleep.sample" && r.service == "helloworld.sample:5000";
+  });
+  ASSERT_NE(row, survey->reachability.end());
+  EXPECT_TRUE(row->failed.empty());
+  EXPECT_GT(row->answered_by.at("cluster1"), 0);
+  EXPECT_GT(row->answered_by.at("cluster2"), 0);
+  // cluster1 sees cluster2's pod behind its gateway.
+  EXPECT_TRUE(std::any_of(survey->endpoints.begin(), survey->endpoints.end(), [](const auto& e) {
+    return e.cluster == "cluster1" && e.upstream == "outbound|5000||helloworld.sample.svc.cluster.local" &&
+           e.endpoint == "172.30.2.1:15443";
+  }));
+  EXPECT_THAT(survey->notes, ::testing::Not(::testing::Contains(::testing::HasSubstr("without a sidecar"))));
+}
+
+TEST(Survey, SaysWhichPortsNoContainerDeclares) {
+  SurveyOptions options;
+  options.requests = 1;
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "undeclared.yaml";
+  std::ofstream(file) << R"(
+apiVersion: v1
+kind: Service
+metadata: {name: web, namespace: sample}
+spec: {selector: {app: web}, ports: [{name: http, port: 80, targetPort: 8080}, {name: http-admin, port: 9000}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: sample}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: x, ports: [{containerPort: 8080}]}]}
+)";
+  options.clusters = {{"east", {kManifests + "sample.yaml", file}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  std::filesystem::remove(file);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  EXPECT_THAT(survey->notes,
+              ::testing::Contains(::testing::HasSubstr("east: connections to web.sample are refused: no container of "
+                                                       "its pods declares port 9000 ")));
+}
+
+TEST(Survey, SaysWhoIsOutsideTheMesh) {
+  SurveyOptions options;
+  options.requests = 1;
+  // Without sample.yaml the namespace has no label for injection.
+  options.clusters = {{"east", {kManifests + "helloworld-service.yaml", kManifests + "helloworld-v1.yaml"}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  ASSERT_TRUE(survey.ok()) << survey.status();
+  EXPECT_THAT(survey->notes,
+              ::testing::Contains(::testing::HasSubstr("east: helloworld in namespace sample is without a "
+                                                       "sidecar")));
+}
+
+TEST(Survey, WhatAnApiServerWouldRefuseIsSaidWhereItStands) {
+  const std::filesystem::path file = std::filesystem::path(::testing::TempDir()) / "refused.yaml";
+  std::ofstream(file) << "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n"
+                         "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: a}\n"
+                         "spec: {ports: [{port: 70000, targetPort: 80}]}\n";
+  SurveyOptions options;
+  options.clusters = {{"east", {file.string()}, "", ""}};
+  const absl::StatusOr<Survey> survey = SurveyMesh(options);
+  EXPECT_EQ(std::string(survey.status().message()),
+            file.string() +
+                ":5: Service \"web\" is invalid: spec.ports[0].port: Invalid value: 70000: must be between 1 "
+                "and 65535, inclusive");
+}
+
+}  // namespace
+}  // namespace wavetank::scenario
