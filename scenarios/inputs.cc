@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/json_read.h"
 #include "core/base/json_text.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/objects/manifest.h"
@@ -17,10 +18,10 @@ using sim::Input;
 
 namespace {
 
-std::string Text(const json& in, const char* key) {
-  const auto it = in.find(key);
-  if (it == in.end()) return {};
-  return it->is_string() ? it->get<std::string>() : it->dump();
+std::string ArgumentText(const json& in, const char* key) {
+  const json& value = At(in, key);
+  if (value.is_null()) return {};
+  return value.is_string() ? value.get<std::string>() : JsonText(value);
 }
 
 // "namespace/name".
@@ -30,31 +31,25 @@ std::pair<std::string, std::string> SplitName(const std::string& text) {
 }
 
 void SetNamespace(json& object, const std::string& ns) {
-  if (fakekube::ClusterScoped(object.value("kind", ""))) return;
+  if (fakekube::ClusterScoped(TextOf(At(object, "kind")))) return;
   json& meta = object["metadata"];
-  if (meta.value("namespace", "").empty()) meta["namespace"] = ns.empty() ? "default" : ns;
+  if (TextOf(At(meta, "namespace")).empty()) meta["namespace"] = ns.empty() ? "default" : ns;
 }
 
 Input ApplyInput(const std::string& cluster, json object) {
   return {"apply", {{"cluster", cluster}, {"object", std::move(object)}}};
 }
 
+bool InSystemNamespace(const json& object) { return At(object, {"metadata", "namespace"}) == "istio-system"; }
+
 // What must be there before pods are: the control plane and what it reads.
 bool BelongsToControlPlane(const json& object) {
-  const std::string kind = object.value("kind", "");
+  const std::string kind = TextOf(At(object, "kind"));
   if (fakekube::ClusterScoped(kind)) return true;
-  if (object["metadata"].value("namespace", "") != "istio-system") return false;
-  if (kind == "Deployment") {
-    const json labels = object.value("spec", json::object())
-                            .value("template", json::object())
-                            .value("metadata", json::object())
-                            .value("labels", json::object());
-    return labels.value("app", "") == "istiod";
-  }
+  if (!InSystemNamespace(object)) return false;
+  if (kind == "Deployment") return At(object, {"spec", "template", "metadata", "labels", "app"}) == "istiod";
   return kind == "ConfigMap" || kind == "Secret" || kind == "ServiceAccount" || kind == "Role" || kind == "RoleBinding";
 }
-
-bool InSystemNamespace(const json& object) { return object["metadata"].value("namespace", "") == "istio-system"; }
 
 }  // namespace
 
@@ -68,9 +63,8 @@ absl::StatusOr<std::vector<json>> LoadClusterManifests(const ClusterSpec& cluste
     for (fakekube::Manifest& manifest : *manifests) {
       if (!selector->empty()) {
         kube::Labels labels;
-        const json given = manifest.object["metadata"].value("labels", json::object());
-        for (const auto& [key, value] : given.items()) {
-          if (value.is_string()) labels[key] = value.get<std::string>();
+        for (const auto& [key, value] : Members(At(manifest.object, {"metadata", "labels"}))) {
+          labels[key] = TextOf(value);
         }
         if (!selector->Matches(labels)) continue;
       }
@@ -108,7 +102,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
     if (!objects.ok()) return objects.status();
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
-                          [](const json& object) { return object.value("kind", "") == "Namespace"; });
+                          [](const json& object) { return At(object, "kind") == "Namespace"; });
     if (scenario.ca != CaPlan::kSelfSigned && cluster.primary()) {
       out.phases[0].push_back(
           {"cacerts",
@@ -145,19 +139,19 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
                                               std::vector<std::string>* notes) {
   std::vector<Input> out;
   const json& a = action.arguments;
-  const std::string cluster = Text(a, "cluster");
-  const std::string ns = a.contains("namespace") ? Text(a, "namespace") : "default";
+  const std::string cluster = ArgumentText(a, "cluster");
+  const std::string ns = a.contains("namespace") ? ArgumentText(a, "namespace") : "default";
   const auto object_name = [&](const std::string& kind) {
     return json{{"cluster", cluster},
                 {"kind", kind},
                 {"namespace", fakekube::ClusterScoped(kind) ? "" : ns},
-                {"name", Text(a, "name")}};
+                {"name", ArgumentText(a, "name")}};
   };
   if (action.kind == "apply") {
     std::vector<json> objects = action.objects;
     if (a.contains("manifest")) {
       ClusterSpec one;
-      one.manifests.push_back({Text(a, "manifest"), "", ""});  // LoadScenario has made it a path from here
+      one.manifests.push_back({ArgumentText(a, "manifest"), "", ""});  // LoadScenario has made it a path from here
       absl::StatusOr<std::vector<json>> loaded = LoadClusterManifests(one, notes);
       if (!loaded.ok()) return loaded.status();
       objects = *std::move(loaded);
@@ -172,11 +166,12 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
       out.push_back(ApplyInput(cluster, std::move(object)));
     }
   } else if (action.kind == "delete") {
-    out.push_back({"delete", object_name(Text(a, "kind"))});
+    out.push_back({"delete", object_name(ArgumentText(a, "kind"))});
   } else if (action.kind == "scale") {
     const bool stateful = a.contains("statefulSet");
-    const auto [workload_ns, name] = SplitName(Text(a, stateful ? "statefulSet" : "deployment"));
-    const int64_t replicas = a["replicas"].is_number() ? a["replicas"].get<int64_t>() : std::stoll(Text(a, "replicas"));
+    const auto [workload_ns, name] = SplitName(ArgumentText(a, stateful ? "statefulSet" : "deployment"));
+    const int64_t replicas =
+        a["replicas"].is_number() ? a["replicas"].get<int64_t>() : std::stoll(ArgumentText(a, "replicas"));
     out.push_back({"patch",
                    {{"cluster", cluster},
                     {"kind", stateful ? "StatefulSet" : "Deployment"},
@@ -185,43 +180,48 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
                     {"patch", {{"spec", {{"replicas", replicas}}}}}}});
   } else if (action.kind == "label") {
     json labels = json::object();
-    const json set = a.value("set", json::object());
-    for (const auto& [key, value] : set.items()) {
+    for (const auto& [key, value] : Members(At(a, "set"))) {
       labels[key] = value.is_string() ? value.get<std::string>() : JsonText(value);
     }
     const json remove = a.value("remove", json::array());
-    for (const json& key : remove.is_array() ? remove : json::array({remove})) labels[key.get<std::string>()] = nullptr;
-    json body = object_name(Text(a, "kind"));
+    for (const json& key : remove.is_array() ? remove : json::array({remove}))
+      labels[TextOf(key, JsonText(key))] = nullptr;
+    json body = object_name(ArgumentText(a, "kind"));
     body["patch"] = {{"metadata", {{"labels", labels}}}};
     out.push_back({"patch", std::move(body)});
   } else if (action.kind == "loadBalancer") {
-    const auto [service_ns, name] = SplitName(Text(a, "service"));
-    out.push_back({"loadBalancer",
-                   {{"cluster", cluster}, {"namespace", service_ns}, {"name", name}, {"address", Text(a, "address")}}});
+    const auto [service_ns, name] = SplitName(ArgumentText(a, "service"));
+    out.push_back(
+        {"loadBalancer",
+         {{"cluster", cluster}, {"namespace", service_ns}, {"name", name}, {"address", ArgumentText(a, "address")}}});
   } else if (action.kind == "remoteSecret") {
-    out.push_back({"remoteSecret", {{"of", Text(a, "of")}, {"in", Text(a, "in")}, {"state", Text(a, "state")}}});
+    out.push_back(
+        {"remoteSecret",
+         {{"of", ArgumentText(a, "of")}, {"in", ArgumentText(a, "in")}, {"state", ArgumentText(a, "state")}}});
   } else if (action.kind == "link") {
     json body = {{"between", a["between"]}};
     const std::string state = a.value("state", "changed");
     if (state != "changed") body["cut"] = state == "cut";
     const auto time = [&](const char* from, const char* to) {
       if (!a.contains(from)) return;
-      if (const std::optional<Duration> d = ParseDuration(Text(a, from))) body[to] = d->count();
+      if (const std::optional<Duration> d = ParseDuration(ArgumentText(a, from))) body[to] = d->count();
     };
     time("latency", "latencyNs");
     time("jitter", "jitterNs");
     if (a.contains("loss")) {
-      if (const absl::StatusOr<Range> share = ParseRange(Text(a, "loss")); share.ok()) body["lossPpm"] = share->low;
+      if (const absl::StatusOr<Range> share = ParseRange(ArgumentText(a, "loss")); share.ok())
+        body["lossPpm"] = share->low;
     }
     out.push_back({"link", std::move(body)});
   } else if (action.kind == "kill") {
-    out.push_back({"kill", {{"cluster", cluster}, {"namespace", Text(a, "namespace")}, {"app", Text(a, "app")}}});
+    out.push_back(
+        {"kill", {{"cluster", cluster}, {"namespace", ArgumentText(a, "namespace")}, {"app", ArgumentText(a, "app")}}});
   } else if (action.kind == "apiServer") {
-    json body = {{"cluster", cluster}, {"fault", Text(a, "fault")}};
+    json body = {{"cluster", cluster}, {"fault", ArgumentText(a, "fault")}};
     for (const auto& [from, to] :
          {std::pair{"latency", "latencyNs"}, {"retryAfter", "retryAfterNs"}, {"skew", "skewNs"}}) {
       if (!a.contains(from)) continue;
-      std::string text = Text(a, from);
+      std::string text = ArgumentText(a, from);
       const bool behind = text.starts_with("-");
       if (const std::optional<Duration> d = ParseDuration(text.substr(behind ? 1 : 0)))
         body[to] = behind ? -d->count() : d->count();
@@ -230,7 +230,7 @@ absl::StatusOr<std::vector<Input>> MakeInputs(const Scenario& scenario, const Ac
   } else if (action.kind == "dns") {
     json addresses = a.value("addresses", json::array());
     if (addresses.is_string()) addresses = json::array({addresses});
-    out.push_back({"dns", {{"name", Text(a, "name")}, {"addresses", std::move(addresses)}}});
+    out.push_back({"dns", {{"name", ArgumentText(a, "name")}, {"addresses", std::move(addresses)}}});
   } else if (action.kind == "keySet") {
     out.push_back({"keySet", a});
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/label_selector.h"
 #include "core/kube/types.h"
@@ -23,26 +24,28 @@ using pilot::kNetworkLabel;
 constexpr Duration kSurveySettleLimit = 5min;
 constexpr Duration kRequestLimit = 1min;
 
-json LabelsOf(const json& object) { return object["metadata"].value("labels", json::object()); }
+std::string LabelOf(const json& object, std::string_view label) {
+  return Text(At(object, {"metadata", "labels"}), label);
+}
 
 // The network that a cluster's manifests speak of: the label of its system namespace, or of its east-west gateway.
 std::string NetworkOf(const std::vector<json>& objects, bool* labelled) {
   std::string gateway;
   *labelled = false;
   for (const json& object : objects) {
-    const std::string network = LabelsOf(object).value(std::string(kNetworkLabel), "");
+    const std::string network = LabelOf(object, kNetworkLabel);
     if (network.empty()) continue;
-    if (object.value("kind", "") == "Namespace" && object["metadata"].value("name", "") == "istio-system") {
+    if (Text(object, "kind") == "Namespace" && Text(At(object, "metadata"), "name") == "istio-system") {
       *labelled = true;
       return network;
     }
-    if (object.value("kind", "") == "Service") gateway = network;
+    if (Text(object, "kind") == "Service") gateway = network;
   }
   return gateway;
 }
 
 bool IsRemoteSecret(const json& object) {
-  return object.value("kind", "") == "Secret" && LabelsOf(object).value("istio/multiCluster", "") == "true";
+  return Text(object, "kind") == "Secret" && LabelOf(object, "istio/multiCluster") == "true";
 }
 
 class Surveyor {
@@ -62,7 +65,7 @@ class Surveyor {
       for (const sim::Input& input : phase) {
         if (absl::Status status = world_->Do(input); !status.ok()) {
           return absl::InvalidArgumentError(
-              fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
+              fmt::format("cluster {}: {}", Text(input.body, "cluster", "?"), Message(status)));
         }
       }
       if (!world_->RunUntilSettled(world_->Now() + kSurveySettleLimit)) {

@@ -103,7 +103,7 @@ TokenSpec ReadToken(const Field& f, const Scenario& scenario) {
   }
   token.subject = f["subject"].Text();
   for (const Field& audience : f["audiences"].Items()) token.audiences.push_back(audience.Text());
-  if (f["claims"].present()) token.claims = f["claims"].Json();
+  if (f["claims"].present()) token.claims = f["claims"].KubernetesJson();
   token.expires = SignedTime(f["expires"], token.expires);
   if (f["notBefore"].present()) token.not_before = SignedTime(f["notBefore"], 0ns);
   token.header = absl::AsciiStrToLower(f["header"].Text());
@@ -188,7 +188,7 @@ Action ReadAction(const Field& f, const Scenario& scenario) {
     if (a["manifest"].present() == a["objects"].present()) {
       a.Fail("give either manifest (a file) or objects (inline)");
     }
-    for (const Field& object : a["objects"].Items()) action.objects.push_back(object.Json());
+    for (const Field& object : a["objects"].Items()) action.objects.push_back(object.KubernetesJson());
   } else if (action.kind == "delete") {
     RequireCluster(a["cluster"], scenario);
     a["kind"].RequiredText();
@@ -428,7 +428,7 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
     s.issuers.push_back({issuer["name"].RequiredText(), issuer["jwksUri"].Text()});
   }
   for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
-  if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
+  if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].KubernetesJson();
   for (const Field& flow : root["flows"].Items()) {
     s.flows.push_back(ReadFlow(flow, s));
     if (s.FindCluster(s.flows.back().from_cluster) == nullptr) {

@@ -52,6 +52,8 @@ class Field {
   // "100/s", "5/min": events per 1000 s, so that rates stay integers.
   int64_t RatePerKilosecond(int64_t fallback) const;
   nlohmann::json Json() const;
+  // As Kubernetes' tools read it: numbers and words have the types of YAML 1.1 (core/kube/yaml.h).
+  nlohmann::json KubernetesJson() const;
 
   // Records "file:line:column: what (remedy)".
   void Fail(std::string_view what, std::string_view remedy = {}) const;
