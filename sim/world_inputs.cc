@@ -1,7 +1,10 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_access.h"
+#include "core/base/assert.h"
+#include "core/base/bounds.h"
+#include "core/base/json_canonical.h"
+#include "core/base/json_read.h"
 #include "core/base/json_text.h"
 #include "core/kube/secret.h"
 #include "core/security/remote_secret.h"
@@ -13,6 +16,15 @@
 namespace wavetank::sim {
 
 using nlohmann::json;
+
+namespace {
+
+// Of the time that an input names, what a world can wait for.
+Duration DurationOf(const json& body, std::string_view key, Duration otherwise) {
+  return std::clamp(Duration(Number(body, key, otherwise.count())), Duration::zero(), bounds::kInputDuration);
+}
+
+}  // namespace
 
 absl::StatusOr<World::Site*> World::FindSite(const json& body, const char* key) {
   const std::string name = Text(body, key);
@@ -26,10 +38,18 @@ absl::Status World::Do(const Input& input) {
   // What is due now comes first, so that inputs at one instant mean the same in a replay, where time is advanced to it
   // before each.
   kernel_.RunUntil(Now());
+  const assertion::ScopedRun run(kernel_.run());
   ScopedCause scope(*host_, kernel_.causes().Of(inputs_));
   const uint64_t number = inputs_++;
-  if (on_input) on_input(number, Now(), input);
-  return Apply(input);
+  // What the world reads is what a log of it says: one value, whatever a client put into it.
+  if (IsWhatItsTextSays(input.body)) {
+    if (on_input) on_input(number, Now(), input);
+    return Apply(input);
+  }
+  Input read = input;
+  read.body = ParseJson(JsonText(input.body));
+  if (on_input) on_input(number, Now(), read);
+  return Apply(read);
 }
 
 absl::Status World::Apply(const Input& input) {
@@ -63,10 +83,11 @@ absl::Status World::Apply(const Input& input) {
   fakekube::Cluster& cluster = (*site)->cluster();
   const kube::NamespacedName name{Text(body, "namespace"), Text(body, "name")};
   if (input.kind == "install") return Install(**site);
-  if (input.kind == "apply") return cluster.api().Apply(body.value("object", json::object())).status();
+  if (input.kind == "apply") return cluster.api().Apply(At(body, "object")).status();
   if (input.kind == "delete") return cluster.api().Delete(Text(body, "kind"), name);
   if (input.kind == "patch") {
-    return cluster.api().Patch(Text(body, "kind"), name, body.value("patch", json::object())).status();
+    if (!At(body, "patch").is_object()) return absl::InvalidArgumentError("a patch is an object of fields");
+    return cluster.api().Patch(Text(body, "kind"), name, At(body, "patch")).status();
   }
   if (input.kind == "kubeRequest") return ApplyKubeRequest(**site, body);
   if (input.kind == "loadBalancer") return cluster.SetLoadBalancerAddress(name, Text(body, "address"));
@@ -77,17 +98,18 @@ absl::Status World::Apply(const Input& input) {
 }
 
 absl::Status World::ApplyLink(const json& body) {
-  const json ends = body.value("between", json::array());
+  const json& ends = Items(At(body, "between"));
   if (ends.size() != 2) return absl::InvalidArgumentError("a link has two ends");
   absl::StatusOr<Site*> a = FindSite({{"cluster", ends[0]}}), b = FindSite({{"cluster", ends[1]}});
   if (!a.ok()) return a.status();
   if (!b.ok()) return b.status();
   Line& line = links_->Between((*a)->place().site, (*b)->place().site);
   LineQuality quality = line.quality();
-  quality.cut = body.value("cut", quality.cut);
-  quality.latency = Duration(body.value("latencyNs", quality.latency.count()));
-  quality.jitter = Duration(body.value("jitterNs", quality.jitter.count()));
-  quality.loss_ppm = body.value("lossPpm", quality.loss_ppm);
+  quality.cut = Flag(body, "cut", quality.cut);
+  quality.latency = Duration(Number(body, "latencyNs", quality.latency.count()));
+  quality.jitter = Duration(Number(body, "jitterNs", quality.jitter.count()));
+  quality.loss_ppm = Number(body, "lossPpm", quality.loss_ppm);
+  if (absl::Status status = CheckQuality(quality); !status.ok()) return status;
   line.set_quality(quality);
   TraceRecord record;
   record.kind = quality.cut ? TraceKind::kFaultStarted : TraceKind::kFaultEnded;
@@ -99,7 +121,7 @@ absl::Status World::ApplyLink(const json& body) {
 absl::Status World::ApplyDns(const json& body) {
   std::vector<IpAddress> addresses;
   for (const json& text : Items(At(body, "addresses"))) {
-    absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.is_string() ? text.get<std::string>() : "");
+    absl::StatusOr<IpAddress> ip = IpAddress::Parse(TextOf(text));
     if (!ip.ok()) return ip.status();
     addresses.push_back(*ip);
   }
@@ -109,7 +131,7 @@ absl::Status World::ApplyDns(const json& body) {
 
 absl::Status World::ApplyKeySet(const json& body) {
   const std::string uri = Text(body, "uri"), issuer = Text(body, "issuer");
-  const json keys = body.value("keys", json());
+  const json& keys = At(body, "keys");
   Serve(uri, issuer, keys.is_null() ? std::nullopt : std::optional(TextOf(keys, JsonText(keys))));
   return absl::OkStatus();
 }
@@ -133,22 +155,22 @@ absl::Status World::StartTraffic(const json& body) {
   TrafficSpec spec;
   spec.id = Text(body, "id");
   spec.flow = Text(body, "flow");
-  const json from = body.value("from", json::object());
+  const json& from = At(body, "from");
   absl::StatusOr<Site*> site = FindSite(from);
   if (!site.ok()) return site.status();
   spec.cluster = Text(from, "cluster");
   spec.ns = Text(from, "namespace");
   spec.app = Text(from, "app");
   spec.host = Text(body, "host");
-  spec.port = body.value("port", 80);
-  spec.path = body.value("path", "/");
-  spec.keep_alive = body.value("keepAlive", false);
-  spec.tcp = body.value("tcp", false);
-  spec.requests = body.value("requests", int64_t{0});
-  spec.period = Duration(std::max<int64_t>(body.value("periodNs", int64_t{10'000'000}), 1000));
-  spec.method = body.value("method", "GET");
-  const json headers = body.value("headers", json::object());
-  for (const auto& [name, value] : headers.items()) {
+  spec.port = static_cast<uint16_t>(Number(body, "port", 80));
+  spec.path = Text(body, "path", "/");
+  spec.keep_alive = Flag(body, "keepAlive");
+  spec.tcp = Flag(body, "tcp");
+  spec.requests = std::clamp<int64_t>(Number(body, "requests"), 0, bounds::kRequests);
+  spec.period =
+      Duration(std::clamp<int64_t>(Number(body, "periodNs", 10'000'000), 1000, bounds::kInputDuration.count()));
+  spec.method = Text(body, "method", "GET");
+  for (const auto& [name, value] : Members(At(body, "headers"))) {
     spec.headers.emplace_back(name, TextOf(value));
   }
   Credential credential;
@@ -177,7 +199,7 @@ absl::Status World::StartTraffic(const json& body) {
 }
 
 absl::Status World::ApplyCaCerts(Site& site, const json& body) {
-  const std::string root_name = body.value("root", "root");
+  const std::string root_name = Text(body, "root", "root");
   const x509::CertificateAuthority root = x509::MakeRootCa(options_.seed, "root/" + root_name, Time{}, kCaLifetime);
   const x509::CertificateAuthority ca = x509::MakeIntermediateCa(
       options_.seed, fmt::format("intermediate/{}/{}", root_name, site.config().name), root, Time{}, kCaLifetime);
@@ -208,7 +230,11 @@ absl::Status World::ApplyApiServerFault(Site& site, const json& body) {
   if (fault == "none") {
     fakekube::EndFaults(server);
   } else if (const fakekube::FaultRow* row = fakekube::FindFault(fault); row != nullptr) {
-    row->start(server, Duration(Number(body, row->parameter, row->otherwise.count())));
+    // A clock may go behind; nothing else lies in the past.
+    const bool behind = row->name == "clock-skew" && Number(body, row->parameter) < 0;
+    const Duration most = bounds::kInputDuration;
+    row->start(server, behind ? std::max(Duration(Number(body, row->parameter)), -most)
+                              : DurationOf(body, row->parameter, row->otherwise));
   } else {
     return absl::InvalidArgumentError(fmt::format("no fault of an API server is named '{}'", fault));
   }
@@ -240,7 +266,7 @@ absl::Status World::ApplyRemoteSecret(const json& body) {
   absl::StatusOr<Site*> of = FindSite(body, "of"), in = FindSite(body, "in");
   if (!of.ok()) return of.status();
   if (!in.ok()) return in.status();
-  const std::string state = body.value("state", "present");
+  const std::string state = Text(body, "state", "present");
   const std::string& cluster = (*of)->config().name;
   fakekube::ApiServer& api = (*in)->cluster().api();
   if (state == "deleted") return api.Delete("Secret", {kSystemNamespace, "istio-remote-secret-" + cluster});
@@ -271,7 +297,7 @@ absl::Status World::ApplyKubeRequest(Site& site, const json& body) {
   request.path = Text(body, "path");
   request.query = Text(body, "query");
   request.content_type = Text(body, "contentType");
-  request.parsed = std::make_shared<const json>(body.value("body", json()));
+  request.parsed = std::make_shared<const json>(At(body, "body"));
   // What was read of it when it came is not read again.
   const fakekube::http::Call call =
       kube_call_ != nullptr ? kube_call_->For(std::move(request)) : site.rest().Open(std::move(request));

@@ -14,8 +14,8 @@ constexpr std::string_view kServiceNameLabel = "kubernetes.io/service-name";
 // Distinguishes in the network what a Service contributes at nodes' addresses.
 constexpr const char* kNodePorts = " at nodes";
 
-nlohmann::json AddressesOf(const kube::ObjectRef& node) {
-  return node == nullptr ? nlohmann::json() : Items(At(node->body, {"status", "addresses"}));
+const nlohmann::json& AddressesOf(const kube::ObjectRef& node) {
+  return node == nullptr ? Null() : At(node->body, {"status", "addresses"});
 }
 
 }  // namespace
@@ -116,7 +116,7 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   // Every node of the cluster answers: inside by its internal address, from
   // everywhere by its external one.
   for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
-    for (const nlohmann::json& address : AddressesOf(node)) {
+    for (const nlohmann::json& address : Items(AddressesOf(node))) {
       const std::string type = Text(address, "type"), ip = Text(address, "address");
       if (type == "InternalIP") add(ip, &node_ports.vips);
       if (type == "ExternalIP") add(ip, &node_ports.load_balancers);
