@@ -4,7 +4,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "core/kube/credentials.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
@@ -14,6 +16,7 @@
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "replay/secrets.h"
 
 namespace wavetank::cli {
 namespace {
@@ -163,6 +166,17 @@ void HidePullSecrets(nlohmann::ordered_json& in) {
   }
 }
 
+// Texts of `from`, which is the same value but for them, in the order of `to`.
+void TakeTexts(nlohmann::ordered_json& to, const nlohmann::json& from) {
+  if (to.is_string() && from.is_string()) to = TextOf(from);
+  if (to.is_object()) {
+    for (auto& [key, value] : to.items()) TakeTexts(value, At(from, key));
+  }
+  if (to.is_array() && from.is_array()) {
+    for (size_t i = 0; i < to.size() && i < from.size(); ++i) TakeTexts(to[i], from[i]);
+  }
+}
+
 template <class Message>
 absl::Status Each(const scenario::XdsSnapshot::Resources& resources, void (*add)(const Message&, Rows*), Rows* rows) {
   for (const auto& [name, bytes] : resources) {
@@ -225,6 +239,7 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
     nlohmann::ordered_json resource = nlohmann::ordered_json::parse(text);
     if (type == XdsType::kEcds) HidePullSecrets(resource);
+    TakeTexts(resource, kube::Sealed(replay::RedactedWithin(ParseJson(text))));
     out.push_back({{"name", name}, {"resource", std::move(resource)}});
   }
   return JsonText(out, 1);

@@ -37,7 +37,13 @@ int Verify(replay::LogReader& log, const ReplayArguments& a) {
                              summary->events, summary->complete ? "complete" : "interrupted", summary->trace_digest,
                              summary->chain);
   }
-  return kOk;
+  return WithWholeness(kOk, a.log, summary->complete);
+}
+
+// The same for a log that was read to its end or not.
+int WithWholeness(int code, const std::string& path, replay::LogReader& log) {
+  const absl::StatusOr<replay::LogReader::Summary> summary = log.Verify();
+  return summary.ok() ? WithWholeness(code, path, summary->complete) : Complain(summary.status());
 }
 
 int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
@@ -58,14 +64,14 @@ int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
     }
   }
   if (a.json) std::cout << JsonText(all, 1) << "\n";
-  return kOk;
+  return WithWholeness(kOk, a.log, log);
 }
 
-int PrintEvents(replay::LogReader& log) {
+int PrintEvents(replay::LogReader& log, const ReplayArguments& a) {
   while (true) {
     absl::StatusOr<replay::LogReader::Item> item = log.Next();
     if (!item.ok()) return Complain(item.status());
-    if (*item == replay::LogReader::Item::kEnd) return kOk;
+    if (*item == replay::LogReader::Item::kEnd) return WithWholeness(kOk, a.log, log);
     if (*item == replay::LogReader::Item::kEvent)
       std::cout << replay::Describe(log.event(), log.header().Beginning()) << "\n";
     if (*item == replay::LogReader::Item::kInput)
@@ -78,7 +84,7 @@ int ReplayLog(const ReplayArguments& a) {
   if (!log.ok()) return Complain(log.status());
   if (a.verify) return Verify(**log, a);
   if (a.inputs) return PrintInputs(**log, a);
-  if (a.events) return PrintEvents(**log);
+  if (a.events) return PrintEvents(**log, a);
   replay::ReplayOptions options;
   if (!a.until.empty()) {
     const std::optional<Duration> until = ParseDuration(a.until);
@@ -148,7 +154,9 @@ int ReplayLog(const ReplayArguments& a) {
     PrintEndpoints(scenario::ListEndpoints(*target.world()), false);
     for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";
   }
-  return result->divergence ? kNo : kOk;
+  if (result->divergence) return kNo;
+  // Where a replay stops on the way, the log may go on as it likes.
+  return options.until ? WithWholeness(kOk, a.log, **log) : WithWholeness(kOk, a.log, result->complete);
 }
 
 }  // namespace
@@ -165,7 +173,9 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
   verb->add_flag("--events", a->events, "Only print what was done and what followed, one line each");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
-  verb->footer("Exit code 0: identical; 1: something differs; 2: the log cannot be read.");
+  verb->footer(
+      "Exit code 0: identical; 1: something differs; 2: the log cannot be read; 3: identical as far as the log "
+      "goes, which ends before its run did.");
   verb->callback([a, &outcome] { outcome.code = ReplayLog(*a); });
 }
 

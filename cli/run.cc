@@ -164,7 +164,7 @@ int RunAll(const RunArguments& a) {
     code = std::max(code, answers.Add(*result, i));
   }
   answers.Finish();
-  return code;
+  return a.from.empty() ? code : WithWholeness(code, a.from);
 }
 
 }  // namespace
@@ -194,8 +194,8 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--json", a->json, "Results as JSON on standard output (docs/results.md)");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
   verb->footer(
-      "Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong; 130: ended by Ctrl-C, with what was "
-      "found out until then.");
+      "Exit code 0: all expectations hold; 1: one does not; 2: the input is wrong; 3: the log of --from is not whole; "
+      "130: ended by Ctrl-C, with what was found out until then.");
   verb->callback([a, &outcome] { outcome.code = RunAll(*a); });
 }
 

@@ -33,7 +33,7 @@ namespace fs = std::filesystem;
 
 struct ServeArguments {
   MeshArguments mesh;
-  std::string profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
+  std::string durability = "acknowledged", profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
   std::string first_request = "30s", idle = "0s";
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
@@ -100,6 +100,10 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   }
   out.modelled_costs = a.modelled_costs;
   out.log = a.log;
+  static const std::map<std::string, serve::Durability> kNames = {{"session", serve::Durability::kSession},
+                                                                  {"second", serve::Durability::kSecond},
+                                                                  {"acknowledged", serve::Durability::kAcknowledged}};
+  out.durability = kNames.at(a.durability);  // the option's check knows the same names
   out.real_istiod = !a.server.control_plane.program.empty();
   return out;
 }
@@ -365,6 +369,11 @@ void AddServe(CLI::App& app, Outcome& outcome) {
       ->capture_default_str();
   verb->add_option("-o,--log", a->log,
                    "Event log to write, for `wavetank replay`; with a real istiod, of what was done alone");
+  verb->add_option("--durability", a->durability,
+                   "What a killed process leaves in the log: acknowledged, all that any client was answered (an answer "
+                   "leaves when its input is on disk); second, all but the last second; session, whatever was written")
+      ->check(CLI::IsMember({"session", "second", "acknowledged"}))
+      ->capture_default_str();
   verb->add_option("--bootstrap", a->bootstrap,
                    "Print the bootstrap of this pod's Envoy and end, e.g. sleep, or sleep-5d4f.sample@cluster1");
   verb->add_option("--bootstraps", a->bootstraps, "Folder to write all pods' bootstraps into, as POD.json");

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "core/base/status.h"
+#include "replay/event_log.h"
 
 namespace wavetank::cli {
 
@@ -22,6 +23,23 @@ int Complain(const absl::Status& status) {
   const std::string_view message = Message(status);
   std::fprintf(stderr, "wavetank: %.*s\n", static_cast<int>(message.size()), message.data());
   return kBadInput;
+}
+
+int WithWholeness(int code, const std::string& path, bool whole) {
+  if (whole || code == kBadInput) return code;
+  std::fflush(stdout);
+  std::fprintf(stderr,
+               "wavetank: %s: not whole: its run was interrupted, and what came after its last record is missing\n",
+               path.c_str());
+  return code == kOk ? kNotWhole : code;
+}
+
+int WithWholeness(int code, const std::string& path) {
+  if (code == kBadInput) return code;
+  const absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(path);
+  if (!log.ok()) return Complain(log.status());
+  const absl::StatusOr<replay::LogReader::Summary> summary = (*log)->Verify();
+  return summary.ok() ? WithWholeness(code, path, summary->complete) : Complain(summary.status());
 }
 
 void PrintTable(const Rows& rows) {

@@ -1,6 +1,7 @@
 // The command line: one file per verb, each adding its subcommand to the program.
 //
-// Exit codes: 0 all well, 1 the answer is no (an expectation failed, digests differ), 2 the input or the call is wrong.
+// Exit codes: 0 all well, 1 the answer is no (an expectation failed, digests differ), 2 the input or the call is wrong,
+// 3 all well as far as it goes, but an event log that was read ends before its run did.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ namespace wavetank::cli {
 // The rows of a table that a verb prints, as cells of text; the first may be the head.
 using Rows = std::vector<std::vector<std::string>>;
 
-inline constexpr int kOk = 0, kNo = 1, kBadInput = 2;
+inline constexpr int kOk = 0, kNo = 1, kBadInput = 2, kNotWhole = 3;
 
 // Each verb stores its exit code here when it has run.
 struct Outcome {
@@ -44,6 +45,12 @@ std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.
 int Complain(const absl::Status& status);
+
+// What a verb that has read the event log `path` ends with: `code`, but if the log is not whole, that is said on
+// standard error, and kNotWhole takes the place of kOk.
+int WithWholeness(int code, const std::string& path, bool whole);
+// The same, looked up.
+int WithWholeness(int code, const std::string& path);
 
 // The first word of a file. NotFound says which file.
 absl::StatusOr<std::string> ReadToken(const std::string& path);

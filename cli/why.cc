@@ -211,7 +211,7 @@ int WhyOfLog(const WhyArguments& a) {
   if (!log.ok()) return Complain(log.status());
   absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, until);
   if (!world.ok()) return Complain(world.status());
-  return Answer(a, **world);
+  return WithWholeness(Answer(a, **world), a.scenario);
 }
 
 absl::Status CheckArguments(const WhyArguments& a) {

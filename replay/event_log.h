@@ -93,6 +93,9 @@ struct LogWriterOptions {
   int64_t max_bytes = 0;
   // Inputs may hold private keys and tokens: the user of the recorder asked for that.
   bool keep_secrets = false;
+  // What Commit() has returned from survives the death of the process, and of the machine. Otherwise only Finish() does
+  // so, and a transaction is as large as speed wants it.
+  bool durable_commits = false;
 };
 
 // Appends to FILE.partial and renames it to FILE in Finish(). A writer that goes away before leaves FILE as it was and
@@ -117,8 +120,16 @@ class LogWriter {
                    const CauseTable& causes, uint64_t hash);
   // Digests after what was added so far. Recorder calls it every checkpoint_every events.
   absl::Status AddCheckpoint(std::string trace_digest, std::string state_digest = {});
-  // A process that is killed from now on has lost nothing of what was added. Costs a write of the file.
+  // A process that is killed from now on has lost nothing of what was added. Costs a write of the file, and a sync of
+  // it with durable_commits. Nothing to commit costs nothing.
   absl::Status Commit();
+  // Whether anything was added since the last Commit().
+  bool uncommitted() const { return uncommitted_ > 0 || block_events_ > 0; }
+  // For a process that is about to die: brings what was added to disk in FILE.partial, with a checkpoint of that moment
+  // behind it if `trace_digest` is not empty, so that a replay goes on until then. Nothing can be added afterwards.
+  absl::Status Rescue(Time at, std::string trace_digest);
+  // FILE.partial, as long as the log is not finished.
+  std::string partial_path() const;
   bool CheckpointDue() const { return events_ - checkpointed_ >= options_.checkpoint_every; }
 
   // Writes the last checkpoint, syncs the file and gives it its name. `at`: where the clock stood.
@@ -148,6 +159,7 @@ class LogWriter {
   std::unique_ptr<Database> db_;
   absl::Status status_;
   bool finished_ = false;
+  bool rescued_ = false;  // FILE.partial stays
 
   uint64_t record_ = 0;  // number of the last one
   std::string chain_;    // 32 bytes

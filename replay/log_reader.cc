@@ -78,12 +78,36 @@ absl::StatusOr<std::unique_ptr<LogReader>> LogReader::Open(std::string path) {
   return reader;
 }
 
-absl::Status LogReader::OpenFile() {
-  // What a killed run left has a journal, and SQLite must be allowed to take the last transaction back.
+namespace {
+
+// What a killed run left has a journal or a write-ahead log beside it: SQLite takes the last transaction back, or the
+// log in, and removes it. Nothing is left of either for those who then read the file alone.
+absl::Status Recover(const std::string& path) {
   std::error_code ignored;
-  const bool recover = std::filesystem::file_size(path_ + "-journal", ignored) > 0 && !ignored;
+  const auto left = [&](const char* suffix) {
+    const auto size = std::filesystem::file_size(path + suffix, ignored);
+    return !ignored && size > 0;
+  };
+  if (!left("-journal") && !left("-wal")) return absl::OkStatus();
   sqlite3* raw = nullptr;
-  const int flags = (recover ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
+  int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  const format::DatabaseHandle db(raw);
+  if (code != SQLITE_OK) return format::SqliteError(raw, code, "reading", path);
+  sqlite3_extended_result_codes(raw, 1);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  code =
+      sqlite3_exec(raw, "PRAGMA locking_mode=EXCLUSIVE; SELECT count(*) FROM sqlite_schema; PRAGMA journal_mode=DELETE",
+                   nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? absl::OkStatus() : format::SqliteError(raw, code, "reading", path);
+}
+
+}  // namespace
+
+absl::Status LogReader::OpenFile() {
+  if (absl::Status status = Recover(path_); !status.ok()) return status;
+  sqlite3* raw = nullptr;
+  const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   const int code = sqlite3_open_v2(path_.c_str(), &raw, flags, nullptr);
   db_->db.reset(raw);
   if (code != SQLITE_OK) return format::SqliteError(raw, code, "reading", path_);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/assert.h"
 #include "core/base/digest.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -23,6 +24,8 @@ namespace {
 // A transaction's size: large enough for speed, small enough that a killed run loses little.
 constexpr size_t kCommitBytes = 4 << 20;
 constexpr size_t kBlockBytes = 64 << 10;
+// Files that SQLite keeps beside its own.
+constexpr const char* kBeside[] = {"-journal", "-wal", "-shm"};
 
 std::string Folder(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -110,11 +113,11 @@ absl::StatusOr<std::unique_ptr<LogWriter>> LogWriter::Create(std::string path, c
 }
 
 LogWriter::~LogWriter() {
-  if (finished_ || db_->lock < 0) return;
+  if (finished_ || rescued_ || db_->lock < 0) return;
   const std::string partial = db_->partial;
   db_->db.reset();
   unlink(partial.c_str());
-  unlink((partial + "-journal").c_str());
+  for (const char* suffix : kBeside) unlink((partial + suffix).c_str());
 }
 
 absl::Status LogWriter::Open(const LogHeader& header) {
@@ -143,10 +146,11 @@ absl::Status LogWriter::Open(const LogHeader& header) {
     }
   }
   if (ftruncate(lock, 0) != 0) {
+    if (info.st_size == 0) unlink(partial.c_str());  // else it is what another run left
     close(lock);
     return absl::PermissionDeniedError(fmt::format("{}: {}", partial, strerror(errno)));
   }
-  unlink((partial + "-journal").c_str());
+  for (const char* suffix : kBeside) unlink((partial + suffix).c_str());
   db_->lock = lock;
 
   sqlite3* raw = nullptr;
@@ -207,7 +211,12 @@ absl::Status LogWriter::Open(const LogHeader& header) {
     return status;
   }
   // From here on the file says what it is, whatever happens to the process.
-  if (absl::Status status = db_->Run("COMMIT; BEGIN", partial); !status.ok()) return Fail(status);
+  // Commits append to a log beside the file, and are synced with it: one sync each, and no state between two of them is
+  // ever seen, whatever stops.
+  const char* const begin =
+      options_.durable_commits ? "COMMIT; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN" : "COMMIT; BEGIN";
+  if (absl::Status status = db_->Run(begin, partial); !status.ok()) return Fail(status);
+  uncommitted_ = 0;
   return absl::OkStatus();
 }
 
@@ -229,6 +238,7 @@ absl::Status LogWriter::Wrote(size_t bytes) {
 absl::Status LogWriter::Commit() {
   if (!status_.ok()) return status_;
   if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));
+  if (!uncommitted()) return absl::OkStatus();
   if (absl::Status status = FlushBlock(); !status.ok()) return status;
   return Wrote(kCommitBytes);
 }
@@ -257,6 +267,7 @@ absl::Status LogWriter::Add(const LogInput& input) {
                                                        input.seq, input.kind, (now_ - input.at).count())));
   }
   if (absl::Status status = FlushBlock(); !status.ok()) return status;
+  WAVETANK_ASSERT(block_events_ == 0, block_events_);  // records stand in the order in which things happened
   now_ = input.at;
   const auto number = static_cast<int64_t>(++record_);
   const auto seq = static_cast<int64_t>(input.seq);
@@ -270,6 +281,7 @@ absl::Status LogWriter::Add(const LogInput& input) {
   format::BindText(row, 5, body);
   format::BindBlob(row, 6, chain_);
   if (absl::Status status = db_->Step(row, db_->partial); !status.ok()) return Fail(status);
+  WAVETANK_ASSERT(chain_.size() == 32, chain_.size());
   ++inputs_;
   return Wrote(body.size() + 100);
 }
@@ -332,6 +344,7 @@ absl::Status LogWriter::Add(Time time, const TraceRecord& record, CauseId cause,
   }
   now_ = time;
   if (block_events_ == 0) block_start_ = block_last_ = time;
+  WAVETANK_ASSERT(time >= block_last_, time, block_last_);
   PutVarint(body_, static_cast<uint64_t>((time - block_last_).count()));
   block_last_ = time;
   PutVarint(body_, static_cast<uint64_t>(record.kind));
@@ -359,6 +372,8 @@ absl::Status LogWriter::FlushBlock() {
   block += new_causes_;
   block += body_;
   const auto number = static_cast<int64_t>(++record_);
+  WAVETANK_ASSERT(block_events_ <= events_, block_events_, events_);
+  WAVETANK_ASSERT(block_events_ <= format::kMaxBlockEvents, block_events_);
   const auto first = static_cast<int64_t>(events_ - block_events_);
   const auto count = static_cast<int64_t>(block_events_);
   chain_ = format::ChainHash(chain_, 't').Add(number).Add(first).Add(count).Add(block).Finish();
@@ -410,6 +425,20 @@ absl::Status LogWriter::Checkpoint(Time at, std::string trace_digest, std::strin
   return Wrote(200);
 }
 
+std::string LogWriter::partial_path() const { return db_->partial; }
+
+absl::Status LogWriter::Rescue(Time at, std::string trace_digest) {
+  if (!status_.ok()) return status_;
+  if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));
+  absl::Status status = trace_digest.empty() ? FlushBlock() : Checkpoint(at, std::move(trace_digest), {}, false);
+  if (!status.ok()) return status;
+  if (status = db_->Run("COMMIT", db_->partial); !status.ok()) return Fail(status);
+  if (fsync(db_->lock) != 0) return Fail(absl::ResourceExhaustedError(fmt::format("{}: {}", path_, strerror(errno))));
+  rescued_ = true;
+  Fail(absl::FailedPreconditionError(fmt::format("{}: the log ends where the program failed", path_))).IgnoreError();
+  return absl::OkStatus();
+}
+
 absl::Status LogWriter::Finish(Time at, std::string trace_digest, std::string state_digest) {
   if (!status_.ok()) return status_;
   if (finished_) return absl::FailedPreconditionError(fmt::format("{}: the log is finished", path_));
@@ -417,6 +446,10 @@ absl::Status LogWriter::Finish(Time at, std::string trace_digest, std::string st
   absl::Status status = Checkpoint(at, std::move(trace_digest), std::move(state_digest), true);
   if (!status.ok()) return status;
   if (status = db_->Run("COMMIT", db_->partial); !status.ok()) return Fail(status);
+  if (options_.durable_commits) {
+    // What stands beside the file goes into it, which alone is renamed.
+    if (status = db_->Run("PRAGMA journal_mode=DELETE", db_->partial); !status.ok()) return Fail(status);
+  }
   db_->input.reset();
   db_->trace.reset();
   db_->checkpoint.reset();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "core/base/run_context.h"
 #include "replay/event_log.h"
 #include "sim/kernel/kernel.h"
 
@@ -29,6 +30,10 @@ class Recorder {
 
   // To be called before the input has any effect. Fills in the time. Errors are the writer's.
   absl::Status Input(uint64_t seq, std::string kind, nlohmann::json body);
+  // Everything so far is in the file, and stays there (LogWriterOptions::durable_commits). One sync for all of it.
+  absl::Status Commit();
+  // Whether there is anything that Commit() would bring there.
+  bool uncommitted() const { return writer_->uncommitted(); }
   // The first error of anything that was appended; a run may look now and then, and Finish() tells it anyway.
   const absl::Status& status() const { return writer_->status(); }
   // The log gets its name; nothing is recorded afterwards. The first error of anything that was appended.
@@ -38,13 +43,18 @@ class Recorder {
 
  private:
   void Observe(const sim::TraceEvent& event);
+  // Before the process dies of an assertion: the log as far as it goes, and where it is.
+  std::string LastWord();
 
   sim::Kernel& kernel_;
   const What what_;
   Time committed_{};  // of inputs alone
   std::unique_ptr<LogWriter> writer_;
   std::function<std::string()> state_digest_;
+  uint64_t observed_;  // records of the kernel's trace
+  bool writing_ = false;
   std::shared_ptr<Recorder*> self_;  // what the kernel's observer holds
+  assertion::RunContext::Registration last_word_;
 };
 
 }  // namespace wavetank::replay

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/kube/credentials.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"
@@ -20,8 +21,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
   header.scenario_name = recording.scenario_name;
   std::ifstream file(recording.scenario_file);
   header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
+  header.scenario_text = kube::SealedText(header.scenario_text);
   if (recording.real_istiod) header.world[std::string(kRealIstiodKey)] = true;
-  absl::StatusOr<std::unique_ptr<LogWriter>> writer = LogWriter::Create(recording.log, header);
+  absl::StatusOr<std::unique_ptr<LogWriter>> writer =
+      LogWriter::Create(recording.log, header, {.durable_commits = recording.durable_commits});
   if (!writer.ok()) return writer.status();
   const bool real = recording.real_istiod;
   auto recorder = std::make_unique<Recorder>(world.kernel(), *std::move(writer), nullptr,
@@ -41,9 +44,8 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
     }
     // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
     // error, and Finish() returns it.
-    to->Input(number, std::string(input.kind()),
-              of_client != nullptr ? RedactedWithin(std::move(body)) : Redacted(std::move(body)))
-        .IgnoreError();
+    body = of_client != nullptr ? RedactedWithin(std::move(body)) : Redacted(std::move(body));
+    to->Input(number, std::string(input.kind()), kube::Sealed(std::move(body))).IgnoreError();
   };
   return recorder;
 }

@@ -18,6 +18,7 @@ struct WorldRecording {
   // own istiods serve: without what real istiods wrote, and without preconditions that held
   // (fakes/kube/http/rest/rest.h).
   bool real_istiod = false;
+  bool durable_commits = false;  // LogWriterOptions
 };
 
 // Before the world's first input. Sets `world.on_input`, to be unset before the recorder goes; `world` must outlive it.

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/inject/injection_config.h"
 #include "core/inject/webhook_configuration.h"
@@ -21,9 +22,8 @@ constexpr const char* kWebhookKind = "MutatingWebhookConfiguration";
 
 // Creates the object unless one of its kind and name is there.
 absl::Status Ensure(fakekube::ApiServer& api, json object) {
-  const json& meta = object.at("metadata");
-  if (api.Get(object.at("kind").get<std::string>(),
-              {meta.value("namespace", ""), meta.at("name").get<std::string>()}) != nullptr) {
+  const json& meta = At(object, "metadata");
+  if (api.Get(Text(object, "kind"), {Text(meta, "namespace"), Text(meta, "name")}) != nullptr) {
     return absl::OkStatus();
   }
   return api.Apply(std::move(object)).status();
@@ -43,12 +43,8 @@ bool HasIstiod(const fakekube::ApiServer& api) {
   for (const char* kind : {"Deployment", "Pod"}) {
     for (const kube::ObjectRef& object : api.List(kind, kSystemNamespace)) {
       const json& body = object->body;
-      const json labels = kind[0] == 'P' ? body["metadata"].value("labels", json::object())
-                                         : body["spec"]
-                                               .value("template", json::object())
-                                               .value("metadata", json::object())
-                                               .value("labels", json::object());
-      if (labels.value("app", "") == "istiod") return true;
+      const json& of_pod = kind[0] == 'P' ? body : At(body, {"spec", "template"});
+      if (At(of_pod, {"metadata", "labels", "app"}) == "istiod") return true;
     }
   }
   return false;
@@ -140,11 +136,11 @@ Subscription ConnectRemoteWhenExposed(fakekube::ApiServer& primary, fakekube::Ap
               {{"type", "ExternalName"}, {"externalName", hostname}, {"clusterIP", nullptr}, {"clusterIPs", nullptr}}}})
         .IgnoreError();
     for (const kube::ObjectRef& configuration : remote.List(kWebhookKind)) {
-      json webhooks = configuration->body.value("webhooks", json::array());
+      json webhooks = Items(At(configuration->body, "webhooks"));
       for (json& webhook : webhooks) {
+        if (!At(webhook, {"clientConfig", "service"}).is_object()) continue;
         json& client = webhook["clientConfig"];
-        if (!client.contains("service")) continue;
-        const std::string path = client["service"].value("path", "/inject");
+        const std::string path = Text(client["service"], "path", "/inject");
         client.erase("service");
         client["url"] = fmt::format("https://{}:15017{}", hostname, path);
       }

@@ -64,13 +64,12 @@ void PodProcess::Start(std::function<void(bool)> ready) {
   // Applications listen on the ports that their containers declare.
   Workload& workload = commons.network->at(workload_);
   for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
-    if (container.value("name", "") == "istio-proxy") continue;
-    const std::string image = container.value("image", "");
+    if (Text(container, "name") == "istio-proxy") continue;
+    const std::string image = Text(container, "image");
     if (image.substr(image.rfind('/') + 1).starts_with("ext-authz")) authorizer_ = true;
-    if (!container.contains("ports")) continue;
-    for (const nlohmann::json& port : container["ports"]) {
-      if (port.value("protocol", "TCP") != "TCP") continue;
-      const auto number = static_cast<uint16_t>(port.value("containerPort", 0));
+    for (const nlohmann::json& port : Items(At(container, "ports"))) {
+      if (Text(port, "protocol", "TCP") != "TCP") continue;
+      const auto number = static_cast<uint16_t>(Number(port, "containerPort"));
       if (number == 0 || workload.ports.contains(number)) continue;
       servers_.push_back(std::make_unique<envoysim::AppServer>(commons.plane->fabric(), *commons.host, *this));
       workload.ports[number] = servers_.back().get();
@@ -81,7 +80,7 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     return TellReady();
   }
   pilot::BootstrapOptions options;
-  if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", pod_->body["spec"].value("nodeName", "")})) {
+  if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", Text(At(pod_->body, "spec"), "nodeName")})) {
     options.node_cpus = pilot::NodeCpus(node->body);
   }
   absl::StatusOr<pilot::ProxyBootstrap> bootstrap = pilot::ReadProxyBootstrap(pod_->body, options);
@@ -160,7 +159,7 @@ void PodProcess::StartProxy() {
     }
     security::PeerCredentials peer;
     peer.bearer_token = token;
-    peer.cluster_id = node_->metadata.value("CLUSTER_ID", site_.name);
+    peer.cluster_id = Text(node_->metadata, "CLUSTER_ID", site_.name);
     return peer;
   };
   istiod_ = std::make_unique<IstiodClient>(site_, std::move(way));

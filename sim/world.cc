@@ -50,8 +50,11 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   world->costs_ = std::make_unique<CostsOfTiming>(world->timing_);
   world->host_ = &world->kernel_.NewHost("world", 0, nullptr);
   const Timing& t = world->timing_;
-  world->links_ = std::make_unique<Links>(options.seed, LineQuality{t.line_inside, {}, 0, false},
-                                          LineQuality{t.line_between, {}, 0, false});
+  const LineQuality inside{t.line_inside, {}, 0, false}, between{t.line_between, {}, 0, false};
+  for (const LineQuality& quality : {inside, between}) {
+    if (absl::Status status = CheckQuality(quality); !status.ok()) return status;
+  }
+  world->links_ = std::make_unique<Links>(options.seed, inside, between);
   world->network_ = std::make_unique<MeshNetwork>(*world->links_);
   envoysim::DataPlane::Options plane;
   // Istio 1.18 ships Envoy 1.26; what runs a stock Envoy runs one of today.
@@ -109,8 +112,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
       return absl::InvalidArgumentError(
           fmt::format("a link ends at '{}', which is no cluster of this world", a == nullptr ? link.a : link.b));
     }
-    world->links_->Between(a->place().site, b->place().site)
-        .set_quality({link.latency, link.jitter, link.loss_ppm, false});
+    const LineQuality quality{link.latency, link.jitter, link.loss_ppm, false};
+    if (absl::Status status = CheckQuality(quality); !status.ok()) return status;
+    world->links_->Between(a->place().site, b->place().site).set_quality(quality);
   }
   return world;
 }

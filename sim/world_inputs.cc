@@ -1,5 +1,6 @@
 #include "sim/world_inputs.h"
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 #include "sim/inputs/input.h"
 
@@ -22,9 +23,13 @@ absl::Status World::Do(const Input& input, KubeExchange* exchange) {
   // What is due now comes first, so that inputs at one instant mean the same in a replay, where time is advanced to it
   // before each.
   kernel_.RunUntil(Now());
+  const assertion::ScopedRun run(kernel_.run());
+  // What the world reads is what a log of it says: one value, whatever a client put into it.
+  const absl::StatusOr<Input> read = input.AsItsTextSays();
+  if (!read.ok()) return read.status();
   ScopedCause scope(*host_, kernel_.causes().Of(inputs_));
   const uint64_t number = inputs_++;
-  if (on_input) on_input(number, Now(), input);
+  if (on_input) on_input(number, Now(), *read);
   InputTarget target{.world = *this,
                      .options = options_,
                      .host = *host_,
@@ -37,7 +42,7 @@ absl::Status World::Do(const Input& input, KubeExchange* exchange) {
                      .secret_generations = secret_generations_,
                      .subscriptions = subscriptions_,
                      .exchange = exchange};
-  return input.Apply(target);
+  return read->Apply(target);
 }
 
 }  // namespace wavetank::sim

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_access.h"
+#include "core/base/json_read.h"
 #include "core/base/status.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
@@ -337,12 +337,9 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
 void World::Site::Review(json pod, const kube::Labels& namespace_labels,
                          absl::AnyInvocable<void(absl::StatusOr<json>)> done) {
   kube::Labels pod_labels, ns_labels = namespace_labels;
-  const json& meta = pod.at("metadata");
-  ns_labels.emplace("kubernetes.io/metadata.name", meta.value("namespace", ""));
-  if (const auto labels = meta.find("labels"); labels != meta.end()) {
-    for (const auto& [key, value] : labels->items())
-      pod_labels[key] = value.is_string() ? value.get<std::string>() : "";
-  }
+  const json& meta = At(pod, "metadata");
+  ns_labels.emplace("kubernetes.io/metadata.name", Text(meta, "namespace"));
+  for (const auto& [key, value] : Members(At(meta, "labels"))) pod_labels[key] = TextOf(value);
   for (const kube::ObjectRef& configuration : cluster_->api().List("MutatingWebhookConfiguration")) {
     absl::StatusOr<std::optional<pilot::WebhookTarget>> target =
         pilot::SelectWebhook(configuration->body, ns_labels, pod_labels);
@@ -366,7 +363,7 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
     --reviews_;
     if (!answer.ok()) {
       last_refusal_ = fmt::format("pod {} was not admitted: webhook {}: {}",
-                                  pod["metadata"].value("name", pod["metadata"].value("generateName", "")), name,
+                                  Text(At(pod, "metadata"), "name", Text(At(pod, "metadata"), "generateName")), name,
                                   Message(answer.status()));
       if (may_fail) return done(std::move(pod));
       return done(answer.status());

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/base/assert.h"
+
 namespace wavetank {
 
 CauseId CauseTable::Intern(std::vector<uint64_t> inputs) {
+  WAVETANK_ASSERT(!inputs.empty());  // that is kNoCause
+  WAVETANK_ASSERT(std::is_sorted(inputs.begin(), inputs.end()), inputs.size());
+  WAVETANK_ASSERT(sets_.size() < UINT32_MAX, sets_.size());
   const auto [it, fresh] = ids_.try_emplace(std::move(inputs), CauseId(static_cast<uint32_t>(sets_.size())));
   if (fresh) sets_.push_back(it->first);
+  WAVETANK_ASSERT(static_cast<uint32_t>(it->second) < sets_.size(), it->second, sets_.size());
   return it->second;
 }
 
@@ -18,6 +24,7 @@ CauseId CauseTable::Merge(CauseId a, CauseId b) {
   if (const auto it = merged_.find(key); it != merged_.end()) return it->second;
   std::vector<uint64_t> all;
   std::set_union(Inputs(a).begin(), Inputs(a).end(), Inputs(b).begin(), Inputs(b).end(), std::back_inserter(all));
+  WAVETANK_ASSERT(all.size() >= std::max(Inputs(a).size(), Inputs(b).size()), all.size());  // no cause is lost
   return merged_[key] = Intern(std::move(all));
 }
 

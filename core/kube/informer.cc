@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
+
 namespace wavetank::kube {
 namespace {
 // client-go: tools/cache/reflector.go, NewReflector's backoffManager. Doubles, and starts over after kReset of peace.
@@ -69,6 +71,7 @@ std::vector<ObjectRef> Informer::List(std::string_view ns) const {
 }
 
 void Informer::ListNow() {
+  WAVETANK_ASSERT(watch_ == nullptr);  // its events would be older than the list
   client_.List(kind_, options_, [this, alive = std::weak_ptr(alive_)](absl::StatusOr<ObjectList> list) {
     if (alive.expired()) return;
     if (!list.ok()) return Retry(true);
@@ -92,6 +95,7 @@ void Informer::WatchNow() {
       return RetryAfter(Duration::zero(), false);
     Retry(list);
   };
+  WAVETANK_ASSERT(watch_ == nullptr);  // two would deliver everything twice
   watch_started_ = host_.Now();
   watch_ = client_.StartWatch(kind_, options_, resource_version_, std::move(callbacks));
 }
@@ -100,12 +104,15 @@ void Informer::Retry(bool list) {
   const Time now = host_.Now();
   if (now - last_attempt_ > kReset) next_backoff_ = kFirstBackoff;
   last_attempt_ = now;
+  WAVETANK_ASSERT(next_backoff_ >= kFirstBackoff, next_backoff_);
+  WAVETANK_ASSERT(next_backoff_ <= kMaxBackoff, next_backoff_);
   const Duration base = next_backoff_;
   next_backoff_ = std::min(kMaxBackoff, next_backoff_ * 2);
   RetryAfter(base + Duration(static_cast<int64_t>(backoff_.Below(static_cast<uint64_t>(base.count())))), list);
 }
 
 void Informer::RetryAfter(Duration delay, bool list) {
+  WAVETANK_ASSERT(alive_ != nullptr);  // nothing is tried again once it was stopped
   host_.Cancel(retry_);
   // The callback that reports the end may stand inside the watch: it is released later, not here.
   retry_ = host_.RunAfter(delay, [this, list, alive = std::weak_ptr(alive_)] {
@@ -143,6 +150,7 @@ void Informer::Replace(const ObjectList& list) {
 
 void Informer::Deliver(const WatchEvent& event) {
   if (event.object == nullptr) return;
+  WAVETANK_ASSERT(alive_ != nullptr);
   resource_version_ = std::max(resource_version_, event.object->meta.resource_version);
   switch (event.type) {
     case WatchEventType::kAdded:
@@ -156,6 +164,7 @@ void Informer::Deliver(const WatchEvent& event) {
 }
 
 void Informer::Put(const ObjectRef& object) {
+  WAVETANK_ASSERT(object != nullptr);
   const std::weak_ptr<char> alive = alive_;
   ObjectRef& slot = objects_[KeyOf(*object)];
   const ObjectRef old = std::exchange(slot, object);
@@ -172,7 +181,9 @@ void Informer::Put(const ObjectRef& object) {
 
 void Informer::Remove(const NamespacedName& key, const ObjectRef& last) {
   const std::weak_ptr<char> alive = alive_;
+  WAVETANK_ASSERT(last != nullptr);
   if (objects_.erase(key) == 0) return;
+  WAVETANK_ASSERT(!objects_.contains(key), key.ns, key.name);
   ++revision_;
   for (size_t i = 0; i < handlers_.size() && !alive.expired(); ++i) {
     if (handlers_[i]->on_delete) handlers_[i]->on_delete(last);

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/base/bounds.h"
 #include "core/kube/object_head.h"
 #include "core/kube/time_format.h"
 
@@ -12,9 +13,6 @@ namespace wavetank::kube {
 namespace {
 
 using nlohmann::json;
-
-// Deeper objects are an attack or a mistake; json's own copy and dump recurse.
-constexpr int kMaxDepth = 100;
 
 bool TooDeep(const json& value, int left) {
   if (!value.is_structured()) return false;
@@ -109,7 +107,7 @@ absl::StatusOr<std::shared_ptr<Object>> Read(const json& body, Depth depth) {
     return absl::InvalidArgumentError(fmt::format("object: is {}, expected a mapping", body.type_name()));
   }
   if (depth == Depth::kUnknown && NestedTooDeep(body)) {
-    return absl::InvalidArgumentError(fmt::format("object: nested deeper than {} levels", kMaxDepth));
+    return absl::InvalidArgumentError(fmt::format("object: nested deeper than {} levels", bounds::kDepth));
   }
   auto object = std::make_shared<Object>();
   {
@@ -180,7 +178,7 @@ absl::StatusOr<ObjectRef> ReadHead(const nlohmann::json& body) {
   return ObjectRef(*std::move(object));
 }
 
-bool NestedTooDeep(const json& body) { return TooDeep(body, kMaxDepth); }
+bool NestedTooDeep(const json& body) { return TooDeep(body, bounds::kDepth); }
 
 absl::StatusOr<ObjectRef> FromReadBody(nlohmann::json body) { return Take(std::move(body), Depth::kKnown); }
 

@@ -7,13 +7,12 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/base/bounds.h"
+
 namespace wavetank::kube {
 namespace {
 
 using nlohmann::json;
-
-constexpr int kMaxYamlDepth = 100;
-constexpr size_t kMaxNodes = 2'000'000;  // after aliases are expanded
 
 class Converter {
  public:
@@ -21,13 +20,13 @@ class Converter {
 
   json Convert(const YAML::Node& node, int depth) {
     if (!status_.ok()) return nullptr;
-    if (depth > kMaxYamlDepth) {
-      Fail(node, fmt::format("nested deeper than {} levels", kMaxYamlDepth), "flatten it");
+    if (depth > bounds::kDepth) {
+      Fail(node, fmt::format("nested deeper than {} levels", bounds::kDepth), "flatten it");
       return nullptr;
     }
     // Aliases of aliases grow without end.
-    if (++nodes_ > kMaxNodes) {
-      Fail(node, fmt::format("more than {} values after aliases are expanded", kMaxNodes), "split the file");
+    if (++nodes_ > bounds::kValues) {
+      Fail(node, fmt::format("more than {} values after aliases are expanded", bounds::kValues), "split the file");
       return nullptr;
     }
     switch (node.Type()) {
@@ -156,7 +155,7 @@ absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
   int depth = 0;
   for (char c : text) {
     depth += (c == '[' || c == '{') ? 1 : (c == ']' || c == '}') ? -1 : 0;
-    if (depth > 10 * kMaxYamlDepth) {
+    if (depth > bounds::kTextDepth) {
       return absl::InvalidArgumentError(fmt::format("{}: nested too deeply; flatten it", file));
     }
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
+
 namespace wavetank::pilot {
 
 bool operator<(const ShardKey& a, const ShardKey& b) {
@@ -25,6 +27,7 @@ EndpointIndex::PushType EndpointIndex::UpdateServiceEndpoints(const ShardKey& sh
     entry = services.emplace_back(ns, std::make_unique<EndpointShards>()).second.get();
     push = PushType::kFull;
   }
+  WAVETANK_ASSERT(entry->version <= version_, entry->version, version_, hostname);  // versions only grow
   entry->version = ++version_;
   entry->shards[shard] = std::make_shared<const EndpointList>(std::move(endpoints));
   std::set<std::string, std::less<>> accounts;
@@ -37,6 +40,9 @@ EndpointIndex::PushType EndpointIndex::UpdateServiceEndpoints(const ShardKey& sh
       accounts.insert(account);
     }
   }
+  const EndpointListRef& stored = entry->shards[shard];
+  WAVETANK_ASSERT(stored != nullptr, hostname);
+  WAVETANK_ASSERT(!stored->empty(), hostname);  // an empty shard is none
   if (accounts != entry->service_accounts) {
     entry->service_accounts = std::move(accounts);
     push = PushType::kFull;
@@ -61,6 +67,8 @@ void EndpointIndex::DeleteServiceShard(const ShardKey& shard, std::string_view h
   if (by_ns == by_host_.end()) return;
   const auto it = In(by_ns->second, ns);
   if (it == by_ns->second.end()) return;
+  WAVETANK_ASSERT(it->second != nullptr, hostname, ns);
+  WAVETANK_ASSERT(it->second->version <= version_, it->second->version, version_, hostname);
   if (it->second->shards.erase(shard) != 0) it->second->version = ++version_;
   if (preserve_keys || !it->second->shards.empty()) return;
   by_ns->second.erase(it);

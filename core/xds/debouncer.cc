@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/assert.h"
+
 namespace wavetank::pilot {
 
 void Debouncer::Add(PushRequest request) {
@@ -13,6 +15,8 @@ void Debouncer::Add(PushRequest request) {
     SetTimer(options_.after);
     start_ = last_;
   }
+  WAVETANK_ASSERT(pending_.has_value() == (events_ > 0), events_);
+  WAVETANK_ASSERT(start_ <= last_, start_, last_);
   ++events_;
   if (pending_) {
     pending_->Merge(std::move(request), host_);
@@ -22,6 +26,7 @@ void Debouncer::Add(PushRequest request) {
 }
 
 void Debouncer::SetTimer(Duration delay) {
+  WAVETANK_ASSERT(delay > Duration::zero(), delay);  // else it would spin at one instant
   host_.Cancel(timer_);
   timer_ = host_.RunAfter(delay, [this] {
     timer_ = kNoTimer;
@@ -30,6 +35,7 @@ void Debouncer::SetTimer(Duration delay) {
 }
 
 void Debouncer::MaybePush() {
+  WAVETANK_ASSERT(free_);  // one push at a time
   const Duration since_first = host_.Now() - start_, quiet = host_.Now() - last_;
   if (since_first < options_.max && quiet < options_.after) return SetTimer(options_.after - quiet);
   if (!pending_) return;
@@ -40,12 +46,16 @@ void Debouncer::MaybePush() {
 }
 
 void Debouncer::Start(PushRequest request, int events, bool debounced) {
+  WAVETANK_ASSERT(events > 0, events);
+  WAVETANK_ASSERT(committed_ + static_cast<uint64_t>(events) <= inbound_, committed_, events, inbound_);
   request.events = events;
   const ScopedCause cause(host_, request.cause);
   push_(std::move(request), [this, events, debounced, alive = std::weak_ptr<char>(alive_)] {
     if (alive.expired()) return;
     committed_ += static_cast<uint64_t>(events);
+    WAVETANK_ASSERT(committed_ <= inbound_, committed_, inbound_);
     if (!debounced) return;
+    WAVETANK_ASSERT(!free_);  // done is called once
     free_ = true;
     MaybePush();
   });

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/assert.h"
 #include "core/base/random.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/kube/time_format.h"
@@ -205,6 +206,8 @@ void DiscoveryServer::Push(PushRequest request, Callback done) {
   host_.Spend(work, [this, number, made, request = std::move(request), done = std::move(done),
                      alive = std::weak_ptr<char>(alive_)]() mutable {
     if (alive.expired()) return;
+    // istiod reads its push number as a version: an older context never replaces a newer one.
+    WAVETANK_ASSERT(number <= pushes_, number, pushes_);
     push_context_ = made;
     DropCache(request);
     host_.Emit({TraceKind::kPushContextReady, trace_name_, kNoName, static_cast<int64_t>(number), 0, {}});
@@ -266,6 +269,8 @@ void DiscoveryServer::SendPushes() {
 }
 
 void DiscoveryServer::OnPushDone(const ConnectionRef& connection) {
+  WAVETANK_ASSERT(in_flight_ > 0, in_flight_);
+  WAVETANK_ASSERT(in_flight_ <= options_.push_throttle, in_flight_, options_.push_throttle);
   --in_flight_;
   queue_.MarkDone(connection);
   SendPushes();
@@ -285,7 +290,10 @@ NameId DiscoveryServer::ProxyTraceName(const Proxy& proxy) {
 }
 
 void DiscoveryServer::OnConnected(const ConnectionRef& connection) {
-  clients_.emplace(connection->number(), connection);
+  WAVETANK_ASSERT(!connection->proxy().ip_addresses.empty());
+  WAVETANK_ASSERT(streams_.contains(connection->number()), connection->number());
+  const bool fresh = clients_.emplace(connection->number(), connection).second;
+  WAVETANK_ASSERT(fresh, connection->number());
   clients_by_ip_[connection->proxy().ip_addresses.front()].insert(connection->number());
 }
 

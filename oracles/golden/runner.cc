@@ -40,7 +40,11 @@ class Actual {
   absl::StatusOr<json> Of(const Case& spec, const ExpectedFile& file) {
     pilot::Registries& registries = istiod_.istiod().registries();
     pilot::DiscoveryServer& discovery = istiod_.istiod().discovery();
-    if (file.kind == "gateways") return GatewaysView(*registries.networks().Gateways());
+    if (file.kind == "gateways") {
+      const auto gateways = registries.networks().Gateways();
+      if (gateways == nullptr) return absl::UnavailableError("istiod has not worked out its gateways");
+      return GatewaysView(*gateways);
+    }
     if (file.kind == "services") {
       return ServicesView(registries.aggregate(), [&](const pilot::Service& service) {
         return discovery.push_context()->IsClusterLocal(service);

@@ -7,15 +7,14 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/bounds.h"
 #include "core/base/status.h"
 #include "core/kube/yaml.h"
 
 namespace wavetank::scenario {
 namespace {
 
-// Deeper input is an attack or a mistake, and yaml-cpp recurses.
-constexpr int kMaxDepth = 64;
-constexpr size_t kMaxBytes = 16u << 20;
+using bounds::kScenarioDepth;
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -38,7 +37,7 @@ bool TooDeep(const std::string& text) {
   for (char c : text) {
     if (c == '[' || c == '{') ++flow;
     if (c == ']' || c == '}') flow = std::max(0, flow - 1);
-    if (flow > kMaxDepth) return true;
+    if (flow > kScenarioDepth) return true;
   }
   std::istringstream lines(text);
   std::string line;
@@ -46,9 +45,22 @@ bool TooDeep(const std::string& text) {
     size_t i = 0;
     int dashes = 0;
     while (i < line.size() && (line[i] == ' ' || line[i] == '-')) dashes += line[i++] == '-' ? 1 : 0;
-    if (i > 2 * kMaxDepth + 64 || dashes > kMaxDepth) return true;
+    if (i > 2 * kScenarioDepth + 64 || dashes > kScenarioDepth) return true;
   }
   return false;
+}
+
+// Aliases of aliases grow without end, and nest deeper than the text does. Takes as many of `left` as `node` has
+// values.
+bool Fits(const YAML::Node& node, int depth, size_t* left) {
+  if (depth > kScenarioDepth || *left == 0) return false;
+  --*left;
+  if (!node.IsMap() && !node.IsSequence()) return true;
+  for (const auto& entry : node) {
+    if (node.IsMap() && !entry.first.IsScalar()) return true;  // refused where it is read
+    if (!Fits(node.IsMap() ? entry.second : YAML::Node(entry), depth + 1, left)) return false;
+  }
+  return true;
 }
 
 // A number with at most nine decimals, as nanounits; nullopt if it is none.
@@ -244,11 +256,13 @@ nlohmann::json Field::Json() const {
 }
 
 absl::StatusOr<std::unique_ptr<Document>> Document::Parse(std::string name, const std::string& text) {
-  if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(fmt::format("{}: larger than {} MiB; split it", name, kMaxBytes >> 20));
+  if (text.size() > bounds::kScenarioBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: larger than {} MiB; split it", name, bounds::kScenarioBytes >> 20));
   }
   if (TooDeep(text)) {
-    return absl::InvalidArgumentError(fmt::format("{}: nested deeper than {} levels; flatten it", name, kMaxDepth));
+    return absl::InvalidArgumentError(
+        fmt::format("{}: nested deeper than {} levels; flatten it", name, kScenarioDepth));
   }
   auto document = std::make_unique<Document>();
   document->name_ = std::move(name);
@@ -257,6 +271,13 @@ absl::StatusOr<std::unique_ptr<Document>> Document::Parse(std::string name, cons
   } catch (const YAML::Exception& e) {
     return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; check indentation and quotes",
                                                   document->name_, e.mark.line + 1, e.mark.column + 1, e.msg));
+  }
+  size_t left = bounds::kValues;
+  if (!Fits(document->root_, 0, &left)) {
+    return absl::InvalidArgumentError(
+        left == 0 ? fmt::format("{}: more than {} values after aliases are expanded; split it", document->name_,
+                                bounds::kValues)
+                  : fmt::format("{}: nested deeper than {} levels; flatten it", document->name_, kScenarioDepth));
   }
   return document;
 }

@@ -52,7 +52,7 @@ class Field {
   int64_t Share(int64_t fallback_ppm) const;
   // "100/s", "5/min": events per 1000 s, so that rates stay integers.
   int64_t RatePerKilosecond(int64_t fallback) const;
-  // As manifests are read: what is not quoted may be a number, a flag or null.
+  // As Kubernetes' tools read it: numbers and words have the types of YAML 1.1 (core/kube/yaml.h).
   nlohmann::json Json() const;
 
   // No mistake was recorded so far, anywhere in the document.

@@ -6,10 +6,12 @@
 
 #include "absl/strings/str_join.h"
 #include "core/base/go_url.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/config/schema/istio_definitions.h"
 #include "core/config/store/store.h"
 #include "core/kube/object.h"
+#include "core/kube/object_head.h"
 #include "core/push/policies/envoy_filters.h"
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/resources.h"
@@ -42,7 +44,7 @@ const fakekube::http::ResourceTable& KnownResources() {
 // Null: nobody here knows the kind. One of Istio's is known in versions that came later, too; their fields are the
 // same.
 const Resource* ResourceOf(const json& object) {
-  const std::string api_version = object.value("apiVersion", ""), kind = object.value("kind", "");
+  const std::string api_version = Text(object, "apiVersion"), kind = Text(object, "kind");
   if (const Resource* exact = KnownResources().FindKind(api_version, kind)) return exact;
   const Resource* found = nullptr;
   KnownResources().ForEach([&](const Resource& each) {
@@ -72,7 +74,7 @@ std::vector<std::string> UnknownFieldsOf(const Resource& resource, const ApiType
 
 bool IstiodReads(const json& object) {
   for (int kind = 0; kind < config::kKinds; ++kind) {
-    if (config::KindName(static_cast<config::Kind>(kind)) == object.value("kind", "")) return true;
+    if (config::KindName(static_cast<config::Kind>(kind)) == Text(object, "kind")) return true;
   }
   return false;
 }
@@ -102,7 +104,7 @@ bool IsWithoutEffect(const fakekube::GroupKind& kind) {
 
 // One line for all objects of a kind.
 void NoteWithoutEffect(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
-  const std::string kind = object.value("kind", ""), api_version = object.value("apiVersion", "");
+  const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
   const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
   if (!IsWithoutEffect(group_kind)) return;
   const std::string what =
@@ -118,7 +120,9 @@ absl::Status CheckManifest(const std::string& file, int line, const json& object
   const auto refused = [&](const absl::Status& status) {
     return absl::InvalidArgumentError(fmt::format("{}:{}: {}", file, line, Message(status)));
   };
-  const std::string name = object["metadata"].value("name", "");
+  // Kind, names and labels have their types from here on; objects that stand in a scenario come here first.
+  if (const auto head = kube::ReadHead(object); !head.ok()) return refused(head.status());
+  const std::string name = Text(At(object, "metadata"), "name");
   if (const Resource* resource = ResourceOf(object)) {
     const ApiType* type = fakekube::http::ApiTypeOf(*resource);
     if (absl::Status status = Readable(*resource, type, object, name); !status.ok()) return refused(status);

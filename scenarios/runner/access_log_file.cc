@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/kube/credentials.h"
 #include "core/kube/object.h"
 #include "fmt/format.h"
 #include "sim/world.h"
@@ -42,7 +43,7 @@ AccessLogFile::~AccessLogFile() {
 void AccessLogFile::Add(std::string_view pod, Time at, std::string_view text) {
   // Nothing that comes later is older than now.
   WriteUntil(world_.Now());
-  std::string line = fmt::format("{} {}", pod, text);
+  std::string line = fmt::format("{} {}", pod, kube::SealedText(text));
   if (line.back() != '\n') line.push_back('\n');
   ahead_.emplace(std::pair(at, lines_++), std::move(line));
 }

@@ -22,6 +22,8 @@ std::string ConnectionOf(const std::string& address, uint64_t number) {
   return address.rfind("unix:", 0) == 0 ? address + "#" + std::to_string(number) : address;
 }
 
+absl::Status Unwritten() { return absl::InternalError("the event log of this run cannot be written"); }
+
 absl::Status GoingDown() { return absl::UnavailableError("the server is going down"); }
 
 }  // namespace
@@ -184,12 +186,18 @@ void Frontend::ShutDown() {
 
 void Frontend::OnResponse(uint64_t client, std::shared_ptr<const pilot::DiscoveryResponse> response) {
   const auto it = sinks_.find(client);
-  if (it != sinks_.end()) it->second->Response(*response);
+  if (it == sinks_.end()) return;
+  loop_.WhenDurable([sink = it->second, response = std::move(response)](const absl::Status& logged) {
+    logged.ok() ? sink->Response(*response) : sink->Closed(Unwritten());
+  });
 }
 
 void Frontend::OnDeltaResponse(uint64_t client, std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) {
   const auto it = sinks_.find(client);
-  if (it != sinks_.end()) it->second->DeltaResponse(*response);
+  if (it == sinks_.end()) return;
+  loop_.WhenDurable([sink = it->second, response = std::move(response)](const absl::Status& logged) {
+    logged.ok() ? sink->DeltaResponse(*response) : sink->Closed(Unwritten());
+  });
 }
 
 void Frontend::OnClosed(uint64_t client, const absl::Status& status) {
@@ -197,7 +205,8 @@ void Frontend::OnClosed(uint64_t client, const absl::Status& status) {
   if (it == sinks_.end()) return;
   const std::shared_ptr<StreamSink> sink = std::move(it->second);
   sinks_.erase(it);
-  sink->Closed(status);
+  // Behind the answers that were given before.
+  loop_.WhenDurable([sink, status](const absl::Status&) { sink->Closed(status); });
 }
 
 void Frontend::OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::string>> chain) {
@@ -205,7 +214,9 @@ void Frontend::OnCertificate(uint64_t client, absl::StatusOr<std::vector<std::st
   if (it == certificates_.end()) return;
   Certificates done = std::move(it->second);
   certificates_.erase(it);
-  done(std::move(chain));
+  loop_.WhenDurable([done = std::move(done), chain = std::move(chain)](const absl::Status& logged) mutable {
+    logged.ok() ? done(std::move(chain)) : done(Unwritten());
+  });
 }
 
 }  // namespace wavetank::serve

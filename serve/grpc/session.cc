@@ -45,9 +45,13 @@ absl::Status Session::Start() {
                                     .program_version = WAVETANK_VERSION,
                                     .scenario_name = options_.scenario.name,
                                     .scenario_file = options_.scenario.file,
-                                    .real_istiod = options_.real_istiod});
+                                    .real_istiod = options_.real_istiod,
+                                    .durable_commits = options_.durability != Durability::kSession});
     if (!recorder.ok()) return recorder.status();
     recorder_ = *std::move(recorder);
+    if (options_.durability == Durability::kAcknowledged) {
+      loop_->SetDurability({[this] { return recorder_->uncommitted(); }, [this] { return recorder_->Commit(); }});
+    }
   }
   notes_ = options_.start.notes;
   if (options_.progress) options_.progress("installing the mesh");
@@ -63,7 +67,21 @@ absl::Status Session::Start() {
   return absl::OkStatus();
 }
 
-void Session::GoLive() { loop_->Start(options_.real_calendar ? std::optional<Time>(CalendarTime()) : std::nullopt); }
+// What no client waits for (a changed manifest, a scenario's step) is no later on disk than this.
+void Session::CommitLater() {
+  loop_->PostAfter(1s, [this](sim::World&) {
+    recorder_->Commit().IgnoreError();  // the writer keeps its first error, and Finish() returns it
+    CommitLater();
+  });
+}
+
+void Session::GoLive() {
+  if (recorder_ != nullptr && options_.durability != Durability::kSession) {
+    recorder_->Commit().IgnoreError();
+    CommitLater();
+  }
+  loop_->Start(options_.real_calendar ? std::optional<Time>(CalendarTime()) : std::nullopt);
+}
 
 absl::Status Session::Finish() {
   if (finished_ || loop_ == nullptr) return absl::OkStatus();

@@ -20,11 +20,19 @@ class Recorder;
 
 namespace wavetank::serve {
 
+// What of a live run's log survives the death of the process, or of the machine.
+enum class Durability : uint8_t {
+  kSession,       // a run that ends as planned; of a killed one what was written by chance
+  kSecond,        // all but the last second
+  kAcknowledged,  // all that any client was answered: an answer leaves when its input is on disk
+};
+
 struct SessionOptions {
-  scenario::Scenario scenario;                // its world; steps are played only on demand
-  scenario::StartPhases start;                // what is done to it first
-  std::string log;                            // event log to write, if not empty
-  bool real_istiod = false;                   // real istiods will serve it: the log holds inputs alone
+  scenario::Scenario scenario;  // its world; steps are played only on demand
+  scenario::StartPhases start;  // what is done to it first
+  std::string log;              // event log to write, if not empty
+  bool real_istiod = false;     // real istiods will serve it: the log holds inputs alone
+  Durability durability = Durability::kAcknowledged;
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, after the scenario's
   // istiods spend modelled processor time as in a scenario; otherwise only the time that this machine takes.
   bool modelled_costs = false;
@@ -53,6 +61,8 @@ class Session {
  private:
   explicit Session(SessionOptions options);
   absl::Status Start();
+  // Commits every second what has come.
+  void CommitLater();
 
   const SessionOptions options_;
   std::unique_ptr<Loop> loop_;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "core/base/json_text.h"
@@ -20,6 +21,34 @@ namespace {
 
 namespace http = fakekube::http;
 using nlohmann::json;
+
+http::Response OrUnwritten(http::Response response, const absl::Status& logged) {
+  if (logged.ok()) return response;
+  return http::Failure(500, "InternalError", "the event log of this run cannot be written; nothing is acknowledged");
+}
+
+// The same answer, once what it tells of is durable.
+http::Response WhenDurable(Loop& loop, http::Response response) {
+  if (response.watch != nullptr) return response;  // a watch acknowledges nothing that its client did
+  auto later = std::make_shared<http::LaterResponse>();
+  const auto hold = [&loop, later](http::Response decided) {
+    loop.WhenDurable([later, decided = std::move(decided)](const absl::Status& logged) mutable {
+      later->Set(OrUnwritten(std::move(decided), logged));
+    });
+  };
+  if (response.later != nullptr) {
+    response.later->Then(hold);
+  } else {
+    hold(std::move(response));
+  }
+  http::Response out;
+  if (later->ready()) {
+    later->Then([&out](http::Response ready) { out = std::move(ready); });
+  } else {
+    out.later = std::move(later);
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -77,7 +106,7 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
     absl::StatusOr<uint16_t> got =
         frontend->server_->Listen(ip, wanted, [&loop, cluster = clusters[i], listing](const http::Request& request) {
           if (request.path == kClustersPath && request.method == "GET") return http::JsonResponse(200, *listing);
-          return sim::AskKube(loop.world(), cluster, request);
+          return WhenDurable(loop, sim::AskKube(loop.world(), cluster, request));
         });
     if (!got.ok()) return got.status();
     frontend->where_.push_back({clusters[i], fmt::format("{}://{}:{}", options.tls ? "https" : "http", host, *got)});

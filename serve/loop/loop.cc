@@ -1,6 +1,9 @@
 #include "serve/loop/loop.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "core/base/assert.h"
 
 namespace wavetank::serve {
 
@@ -92,7 +95,26 @@ void Loop::Run(std::optional<Time> now) {
   real_start_ = RealClock::now();
   while (Turn(std::nullopt)) {
   }
+  MaybeCommit(true);
   thread_id_ = std::thread::id();
+}
+
+void Loop::WhenDurable(Release fn) {
+  WAVETANK_ASSERT(OnLoopThread());
+  if (held_.empty() && (durability_.pending == nullptr || !durability_.pending())) return fn(absl::OkStatus());
+  if (held_.empty()) held_since_ = RealClock::now();
+  held_.push_back(std::move(fn));
+}
+
+void Loop::MaybeCommit(bool last) {
+  // While requests wait, answers gather, but none is held for longer than a commit takes on most disks.
+  constexpr auto kLongest = std::chrono::milliseconds(2);
+  constexpr size_t kMost = 512;
+  if (held_.empty()) return;
+  if (!last && held_.size() < kMost && RealClock::now() - held_since_ < kLongest) return;
+  const absl::Status status = durability_.commit();
+  std::deque<Release> released = std::exchange(held_, {});
+  for (Release& fn : released) fn(status);
 }
 
 bool Loop::Turn(std::optional<Time> limit) {
@@ -124,6 +146,12 @@ bool Loop::Turn(std::optional<Time> limit) {
     task = nullptr;  // what it holds goes before the next one runs
   }
   kernel.RunUntil(bounded(VirtualAt(RealClock::now())));
+  bool more = false;
+  if (!held_.empty()) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    more = !posted_.empty() || !clients_.empty();
+  }
+  MaybeCommit(!more);
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,7 @@
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
 #include "core/base/time.h"
 #include "serve/loop/fair_queue.h"
 #include "sim/world.h"
@@ -77,6 +79,19 @@ class Loop {
   template <class Fn, class Result = std::invoke_result_t<Fn, sim::World&>>
   std::optional<Result> Call(Fn fn);
 
+  // How what was done to the world so far is made durable, and whether there is any of it that is not. Before Start().
+  struct Durability {
+    std::function<bool()> pending;
+    std::function<absl::Status()> commit;
+  };
+  void SetDurability(Durability durability) { durability_ = std::move(durability); }
+
+  // Runs `fn` when what was done to the world until now is durable: at once if it is. Else with others that wait for
+  // the same, after one commit for all of them; its error is told to each. In the order of calling. On the loop's
+  // thread.
+  using Release = absl::AnyInvocable<void(const absl::Status&)>;
+  void WhenDurable(Release fn);
+
   bool OnLoopThread() const { return std::this_thread::get_id() == thread_id_; }
   // Only before Start(), after Stop(), or on the loop's thread.
   sim::World& world() { return *world_; }
@@ -86,12 +101,18 @@ class Loop {
   void Run(std::optional<Time> now);
   // Sleeps until something is due, `limit` at the latest, and does it. False: the loop has stopped.
   bool Turn(std::optional<Time> limit);
+  // Commits and releases, unless more will soon wait for the same commit.
+  void MaybeCommit(bool last);
   Time VirtualAt(RealClock::time_point real) const { return start_ + (real - real_start_); }
 
   const std::unique_ptr<sim::World> owned_;
   sim::World* const world_;
   Time start_{};
   RealClock::time_point real_start_{};
+
+  Durability durability_;
+  std::deque<Release> held_;  // until what they tell of is durable
+  RealClock::time_point held_since_{};
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/json_canonical.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {
@@ -205,6 +206,46 @@ class Printer final : public FieldVisitor {
   json& out_;
 };
 
+// Numbers of fields are typed; text and free JSON alone may be what no text says.
+class TextChecker final : public FieldVisitor {
+ public:
+  bool holds() const { return holds_; }
+
+  void Visit(std::string_view, Need, std::string& value) override { Check(value); }
+  void Visit(std::string_view, Need, bool&) override {}
+  void Visit(std::string_view, Need, int64_t&) override {}
+  void Visit(std::string_view, Need, uint64_t&) override {}
+  void Visit(std::string_view, Need, Duration&) override {}
+  void Visit(std::string_view, Need, std::vector<std::string>& value) override {
+    for (const std::string& text : value) Check(text);
+  }
+  void Visit(std::string_view, Need, std::map<std::string, std::string>& value) override {
+    for (const auto& [key, text] : value) {
+      Check(key);
+      Check(text);
+    }
+  }
+  void Visit(std::string_view, Need, json& value) override { holds_ = holds_ && IsWhatItsTextSays(value); }
+  void Visit(std::string_view, Need, std::shared_ptr<const json>& value) override {
+    holds_ = holds_ && (value == nullptr || IsWhatItsTextSays(*value));
+  }
+  void Visit(std::string_view, std::optional<bool>&) override {}
+  void Visit(std::string_view, std::optional<int64_t>&) override {}
+  void Visit(std::string_view, std::optional<Duration>&) override {}
+  void Mapping(std::string_view, bool* present, const std::function<void(FieldVisitor&)>& fields) override {
+    if (*present) fields(*this);
+  }
+  void Mappings(std::string_view, size_t* count, const std::function<void(size_t, FieldVisitor&)>& fields) override {
+    for (size_t i = 0; i < *count; ++i) fields(i, *this);
+  }
+  void Refuse(std::string_view, std::string_view) override {}
+  bool reading() const override { return false; }
+
+ private:
+  void Check(const std::string& text) { holds_ = holds_ && IsWhatItsTextSays(json(text)); }
+  bool holds_ = true;
+};
+
 }  // namespace
 
 absl::Status ReadFields(std::string_view kind, const json& body, const std::function<void(FieldVisitor&)>& fields) {
@@ -218,6 +259,12 @@ json PrintFields(const std::function<void(FieldVisitor&)>& fields) {
   Printer printer(&out);
   fields(printer);
   return out;
+}
+
+bool AreWhatTheirTextSays(const std::function<void(FieldVisitor&)>& fields) {
+  TextChecker checker;
+  fields(checker);
+  return checker.holds();
 }
 
 }  // namespace wavetank::sim

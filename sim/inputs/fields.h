@@ -53,6 +53,8 @@ class FieldVisitor {
 absl::Status ReadFields(std::string_view kind, const nlohmann::json& body,
                         const std::function<void(FieldVisitor&)>& fields);
 nlohmann::json PrintFields(const std::function<void(FieldVisitor&)>& fields);
+// Whether what PrintFields() makes of them reads back to the same values (core/base/json_canonical.h).
+bool AreWhatTheirTextSays(const std::function<void(FieldVisitor&)>& fields);
 
 template <InputKind Kind>
 void InputTable::Add() {

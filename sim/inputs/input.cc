@@ -1,6 +1,7 @@
 #include "sim/inputs/input.h"
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
 
@@ -28,6 +29,13 @@ absl::StatusOr<Input> Input::Parse(std::string_view kind, const json& body) {
 
 json Input::Print() const {
   return PrintFields([this](FieldVisitor& visitor) { held_->Visit(visitor); });
+}
+
+absl::StatusOr<Input> Input::AsItsTextSays() const {
+  if (AreWhatTheirTextSays([this](FieldVisitor& visitor) { held_->Visit(visitor); })) return *this;
+  absl::StatusOr<Input> read = Parse(kind(), ParseJson(JsonText(Print())));
+  if (read.ok()) read->of_real_istiod = of_real_istiod;
+  return read;
 }
 
 std::string Input::cluster() const { return Text(Print(), "cluster"); }

@@ -36,6 +36,9 @@ class Input {
   // the field that is missing, unknown or of another type, and what it should be.
   static absl::StatusOr<Input> Parse(std::string_view kind, const nlohmann::json& body);
   nlohmann::json Print() const;
+  // The input that a log of this one holds, whatever bytes a client put into it: this one, for nearly all.
+  // InvalidArgument: what is left of it is no input.
+  absl::StatusOr<Input> AsItsTextSays() const;
 
   std::string_view kind() const { return held_->kind(); }
   // The cluster that it is done to; empty: none, or several.

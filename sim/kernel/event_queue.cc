@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
+
 namespace wavetank::sim {
 
 uint64_t EventQueue::Push(Time time, Event event) {
@@ -14,6 +16,10 @@ uint64_t EventQueue::Push(Time time, Event event) {
     slot = free_.back();
     free_.pop_back();
   }
+  // A slot or a number that does not fit would make two events one.
+  WAVETANK_ASSERT(slot < kMaxSlots, slot, live_);
+  WAVETANK_ASSERT(sequence_ < kMaxSequence, sequence_);
+  WAVETANK_ASSERT(slots_[slot].ticket == 0, slot);
   const uint64_t ticket = sequence_++ << kSlotBits | slot;
   slots_[slot].event = std::move(event);
   slots_[slot].ticket = ticket;
@@ -24,6 +30,9 @@ uint64_t EventQueue::Push(Time time, Event event) {
 }
 
 EventQueue::Event EventQueue::Take(size_t slot) {
+  WAVETANK_ASSERT(slot < slots_.size(), slot, slots_.size());
+  WAVETANK_ASSERT(slots_[slot].ticket != 0, slot);
+  WAVETANK_ASSERT(live_ > 0, slot);
   Event event = std::move(slots_[slot].event);
   slots_[slot].event = Event();
   slots_[slot].ticket = 0;
@@ -54,11 +63,13 @@ void EventQueue::DropStale() {
 
 Time EventQueue::NextTime() {
   DropStale();
+  WAVETANK_ASSERT(heap_.size() > kRoot, live_);
   return Time(Duration(heap_[kRoot].time));
 }
 
 EventQueue::Event EventQueue::Pop(Time* time) {
   DropStale();
+  WAVETANK_ASSERT(heap_.size() > kRoot, live_);
   const Key top = heap_[kRoot];
   *time = Time(Duration(top.time));
   RemoveTop();
@@ -66,6 +77,7 @@ EventQueue::Event EventQueue::Pop(Time* time) {
 }
 
 void EventQueue::RemoveTop() {
+  WAVETANK_DEBUG_ASSERT(heap_.size() > kRoot, heap_.size());
   heap_[kRoot] = heap_.back();
   heap_.pop_back();
   if (heap_.size() == kRoot) return;

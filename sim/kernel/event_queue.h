@@ -38,6 +38,7 @@ class EventQueue {
   // Sequence number in the upper 40 bits, slot in the lower 24: one comparison orders, and four children share a cache
   // line. A world may have 16 million events pending and 10^12 in its life.
   static constexpr int kSlotBits = 24;
+  static constexpr uint64_t kMaxSlots = uint64_t{1} << kSlotBits, kMaxSequence = uint64_t{1} << (64 - kSlotBits);
   struct Key {
     int64_t time;
     uint64_t ticket;

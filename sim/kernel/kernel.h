@@ -16,6 +16,7 @@
 #include "core/base/digest.h"
 #include "core/base/host.h"
 #include "core/base/name_table.h"
+#include "core/base/run_context.h"
 #include "sim/kernel/event_queue.h"
 
 namespace wavetank::sim {
@@ -71,15 +72,20 @@ class Kernel {
 
   const TraceDigest& digest() const { return digest_; }
   // Observers see every record, in order, before Emit returns; they must not emit.
-  void AddObserver(std::function<void(const TraceEvent&)> observer) { observers_.push_back(std::move(observer)); }
+  void AddObserver(std::function<void(const TraceEvent&)> observer);
+
+  // What an assertion that fails within this kernel's events says of the run.
+  assertion::RunContext& run() { return run_; }
 
  private:
   class KernelHost;
 
   void Emit(const TraceRecord& record);
+  bool StepOnce();
 
   const uint64_t seed_;
   Time now_{};
+  assertion::RunContext run_;
   CauseId cause_ = kNoCause;
   EventQueue queue_;
   uint64_t dispatched_ = 0;
@@ -88,6 +94,7 @@ class Kernel {
   NameTable names_;
   TraceDigest digest_;
   std::vector<std::function<void(const TraceEvent&)>> observers_;
+  bool emitting_ = false;
   std::vector<std::unique_ptr<KernelHost>> hosts_;
 };
 

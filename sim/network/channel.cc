@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/assert.h"
 
 namespace wavetank::sim {
 
@@ -60,6 +61,7 @@ void Channel::ClientHandler::OnTls(ConnectionId connection, const TlsOutcome& ou
     return;
   }
   if (channel->closed_) return;
+  WAVETANK_ASSERT(channel->istiod_ != nullptr);  // the server's handshake came first
   channel->open_ = true;
   if (channel->on_open_ != nullptr) std::exchange(channel->on_open_, nullptr)(absl::OkStatus());
 }
@@ -145,8 +147,12 @@ class ChannelServer::Handler final : public ConnectionHandler {
 };
 
 void Channel::Send(End from, Callback deliver) {
+  WAVETANK_ASSERT(deliver != nullptr);
+  WAVETANK_ASSERT(!(open_ && closed_));
   if (closed_) return;
   const End to = from == End::kClient ? End::kServer : End::kClient;
+  // Both ends are known before either may speak: the server's in the handshake, the client's since it dialled.
+  WAVETANK_ASSERT(hosts_[Index(to)] != nullptr, to);
   Direction& direction = directions_[Index(to)];
   direction.waiting.push_back(std::move(deliver));
   if (!direction.blocked) Pump(to);
@@ -179,8 +185,10 @@ void Channel::Pump(End to) {
       owner_.world_.RunAfter(wait, [self = shared_from_this(), to] { self->Pump(to); });
       return;
     }
+    WAVETANK_ASSERT(*transit >= Duration::zero(), *transit);
     direction.blocked = false;
     direction.last_arrival = std::max(direction.last_arrival, now + *transit);
+    WAVETANK_ASSERT(direction.last_arrival >= now, direction.last_arrival, now);  // messages stay in order
     receiver.RunAfter(direction.last_arrival - now,
                       [self = shared_from_this(), deliver = std::move(direction.waiting.front())]() mutable {
                         if (!self->closed_) deliver();
@@ -215,6 +223,7 @@ void Channel::Release(End end, const std::function<void(envoysim::ConnectionId, 
 void Channel::Tell(End end, const absl::Status& why) {
   open_ = false;
   closed_ = true;
+  WAVETANK_ASSERT(connections_[Index(end)] == kNoConnection, end);  // that end has let go of its connection
   if (end == End::kServer) EndSession();
   if (end == End::kClient && on_open_ != nullptr) {
     std::exchange(on_open_, nullptr)(why);
@@ -257,7 +266,9 @@ ChannelServer::~ChannelServer() {
 
 ConnectionHandler* ChannelServer::Accept(ConnectionId connection, const AcceptInfo&) {
   if (tls_() == nullptr) return nullptr;
-  return (handlers_[connection] = std::make_unique<Handler>(*this)).get();
+  const auto [handler, fresh] = handlers_.try_emplace(connection, std::make_unique<Handler>(*this));
+  WAVETANK_ASSERT(fresh, connection);  // ids of connections are never used again
+  return handler->second.get();
 }
 
 Channels::~Channels() {
@@ -266,6 +277,9 @@ Channels::~Channels() {
 }
 
 ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> on_open) {
+  WAVETANK_ASSERT(dialling.host != nullptr);
+  WAVETANK_ASSERT(dialling.tls != nullptr);
+  WAVETANK_ASSERT(on_open != nullptr);
   const ChannelRef channel(new Channel(*this));
   channel->client_workload_ = dialling.from;
   channel->hosts_[0] = dialling.host;

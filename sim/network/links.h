@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "core/base/host.h"
 #include "core/base/random.h"
 #include "fakes/envoy/tcp/network.h"
@@ -26,16 +27,22 @@ struct LineQuality {
   bool cut = false;
 };
 
+// InvalidArgument if no line can be so: latency or jitter outside of 0 and an hour, loss outside of 0 and all.
+absl::Status CheckQuality(const LineQuality& quality);
+
 class Line final : public envoysim::Path {
  public:
   Line(uint64_t seed, std::string name, const LineQuality& quality)
-      : name_(std::move(name)), stream_(seed, "line/" + name_), quality_(quality) {}
+      : name_(std::move(name)), stream_(seed, "line/" + name_) {
+    set_quality(quality);
+  }
 
   std::optional<Duration> Transit(Time now) override;
 
   const std::string& name() const { return name_; }
   const LineQuality& quality() const { return quality_; }
-  void set_quality(const LineQuality& quality) { quality_ = quality; }
+  // What CheckQuality() accepts.
+  void set_quality(const LineQuality& quality);
 
  private:
   std::string name_;
@@ -55,6 +62,7 @@ class Links {
   Links(uint64_t seed, const LineQuality& inside, const LineQuality& between);
 
   SiteId AddSite(std::string_view name);
+  // Of sites that were added; the same for both orders.
   Line& Between(SiteId a, SiteId b);
   PodPath& pod() { return pod_; }
   const std::vector<std::string>& sites() const { return sites_; }

@@ -206,12 +206,13 @@ TEST_F(Record, AMeshForReplayWhyAndRun) {
   EXPECT_EQ(doomed->Wait(), 1000 + SIGKILL);
   ExpectRefused(Call("replay " + (folder_ / "killed.wtlog").string()), {"never finished", "killed.wtlog.partial"});
   const Ran left = Call("replay " + (folder_ / "killed.wtlog.partial").string());
-  EXPECT_EQ(left.code, 0) << left.error;
+  EXPECT_EQ(left.code, 3) << left.error;
+  EXPECT_THAT(left.error, HasSubstr("not whole"));
   EXPECT_THAT(left.output, HasSubstr("as far as it went"));
   EXPECT_EQ(Helloworlds("killed.wtlog.partial"), 4u);
   EXPECT_EQ(
       Call(fmt::format("why {}.partial --proxy {} --host {}", (folder_ / "killed.wtlog").string(), sleep, kHost)).code,
-      0);
+      3);
   // And its name can be used again.
   const Ran over =
       Call(fmt::format("record --kubeconfig {} --for 0s -o {}", config_, (folder_ / "killed.wtlog").string()));

@@ -215,5 +215,27 @@ TEST_F(Replayer, EveryRunReplaysEqual) {
   }));
 }
 
+// The defect is in an event between two inputs, behind checkpoints and what was not yet on disk.
+TEST(ReplayerDeathTest, AnAssertionLeavesALogThatLeadsToTheSameAssertion) {
+  const TempFolder folder;
+  const std::string path = folder / "log";
+  const std::vector<Throw> throws = {{Time(0s), "red", 40}, {Time(5ms), "glass", 9}, {Time(30ms), "blue", 3}};
+  const char* const message =
+      "toy_world.h:[0-9]+: left > 2\n  ball = 'glass'\n  left = 2\n  at 0.01[0-9]+ s of virtual time, seed 7\n";
+  EXPECT_DEATH(RecordToy(path, 7, throws, Time(1s), {.checkpoint_every = 7}).IgnoreError(),
+               std::string(message) +
+                   "  the event log as far as here: .*/log.partial; it leads here again: wavetank "
+                   "replay .*/log.partial\n");
+  auto log = LogReader::Open(path + ".partial");
+  ASSERT_TRUE(log.ok()) << log.status();
+  const absl::StatusOr<LogReader::Summary> summary = (*log)->Verify();
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_FALSE(summary->complete);
+  EXPECT_EQ(summary->inputs, 2u);
+  EXPECT_GT(summary->events, 14u);
+  ToyTarget again;
+  EXPECT_DEATH(Replay(**log, again).IgnoreError(), message);
+}
+
 }  // namespace
 }  // namespace wavetank::replay

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/random.h"
 #include "replay/recorder.h"
 #include "replay/replayer.h"
@@ -33,6 +34,7 @@ class ToyWorld {
 
  private:
   void Bounce(const std::string& ball, int left) {
+    if (ball == "glass") WAVETANK_ASSERT(left > 2, ball, left);  // it does not stand so many
     const bool flawed = bounces_++ == flaw_;
     host_.Emit({.kind = TraceKind::kStep,
                 .subject = host_.Intern(ball),

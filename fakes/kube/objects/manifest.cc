@@ -8,6 +8,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "core/base/bounds.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/object.h"
 #include "core/kube/yaml.h"
@@ -17,18 +19,12 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t kMaxBytes = 64u << 20;
-
 absl::Status Collect(json object, const std::string& file, int line, std::vector<Manifest>* out) {
-  if (object.is_object() && object.value("kind", json()).is_string()) {
-    const std::string kind = object["kind"].get<std::string>();
-    if (kind.size() >= 4 && kind.substr(kind.size() - 4) == "List" && object.contains("items") &&
-        object["items"].is_array()) {
-      for (json& item : object["items"]) {
-        if (absl::Status status = Collect(std::move(item), file, line, out); !status.ok()) return status;
-      }
-      return absl::OkStatus();
+  if (Text(object, "kind").ends_with("List") && At(object, "items").is_array()) {
+    for (json& item : object["items"]) {
+      if (absl::Status status = Collect(std::move(item), file, line, out); !status.ok()) return status;
     }
+    return absl::OkStatus();
   }
   absl::StatusOr<kube::ObjectRef> parsed = kube::Object::FromJson(object);
   if (!parsed.ok()) {
@@ -48,8 +44,9 @@ constexpr const char* kRenderIt = "it looks like a template: render it first, as
 
 absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text) {
   std::vector<Manifest> out;
-  if (text.size() > kMaxBytes) {
-    return absl::InvalidArgumentError(fmt::format("{}: larger than {} MiB; split it", file, kMaxBytes >> 20));
+  if (text.size() > bounds::kManifestBytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: larger than {} MiB; split it", file, bounds::kManifestBytes >> 20));
   }
   if (absl::Status status = kube::CheckYamlNesting(text, file); !status.ok()) return status;
   std::vector<YAML::Node> documents;

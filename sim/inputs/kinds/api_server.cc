@@ -1,5 +1,8 @@
 #include "sim/inputs/kinds/api_server.h"
 
+#include <algorithm>
+
+#include "core/base/bounds.h"
 #include "fakes/kube/store/faults.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
@@ -47,7 +50,10 @@ absl::Status FailApiServer::Apply(InputTarget& target) const {
     fakekube::EndFaults(api);
   } else if (const fakekube::FaultRow* row = fakekube::FindFault(fault); row != nullptr) {
     const auto field = FieldOf(*row);
-    row->start(api, field == nullptr ? row->otherwise : (this->*field).value_or(row->otherwise));
+    const Duration wanted = field == nullptr ? row->otherwise : (this->*field).value_or(row->otherwise);
+    // A clock may go behind; nothing else lies in the past.
+    const Duration least = row->name == "clock-skew" ? -bounds::kInputDuration : Duration::zero();
+    row->start(api, std::clamp(wanted, least, bounds::kInputDuration));
   } else {
     return absl::InvalidArgumentError(fmt::format("no fault of an API server is named '{}'", fault));
   }

@@ -25,6 +25,7 @@ absl::Status SetLink::Apply(InputTarget& target) const {
   quality.latency = latency.value_or(quality.latency);
   quality.jitter = jitter.value_or(quality.jitter);
   quality.loss_ppm = loss_ppm.value_or(quality.loss_ppm);
+  if (absl::Status status = CheckQuality(quality); !status.ok()) return status;
   line.set_quality(quality);
   TraceRecord record;
   record.kind = quality.cut ? TraceKind::kFaultStarted : TraceKind::kFaultEnded;

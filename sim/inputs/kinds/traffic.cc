@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/bounds.h"
 #include "sim/inputs/fields.h"
 #include "sim/traffic.h"
 #include "sim/world_inputs.h"
@@ -71,8 +72,8 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.headers.assign(headers.begin(), headers.end());
   spec.keep_alive = keep_alive;
   spec.tcp = tcp;
-  spec.requests = requests;
-  spec.period = std::max(period, kLeastPeriod);
+  spec.requests = std::clamp<int64_t>(requests, 0, bounds::kRequests);
+  spec.period = std::clamp(period, kLeastPeriod, bounds::kInputDuration);
   Credential credential;
   if (token) {
     absl::StatusOr<std::string> minted = target.issuers.Mint(token->mint, target.host.Now());

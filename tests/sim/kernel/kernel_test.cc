@@ -163,5 +163,35 @@ TEST(EventQueue, AgreesWithASortedListUnderRandomPushesPopsAndCancels) {
   }
 }
 
+TEST(Kernel, WhatLiesBeyondTheEndOfTimeIsAtItsEnd) {
+  Kernel kernel(1);
+  Host& host = kernel.NewHost("h", 0, nullptr);
+  kernel.RunUntil(Time(1s));
+  host.RunAfter(Duration::max(), [] {});
+  EXPECT_EQ(kernel.NextTime(), Time::max());
+}
+
+TEST(KernelDeathTest, NothingIsScheduledInThePast) {
+  Kernel kernel(42);
+  Host& host = kernel.NewHost("istiod-1", 0, nullptr);
+  host.RunAfter(1500ms, [&] { host.RunAfter(-1ns, [] {}); });
+  EXPECT_DEATH(kernel.RunUntil(Time(2s)),
+               "kernel.cc:[0-9]+: delay >= Duration::zero\\(\\)\n  delay = -1 ns\n  name_ = 'istiod-1'\n"
+               "  at 1.500000000 s of virtual time, seed 42\n");
+}
+
+TEST(KernelDeathTest, AnObserverThatEmitsIsFound) {
+  Kernel kernel(1);
+  Host& host = kernel.NewHost("h", 0, nullptr);
+  kernel.AddObserver([&](const TraceEvent&) { host.Emit({.kind = TraceKind::kRequest}); });
+  EXPECT_DEATH(host.Emit({.kind = TraceKind::kConnection}), "!emitting_");
+}
+
+TEST(KernelDeathTest, ACauseOfAnotherWorldIsFound) {
+  Kernel one(1), other(1);
+  const CauseId foreign = other.causes().Of(3);
+  EXPECT_DEATH(one.causes().Inputs(foreign), "cause = 1\n  sets_.size\\(\\) = 1");
+}
+
 }  // namespace
 }  // namespace wavetank::sim
