@@ -58,6 +58,8 @@ int main(int argc, char** argv) {
   AddSchema(app, outcome);
   AddEnvoyDiff(app, outcome);
   AddControlPlaneDiff(app, outcome);
+  AddCheck(app, outcome);
+  AddDiff(app, outcome);
   AddKubeconfig(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");

@@ -39,6 +39,8 @@ void AddSchema(CLI::App& app, Outcome& outcome);
 void AddProfiles(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
+void AddCheck(CLI::App& app, Outcome& outcome);
+void AddDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
