@@ -56,6 +56,8 @@ int main(int argc, char** argv) {
   AddTiming(app, outcome);
   AddEnvoyDiff(app, outcome);
   AddControlPlaneDiff(app, outcome);
+  AddCheck(app, outcome);
+  AddDiff(app, outcome);
   AddKubeconfig(app, outcome);
   AddProfiles(app, outcome);
   AddVersion(app, outcome);

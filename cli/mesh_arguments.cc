@@ -80,4 +80,79 @@ absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() c
   return out;
 }
 
+absl::Status AddOverlay(const std::string& text, std::vector<std::pair<std::string, std::string>>* out) {
+  namespace fs = std::filesystem;
+  if (text.find('=') != std::string::npos) {
+    const auto pair = SplitPair(text, "--with");
+    if (!pair.ok()) return pair.status();
+    out->push_back(*pair);
+    return absl::OkStatus();
+  }
+  std::error_code error;
+  if (!fs::is_directory(text, error)) {
+    return absl::InvalidArgumentError(
+        fmt::format("--with {}: neither CLUSTER=PATH nor a folder with a file for each cluster", text));
+  }
+  std::vector<fs::path> entries;
+  for (const auto& entry : fs::directory_iterator(text, error)) entries.push_back(entry.path());
+  std::sort(entries.begin(), entries.end());
+  for (const fs::path& path : entries) out->emplace_back(path.stem().string(), path.string());
+  if (entries.empty()) return absl::InvalidArgumentError(fmt::format("--with {}: an empty folder", text));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ClusterFolders(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> out;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string extension = entry.path().extension().string();
+    if (entry.is_directory() || extension == ".yaml" || extension == ".yml" || extension == ".json")
+      out.push_back(entry.path().string());
+  }
+  std::sort(out.begin(), out.end());
+  if (out.empty())
+    return absl::InvalidArgumentError(fmt::format("{}: no folder with a folder of manifests for each cluster", folder));
+  return out;
+}
+
+void MeshSourceArguments::AddTo(CLI::App* verb) {
+  manifests.AddTo(verb, "mesh",
+                  "A scenario, an event log, or a folder (or file) of manifests per cluster, which it names");
+  verb->add_option("--with", with,
+                   "CLUSTER=PATH, or a folder with a file per cluster: manifests applied over the mesh");
+  verb->add_option("--profile", profile, "Behaviour profile; otherwise the mesh's own");
+  verb->add_option("--seed", seed, "Of a world of manifests");
+}
+
+absl::StatusOr<check::MeshSource> MeshSourceArguments::Source() const {
+  check::MeshSource out;
+  out.profile = profile;
+  out.seed = seed;
+  for (const std::string& text : with) {
+    if (absl::Status status = AddOverlay(text, &out.with); !status.ok()) return status;
+  }
+  if (manifests.folders.size() == 1 && manifests.clusters.empty()) {
+    const std::string& path = manifests.folders.front();
+    switch (check::KindOfSource(path)) {
+      case check::SourceKind::kScenario:
+        out.scenario = path;
+        return out;
+      case check::SourceKind::kLog:
+        out.log = path;
+        return out;
+      case check::SourceKind::kManifests:
+        break;
+    }
+  }
+  for (const std::string& path : manifests.folders) {
+    if (check::KindOfSource(path) == check::SourceKind::kManifests) continue;
+    return absl::InvalidArgumentError(fmt::format("{}: a scenario or a log is a whole mesh, and stands alone", path));
+  }
+  absl::StatusOr<std::vector<scenario::SurveyCluster>> clusters = manifests.Clusters();
+  if (!clusters.ok()) return clusters.status();
+  out.clusters = *std::move(clusters);
+  return out;
+}
+
 }  // namespace wavetank::cli

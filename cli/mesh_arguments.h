@@ -1,12 +1,13 @@
-// The arguments by which verbs name a mesh made of manifests alone.
+// The arguments by which verbs name a mesh: of manifests alone, or of whatever it is made.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scenarios/mesh_survey.h"
+#include "check/mesh/source.h"
 #include "scenarios/answers/moment.h"
+#include "scenarios/mesh_survey.h"
 
 namespace CLI {
 class App;
@@ -35,5 +36,24 @@ absl::StatusOr<scenario::Moment> ParseMomentOf(const char* option, const std::st
 
 // "NAME=VALUE". InvalidArgument names the option if there is no "=" or a side is empty.
 absl::StatusOr<std::pair<std::string, std::string>> SplitPair(const std::string& text, const char* option);
+
+// The arguments by which `check` and `diff` name a mesh, of whatever it is made.
+struct MeshSourceArguments {
+  MeshArguments manifests;
+  std::vector<std::string> with;
+  std::string profile;
+  uint64_t seed = 1;
+
+  void AddTo(CLI::App* verb);
+  // InvalidArgument: nothing is named, or what is named does not go together.
+  absl::StatusOr<check::MeshSource> Source() const;
+};
+
+// "CLUSTER=PATH", or a folder that holds a file or folder named after each cluster. InvalidArgument otherwise.
+absl::Status AddOverlay(const std::string& text, std::vector<std::pair<std::string, std::string>>* out);
+
+// The folders (or files) of manifests in a folder, each named after its cluster; sorted. InvalidArgument: none is
+// there.
+absl::StatusOr<std::vector<std::string>> ClusterFolders(const std::string& folder);
 
 }  // namespace wavetank::cli

@@ -34,6 +34,8 @@ void AddGolden(CLI::App& app, Outcome& outcome);
 void AddTiming(CLI::App& app, Outcome& outcome);
 void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
+void AddCheck(CLI::App& app, Outcome& outcome);
+void AddDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddProfiles(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);

@@ -11,6 +11,7 @@
 #include "core/base/status.h"
 #include "core/kube/object.h"
 #include "core/kube/yaml.h"
+#include "fakes/kube/objects/dumped.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -37,7 +38,7 @@ absl::Status Collect(json object, const std::string& file, int line, std::vector
                     "leave it out",
                     file, line, Message(parsed.status())));
   }
-  out->push_back({std::move(object), file, line});
+  out->push_back({std::move(object), file, line, false, nullptr});
   return absl::OkStatus();
 }
 
@@ -67,8 +68,13 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
       if (!IsTemplate(text)) return object.status();
       return absl::InvalidArgumentError(fmt::format("{}; {}", Message(object.status()), kRenderIt));
     }
+    const size_t first = out.size();
     if (absl::Status status = Collect(*std::move(object), file, document.Mark().line + 1, &out); !status.ok())
       return status;
+    if (!document.IsMap()) continue;
+    const YAML::Node items = document["items"];
+    if (!items.IsDefined() || !items.IsSequence() || items.size() != out.size() - first) continue;
+    for (size_t i = 0; i < items.size(); ++i) out[first + i].line = items[i].Mark().line + 1;
   }
   return out;
 }
@@ -100,6 +106,7 @@ absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path) {
     if (!parsed.ok()) return parsed.status();
     out.insert(out.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
   }
+  CleanDumped(&out);
   return out;
 }
 

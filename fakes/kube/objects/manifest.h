@@ -12,7 +12,9 @@ namespace wavetank::fakekube {
 struct Manifest {
   nlohmann::json object;
   std::string file;
-  int line = 0;  // where the document begins
+  int line = 0;                     // where the document begins, or the item of a List
+  bool dumped = false;              // an API server had written it (dumped.h)
+  nlohmann::json status = nullptr;  // of a dumped one, as it was there
 };
 
 // Documents of `text` in order; empty ones are skipped, `kind: List` is unrolled. Scalars resolve as Kubernetes' YAML
@@ -20,7 +22,8 @@ struct Manifest {
 // file, line, column and remedy.
 absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text);
 
-// A file, or the .yaml, .yml and .json files of a folder in order of their names.
+// A file, or the .yaml, .yml and .json files of a folder in order of their names. What `kubectl get -o yaml` printed is
+// taken as it is: see CleanDumped().
 absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path);
 
 }  // namespace wavetank::fakekube

@@ -1,0 +1,214 @@
+#include "check/game_day/failure.h"
+
+#include <map>
+#include <set>
+
+#include "core/kube/types.h"
+#include "core/model/labels.h"
+#include "core/security/remote_secret.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+using kube::NamespacedName;
+using nlohmann::json;
+
+constexpr std::string_view kSystem = "istio-system";
+
+struct PodName {
+  std::string cluster;
+  NamespacedName name;
+};
+
+// At once, whatever their grace period. What is gone already is no error.
+absl::Status KillPods(sim::World& world, const std::vector<PodName>& pods) {
+  for (const PodName& pod : pods) world.cluster(pod.cluster).api().Finalize("Pod", pod.name).IgnoreError();
+  return absl::OkStatus();
+}
+
+PodName NameOf(const sim::PodProcess& pod) { return {pod.site().name, {pod.pod()->meta.ns, pod.pod()->meta.name}}; }
+
+void AddPods(const Mesh& mesh, std::vector<Failure>* out) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Pod")) {
+      const PodName pod{cluster->name, {object->meta.ns, object->meta.name}};
+      out->push_back({"pod", fmt::format("{}.{}@{}", object->meta.name, object->meta.ns, cluster->name),
+                      [pod](sim::World& world) { return KillPods(world, {pod}); }});
+    }
+  }
+}
+
+// Pods by node, and by zone of their nodes.
+void AddNodesAndZones(const Mesh& mesh, std::vector<Failure>* out) {
+  std::map<std::string, std::vector<PodName>> nodes, zones;
+  for (const auto& cluster : mesh.clusters()) {
+    std::map<std::string, std::string> zone_of;
+    for (const kube::ObjectRef& node : mesh.List(*cluster, "Node")) {
+      const auto zone = node->meta.labels.find(pilot::kZoneLabel);
+      zone_of[node->meta.name] = zone == node->meta.labels.end() ? "" : zone->second;
+    }
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Pod")) {
+      const std::string& node = kube::ParsePod(*object).node_name;
+      if (node.empty()) continue;
+      const PodName pod{cluster->name, {object->meta.ns, object->meta.name}};
+      nodes[fmt::format("{}@{}", node, cluster->name)].push_back(pod);
+      if (!zone_of[node].empty()) zones[fmt::format("{}@{}", zone_of[node], cluster->name)].push_back(pod);
+    }
+  }
+  for (const auto& [kind, places] : {std::pair("node", &nodes), std::pair("zone", &zones)}) {
+    for (const auto& [name, pods] : *places)
+      out->push_back({kind, name, [pods = pods](sim::World& world) { return KillPods(world, pods); }});
+  }
+}
+
+// The workload stays away: its Deployment wants none, and its pods die.
+Failure WorkloadGone(const Mesh& mesh, const MeshCluster& cluster, const std::string& kind,
+                     const kube::Object& deployment) {
+  std::vector<PodName> pods;
+  const json& selector = deployment.body["spec"].value("selector", json::object()).value("matchLabels", json::object());
+  for (const kube::ObjectRef& pod : mesh.List(cluster, "Pod", deployment.meta.ns)) {
+    bool selected = !selector.empty();
+    for (const auto& [key, value] : selector.items()) {
+      const auto it = pod->meta.labels.find(key);
+      selected = selected && it != pod->meta.labels.end() && value == it->second;
+    }
+    if (selected) pods.push_back({cluster.name, {pod->meta.ns, pod->meta.name}});
+  }
+  const sim::Input scale{"patch",
+                         {{"cluster", cluster.name},
+                          {"kind", "Deployment"},
+                          {"namespace", deployment.meta.ns},
+                          {"name", deployment.meta.name},
+                          {"patch", {{"spec", {{"replicas", 0}}}}}}};
+  return {kind, fmt::format("{}.{}@{}", deployment.meta.name, deployment.meta.ns, cluster.name),
+          [scale, pods](sim::World& world) {
+            if (absl::Status status = world.Do(scale); !status.ok()) return status;
+            return KillPods(world, pods);
+          }};
+}
+
+void AddGatewaysAndIstiods(const Mesh& mesh, std::vector<Failure>* out) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> owners;  // Deployments, by their pods' names
+    for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment")) {
+      const json labels = deployment->body["spec"]
+                              .value("template", json::object())
+                              .value("metadata", json::object())
+                              .value("labels", json::object());
+      if (labels.value("app", "") == "istiod") {
+        out->push_back(WorkloadGone(mesh, *cluster, "istiod", *deployment));
+        continue;
+      }
+      for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+        const bool its = pod->router() && pod->pod()->meta.ns == deployment->meta.ns &&
+                         pod->pod()->meta.name.starts_with(deployment->meta.name + "-");
+        if (its && owners.insert(deployment->meta.ns + "/" + deployment->meta.name).second)
+          out->push_back(WorkloadGone(mesh, *cluster, "gateway", *deployment));
+      }
+    }
+  }
+}
+
+void AddAddressesAndNames(const Mesh& mesh, std::vector<Failure>* out) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      const kube::Service& service = kube::ParseService(*object);
+      if (service.type != "LoadBalancer" || service.ingress.empty()) continue;
+      const sim::Input input{"loadBalancer",
+                             {{"cluster", cluster->name},
+                              {"namespace", object->meta.ns},
+                              {"name", object->meta.name},
+                              {"address", "none"}}};
+      out->push_back({"gateway address", fmt::format("{}.{}@{}", object->meta.name, object->meta.ns, cluster->name),
+                      [input](sim::World& world) { return world.Do(input); }});
+      for (const auto& ingress : service.ingress) {
+        if (ingress.hostname.empty()) continue;
+        const sim::Input dns{"dns", {{"name", ingress.hostname}, {"addresses", json::array()}}};
+        out->push_back({"DNS name", ingress.hostname, [dns](sim::World& world) { return world.Do(dns); }});
+      }
+    }
+  }
+}
+
+void AddApiServersAndSecrets(const Mesh& mesh, std::vector<Failure>* out) {
+  for (const auto& cluster : mesh.clusters()) {
+    const sim::Input down{"apiServer", {{"cluster", cluster->name}, {"fault", "unreachable"}}};
+    out->push_back({"API server", cluster->name, [down](sim::World& world) { return world.Do(down); }});
+    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", kSystem)) {
+      const auto label = secret->meta.labels.find(security::kMultiClusterLabel);
+      if (label == secret->meta.labels.end() || label->second != "true") continue;
+      const sim::Input gone{"delete",
+                            {{"cluster", cluster->name},
+                             {"kind", "Secret"},
+                             {"namespace", secret->meta.ns},
+                             {"name", secret->meta.name}}};
+      out->push_back({"remote Secret", fmt::format("{}@{}", secret->meta.name, cluster->name),
+                      [gone](sim::World& world) { return world.Do(gone); }});
+    }
+  }
+}
+
+sim::Input Cut(const std::string& a, const std::string& b) { return {"link", {{"between", {a, b}}, {"cut", true}}}; }
+
+void AddLinksAndClusters(const Mesh& mesh, std::vector<Failure>* out) {
+  const auto& clusters = mesh.clusters();
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    for (size_t j = i + 1; j < clusters.size(); ++j) {
+      const sim::Input cut = Cut(clusters[i]->name, clusters[j]->name);
+      out->push_back({"link", fmt::format("{} to {}", clusters[i]->name, clusters[j]->name),
+                      [cut](sim::World& world) { return world.Do(cut); }});
+    }
+  }
+  if (clusters.size() < 2) return;
+  for (const auto& cluster : clusters) {
+    std::vector<sim::Input> cuts{{"apiServer", {{"cluster", cluster->name}, {"fault", "unreachable"}}}};
+    for (const auto& other : clusters) {
+      if (other != cluster) cuts.push_back(Cut(cluster->name, other->name));
+    }
+    std::vector<std::function<absl::Status(sim::World&)>> gone;
+    for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment"))
+      gone.push_back(WorkloadGone(mesh, *cluster, "", *deployment).happen);
+    out->push_back({"cluster", cluster->name, [cuts, gone](sim::World& world) {
+                      for (const sim::Input& input : cuts) {
+                        if (absl::Status status = world.Do(input); !status.ok()) return status;
+                      }
+                      for (const auto& each : gone) {
+                        if (absl::Status status = each(world); !status.ok()) return status;
+                      }
+                      return absl::OkStatus();
+                    }});
+  }
+}
+
+void AddRoots(const Mesh& mesh, std::vector<Failure>* out) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || mesh.Get(*cluster, "Secret", kSystem, "cacerts") == nullptr) continue;
+    const sim::Input root{"cacerts", {{"cluster", cluster->name}, {"root", "another root of " + cluster->name}}};
+    std::vector<PodName> pods;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (pod->app() == "istiod") pods.push_back(NameOf(*pod));
+    }
+    // A CA that is mounted again is read by an istiod that starts.
+    out->push_back({"root certificate", cluster->name, [root, pods](sim::World& world) {
+                      if (absl::Status status = world.Do(root); !status.ok()) return status;
+                      return KillPods(world, pods);
+                    }});
+  }
+}
+
+}  // namespace
+
+std::vector<Failure> SingleFailures(const Mesh& mesh) {
+  std::vector<Failure> out;
+  AddPods(mesh, &out);
+  AddNodesAndZones(mesh, &out);
+  AddGatewaysAndIstiods(mesh, &out);
+  AddAddressesAndNames(mesh, &out);
+  AddApiServersAndSecrets(mesh, &out);
+  AddLinksAndClusters(mesh, &out);
+  AddRoots(mesh, &out);
+  return out;
+}
+
+}  // namespace wavetank::check

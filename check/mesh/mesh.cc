@@ -1,0 +1,112 @@
+#include "check/mesh/mesh.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/model/labels.h"
+#include "core/xds/discovery_server.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+constexpr std::string_view kSystem = "istio-system";
+
+std::string PlaceKey(std::string_view cluster, std::string_view kind, std::string_view ns, std::string_view name) {
+  return fmt::format("{}\n{}\n{}\n{}", cluster, kind, ns, name);
+}
+
+std::string TextAt(const nlohmann::json& in, const char* key) {
+  const auto it = in.find(key);
+  return it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+std::string NameOf(const kube::Object& object) {
+  return object.meta.ns.empty() ? fmt::format("{} {}", object.kind, object.meta.name)
+                                : fmt::format("{} {}/{}", object.kind, object.meta.ns, object.meta.name);
+}
+
+bool IsIstioKind(const kube::Object& object) {
+  const std::string_view group = std::string_view(object.api_version).substr(0, object.api_version.find('/'));
+  return group.ends_with(".istio.io");
+}
+
+Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
+  for (const std::string& complaint : world().Complaints()) settled_.notes.push_back(complaint);
+  for (const BroughtObject& b : settled_.brought) {
+    const nlohmann::json& meta = b.object["metadata"];
+    places_[PlaceKey(b.cluster, TextAt(b.object, "kind"), TextAt(meta, "namespace"), TextAt(meta, "name"))] = {b.file,
+                                                                                                               b.line};
+  }
+  for (const sim::WorldCluster& options : world().options().clusters) {
+    auto cluster = std::make_unique<MeshCluster>();
+    cluster->name = options.name;
+    cluster->network = options.network;
+    cluster->control_plane = options.control_plane;
+    cluster->primary = options.primary();
+    if (sim::IstiodProcess* process = world().IstiodOf(options.name); process != nullptr) {
+      cluster->istiod = &process->istiod();
+      cluster->push = process->istiod().discovery().push_context();
+    }
+    if (const kube::ObjectRef ns = Get(*cluster, "Namespace", "", kSystem); ns != nullptr) {
+      const auto label = ns->meta.labels.find(pilot::kNetworkLabel);
+      if (label != ns->meta.labels.end()) cluster->label = label->second;
+    }
+    for (int kind = 0; kind < config::kKinds; ++kind) {
+      const kube::ResourceKind& resource = config::ResourceKindOf(static_cast<config::Kind>(kind));
+      for (const kube::ObjectRef& object : List(*cluster, fmt::format("{}.{}", resource.kind, resource.group))) {
+        // What istiod cannot read was noted when it was applied.
+        if (auto config = config::ParseConfig(*object); config.ok()) cluster->configs.Put(*std::move(config));
+      }
+    }
+    clusters_.push_back(std::move(cluster));
+  }
+}
+
+Mesh::~Mesh() = default;
+
+const MeshCluster* Mesh::Find(std::string_view cluster) const {
+  const auto it = std::find_if(clusters_.begin(), clusters_.end(), [&](const auto& c) { return c->name == cluster; });
+  return it == clusters_.end() ? nullptr : it->get();
+}
+
+std::vector<kube::ObjectRef> Mesh::List(const MeshCluster& cluster, std::string_view kind, std::string_view ns) const {
+  return world().cluster(cluster.name).api().List(kind, ns);
+}
+
+kube::ObjectRef Mesh::Get(const MeshCluster& cluster, std::string_view kind, std::string_view ns,
+                          std::string_view name) const {
+  return world().cluster(cluster.name).api().Get(kind, {std::string(ns), std::string(name)});
+}
+
+Place Mesh::Where(std::string_view cluster, const kube::Object& object) const {
+  const auto it = places_.find(PlaceKey(cluster, object.kind, object.meta.ns, object.meta.name));
+  return it == places_.end() ? Place() : it->second;
+}
+
+std::vector<const sim::PodProcess*> Mesh::Pods(const MeshCluster& cluster) const {
+  std::vector<const sim::PodProcess*> out;
+  for (const sim::PodProcess* pod : world().Pods()) {
+    if (pod->site().name == cluster.name) out.push_back(pod);
+  }
+  return out;
+}
+
+std::vector<const sim::PodProcess*> Mesh::ServedPods(const MeshCluster& cluster) const {
+  std::vector<const sim::PodProcess*> out;
+  for (const sim::PodProcess* pod : world().Pods()) {
+    const MeshCluster* of = Find(pod->site().name);
+    if (of != nullptr && of->control_plane == cluster.control_plane) out.push_back(pod);
+  }
+  return out;
+}
+
+std::vector<std::string> Mesh::ProxyNetworks() const {
+  std::set<std::string> out;
+  for (const auto& cluster : clusters_) out.insert(cluster->label);
+  return {out.begin(), out.end()};
+}
+
+}  // namespace wavetank::check

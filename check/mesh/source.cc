@@ -1,0 +1,176 @@
+#include "check/mesh/source.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/status.h"
+#include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/objects/manifest.h"
+#include "fmt/format.h"
+#include "replay/event_log.h"
+#include "scenarios/inputs.h"
+
+namespace wavetank::check {
+namespace {
+
+constexpr Duration kSettleLimit = 5min;  // as the messages below say
+
+// Manifests once more, for where each object stands: what a world takes in has no lines.
+absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario& scenario) {
+  std::vector<BroughtObject> out;
+  for (const scenario::ClusterSpec& cluster : scenario.clusters) {
+    for (const scenario::ManifestSpec& spec : cluster.manifests) {
+      absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+      if (!manifests.ok()) return manifests.status();
+      for (fakekube::Manifest& m : *manifests) {
+        nlohmann::json& meta = m.object["metadata"];
+        if (!meta.contains("namespace") && !fakekube::ClusterScoped(m.object.value("kind", "")))
+          meta["namespace"] = spec.ns.empty() ? "default" : spec.ns;
+        out.push_back({cluster.name, m.file, m.line, std::move(m.object), m.dumped, std::move(m.status)});
+      }
+    }
+  }
+  return out;
+}
+
+absl::Status AddOverlays(const MeshSource& source, scenario::Scenario* scenario) {
+  for (const auto& [name, path] : source.with) {
+    bool found = false;
+    for (scenario::ClusterSpec& cluster : scenario->clusters) {
+      if (cluster.name != name) continue;
+      cluster.manifests.push_back({path, "", ""});
+      found = true;
+    }
+    if (!found)
+      return absl::InvalidArgumentError(fmt::format("--with {}={}: the mesh has no cluster '{}'", name, path, name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Start(const scenario::StartPhases& start, SettledMesh* mesh, const MeshSource& source) {
+  for (const std::vector<sim::Input>& phase : start.phases) {
+    if (source.progress) source.progress("installing the mesh");
+    for (const sim::Input& input : phase) {
+      if (absl::Status status = mesh->world->Do(input); !status.ok()) {
+        return absl::InvalidArgumentError(
+            fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
+      }
+    }
+    if (!mesh->world->RunUntilSettled(mesh->world->Now() + kSettleLimit)) {
+      mesh->notes.emplace_back("the mesh has not settled after 5 minutes");
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<SettledMesh> FromStart(scenario::Scenario scenario, scenario::StartPhases start,
+                                      const MeshSource& source) {
+  SettledMesh out;
+  sim::WorldOptions options = scenario::MakeWorldOptions(scenario);
+  if (!source.profile.empty()) options.profile = source.profile;
+  options.trace_requests = false;
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(options);
+  if (!world.ok()) return world.status();
+  out.world = *std::move(world);
+  out.notes = std::move(start.notes);
+  absl::StatusOr<std::vector<BroughtObject>> brought = ReadBrought(scenario);
+  if (!brought.ok()) return brought.status();
+  out.brought = *std::move(brought);
+  out.scenario = std::move(scenario);
+  if (absl::Status status = Start(start, &out, source); !status.ok()) return status;
+  return out;
+}
+
+absl::StatusOr<SettledMesh> FromScenario(const MeshSource& source) {
+  absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(source.scenario);
+  if (!scenario.ok()) return scenario.status();
+  if (absl::Status status = AddOverlays(source, &*scenario); !status.ok()) return status;
+  absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
+  if (!start.ok()) return start.status();
+  return FromStart(*std::move(scenario), *std::move(start), source);
+}
+
+absl::StatusOr<SettledMesh> FromManifests(const MeshSource& source) {
+  scenario::SurveyOptions options;
+  options.clusters = source.clusters;
+  options.seed = source.seed;
+  if (!source.profile.empty()) options.profile = source.profile;
+  for (const auto& [name, path] : source.with) {
+    bool found = false;
+    for (scenario::SurveyCluster& cluster : options.clusters) {
+      if (cluster.name == name) cluster.paths.push_back(path), found = true;
+    }
+    if (!found)
+      return absl::InvalidArgumentError(fmt::format("--with {}={}: the mesh has no cluster '{}'", name, path, name));
+  }
+  absl::StatusOr<scenario::MeshPlan> plan = scenario::PlanMesh(options);
+  if (!plan.ok()) return plan.status();
+  return FromStart(std::move(plan->scenario), std::move(plan->start), source);
+}
+
+absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(source.log);
+  if (!log.ok()) return log.status();
+  if (const auto usable = replay::VerifyUsable(**log); !usable.ok()) return usable.status();
+  absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson((*log)->header().world);
+  if (!options.ok()) return options.status();
+  if (!source.profile.empty()) options->profile = source.profile;
+  options->trace_requests = false;
+  SettledMesh out;
+  for (const sim::WorldCluster& cluster : options->clusters) {
+    scenario::ClusterSpec& spec = out.scenario.clusters.emplace_back();
+    spec.name = cluster.name;
+    spec.network = cluster.network;
+    spec.control_plane = cluster.control_plane;
+  }
+  absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(*options);
+  if (!world.ok()) return world.status();
+  out.world = *std::move(world);
+  if (source.progress) source.progress("following the log");
+  while (true) {
+    absl::StatusOr<replay::LogReader::Item> item = (*log)->Next();
+    if (!item.ok()) return item.status();
+    if (*item == replay::LogReader::Item::kEnd) break;
+    if (*item != replay::LogReader::Item::kInput) continue;
+    const replay::LogInput& input = (*log)->input();
+    // The mesh as it was last; its traffic says nothing about it.
+    if (input.kind == "traffic" || input.kind == "stopTraffic") continue;
+    out.world->RunUntil(input.at);
+    if (absl::Status status = out.world->Do({input.kind, input.body}); !status.ok()) {
+      out.notes.push_back(fmt::format("refused: {}: {}", replay::Describe(input), Message(status)));
+    }
+  }
+  if (!out.world->RunUntilSettled(out.world->Now() + kSettleLimit)) out.notes.emplace_back("the mesh has not settled");
+  for (const auto& [name, path] : source.with) {
+    (void)name, (void)path;
+    return absl::InvalidArgumentError("--with goes with scenarios and manifests, not with a log");
+  }
+  return out;
+}
+
+}  // namespace
+
+SourceKind KindOfSource(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::is_directory(path, error))
+    return fs::exists(fs::path(path) / "scenario.yaml", error) ? SourceKind::kScenario : SourceKind::kManifests;
+  std::ifstream in(path, std::ios::binary);
+  std::string line;
+  bool first = true;
+  while (std::getline(in, line)) {
+    if (first && line.starts_with("SQLite format")) return SourceKind::kLog;
+    first = false;
+    if (line.starts_with("apiVersion:") || line.starts_with("{")) return SourceKind::kManifests;
+    if (line.starts_with("clusters:") || line.starts_with("steps:")) return SourceKind::kScenario;
+  }
+  return SourceKind::kManifests;
+}
+
+absl::StatusOr<SettledMesh> BringToRest(const MeshSource& source) {
+  if (!source.scenario.empty()) return FromScenario(source);
+  if (!source.log.empty()) return FromLog(source);
+  return FromManifests(source);
+}
+
+}  // namespace wavetank::check

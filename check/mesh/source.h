@@ -1,0 +1,55 @@
+// Where a mesh to be checked comes from, and how it is brought to rest in a world of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+#include "scenarios/mesh_survey.h"
+#include "scenarios/scenario.h"
+#include "sim/world.h"
+
+namespace wavetank::check {
+
+struct MeshSource {
+  std::string scenario;                                   // file, or folder with a scenario.yaml
+  std::string log;                                        // event log: a run's, or a recording of real clusters
+  std::vector<scenario::SurveyCluster> clusters;          // manifests or dumps; neither of the above then
+  std::vector<std::pair<std::string, std::string>> with;  // (cluster, path): manifests applied over all that
+  std::string profile;                                    // empty: the source's own, or istio-1.18
+  uint64_t seed = 1;                                      // of worlds of manifests
+  std::function<void(std::string_view)> progress;
+};
+
+// An object of a manifest, as it was written.
+struct BroughtObject {
+  std::string cluster, file;
+  int line = 0;
+  nlohmann::json object;
+  bool dumped = false;
+  nlohmann::json status;  // of a dumped one
+};
+
+struct SettledMesh {
+  scenario::Scenario scenario;  // of a log or manifests: clusters alone
+  std::unique_ptr<sim::World> world;
+  std::vector<BroughtObject> brought;
+  std::vector<std::string> notes;
+};
+
+// Errors are about the input: a file that cannot be read, an object that an API server refuses.
+absl::StatusOr<SettledMesh> BringToRest(const MeshSource& source);
+
+// What the one argument MESH names. A folder with a scenario.yaml, or a file that says `clusters:`, is a scenario; a
+// file that begins as SQLite's do is a log; anything else is manifests.
+enum class SourceKind : uint8_t { kScenario, kLog, kManifests };
+SourceKind KindOfSource(const std::string& path);
+
+}  // namespace wavetank::check

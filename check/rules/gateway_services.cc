@@ -1,0 +1,249 @@
+// The Services and pods by which other networks come in.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/model/host_name.h"
+#include "core/model/labels.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+constexpr int kGatewayPort = 15443;
+
+// Fn(cluster, Service object, Service).
+template <class Fn>
+void EachGatewayService(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
+      fn(*cluster, *service, kube::ParseService(*service));
+    }
+  }
+}
+
+// As a dump says: there it had no address yet, though the simulated cloud gives one.
+bool PendingInDump(const Mesh& mesh, const std::string& cluster, const kube::Object& service) {
+  for (const BroughtObject& b : mesh.brought()) {
+    if (!b.dumped || b.cluster != cluster || Text(b.object, "kind") != "Service") continue;
+    const auto& meta = At(b.object, "metadata");
+    if (Text(meta, "name") != service.meta.name || Text(meta, "namespace") != service.meta.ns) continue;
+    return Items(At(b.status, {"loadBalancer", "ingress"})).empty();
+  }
+  return false;
+}
+
+void GatewayWithoutAddress(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    if (!service.external_ips.empty()) return;
+    if (service.type == "NodePort") return;
+    const bool pending =
+        service.type == "LoadBalancer" && (service.ingress.empty() || PendingInDump(mesh, cluster.name, object));
+    if (service.type == "LoadBalancer" && !pending) return;
+    findings.Add(
+        cluster, object,
+        fmt::format("the gateway of network {} has no external address: it is of type {}{}", NetworkOfGateway(object),
+                    service.type.empty() ? "ClusterIP" : service.type, pending ? ", still pending" : ""));
+  });
+}
+
+void NodePortWithoutAddress(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    if (service.type != "NodePort" || !service.external_ips.empty()) return;
+    const auto annotation = object.meta.annotations.find(pilot::kNodeSelectorAnnotation);
+    if (annotation == object.meta.annotations.end()) {
+      return findings.Add(
+          cluster, object,
+          fmt::format("a NodePort gateway without the annotation {}: istiod takes no node's address for it",
+                      pilot::kNodeSelectorAnnotation));
+    }
+    for (const kube::ObjectRef& node : mesh.List(cluster, "Node")) {
+      if (!kube::ParseNode(*node).external_ip.empty()) return;
+    }
+    findings.Add(cluster, object, "a NodePort gateway, and no node of the cluster has an ExternalIP");
+  });
+}
+
+void GatewayOfAnotherNetwork(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    const std::string network = NetworkOfGateway(object);
+    if (cluster.label.empty() || network == cluster.label) return;
+    findings.Add(
+        cluster, object,
+        fmt::format("the gateway is labelled network {}, and the cluster's own pods are in {}: requests for {} "
+                    "come to a gateway that does not know its pods",
+                    network, cluster.label, network));
+  });
+}
+
+void MixedAddresses(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    if (service.external_ips.empty() || service.ingress.empty()) return;
+    findings.Add(cluster, object,
+                 fmt::format("the gateway has a load balancer's address and {} in externalIPs; istiod sends both to "
+                             "everybody, and a share of requests to whichever cannot be reached",
+                             service.external_ips.size()));
+  });
+}
+
+// Some node would refuse: kube-proxy drops what reaches a node without a pod of the Service.
+void LocalTrafficPolicy(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    if (Text(At(object.body, "spec"), "externalTrafficPolicy") != "Local") return;
+    std::set<std::string> with, all;
+    for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) with.insert(kube::ParsePod(*pod->pod()).node_name);
+    for (const kube::ObjectRef& node : mesh.List(cluster, "Node")) all.insert(node->meta.name);
+    if (service.type == "LoadBalancer" && with.size() > 1) return;  // its health checks leave empty nodes out
+    if (service.type == "NodePort" && with.size() == all.size()) return;
+    findings.Add(
+        cluster, object,
+        fmt::format("externalTrafficPolicy Local, and pods of the gateway on {} of {} nodes: {}", with.size(),
+                    all.size(),
+                    service.type == "NodePort" ? "istiod sends every node's address, and nodes without a pod drop"
+                                               : "while its one node's pod moves, nothing comes in"));
+  });
+}
+
+void GatewayWithoutPods(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    const auto pods = Behind(mesh, cluster, object);
+    const bool proxy = std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return pod->router(); });
+    if (proxy || !service.has_selector) return;
+    findings.Add(
+        cluster, object,
+        fmt::format("no gateway pod is behind it: nothing that runs has the labels {}", LabelText(service.selector)));
+  });
+}
+
+bool Exposes(const MeshCluster& config, const sim::PodProcess& pod, int port) {
+  for (const config::GatewayRef& gateway : config.configs.Gateways()) {
+    if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
+    for (const config::Server& server : gateway->spec.servers) {
+      if (server.tls && server.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough &&
+          static_cast<int>(server.port.number) == port) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void NoAutoPassthrough(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;  // such a gateway leads to istiod alone
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    const MeshCluster* config = mesh.Find(cluster.control_plane);
+    const auto pods = Behind(mesh, cluster, object);
+    if (config == nullptr || pods.empty()) return;
+    const bool exposed =
+        std::any_of(pods.begin(), pods.end(), [&](const auto* pod) { return Exposes(*config, *pod, kGatewayPort); });
+    if (exposed) return;
+    findings.Add(
+        cluster, object,
+        fmt::format("no Gateway with tls mode AUTO_PASSTHROUGH on port {} selects its pods: they refuse what other "
+                    "networks send",
+                    kGatewayPort));
+  });
+}
+
+void GatewayPortMissing(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    int wanted = kGatewayPort;
+    if (const auto it = object.meta.labels.find(pilot::kGatewayPortLabel); it != object.meta.labels.end()) {
+      wanted = std::atoi(it->second.c_str());
+    }
+    for (const kube::ServicePort& port : service.ports) {
+      if (port.port == wanted) return;
+    }
+    findings.Add(
+        cluster, object,
+        fmt::format("other networks are sent to port {} of this gateway, which the Service does not have", wanted));
+  });
+}
+
+void AutoPassthroughTwice(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto& gateways = cluster->configs.Gateways();
+    for (size_t i = 0; i < gateways.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (gateways[i]->spec.selector != gateways[j]->spec.selector) continue;
+        for (const config::Server& a : gateways[i]->spec.servers) {
+          for (const config::Server& b : gateways[j]->spec.servers) {
+            const auto automatic = [](const config::Server& s) {
+              return s.tls && s.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough;
+            };
+            if (a.port.number != b.port.number || !automatic(a) || !automatic(b)) continue;
+            findings.Add(*cluster, gateways[i]->meta,
+                         fmt::format("{}/{} serves port {} with AUTO_PASSTHROUGH for the same pods already: two filter "
+                                     "chains with one match, and the gateway refuses the listener",
+                                     gateways[j]->meta.ns, gateways[j]->meta.name, a.port.number));
+          }
+        }
+      }
+    }
+  }
+}
+
+void ExtraHops(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    for (const sim::PodProcess* pod : Behind(mesh, cluster, object)) {
+      if (!pod->bootstrap()) continue;
+      bool set = false;
+      for (const auto& container : Items(At(pod->pod()->body, {"spec", "containers"}))) {
+        for (const auto& variable : Items(At(container, "env"))) {
+          set = set || Text(variable, "name") == "ISTIO_META_REQUESTED_NETWORK_VIEW";
+        }
+      }
+      if (set) continue;
+      return findings.Add(
+          cluster, object,
+          fmt::format("pod {} has no ISTIO_META_REQUESTED_NETWORK_VIEW: requests that come in through it "
+                      "may go out to other networks' gateways again",
+                      pod->name()));
+    }
+  });
+}
+
+}  // namespace
+
+const std::vector<Rule>& GatewayServiceRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT102", "GatewayWithoutAddress", Level::kError, "without an address a gateway counts as none",
+       "make it a LoadBalancer that gets an address, or set spec.externalIPs", "istio/istio#31453, #45516",
+       GatewayWithoutAddress},
+      {"WT103", "NodePortGatewayWithoutAddress", Level::kError,
+       "istiod takes addresses of nodes that traffic.istio.io/nodeSelector selects and that have an ExternalIP",
+       "annotate the Service with traffic.istio.io/nodeSelector: '{}', and give nodes an ExternalIP; or use a "
+       "LoadBalancer",
+       "istio/istio#39930, #49045", NodePortWithoutAddress},
+      {"WT105", "GatewayOfAnotherNetwork", Level::kError, "the gateway knows its own cluster's pods only",
+       "label the gateway's Service, Deployment and istio-system with one network", "istio/istio#39712",
+       GatewayOfAnotherNetwork},
+      {"WT107", "GatewayMixesAddresses", Level::kWarning,
+       "externalIPs are added to the load balancer's, and not put in their place",
+       "keep the one that every network reaches", "istio/istio#43656", MixedAddresses},
+      {"WT108", "GatewayTrafficPolicyLocal", Level::kWarning, "nodes without a pod of the gateway drop connections",
+       "run a pod of the gateway on each node, or set externalTrafficPolicy: Cluster", "istio/istio#34246",
+       LocalTrafficPolicy},
+      {"WT109", "GatewayWithoutPods", Level::kError, "the network's way in leads nowhere",
+       "let the Service select the gateway's pods", "", GatewayWithoutPods},
+      {"WT110", "NoAutoPassthrough", Level::kError,
+       "a gateway without the listener refuses connections from other networks",
+       "apply Istio's expose-services Gateway, with a selector that the pods match", "istio/istio#40624",
+       NoAutoPassthrough},
+      {"WT111", "GatewayPortMissing", Level::kError, "the load balancer has no such port",
+       "add port 15443 to the Service, or name its port in the label networking.istio.io/gatewayPort", "",
+       GatewayPortMissing},
+      {"WT112", "AutoPassthroughTwice", Level::kError, "Envoy rejects the whole listener and keeps what it had",
+       "leave one of them", "istio/istio#42050", AutoPassthroughTwice},
+      {"WT115", "GatewaySeesOtherNetworks", Level::kWarning, "a request may cross two gateways",
+       "set ISTIO_META_REQUESTED_NETWORK_VIEW to the gateway's network", "istio/istio#26293", ExtraHops},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

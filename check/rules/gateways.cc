@@ -1,0 +1,67 @@
+// Istio's Gateways among each other, and their certificates.
+#include <algorithm>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+void Conflicting(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto& gateways = cluster->configs.Gateways();
+    for (size_t i = 0; i < gateways.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (gateways[i]->spec.selector != gateways[j]->spec.selector) continue;
+        for (const config::Server& a : gateways[i]->spec.servers) {
+          for (const config::Server& b : gateways[j]->spec.servers) {
+            const bool host = std::any_of(a.hosts.begin(), a.hosts.end(), [&](const auto& h) {
+              return std::find(b.hosts.begin(), b.hosts.end(), h) != b.hosts.end();
+            });
+            if (a.port.number != b.port.number || !host) continue;
+            findings.Add(*cluster, gateways[i]->meta,
+                         fmt::format("port {}: Gateway {}/{} has the same selector, port and host", a.port.number,
+                                     gateways[j]->meta.ns, gateways[j]->meta.name));
+          }
+        }
+      }
+    }
+  }
+}
+
+void CredentialMissing(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const config::GatewayRef& gateway : cluster->configs.Gateways()) {
+      for (const config::Server& server : gateway->spec.servers) {
+        if (!server.tls || server.tls->credential_name.empty() ||
+            server.tls->credential_name.find("://") != std::string::npos)
+          continue;
+        for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+          if (!pod->router() || !Selects(gateway->spec.selector, pod->pod()->meta.labels)) continue;
+          const MeshCluster* at = mesh.Find(pod->site().name);
+          if (mesh.Get(*at, "Secret", pod->pod()->meta.ns, server.tls->credential_name) != nullptr) continue;
+          findings.Add(
+              *cluster, gateway->meta,
+              fmt::format("credentialName {}: there is no such Secret in namespace {} of {}, where pod {} looks for it",
+                          server.tls->credential_name, pod->pod()->meta.ns, at->name, pod->name()));
+          break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& GatewayRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"IST0145", "ConflictingGateways", Level::kError, "one of the servers is not heard",
+       "join them, or give them hosts of their own", "", Conflicting},
+      {"IST0161", "InvalidGatewayCredential", Level::kError, "the listener has no certificate and resets connections",
+       "create the Secret in the gateway's own namespace", "", CredentialMissing},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

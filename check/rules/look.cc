@@ -1,0 +1,82 @@
+#include "check/rules/look.h"
+
+#include <set>
+
+#include "core/model/host_name.h"
+#include "core/model/labels.h"
+#include "core/push/host_match.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+
+bool IsSystemNamespace(std::string_view ns) {
+  return ns == kSystemNamespace || ns == "kube-system" || ns == "kube-public" || ns == "kube-node-lease";
+}
+
+bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
+  for (const auto& [key, value] : selector) {
+    const auto it = labels.find(key);
+    if (it == labels.end() || it->second != value) return false;
+  }
+  return true;
+}
+
+std::string LabelText(const kube::Labels& labels) {
+  std::string out;
+  for (const auto& [key, value] : labels) out += fmt::format("{}{}={}", out.empty() ? "" : ", ", key, value);
+  return out;
+}
+
+std::string FullHost(std::string_view host, std::string_view ns) {
+  return pilot::ResolveShortnameToFqdn(host, ns, "cluster.local");
+}
+
+std::string NetworkOfGateway(const kube::Object& service) {
+  const auto it = service.meta.labels.find(pilot::kNetworkLabel);
+  return it == service.meta.labels.end() ? "" : it->second;
+}
+
+std::vector<kube::ObjectRef> NetworkGatewayServices(const Mesh& mesh, const MeshCluster& cluster) {
+  std::vector<kube::ObjectRef> out;
+  for (const kube::ObjectRef& service : mesh.List(cluster, "Service")) {
+    if (!NetworkOfGateway(*service).empty()) out.push_back(service);
+  }
+  return out;
+}
+
+std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service) {
+  std::vector<const sim::PodProcess*> out;
+  const kube::Service& typed = kube::ParseService(service);
+  if (!typed.has_selector || typed.selector.empty()) return out;
+  for (const sim::PodProcess* pod : mesh.Pods(cluster)) {
+    if (pod->pod()->meta.ns == service.meta.ns && Selects(typed.selector, pod->pod()->meta.labels)) out.push_back(pod);
+  }
+  return out;
+}
+
+bool HasSeveralNetworks(const Mesh& mesh) {
+  std::set<std::string> networks;
+  for (const auto& cluster : mesh.clusters()) networks.insert(cluster->network);
+  return networks.size() > 1;
+}
+
+pilot::ServiceRef ServiceOf(const MeshCluster& cluster, std::string_view host) {
+  if (cluster.push == nullptr) return nullptr;
+  for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
+    if (service->hostname == host) return service;
+  }
+  return nullptr;
+}
+
+bool KnowsHost(const MeshCluster& cluster, std::string_view host) {
+  if (cluster.push == nullptr) return true;
+  for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
+    if (service->hostname == host || pilot::HostSubsetOf(service->hostname, host) ||
+        pilot::HostSubsetOf(host, service->hostname)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace wavetank::check

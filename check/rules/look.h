@@ -1,0 +1,41 @@
+// What several rules ask of a mesh.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check/mesh/mesh.h"
+#include "core/kube/types.h"
+
+namespace wavetank::check {
+
+inline constexpr std::string_view kSystemNamespace = "istio-system";
+
+// istiod's own and Kubernetes' namespaces, of which lint asks less.
+bool IsSystemNamespace(std::string_view ns);
+
+// All labels of `selector` are among `labels`.
+bool Selects(const kube::Labels& selector, const kube::Labels& labels);
+
+// "app=a, version=v1".
+std::string LabelText(const kube::Labels& labels);
+
+// In full, as istiod completes it in an object of the namespace.
+std::string FullHost(std::string_view host, std::string_view ns);
+
+// Services by which istiod finds the gateways of networks: those with the label topology.istio.io/network.
+std::vector<kube::ObjectRef> NetworkGatewayServices(const Mesh& mesh, const MeshCluster& cluster);
+std::string NetworkOfGateway(const kube::Object& service);
+
+// Pods of the cluster that a Service of it selects.
+std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service);
+
+// Some pod of another physical network runs a proxy, so that traffic between networks is wanted at all.
+bool HasSeveralNetworks(const Mesh& mesh);
+
+// A service of that name is known to the cluster's istiod; wildcards: some is.
+bool KnowsHost(const MeshCluster& cluster, std::string_view host);
+pilot::ServiceRef ServiceOf(const MeshCluster& cluster, std::string_view host);  // null
+
+}  // namespace wavetank::check

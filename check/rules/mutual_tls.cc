@@ -1,0 +1,93 @@
+// PeerAuthentication against gateways between networks, and against DestinationRules.
+#include <algorithm>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/xds/discovery_server.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+using Mode = config::PeerAuthentication::Mode;
+
+bool Disables(const config::PeerAuthentication& spec) {
+  if (spec.mtls == Mode::kDisable) return true;
+  return std::any_of(spec.port_level_mtls.begin(), spec.port_level_mtls.end(),
+                     [](const auto& port) { return port.second == Mode::kDisable; });
+}
+
+bool Covers(const config::TypedConfig<config::PeerAuthentication>& policy, const sim::PodProcess& pod) {
+  if (policy.meta.ns != kSystemNamespace && policy.meta.ns != pod.pod()->meta.ns) return false;
+  return !policy.spec.selector || Selects(*policy.spec.selector, pod.pod()->meta.labels);
+}
+
+// istiod leaves such an endpoint out wherever only a gateway leads to it (istiod: pilot/pkg/xds/mtls_checker.go).
+void CutsOtherNetworks(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
+      if (!Disables(policy->spec)) continue;
+      std::set<std::string> apps;
+      for (const sim::PodProcess* pod : mesh.world().Pods()) {
+        if (pod->envoy() == nullptr || pod->router() || !Covers(*policy, *pod)) continue;
+        // Some Service leads to it.
+        const MeshCluster* at = mesh.Find(pod->site().name);
+        for (const kube::ObjectRef& service : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+          const kube::Service& typed = kube::ParseService(*service);
+          if (typed.has_selector && !typed.selector.empty() && Selects(typed.selector, pod->pod()->meta.labels))
+            apps.insert(pod->app() + "." + pod->pod()->meta.ns);
+        }
+      }
+      for (const std::string& app : apps) {
+        findings.Add(
+            *cluster, policy->meta,
+            fmt::format(
+                "disables mTLS of {}: clients of {} in other networks do not get its endpoints, since a gateway "
+                "needs mTLS",
+                app, cluster->name));
+      }
+    }
+  }
+}
+
+void ModesConflict(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::DestinationRuleRef& rule : cluster->configs.DestinationRules()) {
+      if (!rule->spec.traffic_policy || !rule->spec.traffic_policy->tls) continue;
+      const bool mutual = rule->spec.traffic_policy->tls->mode == config::ClientTlsSettings::Mode::kIstioMutual;
+      const bool plain = rule->spec.traffic_policy->tls->mode == config::ClientTlsSettings::Mode::kDisable;
+      const std::string host = FullHost(rule->spec.host, rule->meta.ns);
+      const pilot::ServiceRef service = ServiceOf(*cluster, host);
+      if (service == nullptr) continue;
+      for (const config::PeerAuthenticationRef& policy : cluster->configs.PeerAuthentications()) {
+        if (policy->meta.ns != kSystemNamespace && policy->meta.ns != service->attributes.ns) continue;
+        if (policy->spec.selector && !Selects(*policy->spec.selector, service->attributes.label_selectors)) continue;
+        const bool conflict =
+            (plain && policy->spec.mtls == Mode::kStrict) || (mutual && policy->spec.mtls == Mode::kDisable);
+        if (!conflict) continue;
+        findings.Add(
+            *cluster, rule->meta,
+            fmt::format("sends to {} {}, and PeerAuthentication {}/{} {}", host, plain ? "without TLS" : "with mTLS",
+                        policy->meta.ns, policy->meta.name, plain ? "asks for it" : "disables it"));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& MutualTlsRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT541", "PeerAuthenticationCutsOtherNetworks", Level::kError, "between networks there is nothing but mTLS",
+       "set PERMISSIVE, or keep the Service's clients in its own network", "istio/istio#28798", CutsOtherNetworks},
+      {"IST0113", "MTLSPolicyConflict", Level::kError, "one side refuses what the other sends",
+       "leave tls out of the DestinationRule: auto mTLS follows the policy", "", ModesConflict},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,194 @@
+// Networks and what istiod makes of them.
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/config/mesh/mesh_networks.h"
+#include "core/model/labels.h"
+#include "core/registry/multicluster/registries.h"
+#include "core/xds/discovery_server.h"
+#include "fakes/envoy/envoy.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace wavetank::check {
+namespace {
+
+// Networks of endpoints that an istiod knows, with a service for each.
+std::map<std::string, std::string> NetworksOfEndpoints(const MeshCluster& cluster) {
+  std::map<std::string, std::string> out;
+  for (const auto& [key, shards] : cluster.istiod->discovery().endpoints().Sorted()) {
+    if (IsSystemNamespace(key.substr(0, key.find('/')))) continue;
+    for (const auto& [shard, endpoints] : shards->shards) {
+      for (const pilot::IstioEndpoint& e : *endpoints) out.emplace(e.p().network.str(), key);
+    }
+  }
+  return out;
+}
+
+void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->istiod == nullptr) continue;
+    const std::map<std::string, std::string> networks = NetworksOfEndpoints(*cluster);
+    const auto gateways = cluster->istiod->registries().networks().Gateways();
+    for (const auto& [network, service] : networks) {
+      if (networks.size() < 2 || network.empty() || !gateways->ForNetwork(pilot::NetworkId(network)).empty()) continue;
+      findings.Add(
+          cluster->name, "", {},
+          fmt::format("istiod knows endpoints in network {} (of {}) and no gateway that leads there: proxies of "
+                      "other networks get the pods' own addresses",
+                      network, service));
+    }
+  }
+}
+
+void UnreachableEndpoint(const Mesh& mesh, Findings& findings) {
+  // Clusters may use the same addresses: what a network has itself is reached there.
+  std::map<std::string, const sim::PodProcess*> by_address;
+  std::set<std::pair<std::string, std::string>> own;  // network, address
+  for (const sim::PodProcess* pod : mesh.world().Pods()) {
+    const std::string& ip = kube::ParsePod(*pod->pod()).ip;
+    by_address[ip] = pod;
+    if (const MeshCluster* cluster = mesh.Find(pod->site().name)) own.insert({cluster->network, ip});
+  }
+  struct Example {
+    int count = 0;
+    std::string text;
+  };
+  std::map<std::pair<const MeshCluster*, const MeshCluster*>, Example> by_clusters;
+  std::set<std::pair<std::string, std::string>> pairs;  // proxy, address
+  for (const auto& here : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*here)) {
+      if (pod->envoy() == nullptr || pod->router()) continue;
+      for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
+        const std::string ip = endpoint.address.substr(0, endpoint.address.rfind(':'));
+        const auto there = by_address.find(ip);
+        if (!endpoint.cluster.starts_with("outbound|") || there == by_address.end() ||
+            own.contains({here->network, ip}))
+          continue;
+        const MeshCluster* far = mesh.Find(there->second->site().name);
+        if (far == nullptr || far->network == here->network || !pairs.insert({pod->name(), endpoint.address}).second)
+          continue;
+        Example& example = by_clusters[{here.get(), far}];
+        if (example.count++ == 0)
+          example.text =
+              fmt::format("{} sends to {}, which is {}", pod->name(), endpoint.address, there->second->name());
+      }
+    }
+  }
+  for (const auto& here : mesh.clusters()) {
+    for (const auto& far : mesh.clusters()) {
+      const auto it = by_clusters.find({here.get(), far.get()});
+      if (it == by_clusters.end()) continue;
+      findings.Add(here->name, "", {},
+                   fmt::format("proxies of {} hold {} addresses of pods in {}, which network {} does not reach: {}",
+                               here->name, it->second.count, far->name, here->network, it->second.text));
+    }
+  }
+}
+
+void NetworkNameShared(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::vector<const MeshCluster*>> by_label;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->label.empty()) by_label[cluster->label].push_back(cluster.get());
+  }
+  for (const auto& [label, clusters] : by_label) {
+    for (const MeshCluster* cluster : clusters) {
+      if (cluster->network == clusters.front()->network) continue;
+      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", kSystemNamespace);
+      findings.Add(*cluster, *ns,
+                   fmt::format("{} and {} are both labelled {}={}, and their pods do not reach each other",
+                               clusters.front()->name, cluster->name, pilot::kNetworkLabel, label));
+    }
+  }
+}
+
+void NetworkLabelMissing(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->label.empty()) continue;
+    const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", kSystemNamespace);
+    if (ns == nullptr) continue;
+    findings.Add(
+        *cluster, *ns,
+        fmt::format("namespace {} has no label {}: the cluster's pods are in no network, and every network's pod "
+                    "addresses are sent to them",
+                    kSystemNamespace, pilot::kNetworkLabel));
+  }
+}
+
+void UnknownMeshNetworksRegistry(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const kube::ObjectRef map = mesh.Get(*cluster, "ConfigMap", kSystemNamespace, "istio");
+    if (map == nullptr) continue;
+    const auto data = kube::ConfigMapData(*map);
+    const auto text = data.find("meshNetworks");
+    if (text == data.end()) continue;
+    const auto networks = config::ParseMeshNetworks(text->second);
+    if (!networks.ok()) continue;  // istiod refuses it too, and says so
+    for (const auto& [name, network] : networks->networks) {
+      for (const auto& endpoint : network.endpoints) {
+        if (endpoint.from_registry.empty() || mesh.Find(endpoint.from_registry) != nullptr) continue;
+        findings.Add(
+            *cluster, *map,
+            fmt::format("meshNetworks: network {} takes endpoints from registry {}, which is no cluster of this "
+                        "mesh",
+                        name, endpoint.from_registry));
+      }
+    }
+  }
+}
+
+void ZonesBehindOneGateway(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->istiod == nullptr) continue;
+    for (const auto& [key, shards] : cluster->istiod->discovery().endpoints().Sorted()) {
+      if (IsSystemNamespace(key.substr(0, key.find('/')))) continue;
+      for (const auto& [shard, endpoints] : shards->shards) {
+        const MeshCluster* far = mesh.Find(shard.cluster.str());
+        if (far == nullptr || far->network == cluster->network) continue;
+        std::set<std::string> zones;
+        for (const pilot::IstioEndpoint& e : *endpoints) zones.insert(e.p().locality.label);
+        if (zones.size() < 2) continue;
+        findings.Add(
+            cluster->name, "", {},
+            fmt::format("{} has endpoints in {} behind {}'s gateway: Envoy keeps the gateway's address once, with "
+                        "the weight of the first of them",
+                        key, fmt::join(zones, " and "), far->name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& NetworkRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT101", "NetworkWithoutGateway", Level::kError,
+       "istiod takes endpoints of a network without a known gateway for reachable, and sends the pods' addresses",
+       "give the network's gateway Service the label topology.istio.io/network and an address",
+       "istio/istio#44155, #39930", NetworkWithoutGateway},
+      {"WT106", "UnreachableEndpoint", Level::kError,
+       "a proxy holds a pod's address in a network that its packets do not reach: those requests time out",
+       "see what made istiod think so: labels of networks, gateways, the names of clusters",
+       "istio/istio#49412, #42516", UnreachableEndpoint},
+      {"WT104", "NetworkNameShared", Level::kError, "pods of one network's name are sent to each other by pod address",
+       "give each network a name of its own: the label of istio-system, of the gateway's Service and pods",
+       "istio/istio#39712", NetworkNameShared},
+      {"WT113", "NetworkLabelMissing", Level::kError,
+       "a proxy in no network takes every endpoint for its own network's",
+       "kubectl label namespace istio-system topology.istio.io/network=NAME", "istio/istio#58612, #17185",
+       NetworkLabelMissing},
+      {"IST0126", "UnknownMeshNetworksServiceRegistry", Level::kError, "no endpoint will ever belong to that network",
+       "name a cluster ID of the mesh in fromRegistry", "", UnknownMeshNetworksRegistry},
+      {"WT114", "ZonesBehindOneGateway", Level::kWarning,
+       "istiod 1.18 sends a gateway once per locality of the pods behind it, and Envoy keeps the first",
+       "give the remote pods one zone, or set the split by DestinationRule", "istio/istio#56355, #53767",
+       ZonesBehindOneGateway},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,169 @@
+// Secrets by which an istiod reads other clusters.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "core/kube/credentials/kubeconfig.h"
+#include "core/kube/secret.h"
+#include "core/security/remote_secret.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+bool IsLabelled(const kube::Object& secret) {
+  const auto it = secret.meta.labels.find(security::kMultiClusterLabel);
+  return it != secret.meta.labels.end() && it->second == "true";
+}
+
+bool IsWatched(const kube::Object& secret) { return IsLabelled(secret) && secret.meta.ns == kSystemNamespace; }
+
+bool HoldsKubeConfig(const kube::Object& secret) {
+  const auto data = kube::ReadSecretData(secret);
+  if (!data.ok()) return false;
+  return std::any_of(data->begin(), data->end(), [](const auto& entry) {
+    return entry.second.find("clusters:") != std::string::npos && entry.second.find("contexts:") != std::string::npos;
+  });
+}
+
+bool LooksLikeOne(const kube::Object& secret) {
+  return IsLabelled(secret) || secret.meta.name.starts_with("istio-remote-secret-") ||
+         secret.meta.annotations.contains(security::kClusterAnnotation) || HoldsKubeConfig(secret);
+}
+
+template <class Fn>
+void EachSecret(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret")) fn(*cluster, *secret);
+  }
+}
+
+void NotWatched(const Mesh& mesh, Findings& findings) {
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    if (!LooksLikeOne(secret) || IsWatched(secret)) return;
+    const std::string wrong = !IsLabelled(secret)
+                                  ? fmt::format("has no label {}=true", security::kMultiClusterLabel)
+                                  : fmt::format("is in namespace {} instead of {}", secret.meta.ns, kSystemNamespace);
+    findings.Add(cluster, secret, fmt::format("looks like a remote Secret, but {}: istiod does not read it", wrong));
+  });
+}
+
+void IdMismatch(const Mesh& mesh, Findings& findings) {
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    if (!IsWatched(secret)) return;
+    const auto data = kube::ReadSecretData(secret);
+    if (!data.ok()) return;
+    for (const auto& [id, text] : *data) {
+      if (mesh.Find(id) == nullptr) {
+        findings.Add(
+            cluster, secret,
+            fmt::format("names its cluster {}, and no cluster of the mesh has that ID: its proxies' own "
+                        "CLUSTER_ID is another, so that their tokens are refused and their gateway is not found",
+                        id));
+        continue;
+      }
+      const auto config = kube::ParseKubeConfig(text, "kubeconfig");
+      if (!config.ok()) continue;
+      for (const auto& other : mesh.clusters()) {
+        if (other->name != id && config->server == sim::ApiServerUrl(other->name)) {
+          findings.Add(cluster, secret,
+                       fmt::format("names its cluster {}, and leads to the API server of {}", id, other->name));
+        }
+      }
+    }
+  });
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& deployment : mesh.List(*cluster, "Deployment")) {
+      if (deployment->meta.ns != kSystemNamespace) continue;
+      for (const auto& container : Items(At(deployment->body, {"spec", "template", "spec", "containers"}))) {
+        for (const auto& variable : Items(At(container, "env"))) {
+          const std::string id = Text(variable, "value");
+          if (Text(variable, "name") != "CLUSTER_ID" || id.empty() || id == cluster->name) continue;
+          findings.Add(
+              *cluster, *deployment,
+              fmt::format("istiod runs with CLUSTER_ID {}, and other clusters know this one as {}", id, cluster->name));
+        }
+      }
+    }
+  }
+}
+
+void Unreadable(const Mesh& mesh, Findings& findings) {
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    if (!IsWatched(secret)) return;
+    const auto data = kube::ReadSecretData(secret);
+    if (!data.ok() || data->empty()) {
+      return findings.Add(cluster, secret, data.ok() ? "holds no kubeconfig" : std::string(Message(data.status())));
+    }
+    for (const auto& [id, text] : *data) {
+      const auto config = kube::ParseKubeConfig(text, fmt::format("kubeconfig of {}", id));
+      if (!config.ok()) findings.Add(cluster, secret, std::string(Message(config.status())));
+    }
+  });
+}
+
+void SameClusterTwice(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::vector<kube::ObjectRef> secrets = mesh.List(*cluster, "Secret", kSystemNamespace);
+    // Of two, the one that a person can mend is told: the one with a file.
+    std::stable_partition(secrets.begin(), secrets.end(),
+                          [&](const auto& secret) { return mesh.Where(cluster->name, *secret).file.empty(); });
+    std::map<std::string, std::string> first;
+    for (const kube::ObjectRef& secret : secrets) {
+      const auto data = kube::ReadSecretData(*secret);
+      if (!IsWatched(*secret) || !data.ok()) continue;
+      for (const auto& [id, text] : *data) {
+        if (id == cluster->name) {
+          findings.Add(*cluster, *secret, fmt::format("names its own cluster {}: istiod ignores it", id));
+        } else if (const auto [it, added] = first.emplace(id, secret->meta.name); !added) {
+          findings.Add(
+              *cluster, *secret,
+              fmt::format("names cluster {}, as {} does: istiod takes whichever it sees first", id, it->second));
+        }
+      }
+    }
+  }
+}
+
+void OneWay(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::set<std::string>> reads;  // control plane -> clusters
+  EachSecret(mesh, [&](const MeshCluster& cluster, const kube::Object& secret) {
+    const auto data = kube::ReadSecretData(secret);
+    if (!IsWatched(secret) || !data.ok()) return;
+    for (const auto& [id, text] : *data) reads[cluster.name].insert(id);
+  });
+  for (const auto& a : mesh.clusters()) {
+    for (const auto& b : mesh.clusters()) {
+      if (!a->primary || !b->primary || a == b || !reads[a->name].contains(b->name) || reads[b->name].contains(a->name))
+        continue;
+      findings.Add(b->name, "", {},
+                   fmt::format("{}'s istiod reads {}, and {}'s has no remote Secret for {}: requests go one way only",
+                               a->name, b->name, b->name, a->name));
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& RemoteSecretRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT201", "RemoteSecretNotWatched", Level::kError,
+       "istiod watches Secrets with the label istio/multiCluster=true in its own namespace only",
+       "apply what `istioctl create-remote-secret` prints, in istio-system", "istio/istio#49780", NotWatched},
+      {"WT202", "ClusterIdMismatch", Level::kError, "the name in the Secret and the cluster's own must be one",
+       "create it with `istioctl create-remote-secret --name CLUSTER_ID`", "istio/istio#42516, #31464", IdMismatch},
+      {"WT203", "RemoteSecretUnreadable", Level::kError, "istiod stops reading that cluster, and keeps what it knew",
+       "create the Secret again", "istio/istio#58047", Unreadable},
+      {"WT204", "RemoteSecretTwice", Level::kWarning, "which of them counts depends on the order of arrival",
+       "delete one", "istio/istio#36365", SameClusterTwice},
+      {"WT205", "OneWayDiscovery", Level::kWarning, "one side balances over both clusters, the other stays at home",
+       "give each primary a remote Secret for each other cluster", "", OneWay},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,52 @@
+#include "check/rules/rule.h"
+
+#include <algorithm>
+
+#include "fmt/format.h"
+
+namespace wavetank::check {
+
+std::string_view LevelName(Level level) {
+  static constexpr std::string_view kNames[] = {"info", "warning", "error"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+std::string Finding::Fingerprint() const { return fmt::format("{}|{}|{}|{}", rule->code, cluster, object, message); }
+
+void Findings::Add(const MeshCluster& cluster, const kube::Object& object, std::string message) {
+  Add(cluster.name, NameOf(object), mesh_.Where(cluster.name, object), std::move(message));
+}
+
+void Findings::Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message) {
+  const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
+  const kube::ObjectRef object = mesh_.Get(cluster, fmt::format("{}.{}", kind.kind, kind.group), meta.ns, meta.name);
+  if (object != nullptr) return Add(cluster, *object, std::move(message));
+  Add(cluster.name, fmt::format("{} {}/{}", config::KindName(meta.kind), meta.ns, meta.name), {}, std::move(message));
+}
+
+void Findings::Add(std::string_view cluster, std::string_view object, const Place& place, std::string message) {
+  out_.push_back({&rule_, std::string(cluster), std::string(object), place, std::move(message)});
+}
+
+const std::vector<const Rule*>& AllRules() {
+  static const auto* const all = [] {
+    auto* out = new std::vector<const Rule*>;
+    for (const auto* list : {&NetworkRules(), &GatewayServiceRules(), &RemoteSecretRules(), &IdentityRules(),
+                             &ServiceRules(), &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
+                             &SidecarRules(), &SelectorRules(), &EnvoyFilterRules(), &MutualTlsRules(),
+                             &ServiceEntryRules(), &GatewayRules(), &InjectionRules(), &VersionRules()}) {
+      for (const Rule& rule : *list) out->push_back(&rule);
+    }
+    std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });
+    return out;
+  }();
+  return *all;
+}
+
+const Rule* FindRule(std::string_view code) {
+  const auto& all = AllRules();
+  const auto it = std::find_if(all.begin(), all.end(), [&](const Rule* rule) { return rule->code == code; });
+  return it == all.end() ? nullptr : *it;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,78 @@
+// What lint knows: rules with stable codes, each a row beside the function that finds it. A code is never used again
+// for something else; those that `istioctl analyze` has are its own (istio: pkg/config/analysis/msg/messages.yaml at
+// 1.18.2), in our words.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "check/mesh/mesh.h"
+
+namespace wavetank::check {
+
+enum class Level : uint8_t { kInfo, kWarning, kError };
+std::string_view LevelName(Level level);  // "info", "warning", "error"
+
+class Findings;
+
+struct Rule {
+  std::string_view code;  // "WT101", "IST0101"
+  std::string_view name;  // "NetworkWithoutGateway"
+  Level level = Level::kWarning;
+  std::string_view cause;  // why it hurts, in a sentence
+  std::string_view remedy;
+  std::string_view incident;  // the public issue that paid for it; empty: none is known
+  void (*find)(const Mesh& mesh, Findings& findings) = nullptr;
+};
+
+struct Finding {
+  const Rule* rule = nullptr;
+  std::string cluster, object;  // "cluster1", "Service sample/helloworld"; empty: of the mesh as a whole
+  Place place;
+  std::string message;  // what is wrong here
+  // The same finding in another run, whatever line it has moved to.
+  std::string Fingerprint() const;
+};
+
+// Collects what one rule finds.
+class Findings {
+ public:
+  // `unix_now`: today, by which certificates that files bring are judged.
+  Findings(const Mesh& mesh, const Rule& rule, int64_t unix_now, std::vector<Finding>* out)
+      : mesh_(mesh), rule_(rule), unix_now_(unix_now), out_(*out) {}
+  int64_t unix_now() const { return unix_now_; }
+  void Add(const MeshCluster& cluster, const kube::Object& object, std::string message);
+  // Of configuration; the object itself is looked up.
+  void Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message);
+  void Add(std::string_view cluster, std::string_view object, const Place& place, std::string message);
+
+ private:
+  const Mesh& mesh_;
+  const Rule& rule_;
+  int64_t unix_now_;
+  std::vector<Finding>& out_;
+};
+
+// By theme; each list is one file's.
+const std::vector<Rule>& NetworkRules();
+const std::vector<Rule>& GatewayServiceRules();
+const std::vector<Rule>& RemoteSecretRules();
+const std::vector<Rule>& IdentityRules();
+const std::vector<Rule>& ServiceRules();
+const std::vector<Rule>& VirtualServiceRules();
+const std::vector<Rule>& DestinationRuleRules();
+const std::vector<Rule>& SniRules();
+const std::vector<Rule>& SidecarRules();
+const std::vector<Rule>& SelectorRules();
+const std::vector<Rule>& EnvoyFilterRules();
+const std::vector<Rule>& MutualTlsRules();
+const std::vector<Rule>& ServiceEntryRules();
+const std::vector<Rule>& GatewayRules();
+const std::vector<Rule>& InjectionRules();
+const std::vector<Rule>& VersionRules();
+// All of them, by code.
+const std::vector<const Rule*>& AllRules();
+const Rule* FindRule(std::string_view code);  // null: there is none
+
+}  // namespace wavetank::check

@@ -1,0 +1,211 @@
+// Kubernetes Services, alone and beside their namesakes in other clusters.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/config/schema/protocol.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace wavetank::check {
+namespace {
+
+struct Found {
+  const MeshCluster* cluster;
+  kube::ObjectRef object;
+  const kube::Service* service;
+};
+
+// Services of applications, by namespace and name, in the clusters' order.
+std::map<std::pair<std::string, std::string>, std::vector<Found>> Namesakes(const Mesh& mesh) {
+  std::map<std::pair<std::string, std::string>, std::vector<Found>> out;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(object->meta.ns) || object->meta.name == "kubernetes") continue;
+      out[{object->meta.ns, object->meta.name}].push_back({cluster.get(), object, &kube::ParseService(*object)});
+    }
+  }
+  return out;
+}
+
+// As istiod reads a port's protocol: of appProtocol or the name's first word.
+pilot::Protocol ProtocolOf(const kube::ServicePort& port) {
+  if (!port.app_protocol.empty()) return pilot::ParseProtocol(port.app_protocol);
+  return pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')));
+}
+
+template <class Fn>
+void EachOtherSide(const Mesh& mesh, Fn fn) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (size_t i = 1; i < found.size(); ++i) fn(found[0], found[i]);
+  }
+}
+
+void PortsDiffer(const Mesh& mesh, Findings& findings) {
+  EachOtherSide(mesh, [&](const Found& a, const Found& b) {
+    std::set<int> at_a, at_b;
+    for (const auto& p : a.service->ports) at_a.insert(p.port);
+    for (const auto& p : b.service->ports) at_b.insert(p.port);
+    if (at_a == at_b || at_a.empty() || at_b.empty()) return;
+    findings.Add(
+        *b.cluster, *b.object,
+        fmt::format("has ports {} here and {} in {}: istiod takes the ports of whichever cluster it read first, and "
+                    "requests for the others fail",
+                    fmt::join(at_b, ", "), fmt::join(at_a, ", "), a.cluster->name));
+  });
+}
+
+void PortNamesDiffer(const Mesh& mesh, Findings& findings) {
+  EachOtherSide(mesh, [&](const Found& a, const Found& b) {
+    for (const auto& p : a.service->ports) {
+      for (const auto& q : b.service->ports) {
+        if (p.port != q.port || p.name == q.name) continue;
+        findings.Add(
+            *b.cluster, *b.object,
+            fmt::format("port {} is named '{}' here and '{}' in {}: endpoints are matched by the port's name, and "
+                        "one side's are left out",
+                        p.port, q.name, p.name, a.cluster->name));
+      }
+    }
+  });
+}
+
+void KindsDiffer(const Mesh& mesh, Findings& findings) {
+  EachOtherSide(mesh, [&](const Found& a, const Found& b) {
+    const auto headless = [](const kube::Service& s) { return s.cluster_ip == "None"; };
+    if (headless(*a.service) == headless(*b.service)) return;
+    findings.Add(*b.cluster, *b.object,
+                 fmt::format("is {} here and {} in {}", headless(*b.service) ? "headless" : "not headless",
+                             headless(*a.service) ? "headless" : "not", a.cluster->name));
+  });
+}
+
+void PortNames(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      for (const kube::ServicePort& port : f.service->ports) {
+        if (port.protocol != "TCP" || ProtocolOf(port) != pilot::Protocol::kUnsupported) continue;
+        if (!port.app_protocol.empty()) continue;  // an application protocol of others
+        findings.Add(
+            *f.cluster, *f.object,
+            fmt::format("the name '{}' of port {} begins with no protocol: it is detected per connection, and a "
+                        "protocol in which the server speaks first waits for the timeout",
+                        port.name, port.port));
+      }
+    }
+  }
+}
+
+void SelectsNothing(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    // In another cluster its namesake may have pods: that is how Istio's guides do it.
+    const bool any = std::any_of(found.begin(), found.end(),
+                                 [&](const Found& f) { return !Behind(mesh, *f.cluster, *f.object).empty(); });
+    if (any || !found[0].service->has_selector) continue;
+    // Scaled to zero on purpose is no mistake in a label.
+    bool scaled_down = false;
+    for (const kube::ObjectRef& deployment : mesh.List(*found[0].cluster, "Deployment", found[0].object->meta.ns)) {
+      kube::Labels labels;
+      const nlohmann::json& given = At(deployment->body, {"spec", "template", "metadata", "labels"});
+      for (const auto& [key, value] : given.items()) labels[key] = TextOf(value);
+      scaled_down = scaled_down || Selects(found[0].service->selector, labels);
+    }
+    if (scaled_down) continue;
+    findings.Add(*found[0].cluster, *found[0].object,
+                 fmt::format("no pod of any cluster has the labels {}", LabelText(found[0].service->selector)));
+  }
+}
+
+// Fn(pod's app, Service a, port of a, Service b, port of b) for Services of one namespace that select one pod.
+template <class Fn>
+void EachSharedPod(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::map<std::string, std::vector<std::pair<kube::ObjectRef, const sim::PodProcess*>>> by_namespace;
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(object->meta.ns)) continue;
+      const auto pods = Behind(mesh, *cluster, *object);
+      if (!pods.empty()) by_namespace[object->meta.ns].push_back({object, pods.front()});
+    }
+    for (const auto& [ns, services] : by_namespace) {
+      for (size_t i = 0; i < services.size(); ++i) {
+        for (size_t j = 0; j < i; ++j) {
+          if (services[i].second != services[j].second) continue;
+          for (const auto& p : kube::ParseService(*services[i].first).ports) {
+            for (const auto& q : kube::ParseService(*services[j].first).ports)
+              fn(*cluster, services[i].first, p, services[j].first, q);
+          }
+        }
+      }
+    }
+  }
+}
+
+int Target(const kube::ServicePort& port) { return port.target_port == 0 ? port.port : port.target_port; }
+
+void ProtocolsOfOnePort(const Mesh& mesh, Findings& findings) {
+  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
+    if (p.port != q.port || ProtocolOf(p) == ProtocolOf(q)) return;
+    findings.Add(cluster, *a,
+                 fmt::format("port {} is {} here and {} in Service {}, which selects the same pods", p.port,
+                             pilot::ProtocolName(ProtocolOf(p)), pilot::ProtocolName(ProtocolOf(q)), b->meta.name));
+  });
+}
+
+void PortsOfOneTarget(const Mesh& mesh, Findings& findings) {
+  EachSharedPod(mesh, [&](const MeshCluster& cluster, const auto& a, const auto& p, const auto& b, const auto& q) {
+    if (p.port == q.port || Target(p) != Target(q)) return;
+    findings.Add(cluster, *a,
+                 fmt::format("target port {} is port {} here and port {} of Service {}, which selects the same pods",
+                             Target(p), p.port, q.port, b->meta.name));
+  });
+}
+
+void ExternalNamePorts(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      if (f.service->type != "ExternalName") continue;
+      for (const kube::ServicePort& port : f.service->ports) {
+        const pilot::Protocol protocol = ProtocolOf(port);
+        if (protocol != pilot::Protocol::kTcp && protocol != pilot::Protocol::kUnsupported) continue;
+        findings.Add(
+            *f.cluster, *f.object,
+            fmt::format("port {} '{}' of an ExternalName Service is TCP: without an address its listener takes the "
+                        "port of everything else",
+                        port.port, port.name));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& ServiceRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT401", "PortsDifferAcrossClusters", Level::kError, "istiod merges addresses of namesakes, not their ports",
+       "give the Service the same ports in every cluster", "istio/istio#46105", PortsDiffer},
+      {"WT402", "PortNamesDifferAcrossClusters", Level::kError, "an endpoint belongs to the Service's port of its name",
+       "name the port the same in every cluster", "istio/istio#46105", PortNamesDiffer},
+      {"WT403", "KindsDifferAcrossClusters", Level::kWarning,
+       "istiod takes the resolution of the Service that it read first", "make it headless everywhere or nowhere",
+       "istio/istio#36733", KindsDiffer},
+      {"WT405", "ServiceSelectsNothing", Level::kWarning, "requests find no endpoint",
+       "mend the selector or the pods' labels", "", SelectsNothing},
+      {"IST0118", "PortNameIsNotUnderNamingConvention", Level::kInfo, "istiod guesses the protocol",
+       "name the port PROTOCOL[-SUFFIX], or set appProtocol", "", PortNames},
+      {"IST0116", "DeploymentAssociatedToMultipleServices", Level::kWarning,
+       "a pod's port has one inbound listener, of one protocol", "let both Services name the same protocol", "",
+       ProtocolsOfOnePort},
+      {"IST0137", "DeploymentConflictingPorts", Level::kWarning,
+       "inbound traffic of one target port has one Service port", "use the same port in both Services", "",
+       PortsOfOneTarget},
+      {"IST0150", "ExternalNameServiceTypeInvalidPortName", Level::kWarning,
+       "TCP has nothing but the port to tell it by", "name the port for its protocol: http, https, tls, ...", "",
+       ExternalNamePorts},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

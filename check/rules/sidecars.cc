@@ -1,0 +1,137 @@
+// Sidecars: which holds for a pod, and what they hide from it.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/model/host_name.h"
+#include "core/xds/discovery_server.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+template <class Fn>
+void EachSidecar(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::SidecarRef& sidecar : cluster->configs.Sidecars()) fn(*cluster, *sidecar);
+  }
+}
+
+void TwoSelectOnePod(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    std::set<std::pair<const void*, const void*>> told;
+    for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+      const config::SidecarRef* first = nullptr;
+      for (const config::SidecarRef& sidecar : cluster->configs.Sidecars()) {
+        if (!sidecar->spec.workload_selector || sidecar->meta.ns != pod->pod()->meta.ns) continue;
+        if (!Selects(*sidecar->spec.workload_selector, pod->pod()->meta.labels)) continue;
+        if (first == nullptr) {
+          first = &sidecar;
+        } else if (told.insert({first->get(), sidecar.get()}).second) {
+          findings.Add(
+              *cluster, sidecar->meta,
+              fmt::format("selects pod {}, as {} does: the older one holds", pod->name(), (*first)->meta.name));
+        }
+      }
+    }
+  }
+}
+
+void TwoWithoutSelector(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::map<std::string, std::string> first;
+    for (const config::SidecarRef& sidecar : cluster->configs.Sidecars()) {
+      if (sidecar->spec.workload_selector) continue;
+      const auto [it, added] = first.emplace(sidecar->meta.ns, sidecar->meta.name);
+      if (added) continue;
+      findings.Add(*cluster, sidecar->meta,
+                   fmt::format("has no workloadSelector, as {}: the older one holds for namespace {}", it->second,
+                               sidecar->meta.ns));
+    }
+  }
+}
+
+// Namespace part and host of an egress host, "./h", "*/h", "ns/h".
+bool Imports(const config::Sidecar& spec, const std::string& of_ns, const pilot::Service& service) {
+  if (spec.egress.empty()) return true;
+  for (const auto& egress : spec.egress) {
+    for (const std::string& text : egress.hosts) {
+      const size_t slash = text.find('/');
+      std::string ns = slash == text.npos ? "*" : text.substr(0, slash);
+      const std::string host = slash == text.npos ? text : text.substr(slash + 1);
+      if (ns == ".") ns = of_ns;
+      if ((ns == "*" || ns == service.attributes.ns) && pilot::HostMatches(host, service.hostname)) return true;
+    }
+  }
+  return false;
+}
+
+void HidesRemoteService(const Mesh& mesh, Findings& findings) {
+  EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    for (const pilot::ServiceRef& service : cluster.push->GetAllServices()) {
+      if (service->attributes.ns != sidecar.meta.ns || Imports(sidecar.spec, sidecar.meta.ns, *service)) continue;
+      const auto* shards = cluster.istiod->discovery().endpoints().Find(service->hostname, service->attributes.ns);
+      if (shards == nullptr) continue;
+      for (const auto& [shard, endpoints] : shards->shards) {
+        if (endpoints->empty() || shard.cluster.str() == cluster.name) continue;
+        findings.Add(cluster, sidecar.meta,
+                     fmt::format("hides {} of its own namespace, which has endpoints in {}, from the pods it holds for",
+                                 service->hostname, shard.cluster.str()));
+        break;
+      }
+    }
+    // What the scenario's own traffic asks for.
+    for (const scenario::FlowSpec& flow : mesh.scenario().flows) {
+      const MeshCluster* from = mesh.Find(flow.from_cluster);
+      if (from == nullptr || from->control_plane != cluster.name || flow.from_namespace != sidecar.meta.ns) continue;
+      if (sidecar.spec.workload_selector) continue;
+      const std::string host = flow.host.find(".svc") == flow.host.npos && flow.host.find('.') != flow.host.npos
+                                   ? flow.host + ".svc.cluster.local"
+                                   : FullHost(flow.host, flow.from_namespace);
+      const pilot::ServiceRef service = ServiceOf(cluster, host);
+      if (service == nullptr || service->attributes.ns == sidecar.meta.ns ||
+          Imports(sidecar.spec, sidecar.meta.ns, *service))
+        continue;
+      findings.Add(cluster, sidecar.meta, fmt::format("hides {}, which flow {} asks for", host, flow.name));
+    }
+  });
+}
+
+void HostOfNothing(const Mesh& mesh, Findings& findings) {
+  EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    for (const auto& egress : sidecar.spec.egress) {
+      for (const std::string& text : egress.hosts) {
+        config::Sidecar one;
+        one.egress.emplace_back().hosts = {text};
+        const auto& services = cluster.push->GetAllServices();
+        const bool any = std::any_of(services.begin(), services.end(),
+                                     [&](const auto& s) { return Imports(one, sidecar.meta.ns, *s); });
+        if (any || text.starts_with("~/")) continue;
+        findings.Add(cluster, sidecar.meta, fmt::format("egress host {} covers no service that istiod knows", text));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+const std::vector<Rule>& SidecarRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
+       "let one select it", "", TwoSelectOnePod},
+      {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",
+       "leave one of them", "", TwoWithoutSelector},
+      {"WT521", "SidecarHidesRemoteService", Level::kError,
+       "requests for it go to the passthrough cluster, and end nowhere", "add the host to egress.hosts",
+       "istio/istio#23828", HidesRemoteService},
+      {"WT522", "SidecarHostUnknown", Level::kWarning, "a mistake here hides what was meant", "mend NAMESPACE/HOST", "",
+       HostOfNothing},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,137 @@
+// What the mesh cannot read, or has stopped to: API versions, fields, places where nobody looks; and what does not come
+// up at all.
+#include <charconv>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+// Versions that Kubernetes 1.27 or Istio 1.18 no longer serve, with what took their place.
+const std::map<std::string, std::string, std::less<>>& RemovedVersions() {
+  static const auto* const removed = new std::map<std::string, std::string, std::less<>>{
+      {"extensions/v1beta1", "networking.k8s.io/v1 or apps/v1"},
+      {"apps/v1beta1", "apps/v1"},
+      {"apps/v1beta2", "apps/v1"},
+      {"networking.k8s.io/v1beta1", "networking.k8s.io/v1"},
+      {"policy/v1beta1", "policy/v1"},
+      {"batch/v1beta1", "batch/v1"},
+      {"autoscaling/v2beta1", "autoscaling/v2"},
+      {"autoscaling/v2beta2", "autoscaling/v2"},
+      {"rbac.authorization.k8s.io/v1beta1", "rbac.authorization.k8s.io/v1"},
+      {"admissionregistration.k8s.io/v1beta1", "admissionregistration.k8s.io/v1"},
+      {"apiextensions.k8s.io/v1beta1", "apiextensions.k8s.io/v1"},
+      {"discovery.k8s.io/v1beta1", "discovery.k8s.io/v1"},
+  };
+  return *removed;
+}
+
+// Istio's API groups at 1.18, and the versions that its CRDs serve.
+const std::map<std::string, std::set<std::string>, std::less<>>& IstioVersions() {
+  static const auto* const versions = new std::map<std::string, std::set<std::string>, std::less<>>{
+      {"networking.istio.io", {"v1alpha3", "v1beta1"}},
+      {"security.istio.io", {"v1", "v1beta1"}},
+      {"telemetry.istio.io", {"v1alpha1"}},
+      {"extensions.istio.io", {"v1alpha1"}},
+      {"install.istio.io", {"v1alpha1"}},
+  };
+  return *versions;
+}
+
+void UnknownVersion(const Mesh& mesh, Findings& findings) {
+  for (const BroughtObject& b : mesh.brought()) {
+    const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
+    const std::string group = api.substr(0, api.find('/')), version = api.substr(api.find('/') + 1);
+    const std::string name = fmt::format("{} {}/{}", kind, Text(At(b.object, "metadata"), "namespace"),
+                                         Text(At(b.object, "metadata"), "name"));
+    const auto istio = IstioVersions().find(group);
+    if (istio != IstioVersions().end() && !istio->second.contains(version))
+      findings.Add(b.cluster, name, {b.file, b.line}, fmt::format("{} is no version that Istio 1.18 serves", api));
+    if (const auto removed = RemovedVersions().find(api); removed != RemovedVersions().end())
+      findings.Add(b.cluster, name, {b.file, b.line},
+                   fmt::format("Kubernetes no longer serves {}; {} took its place", api, removed->second));
+  }
+}
+
+void Deprecated(const Mesh& mesh, Findings& findings) {
+  static const std::set<std::string, std::less<>> gone = {"config.istio.io", "authentication.istio.io",
+                                                          "rbac.istio.io"};
+  for (const BroughtObject& b : mesh.brought()) {
+    const std::string api = Text(b.object, "apiVersion"), kind = Text(b.object, "kind");
+    if (!gone.contains(api.substr(0, api.find('/')))) continue;
+    findings.Add(b.cluster,
+                 fmt::format("{} {}/{}", kind, Text(At(b.object, "metadata"), "namespace"),
+                             Text(At(b.object, "metadata"), "name")),
+                 {b.file, b.line}, fmt::format("{} {} was removed from Istio: nothing reads it", api, kind));
+  }
+}
+
+void NotRead(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->primary) continue;
+    for (const BroughtObject& b : mesh.brought()) {
+      const std::string api = Text(b.object, "apiVersion");
+      if (b.cluster != cluster->name || !IstioVersions().contains(api.substr(0, api.find('/')))) continue;
+      const std::string ns = Text(At(b.object, "metadata"), "namespace"), name = Text(At(b.object, "metadata"), "name");
+      // Applied on both sides by habit, as guides do: then nothing is missed.
+      const MeshCluster* primary = mesh.Find(cluster->control_plane);
+      const std::string kind = Text(b.object, "kind") + "." + api.substr(0, api.find('/'));
+      if (primary != nullptr && mesh.Get(*primary, kind, ns, name) != nullptr) continue;
+      findings.Add(b.cluster, fmt::format("{} {}/{}", Text(b.object, "kind"), ns, name), {b.file, b.line},
+                   fmt::format("stands in {}, and istiod reads configuration in {} alone", cluster->name,
+                               cluster->control_plane));
+    }
+  }
+}
+
+// "FILE:LINE: text"; a note without a place stays whole.
+std::pair<Place, std::string> SplitNote(const std::string& note) {
+  const size_t end = note.find(": ");
+  const size_t colon = end == std::string::npos ? std::string::npos : note.rfind(':', end - 1);
+  if (colon == std::string::npos || colon == 0) return {{}, note};
+  int line = 0;
+  const char* last = note.data() + end;
+  const auto [parsed, error] = std::from_chars(note.data() + colon + 1, last, line);
+  if (error != std::errc() || parsed != last) return {{}, note};
+  return {{note.substr(0, colon), line}, note.substr(end + 2)};
+}
+
+void Unread(const Mesh& mesh, Findings& findings) {
+  for (const std::string& note : mesh.notes()) {
+    auto [place, text] = SplitNote(note);
+    if (!place.file.empty()) findings.Add("", "", place, text);
+  }
+}
+
+void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
+  for (const std::string& complaint : mesh.world().Complaints()) findings.Add("", "", {}, complaint);
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->istiod == nullptr)
+      findings.Add(cluster->name, "", {},
+                   fmt::format("no istiod serves {}: what depends on its view was not looked at", cluster->name));
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& VersionRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT701", "ApiVersionUnknown", Level::kError, "an API server refuses it", "write it for a version that is served",
+       "", UnknownVersion},
+      {"IST0002", "Deprecated", Level::kWarning, "it has no effect", "leave it out, or write it as its successor", "",
+       Deprecated},
+      {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
+       "apply it in the primary cluster", "", NotRead},
+      {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field", "", Unread},
+      {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
+       DoesNotComeUp},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

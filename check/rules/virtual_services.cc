@@ -1,0 +1,232 @@
+// VirtualServices: what they name must be there, and be reached.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/model/host_name.h"
+#include "core/push/virtual_service_index.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "re2/re2.h"
+
+namespace wavetank::check {
+namespace {
+
+using config::VirtualService;
+
+template <class Fn>
+void EachVirtualService(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary || cluster->push == nullptr) continue;
+    for (const config::VirtualServiceRef& vs : cluster->configs.VirtualServices()) fn(*cluster, *vs);
+  }
+}
+
+// Fn(destination, where) for every one that a rule names.
+template <class Fn>
+void EachDestination(const VirtualService& spec, Fn fn) {
+  for (const auto& http : spec.http) {
+    for (const auto& route : http.route) fn(route.destination, "http");
+    if (http.mirror) fn(*http.mirror, "http mirror");
+  }
+  for (const auto& tls : spec.tls) {
+    for (const auto& route : tls.route) fn(route.destination, "tls");
+  }
+  for (const auto& tcp : spec.tcp) {
+    for (const auto& route : tcp.route) fn(route.destination, "tcp");
+  }
+}
+
+bool HasSubset(const MeshCluster& cluster, const std::string& host, const std::string& subset) {
+  for (const config::DestinationRuleRef& rule : cluster.configs.DestinationRules()) {
+    const std::string of = FullHost(rule->spec.host, rule->meta.ns);
+    if (of != host && !pilot::HostSubsetOf(host, of)) continue;
+    for (const config::Subset& s : rule->spec.subsets) {
+      if (s.name == subset) return true;
+    }
+  }
+  return false;
+}
+
+void Destinations(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    std::set<std::string> told;
+    EachDestination(vs.spec, [&](const config::Destination& d, const char* where) {
+      const std::string host = FullHost(d.host, vs.meta.ns);
+      if (d.host.empty()) return;
+      if (!KnowsHost(cluster, host)) {
+        if (told.insert(host).second)
+          findings.Add(cluster, vs.meta,
+                       fmt::format("{} route: host {} is of no service that istiod knows", where, host));
+      } else if (!d.subset.empty() && !HasSubset(cluster, host, d.subset) && told.insert(host + d.subset).second) {
+        findings.Add(cluster, vs.meta,
+                     fmt::format("{} route: subset {} of {} is defined by no DestinationRule", where, d.subset, host));
+      }
+    });
+  });
+}
+
+void Gateways(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const std::string& gateway : vs.spec.gateways) {
+      if (gateway == pilot::kMeshGateway) continue;
+      const std::string full = pilot::ResolveGatewayName(gateway, vs.meta.ns);
+      const auto& all = cluster.configs.Gateways();
+      const bool there =
+          std::any_of(all.begin(), all.end(), [&](const auto& g) { return g->meta.ns + "/" + g->meta.name == full; });
+      if (!there) findings.Add(cluster, vs.meta, fmt::format("gateway {} does not exist", full));
+    }
+  });
+}
+
+bool OfMesh(const VirtualService& spec) {
+  return spec.gateways.empty() ||
+         std::find(spec.gateways.begin(), spec.gateways.end(), pilot::kMeshGateway) != spec.gateways.end();
+}
+
+bool IsPublic(const VirtualService& spec) {
+  return spec.export_to.empty() || std::find(spec.export_to.begin(), spec.export_to.end(), "*") != spec.export_to.end();
+}
+
+void ConflictingHosts(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::map<std::string, const config::TypedConfig<VirtualService>*> first;
+    if (!cluster->primary) continue;
+    for (const config::VirtualServiceRef& vs : cluster->configs.VirtualServices()) {
+      if (!OfMesh(vs->spec) || vs->spec.hosts.empty()) continue;
+      for (const std::string& host : vs->spec.hosts) {
+        const std::string full = FullHost(host, vs->meta.ns);
+        const std::string scope = IsPublic(vs->spec) ? full : vs->meta.ns + "/" + full;
+        const auto [it, added] = first.emplace(scope, vs.get());
+        if (added) continue;
+        findings.Add(*cluster, vs->meta,
+                     fmt::format("host {} has rules in {}/{} already: only the older one's count for the mesh", full,
+                                 it->second->meta.ns, it->second->meta.name));
+      }
+    }
+  }
+}
+
+void PortRequired(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    EachDestination(vs.spec, [&](const config::Destination& d, const char* where) {
+      if (d.port != 0) return;
+      const std::string host = FullHost(d.host, vs.meta.ns);
+      const pilot::ServiceRef service = ServiceOf(cluster, host);
+      if (service == nullptr || service->ports.size() < 2) return;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("{} route to {}, which has {} ports, names none", where, host, service->ports.size()));
+    });
+  });
+}
+
+void UnknownPort(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    EachDestination(vs.spec, [&](const config::Destination& d, const char* where) {
+      const std::string host = FullHost(d.host, vs.meta.ns);
+      const pilot::ServiceRef service = ServiceOf(cluster, host);
+      if (d.port == 0 || service == nullptr || service->FindPort(static_cast<int>(d.port)) != nullptr) return;
+      findings.Add(cluster, vs.meta, fmt::format("{} route: {} has no port {}", where, host, d.port));
+    });
+  });
+}
+
+void Regexes(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    const auto look = [&](const config::StringMatch& match, const std::string& field) {
+      if (match.kind != config::StringMatch::Kind::kRegex) return;
+      const re2::RE2 regex(match.value, re2::RE2::Quiet);
+      if (!regex.ok())
+        findings.Add(cluster, vs.meta,
+                     fmt::format("{}: regular expression '{}': {}", field, match.value, regex.error()));
+    };
+    for (const auto& http : vs.spec.http) {
+      for (const auto& match : http.match) {
+        if (match.uri) look(*match.uri, "uri");
+        if (match.authority) look(*match.authority, "authority");
+        if (match.method) look(*match.method, "method");
+        for (const auto& [name, value] : match.headers) look(value, "header " + name);
+        for (const auto& [name, value] : match.query_params) look(value, "query parameter " + name);
+      }
+    }
+  });
+}
+
+void UnreachableRules(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    const auto& http = vs.spec.http;
+    for (size_t i = 0; i < http.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        const bool all = http[j].match.empty();
+        if (!all && (http[i].match.empty() || http[i].match != http[j].match)) continue;
+        findings.Add(cluster, vs.meta,
+                     fmt::format("http rule {} is never used: rule {} {}", i + 1, j + 1,
+                                 all ? "before it takes every request" : "before it has the same match"));
+        break;
+      }
+    }
+  });
+}
+
+void HostsOfGateways(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const std::string& name : vs.spec.gateways) {
+      const std::string full = pilot::ResolveGatewayName(name, vs.meta.ns);
+      for (const config::GatewayRef& gateway : cluster.configs.Gateways()) {
+        if (gateway->meta.ns + "/" + gateway->meta.name != full) continue;
+        for (const std::string& host : vs.spec.hosts) {
+          const bool served =
+              std::any_of(gateway->spec.servers.begin(), gateway->spec.servers.end(), [&](const auto& server) {
+                const pilot::HostList hosts = pilot::HostsForNamespace(server.hosts, vs.meta.ns);
+                return std::any_of(hosts.begin(), hosts.end(),
+                                   [&](std::string_view h) { return pilot::HostMatches(h, host); });
+              });
+          if (!served) findings.Add(cluster, vs.meta, fmt::format("host {} is of no server of Gateway {}", host, full));
+        }
+      }
+    }
+  });
+}
+
+void UnknownHosts(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    if (!OfMesh(vs.spec)) return;
+    for (const std::string& host : vs.spec.hosts) {
+      const std::string full = FullHost(host, vs.meta.ns);
+      if (KnowsHost(cluster, full)) continue;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("host {} is of no service that istiod knows: no request of the mesh has it", full));
+    }
+  });
+}
+
+}  // namespace
+
+const std::vector<Rule>& VirtualServiceRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"IST0101", "ReferencedResourceNotFound", Level::kError, "requests of such a route are answered with 503",
+       "name a Service that is there, or define the subset in a DestinationRule", "istio/istio#40673", Destinations},
+      {"WT501", "GatewayNotFound", Level::kError, "the routes hold nowhere", "name a Gateway that is there", "",
+       Gateways},
+      {"IST0109", "ConflictingMeshGatewayVirtualServiceHosts", Level::kError,
+       "istiod does not merge VirtualServices of the mesh gateway", "put their rules into one", "", ConflictingHosts},
+      {"IST0112", "VirtualServiceDestinationPortSelectorRequired", Level::kError,
+       "istiod cannot tell which port is meant", "name the destination's port", "", PortRequired},
+      {"WT503", "DestinationPortNotFound", Level::kError,
+       "there is no cluster of that port: requests are answered with 503", "name one of the Service's ports", "",
+       UnknownPort},
+      {"IST0122", "InvalidRegexp", Level::kWarning, "Envoy refuses the whole route configuration",
+       "write it as RE2 has it", "", Regexes},
+      {"IST0130", "VirtualServiceUnreachableRule", Level::kWarning, "the first rule that matches is taken",
+       "order the rules from the special to the general", "", UnreachableRules},
+      {"IST0132", "VirtualServiceHostNotFoundInGateway", Level::kWarning, "the gateway answers 404",
+       "add the host to the Gateway's server", "", HostsOfGateways},
+      {"WT502", "VirtualServiceHostUnknown", Level::kWarning, "the rules are never asked", "mend the host's name", "",
+       UnknownHosts},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

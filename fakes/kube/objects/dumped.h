@@ -1,0 +1,22 @@
+// Objects as `kubectl get -o yaml` prints them, made into what can be applied to another cluster: a world has API
+// servers and controllers of its own, which give uids, versions, addresses and statuses themselves.
+#pragma once
+
+#include <vector>
+
+#include "fakes/kube/objects/manifest.h"
+
+namespace wavetank::fakekube {
+
+// An API server wrote it: it has a uid, a resourceVersion or managedFields.
+bool IsDumped(const nlohmann::json& object);
+
+// Of dumped objects alone; what a person wrote stays as it is.
+// - What another dumped object's controller makes again goes: pods of a ReplicaSet that is there, slices of a Service,
+//   tokens, the root certificates' ConfigMaps; and what is no wish at all: Events, Leases, Nodes.
+// - Of the others goes what only that cluster's server and controllers could say: uid, resourceVersion, managedFields,
+//   ownerReferences, finalizers, status, cluster IPs, a pod's node. Manifest::dumped keeps the status for who asks.
+// O(size of the objects).
+void CleanDumped(std::vector<Manifest>* manifests);
+
+}  // namespace wavetank::fakekube

@@ -1,0 +1,238 @@
+// Faults planted in copies of the main mesh, one folder each below faults/: applied over it, each must be found, by the
+// code of its rule and at its place. docs/check.md has the same table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "check/lint/lint.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kNow = 1893456000;  // 2030-01-01: certificates in faults/ have expired
+const std::string kRoot = WAVETANK_SOURCE_DIR;
+const std::string kMainMesh = kRoot + "/scenarios/multi-primary-multi-network";
+
+struct PlantedFault {
+  const char* name;  // a folder in faults/, with a file for each cluster that is changed
+  const char* code;
+};
+
+constexpr PlantedFault kFaults[] = {
+    {"subset-on-one-side", "WT516"},
+    {"gateway-without-label", "WT101"},
+    {"pod-addresses", "WT106"},
+    {"gateway-cluster-ip", "WT102"},
+    {"gateway-node-port", "WT103"},
+    {"shared-network-name", "WT104"},
+    {"gateway-of-another-network", "WT105"},
+    {"gateway-external-ips", "WT107"},
+    {"gateway-local-policy", "WT108"},
+    {"gateway-selects-nothing", "WT109"},
+    {"gateway-not-exposed", "WT110"},
+    {"gateway-port-missing", "WT111"},
+    {"gateway-exposed-twice", "WT112"},
+    {"network-label-missing", "WT113"},
+    {"zones-behind-gateway", "WT114"},
+    {"gateway-without-view", "WT115"},
+    {"mesh-networks-registry", "IST0126"},
+    {"secret-in-wrong-namespace", "WT201"},
+    {"secret-without-label", "WT201"},
+    {"cluster-id", "WT202"},
+    {"secret-unreadable", "WT203"},
+    {"secret-twice", "WT204"},
+    {"secret-of-itself", "WT204"},
+    {"trust-domain", "WT302"},
+    {"certificate-expired", "WT303"},
+    {"ports-differ", "WT401"},
+    {"port-names-differ", "WT402"},
+    {"headless-on-one-side", "WT403"},
+    {"port-name", "IST0118"},
+    {"selector-typo", "WT405"},
+    {"protocols-of-one-port", "IST0116"},
+    {"ports-of-one-target", "IST0137"},
+    {"external-name", "IST0150"},
+    {"route-to-nowhere", "IST0101"},
+    {"subset-undefined", "IST0101"},
+    {"gateway-undefined", "WT501"},
+    {"virtual-services-of-one-host", "IST0109"},
+    {"port-required", "IST0112"},
+    {"port-undefined", "WT503"},
+    {"regular-expression", "IST0122"},
+    {"rule-unreachable", "IST0130"},
+    {"host-of-no-gateway", "IST0132"},
+    {"host-unknown", "WT502"},
+    {"rule-for-nothing", "WT511"},
+    {"subset-of-nothing", "WT512"},
+    {"failover-alone", "WT513"},
+    {"failover-priority", "WT514"},
+    {"tls-simple", "WT515"},
+    {"tls-unverified", "IST0128"},
+    {"tls-of-port-unverified", "IST0129"},
+    {"rules-of-one-host", "WT517"},
+    {"sidecars-of-one-namespace", "IST0111"},
+    {"sidecars-of-one-pod", "IST0110"},
+    {"sidecar-hides", "WT521"},
+    {"sidecar-typo", "WT522"},
+    {"policy-of-nothing", "IST0127"},
+    {"filter-of-another-release", "WT531"},
+    {"filter-of-no-cluster", "WT531"},
+    {"filter-relative", "IST0151"},
+    {"filter-replace", "IST0152"},
+    {"filter-add", "IST0153"},
+    {"filter-remove", "IST0154"},
+    {"mtls-disabled", "WT541"},
+    {"mtls-conflict", "IST0113"},
+    {"host-twice", "WT551"},
+    {"entry-without-endpoints", "WT552"},
+    {"dns-entry-in-network", "WT553"},
+    {"entry-without-address", "IST0134"},
+    {"gateways-conflict", "IST0145"},
+    {"credential-missing", "IST0161"},
+    {"injection-uneven", "WT601"},
+    {"not-injected", "IST0102"},
+    {"injection-labels", "IST0123"},
+    {"version-unknown", "WT701"},
+    {"removed-kind", "IST0002"},
+    {"unknown-field", "IST0133"},
+};
+
+absl::StatusOr<LintResult> LintScenario(const std::string& scenario, const std::string& overlay) {
+  MeshSource source;
+  source.scenario = scenario;
+  if (!overlay.empty()) {
+    for (const auto& entry : fs::directory_iterator(overlay))
+      source.with.emplace_back(entry.path().stem().string(), entry.path().string());
+    std::sort(source.with.begin(), source.with.end());
+  }
+  absl::StatusOr<SettledMesh> settled = BringToRest(source);
+  if (!settled.ok()) return settled.status();
+  const Mesh mesh(*std::move(settled));
+  LintOptions options;
+  options.unix_now = kNow;
+  return Lint(mesh, options);
+}
+
+std::vector<std::string> Codes(const LintResult& result) {
+  std::vector<std::string> out;
+  for (const Finding& f : result.findings) out.push_back(fmt::format("{} {} {}", f.rule->code, f.object, f.message));
+  return out;
+}
+
+class PlantedFaults : public testing::TestWithParam<PlantedFault> {};
+
+TEST_P(PlantedFaults, IsFound) {
+  const std::string folder = kRoot + "/tests/check/faults/" + GetParam().name;
+  const absl::StatusOr<LintResult> result = LintScenario(kMainMesh, folder);
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto found = std::find_if(result->findings.begin(), result->findings.end(),
+                                  [&](const Finding& f) { return f.rule->code == GetParam().code; });
+  ASSERT_NE(found, result->findings.end()) << testing::PrintToString(Codes(*result));
+  // What names an object names the line that a person has to mend.
+  if (!found->object.empty()) {
+    EXPECT_FALSE(found->place.file.empty());
+    EXPECT_GT(found->place.line, 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(OfTheMainMesh, PlantedFaults, testing::ValuesIn(kFaults), [](const auto& parameter) {
+  std::string name = parameter.param.name;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(PlantedFaultsTable, EveryFolderIsARowAndInTheDocument) {
+  std::set<std::string> rows;
+  std::ifstream in(kRoot + "/" + "docs/check.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  for (const PlantedFault& fault : kFaults) {
+    rows.insert(fault.name);
+    EXPECT_NE(FindRule(fault.code), nullptr) << fault.code;
+    EXPECT_THAT(text.str(), testing::HasSubstr(fmt::format("| `{}` |", fault.name)));
+  }
+  for (const auto& entry : fs::directory_iterator(kRoot + "/tests/check/faults"))
+    EXPECT_TRUE(rows.contains(entry.path().filename().string())) << entry.path();
+  EXPECT_GE(rows.size(), 40u);
+}
+
+TEST(Lint, FindsNothingInMeshesThatWork) {
+  for (const char* story : {"multi-primary-multi-network", "multi-primary-one-network", "primary-remote-multi-network",
+                            "primary-remote-one-network"}) {
+    const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
+    ASSERT_TRUE(result.ok()) << story << ": " << result.status();
+    EXPECT_THAT(Codes(*result), testing::IsEmpty()) << story;
+  }
+}
+
+TEST(Lint, FindsTwoRootsAndASharedName) {
+  const auto codes = [](const std::string& story) {
+    const absl::StatusOr<LintResult> result = LintScenario(kRoot + "/scenarios/" + story, "");
+    std::set<std::string> out;
+    if (result.ok()) {
+      for (const Finding& f : result->findings) out.emplace(f.rule->code);
+    }
+    return out;
+  };
+  EXPECT_THAT(codes("two-roots"), testing::Contains("WT301"));
+  EXPECT_THAT(codes("shared-network-name"), testing::Contains("WT104"));
+}
+
+// Above an object or within it, as a comment; a code of no rule is bad input.
+TEST(Silences, StandBesideTheObject) {
+  const std::string folder = testing::TempDir() + "/silences";
+  fs::create_directories(folder);
+  std::ifstream in(kRoot + "/tests/check/faults/route-to-nowhere/cluster1.yaml");
+  std::ostringstream fault;
+  fault << in.rdbuf();
+  const auto lint = [&](const std::string& comment) {
+    std::ofstream(folder + "/cluster1.yaml") << comment << fault.str();
+    return LintScenario(kMainMesh, folder);
+  };
+  const absl::StatusOr<LintResult> silent = lint("# wavetank: silence IST0101\n");
+  ASSERT_TRUE(silent.ok()) << silent.status();
+  EXPECT_THAT(Codes(*silent), testing::IsEmpty());
+  EXPECT_EQ(silent->silenced, 1);
+  const absl::StatusOr<LintResult> other = lint("# wavetank: silence WT101\n");
+  ASSERT_TRUE(other.ok()) << other.status();
+  EXPECT_EQ(other->findings.size(), 1u);
+  const absl::StatusOr<LintResult> wrong = lint("# wavetank: silence WT9\n");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_THAT(std::string(wrong.status().message()), testing::HasSubstr("cluster1.yaml:1: silences WT9"));
+}
+
+TEST(Baseline, KnowsFindingsWhateverTheirLine) {
+  const std::string fault = kRoot + "/tests/check/faults/route-to-nowhere";
+  const absl::StatusOr<LintResult> first = LintScenario(kMainMesh, fault);
+  ASSERT_TRUE(first.ok());
+  const std::string path = testing::TempDir() + "/baseline.json";
+  ASSERT_TRUE(WriteBaseline(path, *first).ok());
+  const absl::StatusOr<std::set<std::string>> known = ReadBaseline(path);
+  ASSERT_TRUE(known.ok());
+  ASSERT_EQ(first->findings.size(), 1u);
+  EXPECT_TRUE(known->contains(first->findings[0].Fingerprint()));
+  std::ofstream(path) << "{}";
+  EXPECT_FALSE(ReadBaseline(path).ok());
+}
+
+// The rules' codes are promises: one each, in one order.
+TEST(Rules, HaveCodesOfTheirOwn) {
+  const auto& rules = AllRules();
+  ASSERT_GE(rules.size(), 60u);
+  for (size_t i = 1; i < rules.size(); ++i) EXPECT_LT(rules[i - 1]->code, rules[i]->code);
+  for (const Rule* rule : rules) {
+    EXPECT_FALSE(rule->cause.empty()) << rule->code;
+    EXPECT_FALSE(rule->remedy.empty()) << rule->code;
+  }
+}
+
+}  // namespace
+}  // namespace wavetank::check
