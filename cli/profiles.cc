@@ -12,7 +12,7 @@
 namespace wavetank::cli {
 namespace {
 
-void PrintJson() {
+void PrintProfilesJson() {
   nlohmann::ordered_json bases = nlohmann::ordered_json::array(), switches = nlohmann::ordered_json::array();
   for (const pilot::Release& base : pilot::Releases()) {
     bases.push_back({{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}});
@@ -23,7 +23,7 @@ void PrintJson() {
   std::cout << JsonText(nlohmann::ordered_json{{"bases", bases}, {"switches", switches}}, 1) << "\n";
 }
 
-void PrintTable() {
+void PrintProfiles() {
   for (const pilot::Release& base : pilot::Releases()) {
     std::cout << fmt::format("{}\n    Istio {} as it was released, with its bugs\n", base.name, base.istio);
   }
@@ -44,7 +44,7 @@ void AddProfiles(CLI::App& app, Outcome&) {
   CLI::App* verb = app.add_subcommand("profiles", "The behaviour profiles that --profile and scenarios take");
   auto json = std::make_shared<bool>(false);
   verb->add_flag("--json", *json, "As JSON");
-  verb->callback([json] { *json ? PrintJson() : PrintTable(); });
+  verb->callback([json] { *json ? PrintProfilesJson() : PrintProfiles(); });
 }
 
 }  // namespace wavetank::cli

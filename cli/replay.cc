@@ -41,7 +41,7 @@ int Verify(replay::LogReader& log, const ReplayArguments& a) {
 }
 
 // The same for a log that was read to its end or not.
-int WithWholeness(int code, const std::string& path, replay::LogReader& log) {
+int WithWholenessOf(int code, const std::string& path, replay::LogReader& log) {
   const absl::StatusOr<replay::LogReader::Summary> summary = log.Verify();
   return summary.ok() ? WithWholeness(code, path, summary->complete) : Complain(summary.status());
 }
@@ -64,14 +64,14 @@ int PrintInputs(replay::LogReader& log, const ReplayArguments& a) {
     }
   }
   if (a.json) std::cout << JsonText(all, 1) << "\n";
-  return WithWholeness(kOk, a.log, log);
+  return WithWholenessOf(kOk, a.log, log);
 }
 
 int PrintEvents(replay::LogReader& log, const ReplayArguments& a) {
   while (true) {
     absl::StatusOr<replay::LogReader::Item> item = log.Next();
     if (!item.ok()) return Complain(item.status());
-    if (*item == replay::LogReader::Item::kEnd) return WithWholeness(kOk, a.log, log);
+    if (*item == replay::LogReader::Item::kEnd) return WithWholenessOf(kOk, a.log, log);
     if (*item == replay::LogReader::Item::kEvent)
       std::cout << replay::Describe(log.event(), log.header().Beginning()) << "\n";
     if (*item == replay::LogReader::Item::kInput)
@@ -156,7 +156,7 @@ int ReplayLog(const ReplayArguments& a) {
   }
   if (result->divergence) return kNo;
   // Where a replay stops on the way, the log may go on as it likes.
-  return options.until ? WithWholeness(kOk, a.log, **log) : WithWholeness(kOk, a.log, result->complete);
+  return options.until ? WithWholenessOf(kOk, a.log, **log) : WithWholeness(kOk, a.log, result->complete);
 }
 
 }  // namespace

@@ -59,8 +59,8 @@ const std::vector<SourceFile>& Cpp() {
 const std::vector<SourceFile>& EveryText() {
   static const std::vector<SourceFile> all = [] {
     std::vector<SourceFile> files =
-        Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "check", "cli", "tests",
-                 "bench", "docs", "tools", "cmake", ".ci"},
+        Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "check", "cli",
+                 "tests", "bench", "docs", "tools", "cmake", ".ci"},
                 {".h", ".cc", ".md", ".txt", ".py", ".yaml", ".json", ".cmake", ".sh", ".js", ".css", ""});
     for (const char* top :
          {"CMakeLists.txt", "run", "test", "packages.txt", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
@@ -229,8 +229,8 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"scenarios/expectations", {"core/base", "scenarios/language", "scenarios/results"}},
       {"scenarios/reader", {"core/base", "scenarios/language", "scenarios/actions", "scenarios/expectations"}},
       {"scenarios/runner",
-       {"core", "fakes", "sim", "replay", "scenarios/answers", "scenarios/language", "scenarios/results", "scenarios/mesh",
-        "scenarios/actions", "scenarios/expectations", "scenarios/reader"}},
+       {"core", "fakes", "sim", "replay", "scenarios/answers", "scenarios/language", "scenarios/results",
+        "scenarios/mesh", "scenarios/actions", "scenarios/expectations", "scenarios/reader"}},
       {"scenarios/survey",
        {"core", "fakes", "sim", "scenarios/language", "scenarios/results", "scenarios/mesh", "scenarios/actions",
         "scenarios/reader", "scenarios/runner"}},

@@ -7,6 +7,11 @@
 #include "core/model/labels.h"
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
+#include "sim/inputs/kinds/api_server.h"
+#include "sim/inputs/kinds/install.h"
+#include "sim/inputs/kinds/network.h"
+#include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/web.h"
 
 namespace wavetank::check {
 namespace {
@@ -75,12 +80,8 @@ Failure WorkloadGone(const Mesh& mesh, const MeshCluster& cluster, const std::st
     }
     if (selected) pods.push_back({cluster.name, {pod->meta.ns, pod->meta.name}});
   }
-  const sim::Input scale{"patch",
-                         {{"cluster", cluster.name},
-                          {"kind", "Deployment"},
-                          {"namespace", deployment.meta.ns},
-                          {"name", deployment.meta.name},
-                          {"patch", {{"spec", {{"replicas", 0}}}}}}};
+  const sim::Input scale = sim::inputs::PatchObject{
+      cluster.name, "Deployment", deployment.meta.ns, deployment.meta.name, {{"spec", {{"replicas", 0}}}}};
   return {kind, fmt::format("{}.{}@{}", deployment.meta.name, deployment.meta.ns, cluster.name),
           [scale, pods](sim::World& world) {
             if (absl::Status status = world.Do(scale); !status.ok()) return status;
@@ -115,41 +116,45 @@ void AddAddressesAndNames(const Mesh& mesh, std::vector<Failure>* out) {
     for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
       const kube::Service& service = kube::ParseService(*object);
       if (service.type != "LoadBalancer" || service.ingress.empty()) continue;
-      const sim::Input input{"loadBalancer",
-                             {{"cluster", cluster->name},
-                              {"namespace", object->meta.ns},
-                              {"name", object->meta.name},
-                              {"address", "none"}}};
+      const sim::Input input = sim::inputs::SetLoadBalancer{cluster->name, object->meta.ns, object->meta.name, "none"};
       out->push_back({"gateway address", fmt::format("{}.{}@{}", object->meta.name, object->meta.ns, cluster->name),
                       [input](sim::World& world) { return world.Do(input); }});
       for (const auto& ingress : service.ingress) {
         if (ingress.hostname.empty()) continue;
-        const sim::Input dns{"dns", {{"name", ingress.hostname}, {"addresses", json::array()}}};
+        const sim::Input dns = sim::inputs::SetDns{ingress.hostname, {}};
         out->push_back({"DNS name", ingress.hostname, [dns](sim::World& world) { return world.Do(dns); }});
       }
     }
   }
 }
 
+sim::Input Unreachable(const std::string& cluster) {
+  sim::inputs::FailApiServer fault;
+  fault.cluster = cluster;
+  fault.fault = "unreachable";
+  return fault;
+}
+
 void AddApiServersAndSecrets(const Mesh& mesh, std::vector<Failure>* out) {
   for (const auto& cluster : mesh.clusters()) {
-    const sim::Input down{"apiServer", {{"cluster", cluster->name}, {"fault", "unreachable"}}};
+    const sim::Input down = Unreachable(cluster->name);
     out->push_back({"API server", cluster->name, [down](sim::World& world) { return world.Do(down); }});
     for (const kube::ObjectRef& secret : mesh.List(*cluster, "Secret", kSystem)) {
       const auto label = secret->meta.labels.find(security::kMultiClusterLabel);
       if (label == secret->meta.labels.end() || label->second != "true") continue;
-      const sim::Input gone{"delete",
-                            {{"cluster", cluster->name},
-                             {"kind", "Secret"},
-                             {"namespace", secret->meta.ns},
-                             {"name", secret->meta.name}}};
+      const sim::Input gone = sim::inputs::DeleteObject{cluster->name, "Secret", secret->meta.ns, secret->meta.name};
       out->push_back({"remote Secret", fmt::format("{}@{}", secret->meta.name, cluster->name),
                       [gone](sim::World& world) { return world.Do(gone); }});
     }
   }
 }
 
-sim::Input Cut(const std::string& a, const std::string& b) { return {"link", {{"between", {a, b}}, {"cut", true}}}; }
+sim::Input Cut(const std::string& a, const std::string& b) {
+  sim::inputs::SetLink link;
+  link.between = {a, b};
+  link.cut = true;
+  return link;
+}
 
 void AddLinksAndClusters(const Mesh& mesh, std::vector<Failure>* out) {
   const auto& clusters = mesh.clusters();
@@ -162,7 +167,7 @@ void AddLinksAndClusters(const Mesh& mesh, std::vector<Failure>* out) {
   }
   if (clusters.size() < 2) return;
   for (const auto& cluster : clusters) {
-    std::vector<sim::Input> cuts{{"apiServer", {{"cluster", cluster->name}, {"fault", "unreachable"}}}};
+    std::vector<sim::Input> cuts{Unreachable(cluster->name)};
     for (const auto& other : clusters) {
       if (other != cluster) cuts.push_back(Cut(cluster->name, other->name));
     }
@@ -184,7 +189,7 @@ void AddLinksAndClusters(const Mesh& mesh, std::vector<Failure>* out) {
 void AddRoots(const Mesh& mesh, std::vector<Failure>* out) {
   for (const auto& cluster : mesh.clusters()) {
     if (!cluster->primary || mesh.Get(*cluster, "Secret", kSystem, "cacerts") == nullptr) continue;
-    const sim::Input root{"cacerts", {{"cluster", cluster->name}, {"root", "another root of " + cluster->name}}};
+    const sim::Input root = sim::inputs::PlugInCa{cluster->name, "another root of " + cluster->name};
     std::vector<PodName> pods;
     for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
       if (pod->app() == "istiod") pods.push_back(NameOf(*pod));

@@ -8,7 +8,11 @@
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/event_log.h"
-#include "scenarios/inputs.h"
+#include "scenarios/mesh/manifests.h"
+#include "scenarios/mesh/world.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/start.h"
+#include "sim/inputs/input.h"
 
 namespace wavetank::check {
 namespace {
@@ -53,7 +57,7 @@ absl::Status Start(const scenario::StartPhases& start, SettledMesh* mesh, const 
     for (const sim::Input& input : phase) {
       if (absl::Status status = mesh->world->Do(input); !status.ok()) {
         return absl::InvalidArgumentError(
-            fmt::format("cluster {}: {}", input.body.value("cluster", "?"), Message(status)));
+            fmt::format("cluster {}: {}", input.cluster().empty() ? "?" : input.cluster(), Message(status)));
       }
     }
     if (!mesh->world->RunUntilSettled(mesh->world->Now() + kSettleLimit)) {
@@ -136,7 +140,8 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
     // The mesh as it was last; its traffic says nothing about it.
     if (input.kind == "traffic" || input.kind == "stopTraffic") continue;
     out.world->RunUntil(input.at);
-    if (absl::Status status = out.world->Do({input.kind, input.body}); !status.ok()) {
+    absl::StatusOr<sim::Input> read = sim::Input::Parse(input.kind, input.body);
+    if (absl::Status status = read.ok() ? out.world->Do(*read) : read.status(); !status.ok()) {
       out.notes.push_back(fmt::format("refused: {}: {}", replay::Describe(input), Message(status)));
     }
   }

@@ -7,7 +7,7 @@
 #include "core/kube/types.h"
 #include "fakes/envoy/tcp/response_flags.h"
 #include "fmt/format.h"
-#include "scenarios/inputs.h"
+#include "scenarios/mesh/world.h"
 
 namespace wavetank::check {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "core/base/json_text.h"
 #include "core/base/random.h"
-#include "fakes/kube/manifest.h"
+#include "fakes/kube/objects/manifest.h"
 #include "replay/world_target.h"
 #include "tests/hostile_json.h"
 #include "tests/long.h"

@@ -66,6 +66,7 @@ TEST(DrainAction, ANodeIsCordonedAndItsPodsGo) {
   const auto drained = RunWith("  - {name: s, do: [{drain: {cluster: cluster1, node: a}}]}\n", look);
   ASSERT_TRUE(drained.ok()) << drained.status();
   EXPECT_TRUE(unschedulable);
+  EXPECT_EQ(left, 0u);
   const auto back = RunWith(
       "  - {name: s, do: [{cordon: {cluster: cluster1, node: a}}, {uncordon: {cluster: cluster1, node: a}}]}\n", look);
   ASSERT_TRUE(back.ok()) << back.status();
