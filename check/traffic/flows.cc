@@ -146,7 +146,7 @@ void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
 }
 
 void FlowMeter::Finish(Duration patience) {
-  for (const std::string& id : ids_) world_.Do({"stopTraffic", {{"id", id}}}).IgnoreError();
+  for (const std::string& id : ids_) world_.Do(sim::inputs::StopTraffic{id}).IgnoreError();
   const Time deadline = world_.Now() + patience;
   const auto done = [&] {
     return std::all_of(ids_.begin(), ids_.end(), [&](const std::string& id) { return world_.TrafficDone(id); });
