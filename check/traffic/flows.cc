@@ -8,6 +8,7 @@
 #include "fakes/envoy/tcp/response_flags.h"
 #include "fmt/format.h"
 #include "scenarios/mesh/world.h"
+#include "sim/inputs/kinds/traffic.h"
 
 namespace wavetank::check {
 namespace {

@@ -353,7 +353,10 @@ Json SchemaOf(const MappingRow& row) {
     for (const std::string_view name : row.one_of) out["oneOf"].push_back({{"required", Json::array({name})}});
   }
   out["additionalProperties"] = false;
-  if (row.single) out["minProperties"] = out["maxProperties"] = 1;
+  if (row.single) {
+    out["minProperties"] = 1;
+    out["maxProperties"] = 1;
+  }
   return out;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/json_access.h"
 #include "core/base/json_canonical.h"
 #include "fmt/format.h"
 
@@ -35,7 +36,9 @@ class Reader final : public FieldVisitor {
   void Visit(std::string_view name, Need need, uint64_t& value) override {
     const json* in = Find(name, need);
     if (in == nullptr) return;
-    if (!in->is_number_unsigned()) return Wrong(name, "a whole number that is not negative");
+    if (!in->is_number_unsigned() && NumberOf(*in, -1) < 0) {
+      return Wrong(name, "a whole number that is not negative");
+    }
     value = in->get<uint64_t>();
   }
   void Visit(std::string_view name, Need need, Duration& value) override {

@@ -141,28 +141,29 @@ ServiceBackends KubeProxy::BackendsOf(const kube::NamespacedName& service, const
 // Every node of the cluster answers: inside by its internal address, from everywhere by its external one.
 void KubeProxy::SyncNodePorts(const std::string& key, bool local,
                               const std::vector<std::pair<uint16_t, ServiceBackends>>& ports) {
-  std::set<std::string> before = std::exchange(node_ports_[key], {});
+  const std::set<std::string> before = std::exchange(node_ports_[key], {});
   std::map<std::string, MeshNetwork::ServiceAddresses> now;
   for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
     if (ports.empty()) break;
     const std::string& name = node->meta.name;
-    MeshNetwork::ServiceAddresses& addresses = now[key + kNodePorts + (local ? "/" + name : "")];
+    MeshNetwork::ServiceAddresses& addresses = now[key + kNodePorts + "/" + name];
     for (const nlohmann::json& address : Items(AddressesOf(node))) {
       const std::string type = Text(address, "type"), ip = Text(address, "address");
       if (type == "InternalIP") AddAddress(ip, &addresses.vips);
       if (type == "ExternalIP") AddAddress(ip, &addresses.load_balancers);
     }
-    if (!addresses.ports.empty()) continue;
     for (const auto& [port, backends] : ports) {
       addresses.ports.emplace_back(port, local ? OnNode(backends, network_.Node(site_, name)) : backends);
     }
   }
+  // What goes goes first: an address may be another node's now.
+  for (const std::string& name : before) {
+    if (!now.contains(name)) network_.RemoveService(site_, name);
+  }
   for (auto& [name, addresses] : now) {
-    before.erase(name);
     node_ports_[key].insert(name);
     network_.SetService(site_, pods_, name, std::move(addresses));
   }
-  for (const std::string& gone : before) network_.RemoveService(site_, gone);
   if (now.empty()) node_ports_.erase(key);
 }
 

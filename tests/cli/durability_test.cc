@@ -164,7 +164,9 @@ TEST_F(Durability, AKilledRunLeavesALogThatReplaysOrNone) {
       const Ran ran = Call("replay " + partial);
       // Killed before its header was there, it is no log yet, and says so.
       EXPECT_TRUE(ran.code == 3 || ran.code == 2) << ran.code << ran.output << ran.error;
-      if (ran.code == 3) EXPECT_THAT(ran.output, HasSubstr("identical as far as it went"));
+      if (ran.code == 3) {
+        EXPECT_THAT(ran.output, HasSubstr("identical as far as it went"));
+      }
     }
     std::filesystem::remove(log);
     std::filesystem::remove(partial);

@@ -179,7 +179,7 @@ TEST(ScenarioSchema, RefersToRowsThatAreThere) {
 }
 
 TEST(ScenariosReadme, HasTheTablesOfTheRows) {
-  const std::string readme = FileText(WAVETANK_SOURCE_DIR "/scenarios/README.md");
+  const std::string readme = FileText(std::string(WAVETANK_SOURCE_DIR) + "/" + "scenarios/README.md");
   for (const std::string& table : {ActionTable(), ExpectationTable()}) {
     EXPECT_THAT(readme, HasSubstr(table)) << "write it again: build/wavetank schema --tables";
   }
