@@ -6,7 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"

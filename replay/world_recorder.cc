@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "replay/secrets.h"
 #include "replay/world_target.h"

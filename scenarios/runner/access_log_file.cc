@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 #include "core/kube/object.h"
 #include "fmt/format.h"
 #include "sim/world.h"

@@ -7,7 +7,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 #include "core/kube/types.h"
 #include "fakes/kube/control/owned.h"
 

@@ -1,4 +1,4 @@
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 
 #include <algorithm>
 #include <array>
@@ -40,8 +40,9 @@ bool IsStandIn(std::string_view text) {
 }
 
 bool IsText(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(),
-                     [](char c) { return c == '\n' || c == '\t' || c == '\r' || static_cast<unsigned char>(c) >= ' '; });
+  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
+    return c == '\n' || c == '\t' || c == '\r' || static_cast<unsigned char>(c) >= ' ';
+  });
 }
 
 // What is public in a Secret, or known by its looks and somebody else's business.

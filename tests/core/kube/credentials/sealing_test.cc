@@ -1,4 +1,4 @@
-#include "core/kube/credentials.h"
+#include "core/kube/credentials/sealing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
