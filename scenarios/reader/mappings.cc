@@ -191,7 +191,8 @@ nlohmann::ordered_json ScenarioSchema() {
   nlohmann::ordered_json definitions = nlohmann::ordered_json::object();
   for (const MappingRow& row : AllMappings()) {
     if (row.name == "scenario") {
-      for (auto& [key, value] : SchemaOf(row).items()) out[key] = value;
+      const nlohmann::ordered_json whole = SchemaOf(row);
+      for (const auto& [key, value] : whole.items()) out[key] = value;
     } else {
       definitions[std::string(row.name)] = SchemaOf(row);
     }
