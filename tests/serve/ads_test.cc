@@ -11,6 +11,7 @@
 #include "replay/replayer.h"
 #include "replay/world_target.h"
 #include "sim/inputs/kinds/objects.h"
+#include "sim/inputs/kinds/pods.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -41,13 +42,9 @@ class Ads : public testing::Test {
     });
   }
   static void Scale(const std::string& cluster, const std::string& deployment, int replicas) {
-    ASSERT_TRUE(Do(*server_, {"patch",
-                              {{"cluster", cluster},
-                               {"kind", "Deployment"},
-                               {"namespace", "sample"},
-                               {"name", deployment},
-                               {"patch", {{"spec", {{"replicas", replicas}}}}}}})
-                    .ok());
+    const sim::inputs::PatchObject patch{
+        cluster, "Deployment", "sample", deployment, {{"spec", {{"replicas", replicas}}}}};
+    ASSERT_TRUE(Do(*server_, patch).ok());
   }
 
   static Server* server_;
@@ -116,10 +113,11 @@ TEST_F(Ads, DeltaClientsHearOfWhatChangedAndWhatWent) {
   std::set<std::string> names;
   for (const auto& resource : clusters.resources()) names.insert(resource.name());
   EXPECT_TRUE(names.contains(kHelloworld));
-  const json service = {{"apiVersion", "v1"},
-                        {"kind", "Service"},
-                        {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
-                        {"spec", {{"ports", {{{"name", "http"}, {"port", 81}}}}, {"selector", {{"app", "none"}}}}}};
+  const nlohmann::json service = {
+      {"apiVersion", "v1"},
+      {"kind", "Service"},
+      {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
+      {"spec", {{"ports", {{{"name", "http"}, {"port", 81}}}}, {"selector", {{"app", "none"}}}}}};
   ASSERT_TRUE(Do(*server_, sim::inputs::ApplyObject{"cluster1", service}).ok());
   const std::string extra = "outbound|81||extra.sample.svc.cluster.local";
   const auto added = client.Read();
@@ -176,7 +174,7 @@ TEST_F(Ads, AnIstiodThatDiesBreaksItsStreamsAndTheNextOneServesThemAgain) {
   const auto node = NodeOf(*server_, PodOf(*server_, "cluster2", "sleep"));
   client.Send(Ask(node, kEndpointType, {kHelloworld}));
   client.Read();
-  ASSERT_TRUE(Do(*server_, {"kill", {{"cluster", "cluster2"}, {"namespace", "istio-system"}, {"app", "istiod"}}}).ok());
+  ASSERT_TRUE(Do(*server_, sim::inputs::KillPods{"cluster2", "istio-system", "istiod"}).ok());
   EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   const auto patience = RealClock::now() + 60s;
   for (bool served = false; !served;) {
@@ -274,14 +272,12 @@ TEST(AdsLimits, PushesThatNobodyReadsEndTheStreamAndHarmNobody) {
   EXPECT_EQ(Addresses(other.Read()).size(), 2u);
   const auto patience = RealClock::now() + 60s;
   for (int turn = 0; server->frontend().streams() > 1 && RealClock::now() < patience; ++turn) {
-    ASSERT_TRUE(Do(*server, {"apply",
-                             {{"cluster", "cluster1"},
-                              {"object",
-                               {{"apiVersion", "v1"},
-                                {"kind", "Service"},
-                                {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
-                                {"spec", {{"ports", {{{"name", "http"}, {"port", 81 + turn % 2}}}}}}}}}})
-                    .ok());
+    const sim::inputs::ApplyObject extra{"cluster1",
+                                         {{"apiVersion", "v1"},
+                                          {"kind", "Service"},
+                                          {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
+                                          {"spec", {{"ports", {{{"name", "http"}, {"port", 81 + turn % 2}}}}}}}};
+    ASSERT_TRUE(Do(*server, extra).ok());
     std::this_thread::sleep_for(20ms);
   }
   EXPECT_EQ(slow.Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -526,13 +522,9 @@ TEST(AdsReplay, ARecordedLiveRunReplaysWithTheSamePushes) {
     auto response = client.Read();
     versions.push_back(response.version_info() + response.nonce());
     client.Send(Ack(response, {kHelloworld}));
-    ASSERT_TRUE(Do(*server, {"patch",
-                             {{"cluster", "cluster2"},
-                              {"kind", "Deployment"},
-                              {"namespace", "sample"},
-                              {"name", "helloworld-v2"},
-                              {"patch", {{"spec", {{"replicas", 0}}}}}}})
-                    .ok());
+    const sim::inputs::PatchObject none{
+        "cluster2", "Deployment", "sample", "helloworld-v2", {{"spec", {{"replicas", 0}}}}};
+    ASSERT_TRUE(Do(*server, none).ok());
     response = client.Read();
     EXPECT_EQ(Addresses(response).size(), 1u);
     versions.push_back(response.version_info() + response.nonce());
