@@ -18,7 +18,7 @@ namespace wavetank::cli {
 namespace {
 
 using fakekube::http::Answer;
-using fakekube::http::Call;
+using fakekube::http::Outgoing;
 using nlohmann::json;
 
 constexpr Duration kPatience = 10s;

@@ -364,6 +364,36 @@ TEST(Architecture, NoFolderHoldsMoreThanTwentySevenSources) {
   }
 }
 
+// Two types of one name in one namespace are one type to the linker, which keeps one of their destructors: what it is
+// then called for is chance.
+TEST(Architecture, ATypeIsDefinedOnceInItsNamespace) {
+  std::map<std::string, std::set<std::string>> defined;
+  const auto name_after = [](const std::string& line, std::string_view word) {
+    if (line.rfind(word, 0) != 0 || line.back() != '{') return std::string();
+    size_t end = word.size();
+    while (end < line.size() && WordChar(line[end])) ++end;
+    return line.substr(word.size(), end - word.size());
+  };
+  for (const SourceFile& file : Cpp()) {
+    std::string space;
+    bool anonymous = false;
+    for (const std::string& line : file.lines) {
+      if (line.empty()) continue;
+      if (line == "namespace {") anonymous = true;
+      if (line == "}  // namespace") anonymous = false;
+      if (line.rfind("namespace wavetank", 0) == 0) space = line;
+      for (const std::string_view word : {"struct ", "class "}) {
+        const std::string name = name_after(line, word);
+        if (!name.empty() && !anonymous) defined[space + " " + name].insert(file.path);
+      }
+    }
+  }
+  EXPECT_GT(defined.size(), 300u);
+  for (const auto& [type, files] : defined) {
+    EXPECT_EQ(files.size(), 1u) << type << " is defined in " << *files.begin() << " and " << *files.rbegin();
+  }
+}
+
 // A clone holds what its own words point to.
 TEST(Architecture, NoLineCitesAnAbsentDocument) {
   const std::string beside = std::string("../sha") + "red";

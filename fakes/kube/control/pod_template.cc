@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
@@ -39,7 +41,9 @@ std::string TemplateHash(const kube::Object& workload) {
   return SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(kube::Sealed(pod_template))), 10);
 }
 
-int64_t Replicas(const kube::Object& workload) { return Number(At(workload.body, "spec"), "replicas", 1); }
+int64_t Replicas(const kube::Object& workload) {
+  return std::clamp<int64_t>(Number(At(workload.body, "spec"), "replicas", 1), 0, bounds::kReplicas);
+}
 
 int64_t Quota(const json& value, int64_t replicas, bool round_up) {
   if (value.is_number_integer()) return value.get<int64_t>();

@@ -13,7 +13,7 @@ namespace asio = boost::asio;
 namespace beast = boost::beast;
 namespace bhttp = boost::beast::http;
 
-absl::StatusOr<Answer> Send(const Call& call, Duration timeout) {
+absl::StatusOr<Answer> Send(const Outgoing& call, Duration timeout) {
   const std::string& server = call.server;
   constexpr std::string_view kScheme = "http://";
   const size_t colon = server.rfind(':');

@@ -8,7 +8,7 @@
 
 namespace wavetank::fakekube::http {
 
-struct Call {
+struct Outgoing {
   std::string server;  // "http://HOST:PORT"
   std::string method = "GET", path;
   std::string content_type, body;  // of the body, if there is one
@@ -19,7 +19,7 @@ struct Answer {
   std::string body;
 };
 // Unavailable: nobody answers in time; InvalidArgument: no such address, or no such method.
-absl::StatusOr<Answer> Send(const Call& call, Duration timeout);
+absl::StatusOr<Answer> Send(const Outgoing& call, Duration timeout);
 
 // GET. `server` is "http://HOST:PORT". The body of a 200. Unavailable: nobody answers in time; FailedPrecondition:
 // another answer; InvalidArgument: no such address.
