@@ -187,11 +187,5 @@ TEST(KernelDeathTest, AnObserverThatEmitsIsFound) {
   EXPECT_DEATH(host.Emit({.kind = TraceKind::kConnection}), "!emitting_");
 }
 
-TEST(KernelDeathTest, ACauseOfAnotherWorldIsFound) {
-  Kernel one(1), other(1);
-  const CauseId foreign = other.causes().Of(3);
-  EXPECT_DEATH(one.causes().Inputs(foreign), "cause = 1\n  sets_.size\\(\\) = 1");
-}
-
 }  // namespace
 }  // namespace wavetank::sim

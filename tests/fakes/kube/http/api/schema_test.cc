@@ -130,7 +130,9 @@ TEST(ApiTypes, TheTableIsWhole) {
       ++fields;
       const FieldType* of = &field.type;
       while (of->of != nullptr) of = of->of.get();
-      if (of->shape == FieldShape::kType) EXPECT_NE(FindApiType(of->name), nullptr) << type.name << "." << field.name;
+      if (of->shape == FieldShape::kType) {
+        EXPECT_NE(FindApiType(of->name), nullptr) << type.name << "." << field.name;
+      }
       EXPECT_TRUE(std::is_partitioned(field.numbers.begin(), field.numbers.end(), [](uint16_t n) { return n != 0; }))
           << type.name << "." << field.name << ": a zero within its protobuf numbers";
     }
