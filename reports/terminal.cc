@@ -8,7 +8,6 @@
 namespace wavetank::report {
 namespace {
 
-
 class Palette {
  public:
   explicit Palette(bool on) : on_(on) {}

@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "nlohmann/json.hpp"
-#include "scenarios/survey/mesh_survey.h"
 #include "scenarios/language/scenario.h"
+#include "scenarios/survey/mesh_survey.h"
 #include "sim/world.h"
 
 namespace wavetank::check {

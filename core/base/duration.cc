@@ -14,15 +14,10 @@ struct Unit {
   int64_t ns;
 };
 // Longer names before those that they begin with.
-constexpr Unit kUnits[] = {{"ns", 1},
-                           {"us", 1'000},
-                           {"µs", 1'000},   // U+00B5
-                           {"μs", 1'000},  // U+03BC
-                           {"ms", 1'000'000},
-                           {"min", 60'000'000'000},
-                           {"s", 1'000'000'000},
-                           {"m", 60'000'000'000},
-                           {"h", 3'600'000'000'000}};
+constexpr Unit kUnits[] = {
+    {"ns", 1},         {"us", 1'000},           {"µs", 1'000},  // U+00B5
+    {"μs", 1'000},                                              // U+03BC
+    {"ms", 1'000'000}, {"min", 60'000'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
 
 bool Digit(std::string_view text) { return !text.empty() && text.front() >= '0' && text.front() <= '9'; }
 
@@ -110,7 +105,8 @@ std::string FormatDuration(Duration d) {
     if (seconds % 60 != 0) out += fmt::format("{}s", seconds % 60);
     return out;
   }
-  for (const auto& [size, name] : {std::pair<int64_t, const char*>{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}) {
+  for (const auto& [size, name] :
+       {std::pair<int64_t, const char*>{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}) {
     if (ns < size) continue;
     const int decimals = ns / size >= 100 ? 0 : ns / size >= 10 ? 1 : 2;
     const int64_t parts = decimals == 0 ? 1 : decimals == 1 ? 10 : 100;

@@ -1,4 +1,5 @@
-// Durations as text. Go's form ("1m30s", "38h1m", "250us", ".5s", "-2s"), and one number with a unit that may stand apart
+// Durations as text. Go's form ("1m30s", "38h1m", "250us", ".5s", "-2s"), and one number with a unit that may stand
+// apart
 // ("10 min"), as people write it.
 #pragma once
 
@@ -10,7 +11,8 @@
 
 namespace wavetank {
 
-// Nullopt: it is no duration, is negative, or does not fit 64 bits of nanoseconds. Digits below a nanosecond are cut off.
+// Nullopt: it is no duration, is negative, or does not fit 64 bits of nanoseconds. Digits below a nanosecond are cut
+// off.
 std::optional<Duration> ParseDuration(std::string_view text);
 // The same with a sign allowed.
 std::optional<Duration> ParseSignedDuration(std::string_view text);

@@ -20,8 +20,8 @@ namespace wavetank::fakekube::http {
 
 using Line = std::shared_ptr<const std::string>;
 
-// The lines that anybody still has to be sent, and those of the change that was sent last: however many watch, and however
-// slowly they read, a line is there once.
+// The lines that anybody still has to be sent, and those of the change that was sent last: however many watch, and
+// however slowly they read, a line is there once.
 class LineCache {
  public:
   Line Event(std::string_view type, const ObjectRef& object, int64_t resource_version, const Form& form,

@@ -201,8 +201,8 @@ class Session : public std::enable_shared_from_this<Session> {
     });
   }
 
-  // A line of the watch under way, or its end. Lines may come before the answer's header has been given here (the store's
-  // thread is ahead, or the answer is delayed): they wait.
+  // A line of the watch under way, or its end. Lines may come before the answer's header has been given here (the
+  // store's thread is ahead, or the answer is delayed): they wait.
   void OnLine(uint64_t watch, const Line& line) {
     if (closed_ || watch != watch_ || watch == over_) return;
     if (line == nullptr) {

@@ -92,8 +92,8 @@ std::vector<int64_t> VersionsIn(const std::string& text) {
   return out;
 }
 
-// Lists and then watches from the list's version, over and over, while three clients write: every change after a list is
-// told to its watch, once and in order.
+// Lists and then watches from the list's version, over and over, while three clients write: every change after a list
+// is told to its watch, once and in order.
 TEST_F(ServerTest, AWatchFromAListsVersionLosesNothingWhileOthersWrite) {
   Serve();
   const std::string path = "/api/v1/namespaces/default/configmaps";
