@@ -84,6 +84,10 @@ std::string Transport(std::string_view reason) {
     while (why.starts_with('_')) why.remove_prefix(1);
     return "the caller does not believe its certificate: " + Spaced(why);
   }
+  // Envoys before 1.32 leave out why (fakes/envoy/tls/tls.cc).
+  if (reason.find("CERTIFICATE_VERIFY_FAILED") != reason.npos) {
+    return "the caller does not believe its certificate";
+  }
   if (reason.find("Connection_refused") != reason.npos) return "connection refused: nothing listens there";
   if (reason.find("Secret_is_not_supplied_by_SDS") != reason.npos) return "the proxy has no certificate of its own yet";
   return Spaced(reason);
