@@ -238,8 +238,8 @@ absl::StatusOr<std::string> ProxyConfigJson(XdsType type, const scenario::XdsSna
     options.preserve_proto_field_names = false;
     if (!google::protobuf::util::MessageToJsonString(any, &text, options).ok()) return Unreadable(name);
     nlohmann::ordered_json resource = nlohmann::ordered_json::parse(text);
-    if (type == XdsType::kEcds) HidePullSecrets(resource);
     TakeTexts(resource, kube::Sealed(replay::RedactedWithin(ParseJson(text))));
+    if (type == XdsType::kEcds) HidePullSecrets(resource);
     out.push_back({{"name", name}, {"resource", std::move(resource)}});
   }
   return JsonText(out, 1);

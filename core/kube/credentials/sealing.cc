@@ -35,7 +35,9 @@ bool EndsWithAny(std::string_view text, std::initializer_list<std::string_view> 
   return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return text.ends_with(end); });
 }
 
-bool IsStandIn(std::string_view text) {
+// A stand-in, or what access logs ("redacted") and event logs (replay/secrets.h) put in the place of tokens and keys.
+bool IsReplaced(std::string_view text) {
+  if (text == "redacted" || text.starts_with("redacted ") || text.starts_with("redacted-")) return true;
   return text.starts_with(kMark) && std::all_of(text.begin() + kMark.size(), text.end(), IsLetter);
 }
 
@@ -51,7 +53,7 @@ bool IsPem(std::string_view text) { return text.find("-----BEGIN ") != text.npos
 // "Bearer abc": the scheme is none. Of a value of which the whole is a credential.
 std::string SealedValue(std::string_view value) {
   // Known by their looks, and replaced already or elsewhere.
-  if (value.starts_with("redacted ") || value.starts_with("redacted-") || FindToken(value)) return std::string(value);
+  if (IsReplaced(value) || FindToken(value)) return std::string(value);
   for (const std::string_view scheme : {"Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey "}) {
     if (value.starts_with(scheme)) return std::string(scheme) + StandIn(value.substr(scheme.size()));
   }
@@ -116,7 +118,7 @@ void SealBlock(std::string& text, size_t line_begin, size_t line_end) {
 // --- JSON
 
 std::string SealedBytes(std::string_view bytes) {
-  if (IsPem(bytes) || bytes.starts_with("redacted ") || FindToken(bytes)) return std::string(bytes);
+  if (IsPem(bytes) || IsReplaced(bytes) || FindToken(bytes)) return std::string(bytes);
   // A kubeconfig, a Docker configuration: what is no credential in them decides.
   const std::string sealed = SealedText(bytes);
   if (IsText(bytes) && (bytes.find("clusters:") != bytes.npos || bytes.find('{') == 0)) return sealed;
@@ -124,7 +126,7 @@ std::string SealedBytes(std::string_view bytes) {
 }
 
 std::string SealedBase64(const std::string& text) {
-  if (text.starts_with("redacted ")) return text;
+  if (IsReplaced(text)) return text;
   std::string bytes;
   if (!absl::Base64Unescape(text, &bytes)) return StandIn(text);
   return absl::Base64Escape(SealedBytes(bytes));
@@ -226,7 +228,7 @@ bool NamesCredential(std::string_view name) {
 }
 
 std::string StandIn(std::string_view secret) {
-  if (secret.size() < kShortest || IsStandIn(secret)) return std::string(secret);
+  if (secret.size() < kShortest || IsReplaced(secret)) return std::string(secret);
   static constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
   std::string out(kMark);
   for (uint32_t block = 0; out.size() < secret.size(); ++block) {
