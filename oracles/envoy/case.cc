@@ -369,6 +369,7 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
       c.name_server = network + "53:10053";
       c.file = path;
       c.name = name;
+      c.binds_every_address = json.dump().find("\"0.0.0.0\"") != std::string::npos;
       out->push_back(std::move(c));
     }
   } catch (const Bad& bad) {

@@ -110,6 +110,7 @@ struct Case {
   Secrets secrets;
   bool any_secret = false;   // names that `secrets` lacks get SecretForAnyName
   bool own_network = false;  // the real one, its backends and its clients are in a network namespace of their own
+  bool binds_every_address = false;  // a listener at 0.0.0.0: what another runner's at the same port would answer for
   std::map<std::string, int> redirect;          // source address -> port; needs a network of one's own
   std::optional<Names> names;                   // nothing: no name server but the machine's
   std::string name_server = "127.0.0.1:10053";  // where theirs is

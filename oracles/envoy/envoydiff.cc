@@ -1,5 +1,7 @@
 #include "oracles/envoy/envoydiff.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,12 +27,37 @@ std::string LoopbackNetwork(int worker) {
   return fmt::format("127.{}.{}.", 64 + key % 128, key / 128 % 250);
 }
 
+// Held while a real Envoy listens at every address: loopback networks do not keep those of one port apart, and the
+// kernel would give a connection to any of them. Of this machine, since several programs run cases at once.
+class EveryAddress {
+ public:
+  explicit EveryAddress(bool wanted) {
+    if (!wanted) return;
+    const auto path = std::filesystem::temp_directory_path() / "envoy-diff-every-address";
+    file_ = open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0666);
+    if (file_ >= 0) flock(file_, LOCK_EX);
+  }
+  ~EveryAddress() {
+    if (file_ >= 0) close(file_);
+  }
+  EveryAddress(const EveryAddress&) = delete;
+  EveryAddress& operator=(const EveryAddress&) = delete;
+
+ private:
+  int file_ = -1;
+};
+
+absl::StatusOr<Outcome> RunRealAlone(const Case& c, const std::string& envoy, const std::string& folder) {
+  const EveryAddress held(c.binds_every_address && !c.own_network);
+  return RunReal(c, envoy, folder);
+}
+
 CaseResult RunCase(const Case& c, const Options& options, const std::string& folder) {
   CaseResult result;
   result.file = c.file;
   result.name = c.name;
   absl::StatusOr<Outcome> simulated = RunSimulated(c, 1);
-  absl::StatusOr<Outcome> real = RunReal(c, options.envoy, folder);
+  absl::StatusOr<Outcome> real = RunRealAlone(c, options.envoy, folder);
   if (!simulated.ok()) {
     result.differences.push_back(fmt::format("simulated: {}", Message(simulated.status())));
   } else if (absl::IsUnimplemented(real.status())) {
