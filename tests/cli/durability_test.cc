@@ -162,8 +162,8 @@ TEST_F(Durability, AKilledRunLeavesALogThatReplaysOrNone) {
     } else if (std::filesystem::exists(partial) && std::filesystem::file_size(partial) > 0) {
       ++left;
       const Ran ran = Call("replay " + partial);
-      // Killed before its header was there, it is no log yet, and says so; killed between its last byte and its new name,
-      // it is whole.
+      // Killed before its header was there, it is no log yet, and says so; killed between its last byte and its new
+      // name, it is whole.
       EXPECT_TRUE(ran.code == 3 || ran.code == 2 || ran.code == 0) << ran.code << ran.output << ran.error;
       if (ran.code == 3) {
         EXPECT_THAT(ran.output, HasSubstr("identical as far as it went"));

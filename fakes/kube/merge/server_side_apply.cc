@@ -22,6 +22,7 @@ using nlohmann::json;
 
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::string_view kBefore = "before-first-apply";
+constexpr std::string_view kClientSideApply = "kubectl-client-side-apply";
 
 struct Entry {
   std::string manager, operation, api_version, time, subresource;
@@ -69,6 +70,23 @@ void WriteEntries(json& object, std::vector<Entry> entries) {
     out.push_back(std::move(written));
   }
   object["metadata"]["managedFields"] = std::move(out);
+}
+
+// Who managed what before the first apply of an object: what the annotation of client-side apply says is that apply's,
+// as if its write had been tracked, so that kubectl finds its own fields when a user moves to server-side apply
+// (client-go: util/csaupgrade). The rest is nobody's in particular.
+std::vector<Entry> BeforeFirstApply(const json& live, const json& last, std::string_view schema) {
+  const std::string api_version = Text(live, "apiVersion"), since = Text(At(live, "metadata"), "creationTimestamp");
+  FieldSet rest = FieldSet::Of(live, schema);
+  std::vector<Entry> out;
+  if (!last.is_null()) {
+    FieldSet applied = FieldSet::Of(last, schema);
+    applied.Insert({"f:metadata", "f:annotations", fmt::format("f:{}", kLastApplied)});
+    rest.Subtract(applied);
+    out.push_back({std::string(kClientSideApply), "Update", api_version, since, "", std::move(applied)});
+  }
+  out.push_back({std::string(kBefore), "Update", api_version, since, "", std::move(rest)});
+  return out;
 }
 
 class Merger {
@@ -203,18 +221,15 @@ absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, cons
   const std::string_view schema = SchemaOf(kind);
   const FieldSet now = FieldSet::Of(applied, schema);
 
+  json last = live.is_object() ? ParseJson(TextOf(At(live, {"metadata", "annotations", kLastApplied}))) : json();
+  if (!last.is_object()) last = nullptr;
   std::vector<Entry> entries = live.is_object() ? ReadEntries(live) : std::vector<Entry>();
-  if (live.is_object() && entries.empty()) {
-    entries.push_back({std::string(kBefore), "Update", Text(live, "apiVersion"),
-                       Text(At(live, "metadata"), "creationTimestamp"), "", FieldSet::Of(live, schema)});
-  }
+  if (live.is_object() && entries.empty()) entries = BeforeFirstApply(live, last, schema);
   json merged = live.is_object() ? live : json::object();
   if (absl::Status status = Merger(schema).Merge(merged, applied, "", ""); !status.ok()) return status;
 
   // What client-side apply wrote, kubectl may take over (managedfields: internal/lastappliedmanager.go).
-  json last =
-      manager.name == "kubectl" ? ParseJson(TextOf(At(live, {"metadata", "annotations", kLastApplied}))) : json();
-  if (!last.is_object()) last = nullptr;
+  if (manager.name != "kubectl") last = nullptr;
   const FieldSet changed = Differing(now, live.is_object() ? live : json::object(), merged);
   std::vector<Conflict> conflicts;
   for (Entry& entry : entries) {
@@ -269,7 +284,8 @@ void TrackUpdate(const json& before, json& after, const GroupKind& kind, const F
     after["metadata"].erase("managedFields");
     return;
   }
-  std::vector<Entry> entries = ReadEntries(before);
+  std::vector<Entry> entries = ReadEntries(after);
+  if (entries.empty()) entries = ReadEntries(before);
   const FieldSet old = FieldSet::Of(before, SchemaOf(kind)), now = FieldSet::Of(after, SchemaOf(kind));
   const FieldSet changed = Differing(now, before, after);
   FieldSet gone = old;

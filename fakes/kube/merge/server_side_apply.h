@@ -2,7 +2,8 @@
 // write does to that. apimachinery: pkg/util/managedfields; structured-merge-diff: merge/update.go.
 //
 // An object has managedFields only from its first apply on: until then nobody pays for them, and what it held before
-// belongs to the manager "before-first-apply", as in a cluster that did not track fields yet.
+// belongs to the manager "before-first-apply", as in a cluster that did not track fields yet; what client-side apply
+// says of itself in its annotation is "kubectl-client-side-apply"'s.
 #pragma once
 
 #include <string>
@@ -30,7 +31,8 @@ absl::StatusOr<nlohmann::json> ServerSideApply(const nlohmann::json& live, const
                                                const GroupKind& kind, const FieldManager& manager, bool force);
 
 // After any other write of an object that has managedFields: what changed is the writer's, what is gone is nobody's.
-// managedFields in `after` count only to be reset, by an empty list or a list of one empty entry.
+// managedFields in `after` are the writer's word on who managed what before it (managedfields: fieldmanager.go,
+// Update): an empty list or a list of one empty entry gives tracking up, none at all leaves those of `before`.
 void TrackUpdate(const nlohmann::json& before, nlohmann::json& after, const GroupKind& kind,
                  const FieldManager& manager);
 

@@ -352,8 +352,10 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   // What defaulting would add anyway is no change.
   const bool has_spec = body.contains("spec");
   SetDefaults(body);
-  const bool reset = said.is_array() && (said.empty() || said == json::array({json::object()}));
-  if (!reset && SameContent(body, previous->body)) return previous;
+  // A list says who manages what; without one, or with the one that was read, nothing is said about it.
+  const bool edited = said.is_array() && said != old_metadata["managedFields"];
+  if (edited) metadata["managedFields"] = said;
+  if (!edited && SameContent(body, previous->body)) return previous;
   if (options.validate && options.subresource != "status") {
     if (absl::Status status = Validate(body, previous.get()); !status.ok()) return status;
     if (absl::Status status = CheckSize(body); !status.ok()) return status;
@@ -363,7 +365,6 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
     metadata["generation"] = previous->meta.generation + 1;
   }
   if (tracked) {
-    if (reset) metadata["managedFields"] = said;
     const bool status_only = SameButStatus(body, previous->body);
     TrackUpdate(previous->body, body, group_kind,
                 {options.field_manager, status_only ? "status" : options.subresource, DateNow()});

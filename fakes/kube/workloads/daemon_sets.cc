@@ -24,7 +24,8 @@ DaemonSetController::DaemonSetController(ApiServer& api, const ClusterOptions& o
       options_(options),
       pending_(api.host()),
       queue_(pending_, [this](const NamespacedName& name) { Sync(name); }),
-      maker_(api, admission, pending_) {
+      maker_(api, admission, pending_),
+      availability_(api.host()) {
   subscriptions_.Add(api_.Observe("DaemonSet", [this](const Change& change) {
     if (WantsAnew(change)) queue_.Add({change.object->meta.ns, change.object->meta.name});
   }));
@@ -35,8 +36,14 @@ DaemonSetController::DaemonSetController(ApiServer& api, const ClusterOptions& o
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "DaemonSet") return;
     pods_.Follow(change);
+    availability_.Follow(change);
     if (ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
   }));
+}
+
+bool DaemonSetController::AnyAvailable(const std::vector<ObjectRef>& pods, Duration min_ready) const {
+  return std::any_of(pods.begin(), pods.end(),
+                     [&](const ObjectRef& pod) { return availability_.Available(*pod, min_ready); });
 }
 
 void DaemonSetController::Sync(const NamespacedName& name) {
@@ -52,6 +59,8 @@ void DaemonSetController::Sync(const NamespacedName& name) {
     const auto label = pod->meta.labels.find(kTemplateLabel);
     (label != pod->meta.labels.end() && label->second == hash ? there.fresh : there.old).push_back(pod);
   }
+  const Duration next = availability_.UntilNext(pods_.Of(api_, *set, "Pod"), MinReady(*set));
+  if (next > Duration::zero()) pending_.After(next, [this, name] { queue_.Add(name); });
   for (const auto& [node, pods] : nodes) {
     if (!pods.takes_it) {
       Delete(pods.old);
@@ -68,11 +77,12 @@ void DaemonSetController::Sync(const NamespacedName& name) {
 // at a time as the strategy allows.
 void DaemonSetController::Replace(const kube::Object& set, const Nodes& nodes) {
   const json& rolling = At(set.body, {"spec", "updateStrategy", "rollingUpdate"});
+  const Duration min_ready = MinReady(set);
   int64_t wanted = 0, without = 0, surging = 0;
   for (const auto& [node, pods] : nodes) {
     if (!pods.takes_it) continue;
     ++wanted;
-    without += AnyReady(pods.old) || AnyReady(pods.fresh) ? 0 : 1;
+    without += AnyAvailable(pods.old, min_ready) || AnyAvailable(pods.fresh, min_ready) ? 0 : 1;
     surging +=
         !pods.old.empty() && (!pods.fresh.empty() || being_made_.count({{set.meta.ns, set.meta.name}, node})) ? 1 : 0;
   }
@@ -81,7 +91,7 @@ void DaemonSetController::Replace(const kube::Object& set, const Nodes& nodes) {
   int64_t may_surge = surge - surging, may_go = surge > 0 ? 0 : std::max<int64_t>(unavailable, 1) - without;
   for (const auto& [node, pods] : nodes) {
     if (!pods.takes_it || pods.old.empty()) continue;
-    if (AnyReady(pods.fresh) || !AnyReady(pods.old)) {
+    if (AnyAvailable(pods.fresh, min_ready) || !AnyAvailable(pods.old, min_ready)) {
       Delete(pods.old);  // it serves nobody, or somebody else does already
     } else if (surge > 0 && pods.fresh.empty()) {
       if (may_surge-- > 0) Create(set, node);
@@ -107,14 +117,16 @@ void DaemonSetController::Create(const kube::Object& set, const std::string& nod
                .owner = name,
                .wanted = [](const kube::Object&) { return true; },
                .done =
-                   [this, name, node](bool made) {
+                   [this, name, node](bool) {
                      being_made_.erase({name, node});
-                     if (!made) queue_.Add(name);
+                     // One that is there is told of before it is ready.
+                     queue_.Add(name);
                    }});
 }
 
 void DaemonSetController::WriteStatus(const kube::Object& set, const Nodes& nodes) {
-  int64_t wanted = 0, there = 0, misplaced = 0, ready = 0, updated = 0;
+  int64_t wanted = 0, there = 0, misplaced = 0, ready = 0, available = 0, updated = 0;
+  const Duration min_ready = MinReady(set);
   for (const auto& [node, pods] : nodes) {
     const bool any = !pods.old.empty() || !pods.fresh.empty();
     if (!pods.takes_it) {
@@ -124,6 +136,7 @@ void DaemonSetController::WriteStatus(const kube::Object& set, const Nodes& node
     ++wanted;
     there += any ? 1 : 0;
     ready += AnyReady(pods.old) || AnyReady(pods.fresh) ? 1 : 0;
+    available += AnyAvailable(pods.old, min_ready) || AnyAvailable(pods.fresh, min_ready) ? 1 : 0;
     updated += pods.fresh.empty() ? 0 : 1;
   }
   api_.Patch("DaemonSet", {set.meta.ns, set.meta.name},
@@ -132,8 +145,8 @@ void DaemonSetController::WriteStatus(const kube::Object& set, const Nodes& node
                 {"currentNumberScheduled", there},
                 {"numberMisscheduled", misplaced},
                 {"numberReady", ready},
-                {"numberAvailable", ready},
-                {"numberUnavailable", wanted - ready},
+                {"numberAvailable", available},
+                {"numberUnavailable", wanted - available},
                 {"updatedNumberScheduled", updated},
                 {"observedGeneration", set.meta.generation}}}})
       .IgnoreError();

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "fakes/kube/control/availability.h"
 #include "fakes/kube/control/cluster_options.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pending.h"
@@ -30,6 +31,7 @@ class DaemonSetController {
   using Nodes = std::map<std::string, NodePods>;  // by node
 
   void Sync(const NamespacedName& name);
+  bool AnyAvailable(const std::vector<ObjectRef>& pods, Duration min_ready) const;
   void Replace(const kube::Object& set, const Nodes& nodes);
   void Create(const kube::Object& set, const std::string& node);
   void WriteStatus(const kube::Object& set, const Nodes& nodes);
@@ -40,6 +42,7 @@ class DaemonSetController {
   PendingWork pending_;
   NameQueue queue_;
   PodMaker maker_;
+  Availability availability_;
   Controlled pods_;
   std::map<NamespacedName, uint64_t> made_;                      // pods ever: their names' stream
   std::set<std::pair<NamespacedName, std::string>> being_made_;  // and the node that the pod is for

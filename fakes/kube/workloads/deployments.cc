@@ -45,7 +45,8 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
       deployments_(pending_, [this](const NamespacedName& name) { SyncDeployment(name); }),
       annotated_(pending_, [this](const NamespacedName& name) { HandOnAnnotations(name); }),
       sets_(pending_, [this](const NamespacedName& name) { SyncReplicaSet(name); }),
-      maker_(api, admission, pending_) {
+      maker_(api, admission, pending_),
+      availability_(api.host()) {
   subscriptions_.Add(api_.Observe("Deployment", [this](const Change& change) {
     const ObjectRef& before = change.previous;
     // A change of what is wanted is seen to below.
@@ -67,6 +68,7 @@ DeploymentController::DeploymentController(ApiServer& api, const ClusterOptions&
     pods_.Follow(change);
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "ReplicaSet") return;
+    availability_.Follow(change);
     // A ReplicaSet has counted on the pods that it makes.
     const bool made = change.type == kube::WatchEventType::kAdded;
     if (!made && ServesOtherwise(change)) sets_.Add({change.object->meta.ns, owner->name});
@@ -140,6 +142,8 @@ void DeploymentController::CreateSet(const Rollout& rollout) {
                         : rollout.old_replicas == 0 ? rollout.wanted
                                                     : std::clamp(rollout.wanted + rollout.surge - rollout.old_replicas,
                                                                  int64_t{0}, rollout.wanted);
+  json set_spec = {{"replicas", first}, {"selector", std::move(selector)}, {"template", std::move(set_template)}};
+  if (spec.contains("minReadySeconds")) set_spec["minReadySeconds"] = spec["minReadySeconds"];
   json annotations = HandedOn(*rollout.deployment);
   annotations[kRevision] = std::to_string(rollout.revision);
   api_.Create({{"apiVersion", "apps/v1"},
@@ -150,7 +154,7 @@ void DeploymentController::CreateSet(const Rollout& rollout) {
                  {"labels", labels},
                  {"annotations", std::move(annotations)},
                  {"ownerReferences", OwnedBy(*rollout.deployment)}}},
-               {"spec", {{"replicas", first}, {"selector", selector}, {"template", set_template}}}})
+               {"spec", std::move(set_spec)}})
       .IgnoreError();
   if (!rollout.old.empty()) deployments_.Add(rollout.name);
 }
@@ -170,6 +174,11 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   if (RevisionOf(current) < rollout.revision) {  // a template of old is the wanted one again
     api_.Patch("ReplicaSet", {name.ns, current.meta.name},
                {{"metadata", {{"annotations", {{kRevision, std::to_string(rollout.revision)}}}}}})
+        .IgnoreError();
+  }
+  if (const Duration min_ready = MinReady(*deployment); MinReady(current) != min_ready) {
+    api_.Patch("ReplicaSet", {name.ns, current.meta.name},
+               {{"spec", {{"minReadySeconds", std::chrono::duration_cast<std::chrono::seconds>(min_ready).count()}}}})
         .IgnoreError();
   }
   // A change of the spec that scales nothing is seen all the same.
@@ -192,21 +201,23 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
 }
 
 void DeploymentController::ShrinkOld(const Rollout& rollout) {
-  const auto ready_pods = [&](const ObjectRef& set) {
-    int64_t ready = 0;
-    for (const ObjectRef& pod : PodsOf(*set)) ready += !pod->meta.deleting && PodReady(*pod) ? 1 : 0;
-    return ready;
+  const Duration min_ready = MinReady(*rollout.deployment);
+  const auto available_pods = [&](const ObjectRef& set) {
+    int64_t available = 0;
+    for (const ObjectRef& pod : PodsOf(*set))
+      available += !pod->meta.deleting && availability_.Available(*pod, min_ready) ? 1 : 0;
+    return available;
   };
-  const int64_t least = rollout.wanted - rollout.unavailable, new_ready = ready_pods(rollout.current),
+  const int64_t least = rollout.wanted - rollout.unavailable, new_ready = available_pods(rollout.current),
                 new_replicas = Replicas(*rollout.current);
-  // New pods that are not ready yet count as lost already.
+  // New pods that are not available yet count as lost already.
   int64_t budget = rollout.old_replicas + new_replicas - least - (new_replicas - new_ready);
   if (budget <= 0) return;
   std::map<std::string, int64_t> left, ready;  // by name of the old set
   int64_t all_ready = new_ready;
   for (const ObjectRef& set : rollout.old) {
     left[set->meta.name] = Replicas(*set);
-    all_ready += ready[set->meta.name] = ready_pods(set);
+    all_ready += ready[set->meta.name] = available_pods(set);
   }
   // Those that serve nobody go first: losing them costs no availability.
   for (const ObjectRef& set : rollout.old) {
@@ -235,12 +246,16 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
   const ObjectRef set = api_.Get("ReplicaSet", name);
   if (set == nullptr) return;
   std::vector<ObjectRef> pods;
-  int64_t ready = 0;
+  int64_t ready = 0, available = 0;
+  const Duration min_ready = MinReady(*set);
   for (ObjectRef& pod : PodsOf(*set)) {
     if (pod->meta.deleting) continue;
     ready += PodReady(*pod) ? 1 : 0;
+    available += availability_.Available(*pod, min_ready) ? 1 : 0;
     pods.push_back(std::move(pod));
   }
+  if (const Duration next = availability_.UntilNext(pods, min_ready); next > Duration::zero())
+    pending_.After(next, [this, name] { sets_.Add(name); });
   const int64_t wanted = Replicas(*set);
   const int64_t have = static_cast<int64_t>(pods.size()) + being_made_[name];
   for (int64_t i = have; i < wanted && !set->meta.deleting; ++i) CreatePod(set);
@@ -254,14 +269,18 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
       api_.Delete("Pod", {name.ns, pods[static_cast<size_t>(i - wanted)]->meta.name}).IgnoreError();
     }
   }
-  json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", ready,
+  json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", available,
                            "observedGeneration", set->meta.generation);
   api_.Patch("ReplicaSet", name, JsonObject("status", std::move(status))).IgnoreError();
   const kube::OwnerReference* owner = ControllerOf(*set);
   if (owner == nullptr) return;
-  const ObjectRef deployment = api_.Get("Deployment", {name.ns, owner->name});
+  WriteDeploymentStatus({name.ns, owner->name});
+}
+
+void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
+  const ObjectRef deployment = api_.Get("Deployment", name);
   if (deployment == nullptr) return;
-  int64_t all = 0, all_ready = 0, updated = 0, revision = 0;
+  int64_t all = 0, all_ready = 0, all_available = 0, updated = 0, revision = 0;
   const std::string hash = TemplateHash(*deployment);
   for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
     const json& sibling_status = At(sibling->body, "status");
@@ -271,23 +290,27 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
       revision = RevisionOf(*sibling);
     }
     all_ready += Number(sibling_status, "readyReplicas");
+    all_available += Number(sibling_status, "availableReplicas");
   }
+  // kubernetes: pkg/controller/deployment/sync.go, calculateStatus; util, DeploymentComplete.
   const int64_t all_wanted = Replicas(*deployment);
-  const bool available = all_ready >= all_wanted, complete = available && updated == all_wanted && all == all_wanted;
+  const bool available = all_available >= all_wanted - Look(deployment).unavailable,
+             complete = all_available == all_wanted && updated == all_wanted && all == all_wanted;
   json conditions = json::array();
   conditions.push_back(JsonObject("type", "Available", "status", available ? "True" : "False", "reason",
                                   available ? "MinimumReplicasAvailable" : "MinimumReplicasUnavailable"));
   conditions.push_back(JsonObject("type", "Progressing", "status", "True", "reason",
                                   complete ? "NewReplicaSetAvailable" : "ReplicaSetUpdated"));
-  status = JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_ready, "updatedReplicas",
-                      updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
+  json status =
+      JsonObject("replicas", all, "readyReplicas", all_ready, "availableReplicas", all_available, "updatedReplicas",
+                 updated, "observedGeneration", deployment->meta.generation, "conditions", std::move(conditions));
   json change = JsonObject("status", std::move(status));
   // `kubectl rollout undo` replaces the annotations, and so wants some.
   if (revision > 0 && RevisionOf(*deployment) != revision)
     change["metadata"]["annotations"][kRevision] = std::to_string(revision);
-  api_.Patch("Deployment", {name.ns, owner->name}, std::move(change)).IgnoreError();
-  // A rolling change goes on when pods became ready.
-  if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add({name.ns, owner->name});
+  api_.Patch("Deployment", name, std::move(change)).IgnoreError();
+  // A rolling change goes on when pods became available.
+  if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add(name);
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {
@@ -301,9 +324,10 @@ void DeploymentController::CreatePod(const ObjectRef& set) {
                .wanted = [](const kube::Object& owner) { return Replicas(owner) > 0; },
                .done =
                    [this, set_name](bool made) {
-                     --being_made_[set_name];
-                     // Another ReplicaSet may have this one's name by now, and has counted on the pod.
-                     if (!made) sets_.Add(set_name);
+                     const int64_t left = --being_made_[set_name];
+                     // Another ReplicaSet may have this one's name by now, and has counted on the pod. And pods that
+                     // are there are told of before they are ready.
+                     if (!made || left == 0) sets_.Add(set_name);
                    }});
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "fakes/kube/control/availability.h"
 #include "fakes/kube/control/cluster_options.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pending.h"
@@ -32,6 +33,7 @@ class DeploymentController {
   void ShrinkOld(const Rollout& rollout);
   void Scale(const ObjectRef& set, int64_t replicas);
   void SyncReplicaSet(const NamespacedName& name);
+  void WriteDeploymentStatus(const NamespacedName& name);
   std::vector<ObjectRef> PodsOf(const kube::Object& replica_set) const { return pods_.Of(api_, replica_set, "Pod"); }
   std::vector<ObjectRef> ReplicaSetsOf(const kube::Object& deployment) const {
     return replica_sets_.Of(api_, deployment, "ReplicaSet");
@@ -44,6 +46,7 @@ class DeploymentController {
   PendingWork pending_;
   NameQueue deployments_, annotated_, sets_;
   PodMaker maker_;
+  Availability availability_;
   Controlled pods_, replica_sets_;
   std::map<NamespacedName, uint64_t> ordinals_;   // pods ever created by a ReplicaSet: their names' stream
   std::map<NamespacedName, int64_t> being_made_;  // pods that wait for the webhook

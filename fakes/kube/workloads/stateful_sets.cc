@@ -35,8 +35,6 @@ std::string_view RevisionLabelOf(const kube::Object& pod) {
   return label == pod.meta.labels.end() ? std::string_view() : std::string_view(label->second);
 }
 
-bool Healthy(const kube::Object& pod) { return !pod.meta.deleting && PodReady(pod); }
-
 // Pods below it keep the revision that they have.
 int64_t Partition(const kube::Object& set) {
   return FirstOrdinal(set) + Number(At(set.body, {"spec", "updateStrategy", "rollingUpdate"}), "partition");
@@ -76,7 +74,8 @@ StatefulSetController::StatefulSetController(ApiServer& api, PodAdmission* admis
     : api_(api),
       pending_(api.host()),
       queue_(pending_, [this](const NamespacedName& name) { Sync(name); }),
-      maker_(api, admission, pending_) {
+      maker_(api, admission, pending_),
+      availability_(api.host()) {
   subscriptions_.Add(api_.Observe("StatefulSet", [this](const Change& change) {
     if (WantsAnew(change)) queue_.Add({change.object->meta.ns, change.object->meta.name});
   }));
@@ -84,8 +83,13 @@ StatefulSetController::StatefulSetController(ApiServer& api, PodAdmission* admis
     const kube::OwnerReference* owner = ControllerOf(*change.object);
     if (owner == nullptr || owner->kind != "StatefulSet") return;
     pods_.Follow(change);
+    availability_.Follow(change);
     if (ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
   }));
+}
+
+bool StatefulSetController::Healthy(const kube::Object& set, const kube::Object& pod) const {
+  return !pod.meta.deleting && availability_.Available(pod, MinReady(set));
 }
 
 void StatefulSetController::Sync(const NamespacedName& name) {
@@ -97,6 +101,8 @@ void StatefulSetController::Sync(const NamespacedName& name) {
   for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
     if (const std::optional<int64_t> ordinal = OrdinalOf(*set, pod->meta.name)) pods[*ordinal] = pod;
   }
+  const Duration next = availability_.UntilNext(pods_.Of(api_, *set, "Pod"), MinReady(*set));
+  if (next > Duration::zero()) pending_.After(next, [this, name] { queue_.Add(name); });
   std::string current = Text(At(set->body, "status"), "currentRevision", update);
   Step(set, current, update, pods);
   WriteStatus(set, current, update, pods);
@@ -131,7 +137,7 @@ void StatefulSetController::Step(const ObjectRef& set, const std::string& curren
     if (there == pods.end()) {
       if (being_made_.count({name, ordinal}) == 0) Create(set, ordinal < Partition(*set) ? current : update, ordinal);
       if (one_by_one) return;
-    } else if (one_by_one && !Healthy(*there->second)) {
+    } else if (one_by_one && !Healthy(*set, *there->second)) {
       return;
     }
   }
@@ -148,7 +154,7 @@ void StatefulSetController::Step(const ObjectRef& set, const std::string& curren
       api_.Delete("Pod", {name.ns, it->second->meta.name}).IgnoreError();
       return;
     }
-    if (!Healthy(*it->second)) return;
+    if (!Healthy(*set, *it->second)) return;
   }
 }
 
@@ -174,9 +180,10 @@ void StatefulSetController::Create(const ObjectRef& set, const std::string& revi
                .owner = name,
                .wanted = [ordinal](const kube::Object& owner) { return ordinal < EndOfOrdinals(owner); },
                .done =
-                   [this, name, ordinal](bool made) {
+                   [this, name, ordinal](bool) {
                      being_made_.erase({name, ordinal});
-                     if (!made) queue_.Add(name);
+                     // One that is there is told of before it is ready.
+                     queue_.Add(name);
                    }});
 }
 
@@ -193,10 +200,11 @@ void StatefulSetController::Claim(const kube::Object& set, const json& claim, co
 
 void StatefulSetController::WriteStatus(const ObjectRef& set, const std::string& current, const std::string& update,
                                         const Pods& pods) {
-  int64_t there = 0, ready = 0, old = 0, updated = 0;
+  int64_t there = 0, ready = 0, available = 0, old = 0, updated = 0;
   for (const auto& [ordinal, pod] : pods) {
     ++there;
     ready += PodReady(*pod) ? 1 : 0;
+    available += availability_.Available(*pod, MinReady(*set)) ? 1 : 0;
     if (pod->meta.deleting) continue;
     old += RevisionLabelOf(*pod) == current ? 1 : 0;
     updated += RevisionLabelOf(*pod) == update ? 1 : 0;
@@ -206,7 +214,7 @@ void StatefulSetController::WriteStatus(const ObjectRef& set, const std::string&
              {{"status",
                {{"replicas", there},
                 {"readyReplicas", ready},
-                {"availableReplicas", ready},
+                {"availableReplicas", available},
                 {"currentReplicas", complete ? updated : old},
                 {"updatedReplicas", updated},
                 {"currentRevision", complete ? update : current},

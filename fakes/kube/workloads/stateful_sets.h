@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "fakes/kube/control/availability.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pending.h"
 #include "fakes/kube/control/pod_hooks.h"
@@ -26,6 +27,8 @@ class StatefulSetController {
   using Pods = std::map<int64_t, ObjectRef>;  // by ordinal
 
   void Sync(const NamespacedName& name);
+  // It serves, and does so for long enough: the next one may be seen to.
+  bool Healthy(const kube::Object& set, const kube::Object& pod) const;
   // What is to be done next to the pods; called again when they have changed.
   void Step(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
   void Create(const ObjectRef& set, const std::string& revision, int64_t ordinal);
@@ -38,6 +41,7 @@ class StatefulSetController {
   PendingWork pending_;
   NameQueue queue_;
   PodMaker maker_;
+  Availability availability_;
   Controlled pods_;
   std::set<std::pair<NamespacedName, int64_t>> being_made_;  // pods that wait for the webhook
   Subscriptions subscriptions_;

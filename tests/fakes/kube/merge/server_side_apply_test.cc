@@ -105,6 +105,33 @@ TEST_F(ServerSideApplyTest, KubectlTakesOverWhatItsClientSideApplyWrote) {
   EXPECT_EQ(Get()["spec"]["sessionAffinity"], "ClientIP");
 }
 
+TEST_F(ServerSideApplyTest, WhatClientSideApplyWroteGoesOnceKubectlHasMovedItsFieldsToItsApply) {
+  json before = Service(R"({"ports":[{"port":80}],"sessionAffinity":"ClientIP"})", R"({"a":"1","b":"2"})");
+  const std::string last = before.dump();
+  before["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"] = last;
+  ASSERT_TRUE(api().Create(before).ok());
+  const json now = Service(R"({"ports":[{"port":80}]})", R"({"a":"1"})");
+  ASSERT_TRUE(Apply(now, "kubectl").ok());
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:b"}), "kubectl-client-side-apply/Update ");
+  EXPECT_EQ(Get()["metadata"]["labels"], (json{{"a", "1"}, {"b", "2"}}));
+  // What `kubectl apply --server-side` does next (client-go: util/csaupgrade): one Apply of both sets.
+  json moved = Get();
+  FieldSet both;
+  for (const json& entry : moved["metadata"]["managedFields"]) {
+    if (entry["manager"] != "before-first-apply") both.Add(FieldSet::FromJson(entry["fieldsV1"]));
+  }
+  moved["metadata"]["managedFields"] = json::array({{{"manager", "kubectl"},
+                                                     {"operation", "Apply"},
+                                                     {"apiVersion", "v1"},
+                                                     {"fieldsType", "FieldsV1"},
+                                                     {"fieldsV1", both.ToJson()}}});
+  ASSERT_TRUE(api().Update(moved, {}).ok());
+  EXPECT_EQ(ManagersOf({"f:metadata", "f:labels", "f:b"}), "kubectl/Apply ");
+  ASSERT_TRUE(Apply(now, "kubectl").ok());
+  EXPECT_EQ(Get()["metadata"]["labels"], (json{{"a", "1"}}));
+  EXPECT_EQ(Get()["spec"]["sessionAffinity"], "None");
+}
+
 TEST_F(ServerSideApplyTest, AnUpdateTakesWhatItChanges) {
   ASSERT_TRUE(Apply(Service(R"({"ports":[{"port":80}],"type":"ClusterIP"})", R"({"a":"1","b":"2"})"), "one").ok());
   json body = Get();

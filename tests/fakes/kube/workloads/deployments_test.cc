@@ -93,6 +93,33 @@ TEST_F(DeploymentsTest, ScalingInTheMiddleOfAChangeArrivesAtTheNewNumber) {
   }
 }
 
+TEST_F(DeploymentsTest, APodIsAvailableOnceItHasBeenReadyForMinReadySeconds) {
+  ApplyText(kWeb);
+  Patch({{"replicas", 2}, {"minReadySeconds", 30}});
+  kernel_.RunUntil(kernel_.Now() + 20s);
+  const auto status = [this] { return api().Get("Deployment", {"sample", "web"})->body["status"]; };
+  EXPECT_EQ(status()["readyReplicas"], 2);
+  EXPECT_EQ(status()["availableReplicas"], 0);
+  EXPECT_EQ(status()["conditions"][0]["status"], "False");
+  kernel_.RunUntil(kernel_.Now() + 20s);
+  EXPECT_EQ(status()["availableReplicas"], 2);
+  EXPECT_EQ(status()["conditions"][0]["status"], "True");
+}
+
+TEST_F(DeploymentsTest, ARollingChangeWaitsForMinReadySecondsOfEachNewPod) {
+  ApplyText(kWeb);
+  Patch({{"replicas", 3},
+         {"minReadySeconds", 10},
+         {"strategy", {{"rollingUpdate", {{"maxSurge", 1}, {"maxUnavailable", 0}}}}}});
+  Settle();
+  const Time before = kernel_.Now();
+  Patch({{"template", kV2}});
+  Settle();
+  EXPECT_EQ(OfVersion("v2"), 3u);
+  EXPECT_EQ(OfVersion("v1"), 0u);
+  EXPECT_GE(kernel_.Now() - before, 30s);  // one after another
+}
+
 // Pods of one version never become ready: as an image that does not exist.
 class BrokenVersion : public PodRuntime {
  public:
@@ -115,6 +142,10 @@ TEST_F(DeploymentsTest, AChangeToPodsThatNeverBecomeReadyStopsAndIsHealedByTheNe
   kernel_.RunUntil(kernel_.Now() + 1min);
   EXPECT_EQ(ReadyAddresses("web").size(), 3u);  // 25 % of 4 may be missing, and no more ever are
   EXPECT_EQ(OfVersion("v2"), 2u);               // that one, and one of surge
+  const json status = api().Get("Deployment", {"sample", "web"})->body["status"];
+  EXPECT_EQ(status["replicas"], 5);  // they are told of before they are ready
+  EXPECT_EQ(status["updatedReplicas"], 2);
+  EXPECT_EQ(status["conditions"][0]["status"], "True");  // as many are available as the strategy asks
   Patch({{"template", {{"metadata", {{"labels", {{"version", "v3"}}}}}}}});
   Settle();
   EXPECT_EQ(OfVersion("v3"), 4u);
