@@ -18,9 +18,24 @@ void PrintProfilesJson() {
     bases.push_back({{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}});
   }
   for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
-    switches.push_back({{"name", row.name}, {"what", row.what}, {"since", row.since}, {"issue", row.issue}});
+    switches.push_back(
+        {{"name", row.name}, {"what", row.what}, {"since", row.since}, {"until", row.until}, {"issue", row.issue}});
   }
   std::cout << JsonText(nlohmann::ordered_json{{"bases", bases}, {"switches", switches}}, 1) << "\n";
+}
+
+std::string WhenOf(const pilot::ProfileRow& row) {
+  if (row.since.empty()) return "in no release of Istio yet";
+  return fmt::format("since Istio {}{}", row.since, row.until.empty() ? "" : fmt::format(" until {}", row.until));
+}
+
+// The releases that have the change, in the order of the table.
+std::string HeldBy(const pilot::ProfileRow& row) {
+  std::string out;
+  for (const pilot::Release& base : pilot::Releases()) {
+    if (pilot::ProfileOf(base).Has(row.change)) out += fmt::format("{}{}", out.empty() ? "; in " : ", ", base.name);
+  }
+  return out;
 }
 
 void PrintProfiles() {
@@ -28,14 +43,13 @@ void PrintProfiles() {
     std::cout << fmt::format("{}\n    Istio {} as it was released, with its bugs\n", base.name, base.istio);
   }
   for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
-    std::string what =
-        fmt::format("{}; {}", row.what,
-                    row.since.empty() ? "in no release of Istio yet" : fmt::format("since Istio {}", row.since));
+    const std::string what = fmt::format("{}; {}{}", row.what, WhenOf(row), HeldBy(row));
     std::cout << fmt::format("+{}\n    {}\n", row.name, Wrapped(what, kHelpWidth - 6, 4));
     if (!row.issue.empty()) std::cout << fmt::format("    {}\n", row.issue);
   }
-  std::cout << fmt::format("\nA profile is a release, followed by any of the others: {}+{}\n",
-                           pilot::Releases().front().name, pilot::ProfileRows().front().name);
+  std::cout << fmt::format(
+      "\nA profile is a release, followed by any of the others with a + (it is so) or a - (it is not so): {}+{}\n",
+      pilot::Releases().front().name, pilot::ProfileRows().front().name);
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include "core/base/json_access.h"
 #include "core/kube/secret.h"
 #include "core/kube/types.h"
+#include "core/profile/profile.h"
+#include "core/profile/releases.h"
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
 
@@ -147,7 +149,8 @@ MeshFacts ReadMeshFacts(const std::vector<ClusterSnapshot>& clusters, const std:
         }
       }
     }
-    if (!facts.istiod_version.empty() && !facts.istiod_version.starts_with("1.18")) {
+    if (!facts.istiod_version.empty() &&
+        pilot::MinorOf(facts.istiod_version) != pilot::MinorOf(pilot::Profile().istio)) {
       out.notes.push_back(fmt::format("cluster {}: its istiod is {}, and is simulated as {}", facts.id,
                                       facts.istiod_version, out.world.profile));
     }

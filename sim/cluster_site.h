@@ -39,7 +39,8 @@ class AdsElsewhere {
 // Of the whole world.
 struct Commons {
   uint64_t seed = 0;
-  Host* host = nullptr;  // runs everything that has no processor of its own
+  std::string proxy_version;  // of proxies whose image's tag tells none
+  Host* host = nullptr;       // runs everything that has no processor of its own
   Links* links = nullptr;
   MeshNetwork* network = nullptr;
   envoysim::DataPlane* plane = nullptr;

@@ -62,7 +62,7 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
   json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
   injector["data"] = {
       {"config", "policy: enabled\n"},
-      {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1").values)}};
+      {"values", JsonText(pilot::InjectionConfig::Default(what.cluster, what.network, "mesh1", what.profile).values)}};
   if (absl::Status status = Ensure(api, std::move(injector)); !status.ok()) return status;
   if (!HasIstiod(api)) {
     const json labels = {{"app", "istiod"}, {"istio", "pilot"}, {"sidecar.istio.io/inject", "false"}};
@@ -75,7 +75,8 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
          {{"metadata", {{"labels", labels}}},
           {"spec",
            {{"serviceAccountName", "istiod"},
-            {"containers", json::array({{{"name", "discovery"}, {"image", "example/pilot:1.18.2"}}})}}}}}};
+            {"containers", json::array({{{"name", "discovery"},
+                                         {"image", fmt::format("example/pilot:{}", what.profile.istio)}}})}}}}}};
     json service = Named("v1", "Service", "istiod");
     service["metadata"]["labels"] = selector;
     service["spec"] = {{"selector", selector},

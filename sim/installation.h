@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/observers.h"
+#include "core/profile/profile.h"
 #include "fakes/kube/store/api_server.h"
 
 namespace wavetank::sim {
@@ -16,6 +17,7 @@ inline constexpr const char* kSystemNamespace = "istio-system";  // of every ins
 
 struct Installation {
   std::string cluster, network, control_plane;
+  pilot::Profile profile;  // its release is installed
 };
 
 // The first refusal of the API server.

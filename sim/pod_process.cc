@@ -80,6 +80,7 @@ void PodProcess::Start(std::function<void(bool)> ready) {
     return TellReady();
   }
   pilot::BootstrapOptions options;
+  options.version = site_.commons->proxy_version;
   if (const kube::ObjectRef node = site_.cluster->api().Get("Node", {"", Text(At(pod_->body, "spec"), "nodeName")})) {
     options.node_cpus = pilot::NodeCpus(node->body);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/profile/releases.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
@@ -47,6 +48,7 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(options.profile);
   if (!profile.ok()) return profile.status();
   world->profile_ = *profile;
+  world->commons_.proxy_version = profile->istio;
   world->costs_ = std::make_unique<CostsOfTiming>(world->timing_);
   world->host_ = &world->kernel_.NewHost("world", 0, nullptr);
   const Timing& t = world->timing_;
@@ -57,9 +59,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   world->links_ = std::make_unique<Links>(options.seed, inside, between);
   world->network_ = std::make_unique<MeshNetwork>(*world->links_);
   envoysim::DataPlane::Options plane;
-  // Istio 1.18 ships Envoy 1.26; what runs a stock Envoy runs one of today.
-  constexpr uint32_t kOfIstio118 = 26;
-  if (!profile->upstream_envoy) plane.release.minor = kOfIstio118;
+  // What runs a stock Envoy runs one of today.
+  if (!profile->Has(pilot::Change::kUpstreamEnvoy))
+    plane.release.minor = static_cast<uint32_t>(pilot::MinorOf(profile->envoy));
   plane.seed = options.seed;
   plane.trace_requests = plane.trace_connections = options.trace_requests;
   world->plane_ = std::make_unique<envoysim::DataPlane>(*world->host_, *world->network_, plane);

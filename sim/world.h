@@ -82,6 +82,7 @@ class World {
   const Commons& commons() const { return commons_; }
   const WorldOptions& options() const { return options_; }
   const Timing& timing() const { return timing_; }
+  const pilot::Profile& profile() const { return profile_; }
 
   // Null: there is no such cluster.
   Site* FindSite(std::string_view cluster) const;

@@ -32,6 +32,7 @@ absl::Status World::Do(const Input& input, KubeExchange* exchange) {
   if (on_input) on_input(number, Now(), *read);
   InputTarget target{.world = *this,
                      .options = options_,
+                     .profile = profile_,
                      .host = *host_,
                      .links = *links_,
                      .commons = commons_,

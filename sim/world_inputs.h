@@ -16,6 +16,7 @@ namespace wavetank::sim {
 struct InputTarget {
   World& world;
   const WorldOptions& options;
+  const pilot::Profile& profile;
   Host& host;
   Links& links;
   Commons& commons;

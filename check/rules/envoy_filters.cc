@@ -4,9 +4,11 @@
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/base/json_access.h"
 #include "core/model/service.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "re2/re2.h"
 
 namespace wavetank::check {
@@ -50,13 +52,21 @@ std::vector<const sim::PodProcess*> Proxies(const Mesh& mesh, const MeshCluster&
   return out;
 }
 
-// The release that the injector puts into the proxies' metadata.
-constexpr std::string_view kProxyVersion = "1.18.2";
+// Releases that the cluster's proxies call themselves; without proxies, that which the profile installs.
+std::set<std::string> ProxyVersions(const Mesh& mesh, const MeshCluster& cluster) {
+  std::set<std::string> out;
+  for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+    if (pod->bootstrap()) out.insert(Text(pod->bootstrap()->metadata, "ISTIO_VERSION"));
+  }
+  if (out.empty()) out.emplace(mesh.world().profile().istio);
+  return out;
+}
 
-bool VersionFits(const EnvoyFilter::Match& match) {
+bool VersionFits(const EnvoyFilter::Match& match, const std::set<std::string>& versions) {
   if (!match.proxy || match.proxy->proxy_version.empty()) return true;
   const re2::RE2 regex(match.proxy->proxy_version, re2::RE2::Quiet);
-  return regex.ok() && re2::RE2::PartialMatch(std::string(kProxyVersion), regex);
+  return regex.ok() && std::any_of(versions.begin(), versions.end(),
+                                   [&](const std::string& version) { return re2::RE2::PartialMatch(version, regex); });
 }
 
 bool ClusterFits(const EnvoyFilter::ClusterMatch& match, const std::string& name) {
@@ -96,10 +106,10 @@ std::string Missing(const EnvoyFilter::ConfigPatch& patch, const std::vector<con
 
 void WithoutEffect(const Mesh& mesh, Findings& findings) {
   EachPatch(mesh, [&](const MeshCluster& cluster, const auto& filter, const auto& patch, size_t number) {
-    if (!VersionFits(patch.match)) {
+    if (const auto versions = ProxyVersions(mesh, cluster); !VersionFits(patch.match, versions)) {
       return findings.Add(cluster, filter.meta,
                           fmt::format("patch {}: proxyVersion '{}' fits no proxy of this release ({})", number,
-                                      patch.match.proxy->proxy_version, kProxyVersion));
+                                      patch.match.proxy->proxy_version, fmt::join(versions, ", ")));
     }
     const auto proxies = Proxies(mesh, cluster, filter, patch);
     if (proxies.empty()) {

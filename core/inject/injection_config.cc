@@ -14,8 +14,8 @@ namespace {
 
 using nlohmann::json;
 
-// The Helm values of 1.18.2 that the templates read (manifests/charts/istio-control/istio-discovery/values.yaml).
-json DefaultValues() {
+// The Helm values that the templates read (manifests/charts/istio-control/istio-discovery/values.yaml).
+json DefaultValues(std::string_view tag) {
   json proxy = {
       {"autoInject", "enabled"},
       {"clusterDomain", "cluster.local"},
@@ -56,7 +56,7 @@ json DefaultValues() {
                  {"proxy_init", {{"image", "proxyv2"}}},
                  {"sds", {{"token", {{"aud", "istio-ca"}}}}},
                  {"sts", {{"servicePort", 0}}},
-                 {"tag", "1.18.2"}};
+                 {"tag", tag}};
   return {{"global", std::move(global)},
           {"istio_cni", {{"chained", true}, {"enabled", false}}},
           {"revision", ""},
@@ -119,9 +119,10 @@ std::string InjectorConfigMapName(std::string_view revision) {
   return fmt::format("{}-{}", kInjectorConfigMap, revision);
 }
 
-InjectionConfig InjectionConfig::Default(std::string_view cluster, std::string_view network, std::string_view mesh_id) {
+InjectionConfig InjectionConfig::Default(std::string_view cluster, std::string_view network, std::string_view mesh_id,
+                                         const Profile& profile) {
   InjectionConfig out;
-  out.values = DefaultValues();
+  out.values = DefaultValues(profile.istio);
   json& global = out.values["global"];
   global["multiCluster"]["clusterName"] = cluster;
   global["network"] = network;
@@ -129,7 +130,7 @@ InjectionConfig InjectionConfig::Default(std::string_view cluster, std::string_v
   return out;
 }
 
-absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Object& config_map) {
+absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Object& config_map, const Profile& profile) {
   const std::map<std::string, std::string> data = kube::ConfigMapData(config_map);
   const auto config_yaml = data.find("config"), values_yaml = data.find("values");
   if (config_yaml == data.end()) return Invalid(config_map, "key config is missing");
@@ -141,7 +142,7 @@ absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Objec
   if (!config->is_object()) return Invalid(config_map, "config must be a mapping");
   if (!values->is_object()) return Invalid(config_map, "values must be a mapping");
 
-  InjectionConfig out = Default();
+  InjectionConfig out = Default({}, {}, {}, profile);
   out.values.merge_patch(*values);
   const std::string policy = Text(*config, "policy");
   out.policy = policy == "enabled" ? Policy::kEnabled : policy == "disabled" ? Policy::kDisabled : Policy::kIllegal;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "core/kube/label_selector.h"
 #include "core/kube/object.h"
+#include "core/profile/profile.h"
 
 namespace wavetank::pilot {
 
@@ -32,12 +33,12 @@ struct InjectionConfig {
   std::map<std::string, std::string, std::less<>> unread_templates;  // name -> why it cannot be used
   nlohmann::json values;  // the Helm values global, istio_cni, sidecarInjectorWebhook, revision
 
-  // What a default installation of 1.18.2 has, with the values that a multi-cluster installation sets.
+  // What a default installation of the profile's release has, with the values that a multi-cluster installation sets.
   static InjectionConfig Default(std::string_view cluster = {}, std::string_view network = {},
-                                 std::string_view mesh_id = {});
+                                 std::string_view mesh_id = {}, const Profile& profile = {});
   // Keys `config` and `values`; values that are not there are those of the default installation. InvalidArgument says
   // what is missing or cannot be read: istiod then keeps what it has.
-  static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map);
+  static absl::StatusOr<InjectionConfig> FromConfigMap(const kube::Object& config_map, const Profile& profile = {});
 };
 
 // Whether the webhook, once asked, injects this pod; its metadata.namespace must be set. istiod: injectRequired.

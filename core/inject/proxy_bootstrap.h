@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
 #include "core/base/time.h"
+#include "core/profile/profile.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::pilot {
@@ -65,9 +66,9 @@ struct ProxyBootstrap {
 };
 
 struct BootstrapOptions {
-  int node_cpus = 0;               // cores of the node, for a proxy container without a CPU limit; 0: unknown
-  std::string pod_ip;              // instead of status.podIP
-  std::string version = "1.18.2";  // of a proxy whose image's tag is no version
+  int node_cpus = 0;   // cores of the node, for a proxy container without a CPU limit; 0: unknown
+  std::string pod_ip;  // instead of status.podIP
+  std::string version = std::string(Profile().istio);  // of a proxy whose image's tag is no version
 };
 
 // What a node can give to its pods, as the downward API tells a container without a CPU limit: status.allocatable.cpu,

@@ -113,7 +113,8 @@ struct Istiod::Impl {
             }),
         discovery(
             host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options)) {
-    webhook.SetConfig(InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id));
+    webhook.SetConfig(
+        InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id, options.profile));
     discovery.SetObserver(surroundings.observer);
     SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
@@ -296,7 +297,7 @@ void Istiod::Impl::StartInjection() {
   const auto on = [this](const kube::ObjectRef& object) {
     if (object->meta.name != InjectorConfigMapName(options.revision)) return;
     // What cannot be read leaves what was there.
-    if (absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object); read.ok()) {
+    if (absl::StatusOr<InjectionConfig> read = InjectionConfig::FromConfigMap(*object, options.profile); read.ok()) {
       webhook.SetConfig(*std::move(read));
     }
   };

@@ -20,34 +20,33 @@ int NextNumber(std::string_view* release) {
   return number;
 }
 
-std::string Listed(std::string_view prefix, const auto& rows) {
+bool IsSo(const ProfileRow& row, std::string_view release) {
+  return HoldsIn(release, row.since) && !HoldsIn(release, row.until);
+}
+
+std::string Listed(const auto& rows) {
   std::string out;
-  for (const auto& row : rows) out += fmt::format("{}{}{}", out.empty() ? "" : ", ", prefix, row.name);
+  for (const auto& row : rows) out += fmt::format("{}{}", out.empty() ? "" : ", ", row.name);
   return out;
+}
+
+// The row with whose name `*rest` begins, up to its end or the next sign; that name is taken off. Null: there is none.
+template <class Row>
+const Row* TakeName(const std::vector<Row>& rows, std::string_view* rest) {
+  const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& candidate) {
+    const std::string_view after = rest->starts_with(candidate.name) ? rest->substr(candidate.name.size()) : "?";
+    return after.empty() || after.front() == '+' || after.front() == '-';
+  });
+  if (row == rows.end()) return nullptr;
+  rest->remove_prefix(row->name.size());
+  return &*row;
 }
 
 }  // namespace
 
-const std::vector<Release>& Releases() {
-  static const auto* const rows = new std::vector<Release>{{"istio-1.18", "1.18.2", "1.26"}};
-  return *rows;
-}
-
-const std::vector<ProfileRow>& ProfileRows() {
-  static const auto* const rows = new std::vector<ProfileRow>{
-      {"gateway-once-per-cla",
-       "each east-west gateway stands once in a ClusterLoadAssignment, not once per locality group", "",
-       "https://github.com/istio/istio/issues/56355", &Profile::gateway_once_per_cla},
-      {"tls-simple-drops-cross-network",
-       "a DestinationRule with TLS mode SIMPLE keeps cross-network endpoints out, as DISABLE does", "1.20",
-       "https://github.com/istio/istio/issues/46555", &Profile::tls_simple_drops_cross_network},
-      {"graceful-secret-update",
-       "a changed remote Secret starts the new registry and syncs it before the old one is removed", "1.30",
-       "https://github.com/istio/istio/issues/36365", &Profile::graceful_secret_update},
-      {"upstream-envoy", "what a stock Envoy does not know is left out (istio.alpn, metadata exchange, istio.stats)",
-       "", "", &Profile::upstream_envoy},
-  };
-  return *rows;
+int MinorOf(std::string_view release) {
+  NextNumber(&release);
+  return NextNumber(&release);
 }
 
 bool HoldsIn(std::string_view release, std::string_view since) {
@@ -61,43 +60,39 @@ bool HoldsIn(std::string_view release, std::string_view since) {
 
 Profile ProfileOf(const Release& release) {
   Profile out;
-  for (const ProfileRow& row : ProfileRows()) out.*row.member = HoldsIn(release.istio, row.since);
+  out.base = release.name;
+  out.istio = release.istio;
+  out.envoy = release.envoy;
+  for (const ProfileRow& row : ProfileRows()) out.Set(row.change, IsSo(row, release.istio));
   return out;
 }
 
 std::string Profile::Name() const {
-  const Release& base = Releases().front();
-  std::string out(base.name);
+  std::string out(base);
   for (const ProfileRow& row : ProfileRows()) {
-    if (this->*row.member && !HoldsIn(base.istio, row.since)) out += fmt::format("+{}", row.name);
+    if (Has(row.change) != IsSo(row, istio)) out += fmt::format("{}{}", Has(row.change) ? '+' : '-', row.name);
   }
   return out;
 }
 
 absl::StatusOr<Profile> ParseProfile(std::string_view name) {
   const auto bad = [&](std::string_view what) {
-    return absl::InvalidArgumentError(fmt::format("profile '{}': {}; a profile is one of {}, followed by any of {}",
-                                                  name, what, Listed("", Releases()), Listed("+", ProfileRows())));
+    return absl::InvalidArgumentError(
+        fmt::format("profile '{}': {}; a profile is one of {}, followed by a + (it is so) or - (it is not so) and one "
+                    "of {}, any number of times",
+                    name, what, Listed(Releases()), Listed(ProfileRows())));
   };
   std::string_view rest = name;
-  const auto next = [&rest] {
-    const size_t plus = rest.find('+');
-    const std::string_view part = rest.substr(0, plus);
-    rest = plus == std::string_view::npos ? std::string_view() : rest.substr(plus + 1);
-    return part;
-  };
-  if (name.ends_with('+')) return bad("ends with '+'");
-  const std::string_view wanted = next();
-  const auto base =
-      std::find_if(Releases().begin(), Releases().end(), [&](const Release& row) { return row.name == wanted; });
-  if (base == Releases().end()) return bad("unknown base");
+  const Release* base = TakeName(Releases(), &rest);
+  if (base == nullptr) return bad("unknown base");
   Profile profile = ProfileOf(*base);
   while (!rest.empty()) {
-    const std::string_view part = next();
-    const auto row = std::find_if(ProfileRows().begin(), ProfileRows().end(),
-                                  [&](const ProfileRow& candidate) { return candidate.name == part; });
-    if (row == ProfileRows().end()) return bad(fmt::format("unknown switch '{}'", part));
-    profile.*row->member = true;
+    const char sign = rest.front();
+    rest.remove_prefix(1);
+    if (rest.empty()) return bad(fmt::format("ends with '{}'", sign));
+    const ProfileRow* row = TakeName(ProfileRows(), &rest);
+    if (row == nullptr) return bad(fmt::format("unknown change '{}'", rest.substr(0, rest.find('+'))));
+    profile.Set(row->change, sign == '+');
   }
   return profile;
 }

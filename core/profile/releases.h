@@ -1,10 +1,11 @@
-// The table of profiles: the releases that can be simulated, and the rules that differ between releases. Whoever knows
-// a release asks here; `wavetank profiles` prints it.
+// The table of profiles: the releases that can be simulated, and the rules that differ between releases. A room that
+// knows a release asks here; `wavetank profiles` prints it.
 #pragma once
 
 #include <string_view>
 #include <vector>
 
+#include "core/profile/changes.h"
 #include "core/profile/profile.h"
 
 namespace wavetank::pilot {
@@ -17,15 +18,20 @@ struct Release {
 };
 const std::vector<Release>& Releases();
 
-// A rule that differs between releases: one switch.
+// A rule that differs between releases: one change, which a profile has or has not.
 struct ProfileRow {
-  std::string_view name;   // the switch, after a '+'
-  std::string_view what;   // what is so with it
+  Change change;
+  std::string_view name;   // after a '+' or '-'; none is the beginning of another
+  std::string_view what;   // what is so with it, and not so in Istio 1.18.2
   std::string_view since;  // the first release of Istio in which it is so: "1.20"; empty: in none yet
+  std::string_view until;  // the first release in which it is so no more; empty: it still is
   std::string_view issue;  // where it is told in public; empty: nowhere
-  bool Profile::*member;
 };
+// In the order of `Change`.
 const std::vector<ProfileRow>& ProfileRows();
+
+// 18 of "1.18.2" or "1.18-alpha.3".
+int MinorOf(std::string_view release);
 
 // Whether a rule that is so since `since` is so in `release`: both "1.20" or "1.20.3". Nothing is since an empty one.
 bool HoldsIn(std::string_view release, std::string_view since);

@@ -13,7 +13,7 @@
 #include "core/gen/view/listener_filters.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/rbac/v3/rbac.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
@@ -82,7 +82,7 @@ AuthzFilters::AuthzFilters(const Proxy& proxy, const PushContext& push)
     : push_(push),
       policies_(push.authz().ForWorkload(proxy.config_namespace, proxy.labels)),
       // Before 1.17, and in a stock Envoy, nobody writes down who the peer is.
-      authenticated_(!IsVersionAtLeast(proxy, 1, 17) || push.profile().upstream_envoy) {
+      authenticated_(!IsVersionAtLeast(proxy, 1, 17) || push.profile().Has(Change::kUpstreamEnvoy)) {
   if (!push.authz().empty()) trust_domains_.emplace(push.mesh());
 }
 

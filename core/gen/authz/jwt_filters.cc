@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/listener_filters.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "istio/authn.pb.h"
@@ -111,7 +111,8 @@ std::string MakeJwtFilters(const Proxy& proxy, const PushContext& push) {
   if (rules.empty()) return "";
   std::stable_sort(rules.begin(), rules.end(), [](const auto* a, const auto* b) { return a->issuer < b->issuer; });
   std::string out = JwtFilterField("envoy.filters.http.jwt_authn", MakeJwtAuthentication(rules, push));
-  if (!push.profile().upstream_envoy) out += JwtFilterField("istio_authn", MakeIstioAuthn(rules, !proxy.IsRouter()));
+  if (!push.profile().Has(Change::kUpstreamEnvoy))
+    out += JwtFilterField("istio_authn", MakeIstioAuthn(rules, !proxy.IsRouter()));
   return out;
 }
 

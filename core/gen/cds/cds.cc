@@ -41,7 +41,8 @@ struct SharedClusters {
   // Clusters of no service, as all proxies of one mesh have them.
   struct Fixed {
     std::shared_ptr<const config::MeshConfig> mesh;
-    bool upstream_envoy = false, ipv4 = false, ipv6 = false;
+    Profile profile;
+    bool ipv4 = false, ipv6 = false;
     Resource black_hole, passthrough;
     std::vector<Resource> inbound_passthrough;
   };
@@ -149,15 +150,14 @@ class Generation {
   const SharedClusters::Fixed& Fixed() {
     constexpr size_t kMost = 8;
     const auto& mesh = push_.env().mesh;
-    const bool upstream_envoy = push_.profile().upstream_envoy;
     for (const SharedClusters::Fixed& known : shared_.fixed) {
-      if (known.mesh == mesh && known.upstream_envoy == upstream_envoy && known.ipv4 == builder_.supports_ipv4() &&
+      if (known.mesh == mesh && known.profile == push_.profile() && known.ipv4 == builder_.supports_ipv4() &&
           known.ipv6 == builder_.supports_ipv6()) {
         return known;
       }
     }
     if (shared_.fixed.size() == kMost) shared_.fixed.erase(shared_.fixed.begin());
-    return shared_.fixed.emplace_back(SharedClusters::Fixed{mesh, upstream_envoy, builder_.supports_ipv4(),
+    return shared_.fixed.emplace_back(SharedClusters::Fixed{mesh, push_.profile(), builder_.supports_ipv4(),
                                                             builder_.supports_ipv6(), builder_.BlackHole(),
                                                             builder_.Passthrough(), builder_.InboundPassthrough()});
   }

@@ -15,7 +15,7 @@
 #include "core/gen/wire/duration.h"
 #include "core/model/addresses.h"
 #include "core/model/labels.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "istio/metadata_exchange.pb.h"
 
@@ -238,7 +238,7 @@ void ClusterBuilder::SetUpstreamProtocol(const Port& port, ClusterDraft& draft) 
 }
 
 void ClusterBuilder::AddMetadataExchange(ClusterDraft& draft) const {
-  if (push_.profile().upstream_envoy) return;
+  if (push_.profile().Has(Change::kUpstreamEnvoy)) return;
   static const std::string* const kFilter = [] {
     ::envoy::tcp::metadataexchange::config::MetadataExchange config;
     config.set_protocol("istio-peer-exchange");

@@ -19,7 +19,7 @@
 #include "core/model/environment.h"
 #include "core/model/labels.h"
 #include "core/model/proxy.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
 namespace wavetank::pilot {
@@ -466,7 +466,7 @@ class LoadAssignmentBuilder::Grouping {
         }
       }
       // istio#56355: Envoy uses the first copy of an address only, so a gateway's whole weight goes there.
-      if (b_.push_.profile().gateway_once_per_cla) MergeIntoFirst(order, weights);
+      if (b_.push_.profile().Has(Change::kGatewayOncePerCla)) MergeIntoFirst(order, weights);
     }
     for (uint32_t i : order) {
       LocalityLbEndpoints& group = groups_[i].result;

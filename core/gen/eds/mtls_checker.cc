@@ -1,6 +1,6 @@
 #include "core/gen/eds/mtls_checker.h"
 
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
 namespace wavetank::pilot {
@@ -14,7 +14,8 @@ MtlsVerdict MtlsChecker::Check(const EndpointProfile& endpoint, uint32_t endpoin
   if (const auto mode = ModeOfRule(endpoint.labels)) {
     if (*mode == Mode::kDisable) return MtlsVerdict::kRuleDisables;
     // istio#46555; without the switch SIMPLE and MUTUAL say nothing here.
-    if (*mode == Mode::kSimple && push_.profile().tls_simple_drops_cross_network) return MtlsVerdict::kRuleIsSimple;
+    if (*mode == Mode::kSimple && push_.profile().Has(Change::kTlsSimpleDropsCrossNetwork))
+      return MtlsVerdict::kRuleIsSimple;
     // Whoever asks for ISTIO_MUTUAL gets it, whatever the endpoint and its policies say.
     if (*mode == Mode::kIstioMutual) return MtlsVerdict::kRuleAsksForIt;
   }

@@ -4,7 +4,7 @@
 
 #include "core/envoyapi/any.h"
 #include "core/envoyapi/go_json.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
@@ -86,7 +86,8 @@ void SetVm(const WasmPlugin& plugin, absl::FunctionRef<std::string(const std::st
 }  // namespace
 
 WasmFilters::WasmFilters(const Proxy& proxy, const PushContext& push)
-    : plugins_(push.profile().upstream_envoy ? WasmPlugins::List() : push.wasm_plugins().For(proxy)), sets_(1) {}
+    : plugins_(push.profile().Has(Change::kUpstreamEnvoy) ? WasmPlugins::List() : push.wasm_plugins().For(proxy)),
+      sets_(1) {}
 
 int WasmFilters::SetFor(ListenerClass listener_class, int port) {
   if (plugins_.empty()) return 0;

@@ -9,7 +9,7 @@
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/duration.h"
 #include "core/gen/wire/wire.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/request_id/uuid/v3/uuid.pb.h"
@@ -115,7 +115,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   using Phase = WasmFilters::Phase;
   const auto& [listener_class, grpc_web, http2, absolute_urls, wasm] = kind;
   const bool inbound_or_gateway = listener_class != ListenerClass::kSidecarOutbound;
-  const bool istio = !push_.profile().upstream_envoy;
+  const bool istio = !push_.profile().Has(Change::kUpstreamEnvoy);
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
   if (istio) add(HttpMetadataExchange());

@@ -139,7 +139,7 @@ bool SharedListeners::SameMesh(const Mesh& a, const Mesh& b) {
   return !a.ruled && !b.ruled && a.scope->name == b.scope->name && a.scope->ns == b.scope->ns &&
          a.scope->sidecar == b.scope->sidecar && x.env().mesh == y.env().mesh && &x.authn() == &y.authn() &&
          &x.authz() == &y.authz() && &x.envoy_filters() == &y.envoy_filters() && &x.telemetry() == &y.telemetry() &&
-         &x.wasm_plugins() == &y.wasm_plugins() && x.profile().upstream_envoy == y.profile().upstream_envoy &&
+         &x.wasm_plugins() == &y.wasm_plugins() && x.profile() == y.profile() &&
          SameForListeners(x.GetAllServices(), y.GetAllServices()) &&
          SameForListeners(a.scope->services(), b.scope->services()) &&
          std::equal(a.scope->egress_listeners.begin(), a.scope->egress_listeners.end(),

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "google/protobuf/struct.pb.h"
@@ -57,7 +57,7 @@ ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
       network_filters(node, context, telemetry),
       authz(node, context),
       http(node, context, authz, telemetry),
-      istio_filters(!context.profile().upstream_envoy),
+      istio_filters(!context.profile().Has(Change::kUpstreamEnvoy)),
       wildcard(WildcardAddress(node)) {}
 
 Listener BuildListener(ListenerScope& scope, ListenerOptions options) {

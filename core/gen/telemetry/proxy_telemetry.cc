@@ -2,7 +2,7 @@
 
 #include "core/gen/telemetry/access_log.h"
 #include "core/gen/telemetry/metrics_filters.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
 namespace wavetank::pilot {
@@ -10,7 +10,7 @@ namespace {
 
 // A stock Envoy has neither istio.stats nor the null VM's stackdriver.
 std::string FiltersFor(const WorkloadTelemetry& of, ListenerClass listener_class, const PushContext& push, bool tcp) {
-  return push.profile().upstream_envoy ? "" : MakeMetricsFilters(of, listener_class, push.mesh(), tcp);
+  return push.profile().Has(Change::kUpstreamEnvoy) ? "" : MakeMetricsFilters(of, listener_class, push.mesh(), tcp);
 }
 
 }  // namespace

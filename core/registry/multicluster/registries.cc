@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/profile/changes.h"
+
 namespace wavetank::pilot {
 
 Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, XdsUpdater& updater,
@@ -163,7 +165,7 @@ void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
 }
 
 void Registries::ClusterUpdated(const ClusterId& id, kube::Client& client) {
-  if (options_.profile->graceful_secret_update) return Prepare(id, client);
+  if (options_.profile->Has(Change::kGracefulSecretUpdate)) return Prepare(id, client);
   RemoveController(id);
   ClusterAdded(id, client);
 }

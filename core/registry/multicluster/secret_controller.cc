@@ -7,6 +7,7 @@
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
+#include "core/profile/changes.h"
 #include "core/x509/x509.h"
 
 namespace wavetank::pilot {
@@ -132,7 +133,7 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
     if (update) {
       if (previous->second.kubeconfig_hash == hash) continue;
       // The old informers stop before the new kubeconfig is even read.
-      if (!profile_.graceful_secret_update) {
+      if (!profile_.Has(Change::kGracefulSecretUpdate)) {
         previous->second.stopped = true;
         handler_.ClusterStopped(id);
       }
@@ -142,7 +143,7 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
     }
     // istio: pkg/kube/multicluster/secretcontroller.go, addSecret: what was known of the cluster stays.
     const char* const consequence =
-        update && !profile_.graceful_secret_update
+        update && !profile_.Has(Change::kGracefulSecretUpdate)
             ? "; the cluster is watched no more, until the Secret holds another kubeconfig than it held before"
             : "";
     const absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, fmt::format("key {}", key));

@@ -20,6 +20,7 @@ absl::Status Install::Apply(InputTarget& target) const {
   what.cluster = config.name;
   what.network = config.network;
   what.control_plane = config.control_plane;
+  what.profile = target.profile;
   fakekube::ApiServer& api = (*site)->cluster().api();
   if (config.primary()) return InstallPrimary(api, what);
   if (absl::Status status = InstallRemote(api, what); !status.ok()) return status;

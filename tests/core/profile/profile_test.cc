@@ -1,4 +1,4 @@
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,20 +14,31 @@ using ::testing::HasSubstr;
 TEST(Profile, NamesReadBackAsTheSameSwitches) {
   const auto profile = ParseProfile("istio-1.18+upstream-envoy+gateway-once-per-cla");
   ASSERT_TRUE(profile.ok()) << profile.status();
-  EXPECT_TRUE(profile->gateway_once_per_cla);
-  EXPECT_TRUE(profile->upstream_envoy);
-  EXPECT_FALSE(profile->graceful_secret_update);
+  EXPECT_TRUE(profile->Has(Change::kGatewayOncePerCla));
+  EXPECT_TRUE(profile->Has(Change::kUpstreamEnvoy));
+  EXPECT_FALSE(profile->Has(Change::kGracefulSecretUpdate));
   EXPECT_EQ(profile->Name(), "istio-1.18+gateway-once-per-cla+upstream-envoy");
   EXPECT_EQ(ParseProfile("istio-1.18")->Name(), "istio-1.18");
 }
 
 TEST(Profile, AnUnknownSwitchIsRefusedWithTheKnownOnes) {
-  for (const char* bad : {"istio-1.18+nonsense", "istio-1.17", "istio-1.18+", "", "+upstream-envoy"}) {
+  for (const char* bad : {"istio-1.18+nonsense", "istio-1.17", "istio-1.18+", "istio-1.18-", "istio-1.18-nonsense", "",
+                          "+upstream-envoy", "istio-1.18upstream-envoy", "istio-1.18+upstream-envoyx",
+                          "istio-1.18+upstream-envoy+", "istio-1.18++upstream-envoy"}) {
     const auto profile = ParseProfile(bad);
     ASSERT_FALSE(profile.ok()) << bad;
-    EXPECT_THAT(Message(profile.status()), HasSubstr("+tls-simple-drops-cross-network")) << bad;
+    EXPECT_THAT(Message(profile.status()), HasSubstr("tls-simple-drops-cross-network")) << bad;
   }
 }
+
+TEST(Profile, OfSeveralSignsForOneChangeTheLastCounts) {
+  const auto profile = ParseProfile("istio-1.18+gateway-once-per-cla+upstream-envoy-gateway-once-per-cla");
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  EXPECT_EQ(profile->Name(), "istio-1.18+upstream-envoy");
+  EXPECT_EQ(ParseProfile("istio-1.18-upstream-envoy")->Name(), "istio-1.18");
+}
+
+TEST(Profile, TheOneThatIsNotNamedIsTheFirstRelease) { EXPECT_EQ(Profile(), ProfileOf(Releases().front())); }
 
 TEST(Profile, AReleaseHasTheRulesThatItBroughtAndThoseBefore) {
   EXPECT_TRUE(HoldsIn("1.20", "1.20"));
@@ -37,18 +48,34 @@ TEST(Profile, AReleaseHasTheRulesThatItBroughtAndThoseBefore) {
   EXPECT_FALSE(HoldsIn("1.20", "1.20.1"));
   EXPECT_FALSE(HoldsIn("1.18.2", ""));
   const Profile later = ProfileOf({"istio-1.21", "1.21.0", "1.29"});
-  EXPECT_TRUE(later.tls_simple_drops_cross_network);
-  EXPECT_FALSE(later.graceful_secret_update);
-  EXPECT_FALSE(later.gateway_once_per_cla);
+  EXPECT_TRUE(later.Has(Change::kTlsSimpleDropsCrossNetwork));
+  EXPECT_FALSE(later.Has(Change::kGracefulSecretUpdate));
+  EXPECT_FALSE(later.Has(Change::kGatewayOncePerCla));
 }
 
-TEST(Profile, EveryRowIsASwitchThatCanBeGiven) {
-  for (const ProfileRow& row : ProfileRows()) {
-    const auto profile = ParseProfile("istio-1.18+" + std::string(row.name));
-    ASSERT_TRUE(profile.ok()) << row.name;
-    EXPECT_TRUE((*profile).*row.member) << row.name;
-    EXPECT_EQ(profile->Name(), "istio-1.18+" + std::string(row.name));
+// A name that began another could not be told from it before a '-'.
+TEST(Profile, NoNameIsTheBeginningOfAnother) {
+  for (const ProfileRow& a : ProfileRows()) {
+    for (const ProfileRow& b : ProfileRows()) {
+      const bool same = b.name == a.name || b.name.starts_with(std::string(a.name) + "-");
+      EXPECT_FALSE(&a != &b && same) << b.name;
+    }
+  }
+}
+
+TEST(Profile, EveryRowIsASwitchThatCanBeGivenAndTaken) {
+  for (size_t i = 0; i < ProfileRows().size(); ++i) {
+    const ProfileRow& row = ProfileRows()[i];
+    EXPECT_EQ(static_cast<size_t>(row.change), i) << row.name;
     EXPECT_FALSE(row.what.empty());
+    for (const Release& release : Releases()) {
+      const bool so = ProfileOf(release).Has(row.change);
+      const std::string name = std::string(release.name) + (so ? "-" : "+") + std::string(row.name);
+      const auto profile = ParseProfile(name);
+      ASSERT_TRUE(profile.ok()) << name;
+      EXPECT_NE(profile->Has(row.change), so) << name;
+      EXPECT_EQ(profile->Name(), name);
+    }
   }
 }
 

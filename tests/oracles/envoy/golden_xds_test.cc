@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
+#include "core/profile/changes.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "oracles/envoy/envoydiff.h"
@@ -92,7 +93,7 @@ std::vector<Case> CasesOf(const std::string& directory) {
   EXPECT_TRUE(spec.ok()) << spec.status();
   if (!spec.ok()) return {};
   golden::IstiodSettings settings;
-  settings.profile.upstream_envoy = true;
+  settings.profile.Set(pilot::Change::kUpstreamEnvoy);
   golden::CaseIstiod istiod(*spec, settings);
   std::vector<Case> cases;
   std::vector<World> worlds;

@@ -1,5 +1,6 @@
 #include "core/gen/authz/authz_filters.h"
 
+#include "core/profile/changes.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "envoy/extensions/filters/http/ext_authz/v3/ext_authz.pb.h"
 #include "envoy/extensions/filters/http/rbac/v3/rbac.pb.h"
@@ -171,7 +172,7 @@ TEST_F(AuthzFiltersTest, AStockEnvoyAndAnOldProxyReadIdentitiesFromTheCertificat
   version_ = "1.16.5";
   EXPECT_TRUE(authenticated());
   version_ = "1.18.2";
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   EXPECT_TRUE(authenticated());
 }
 

@@ -1,5 +1,6 @@
 #include "core/gen/authz/jwt_filters.h"
 
+#include "core/profile/changes.h"
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "gmock/gmock.h"
@@ -90,7 +91,7 @@ TEST_F(JwtFiltersTest, IstiosOwnFilterKnowsTheIssuersAndClearsRoutesAtGatewaysOn
     EXPECT_EQ(authn.policy().origins(0).jwt().issuer(), "i");
     EXPECT_EQ(authn.disable_clear_route_cache(), type == NodeType::kSidecarProxy);
   }
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   EXPECT_EQ(Filters().http_filters_size(), 1) << "a stock Envoy does not know it";
 }
 

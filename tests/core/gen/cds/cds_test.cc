@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
@@ -360,7 +361,7 @@ TEST_F(CdsTest, WithoutInterceptionThereIsNoInboundCluster) {
 TEST_F(CdsTest, StockEnvoyIsSparedMetadataExchange) {
   world_.AddService("web");
   EXPECT_EQ(Get(kWeb).filters_size(), 1);
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   EXPECT_EQ(Get(kWeb).filters_size(), 0);
 }
 

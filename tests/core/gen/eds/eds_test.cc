@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
 #include "gmock/gmock.h"
@@ -152,7 +153,7 @@ TEST_F(EdsTest, RuleWithTlsSimpleDropsCrossNetworkEndpointsOnlyByProfile) {
   rule.traffic_policy.emplace().tls.emplace().mode = config::ClientTlsSettings::Mode::kSimple;
   world_.AddRule("web", rule);
   EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1 2.2.2.2*2");
-  world_.profile.tls_simple_drops_cross_network = true;
+  world_.profile.Set(Change::kTlsSimpleDropsCrossNetwork);
   EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
 }
 
@@ -195,7 +196,7 @@ TEST_F(EdsTest, EveryLocalityNamesTheGatewayUnlessTheProfileSaysOnce) {
                        GenWorld::Endpoint("10.2.0.3", GenWorld::Workload("c2", "r/z2"))});
   world_.AddGateway("c2", "2.2.2.2");
   EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*1 | 2.2.2.2*2");
-  world_.profile.gateway_once_per_cla = true;
+  world_.profile.Set(Change::kGatewayOncePerCla);
   EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*3 | !");
 }
 

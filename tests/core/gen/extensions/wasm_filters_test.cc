@@ -3,6 +3,7 @@
 #include "core/base/json_text.h"
 #include "core/gen/extensions/ecds.h"
 #include "core/gen/lds/lds.h"
+#include "core/profile/changes.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
@@ -135,7 +136,7 @@ TEST_F(WasmFiltersTest, PluginWhoseUrlIsNoneIsNotThere) {
 }
 
 TEST_F(WasmFiltersTest, StockEnvoyGetsNone) {
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   world_.AddWasmPlugin(At(Plugin::Phase::kAuthn));
   EXPECT_THAT(Names(ListenerClass::kSidecarInbound), IsEmpty());
 }

@@ -1,4 +1,5 @@
 #include "core/gen/lds/lds.h"
+#include "core/profile/changes.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "envoy/extensions/filters/network/tcp_proxy/v3/tcp_proxy.pb.h"
@@ -172,7 +173,7 @@ TEST_F(LdsOutbound, RegistryOnlyMeansNowhereForUnknownDestinations) {
 
 TEST_F(LdsOutbound, StockEnvoyProfileLeavesOutWhatOnlyIstioProxyKnows) {
   Add("a", Protocol::kHttp, 80, "240.0.0.1");
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   for (const auto& [name, listener] : Generate()) {
     EXPECT_EQ(listener.DebugString().find("istio.alpn"), std::string::npos) << name;
     EXPECT_EQ(listener.DebugString().find("metadata_exchange"), std::string::npos) << name;

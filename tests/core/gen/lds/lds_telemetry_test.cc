@@ -1,5 +1,6 @@
 #include "core/gen/lds/lds.h"
 
+#include "core/profile/changes.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/trace/v3/zipkin.pb.h"
 #include "envoy/extensions/access_loggers/file/v3/file.pb.h"
@@ -111,7 +112,7 @@ TEST_F(LdsTelemetryTest, StatsStandBeforeTheRouterAndBeforeEveryTcpProxy) {
 }
 
 TEST_F(LdsTelemetryTest, AStockEnvoyIsSpared) {
-  world_.profile.upstream_envoy = true;
+  world_.profile.Set(Change::kUpstreamEnvoy);
   world_.AddTelemetry(Metrics({"prometheus", "stackdriver"}), "istio-system");
   Generate();
   EXPECT_THAT(NamesOf(HttpOf(kOutbound)), Not(Contains(HasSubstr("istio."))));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/profile/changes.h"
 #include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 #include "tests/core/registry/multicluster/remote_clusters.h"
@@ -143,7 +144,7 @@ TEST_F(RegistriesTest, RemoteSecretRotatedMidPushLosesTheEndpointsForAMoment) {
 }
 
 TEST_F(RegistriesTest, RemoteSecretRotatedMidPushLosesNoEndpoint) {
-  profile.graceful_secret_update = true;
+  profile.Set(Change::kGracefulSecretUpdate);
   const std::vector<size_t> seen = EndpointsWhileTheSecretRotates();
   EXPECT_GT(seen.size(), 10u) << "events between which a push may fall";
   EXPECT_THAT(seen, ::testing::Each(1u));
@@ -151,7 +152,7 @@ TEST_F(RegistriesTest, RemoteSecretRotatedMidPushLosesNoEndpoint) {
 
 // The new registry says everything it knows, and what the old one knew beside that goes.
 TEST_F(RegistriesTest, WhatIsGoneFromTheClusterGoesWhenTheNewRegistryTakesOver) {
-  profile.graceful_secret_update = true;
+  profile.Set(Change::kGracefulSecretUpdate);
   PutWeb(remote.Server("c2"), "10.2.0.5");
   PutSecret("t0");
   Start();
@@ -166,7 +167,7 @@ TEST_F(RegistriesTest, WhatIsGoneFromTheClusterGoesWhenTheNewRegistryTakesOver) 
 }
 
 TEST_F(RegistriesTest, ASuccessorThatNeverSyncsLeavesTheOldRegistryInUse) {
-  profile.graceful_secret_update = true;
+  profile.Set(Change::kGracefulSecretUpdate);
   PutWeb(remote.Server("c2"), "10.2.0.5");
   PutSecret("t0");
   Start();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/kube/credentials/kubeconfig.h"
+#include "core/profile/changes.h"
 #include "sim/kernel/kernel.h"
 #include "tests/core/kube/memory_client.h"
 #include "tests/core/registry/multicluster/remote_clusters.h"
@@ -109,7 +110,7 @@ TEST_F(SecretControllerTest, TheSameKubeconfigChangesNothing) {
 }
 
 TEST_F(SecretControllerTest, WithTheSwitchOfIssue36365TheOldClusterRunsUntilItIsUpdated) {
-  profile.graceful_secret_update = true;
+  profile.Set(Change::kGracefulSecretUpdate);
   Start();
   After(RemoteSecretOf("remote-c2", "c2", KubeconfigOf("c2", "t0")));
   EXPECT_THAT(After(RemoteSecretOf("remote-c2", "c2", KubeconfigOf("c2", "t1"))), ElementsAre("updated c2"));
