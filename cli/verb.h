@@ -42,8 +42,17 @@ void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddCheck(CLI::App& app, Outcome& outcome);
 void AddDiff(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
+void AddSynth(CLI::App& app, Outcome& outcome);
+void AddPlan(CLI::App& app, Outcome& outcome);
+void AddSweep(CLI::App& app, Outcome& outcome);
+void AddCalibrate(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
+
+// Of `timing`, by the cost model (cli/capacity/): its terms, and its predictions beside measured rows, a CSV file's or
+// a folder's. `parameters`: a table instead of istiod 1.18.2's, or empty.
+int PrintCosts(const std::string& parameters, bool json);
+int CompareCosts(const std::string& data, const std::string& parameters, bool json);
 
 // "wavetank: <message>" on standard error, and the exit code for bad input.
 int Complain(const absl::Status& status);
