@@ -7,6 +7,7 @@
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
+#include "scenarios/results/nacks.h"
 #include "scenarios/survey/mesh_survey.h"
 
 namespace wavetank::cli {
@@ -28,6 +29,8 @@ std::string Counts(const std::map<std::string, int64_t>& counts) {
 }
 
 void Print(const scenario::Survey& survey, const ApplyArguments& a) {
+  for (const scenario::Nack& nack : survey.nacks) std::cout << "NACK  " << Describe(nack) << "\n";
+  if (!survey.nacks.empty()) std::cout << "\n";
   PrintServices(survey.services);
   PrintEndpoints(survey.endpoints, a.all_endpoints);
 
@@ -39,6 +42,7 @@ void Print(const scenario::Survey& survey, const ApplyArguments& a) {
   }
   PrintTable(rows);
   for (const std::string& note : survey.notes) std::cout << "note: " << note << "\n";
+  for (const auto& without : survey.without_effect) std::cout << "note: " << Describe(without) << "\n";
 }
 
 int ApplyManifests(const ApplyArguments& a) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <set>
 #include <tuple>
@@ -17,9 +18,12 @@
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/kube/credentials/sealing.h"
 #include "core/x509/x509.h"
+#include "fakes/envoy/proxy/data_plane.h"
 #include "fmt/format.h"
 #include "scenarios/reader/read_scenario.h"
+#include "scenarios/results/nacks.h"
 #include "scenarios/runner/start.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "serve/manifest_watch.h"
@@ -164,6 +168,30 @@ absl::Status WriteKubeconfig(const ServeArguments& a, const serve::KubeFrontend&
   const bool closed = fd < 0 || close(fd) == 0;
   if (written && closed) return absl::OkStatus();
   return absl::UnavailableError(fmt::format("{}: cannot be written: {}", a.kubeconfig, strerror(errno)));
+}
+
+// Refusals of simulated Envoys and of real ones, each once; those from before with them.
+void TellNacks(serve::Loop& loop, std::function<void(const std::string&)> report) {
+  struct Told {
+    std::function<void(const std::string&)> report;
+    std::set<std::pair<std::string, std::string>> known;  // proxy, text
+  };
+  auto told = std::make_shared<Told>(Told{std::move(report), {}});
+  const auto posted = loop.Call([told](sim::World& world) {
+    for (const scenario::Nack& nack : scenario::NackTally(world).All()) told->report("NACK: " + Describe(nack));
+    for (const auto& without : scenario::WithoutEffectOf(world)) told->report("note: " + Describe(without));
+    for (const auto& nack : world.data_plane().nacks()) told->known.emplace(nack.proxy, nack.text);
+    world.kernel().AddObserver([told, &world](const sim::TraceEvent& event) {
+      if (event.record.kind != TraceKind::kXdsNack) return;
+      std::string proxy(world.kernel().names().Text(event.record.subject));
+      std::string text(event.record.detail);
+      if (!told->known.emplace(proxy, text).second) return;
+      told->report(fmt::format("NACK: {} refused {}: {}", proxy, world.kernel().names().Text(event.record.object),
+                               kube::SealedText(text)));
+    });
+    return 0;
+  });
+  (void)posted;
 }
 
 // What whoever drives the server needs to know, as one line of JSON or as a table.
@@ -320,6 +348,7 @@ int Serve(const ServeArguments& a) {
     // Beside the tables or the JSON on standard output.
     const auto report = [](const std::string& text) { std::cerr << "wavetank: " + text + "\n"; };
     serve::Session& live = (*server)->session();
+    TellNacks(live.loop(), report);
     std::optional<serve::ManifestWatch> watch;
     if (!a.no_watch) watch.emplace(live.loop(), live.scenario().clusters, serve::ManifestWatch::Options{250ms, report});
     std::optional<serve::Player> player;

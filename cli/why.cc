@@ -19,6 +19,7 @@
 #include "replay/world_target.h"
 #include "scenarios/answers/pod_names.h"
 #include "scenarios/reader/read_scenario.h"
+#include "scenarios/results/nacks.h"
 #include "scenarios/runner/runner.h"
 #include "sim/world.h"
 
@@ -37,10 +38,26 @@ struct WhyArguments {
   bool json = false;
 };
 
-int Tell(const WhyArguments& a, const absl::StatusOr<scenario::RequestStory>& story, Time beginning) {
+// A proxy that refuses what it is sent goes on with what it had, which explains much.
+void PrintNacks(const std::vector<scenario::Nack>& nacks) {
+  constexpr size_t kShown = 5;
+  if (!nacks.empty()) std::cout << "\n";
+  for (size_t i = 0; i < nacks.size() && i < kShown; ++i) std::cout << "NACK  " << Describe(nacks[i]) << "\n";
+  if (nacks.size() > kShown) std::cout << fmt::format("and {} more refusals (--json)\n", nacks.size() - kShown);
+}
+
+// `nacks`: of all proxies of its world.
+int Tell(const WhyArguments& a, const absl::StatusOr<scenario::RequestStory>& story, Time beginning,
+         const std::vector<scenario::Nack>& nacks) {
   if (!story.ok()) return Complain(story.status());
-  std::cout << (a.json ? JsonText(scenario::StoryJson(*story, beginning), 1) + "\n"
-                       : scenario::StoryText(*story, beginning));
+  if (a.json) {
+    nlohmann::ordered_json out = scenario::StoryJson(*story, beginning);
+    out["nacks"] = scenario::ToJson(nacks);
+    std::cout << JsonText(out, 1) << "\n";
+    return kOk;
+  }
+  std::cout << scenario::StoryText(*story, beginning);
+  PrintNacks(nacks);
   return kOk;
 }
 
@@ -157,7 +174,10 @@ std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>>
 
 // The answer has to be written while the world is there.
 int Answer(const WhyArguments& a, sim::World& world) {
-  if (a.request.probe()) return Tell(a, Probe(a.request, world), world.options().start);
+  if (a.request.probe()) {
+    const absl::StatusOr<scenario::RequestStory> story = Probe(a.request, world);
+    return Tell(a, story, world.options().start, scenario::NackTally(world).All());
+  }
   const auto proxies = Connected(world);
   if (proxies.empty()) {
     return Complain(absl::InvalidArgumentError(
@@ -180,8 +200,12 @@ int Answer(const WhyArguments& a, sim::World& world) {
       return key && key->port != *a.port;
     });
   }
+  std::vector<scenario::Nack> nacks = scenario::NackTally(world).All();
+  const std::string asked = scenario::ShortName(*found, scenario::PodNames(world));
+  std::erase_if(nacks, [&](const scenario::Nack& nack) { return nack.proxy != asked; });
   if (a.json) {
     nlohmann::ordered_json out = ToJson(explanation, a.endpoint);
+    out["nacks"] = scenario::ToJson(nacks);
     out["stoppedClusters"] = nlohmann::ordered_json::array();
     for (const auto& cluster : remotes) {
       if (cluster.stopped) out["stoppedClusters"].push_back(cluster.id.str());
@@ -189,6 +213,7 @@ int Answer(const WhyArguments& a, sim::World& world) {
     std::cout << JsonText(out, 1) << "\n";
   } else {
     Print(explanation, remotes, a.endpoint);
+    PrintNacks(nacks);
   }
   return kOk;
 }
@@ -253,7 +278,7 @@ int Why(const WhyArguments& a) {
   }
   absl::StatusOr<scenario::RunResult> result = scenario::Run(*scenario, options);
   if (!result.ok()) return Complain(result.status());
-  if (a.request.of_run()) return Tell(a, watch.Found(), Time{});
+  if (a.request.of_run()) return Tell(a, watch.Found(), Time{}, result->nacks);
   return code;
 }
 

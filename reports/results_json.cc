@@ -1,5 +1,7 @@
 #include "reports/report.h"
 
+#include "scenarios/results/nacks.h"
+
 namespace wavetank::report {
 namespace {
 
@@ -94,6 +96,8 @@ ordered_json ResultsJson(const RunResult& result) {
   out["interrupted"] = result.interrupted;
   out["error"] = result.error;
   out["notes"] = result.notes;
+  out["nacks"] = scenario::ToJson(result.nacks);
+  out["withoutEffect"] = scenario::ToJson(result.without_effect);
   out["deadPaths"] = ordered_json::array();
   for (const scenario::DeadPath& d : scenario::DeadPaths(result)) {
     out["deadPaths"].push_back({{"flow", d.flow},
@@ -130,6 +134,7 @@ ordered_json ResultsJson(const RunResult& result) {
     for (const auto& e : step.ejected) {
       row["ejected"].push_back({{"proxy", e.proxy}, {"cluster", e.cluster}, {"host", e.host}});
     }
+    row["nacks"] = scenario::ToJson(step.nacks);
     row["cut"] = step.cut;
     row["notJudged"] = step.not_judged;
     out["steps"].push_back(row);

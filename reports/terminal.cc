@@ -4,6 +4,7 @@
 
 #include "core/base/duration.h"
 #include "reports/report.h"
+#include "scenarios/results/nacks.h"
 
 namespace wavetank::report {
 namespace {
@@ -36,6 +37,7 @@ std::string Shares(const std::map<std::string, int64_t>& counts) {
 
 constexpr size_t kFailuresShown = 4;  // of one flow's phase, unless all are asked for
 constexpr size_t kDeadPathsShown = 5;
+constexpr size_t kNacksShown = 5;
 
 std::string At(Time time) { return FormatDuration(time.time_since_epoch()); }
 
@@ -70,7 +72,7 @@ std::string TrafficLines(const scenario::TrafficResult& t, const Palette& p, boo
 }
 
 // What a reader must not miss although every expectation may have held.
-std::string Warnings(const scenario::RunResult& result, const Palette& p) {
+std::string Warnings(const scenario::RunResult& result, const Palette& p, bool verbose) {
   const std::vector<scenario::DeadPath> dead = scenario::DeadPaths(result);
   std::string out;
   for (size_t i = 0; i < dead.size() && i < kDeadPathsShown; ++i) {
@@ -82,6 +84,12 @@ std::string Warnings(const scenario::RunResult& result, const Palette& p) {
   }
   if (dead.size() > kDeadPathsShown)
     out += fmt::format("           and {} more dead paths\n", dead.size() - kDeadPathsShown);
+  const size_t nacks = verbose ? result.nacks.size() : std::min(result.nacks.size(), kNacksShown);
+  for (size_t i = 0; i < nacks; ++i) {
+    out += fmt::format("{}  {}\n", p.Bad("NACK     "), Describe(result.nacks[i]));
+  }
+  if (result.nacks.size() > nacks)
+    out += fmt::format("           and {} more refusals (-v shows them)\n", result.nacks.size() - nacks);
   return out;
 }
 
@@ -98,7 +106,12 @@ std::string Verdict(const scenario::RunResult& result, const Palette& p, size_t 
     out += fmt::format("{}\n", p.Bad(fmt::format("although {} {} dead (named at the top)", dead,
                                                  dead == 1 ? "path is" : "paths are")));
   }
+  if (result.nacks_between > 0 && result.error.empty()) {
+    out += fmt::format("{} responses were refused by Envoys, which no step expects (named at the top)\n",
+                       result.nacks_between);
+  }
   for (const std::string& note : result.notes) out += "note: " + note + "\n";
+  for (const auto& without : result.without_effect) out += "note: " + Describe(without) + "\n";
   if (!result.error.empty()) out += "the run ended here: " + result.error + "\n";
   return out;
 }
@@ -109,7 +122,7 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
   const Palette p(options.colour);
   std::string out = fmt::format("{}  {}\n", p.Bold(result.scenario),
                                 p.Dim(fmt::format("seed {}, profile {}", result.seed, result.profile)));
-  out += Warnings(result, p);
+  out += Warnings(result, p, options.verbose);
   size_t held = 0, judged = 0;
   for (const auto& step : result.steps) {
     out += fmt::format("\n{}  {}\n", p.Bold(step.name),

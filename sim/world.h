@@ -74,6 +74,8 @@ class World {
   bool Settled() const;
   // What keeps it from being settled, by cluster; empty if it is.
   std::vector<std::string> AtWork() const;
+  // What all Envoys share: what they refused among it.
+  const envoysim::DataPlane& data_plane() const { return *plane_; }
   // The last thing that istiod, agents or Envoys' configuration did.
   Time last_control_plane_event() const { return last_control_; }
 

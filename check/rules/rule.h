@@ -66,6 +66,7 @@ const std::vector<Rule>& SniRules();
 const std::vector<Rule>& SidecarRules();
 const std::vector<Rule>& SelectorRules();
 const std::vector<Rule>& EnvoyFilterRules();
+const std::vector<Rule>& EnvoyAnswerRules();
 const std::vector<Rule>& MutualTlsRules();
 const std::vector<Rule>& ServiceEntryRules();
 const std::vector<Rule>& GatewayRules();

@@ -18,6 +18,13 @@ function draw() {
     main.append(make("p", {class: "alarm"}, make("strong", {}, "Dead path "), `${d.flow} to ${d.upstream}: ${d.cause}; all ${d.tries} tries failed since ${time(d.sinceMs)}, ` +
       `${d.retried} of ${d.sent} requests were retried, ${d.failed} failed (${d.step}${d.phase === "meanwhile" ? ", meanwhile" : ""})`));
   }
+  for (const n of results.nacks.slice(0, 5)) {
+    main.append(make("p", {class: "alarm"}, make("strong", {}, "NACK "), `${n.proxy} refused ${n.type}: ${n.text} (${n.count === 1 ? "" : n.count + " times, first "}at ${time(n.firstMs)})`));
+  }
+  if (results.nacks.length > 5) main.append(make("p", {class: "alarm"}, `and ${results.nacks.length - 5} more refusals (results.json)`));
+  for (const w of results.withoutEffect) {
+    main.append(make("p", {class: "soft"}, `${w.kind} ${w.type} has no effect in the simulation: ${w.proxies.slice(0, 3).join(", ")}${w.proxies.length > 3 ? ` and ${w.proxies.length - 3} more` : ""}`));
+  }
   for (const note of results.notes) main.append(make("p", {class: "soft"}, note));
   if (traffics.some(t => t.series.length)) main.append(timelineFigure(), latencyFigure());
   const failures = failureTable();

@@ -143,4 +143,21 @@ absl::StatusOr<std::string> FindOnePod(std::string_view what, std::string_view s
                                                 fmt::join(names, ", ")));
 }
 
+std::string ShortName(const std::string& full, const std::vector<PodName>& all) {
+  const auto pod = std::find_if(all.begin(), all.end(), [&](const PodName& each) { return each.Full() == full; });
+  if (pod == all.end() || pod->app.empty()) return full;
+  const auto means = [&](const std::string& said) {
+    const std::vector<PodName> found = FindPods(said, all);
+    return found.size() == 1 && found[0].Full() == full;
+  };
+  for (const std::string& place : {"@" + pod->cluster, fmt::format(".{}@{}", pod->ns, pod->cluster)}) {
+    if (means(pod->app + place)) return pod->app + place;
+    const size_t copies = FindPods(pod->app + place, all).size();
+    for (size_t i = 0; i < copies && copies < 100; ++i) {
+      if (std::string said = fmt::format("{}-{}{}", pod->app, i, place); means(said)) return said;
+    }
+  }
+  return full;
+}
+
 }  // namespace wavetank::scenario

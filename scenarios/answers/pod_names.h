@@ -30,6 +30,10 @@ PodName PodNameOf(const sim::PodProcess& pod);
 // Of all pods that run, in order of their names.
 std::vector<PodName> PodNames(const sim::World& world);
 
+// The shortest name that means this pod alone: "sleep@cluster1"; the full one if there is none, or no such pod any
+// more.
+std::string ShortName(const std::string& full, const std::vector<PodName>& all);
+
 // The pods that `said` means; empty: none.
 std::vector<PodName> FindPods(std::string_view said, const std::vector<PodName>& all);
 // The full name of the only one. InvalidArgument says which there are: "more than one pod is named 'sleep'; take one

@@ -5,6 +5,7 @@
 // of all files is made by CMake.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,6 +58,10 @@ std::string Describe(const Expectation& expectation);
 
 // An expectation about traffic that was not sent does not hold, and says so.
 ExpectationResult Judge(const Expectation& expectation, const StepResult& step, const WorldView& world);
+
+// What no scenario has to say: responses that Envoys refused and that no expectation of the step is about. Nothing:
+// there were none.
+std::optional<ExpectationResult> UnexpectedNacks(const std::vector<Expectation>& expectations, const StepResult& step);
 
 // What judges share.
 std::string Percent(int64_t ppm);

@@ -12,6 +12,7 @@ namespace wavetank::scenario {
 absl::StatusOr<Range> ParseRange(std::string_view text) {
   Range range;
   range.text = std::string(text);
+  if (text == "any") return range;
   const auto number = [&range](std::string_view s) -> std::optional<int64_t> {
     while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
     while (!s.empty() && s.back() == ' ') s.remove_suffix(1);

@@ -1,4 +1,4 @@
-// A range of a quantity: "0", "<= 3", ">= 10%", "40..60%", "<= 500ms".
+// A range of a quantity: "any", "0", "<= 3", ">= 10%", "40..60%", "<= 500ms".
 #pragma once
 
 #include <cstdint>

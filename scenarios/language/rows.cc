@@ -296,6 +296,10 @@ const MappingRow& ClientRow() {
   return *row;
 }
 
+Field FieldOf(const Field& f, const MappingRow& row, std::string_view name) {
+  return f.IsScalar() && name == row.bare ? f : f[std::string(name)];
+}
+
 void CheckMapping(const Field& f, const MappingRow& row, const Scenario* scenario) {
   if (!f.present()) {
     // An empty mapping lacks what it must have, and may be left as it is otherwise.
@@ -304,10 +308,10 @@ void CheckMapping(const Field& f, const MappingRow& row, const Scenario* scenari
     }
     return;
   }
-  f.ExpectKeys(row.Names());
-  if (!f.IsMap()) return;
+  if (row.bare.empty() || !f.IsScalar()) f.ExpectKeys(row.Names());
+  if (!f.IsMap() && (row.bare.empty() || !f.IsScalar())) return;
   for (const FieldRow& field : row.fields) {
-    const Field value = f[std::string(field.name)];
+    const Field value = FieldOf(f, row, field.name);
     if (value.present()) {
       CheckValue(value, field, scenario);
     } else if (field.required) {
@@ -345,6 +349,7 @@ Json SchemaOf(const MappingRow& row) {
     if (field.required) required.push_back(field.name);
   }
   Json out = {{"type", "object"}};
+  if (!row.bare.empty()) out["type"] = {"object", "string", "integer"};
   if (!row.meaning.empty()) out["description"] = row.meaning;
   out["properties"] = std::move(properties);
   if (!required.empty()) out["required"] = std::move(required);

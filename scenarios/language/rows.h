@@ -75,9 +75,13 @@ struct MappingRow {
   std::vector<FieldRow> fields;
   std::vector<std::string_view> one_of;  // exactly one of these fields is given
   bool single = false;                   // the mapping has one field
+  std::string_view bare = {};            // the field that a value that is no mapping stands for; empty: none
 
   std::vector<std::string_view> Names() const;
 };
+
+// A field of a mapping, which may be written as its `bare` field alone.
+Field FieldOf(const Field& f, const MappingRow& row, std::string_view name);
 
 // Pods of an app: which several rows refer to.
 const MappingRow& ClientRow();

@@ -109,6 +109,7 @@ struct Expectation {
   std::map<std::string, Range> ranges;
   std::vector<std::string> names;  // flags allowed, endpoint addresses
   std::string cluster, app, ns, host, sni;
+  std::string type, says;  // nacks: of which responses, with which words
   int port = 0;
   std::string text;  // as written, for the report
   int line = 0;

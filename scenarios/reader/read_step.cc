@@ -75,7 +75,7 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   const bool meanwhile = k["of"].Text() == "meanwhile";
   e.phase = meanwhile ? Phase::kMeanwhile : e.mode.empty() || k["of"].present() ? Phase::kThen : Phase::kAll;
   for (const FieldRow& field : kind->row.fields) {
-    const Field value = k[std::string(field.name)];
+    const Field value = FieldOf(k, kind->row, field.name);
     if (field.type != FieldType::kRange || !value.present()) continue;
     if (absl::StatusOr<Range> range = ParseRange(value.Text()); range.ok())
       e.ranges[std::string(field.name)] = *std::move(range);

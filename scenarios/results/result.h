@@ -100,6 +100,21 @@ struct ExpectationResult {
   int line = 0;
 };
 
+// Responses that one Envoy refused with the same words.
+struct Nack {
+  std::string proxy;  // a name to ask with: "sleep@cluster1" (pod_names.h)
+  std::string type;   // "LDS"
+  std::string text;   // Envoy's words
+  Duration first{};   // since the world's beginning
+  int64_t count = 0;
+};
+
+// Configuration that Envoys accepted and that has no effect in the simulation.
+struct WithoutEffect {
+  std::string kind, type;            // "HTTP filter", "envoy.extensions.filters.http.wasm.v3.Wasm"
+  std::vector<std::string> proxies;  // that hold or held it, sorted
+};
+
 struct StepResult {
   std::string name;
   std::vector<std::string> actions;
@@ -114,6 +129,7 @@ struct StepResult {
     bool operator==(const Ejected&) const = default;
   };
   std::vector<Ejected> ejected;
+  std::vector<Nack> nacks;  // since the step before had ended, or the world's beginning
   // Not empty: the run ended in the middle of it, and so many expectations were not judged.
   std::string cut;
   size_t not_judged = 0;
@@ -149,10 +165,14 @@ struct RunResult {
   std::vector<std::string> notes;  // about the run as a whole
   // Responses that istiods sent, by second since the world's beginning.
   std::map<int64_t, int64_t> pushes;
+  std::vector<Nack> nacks;  // of the whole run, in order of their first time
+  // Of them, those in no step: nothing expects them.
+  int64_t nacks_between = 0;
+  std::vector<WithoutEffect> without_effect;
   std::string error;  // RunOptions::partial: why it ended early; empty: it did not
   bool interrupted = false;
   bool Passed() const {
-    if (!error.empty()) return false;
+    if (!error.empty() || nacks_between > 0) return false;
     for (const StepResult& step : steps) {
       for (const ExpectationResult& e : step.expectations) {
         if (!e.held) return false;

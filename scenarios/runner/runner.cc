@@ -19,6 +19,7 @@
 #include "scenarios/expectations/expectation.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/convergence.h"
+#include "scenarios/results/nacks.h"
 #include "scenarios/results/topology.h"
 #include "scenarios/results/traffic_account.h"
 #include "scenarios/runner/access_log_file.h"
@@ -45,6 +46,7 @@ class ScenarioRun final : public WorldView {
         world_(std::move(world)),
         convergence_(world_->kernel()),
         unrest_(*world_),
+        nacks_(*world_),
         addresses_(*world_) {
     if (options_.until && options_.until->step.empty()) stop_ = Beginning() + options_.until->offset;
     world_->on_request = [this](const sim::TrafficRecord& record) {
@@ -107,6 +109,8 @@ class ScenarioRun final : public WorldView {
       if (!settled && next) out.notes.push_back("the next change came before the world was at rest");
       if (!settled && !next && !Cut()) NoteUnrest("had not settled after 10m", &out.notes);
       out.end = world_->Now();
+      out.nacks = nacks_.Since();
+      JudgeNacks({}, 0, &out);
       if (next) return result_.steps.push_back(std::exchange(out, {}));
       for (const std::string& complaint : world_->Complaints()) out.notes.push_back(complaint);
       result_.steps.push_back(std::exchange(out, {}));
@@ -176,6 +180,9 @@ class ScenarioRun final : public WorldView {
     result_.end = world_->Now();
     result_.digest = world_->kernel().digest().Hex();
     result_.trace_records = records_;
+    for (const Nack& nack : nacks_.Since()) result_.nacks_between += nack.count;
+    result_.nacks = nacks_.All();
+    result_.without_effect = WithoutEffectOf(*world_);
     AddTopology(*world_, scenario_, &result_);
     return std::move(result_);
   }
@@ -421,12 +428,22 @@ class ScenarioRun final : public WorldView {
 
     Look();
     out.end = world_->Now();
+    out.nacks = nacks_.Since();
     for (size_t i = 0; i < step.expectations.size(); ++i) {
       const std::optional<ExpectationResult>& seen = watch.verdicts[i];
       out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
     }
+    JudgeNacks(step.expectations, step.line, &out);
     result_.steps.push_back(std::move(out));
     return absl::OkStatus();
+  }
+
+  // What Envoys refused, if the step does not expect it.
+  static void JudgeNacks(const std::vector<Expectation>& expected, int line, StepResult* out) {
+    std::optional<ExpectationResult> unexpected = UnexpectedNacks(expected, *out);
+    if (!unexpected) return;
+    unexpected->line = line;
+    out->expectations.push_back(*std::move(unexpected));
   }
 
   // What is known of a step in whose middle the run ends. Nothing is judged by half of it.
@@ -435,6 +452,8 @@ class ScenarioRun final : public WorldView {
     out.end = world_->Now();
     out.cut = CutText();
     out.not_judged = step.expectations.size();
+    out.nacks = nacks_.Since();
+    JudgeNacks(step.expectations, step.line, &out);
     result_.steps.push_back(std::move(out));
     return absl::OkStatus();
   }
@@ -509,6 +528,7 @@ class ScenarioRun final : public WorldView {
   std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
   Unrest unrest_;
+  NackTally nacks_;
   AddressNames addresses_;
   std::optional<Time> stop_;  // where RunOptions::until is, once that is known
   bool up_ = false;

@@ -14,6 +14,7 @@
 #include "fakes/envoy/envoy.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
+#include "scenarios/results/nacks.h"
 #include "scenarios/runner/start.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/world.h"
@@ -79,6 +80,8 @@ class Surveyor {
     survey_.endpoints = ListEndpoints(*world_);
     Say("sending requests");
     if (absl::Status status = SendRequests(); !status.ok()) return status;
+    survey_.nacks = NackTally(*world_).All();
+    survey_.without_effect = WithoutEffectOf(*world_);
     survey_.digest = world_->kernel().digest().Hex();
     return std::move(survey_);
   }
@@ -338,6 +341,8 @@ nlohmann::ordered_json SurveyJson(const Survey& s) {
                                    {"failed", r.failed}});
   }
   out["notes"] = s.notes;
+  out["nacks"] = ToJson(s.nacks);
+  out["withoutEffect"] = ToJson(s.without_effect);
   out["digest"] = s.digest;
   return out;
 }

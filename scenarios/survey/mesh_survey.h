@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
+#include "scenarios/results/result.h"
 #include "scenarios/runner/start.h"
 
 namespace wavetank::sim {
@@ -61,6 +62,8 @@ struct Survey {
   std::vector<EndpointRow> endpoints;
   std::vector<ReachabilityRow> reachability;
   std::vector<std::string> notes;  // what was assumed, what does not come up
+  std::vector<Nack> nacks;
+  std::vector<WithoutEffect> without_effect;
   std::string digest;
 };
 

@@ -83,6 +83,8 @@ constexpr PlantedFault kFaults[] = {
     {"sidecar-hides", "WT521"},
     {"sidecar-typo", "WT522"},
     {"policy-of-nothing", "IST0127"},
+    {"filter-refused", "WT532"},
+    {"filter-not-simulated", "WT533"},
     {"filter-of-another-release", "WT531"},
     {"filter-of-no-cluster", "WT531"},
     {"filter-relative", "IST0151"},

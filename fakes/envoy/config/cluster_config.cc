@@ -299,8 +299,9 @@ absl::Status SetEndpoints(const cluster_v3::Cluster& cluster, ClusterConfig* out
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluster_v3::Cluster& cluster,
-                                                                    const Hash128& hash, const Extensions& extensions) {
+                                                                    const Hash128& hash, const Extensions& binary) {
   auto out = std::make_shared<ClusterConfig>();
+  const Extensions extensions = binary.WithNotes(&out->without_effect);
   out->hash = hash;
   out->name = out->service_name = cluster.name();
   out->alt_stat_name = cluster.alt_stat_name();
@@ -352,6 +353,10 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   if (absl::Status s = SetHttpOptions(cluster, out.get()); !s.ok()) return s;
   for (const auto& filter : cluster.filters()) {
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
+    extensions.NoteWithoutEffect("cluster filter", filter.typed_config());
+  }
+  if (!cluster.health_checks().empty()) {
+    extensions.NoteWithoutEffect("active health check", "envoy.config.core.v3.HealthCheck");
   }
   if (absl::Status s = SetSockets(cluster, extensions, out.get()); !s.ok()) return s;
   if (cluster.upstream_bind_config().has_source_address()) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 #include "fakes/envoy/lb/load_balancer.h"
 #include "fakes/envoy/match/hash128.h"
@@ -77,6 +78,7 @@ struct ClusterConfig {
   std::vector<TransportSocketMatch> socket_matches;
   std::shared_ptr<const EndpointTable> load_assignment;  // static and DNS clusters
   std::vector<std::string> secrets;                      // SDS names that it needs before it is warm
+  Extensions::Notes without_effect;
 };
 
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const envoy::config::cluster::v3::Cluster& cluster,

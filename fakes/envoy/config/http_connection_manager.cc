@@ -18,7 +18,12 @@ namespace hcm = envoy::extensions::filters::network::http_connection_manager::v3
 // Adds one filter to the chain. `terminal`: the name of the one that ends it, if it came already.
 absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& extensions, HttpConnectionManager* out,
                            std::string* terminal) {
-  if (filter.has_config_discovery()) return absl::OkStatus();  // ECDS: not modelled, passes
+  if (filter.has_config_discovery()) {  // not modelled, passes
+    for (const std::string& url : filter.config_discovery().type_urls()) {
+      extensions.NoteWithoutEffect("HTTP filter by ECDS", url.substr(url.rfind('/') + 1));
+    }
+    return absl::OkStatus();
+  }
   if (absl::Status known = extensions.Check(filter.name(), filter.typed_config()); !known.ok()) {
     return filter.is_optional() ? absl::OkStatus() : known;
   }
@@ -34,7 +39,7 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
   }
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
   if (type == nullptr) {
-    extensions.NoteWithoutEffect(filter.typed_config());
+    extensions.NoteWithoutEffect("HTTP filter", filter.typed_config());
     return absl::OkStatus();
   }
   if (type->terminal) *terminal = filter.name();

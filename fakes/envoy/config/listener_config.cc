@@ -97,6 +97,14 @@ PortPredicate CompilePredicate(const listener_v3::ListenerFilterChainMatchPredic
   return out;
 }
 
+// What ECDS gives is not modelled: such a filter passes everything.
+void NoteDiscovered(std::string_view kind, const envoy::config::core::v3::ExtensionConfigSource& source,
+                    const Extensions& extensions) {
+  for (const std::string& url : source.type_urls()) {
+    extensions.NoteWithoutEffect(fmt::format("{} by ECDS", kind), url.substr(url.rfind('/') + 1));
+  }
+}
+
 absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, const Extensions& extensions) {
   FilterChain out;
   out.hash = HashBytes(proto.SerializeAsString());
@@ -109,7 +117,10 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
   }
   bool passes_on = false;  // the last filter does not end the chain, and is known not to
   for (const auto& filter : proto.filters()) {
-    if (filter.has_config_discovery()) continue;
+    if (filter.has_config_discovery()) {
+      NoteDiscovered("network filter", filter.config_discovery(), extensions);
+      continue;
+    }
     if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
     if (out.http.has_value() || out.tcp.has_value()) {
       return Invalid(
@@ -120,7 +131,7 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
         extensions.filters()->Network(ConfigType(filter.typed_config()), filter.name());
     passes_on = type != nullptr && !type->terminal;
     if (type == nullptr) {
-      extensions.NoteWithoutEffect(filter.typed_config());
+      extensions.NoteWithoutEffect("network filter", filter.typed_config());
       continue;
     }
     if (absl::Status s = type->add(filter.typed_config(), {extensions, filter.name(), {}}, &out); !s.ok()) return s;
@@ -138,20 +149,25 @@ absl::StatusOr<FilterChain> CompileChain(const listener_v3::FilterChain& proto, 
 
 absl::Status AddListenerFilter(const listener_v3::ListenerFilter& filter, const Extensions& extensions,
                                ListenerConfig* out) {
-  if (filter.has_config_discovery()) return absl::OkStatus();
+  if (filter.has_config_discovery()) {
+    NoteDiscovered("listener filter", filter.config_discovery(), extensions);
+    return absl::OkStatus();
+  }
   if (absl::Status s = extensions.Check(filter.name(), filter.typed_config()); !s.ok()) return s;
-  const std::string_view type = TypeName(filter.typed_config());
+  const std::string type = ConfigType(filter.typed_config());
   const auto is = [&](std::string_view message, std::string_view name) {
     return type.ends_with(message) || (type.empty() && filter.name() == name);
   };
-  if (is("OriginalDst", "envoy.filters.listener.original_dst")) out->original_dst = true;
-  if (is("TlsInspector", "envoy.filters.listener.tls_inspector")) {
+  if (is("OriginalDst", "envoy.filters.listener.original_dst")) {
+    out->original_dst = true;
+  } else if (is("TlsInspector", "envoy.filters.listener.tls_inspector")) {
     out->tls_inspector = true;
     if (filter.has_filter_disabled()) out->tls_inspector_disabled = CompilePredicate(filter.filter_disabled());
-  }
-  if (is("HttpInspector", "envoy.filters.listener.http_inspector")) {
+  } else if (is("HttpInspector", "envoy.filters.listener.http_inspector")) {
     out->http_inspector = true;
     if (filter.has_filter_disabled()) out->http_inspector_disabled = CompilePredicate(filter.filter_disabled());
+  } else {
+    extensions.NoteWithoutEffect("listener filter", filter.typed_config());
   }
   return absl::OkStatus();
 }
@@ -185,9 +201,9 @@ std::string ToJson(const google::protobuf::Message& message) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(const listener_v3::Listener& listener,
-                                                                      const Hash128& hash,
-                                                                      const Extensions& extensions) {
+                                                                      const Hash128& hash, const Extensions& binary) {
   auto out = std::make_shared<ListenerConfig>();
+  const Extensions extensions = binary.WithNotes(&out->without_effect);
   out->hash = hash;
   out->name = listener.name();
   if (!listener.has_address() && listener.listener_specifier_case() == 0) {

@@ -68,6 +68,7 @@ struct ListenerConfig {
   std::vector<std::string> secrets;
   std::vector<ClusterUse> validated;       // of inline routes: clusters that must be there
   std::shared_ptr<const AccessLogs> logs;  // of its connections
+  Extensions::Notes without_effect;        // of all its filters
 };
 
 absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(

@@ -40,6 +40,12 @@ bool Has(const std::array<std::string_view, n>& types, std::string_view type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+// What is compiled into Envoy only measures and exchanges metadata (istio/proxy: extensions/); other modules may do
+// anything.
+bool IsBuiltInWasm(std::string_view type, const google::protobuf::Any& config) {
+  return type.ends_with(".wasm.v3.Wasm") && config.value().find("envoy.wasm.runtime.null") != std::string::npos;
+}
+
 bool IsTypedStruct(std::string_view type) {
   return type == "udpa.type.v1.TypedStruct" || type == "xds.type.v3.TypedStruct";
 }
@@ -91,9 +97,14 @@ absl::Status Extensions::Check(std::string_view name, const google::protobuf::An
       fmt::format("Didn't find a registered implementation for '{}' with type URL: '{}'", name, type));
 }
 
-void Extensions::NoteWithoutEffect(const google::protobuf::Any& config) const {
+void Extensions::NoteWithoutEffect(std::string_view kind, const google::protobuf::Any& config) const {
   std::string type = ConfigType(config);
-  if (notes_ != nullptr && !type.empty() && !Has(kObservers, type)) notes_->insert(std::move(type));
+  if (!IsBuiltInWasm(type, config)) NoteWithoutEffect(kind, std::move(type));
+}
+
+void Extensions::NoteWithoutEffect(std::string_view kind, std::string type) const {
+  if (notes_ != nullptr && !type.empty() && !Has(kObservers, type))
+    notes_->insert({std::string(kind), std::move(type)});
 }
 
 }  // namespace wavetank::envoysim

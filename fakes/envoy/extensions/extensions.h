@@ -1,6 +1,7 @@
 // What an Envoy's binary has: which filters, transport sockets and other extensions its configuration may name.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -26,8 +27,12 @@ enum class ExtensionSet : uint8_t {
 
 class Extensions {
  public:
-  // What was accepted and has no effect here, by type; sorted.
-  using Notes = std::set<std::string>;
+  // Something that was accepted and has no effect here: "HTTP filter", "envoy.extensions.filters.http.wasm.v3.Wasm".
+  struct Note {
+    std::string kind, type;
+    auto operator<=>(const Note&) const = default;
+  };
+  using Notes = std::set<Note>;
 
   // `filters` and `notes` outlive this; nullptr: none, for what is compiled without filters.
   Extensions(ExtensionSet set, EnvoyRelease release = {}, const FilterRegistry* filters = nullptr,  // NOLINT
@@ -41,8 +46,11 @@ class Extensions {
 
   // InvalidArgument in Envoy's words if no extension of the binary takes the configuration.
   absl::Status Check(std::string_view name, const google::protobuf::Any& config) const;
-  // Says that such a configuration was accepted and does nothing.
-  void NoteWithoutEffect(const google::protobuf::Any& config) const;
+  // The same, with notes of its own; they outlive the result.
+  Extensions WithNotes(Notes* notes) const { return {set_, release_, filters_, notes}; }
+  // Says that such a configuration was accepted and does nothing. `kind`: what it configures, "HTTP filter".
+  void NoteWithoutEffect(std::string_view kind, const google::protobuf::Any& config) const;
+  void NoteWithoutEffect(std::string_view kind, std::string type) const;
 
  private:
   ExtensionSet set_;

@@ -14,11 +14,22 @@ DataPlane::DataPlane(Host& host, Network& network, const Options& options)
         f.tcp_hop = options.latencies.tcp_hop;
         return std::make_unique<Fabric>(host, network, f);
       }()),
-      configs_(std::make_unique<ConfigStore>(
-          Extensions(options.extensions, options.release, &AllFilters(), &without_effect_))),
+      configs_(std::make_unique<ConfigStore>(Extensions(options.extensions, options.release, &AllFilters()))),
       tls_(std::make_unique<TlsSessions>(options.release.Has(EnvoyChange::kTlsErrorsAreFramed))),
       router_(std::make_unique<Router>(*this)) {}
 
 DataPlane::~DataPlane() = default;
+
+void DataPlane::NoteNack(Time at, const std::string& proxy, std::string_view type, const std::string& text) {
+  const auto [known, fresh] = known_nacks_.try_emplace({proxy, type, text}, nacks_.size());
+  if (fresh) nacks_.push_back({proxy, type, text, at});
+  Nack& nack = nacks_[known->second];
+  nack.last = at;
+  ++nack.count;
+}
+
+void DataPlane::NoteWithoutEffect(const std::string& proxy, const Extensions::Notes& notes) {
+  for (const Extensions::Note& note : notes) without_effect_[note].insert(proxy);
+}
 
 }  // namespace wavetank::envoysim

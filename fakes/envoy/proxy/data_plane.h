@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -52,22 +55,26 @@ class DataPlane {
   const OnAccessLog& on_access_log() const { return on_access_log_; }
   bool collects_access_logs() const { return on_access_log_ != nullptr; }
 
-  // A response that an Envoy refused.
+  // Responses that an Envoy refused, all with the same words.
   struct Nack {
-    Time at{};
     std::string proxy;      // EnvoyOptions::name
     std::string_view type;  // "LDS"
     std::string text;
+    Time first{}, last{};
+    int64_t count = 0;
   };
-  void NoteNack(Nack nack) { nacks_.push_back(std::move(nack)); }
-  const std::vector<Nack>& nacks() const { return nacks_; }  // in the order of time
-  // Types of configuration that were accepted and have no effect here; sorted.
-  const Extensions::Notes& without_effect() const { return without_effect_; }
+  void NoteNack(Time at, const std::string& proxy, std::string_view type, const std::string& text);
+  const std::vector<Nack>& nacks() const { return nacks_; }  // in the order of `first`
+  // What was accepted and has no effect here, and which proxies hold it (EnvoyOptions::name).
+  using WithoutEffect = std::map<Extensions::Note, std::set<std::string>>;
+  void NoteWithoutEffect(const std::string& proxy, const Extensions::Notes& notes);
+  const WithoutEffect& without_effect() const { return without_effect_; }
 
  private:
   const Options options_;
-  Extensions::Notes without_effect_;
+  WithoutEffect without_effect_;
   std::vector<Nack> nacks_;
+  std::map<std::tuple<std::string, std::string_view, std::string>, size_t> known_nacks_;  // by proxy, type, text
   std::unique_ptr<Fabric> fabric_;
   std::unique_ptr<ConfigStore> configs_;
   std::unique_ptr<TlsSessions> tls_;

@@ -136,7 +136,7 @@ void XdsState::Conclude(const Queued& queued, const std::string& errors) {
   if (!errors.empty()) {
     Trace(TraceKind::kXdsNack, queued.type, resources, 0, errors);
     ads_->Reject(queued.type, nonce, errors);
-    view_.plane().NoteNack({host_.Now(), process_.options().name, XdsTypeName(queued.type), errors});
+    view_.plane().NoteNack(host_.Now(), process_.options().name, XdsTypeName(queued.type), errors);
     process_.context().OnRejected(queued.type, version, errors);
     return;
   }
@@ -421,6 +421,7 @@ std::string XdsState::ApplyClusters(const Queued& queued) {
     applying_clusters_ = true;
     for (const auto& config : changes.upserts) {
       eds_again |= config->type == DiscoveryType::kEds;
+      view_.plane().NoteWithoutEffect(process_.options().name, config->without_effect);
       WarmCluster(config);
     }
     applying_clusters_ = false;
@@ -536,7 +537,10 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
         warming_listeners_.pop_back();
       }
     }
-    for (const auto& config : changes.upserts) WarmListener(config);
+    for (const auto& config : changes.upserts) {
+      view_.plane().NoteWithoutEffect(process_.options().name, config->without_effect);
+      WarmListener(config);
+    }
     PromoteListeners();
     WantRoutes();
     AskForSecrets();

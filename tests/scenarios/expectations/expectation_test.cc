@@ -61,6 +61,52 @@ TEST(Expectations, HopsOfRequestsThatAllFailedHoldNothing) {
   EXPECT_FALSE(Judge(*e, step, NoWorld()).held);
 }
 
+StepResult StepWithNacks() {
+  StepResult step;
+  step.nacks = {{"sleep@c1", "LDS", "Error adding listener: no such filter", 1s, 2},
+                {"sleep@c1", "CDS", "Error adding cluster", 2s, 1}};
+  return step;
+}
+
+TEST(Expectations, NacksAreCountedAndNamed) {
+  const StepResult step = StepWithNacks();
+  const auto judge = [&](std::string_view text) {
+    const absl::StatusOr<Expectation> e = Read(text);
+    EXPECT_TRUE(e.ok()) << text << ": " << e.status();
+    return e.ok() ? Judge(*e, step, NoWorld()) : ExpectationResult{};
+  };
+  EXPECT_FALSE(judge("nacks: 0").held);
+  EXPECT_THAT(judge("nacks: 0").explanation,
+              HasSubstr("3 responses were refused; sleep@c1 refused LDS: Error adding listener: no such filter"));
+  EXPECT_TRUE(judge("nacks: 3").held);
+  EXPECT_TRUE(judge("nacks: any").held);
+  EXPECT_TRUE(judge("nacks: {count: '>= 2'}").held);
+  EXPECT_TRUE(judge("nacks: {count: 2, type: LDS}").held);
+  EXPECT_TRUE(judge("nacks: {count: 1, says: adding cluster}").held);
+  EXPECT_FALSE(judge("nacks: {count: 1, says: adding route}").held);
+}
+
+TEST(Expectations, NacksThatNoExpectationIsAboutFailEveryStep) {
+  const StepResult step = StepWithNacks();
+  const auto unexpected = [&](std::vector<std::string_view> texts) {
+    std::vector<Expectation> expectations;
+    for (const std::string_view text : texts) {
+      const absl::StatusOr<Expectation> e = Read(text);
+      EXPECT_TRUE(e.ok()) << e.status();
+      if (e.ok()) expectations.push_back(*e);
+    }
+    return UnexpectedNacks(expectations, step);
+  };
+  ASSERT_TRUE(unexpected({}).has_value());
+  EXPECT_FALSE(unexpected({})->held);
+  EXPECT_FALSE(unexpected({"nacks: any"}).has_value());
+  EXPECT_FALSE(unexpected({"nacks: {type: LDS, count: 2}", "nacks: {type: CDS, count: 1}"}).has_value());
+  const auto clusters = unexpected({"nacks: {type: LDS, count: any}"});
+  ASSERT_TRUE(clusters.has_value());
+  EXPECT_THAT(clusters->explanation, HasSubstr("1 response was refused; sleep@c1 refused CDS"));
+  EXPECT_FALSE(UnexpectedNacks({}, StepResult()).has_value());
+}
+
 TEST(Expectations, MistakesNameTheirPlaceAndTheRemedy) {
   const auto error = [](std::string_view text) { return std::string(Message(Read(text).status())); };
   EXPECT_THAT(error("requests: {}"), HasSubstr("write failed: 0"));
@@ -68,6 +114,9 @@ TEST(Expectations, MistakesNameTheirPlaceAndTheRemedy) {
   EXPECT_THAT(error("flags: {}"), HasSubstr("only: is required but missing"));
   EXPECT_THAT(error("split: {by: colour, is: {a: 100%}}"), HasSubstr("is not one of version, cluster, pod"));
   EXPECT_THAT(error("endpoints: {of_proxy: {app: a}, host: h, count: 1}"), HasSubstr("cluster: is required"));
+  EXPECT_THAT(error("nacks: many"), HasSubstr("is no number or range"));
+  EXPECT_THAT(error("nacks: {}"), HasSubstr("write nacks: 0, or nacks: any"));
+  EXPECT_THAT(error("nacks: {count: 1, type: MDS}"), HasSubstr("is not one of CDS, EDS, LDS, RDS, SDS"));
   EXPECT_THAT(error("requests: {failed: 0}, mtls: {verified: 100%}"), HasSubstr("names one quantity"));
 }
 

@@ -45,6 +45,58 @@ absl::StatusOr<RunResult> RunText(const std::string& text, const RunOptions& opt
   return Run(*scenario, options);
 }
 
+// An HTTP filter at the front of all outbound chains.
+std::string WithFilter(const std::string& type) {
+  return fmt::format(R"(      - apply:
+          cluster: cluster1
+          namespace: sample
+          objects:
+            - apiVersion: networking.istio.io/v1alpha3
+              kind: EnvoyFilter
+              metadata: {{name: front, namespace: sample}}
+              spec:
+                configPatches:
+                  - applyTo: HTTP_FILTER
+                    match: {{context: SIDECAR_OUTBOUND, listener: {{filterChain: {{filter: {{name: envoy.filters.network.http_connection_manager}}}}}}}}
+                    patch:
+                      operation: INSERT_FIRST
+                      value:
+                        name: front
+                        typed_config: {{"@type": type.googleapis.com/udpa.type.v1.TypedStruct, type_url: type.googleapis.com/{}, value: {{}}}}
+)",
+                     type);
+}
+
+TEST(Runner, WhatEnvoysRefuseFailsTheStepUnlessItIsExpected) {
+  const std::string step = "  - name: refused\n    do:\n" + WithFilter("no.such.Filter");
+  const absl::StatusOr<RunResult> result = RunText(OneCluster(step));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_FALSE(result->Passed());
+  ASSERT_EQ(result->steps[0].expectations.size(), 1u);
+  EXPECT_THAT(result->steps[0].expectations[0].explanation,
+              AllOf(HasSubstr("refused LDS"), HasSubstr("no.such.Filter")));
+  ASSERT_FALSE(result->nacks.empty());
+  bool sleep = false;
+  for (const Nack& nack : result->nacks) sleep = sleep || nack.proxy == "sleep@cluster1";
+  EXPECT_TRUE(sleep);
+
+  const absl::StatusOr<RunResult> expected = RunText(OneCluster(step + "    expect: [{nacks: any}]\n"));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_TRUE(expected->Passed());
+  EXPECT_EQ(expected->nacks.size(), result->nacks.size());
+}
+
+TEST(Runner, WhatEnvoysTakeWithoutEffectIsNamedWithItsProxies) {
+  const absl::StatusOr<RunResult> result =
+      RunText(OneCluster("  - name: tapped\n    do:\n" +
+                         WithFilter("envoy.extensions.filters.http.adaptive_concurrency.v3.AdaptiveConcurrency")));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->Passed());
+  ASSERT_EQ(result->without_effect.size(), 1u);
+  EXPECT_EQ(result->without_effect[0].kind, "HTTP filter");
+  EXPECT_THAT(result->without_effect[0].proxies, testing::Contains("sleep@cluster1"));
+}
+
 TEST(Runner, AnExpectationThatDoesNotHoldSaysWhatWasFound) {
   const absl::StatusOr<RunResult> result = RunText(OneCluster(R"(
   - name: at rest
