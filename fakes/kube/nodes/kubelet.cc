@@ -16,11 +16,29 @@ using nlohmann::json;
 
 constexpr std::string_view kDefaultScheduler = "default-scheduler";
 
-json Conditions(bool ready) {
-  const char* text = ready ? "True" : "False";
-  return json::array({JsonObject("type", "Initialized", "status", "True"), JsonObject("type", "Ready", "status", text),
-                      JsonObject("type", "ContainersReady", "status", text),
-                      JsonObject("type", "PodScheduled", "status", "True")});
+// A condition keeps the time at which it became what it is.
+json Condition(const kube::Object& pod, const char* type, bool holds, const std::string& now) {
+  const char* status = holds ? "True" : "False";
+  std::string since = now;
+  for (const json& condition : Items(At(pod.body, {"status", "conditions"}))) {
+    if (Text(condition, "type") == type && Text(condition, "status") == status)
+      since = Text(condition, "lastTransitionTime", now);
+  }
+  return JsonObject("type", type, "status", status, "lastProbeTime", nullptr, "lastTransitionTime", std::move(since));
+}
+
+json Conditions(const kube::Object& pod, bool ready, const std::string& now) {
+  return json::array({Condition(pod, "Initialized", true, now), Condition(pod, "Ready", ready, now),
+                      Condition(pod, "ContainersReady", ready, now), Condition(pod, "PodScheduled", true, now)});
+}
+
+// The first of a node's addresses within the cluster; empty if it has none.
+std::string InternalIp(const kube::Object* node) {
+  if (node == nullptr) return {};
+  for (const json& address : Items(At(node->body, {"status", "addresses"}))) {
+    if (Text(address, "type") == "InternalIP") return Text(address, "address");
+  }
+  return {};
 }
 
 // What a runtime would name an image or a container by.
@@ -165,7 +183,9 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   json status =
       JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //
                  "podIP", ip, "podIPs", json::array({JsonObject("ip", ip)}), "startTime", started, "containerStatuses",
-                 ContainerStatuses(*pod, false, started), "conditions", Conditions(false));
+                 ContainerStatuses(*pod, false, started), "conditions", Conditions(*pod, false, started));
+  const ObjectRef node = api_.Get("Node", {"", Text(At(pod->body, "spec"), "nodeName")});
+  if (std::string host_ip = InternalIp(node.get()); !host_ip.empty()) status["hostIP"] = std::move(host_ip);
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
   if (!running.ok()) return;
   const Duration delay =
@@ -185,8 +205,8 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
   if (ready) starting_.erase(name);
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
-  json status =
-      JsonObject("conditions", Conditions(ready), "containerStatuses", ContainerStatuses(*pod, ready, started));
+  json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
+                           ContainerStatuses(*pod, ready, started));
   api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
 }
 

@@ -10,22 +10,12 @@
 #include "core/kube/object.h"
 #include "fakes/kube/objects/base64.h"
 #include "fakes/kube/objects/kinds.h"
+#include "fakes/kube/validation/pod_defaults.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-void Default(json& in, const char* key, json value) {
-  const auto it = in.find(key);
-  if (it == in.end() || it->is_null()) in[key] = std::move(value);
-}
-
-json& ObjectAt(json& in, const char* key) {
-  json& at = in[key];
-  if (!at.is_object()) at = json::object();
-  return at;
-}
 
 bool HasNull(const json& in) {
   return in.is_null() || (in.is_structured() && std::any_of(in.begin(), in.end(), HasNull));
@@ -82,22 +72,6 @@ void DefaultService(json& body) {
   if (type == "LoadBalancer") Default(spec, "allocateLoadBalancerNodePorts", true);
   Default(spec, "ipFamilies", json::array({"IPv4"}));
   Default(spec, "ipFamilyPolicy", "SingleStack");
-}
-
-void DefaultPodSpec(json& spec) {
-  Default(spec, "restartPolicy", "Always");
-  Default(spec, "dnsPolicy", "ClusterFirst");
-  Default(spec, "serviceAccountName", "default");
-  Default(spec, "terminationGracePeriodSeconds", 30);
-  for (const char* list : {"containers", "initContainers"}) {
-    if (!At(spec, list).is_array()) continue;
-    for (json& container : spec[list]) {
-      if (!At(container, "ports").is_array()) continue;
-      for (json& port : container["ports"]) {
-        if (port.is_object()) Default(port, "protocol", "TCP");
-      }
-    }
-  }
 }
 
 void DefaultTemplate(json& spec) { DefaultPodSpec(ObjectAt(ObjectAt(spec, "template"), "spec")); }
@@ -229,8 +203,7 @@ void SetDefaults(json& body) {
     if (kind == "Job") DefaultJob(spec);
     DefaultTemplate(spec);
   } else if (kind == "Pod") {
-    DefaultPodSpec(ObjectAt(body, "spec"));
-    Default(ObjectAt(body, "status"), "phase", "Pending");
+    DefaultPod(body);
   } else if (kind == "Secret") {
     DefaultSecret(body);
   } else if (kind == "PersistentVolume" || kind == "PersistentVolumeClaim") {

@@ -114,6 +114,49 @@ TEST_F(ValidationTest, ContainersNeedNamesImagesAndTheVolumesTheyMount) {
       testing::StartsWith("Pod \"p\" is invalid: spec: Forbidden: pod updates may not change fields other than"));
 }
 
+TEST_F(ValidationTest, APodSaysWhatAnApiServerWouldHaveItSay) {
+  ASSERT_EQ(Refusal(R"(
+apiVersion: v1
+kind: Pod
+metadata: {name: p, namespace: default}
+spec:
+  containers:
+    - name: c
+      image: registry/team:5000/app
+      env: [{name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
+      readinessProbe: {httpGet: {port: 80}}
+      resources: {limits: {cpu: 1, memory: 1Gi}}
+    - {name: d, image: "app:1.0"}
+  volumes: [{name: e}, {name: s, secret: {secretName: s}}]
+)"),
+            "");
+  const json pod = api().Get("Pod", {"default", "p"})->body, &spec = pod["spec"], &c = spec["containers"][0];
+  EXPECT_EQ(c["imagePullPolicy"], "Always");
+  EXPECT_EQ(spec["containers"][1]["imagePullPolicy"], "IfNotPresent");
+  EXPECT_EQ(spec["containers"][1]["resources"], json::object());
+  EXPECT_EQ(c["terminationMessagePath"], "/dev/termination-log");
+  EXPECT_EQ(c["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1");
+  EXPECT_EQ(c["readinessProbe"], json::parse(R"({"failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1,
+      "timeoutSeconds": 1, "httpGet": {"path": "/", "port": 80, "scheme": "HTTP"}})"));
+  EXPECT_EQ(c["resources"]["requests"], c["resources"]["limits"]);
+  EXPECT_EQ(spec["volumes"][0]["emptyDir"], json::object());
+  EXPECT_EQ(spec["volumes"][1]["secret"]["defaultMode"], 420);
+  EXPECT_EQ(spec["serviceAccount"], "default");
+  EXPECT_EQ(spec["tolerations"].size(), 2u);
+  EXPECT_EQ(spec["schedulerName"], "default-scheduler");
+  EXPECT_EQ(pod["status"]["qosClass"], "Burstable");  // its second container asks for nothing
+}
+
+TEST_F(ValidationTest, ATemplateOfPodsHasNoMoreThanItsSchemaSays) {
+  ASSERT_EQ(Refusal(Deployment("{matchLabels: {a: b}}", "{a: b}")), "");
+  const json spec = api().Get("Deployment", {"default", "web"})->body["spec"]["template"]["spec"];
+  EXPECT_EQ(spec["containers"][0]["terminationMessagePolicy"], "File");
+  EXPECT_EQ(spec["securityContext"], json::object());
+  // Admission plugins see to pods alone.
+  for (const char* field : {"serviceAccountName", "tolerations", "enableServiceLinks", "priority"})
+    EXPECT_FALSE(spec.contains(field)) << field;
+}
+
 TEST_F(ValidationTest, SecretsAndConfigMapsCanBeImmutable) {
   const auto secret = [](const std::string& rest) {
     return "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: default}\n" + rest;
