@@ -47,6 +47,7 @@ int main(int argc, char** argv) {
   Outcome outcome;
   AddRun(app, outcome);
   AddRecord(app, outcome);
+  AddImport(app, outcome);
   AddReplay(app, outcome);
   AddApply(app, outcome);
   AddServe(app, outcome);

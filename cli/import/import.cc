@@ -1,0 +1,75 @@
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/verb.h"
+#include "core/base/duration.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "import/importer.h"
+#include "import/report/report.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct ImportArguments {
+  std::vector<std::string> sources, skews;
+  bool json = false, strict = false, timeline = false;
+};
+
+absl::StatusOr<std::pair<std::string, importing::WallNs>> ReadSkew(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  std::string by = equals == text.npos ? "" : text.substr(equals + 1);
+  const bool back = by.starts_with('-');
+  if (back) by.erase(0, 1);
+  const std::optional<Duration> skew = ParseDuration(by);
+  if (equals == 0 || !skew) {
+    return absl::InvalidArgumentError("--skew '" + text +
+                                      "': write SOURCE=2s, or SOURCE=-200ms for a clock that is ahead");
+  }
+  return std::pair(text.substr(0, equals), back ? -skew->count() : skew->count());
+}
+
+int RunImport(const ImportArguments& a) {
+  importing::ImportOptions options;
+  options.sources = a.sources;
+  for (const std::string& text : a.skews) {
+    auto skew = ReadSkew(text);
+    if (!skew.ok()) return Complain(skew.status());
+    options.skews.push_back(*std::move(skew));
+  }
+  const absl::StatusOr<importing::Evidence> evidence = importing::Import(options);
+  if (!evidence.ok()) return Complain(evidence.status());
+  if (evidence->runs.empty() && evidence->inputs.empty() && evidence->claims.empty()) {
+    std::cerr << importing::Summary(*evidence);
+    return Complain(absl::InvalidArgumentError(
+        "no evidence in what was named; name logs of istiod, or archives or folders with them"));
+  }
+  if (a.json) {
+    std::cout << JsonText(importing::ToJson(*evidence), 1) << "\n";
+  } else {
+    if (a.timeline) std::cout << importing::Timeline(*evidence) << "\n";
+    std::cout << importing::Summary(*evidence);
+  }
+  if (a.strict && !evidence->refusals.empty()) {
+    return Complain(absl::InvalidArgumentError("--strict: something was left out; see above"));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void AddImport(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand(
+      "import",
+      "Reads evidence of a real mesh (istiod's logs): what must have happened, and what is claimed to have followed");
+  auto a = std::make_shared<ImportArguments>();
+  verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
+  verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind");
+  verb->add_flag("--json", a->json, "The inferred timeline, the claims and what was left out, as JSON");
+  verb->add_flag("--timeline", a->timeline, "Print each inferred input with its line");
+  verb->add_flag("--strict", a->strict, "Exit code 2 if anything was left out");
+  verb->footer("docs/import.md says what is read of which lines, and what follows from it.");
+  verb->callback([a, &outcome] { outcome.code = RunImport(*a); });
+}
+
+}  // namespace wavetank::cli

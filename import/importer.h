@@ -1,0 +1,28 @@
+// The whole of an import: sources in, evidence out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "import/evidence/evidence.h"
+#include "import/sources/source.h"
+
+namespace wavetank::importing {
+
+struct ImportOptions {
+  std::vector<std::string> sources;
+  // What is added to all times of the files whose path begins with the name, or that were given as it.
+  std::vector<std::pair<std::string, WallNs>> skews;
+  SourceLimits limits;
+};
+
+// NotFound, PermissionDenied: a source is not there. Anything else that is wrong with them is in Evidence::refusals.
+absl::StatusOr<Evidence> Import(const ImportOptions& options);
+
+// One input for what several replicas have seen, and everything in order of time. Import() has done so.
+void Align(Evidence& evidence);
+
+}  // namespace wavetank::importing

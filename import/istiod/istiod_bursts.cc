@@ -1,0 +1,245 @@
+// A burst of events that the debouncer merged, and which inputs it must have been: pilot/pkg/xds/discovery.go
+// (debounce, configsUpdated, reasonsUpdated), eds.go, pilot/pkg/model/push_context.go (PushRequest.Merge),
+// pilot/pkg/serviceregistry/kube/controller/controller.go and network.go.
+#include <algorithm>
+
+#include "import/istiod/istiod_log.h"
+
+namespace wavetank::importing {
+namespace {
+
+constexpr WallNs kMilli = 1'000'000;
+constexpr WallNs kEarly = 20 * kMilli, kLate = 2 * kMilli;
+// Two writes to an API server lie further apart than this, as does what follows from them.
+constexpr WallNs kByOneCause = kMilli / 5;
+
+bool Near(WallNs a, WallNs b) { return std::abs(a - b) <= 2 * kMilli; }
+
+// "a", "a and b", "a and 3 more THINGS": the first, the second if it is named, how many more.
+struct List {
+  std::string_view first, second;
+  int64_t more = 0;
+};
+List ReadList(std::string_view text, std::string_view things) {
+  List list;
+  const size_t conjunction = text.find(" and ");
+  list.first = text.substr(0, conjunction);
+  if (conjunction == text.npos) return list;
+  const std::string_view rest = text.substr(conjunction + 5);
+  const size_t more = rest.find(things);
+  if (more == rest.npos || !ReadInteger(rest.substr(0, more), list.more)) {
+    list.second = rest;
+    list.more = 1;
+  }
+  return list;
+}
+
+}  // namespace
+
+void IstiodLog::Debounced(WallNs at, std::string_view rest, const Place& place) {
+  // N] EVENTS for reason|config LIST: D since last change, D since last push, full=BOOL
+  const auto bad = [&] { evidence_.refusals.Add("line of the debouncer in another form", place, rest); };
+  const size_t change = rest.rfind(" since last change, "), push = rest.rfind(" since last push, full=");
+  const size_t bracket = rest.find("] ");
+  if (change == rest.npos || push == rest.npos || bracket == rest.npos || push < change || change < bracket)
+    return bad();
+  Burst burst;
+  burst.place = place;
+  burst.line_at = at;
+  std::string_view head = rest.substr(bracket + 2, change - bracket - 2);
+  const size_t colon = head.rfind(": ");
+  const size_t what = head.find(" for ");
+  if (colon == head.npos || what == head.npos || colon < what + 12) return bad();
+  const int64_t quiet = ParseGoDuration(head.substr(colon + 2));
+  const int64_t delay = ParseGoDuration(rest.substr(change + 20, push - change - 20));
+  if (quiet < 0 || delay < 0 || !ReadInteger(head.substr(0, what), burst.events)) return bad();
+  burst.start = at - delay;
+  burst.end = at - quiet;
+  burst.full = rest.substr(push + 23) == "true";
+  head = head.substr(what + 5, colon - what - 5);
+  if (head.starts_with("config ")) {
+    const List list = ReadList(head.substr(7), " more configs");
+    burst.more = list.more;
+    const size_t first = list.first.find('/');
+    const size_t second = first == list.first.npos ? first : list.first.find('/', first + 1);
+    if (second == list.first.npos) return bad();
+    burst.kind = list.first.substr(0, first);
+    burst.ns = list.first.substr(first + 1, second - first - 1);
+    burst.name = list.first.substr(second + 1);
+    if (burst.kind == "ServiceEntry") namespaces_[burst.name] = burst.ns;
+  } else if (head.starts_with("reason ")) {
+    const List list = ReadList(head.substr(7), " more reasons");
+    burst.reason = list.first;
+    burst.second_reason = list.second;
+  } else {
+    return bad();
+  }
+  FlushSent();
+  burst.initial = !ready_ || (ready_at_ != kNoTime && burst.start < ready_at_);
+  Claim& claim = Say(ClaimKind::kPush, at, place);
+  claim.initial = burst.initial;
+  claim.first_event = burst.start;
+  claim.last_event = burst.end;
+  claim.events = burst.events;
+  claim.more = burst.more;
+  claim.full = burst.full;
+  if (!burst.kind.empty()) claim.config = burst.kind + "/" + burst.ns + "/" + burst.name;
+  claim.reason = burst.second_reason.empty() ? burst.reason : burst.reason + " and " + burst.second_reason;
+  push_ = evidence_.claims.size() - 1;
+  burst.facts = TakeFacts(burst.end + kLate);
+  Explain(burst);
+}
+
+std::vector<IstiodLog::Fact> IstiodLog::TakeFacts(WallNs until) {
+  const auto split = std::find_if(facts_.begin(), facts_.end(), [&](const Fact& fact) { return fact.at > until; });
+  std::vector<Fact> taken(std::make_move_iterator(facts_.begin()), std::make_move_iterator(split));
+  facts_.erase(facts_.begin(), split);
+  return taken;
+}
+
+void IstiodLog::Explain(Burst& burst) {
+  services_of_burst_.clear();
+  // A cluster that was synced long before has told all of what it had.
+  for (auto it = syncing_.begin(); it != syncing_.end();) {
+    const bool over = it->second.synced != kNoTime && it->second.synced + 200 * kMilli < burst.start;
+    it = over ? syncing_.erase(it) : std::next(it);
+  }
+  // Facts of before: those who told them caused no push.
+  const auto syncing = [&](const std::string& cluster) {
+    const auto it = syncing_.find(cluster);
+    return it != syncing_.end() && it->second.since <= burst.end + kLate;
+  };
+  bool any_syncing = false;
+  for (const auto& [cluster, state] : syncing_) any_syncing = any_syncing || state.since <= burst.end + kLate;
+  bool networks = false;
+  for (const Fact& fact : burst.facts) {
+    networks = networks || fact.kind == MessageKind::kMeshNetworks;
+    burst.reload = burst.reload || fact.kind == MessageKind::kGatewaysReload;
+  }
+  burst.resync = networks || any_syncing;
+  if (!burst.initial) {
+    if (burst.reload && !burst.resync) ExplainGateways(burst);
+    const bool label = LooksLikeNetworkLabel(burst);
+    for (const Fact& fact : burst.facts) {
+      const bool eds = fact.kind == MessageKind::kNoEndpoints || fact.kind == MessageKind::kNewService ||
+                       fact.kind == MessageKind::kNewAccounts;
+      if (!eds || label || networks) continue;
+      // Which cluster's endpoints are a service's first ones, the line does not say.
+      if (fact.cluster.empty() ? any_syncing : syncing(fact.cluster)) continue;
+      EmitFact(fact);
+    }
+    if (burst.kind == "ServiceEntry") {
+      if (label && !burst.resync) {
+        Emit(InputKind::kNetwork, burst.start, burst.place).object_kind = "Namespace";
+      } else if (!burst.resync) {
+        ExplainService(burst);
+      }
+    } else if (!burst.kind.empty()) {
+      ExplainConfig(burst);
+    }
+  }
+  std::erase_if(syncing_, [&](const auto& entry) {
+    return entry.second.synced != kNoTime && entry.second.synced <= burst.end + kLate;
+  });
+}
+
+// A system namespace's label moves all of its cluster's endpoints to another network, at once and in memory: istiod's
+// onNetworkChange goes through them in a loop.
+bool IstiodLog::LooksLikeNetworkLabel(const Burst& burst) const {
+  return burst.kind == "ServiceEntry" && !burst.reload && burst.events >= 3 && burst.more >= 2 &&
+         burst.end - burst.start <= kByOneCause * (burst.events - 1);
+}
+
+void IstiodLog::ExplainGateways(const Burst& burst) {
+  for (const Fact& fact : burst.facts) {
+    if (fact.kind != MessageKind::kGatewaysReload) continue;
+    if (burst.reason == "networks" && burst.second_reason == "service" && burst.events == 2) {
+      // The address of a node: endpoints' gateways change, and with them the Service.
+      Emit(InputKind::kNode, fact.at, fact.place).object_kind = "Node";
+    } else if (burst.reason == "networks" && burst.events == 1) {
+      Emit(InputKind::kGatewayDns, fact.at, fact.place);
+    } else {
+      // Networks twice, by the manager and by the registry, and the Service itself.
+      Emit(InputKind::kGateway, fact.at, fact.place).object_kind = "Service";
+    }
+  }
+}
+
+void IstiodLog::EmitFact(const Fact& fact) {
+  if (fact.kind == MessageKind::kGatewaysReload) {
+    Emit(InputKind::kGateway, fact.at, fact.place).object_kind = "Service";
+    return;
+  }
+  if (fact.host.empty()) return;
+  InferredInput& input = Emit(InputKind::kEndpoints, fact.at, fact.place);
+  input.object_kind = "EndpointSlice";
+  input.host = fact.host;
+  input.ns = fact.ns;
+  input.cluster = fact.cluster;
+  input.change = fact.kind == MessageKind::kNoEndpoints  ? "toZero"
+                 : fact.kind == MessageKind::kNewService ? "first"
+                                                         : "serviceAccounts";
+}
+
+void IstiodLog::EmitHost(InputKind kind, const Burst& burst, WallNs at) {
+  InferredInput& input = Emit(kind, at, burst.place);
+  input.object_kind = kind == InputKind::kService ? "Service" : "EndpointSlice";
+  input.ns = burst.ns;
+  input.host = burst.name;
+  if (burst.events > 2 || burst.more > 0) {
+    input.earliest = burst.start;
+    input.latest = burst.end;
+  }
+  if (kind == InputKind::kService) services_of_burst_.push_back(evidence_.inputs.size() - 1);
+}
+
+void IstiodLog::ExplainService(const Burst& burst) {
+  int64_t told = 0;
+  bool first = false, accounts = false, start_taken = false, end_taken = false;
+  for (const Fact& fact : burst.facts) {
+    if (fact.host.empty()) continue;
+    start_taken = start_taken || Near(fact.at, burst.start);
+    end_taken = end_taken || Near(fact.at, burst.end);
+    if (fact.host != burst.name) continue;
+    ++told;
+    first = first || fact.kind == MessageKind::kNewService;
+    accounts = accounts || fact.kind == MessageKind::kNewAccounts;
+  }
+  if (burst.more > 0) {
+    if (told > 0) return;
+    // One object can stand behind several services: a WorkloadEntry, a pod. A line has told of it already.
+    if ((start_taken || end_taken) && burst.end - burst.start <= kByOneCause * (burst.events - 1)) return;
+    // Which of the events it was is not told: an end of the burst that no other line has.
+    const WallNs at = start_taken && !end_taken ? burst.end : burst.start;
+    const bool service = burst.full && burst.events == 2 && !start_taken && !end_taken;
+    return EmitHost(service ? InputKind::kService : InputKind::kEndpoints, burst, at);
+  }
+  // Every event of the burst is of this one service. Endpoints alone are never full, unless a line has said why.
+  bool service_due = burst.full && (first || !accounts);
+  if (burst.full && burst.events == told) service_due = false;
+  for (int64_t i = told; i < burst.events; ++i) {
+    WallNs at = burst.end;
+    if (!start_taken && (i == told || burst.events - told == 1)) {
+      at = burst.start;
+      start_taken = true;
+    }
+    EmitHost(service_due ? InputKind::kService : InputKind::kEndpoints, burst, at);
+    service_due = false;
+  }
+}
+
+void IstiodLog::ExplainConfig(const Burst& burst) {
+  const bool secret = burst.kind == "Secret";
+  if (secret) {
+    const auto it = remote_secrets_.find(burst.ns + "/" + burst.name);
+    const auto inside = [&](WallNs at) { return at >= burst.start - kEarly && at <= burst.end + kEarly; };
+    if (it != remote_secrets_.end() && std::any_of(it->second.begin(), it->second.end(), inside)) return;
+  }
+  InferredInput& input = Emit(secret ? InputKind::kSecret : InputKind::kConfig, burst.start, burst.place);
+  input.object_kind = burst.kind;
+  input.ns = burst.ns;
+  input.name = burst.name;
+  if (burst.events > 1) input.latest = burst.end;
+}
+
+}  // namespace wavetank::importing

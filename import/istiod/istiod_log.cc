@@ -1,0 +1,341 @@
+#include "import/istiod/istiod_log.h"
+
+#include <algorithm>
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+
+namespace wavetank::importing {
+namespace {
+
+constexpr WallNs kMs = 1'000'000;
+// How long after its cause's line an event reaches the debouncer, and the other way round.
+constexpr WallNs kSlack = 20 * kMs, kAfter = 2 * kMs;
+
+std::string_view Until(std::string_view text, std::string_view end) { return text.substr(0, text.find(end)); }
+
+// "pod-1.alpha-17": a proxy's ID and the number of its connection. The ID is "pod.namespace", and a namespace has no
+// dot.
+struct Connection {
+  std::string name, ns;
+};
+Connection ReadConnection(std::string_view id) {
+  if (const size_t dash = id.rfind('-');
+      dash != id.npos && dash + 1 < id.size() && id.find_first_not_of("0123456789", dash + 1) == id.npos) {
+    id = id.substr(0, dash);
+  }
+  const size_t dot = id.rfind('.');
+  if (dot == id.npos) return {std::string(id), ""};
+  return {std::string(id.substr(0, dot)), std::string(id.substr(dot + 1))};
+}
+
+}  // namespace
+
+IstiodLog::IstiodLog(std::string replica, Evidence& evidence) : replica_(std::move(replica)), evidence_(evidence) {}
+
+InferredInput& IstiodLog::Emit(InputKind kind, WallNs at, const Place& place) {
+  InferredInput& input = evidence_.inputs.emplace_back();
+  input.kind = kind;
+  input.at = input.earliest = input.latest = at;
+  input.initial = !ready_;
+  input.replica = replica_;
+  input.place = place;
+  return input;
+}
+
+Claim& IstiodLog::Say(ClaimKind kind, WallNs at, const Place& place) {
+  Claim& claim = evidence_.claims.emplace_back();
+  claim.kind = kind;
+  claim.at = at;
+  claim.replica = replica_;
+  claim.place = place;
+  claim.initial = !ready_;
+  return claim;
+}
+
+void IstiodLog::NewRun(WallNs at, const Place& place) {
+  FlushSent();
+  push_.reset();
+  // The first run's process may have told a line or two before this one.
+  const bool restart = any_ && evidence_.runs[run_].lines > 10;
+  if (restart || !any_) {
+    run_ = evidence_.runs.size();
+    evidence_.runs.push_back({replica_, "", "", "", at, at, 0});
+    any_ = true;
+  }
+  facts_.clear();
+  syncing_.clear();
+  retries_.clear();
+  secret_.reset();
+  networks_.clear();
+  mesh_.clear();
+  services_ = -1;
+  ready_at_ = kNoTime;
+  ready_ = true;
+  Emit(InputKind::kIstiodStarted, at, place).initial = !restart;
+  ready_ = false;
+}
+
+void IstiodLog::Add(const LogRecord& record, const std::string& file) {
+  std::string_view rest;
+  const MessageKind kind = KindOfMessage(record, rest);
+  if (!any_ && kind != MessageKind::kStarting) {
+    any_ = true;
+    run_ = evidence_.runs.size();
+    evidence_.runs.push_back({replica_, "", "", "", record.at, record.at, 0});
+  }
+  if (last_ != kNoTime && record.at + 1'000 * kMs < last_) {
+    evidence_.refusals.Add("time goes back by more than a second", {file, record.line}, FormatWall(record.at));
+  }
+  last_ = record.at;
+  if (kind == MessageKind::kResponse) {
+    ++evidence_.runs[run_].lines;
+    evidence_.runs[run_].to = std::max(evidence_.runs[run_].to, last_);
+    return Response(record, rest);
+  }
+  if (kind == MessageKind::kStarting) NewRun(record.at, {file, record.line});
+  IstiodRun& run = evidence_.runs[run_];
+  ++run.lines;
+  run.to = std::max(run.to, last_);
+  const Place place{file, record.line};
+  switch (kind) {
+    case MessageKind::kDebounced:
+      return Debounced(record.at, rest, place);
+    case MessageKind::kPushing:
+    case MessageKind::kPushingPartly:
+      return Pushing(record.at, rest, kind == MessageKind::kPushingPartly);
+    case MessageKind::kConnected:
+    case MessageKind::kTerminated:
+    case MessageKind::kRateLimited:
+    case MessageKind::kNack:
+      return Proxy(record.at, kind, rest, place);
+    case MessageKind::kSecretEvent:
+      return Secret(record.at, rest, place);
+    case MessageKind::kClusterAction:
+    case MessageKind::kClusterFailed:
+    case MessageKind::kClusterSame:
+    case MessageKind::kClusterOwn:
+    case MessageKind::kClusterTaken:
+    case MessageKind::kClusterDeleted:
+      return ClusterEffect(record, kind, rest);
+    case MessageKind::kClusterCount: {
+      int64_t count = 0;
+      if (ReadInteger(rest, count)) Say(ClaimKind::kClusters, record.at, place).count = count;
+      return;
+    }
+    case MessageKind::kRetry:
+      return Retrying(record.at, rest);
+    case MessageKind::kMeshNetworks:
+    case MessageKind::kMeshConfig:
+    case MessageKind::kMeshConfigRead:
+    case MessageKind::kMeshRefused:
+      return Mesh(record.at, kind, rest, place);
+    case MessageKind::kPrimary:
+    case MessageKind::kVersion:
+    case MessageKind::kFlags:
+      return Identity(kind, rest);
+    case MessageKind::kReady:
+      ready_ = true;
+      ready_at_ = record.at;
+      return;
+    case MessageKind::kNone:
+    case MessageKind::kStarting:
+    case MessageKind::kResponse:
+      return;
+    default:
+      return Remember(record.at, kind, rest, place);
+  }
+}
+
+void IstiodLog::Finish() {
+  // Their burst's line is missing; what they name happened all the same.
+  if (ready_) {
+    for (const Fact& fact : facts_) {
+      if (syncing_.empty() && fact.kind != MessageKind::kGatewaysChanged) EmitFact(fact);
+    }
+  }
+  facts_.clear();
+  FlushSent();
+}
+
+// Lines that name something whose burst is still to come.
+void IstiodLog::Remember(WallNs at, MessageKind kind, std::string_view rest, const Place& place) {
+  Fact fact{at, kind, {}, {}, {}, place};
+  switch (kind) {
+    case MessageKind::kNoEndpoints: {
+      // HOST at shard PROVIDER/CLUSTER has no endpoints
+      const size_t shard = rest.find(" at shard ");
+      if (shard == rest.npos) return;
+      fact.host = rest.substr(0, shard);
+      fact.ns = NamespaceOf(fact.host);
+      const std::string_view key = Until(rest.substr(shard + 10), " has no endpoints");
+      if (const size_t slash = key.find('/'); slash != key.npos) fact.cluster = key.substr(slash + 1);
+      break;
+    }
+    case MessageKind::kNewService: {
+      const size_t slash = rest.find('/');
+      if (slash == rest.npos) return;
+      fact.ns = rest.substr(0, slash);
+      fact.host = rest.substr(slash + 1);
+      namespaces_[fact.host] = fact.ns;
+      break;
+    }
+    case MessageKind::kNewAccounts:
+      fact.host = rest;
+      fact.ns = NamespaceOf(fact.host);
+      break;
+    case MessageKind::kSynced: {
+      const std::string cluster(Until(rest, " synced after "));
+      if (const auto it = syncing_.find(cluster); it != syncing_.end()) it->second.synced = at;
+      Say(ClaimKind::kClusterSynced, at, place).name = cluster;
+      return;
+    }
+    case MessageKind::kSyncTimeout:
+    case MessageKind::kClusterTimeout: {
+      const std::string cluster(
+          Until(rest, kind == MessageKind::kSyncTimeout ? " initial sync timed out" : " failed to sync after "));
+      // Both lines are told of one cluster.
+      for (auto it = evidence_.inputs.rbegin(); it != evidence_.inputs.rend() && it->at + 60'000 * kMs > at; ++it) {
+        if (it->kind == InputKind::kClusterUnreachable && it->cluster == cluster) return;
+      }
+      Emit(InputKind::kClusterUnreachable, at, place).cluster = cluster;
+      return;
+    }
+    case MessageKind::kUnresolved: {
+      const std::string_view quoted = rest.starts_with('"') ? rest.substr(1) : rest;
+      Emit(InputKind::kDns, at, place).host = std::string(Until(quoted, "\""));
+      return;
+    }
+    case MessageKind::kGatewaysReload:
+      Say(ClaimKind::kGatewayReload, at, place);
+      break;
+    default:
+      break;
+  }
+  facts_.push_back(std::move(fact));
+}
+
+std::string IstiodLog::NamespaceOf(const std::string& host) const {
+  if (const auto it = namespaces_.find(host); it != namespaces_.end()) return it->second;
+  // NAME.NAMESPACE.svc.DOMAIN
+  const size_t dot = host.find('.');
+  if (dot == host.npos) return {};
+  const size_t end = host.find(".svc.", dot + 1);
+  return end == host.npos ? std::string() : host.substr(dot + 1, end - dot - 1);
+}
+
+void IstiodLog::Identity(MessageKind kind, std::string_view rest) {
+  IstiodRun& run = evidence_.runs[run_];
+  if (kind == MessageKind::kPrimary) {
+    run.cluster = rest;
+  } else if (kind == MessageKind::kVersion) {
+    run.version = rest;
+  } else {
+    const nlohmann::json flags = ParseJson(rest);
+    run.pod = wavetank::Text(flags, "PodName");
+  }
+  // Known after it began.
+  for (auto it = evidence_.inputs.rbegin(); it != evidence_.inputs.rend(); ++it) {
+    if (it->kind != InputKind::kIstiodStarted || it->replica != replica_) continue;
+    it->cluster = run.cluster;
+    it->name = run.pod;
+    it->detail = run.version;
+    return;
+  }
+}
+
+void IstiodLog::Mesh(WallNs at, MessageKind kind, std::string_view text, const Place& place) {
+  if (kind == MessageKind::kMeshConfigRead) {
+    mesh_ = text;
+    return;
+  }
+  if (kind == MessageKind::kMeshRefused) {
+    const bool networks = text.find("MeshNetworks") != text.npos;
+    Emit(networks ? InputKind::kMeshNetworks : InputKind::kMeshConfig, at, place).change = "refused";
+    return;
+  }
+  const bool networks = kind == MessageKind::kMeshNetworks;
+  std::string& last = networks ? networks_ : mesh_;
+  // One ConfigMap holds both, so a change of the one prints the other again.
+  const bool same = last == text;
+  const bool beside = !networks && last.empty() && networks_at_ != kNoTime && at - networks_at_ < kSlack;
+  last = text;
+  if (networks) {
+    networks_at_ = at;
+    facts_.push_back({at, kind, {}, {}, {}, place});
+  }
+  if (same || beside) return;
+  Emit(networks ? InputKind::kMeshNetworks : InputKind::kMeshConfig, at, place).detail = std::string(text);
+}
+
+void IstiodLog::Proxy(WallNs at, MessageKind kind, std::string_view rest, const Place& place) {
+  if (kind == MessageKind::kConnected) {
+    const Connection connection = ReadConnection(rest);
+    InferredInput& input = Emit(InputKind::kProxyConnected, at, place);
+    input.name = connection.name;
+    input.ns = connection.ns;
+  } else if (kind == MessageKind::kTerminated) {
+    // ADDRESS" ID terminated...
+    const size_t quote = rest.find("\" ");
+    const size_t end = rest.find(" terminated");
+    if (quote == rest.npos || end < quote + 2) return;
+    const Connection connection = ReadConnection(rest.substr(quote + 2, end - quote - 2));
+    if (connection.name.empty()) return;  // before it said who it is
+    InferredInput& input = Emit(InputKind::kProxyDisconnected, at, place);
+    input.name = connection.name;
+    input.ns = connection.ns;
+    input.detail = rest.substr(end + 1);
+  } else if (kind == MessageKind::kRateLimited) {
+    Emit(InputKind::kProxyRefused, at, place).detail = std::string(Until(rest, "\""));
+  } else {
+    // ID CODE:TEXT
+    const size_t blank = rest.find(' ');
+    const Connection connection = ReadConnection(rest.substr(0, blank));
+    Claim& claim = Say(ClaimKind::kNack, at, place);
+    claim.name = connection.ns.empty() ? connection.name : connection.name + "." + connection.ns;
+    if (blank != rest.npos) claim.detail = rest.substr(blank + 1);
+  }
+}
+
+// istiod's log goes on for every proxy of every push: nothing here may allocate.
+void IstiodLog::Response(const LogRecord& record, std::string_view rest) {
+  if (rest.starts_with(" request")) return;  // an answer, no push
+  const std::string_view type = record.message.substr(0, record.message.find(':'));
+  for (size_t i = 0; i < kTypes.size(); ++i) {
+    if (kTypes[i] == type) ++sent_[i];
+  }
+}
+
+void IstiodLog::FlushSent() {
+  for (size_t i = 0; i < kTypes.size(); ++i) {
+    if (push_ && sent_[i] > 0) evidence_.claims[*push_].sent[std::string(kTypes[i])] += sent_[i];
+  }
+  sent_.fill(0);
+}
+
+void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
+  (void)at;
+  if (!push_) return;
+  Claim& claim = evidence_.claims[*push_];
+  claim.version = rest.substr(0, rest.find(' '));
+  const auto number = [&](std::string_view key) {
+    const size_t at_key = rest.find(key);
+    int64_t value = -1;
+    if (at_key == rest.npos) return value;
+    const std::string_view text = rest.substr(at_key + key.size());
+    return ReadInteger(text.substr(0, text.find(' ')), value) ? value : int64_t{-1};
+  };
+  claim.connected = number("ConnectedEndpoints:");
+  if (partly) return;
+  claim.services = number("Services:");
+  // One Service in the burst: the number of services says what became of it.
+  if (services_of_burst_.size() == 1 && services_ >= 0 && claim.services >= 0 && claim.events == 1) {
+    InferredInput& service = evidence_.inputs[services_of_burst_.front()];
+    service.change = claim.services > services_ ? "added" : claim.services < services_ ? "removed" : "changed";
+  }
+  services_of_burst_.clear();
+  services_ = claim.services;
+}
+
+}  // namespace wavetank::importing

@@ -1,0 +1,295 @@
+#include "import/sources/source.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_split.h"
+#include "fmt/format.h"
+
+namespace wavetank::importing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kPiece = 1 << 20;
+constexpr size_t kTarMagicAt = 257;
+
+class FileStream : public ByteStream {
+ public:
+  explicit FileStream(int descriptor) : descriptor_(descriptor), buffer_(kPiece, '\0') {}
+  FileStream(const FileStream&) = delete;
+  FileStream& operator=(const FileStream&) = delete;
+  ~FileStream() override {
+    if (descriptor_ > STDERR_FILENO) close(descriptor_);
+  }
+  absl::StatusOr<std::string_view> Next() override {
+    while (true) {
+      const ssize_t got = read(descriptor_, buffer_.data(), buffer_.size());
+      if (got >= 0) return std::string_view(buffer_.data(), static_cast<size_t>(got));
+      if (errno != EINTR) return absl::DataLossError(std::strerror(errno));
+    }
+  }
+
+ private:
+  const int descriptor_;
+  std::string buffer_;
+};
+
+bool LooksPacked(std::string_view head) {
+  for (const std::string_view magic :
+       {std::string_view("\x1f\x8b"), std::string_view("PK\x03\x04"), std::string_view("BZh"),
+        std::string_view("\xfd"
+                         "7zXZ"),
+        std::string_view("\x28\xb5\x2f\xfd")}) {
+    if (head.starts_with(magic)) return true;
+  }
+  return head.size() > kTarMagicAt + 5 && head.substr(kTarMagicAt, 5) == "ustar";
+}
+
+// One archive, read from a stream.
+class Unpacker {
+ public:
+  Unpacker(ByteStream& packed, const SourceLimits& limits)
+      : packed_(packed), limits_(limits), archive_(archive_read_new()) {
+    archive_read_support_filter_gzip(archive_);
+    archive_read_support_filter_bzip2(archive_);
+    archive_read_support_filter_xz(archive_);
+    archive_read_support_filter_zstd(archive_);
+    archive_read_support_format_tar(archive_);
+    archive_read_support_format_zip_streamable(archive_);
+    archive_read_support_format_raw(archive_);  // a single packed file
+    opened_ = archive_read_open(archive_, this, nullptr, &Unpacker::Read, nullptr);
+  }
+  Unpacker(const Unpacker&) = delete;
+  Unpacker& operator=(const Unpacker&) = delete;
+  ~Unpacker() { archive_read_free(archive_); }
+
+  // Null: no more. DataLoss: the rest cannot be had.
+  absl::StatusOr<archive_entry*> NextEntry() {
+    if (opened_ != ARCHIVE_OK) return Damaged();
+    archive_entry* entry = nullptr;
+    const int got = archive_read_next_header(archive_, &entry);
+    if (got == ARCHIVE_EOF) return nullptr;
+    if (got < ARCHIVE_WARN) return Damaged();
+    return entry;
+  }
+  bool Raw() const { return archive_format(archive_) == ARCHIVE_FORMAT_RAW; }
+
+  absl::StatusOr<std::string_view> NextBlock() {
+    const void* block = nullptr;
+    size_t size = 0;
+    la_int64_t offset = 0;
+    const int got = archive_read_data_block(archive_, &block, &size, &offset);
+    if (got == ARCHIVE_EOF) return std::string_view();
+    if (got < ARCHIVE_WARN) return Damaged();
+    unpacked_ += size;
+    if (unpacked_ > limits_.free_bytes && unpacked_ / limits_.ratio > packed_bytes_) {
+      return absl::ResourceExhaustedError(fmt::format("unpacks to more than {} times its size", limits_.ratio));
+    }
+    if (size == 0) return NextBlock();
+    return std::string_view(static_cast<const char*>(block), size);
+  }
+
+ private:
+  static la_ssize_t Read(archive* a, void* self, const void** block) {
+    auto& here = *static_cast<Unpacker*>(self);
+    absl::StatusOr<std::string_view> piece = here.packed_.Next();
+    if (!piece.ok()) {
+      archive_set_error(a, EIO, "%s", std::string(piece.status().message()).c_str());
+      return ARCHIVE_FATAL;
+    }
+    here.packed_bytes_ += piece->size();
+    *block = piece->data();
+    return static_cast<la_ssize_t>(piece->size());
+  }
+  absl::Status Damaged() const {
+    const char* const why = archive_error_string(archive_);
+    return absl::DataLossError(why == nullptr ? "damaged archive" : why);
+  }
+
+  ByteStream& packed_;
+  const SourceLimits& limits_;
+  archive* const archive_;
+  int opened_ = ARCHIVE_FATAL;
+  uint64_t packed_bytes_ = 0, unpacked_ = 0;
+};
+
+class EntryStream : public ByteStream {
+ public:
+  explicit EntryStream(Unpacker& unpacker) : unpacker_(unpacker) {}
+  absl::StatusOr<std::string_view> Next() override { return unpacker_.NextBlock(); }
+
+ private:
+  Unpacker& unpacker_;
+};
+
+// The name in its archive with single slashes; nothing if it would lie outside.
+std::optional<std::string> InsideName(std::string_view name) {
+  if (name.starts_with('/')) return std::nullopt;
+  std::string out;
+  for (const absl::string_view part : absl::StrSplit(absl::string_view(name.data(), name.size()), '/')) {
+    if (part.empty() || part == ".") continue;
+    if (part == "..") return std::nullopt;
+    if (!out.empty()) out += '/';
+    out.append(part.data(), part.size());
+  }
+  return out;
+}
+
+std::string WithoutPackedSuffix(std::string name) {
+  for (const std::string_view suffix : {".gz", ".bz2", ".xz", ".zst"}) {
+    if (name.size() > suffix.size() && name.ends_with(suffix)) return name.substr(0, name.size() - suffix.size());
+  }
+  return name;
+}
+
+class Walker {
+ public:
+  Walker(const SourceLimits& limits, Refusals& refusals, const VisitFile& visit)
+      : limits_(limits), refusals_(refusals), visit_(visit) {}
+
+  void Stream(const SourceFile& file, ByteStream& bytes, int depth) {
+    PeekableStream peekable(bytes);
+    if (!LooksPacked(peekable.Peek(kTarMagicAt + 8))) {
+      visit_(file, peekable);
+      return;
+    }
+    if (depth >= limits_.depth) return refusals_.Add("archive in too many archives", {file.name, 0});
+    Packed(file, peekable, depth);
+  }
+
+  // In order of name, so that two walks are one.
+  void Folder(const std::string& source, const fs::path& top, const fs::path& folder) {
+    std::error_code error;
+    std::vector<fs::directory_entry> entries;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+      entries.push_back(*it);
+    if (error) refusals_.Add("folder that cannot be read", {fs::relative(folder, top).string(), 0}, error.message());
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    for (const fs::directory_entry& entry : entries) {
+      const std::string name = entry.path().lexically_relative(top).string();
+      const fs::file_status status = entry.symlink_status(error);
+      if (fs::is_symlink(status)) {
+        refusals_.Add("link, not followed", {name, 0});
+      } else if (fs::is_directory(status)) {
+        Folder(source, top, entry.path());
+      } else if (fs::is_regular_file(status)) {
+        const int descriptor = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+        if (descriptor < 0) {
+          refusals_.Add("file that cannot be read", {name, 0}, std::strerror(errno));
+          continue;
+        }
+        FileStream bytes(descriptor);
+        Stream({source, name}, bytes, 0);
+      } else {
+        refusals_.Add("neither file nor folder", {name, 0});
+      }
+    }
+  }
+
+ private:
+  void Packed(const SourceFile& file, ByteStream& packed, int depth) {
+    Unpacker unpacker(packed, limits_);
+    while (true) {
+      if (++entries_ > limits_.entries) return refusals_.Add("more files than an archive may hold", {file.name, 0});
+      const absl::StatusOr<archive_entry*> entry = unpacker.NextEntry();
+      if (!entry.ok()) {
+        return refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(entry.status().message()));
+      }
+      if (*entry == nullptr) return;
+      SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
+      if (!unpacker.Raw()) {
+        const char* const raw = archive_entry_pathname(*entry);
+        const std::optional<std::string> name = InsideName(raw == nullptr ? "" : raw);
+        if (!name) {
+          refusals_.Add("name that leads out of its archive", {file.name, 0}, raw == nullptr ? "" : raw);
+          continue;
+        }
+        if (archive_entry_hardlink(*entry) != nullptr || archive_entry_filetype(*entry) == AE_IFLNK) {
+          refusals_.Add("link, not followed", {*name, 0});
+          continue;
+        }
+        if (archive_entry_filetype(*entry) == AE_IFDIR) continue;
+        if (archive_entry_filetype(*entry) != AE_IFREG && archive_entry_filetype(*entry) != 0) {
+          refusals_.Add("neither file nor folder", {*name, 0});
+          continue;
+        }
+        inner.name = *name;
+      }
+      EntryStream bytes(unpacker);
+      Stream(inner, bytes, depth + 1);
+      if (unpacker.Raw()) return;
+    }
+  }
+
+  const SourceLimits& limits_;
+  Refusals& refusals_;
+  const VisitFile& visit_;
+  size_t entries_ = 0;
+};
+
+}  // namespace
+
+std::string_view PeekableStream::Peek(size_t size) {
+  while (held_.size() < size && !ended_) {
+    absl::StatusOr<std::string_view> piece = under_.Next();
+    if (!piece.ok()) end_ = piece.status();
+    ended_ = !piece.ok() || piece->empty();
+    if (!ended_) held_.append(*piece);
+  }
+  return std::string_view(held_).substr(0, size);
+}
+
+absl::StatusOr<std::string_view> PeekableStream::Next() {
+  if (!held_.empty()) {
+    given_ = std::move(held_);
+    held_.clear();
+    return std::string_view(given_);
+  }
+  if (!end_.ok()) return end_;
+  if (ended_) return std::string_view();
+  absl::StatusOr<std::string_view> piece = under_.Next();
+  if (!piece.ok()) end_ = piece.status();
+  ended_ = !piece.ok() || piece->empty();
+  return piece;
+}
+
+absl::Status WalkSources(const std::vector<std::string>& sources, const SourceLimits& limits, Refusals& refusals,
+                         const VisitFile& visit) {
+  for (const std::string& source : sources) {
+    if (source == "-") continue;
+    if (access(source.c_str(), R_OK) == 0) continue;
+    const std::string why = std::strerror(errno);
+    if (errno == EACCES) return absl::PermissionDeniedError(fmt::format("{}: {}", source, why));
+    return absl::NotFoundError(fmt::format("{}: {}; name a log, a dump, an archive or a folder of them", source, why));
+  }
+  Walker walker(limits, refusals, visit);
+  for (const std::string& source : sources) {
+    if (source == "-") {
+      FileStream bytes(STDIN_FILENO);
+      walker.Stream({source, "stdin"}, bytes, 0);
+      continue;
+    }
+    std::error_code error;
+    if (fs::is_directory(source, error)) {
+      walker.Folder(source, source, source);
+      continue;
+    }
+    const int descriptor = open(source.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return absl::UnavailableError(fmt::format("{}: {}", source, std::strerror(errno)));
+    FileStream bytes(descriptor);
+    walker.Stream({source, fs::path(source).filename().string()}, bytes, 0);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace wavetank::importing

@@ -1,0 +1,106 @@
+#include "import/text/envelope.h"
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "import/evidence/evidence.h"
+#include "import/text/line_splitter.h"
+
+namespace wavetank::importing {
+namespace {
+
+// The word at the beginning, up to a blank; "" if there is none.
+std::string_view FirstWord(std::string_view line) { return line.substr(0, std::min(line.find(' '), line.size())); }
+
+bool LooksLikeTime(std::string_view word) {
+  return word.size() >= 20 && word.size() <= 35 && word[4] == '-' && word[10] == 'T' && ParseWall(word) != kNoTime;
+}
+
+// Without what colours a terminal: ESC [ ... m.
+bool Uncolour(std::string_view line, std::string& out) {
+  if (line.find('\x1b') == line.npos) return false;
+  out.clear();
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
+      i += 2;
+      while (i < line.size() && (line[i] < '@' || line[i] > '~')) ++i;
+      continue;
+    }
+    out += line[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+Unwrapped Envelope::Piece(std::string_view stream, bool last, std::string_view text) {
+  auto it = pieces_.find(stream);
+  if (it == pieces_.end()) {
+    if (last) return {text, {}, true};
+    it = pieces_.emplace(std::string(stream), std::string()).first;
+  }
+  if (it->second.size() < kMaxLine) it->second.append(text.substr(0, kMaxLine - it->second.size()));
+  if (!last) return {{}, {}, false};
+  text_ = std::move(it->second);
+  pieces_.erase(it);
+  return {text_, {}, true};
+}
+
+Unwrapped Envelope::Unwrap(std::string_view line) {
+  // A byte order mark, as some editors leave it.
+  if (line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+  Unwrapped out{line, {}, true};
+  // istiod's own line, by far the most frequent: a time and a tab.
+  if (line.size() > 27 && line[26] == 'Z' && line[27] == '\t') return out;
+  std::string uncoloured;
+  if (Uncolour(line, uncoloured)) {
+    Unwrapped inner = Unwrap(uncoloured);
+    text_ = std::string(inner.line);
+    return {text_, {}, inner.complete};
+  }
+  // kubectl logs --prefix: [pod/istiod-7d4f/discovery] line
+  if (line.starts_with("[pod/")) {
+    const size_t end = line.find("] ");
+    const size_t slash = line.find('/', 5);
+    if (end != line.npos && slash != line.npos && slash < end) {
+      out.pod = line.substr(5, slash - 5);
+      line = out.line = line.substr(end + 2);
+    }
+  }
+  // Docker: {"log":"...\n","stream":"stderr","time":"..."}
+  if (line.starts_with("{\"log\":")) {
+    const nlohmann::json json = ParseJson(line);
+    if (json.is_object() && At(json, "log").is_string()) {
+      std::string text = TextOf(At(json, "log"));
+      const bool last = !text.empty() && text.back() == '\n';
+      if (last) text.pop_back();
+      const std::string stream = wavetank::Text(json, "stream", "stderr");
+      const Unwrapped piece = Piece(stream, last, text);
+      text_ = std::string(piece.line);
+      return {text_, out.pod, piece.complete};
+    }
+  }
+  const std::string_view first = FirstWord(line);
+  if (first.size() < line.size() && LooksLikeTime(first)) {
+    std::string_view rest = line.substr(first.size() + 1);
+    // CRI: 2023-09-01T00:00:00.000000000Z stderr F line
+    const std::string_view stream = FirstWord(rest);
+    if ((stream == "stdout" || stream == "stderr") && rest.size() > stream.size() + 2) {
+      const char tag = rest[stream.size() + 1];
+      const char after = rest[stream.size() + 2];
+      if ((tag == 'F' || tag == 'P') && (after == ' ' || after == ':')) {
+        const size_t blank = rest.find(' ', stream.size() + 2);
+        const std::string_view text = blank == rest.npos ? std::string_view() : rest.substr(blank + 1);
+        Unwrapped piece = Piece(stream, tag == 'F', text);
+        piece.pod = out.pod;
+        return piece;
+      }
+    }
+    // kubectl logs --timestamps: a time more, before the line's own.
+    if (rest.size() > 20 && (rest[0] == '{' || LooksLikeTime(rest.substr(0, std::min<size_t>(rest.find('\t'), 36))))) {
+      out.line = rest;
+    }
+  }
+  return out;
+}
+
+}  // namespace wavetank::importing

@@ -1,0 +1,31 @@
+// What collectors put around a line of a container's log: the container runtime's file format (CRI), Docker's JSON,
+// `kubectl logs --prefix` and `--timestamps`, the colours of a terminal.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace wavetank::importing {
+
+struct Unwrapped {
+  std::string_view line;
+  std::string_view pod;  // as kubectl's prefix names it; empty if it does not
+  bool complete = true;  // false: the runtime cut the line here, and its rest follows
+};
+
+// One per file: pieces of a line that a runtime cut ("P") are put together here, for each stream of the container.
+class Envelope {
+ public:
+  // The result is valid until the next call. Not complete: to be dropped, the whole line comes with its last piece.
+  // O(line).
+  Unwrapped Unwrap(std::string_view line);
+
+ private:
+  Unwrapped Piece(std::string_view stream, bool last, std::string_view text);
+
+  std::map<std::string, std::string, std::less<>> pieces_;  // by stream
+  std::string text_;
+};
+
+}  // namespace wavetank::importing

@@ -1,0 +1,236 @@
+// What is inferred of istiod's log. The lines are of the form that istiod 1.18.2 prints; the mesh is nobody's.
+#include "import/istiod/istiod_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "import/text/line_splitter.h"
+
+namespace wavetank::importing {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Pair;
+using testing::SizeIs;
+
+// Lines without their times, one each; a line is told as "01.250000 info<TAB>..." with the seconds of one minute.
+Evidence Read(const std::string& lines) {
+  Evidence evidence;
+  IstiodLog log("istiod", evidence);
+  RecordReader reader("istiod.log", evidence.refusals, [&](const LogRecord& record) { log.Add(record, "istiod.log"); });
+  LineSplitter splitter([&](std::string_view line, uint64_t number, bool cut) {
+    const bool timed = line.size() > 10 && line[2] == '.' && line[9] == ' ';
+    std::string whole(line);
+    if (timed) whole = "2024-05-06T07:08:" + std::string(line.substr(0, 9)) + "Z\t" + std::string(line.substr(10));
+    reader.Line(whole, number, cut);
+  });
+  splitter.Feed(lines);
+  splitter.Finish();
+  reader.Finish();
+  log.Finish();
+  return evidence;
+}
+
+double SecondsOf(WallNs at) { return static_cast<double>(at % 60'000'000'000) / 1e9; }
+
+std::vector<std::string> Kinds(const Evidence& evidence) {
+  std::vector<std::string> out;
+  for (const InferredInput& input : evidence.inputs) {
+    if (!input.initial) out.emplace_back(NameOf(input.kind));
+  }
+  return out;
+}
+
+TEST(IstiodLog, OneEventIsKnownExactly) {
+  const Evidence found = Read(
+      "01.100200 info\tads\tPush debounce stable[2] 1 for config PeerAuthentication/shop/strict: 100.2ms since last "
+      "change, "
+      "100.3ms since last push, full=true\n"
+      "01.100400 info\tads\tXDS: Pushing:2024-05-06T07:08:01Z/2 Services:4 ConnectedEndpoints:2 "
+      "Version:2024-05-06T07:08:01Z/2\n"
+      "01.100900 info\tads\tCDS: PUSH for node:web.shop resources:11 size:4.7kB cached:0/8\n"
+      "01.101900 info\tads\tCDS: PUSH for node:api.shop resources:11 size:4.7kB cached:0/8\n"
+      "01.102900 info\tads\tEDS: PUSH request for node:api.shop resources:8 size:2.4kB empty:0 cached:0/8\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("config"));
+  const InferredInput& input = found.inputs[0];
+  EXPECT_EQ(input.object_kind, "PeerAuthentication");
+  EXPECT_EQ(input.ns, "shop");
+  EXPECT_EQ(input.name, "strict");
+  EXPECT_DOUBLE_EQ(SecondsOf(input.at), 0.9999);
+  ASSERT_THAT(found.claims, SizeIs(1));
+  EXPECT_EQ(found.claims[0].events, 1);
+  EXPECT_TRUE(found.claims[0].full);
+  EXPECT_EQ(found.claims[0].services, 4);
+  EXPECT_THAT(found.claims[0].sent, ElementsAre(Pair("CDS", 2)));  // the answer to a request is no push
+}
+
+TEST(IstiodLog, EndpointsAloneAreNoFullPush) {
+  const Evidence found = Read(
+      "01.000100 info\tads\tIncremental push, service web.shop.svc.cluster.local at shard Kubernetes/east has no "
+      "endpoints\n"
+      "01.100200 info\tads\tPush debounce stable[2] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100.1ms "
+      "since "
+      "last change, 100.1ms since last push, full=false\n"
+      "02.100200 info\tads\tPush debounce stable[3] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100.1ms "
+      "since "
+      "last change, 100.1ms since last push, full=false\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("endpoints", "endpoints"));
+  EXPECT_EQ(found.inputs[0].cluster, "east");
+  EXPECT_EQ(found.inputs[0].change, "toZero");
+  EXPECT_EQ(found.inputs[0].ns, "shop");
+  EXPECT_EQ(found.inputs[1].change, "");
+}
+
+TEST(IstiodLog, TheNumberOfServicesTellsWhatBecameOfOne) {
+  const auto push = [](int second, int number, int services) {
+    return "0" + std::to_string(second) + ".100200 info\tads\tPush debounce stable[" + std::to_string(number) +
+           "] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: 100ms since last change, 100ms since last "
+           "push, "
+           "full=true\n0" +
+           std::to_string(second) + ".100400 info\tads\tXDS: Pushing:v Services:" + std::to_string(services) +
+           " ConnectedEndpoints:0 Version:v\n";
+  };
+  const Evidence found = Read(push(1, 2, 4) + push(2, 3, 5) + push(3, 4, 5) + push(4, 5, 4));
+  ASSERT_THAT(Kinds(found), ElementsAre("service", "service", "service", "service"));
+  EXPECT_EQ(found.inputs[0].change, "");  // how many there were before, no line told
+  EXPECT_EQ(found.inputs[1].change, "added");
+  EXPECT_EQ(found.inputs[2].change, "changed");
+  EXPECT_EQ(found.inputs[3].change, "removed");
+}
+
+constexpr std::string_view kAdding =
+    "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
+    "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"
+    "01.000500 info\tkube\tInitializing Kubernetes service registry \"west\"\n"
+    "01.000600 info\tfinished callback for cluster and starting to sync\tcluster=west secret=istio-system/remote-west\n"
+    "01.000700 info\tNumber of remote clusters: 1\n"
+    "01.300000 info\tkube\tkube controller for west synced after 299.4ms\n"
+    "01.300100 info\tads\tFull push, new service shop/web.shop.svc.cluster.local\n"
+    "01.300200 info\tads\tIncremental push, service api.shop.svc.cluster.local at shard Kubernetes/west has no "
+    "endpoints\n"
+    "01.300300 info\tmodel\treloading network gateways\n"
+    "01.300400 info\tmodel\tgateways changed, triggering push\n"
+    "01.401000 info\tads\tPush debounce stable[2] 18 for reason secret and 17 more reasons: 100.5ms since last change, "
+    "401ms "
+    "since last push, full=true\n";
+
+TEST(IstiodLog, WhatASyncedClusterHadIsNoInputOfItsOwn) {
+  const Evidence found = Read(std::string(kAdding));
+  ASSERT_THAT(Kinds(found), ElementsAre("remoteSecret"));
+  EXPECT_EQ(found.inputs[0].name, "remote-west");
+  EXPECT_THAT(found.inputs[0].clusters, ElementsAre(Pair("west", "added")));
+}
+
+TEST(IstiodLog, AfterItsSyncAClusterChangesByItself) {
+  const Evidence found =
+      Read(std::string(kAdding) +
+           "05.000000 info\tads\tIncremental push, service api.shop.svc.cluster.local at shard "
+           "Kubernetes/west has no endpoints\n"
+           "05.100200 info\tads\tPush debounce stable[3] 1 for config "
+           "ServiceEntry/shop/api.shop.svc.cluster.local: 100ms since last change, 100ms since last push, "
+           "full=false\n");
+  EXPECT_THAT(Kinds(found), ElementsAre("remoteSecret", "endpoints"));
+}
+
+TEST(IstiodLog, ASecretThatFailsComesAgainByItself) {
+  // Its retries after 5 ms and 10 ms are no inputs; what comes between two retries is one.
+  const auto failing = [](const std::string& at, int retry) {
+    return at + " info\tprocessing secret event for secret istio-system/s\n" + at +
+           " info\tAdding cluster\tcluster=west secret=istio-system/s\n" + at +
+           " error\tAdding cluster: create remote cluster failed: kubeconfig cannot be loaded\tcluster=west "
+           "secret=istio-system/s\n" +
+           at + " error\tcontrollers\terror handling istio-system/s, retrying (retry count: " + std::to_string(retry) +
+           "): error adding secret\tcontroller=multicluster secret\n";
+  };
+  std::string log;
+  log += failing("01.000000", 1) + failing("01.005100", 2) + failing("01.015200", 3) + failing("01.035300", 4) +
+         failing("01.075400", 5) + failing("01.155500", 6) + failing("01.315600", 7);
+  log +=
+      "01.400000 info\tprocessing secret event for secret istio-system/s\n"
+      "01.400100 info\tskipping update (kubeconfig are identical)\tcluster=west secret=istio-system/s\n";
+  log += "01.635700 info\tprocessing secret event for secret istio-system/s\n";
+  const Evidence found = Read(log);
+  ASSERT_THAT(Kinds(found), ElementsAre("remoteSecret", "remoteSecret"));
+  EXPECT_EQ(found.inputs[0].change, "failed");
+  EXPECT_EQ(found.inputs[1].change, "unchanged");
+  EXPECT_DOUBLE_EQ(SecondsOf(found.inputs[1].at), 1.4);
+}
+
+TEST(IstiodLog, GatewaysAndNodesAreToldByTheReasons) {
+  const Evidence found = Read(
+      "01.000000 info\tmodel\treloading network gateways\n"
+      "01.000100 info\tmodel\tgateways changed, triggering push\n"
+      "01.100500 info\tads\tPush debounce stable[2] 2 for reason networks and service: 100ms since last change, "
+      "100.1ms since "
+      "last push, full=true\n"
+      "02.000000 info\tmodel\treloading network gateways\n"
+      "02.000100 info\tmodel\tgateways changed, triggering push\n"
+      "02.100500 info\tads\tPush debounce stable[3] 3 for reason networks and 2 more reasons: 100ms since last change, "
+      "100.1ms "
+      "since last push, full=true\n"
+      "03.000000 info\tmodel\treloading network gateways\n"
+      "03.000100 info\tmodel\tgateways changed, triggering push\n"
+      "03.100500 info\tads\tPush debounce stable[4] 1 for reason networks: 100ms since last change, 100.1ms since last "
+      "push, "
+      "full=true\n");
+  EXPECT_THAT(Kinds(found), ElementsAre("node", "gateway", "gatewayDns"));
+}
+
+TEST(IstiodLog, OneConfigMapPrintsBothOfItsHalves) {
+  const Evidence found = Read(
+      "01.000000 info\tmesh configuration: {\n    \"trustDomain\": \"a\"\n}\n"
+      "02.000000 info\tmesh networks configuration updated to: {\n    \"networks\": {}\n}\n"
+      "02.000100 info\tmesh configuration updated to: {\n    \"trustDomain\": \"a\"\n}\n"
+      "03.000000 info\tmesh configuration updated to: {\n    \"trustDomain\": \"b\"\n}\n"
+      "04.000000 warn\tfailed to read mesh config from ConfigMap: failed reading MeshNetworks config: 1 error "
+      "occurred:\n"
+      "\t* bad\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("meshNetworks", "meshConfig", "meshNetworks"));
+  EXPECT_EQ(found.inputs[0].detail, "{\n    \"networks\": {}\n}");
+  EXPECT_EQ(found.inputs[2].change, "refused");
+  EXPECT_TRUE(found.refusals.empty());
+}
+
+TEST(IstiodLog, ProxiesComeGoAndAreRefused) {
+  const Evidence found = Read(
+      "01.000000 info\tads\tADS: new connection for node:web-1.2.shop-17\n"
+      "02.000000 warn\tads\tADS: \"10.0.0.1:4711\" exceeded rate limit: rate: Wait(n=1) would exceed context deadline\n"
+      "03.000000 info\tads\tADS: \"10.0.0.1:4710\" web-1.2.shop-17 terminated\n"
+      "04.000000 warn\tads\tADS:LDS: ACK ERROR web.shop-18 Internal:Error adding/updating listener(s) 0.0.0.0_80\n");
+  ASSERT_THAT(Kinds(found), ElementsAre("proxyConnected", "proxyRefused", "proxyDisconnected"));
+  EXPECT_EQ(found.inputs[0].name, "web-1.2");
+  EXPECT_EQ(found.inputs[0].ns, "shop");
+  EXPECT_EQ(found.inputs[2].name, "web-1.2");
+  ASSERT_THAT(found.claims, SizeIs(1));
+  EXPECT_EQ(found.claims[0].name, "web.shop");
+  EXPECT_EQ(found.claims[0].detail, "Internal:Error adding/updating listener(s) 0.0.0.0_80");
+}
+
+TEST(IstiodLog, WhatWasThereAtTheStartIsNoChange) {
+  const Evidence found = Read(
+      "01.000000 info\tinitializing mesh configuration\n"
+      "01.000100 info\tversion: 1.18.2-abc-Clean\n"
+      "01.000200 info\tflags: {\n   \"PodName\": \"istiod-1\"\n}\n"
+      "01.000300 info\tStarting Istiod Server with primary cluster east\n" +
+      std::string(kAdding) + "02.000000 info\tads\tAll caches have been synced up in 1s, marking server ready\n");
+  EXPECT_THAT(Kinds(found), IsEmpty());
+  ASSERT_THAT(found.runs, SizeIs(1));
+  EXPECT_EQ(found.runs[0].version, "1.18.2-abc-Clean");
+  EXPECT_EQ(found.runs[0].cluster, "east");
+  EXPECT_EQ(found.runs[0].pod, "istiod-1");
+}
+
+TEST(IstiodLog, ManyServicesAtOnceAreOneNetworkLabel) {
+  const Evidence found = Read(
+      "01.100500 info\tads\tPush debounce stable[2] 5 for config ServiceEntry/shop/web.shop.svc.cluster.local and 4 "
+      "more "
+      "configs: 100.44ms since last change, 100.47ms since last push, full=false\n"
+      "02.100500 info\tads\tPush debounce stable[3] 5 for config ServiceEntry/shop/web.shop.svc.cluster.local and 4 "
+      "more "
+      "configs: 100ms since last change, 130ms since last push, full=false\n");
+  EXPECT_THAT(Kinds(found), ElementsAre("network", "endpoints"));
+}
+
+}  // namespace
+}  // namespace wavetank::importing

@@ -1,0 +1,184 @@
+// Files, folders and archives as they come from strangers.
+#include "import/sources/source.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "import/importer.h"
+
+namespace wavetank::importing {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+using testing::Pair;
+using testing::UnorderedElementsAre;
+
+class SourcesTest : public testing::Test {
+ protected:
+  SourcesTest() : folder_(fs::path(testing::TempDir()) / ("sources-" + std::to_string(getpid()))) {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~SourcesTest() override { fs::remove_all(folder_); }
+
+  std::string Put(const std::string& name, const std::string& bytes) {
+    const fs::path path = folder_ / name;
+    fs::create_directories(path.parent_path());
+    std::ofstream(path, std::ios::binary) << bytes;
+    return path;
+  }
+
+  struct Member {
+    std::string name, bytes, link;
+  };
+  static std::string Pack(const std::vector<Member>& members, int format, bool gzip) {
+    std::string out(8 << 20, '\0');
+    size_t used = 0;
+    archive* const a = archive_write_new();
+    archive_write_set_format(a, format);
+    if (gzip) archive_write_add_filter_gzip(a);
+    archive_write_open_memory(a, out.data(), out.size(), &used);
+    for (const Member& member : members) {
+      archive_entry* const entry = archive_entry_new();
+      archive_entry_set_pathname(entry, member.name.c_str());
+      archive_entry_set_perm(entry, 0644);
+      archive_entry_set_filetype(entry, member.link.empty() ? AE_IFREG : AE_IFLNK);
+      if (!member.link.empty()) archive_entry_set_symlink(entry, member.link.c_str());
+      archive_entry_set_size(entry, static_cast<la_int64_t>(member.bytes.size()));
+      archive_write_header(a, entry);
+      archive_write_data(a, member.bytes.data(), member.bytes.size());
+      archive_entry_free(entry);
+    }
+    archive_write_close(a);
+    archive_write_free(a);
+    out.resize(used);
+    return out;
+  }
+
+  std::map<std::string, std::string> Walk(const std::string& source, const SourceLimits& limits = {}) {
+    std::map<std::string, std::string> seen;
+    refusals_ = {};
+    status_ = WalkSources({source}, limits, refusals_, [&](const SourceFile& file, PeekableStream& bytes) {
+      bytes.Peek(3);
+      std::string& text = seen[file.name];
+      while (true) {
+        const auto piece = bytes.Next();
+        if (!piece.ok()) refusals_.Add("broken", {file.name, 0});
+        if (!piece.ok() || piece->empty()) break;
+        text.append(*piece);
+      }
+    });
+    return seen;
+  }
+  std::vector<std::string> Reasons() const {
+    std::vector<std::string> out;
+    for (const auto& [reason, of] : refusals_.reasons()) out.push_back(reason);
+    return out;
+  }
+
+  const fs::path folder_;
+  Refusals refusals_;
+  absl::Status status_;
+};
+
+TEST_F(SourcesTest, EveryPackingGivesTheSameFiles) {
+  const std::vector<Member> members = {{"a/istiod.log", "one\ntwo\n", ""}, {"b.txt", "three", ""}};
+  for (const int format : {ARCHIVE_FORMAT_TAR_PAX_RESTRICTED, ARCHIVE_FORMAT_ZIP}) {
+    for (const bool gzip : {false, true}) {
+      EXPECT_THAT(Walk(Put("packed", Pack(members, format, gzip))),
+                  UnorderedElementsAre(Pair("a/istiod.log", "one\ntwo\n"), Pair("b.txt", "three")));
+      EXPECT_TRUE(refusals_.empty());
+    }
+  }
+  fs::remove(folder_ / "packed");
+  Put("in/a/istiod.log", "one\ntwo\n");
+  Put("in/b.txt", "three");
+  EXPECT_THAT(Walk(folder_ / "in"), UnorderedElementsAre(Pair("a/istiod.log", "one\ntwo\n"), Pair("b.txt", "three")));
+}
+
+TEST_F(SourcesTest, AnArchiveInAnArchiveIsRead) {
+  const std::string inner = Pack({{"istiod.log", "deep", ""}}, ARCHIVE_FORMAT_TAR_USTAR, true);
+  EXPECT_THAT(Walk(Put("outer.zip", Pack({{"inner.tar.gz", inner, ""}}, ARCHIVE_FORMAT_ZIP, false))),
+              ElementsAre(Pair("istiod.log", "deep")));
+  std::string nested = inner;
+  for (int i = 0; i < 4; ++i) nested = Pack({{"x.tar.gz", nested, ""}}, ARCHIVE_FORMAT_TAR_USTAR, true);
+  EXPECT_TRUE(Walk(Put("nested", nested)).empty());
+  EXPECT_THAT(Reasons(), ElementsAre("archive in too many archives"));
+}
+
+TEST_F(SourcesTest, LinksAndNamesThatLeadOutAreNotFollowed) {
+  EXPECT_THAT(Walk(Put("bad.tar", Pack({{"../../etc/passwd", "x", ""},
+                                        {"/etc/shadow", "x", ""},
+                                        {"a/../../b", "x", ""},
+                                        {"link", "", "/etc/passwd"},
+                                        {"good", "y", ""}},
+                                       ARCHIVE_FORMAT_TAR_USTAR, false))),
+              ElementsAre(Pair("good", "y")));
+  EXPECT_EQ(refusals_.reasons().at("name that leads out of its archive").count, 3u);
+  EXPECT_EQ(refusals_.reasons().at("link, not followed").count, 1u);
+  Put("in/good", "y");
+  fs::create_symlink("/etc/passwd", folder_ / "in/link");
+  EXPECT_THAT(Walk(folder_ / "in"), ElementsAre(Pair("good", "y")));
+  EXPECT_THAT(Reasons(), ElementsAre("link, not followed"));
+}
+
+TEST_F(SourcesTest, ATruncatedArchiveGivesWhatItHas) {
+  std::string noise;  // that no packing shortens
+  uint64_t state = 1;
+  for (int i = 0; i < 300'000; ++i) noise += static_cast<char>((state = state * 6364136223846793005u + 1) >> 56);
+  const std::string whole = Pack({{"first", "1", ""}, {"second", noise, ""}}, ARCHIVE_FORMAT_TAR_USTAR, true);
+  for (const size_t size : {whole.size() / 2, whole.size() - 10, size_t{20}}) {
+    Walk(Put("cut.tar.gz", whole.substr(0, size)));
+    EXPECT_TRUE(status_.ok());
+    EXPECT_FALSE(refusals_.empty()) << size;
+  }
+  EXPECT_EQ(Walk(Put("cut.tar.gz", whole.substr(0, whole.size() / 2))).at("first"), "1");
+}
+
+TEST_F(SourcesTest, ABombIsLeftOut) {
+  const std::string bomb =
+      Pack({{"zeros", std::string(40 << 20, '\0'), ""}, {"after", "x", ""}}, ARCHIVE_FORMAT_TAR_USTAR, true);
+  SourceLimits limits;
+  limits.free_bytes = 1 << 20;
+  EXPECT_LT(Walk(Put("bomb.tar.gz", bomb), limits)["zeros"].size(), size_t{40} << 20);
+  EXPECT_THAT(Reasons(), testing::Contains("broken"));
+}
+
+TEST_F(SourcesTest, WhatIsNotThereIsSaid) {
+  Walk(folder_ / "absent");
+  EXPECT_EQ(status_.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status_.message()), testing::HasSubstr("absent"));
+}
+
+TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
+  const std::string line =
+      "Z\tinfo\tads\tPush debounce stable[2] 1 for config Sidecar/shop/default: 100ms since last change, 100ms since "
+      "last push, "
+      "full=true\n";
+  Put("logs/istiod-1.log", "2024-05-06T07:08:01.100000" + line);
+  Put("logs/istiod-2.log", "2024-05-06T07:08:01.103000" + line + "2024-05-06T07:08:09.000000" + line);
+  Put("logs/notes.bin", std::string("\x00\x01\x02", 3));
+  ImportOptions options;
+  options.sources = {folder_ / "logs"};
+  const auto evidence = Import(options);
+  ASSERT_TRUE(evidence.ok());
+  ASSERT_EQ(evidence->inputs.size(), 2u);
+  EXPECT_EQ(evidence->inputs[0].also.size(), 1u);
+  EXPECT_EQ(evidence->inputs[1].also.size(), 0u);
+  EXPECT_EQ(evidence->claims.size(), 3u);
+  EXPECT_TRUE(evidence->refusals.reasons().contains("file of no known kind"));
+  // A clock that is off by seconds is put right.
+  options.skews = {{"istiod-1.log", 7'900'000'000}};
+  const auto moved = Import(options);
+  ASSERT_EQ(moved->inputs.size(), 2u);
+  EXPECT_EQ(moved->inputs[1].also.size(), 1u);
+}
+
+}  // namespace
+}  // namespace wavetank::importing
