@@ -218,6 +218,10 @@ void Announce(const ServeArguments& a, serve::Server& server) {
       listener["pid"] = istiod.pid();
       listener["log"] = istiod.options().log;
     }
+    if (server.debug() != nullptr) {
+      for (const serve::DebugListener& where : server.debug()->where())
+        out["debug"].push_back({{"cluster", where.cluster}, {"address", where.address}});
+    }
     out["pods"] = *server.loop().Call([](sim::World& world) {
       nlohmann::ordered_json pods = nlohmann::ordered_json::array();
       for (const sim::PodProcess* pod : world.Pods()) {
@@ -255,6 +259,14 @@ void Announce(const ServeArguments& a, serve::Server& server) {
     }
   }
   PrintTable(rows);
+  if (server.debug() != nullptr) {
+    rows = {{"CLUSTER", "DEBUG INTERFACE"}};
+    for (const serve::DebugListener& where : server.debug()->where()) {
+      rows.push_back({where.cluster, "http://" + where.address + "/debug"});
+    }
+    std::cout << "\n";
+    PrintTable(rows);
+  }
   if (server.kube() != nullptr) {
     rows = {{"CLUSTER", "KUBERNETES API"}};
     for (const serve::KubeListener& where : server.kube()->where()) rows.push_back({where.cluster, where.server});
@@ -377,6 +389,9 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--secure-listen", s.secure_listen, "The same over TLS, with the simulated CA's certificate")
       ->capture_default_str();
   verb->add_option("--uds", s.unix_socket, "Unix socket for plaintext gRPC; of further primaries PATH.CLUSTER");
+  verb->add_option("--debug", s.debug_listen,
+                   "Debug interface of the first primary's istiod, e.g. 127.0.0.1:15014 (/debug/syncz, /ready); of "
+                   "each further one 100 ports above");
   verb->add_option("--kube", s.kube.listen,
                    "Kubernetes API of the first cluster, e.g. 127.0.0.1:8901; of each further one a port above");
   verb->add_option("--kube-token-file", a->kube_token_file,

@@ -31,9 +31,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     if (!planes.ok()) return planes.status();
     server->control_planes_ = *std::move(planes);
   }
+  std::vector<std::string> primaries;
   size_t index = 0;
   for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) {
     if (!cluster.primary()) continue;
+    primaries.push_back(cluster.name);
     GrpcListeners where;
     where.cluster = cluster.name;
     where.plaintext = real ? "127.0.0.1:0" : ListenAddress(options.listen, index);
@@ -43,6 +45,11 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     absl::StatusOr<std::unique_ptr<GrpcServer>> grpc = GrpcServer::Listen(*server->frontend_, *server->secrets_, where);
     if (!grpc.ok()) return grpc.status();
     server->grpc_.push_back(*std::move(grpc));
+  }
+  if (!options.debug_listen.empty()) {
+    absl::StatusOr<std::unique_ptr<DebugPorts>> debug = DebugPorts::Start(loop, primaries, options.debug_listen);
+    if (!debug.ok()) return debug.status();
+    server->debug_ = *std::move(debug);
   }
   if (!options.kube.listen.empty()) {
     std::vector<std::string> clusters;
@@ -60,6 +67,7 @@ absl::Status Server::Stop() {
   if (stopped_) return absl::OkStatus();
   stopped_ = true;
   if (kube_ != nullptr) kube_->Stop();
+  if (debug_ != nullptr) debug_->Stop();
   if (control_planes_ != nullptr) control_planes_->Stop();
   frontend_->ShutDown();
   grpc_.clear();

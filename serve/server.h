@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
 #include "serve/control_planes.h"
+#include "serve/debug/debug_ports.h"
 #include "serve/grpc/bootstrap.h"
 #include "serve/grpc/grpc_server.h"
 #include "serve/grpc/session.h"
@@ -23,6 +24,7 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:15010";         // plaintext; empty: none
   std::string secure_listen = "127.0.0.1:15012";  // empty: none
   std::string unix_socket;                        // empty: none
+  std::string debug_listen;                       // istiod's monitoring port; empty: none
   KubeOptions kube;                               // no Kubernetes API unless it names an address
   Limits limits;
   WorkloadSecrets::Options secrets;
@@ -48,6 +50,8 @@ class Server {
   // By primary cluster, in the order of the scenario.
   const std::vector<std::unique_ptr<GrpcServer>>& grpc() const { return grpc_; }
   // Null: none.
+  const DebugPorts* debug() const { return debug_.get(); }
+  // Null: none.
   const KubeFrontend* kube() const { return kube_.get(); }
   const GrpcListeners* ListenersOf(std::string_view cluster);
   // Null: the world's own istiods serve.
@@ -60,6 +64,7 @@ class Server {
   std::unique_ptr<Frontend> frontend_;
   std::unique_ptr<WorkloadSecrets> secrets_;
   std::vector<std::unique_ptr<GrpcServer>> grpc_;
+  std::unique_ptr<DebugPorts> debug_;
   std::unique_ptr<KubeFrontend> kube_;
   std::unique_ptr<ControlPlanes> control_planes_;
   bool stopped_ = false;

@@ -174,6 +174,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/gen/grpc", generator({"core/gen/authz", "core/gen/cds", "core/gen/rds"})},
       {"core/inject", model_and({})},
       {"core/istiod", {"core"}},
+      {"core/debug", {"core"}},
       {"core/kube/credentials", {"core/base", "core/kube", "core/x509"}},
       // A cluster's rooms, from the bottom up; fakes/kube itself puts them together.
       {"fakes/kube/objects", {"core/base", "core/kube"}},
@@ -254,6 +255,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"reports", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"serve/loop", {"core", "sim"}},
       {"serve/kube", {"core/base", "core/kube", "core/x509", "core/security", "fakes/kube", "sim", "serve/loop"}},
+      {"serve/debug", {"core", "fakes/kube", "sim", "serve/loop"}},
       {"serve/grpc", {"core", "sim", "replay", "scenarios", "serve/loop"}},
       {"serve", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"record", {"core", "sim", "replay"}},

@@ -470,6 +470,12 @@ void Istiod::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<v
   impl_->Admit(std::move(path), std::move(review), std::move(done));
 }
 
+const IstiodOptions& Istiod::options() const { return impl_->options; }
+Time Istiod::Now() const { return impl_->host.Now(); }
+const config::CrdClient& Istiod::config_objects() const { return *impl_->crds; }
+kube::ObjectRef Istiod::injector_config() const {
+  return impl_->injector_config->Get(impl_->options.system_namespace, InjectorConfigMapName(impl_->options.revision));
+}
 const config::MeshConfig& Istiod::mesh_config() const { return *impl_->mesh->mesh(); }
 DiscoveryServer& Istiod::discovery() { return impl_->discovery; }
 const DiscoveryServer& Istiod::discovery() const { return impl_->discovery; }

@@ -28,8 +28,9 @@
 #include "nlohmann/json.hpp"
 
 namespace wavetank::config {
+class CrdClient;
 struct MeshConfig;
-}
+}  // namespace wavetank::config
 
 namespace wavetank::pilot {
 
@@ -107,7 +108,12 @@ class Istiod {
   const security::ServingCertificate* serving_certificate() const;
   const std::string& ca_bundle_pem() const;
 
-  // For debug views (core/istiod/debug.h). Only after Start.
+  // For debug pages (core/debug/pages.h). What follows only after Start.
+  const IstiodOptions& options() const;
+  Time Now() const;
+  const config::CrdClient& config_objects() const;
+  // ConfigMap `istio-sidecar-injector` of its revision; null without.
+  kube::ObjectRef injector_config() const;
   const config::MeshConfig& mesh_config() const;
   DiscoveryServer& discovery();
   const DiscoveryServer& discovery() const;

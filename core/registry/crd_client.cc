@@ -1,5 +1,6 @@
 #include "core/registry/crd_client.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace wavetank::config {
@@ -178,6 +179,17 @@ void CrdClient::OnRaw(RawKind& raw, const kube::ObjectRef& object, bool deleted)
     raw.objects.emplace(key, object);
   }
   Enqueue([this, kind = raw.kind, key] { Push(kind, key.name, key.ns); });
+}
+
+std::vector<kube::ObjectRef> CrdClient::Objects() const {
+  std::vector<kube::ObjectRef> out;
+  for (const auto& informer : informers_) {
+    for (const auto& [key, object] : informer->objects()) {
+      if (InRevision(*object)) out.push_back(object);
+    }
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a->kind < b->kind; });
+  return out;
 }
 
 const std::map<kube::NamespacedName, kube::ObjectRef>& CrdClient::Raw(pilot::ConfigKind kind) const {

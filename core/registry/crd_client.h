@@ -43,6 +43,9 @@ class CrdClient {
   // Kinds that istiod pushes for but whose fields nothing here reads: kept as they came, by namespace and name.
   const std::map<kube::NamespacedName, kube::ObjectRef>& Raw(pilot::ConfigKind kind) const;
 
+  // All objects of its revision, readable or not, by kind, namespace and name.
+  std::vector<kube::ObjectRef> Objects() const;
+
   // Objects that could not be read, by key: what the store shows for them is their last readable state, if any.
   // client-go's typed list would fail as a whole there; an API server with Istio's CRD schemas does not let them in.
   const std::map<std::string, absl::Status>& unreadable() const { return unreadable_; }

@@ -131,4 +131,13 @@ size_t XdsCache::size() const {
   return n;
 }
 
+std::vector<Resource> XdsCache::Snapshot(Type type) const {
+  std::vector<Resource> out;
+  for (const auto& [key, content] : tables_[static_cast<size_t>(type)].entries) out.push_back(content.resource);
+  std::sort(out.begin(), out.end(), [](const Resource& a, const Resource& b) {
+    return a.name != b.name ? a.name < b.name : *a.bytes < *b.bytes;
+  });
+  return out;
+}
+
 }  // namespace wavetank::pilot

@@ -60,6 +60,8 @@ class XdsCache {
   }
   std::optional<absl::Span<const std::string>> ChangedSince(Type type, uint64_t mark) const;
   size_t size() const;
+  // What is in it, by name.
+  std::vector<Resource> Snapshot(Type type) const;
   // For callers that remember what Get() answered.
   void CountHits(int64_t n) const { hits_ += static_cast<uint64_t>(n); }
   uint64_t hits() const { return hits_; }

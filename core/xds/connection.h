@@ -44,6 +44,9 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const Proxy& proxy() const { return proxy_; }
   NameId trace_name() const { return trace_name_; }
   Time connected_at() const { return connected_at_; }
+  const std::string& address() const { return peer_.address; }
+  // The push context that its configuration was last made from; null before the first.
+  const PushContextRef& last_push() const { return last_push_; }
 
   PushQueueSlot slot;  // the push queue's
 

@@ -93,6 +93,7 @@ class DiscoveryServer final : public XdsUpdater {
   EndpointIndex& endpoints() { return endpoints_; }
   const EndpointIndex& endpoints() const { return endpoints_; }
   XdsCache& cache() { return cache_; }
+  const XdsCache& cache() const { return cache_; }
   // Of the last full push; made on the spot if there was none.
   const PushContextRef& push_context();
   // Null if there was none.

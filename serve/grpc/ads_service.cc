@@ -1,13 +1,16 @@
 #include <grpcpp/impl/codegen/proto_buffer_reader.h>
 
+#include <type_traits>
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/debug/status.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "fmt/format.h"
 #include "serve/grpc/grpc_services.h"
 #include "serve/grpc/grpc_stream.h"
+#include "serve/grpc/status_answer.h"
 #include "serve/grpc/wire.h"
 
 namespace wavetank::serve {
@@ -40,8 +43,11 @@ template <class Message>
 class AdsReactor final : public RawReactor {
  public:
   AdsReactor(const ServiceContext& to, grpc::CallbackServerContext* context)
-      : frontend_(*to.frontend), outbox_(std::make_shared<Outbox>(this, context, frontend_)) {
-    TransportPeer peer = PeerOf(*context, to.tls);
+      : frontend_(*to.frontend),
+        cluster_(to.cluster),
+        peer_(PeerOf(*context, to.tls)),
+        outbox_(std::make_shared<Outbox>(this, context, frontend_)) {
+    TransportPeer peer = peer_;
     absl::StatusOr<StreamPlaceRef> place = EnterStream(frontend_, peer, outbox_);
     if (!place.ok()) {
       outbox_->Finish(ToGrpc(place.status()));
@@ -62,6 +68,9 @@ class AdsReactor final : public RawReactor {
       return Refuse(absl::InvalidArgumentError("the request is no discovery request"));
     }
     in_.Clear();
+    if constexpr (std::is_same_v<Message, discovery::DiscoveryRequest>) {
+      if (debug::IsStatusType(message.type_url())) return AnswerAboutIstiod(message);
+    }
     auto request = pilot::FromProto(message);
     if (!request.ok()) return Refuse(request.status());
     const int64_t names = NameCount(*request);
@@ -87,9 +96,25 @@ class AdsReactor final : public RawReactor {
   }
 
  private:
+  void AnswerAboutIstiod(const discovery::DiscoveryRequest& message) {
+    // An ACK asks for nothing.
+    if (!message.response_nonce().empty()) return outbox_->Read(&in_);
+    StatusQuestion question{
+        cluster_, peer_, message.type_url(), {message.resource_names().begin(), message.resource_names().end()}};
+    frontend_.Post(peer_, [outbox = outbox_, in = &in_, question = std::move(question)](sim::World& world) {
+      const absl::StatusOr<std::string> answer = AnswerStatus(world, question);
+      if (!answer.ok()) return outbox->Finish(ToGrpc(answer.status()));
+      grpc::Slice slice(*answer);
+      outbox->Write(grpc::ByteBuffer(&slice, 1));
+      outbox->Read(in);
+    });
+  }
+
   void Refuse(const absl::Status& status) { outbox_->Finish(ToGrpc(status)); }
 
   Frontend& frontend_;
+  const std::string cluster_;
+  const TransportPeer peer_;
   std::shared_ptr<Outbox> outbox_;
   grpc::ByteBuffer in_;
   StreamPlaceRef place_;

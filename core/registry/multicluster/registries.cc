@@ -228,4 +228,9 @@ bool Registries::ClusterSynced(const ClusterId& id) const {
   return it == controllers_.end() || it->second->HasSynced();
 }
 
+bool Registries::ClusterTimedOut(const ClusterId& id) const {
+  const auto it = controllers_.find(id);
+  return it != controllers_.end() && it->second->HasSynced() && !it->second->synced();
+}
+
 }  // namespace wavetank::pilot

@@ -76,6 +76,8 @@ class Registries final : public ClusterHandler {
   void ClusterDeleted(const ClusterId& id) override;
   void ClusterStopped(const ClusterId& id) override;
   bool ClusterSynced(const ClusterId& id) const override;
+  // Its time to sync was over before it had (istiod: Cluster.SyncDidTimeout).
+  bool ClusterTimedOut(const ClusterId& id) const;
 
  private:
   // What is read from a remote cluster beside its Kubernetes registry.

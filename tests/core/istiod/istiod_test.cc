@@ -12,9 +12,12 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/status.h"
+#include "core/debug/clients.h"
+#include "core/debug/pages.h"
+#include "core/debug/registry.h"
+#include "core/debug/status.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
-#include "core/istiod/debug.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/security/istio_ca.h"
 #include "core/security/remote_secret.h"
@@ -198,9 +201,9 @@ class IstiodTest : public ::testing::Test, public kube::ClientFactory {
   }
   // Endpoints that istiod holds for the service.
   size_t EndpointCount() {
-    const auto services = DebugEndpointShards(*istiod_);
+    const auto services = debug::EndpointShardz(*istiod_);
     size_t count = 0;
-    for (const auto& shard : services.at("sample/helloworld.sample.svc.cluster.local").at("shards")) {
+    for (const auto& shard : services.at("helloworld.sample.svc.cluster.local").at("sample").at("Shards")) {
       count += shard.size();
     }
     return count;
@@ -361,25 +364,84 @@ TEST_F(IstiodTest, DiesAtAnyMomentWithoutAWord) {
   }
 }
 
-TEST_F(IstiodTest, DebugViewsShowWhatAProxyHas) {
+TEST_F(IstiodTest, DebugPagesShowWhatAProxyHas) {
   ApplyRemoteSecret();
   MakeIstiod();
   Run(3s);
   const auto client = OpenAds({.tls = false});
   Run(1s);
-  const auto sync = DebugSync(*istiod_);
+  const auto page = [&](const char* target) {
+    const debug::Reply reply = debug::Page(*istiod_, target);
+    EXPECT_EQ(reply.status, 200) << target << ": " << reply.body;
+    return nlohmann::json::parse(reply.body, nullptr, false);
+  };
+  const auto sync = page("/debug/syncz");
   ASSERT_THAT(sync, SizeIs(1));
   EXPECT_EQ(sync[0].at("proxy"), "sleep-1.sample");
-  const auto& eds = sync[0].at("watched").at("EDS");
-  EXPECT_EQ(eds.at("status"), "SYNCED");
-  EXPECT_EQ(eds.at("acked"), eds.at("sent"));
-  EXPECT_THAT(eds.at("resources"), Contains(kHelloworldCluster));
-  EXPECT_THAT(DebugServices(*istiod_).dump(), HasSubstr("helloworld.sample.svc.cluster.local"));
-  const auto clusters = DebugClusters(*istiod_);
-  ASSERT_THAT(clusters, SizeIs(1));
-  EXPECT_EQ(clusters[0].at("id"), "cluster2");
-  EXPECT_EQ(clusters[0].at("synced"), true);
-  EXPECT_THAT(DebugNetworks(*istiod_), IsEmpty());
+  EXPECT_EQ(sync[0].at("endpoint_acked"), sync[0].at("endpoint_sent"));
+  EXPECT_FALSE(sync[0].contains("listener_sent"));
+  const auto ads = page("/debug/adsz?proxyID=sleep-1");
+  EXPECT_EQ(ads.at("totalClients"), 1);
+  EXPECT_THAT(
+      ads.at("clients")[0].at("watches").at("type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"),
+      Contains(kHelloworldCluster));
+  EXPECT_THAT(page("/debug/registryz").dump(), HasSubstr("helloworld.sample.svc.cluster.local"));
+  const auto shards = page("/debug/endpointShardz").at("helloworld.sample.svc.cluster.local").at("sample");
+  EXPECT_TRUE(shards.at("Shards").contains("Kubernetes/cluster2")) << shards;
+  EXPECT_EQ(page("/debug/clusterz")[0], nlohmann::json({{"id", "cluster2"},
+                                                        {"secretName", "istio-system/istio-remote-secret-cluster2"},
+                                                        {"syncStatus", "synced"}}));
+  EXPECT_TRUE(page("/debug/networkz").is_null());
+  EXPECT_EQ(page("/debug/mesh").at("trustDomain"), "cluster.local");
+  const auto dump = page("/debug/config_dump?proxyID=sleep-1&include_eds=true").at("configs");
+  EXPECT_THAT(dump[1].at("dynamicActiveClusters").dump(), HasSubstr(kHelloworldCluster));
+  EXPECT_THAT(dump[2].at("dynamicEndpointConfigs").dump(), HasSubstr(kHelloworldCluster));
+  EXPECT_THAT(page("/debug/list"), Contains("syncz"));
+}
+
+TEST_F(IstiodTest, EveryDebugPageOfItsListAnswersAndChangesNothing) {
+  ApplyRemoteSecret();
+  MakeIstiod();
+  Run(3s);
+  const auto client = OpenAds({.tls = false});
+  Run(1s);
+  const auto entries = istiod_->discovery().cache().size();
+  const std::string digest = kernel_.digest().Hex();
+  for (const debug::PageName& name : debug::Pages()) {
+    const std::string path(name.path);
+    const std::string query = path.find('?') == std::string::npos ? "?proxyID=sleep-1" : "";
+    const debug::Reply reply = debug::Page(*istiod_, path + query);
+    // Without extension configurations istiod finds none, too, but says nothing of pages.
+    EXPECT_EQ(reply.status == 404, path == "/debug/ecdsz") << path;
+    EXPECT_THAT(reply.body, testing::Not(HasSubstr("page not found"))) << path;
+    if (reply.content_type == "application/json") {
+      EXPECT_FALSE(nlohmann::json::parse(reply.body, nullptr, false).is_discarded()) << path;
+    }
+  }
+  EXPECT_EQ(debug::Page(*istiod_, "/debug/nosuchz").status, 404);
+  EXPECT_EQ(debug::Page(*istiod_, "/debug/config_dump").status, 400);
+  EXPECT_EQ(debug::Page(*istiod_, "/debug/config_dump?proxyID=nosuch").status, 404);
+  EXPECT_EQ(debug::Page(*istiod_, "/debug/cachez?clear=true").status, 501);
+  Run(0s);
+  EXPECT_EQ(istiod_->discovery().cache().size(), entries);
+  EXPECT_EQ(kernel_.digest().Hex(), digest);
+}
+
+TEST_F(IstiodTest, DebugOverAdsIsForCallersOfTheSystemNamespace) {
+  MakeIstiod();
+  Run(3s);
+  const auto ask = [&](const char* type, std::vector<std::string> names, const char* identity) {
+    return debug::StatusResources(*istiod_, type, names, identity).status().code();
+  };
+  const char* const admin = "spiffe://cluster.local/ns/istio-system/sa/default";
+  const char* const other = "spiffe://cluster.local/ns/sample/sa/sleep";
+  EXPECT_EQ(ask("istio.io/debug", {"syncz"}, ""), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(ask("istio.io/debug", {}, admin), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ask("istio.io/debug", {"syncz"}, other), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(ask("istio.io/debug", {"config_dump?proxyID=x"}, other), absl::StatusCode::kOk);
+  EXPECT_EQ(ask("istio.io/debug", {"syncz"}, admin), absl::StatusCode::kOk);
+  EXPECT_EQ(ask("istio.io/debug/syncz", {}, ""), absl::StatusCode::kOk);
+  EXPECT_THAT(debug::ControlPlaneIdentifier(*istiod_), HasSubstr("\"Component\":\"istiod\""));
 }
 
 }  // namespace

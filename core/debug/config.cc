@@ -1,0 +1,221 @@
+#include "core/debug/config.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/base/json_access.h"
+#include "core/config/mesh/mesh_config.h"
+#include "core/debug/registry.h"
+#include "core/istiod/istiod.h"
+#include "core/kube/object.h"
+#include "core/kube/types.h"
+#include "core/kube/yaml.h"
+#include "core/registry/crd_client.h"
+
+namespace wavetank::debug {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// istiod: pkg/config/schema/collections/collections.gen.go, pilotGatewayAPI.
+struct Kind {
+  const char *group, *version, *kind;
+};
+constexpr Kind kKinds[] = {{"security.istio.io", "v1beta1", "AuthorizationPolicy"},
+                           {"networking.istio.io", "v1alpha3", "DestinationRule"},
+                           {"networking.istio.io", "v1alpha3", "EnvoyFilter"},
+                           {"networking.istio.io", "v1alpha3", "Gateway"},
+                           {"security.istio.io", "v1beta1", "PeerAuthentication"},
+                           {"networking.istio.io", "v1beta1", "ProxyConfig"},
+                           {"security.istio.io", "v1beta1", "RequestAuthentication"},
+                           {"networking.istio.io", "v1alpha3", "ServiceEntry"},
+                           {"networking.istio.io", "v1alpha3", "Sidecar"},
+                           {"telemetry.istio.io", "v1alpha1", "Telemetry"},
+                           {"networking.istio.io", "v1alpha3", "VirtualService"},
+                           {"extensions.istio.io", "v1alpha1", "WasmPlugin"},
+                           {"networking.istio.io", "v1alpha3", "WorkloadEntry"},
+                           {"networking.istio.io", "v1alpha3", "WorkloadGroup"}};
+
+Json Ordered(const nlohmann::json& value) { return value; }
+
+// istiod: pilot/pkg/config/kube/crd, ConvertConfig.
+Json ObjectJson(const Kind& kind, const kube::Object& object) {
+  Json metadata{{"name", object.meta.name}, {"namespace", object.meta.ns.empty() ? "default" : object.meta.ns}};
+  const nlohmann::json& given = At(object.body, "metadata");
+  for (const char* name : {"resourceVersion", "creationTimestamp", "labels", "annotations"}) {
+    if (const nlohmann::json& value = At(given, name); !value.is_null()) metadata[name] = Ordered(value);
+  }
+  if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = nullptr;
+  const nlohmann::json& spec = At(object.body, "spec");
+  Json out{{"kind", kind.kind},
+           {"apiVersion", std::string(kind.group) + "/" + kind.version},
+           {"metadata", std::move(metadata)},
+           {"spec", spec.is_null() ? Json::object() : Ordered(spec)}};
+  if (const nlohmann::json& status = At(object.body, "status"); !status.is_null() && !status.empty()) {
+    out["status"] = Ordered(status);
+  }
+  return out;
+}
+
+// Objects of a kind by namespace, each by creation, then name, as istiod lists them.
+Json ByNamespace(const pilot::Istiod& istiod, std::string_view kind, bool annotations) {
+  std::map<std::string, std::vector<kube::ObjectRef>> found;
+  for (const kube::ObjectRef& object : istiod.config_objects().Objects()) {
+    if (object->kind == kind) found[object->meta.ns].push_back(object);
+  }
+  if (found.empty()) return Json::object();
+  Json out = Json::object();
+  for (auto& [ns, objects] : found) {
+    std::stable_sort(objects.begin(), objects.end(), [](const kube::ObjectRef& a, const kube::ObjectRef& b) {
+      return Text(At(a->body, "metadata"), "creationTimestamp") < Text(At(b->body, "metadata"), "creationTimestamp");
+    });
+    Json& list = out[ns] = Json::array();
+    for (const kube::ObjectRef& object : objects) {
+      Json entry{{"name", object->meta.name}, {"namespace", ns}};
+      if (annotations) {
+        const nlohmann::json& given = At(object->body, {"metadata", "annotations"});
+        entry["annotations"] = given.empty() ? Json() : Ordered(given);
+      }
+      const nlohmann::json& spec = At(object->body, "spec");
+      entry["spec"] = spec.is_null() ? Json::object() : Ordered(spec);
+      list.push_back(std::move(entry));
+    }
+  }
+  return out;
+}
+
+Json PoliciesJson(const pilot::Istiod& istiod) {
+  return {{"namespace_to_policies", ByNamespace(istiod, "AuthorizationPolicy", true)},
+          {"root_namespace", istiod.mesh_config().root_namespace}};
+}
+
+// istiod: pkg/config/mesh, DefaultMeshConfig, as protobuf's JSON mapping prints it.
+const Json& MeshDefaults() {
+  static const auto* const defaults = new Json{
+      {"proxyListenPort", 15001},
+      {"proxyInboundListenPort", 15006},
+      {"connectTimeout", "10s"},
+      {"protocolDetectionTimeout", "0s"},
+      {"ingressClass", "istio"},
+      {"ingressService", "istio-ingressgateway"},
+      {"ingressControllerMode", "STRICT"},
+      {"enableTracing", true},
+      {"defaultConfig",
+       {{"configPath", "./etc/istio/proxy"},
+        {"binaryPath", "/usr/local/bin/envoy"},
+        {"serviceCluster", "istio-proxy"},
+        {"drainDuration", "45s"},
+        {"discoveryAddress", "istiod.istio-system.svc:15012"},
+        {"proxyAdminPort", 15000},
+        {"controlPlaneAuthPolicy", "MUTUAL_TLS"},
+        {"statNameLength", 189},
+        {"tracing", {{"zipkin", {{"address", "zipkin.istio-system:9411"}}}}},
+        {"statusPort", 15020},
+        {"terminationDrainDuration", "5s"}}},
+      {"outboundTrafficPolicy", {{"mode", "ALLOW_ANY"}}},
+      {"enableAutoMtls", true},
+      {"trustDomain", "cluster.local"},
+      {"defaultServiceExportTo", {"*"}},
+      {"defaultVirtualServiceExportTo", {"*"}},
+      {"defaultDestinationRuleExportTo", {"*"}},
+      {"rootNamespace", "istio-system"},
+      {"localityLbSetting", {{"enabled", true}}},
+      {"dnsRefreshRate", "60s"},
+      {"enablePrometheusMerge", true},
+      {"extensionProviders", Json::array({{{"name", "prometheus"}, {"prometheus", Json::object()}},
+                                          {{"name", "stackdriver"}, {"stackdriver", Json::object()}},
+                                          {{"name", "envoy"}, {"envoyFileAccessLog", {{"path", "/dev/stdout"}}}}})},
+      {"defaultProviders", Json::object()}};
+  return *defaults;
+}
+
+// What is given goes into what is there; a list replaces the one of its name, as the messages' decoder does.
+void Overlay(const nlohmann::json& given, Json& out) {
+  for (const auto& [name, value] : given.items()) {
+    if (value.is_null()) continue;
+    if (value.is_object() && out.contains(name) && out[name].is_object()) {
+      Overlay(value, out[name]);
+    } else {
+      out[name] = Ordered(value);
+    }
+  }
+}
+
+// Providers of the defaults stay, those that are given replace the one of their name or follow (istiod:
+// pkg/config/mesh, ApplyMeshConfig).
+void KeepDefaultProviders(Json& mesh) {
+  Json all = MeshDefaults()["extensionProviders"];
+  for (Json& provider : mesh["extensionProviders"]) {
+    if (!provider.is_object()) continue;
+    const auto same = std::find_if(all.begin(), all.end(), [&](const Json& other) {
+      return provider.contains("name") && other["name"] == provider["name"];
+    });
+    if (same == all.end()) {
+      all.push_back(std::move(provider));
+    } else {
+      *same = std::move(provider);
+    }
+  }
+  mesh["extensionProviders"] = std::move(all);
+}
+
+}  // namespace
+
+Json Configz(const pilot::Istiod& istiod) {
+  const std::vector<kube::ObjectRef> objects = istiod.config_objects().Objects();
+  Json out = Json::array();
+  for (const Kind& kind : kKinds) {
+    for (const kube::ObjectRef& object : objects) {
+      if (object->kind == kind.kind) out.push_back(ObjectJson(kind, *object));
+    }
+  }
+  return out;
+}
+
+Json Resourcesz() {
+  Json out = Json::array();
+  for (const Kind& kind : kKinds) {
+    out.push_back({{"Group", kind.group}, {"Version", kind.version}, {"Kind", kind.kind}});
+  }
+  return out;
+}
+
+Json Mesh(const pilot::Istiod& istiod) {
+  Json out = MeshDefaults();
+  const nlohmann::json& given = istiod.mesh_config().raw;
+  if (given.is_object()) Overlay(given, out);
+  if (At(given, "extensionProviders").is_array()) KeepDefaultProviders(out);
+  return out;
+}
+
+Json Authorizationz(const pilot::Istiod& istiod) { return {{"authorization_policies", PoliciesJson(istiod)}}; }
+
+Json Telemetryz(const pilot::Istiod& istiod) {
+  return {{"telemetries",
+           {{"namespace_to_telemetries", ByNamespace(istiod, "Telemetry", false)},
+            {"root_namespace", istiod.mesh_config().root_namespace}}}};
+}
+
+Json PushContextz(const pilot::Istiod& istiod) {
+  return {{"AuthorizationPolicies", PoliciesJson(istiod)}, {"NetworkGateways", Networkz(istiod)}};
+}
+
+Json Inject(const pilot::Istiod& istiod) {
+  Json out = Json::object();
+  const kube::ObjectRef map = istiod.injector_config();
+  if (map == nullptr) return out;
+  const auto data = kube::ConfigMapData(*map);
+  const auto config = data.find("config");
+  if (config == data.end()) return out;
+  const absl::StatusOr<nlohmann::json> read = kube::ParseYaml(config->second, "config");
+  if (!read.ok()) return out;
+  const nlohmann::json& templates = At(*read, "templates");
+  if (templates.is_object()) {
+    for (const auto& [name, text] : templates.items()) out[name] = TextOf(text);
+  }
+  return out;
+}
+
+}  // namespace wavetank::debug

@@ -1,0 +1,136 @@
+#include "core/debug/status.h"
+
+#include <google/protobuf/message.h>
+
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "core/debug/clients.h"
+#include "core/debug/generated.h"
+#include "core/debug/go_text.h"
+#include "core/debug/pages.h"
+#include "core/envoyapi/descriptors.h"
+#include "core/envoyapi/json_reader.h"
+#include "core/istiod/istiod.h"
+#include "core/xds/discovery_server.h"
+#include "fmt/format.h"
+
+namespace wavetank::debug {
+namespace {
+
+using pilot::Connection;
+using pilot::XdsType;
+
+constexpr std::string_view kDebug = "istio.io/debug";
+constexpr std::string_view kSyncz = "istio.io/debug/syncz";
+constexpr std::string_view kConfigDump = "istio.io/debug/config_dump";
+constexpr std::string_view kConnect = "istio.io/connect";
+
+std::optional<StatusResource> Message(std::string_view type, const nlohmann::json& json) {
+  const std::unique_ptr<google::protobuf::Message> message = pilot::NewEnvoyMessage(type);
+  if (message == nullptr || !pilot::ReadEnvoyJson(json, *message).ok()) return std::nullopt;
+  return StatusResource{"type.googleapis.com/" + std::string(type), message->SerializeAsString()};
+}
+
+// istiod: debugSyncStatus.
+const char* SyncStatusOf(const pilot::Proxy& proxy, XdsType type) {
+  const auto watched = proxy.watched_resources.find(type);
+  if (watched == proxy.watched_resources.end() || watched->second.nonce_sent.empty()) return "NOT_SENT";
+  return watched->second.nonce_acked == watched->second.nonce_sent ? "SYNCED" : "STALE";
+}
+
+std::vector<StatusResource> SyncStatus(const pilot::Istiod& istiod) {
+  std::vector<StatusResource> out;
+  for (const Connection* connection : istiod.discovery().Clients()) {
+    const pilot::Proxy& proxy = connection->proxy();
+    // Clients without one are no proxies: istioctl, for one.
+    if (!proxy.metadata.raw.contains("PROXY_CONFIG")) continue;
+    nlohmann::json configs = nlohmann::json::array();
+    for (const XdsType type : {XdsType::kLds, XdsType::kRds, XdsType::kEds, XdsType::kCds, XdsType::kEcds}) {
+      configs.push_back({{"typeUrl", pilot::TypeUrl(type)}, {"configStatus", SyncStatusOf(proxy, type)}});
+    }
+    const nlohmann::json config = {{"node", {{"id", proxy.id}, {"metadata", {{"CLUSTER_ID", proxy.cluster().str()}}}}},
+                                   {"genericXdsConfigs", std::move(configs)}};
+    if (auto made = Message("envoy.service.status.v3.ClientConfig", config)) out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+std::vector<StatusResource> Nodes(const pilot::Istiod& istiod) {
+  std::vector<StatusResource> out;
+  for (const Connection* connection : istiod.discovery().Clients()) {
+    const pilot::Proxy& proxy = connection->proxy();
+    const nlohmann::json node = {
+        {"id", proxy.xds_node},
+        {"cluster", proxy.service_cluster},
+        {"metadata", proxy.metadata.raw},
+        {"locality",
+         {{"region", proxy.locality.region}, {"zone", proxy.locality.zone}, {"subZone", proxy.locality.sub_zone}}}};
+    if (auto made = Message("envoy.config.core.v3.Node", node)) out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+std::vector<StatusResource> Dump(const pilot::Istiod& istiod, const std::vector<std::string>& names) {
+  std::vector<StatusResource> out;
+  const Connection* const connection = names.size() == 1 ? FindConnection(istiod, names[0]) : nullptr;
+  if (connection == nullptr) return out;
+  for (const nlohmann::ordered_json& section : ConfigDump(istiod, *connection, false)["configs"]) {
+    nlohmann::json content = section;
+    const std::string url = content.value("@type", "");
+    content.erase("@type");
+    if (auto made = Message(url.substr(url.rfind('/') + 1), content)) out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+// "spiffe://trust/ns/NAMESPACE/sa/ACCOUNT".
+std::string_view NamespaceOf(std::string_view identity) {
+  const size_t begin = identity.find("/ns/");
+  if (begin == identity.npos) return {};
+  const std::string_view rest = identity.substr(begin + 4);
+  return rest.substr(0, rest.find('/'));
+}
+
+absl::StatusOr<std::vector<StatusResource>> DebugPage(const pilot::Istiod& istiod,
+                                                      const std::vector<std::string>& names,
+                                                      std::string_view identity) {
+  if (identity.empty()) return absl::UnauthenticatedError("authentication required");
+  if (names.empty()) return absl::InvalidArgumentError("debug type is required");
+  if (names.size() != 1) return absl::InvalidArgumentError("only one debug request is allowed");
+  const std::string_view page = std::string_view(names[0]).substr(0, names[0].find('?'));
+  const bool of_any_namespace = page == "config_dump" || page == "ndsz" || page == "edsz";
+  if (NamespaceOf(identity) != istiod.options().system_namespace && !of_any_namespace) {
+    return absl::PermissionDeniedError(
+        fmt::format("the debug info is not available for current identity: \"{}\"", identity));
+  }
+  return std::vector<StatusResource>{{std::string(kDebug), Page(istiod, "/debug/" + names[0]).body}};
+}
+
+}  // namespace
+
+bool IsStatusType(std::string_view type_url) { return type_url.starts_with("istio.io/"); }
+
+absl::StatusOr<std::vector<StatusResource>> StatusResources(const pilot::Istiod& istiod, std::string_view type_url,
+                                                            const std::vector<std::string>& names,
+                                                            std::string_view identity) {
+  if (!istiod.Ready()) return absl::UnavailableError("istiod is not ready");
+  if (type_url == kDebug) return DebugPage(istiod, names, identity);
+  if (type_url == kSyncz) return SyncStatus(istiod);
+  if (type_url == kConfigDump) return Dump(istiod, names);
+  if (type_url == kConnect) return Nodes(istiod);
+  return std::vector<StatusResource>();
+}
+
+std::string ControlPlaneIdentifier(const pilot::Istiod& istiod) {
+  // istiod: pkg/version, BuildInfo.
+  const nlohmann::ordered_json info = {{"version", "1.18.2"},
+                                       {"revision", "simulated"},
+                                       {"golang_version", "none"},
+                                       {"status", "Clean"},
+                                       {"tag", "1.18.2"}};
+  return GoText({{"Component", "istiod"}, {"ID", istiod.options().name}, {"Info", info}});
+}
+
+}  // namespace wavetank::debug

@@ -1,0 +1,48 @@
+#include "serve/grpc/status_answer.h"
+
+#include <utility>
+
+#include "core/debug/status.h"
+#include "core/xds/discovery_server.h"
+#include "envoy/service/discovery/v3/discovery.pb.h"
+#include "fmt/format.h"
+#include "sim/istiod_process.h"
+
+namespace wavetank::serve {
+namespace {
+
+// The identity that the token of a ServiceAccount of any cluster gives; empty: none.
+std::string IdentityOf(const sim::World& world, const TransportPeer& peer) {
+  if (!peer.tls || peer.bearer_token.empty()) return {};
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    const auto claims = world.tokens(cluster.name)->Verify(peer.bearer_token, {"istio-ca"}, world.Now());
+    if (!claims.ok()) continue;
+    return fmt::format("spiffe://cluster.local/ns/{}/sa/{}", claims->ns, claims->service_account);
+  }
+  return {};
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question) {
+  const sim::IstiodProcess* const process = world.IstiodOf(question.cluster);
+  if (process == nullptr) return absl::UnavailableError("no istiod runs in this cluster");
+  absl::StatusOr<std::vector<debug::StatusResource>> resources =
+      debug::StatusResources(process->istiod(), question.type_url, question.names, IdentityOf(world, question.peer));
+  if (!resources.ok()) return resources.status();
+  envoy::service::discovery::v3::DiscoveryResponse response;
+  for (debug::StatusResource& resource : *resources) {
+    google::protobuf::Any& any = *response.add_resources();
+    any.set_type_url(std::move(resource.type_url));
+    any.set_value(std::move(resource.bytes));
+  }
+  response.set_type_url(question.type_url);
+  // istioctl waits for a version that it has not seen: any.
+  const pilot::PushContextRef& push = process->istiod().discovery().last_push_context();
+  response.set_version_info(push == nullptr ? "" : push->version());
+  response.set_nonce(fmt::format("status-{}", world.Now().time_since_epoch().count()));
+  response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(process->istiod()));
+  return response.SerializeAsString();
+}
+
+}  // namespace wavetank::serve

@@ -1,0 +1,23 @@
+// Answers over ADS about istiod itself: types below istio.io/ (core/debug/status.h). They are made beside the world's
+// streams: who looks is no client of the world, and changes nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "serve/grpc/frontend.h"
+
+namespace wavetank::serve {
+
+struct StatusQuestion {
+  std::string cluster;  // whose istiod is asked
+  TransportPeer peer;
+  std::string type_url;
+  std::vector<std::string> names;
+};
+
+// The DiscoveryResponse, encoded; the status that ends the stream otherwise. On the loop's thread.
+absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQuestion& question);
+
+}  // namespace wavetank::serve
