@@ -50,11 +50,8 @@ std::vector<SourceFile> Sources(const std::vector<std::string>& folders, const s
 
 const std::vector<SourceFile>& Cpp() {
   static const std::vector<SourceFile> files = Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios",
-<<<<<<< HEAD
-                                                        "check", "record", "reports", "serve", "capacity", "cli"},
-=======
-                                                        "check", "record", "import", "reports", "serve", "cli"},
->>>>>>> 07e138e (istiod's logs tell what must have happened: wavetank import infers inputs and claims from them)
+                                                        "check", "record", "import", "reports", "serve", "capacity",
+                                                        "cli"},
                                                        {".h", ".cc"});
   return files;
 }
@@ -63,13 +60,8 @@ const std::vector<SourceFile>& Cpp() {
 const std::vector<SourceFile>& EveryText() {
   static const std::vector<SourceFile> all = [] {
     std::vector<SourceFile> files =
-<<<<<<< HEAD
-        Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "check",
-                 "capacity", "cli", "tests", "bench", "docs", "tools", "cmake", ".ci"},
-=======
         Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "import", "reports", "serve",
-                 "check", "cli", "tests", "bench", "docs", "tools", "cmake", ".ci"},
->>>>>>> 07e138e (istiod's logs tell what must have happened: wavetank import infers inputs and claims from them)
+                 "check", "capacity", "cli", "tests", "bench", "docs", "tools", "cmake", ".ci"},
                 {".h", ".cc", ".md", ".txt", ".py", ".yaml", ".json", ".cmake", ".sh", ".js", ".css", ""});
     for (const char* top :
          {"CMakeLists.txt", "run", "test", "packages.txt", "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"}) {
@@ -259,10 +251,6 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"serve/grpc", {"core", "sim", "replay", "scenarios", "serve/loop"}},
       {"serve", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"record", {"core", "sim", "replay"}},
-<<<<<<< HEAD
-      {"cli",
-       {"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "reports", "serve", "check", "capacity"}},
-=======
       {"import/evidence", {"core/base", "core/kube"}},
       {"import/text", {"core/base", "import/evidence"}},
       {"import/sources", {"core/base", "import/evidence"}},
@@ -270,20 +258,16 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"import/report", {"core", "replay", "import/evidence"}},
       {"import", {"core", "sim", "replay", "record"}},
       {"cli",
-       {"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "import", "reports", "serve", "check"}},
->>>>>>> 07e138e (istiod's logs tell what must have happened: wavetank import infers inputs and claims from them)
+       {"core", "fakes", "sim", "replay", "oracles", "scenarios", "record", "import", "reports", "serve", "check",
+        "capacity"}},
   };
   return rules;
 }
 
 TEST(Architecture, IncludesPointOneWay) {
-<<<<<<< HEAD
-  const std::vector<std::string> house = {"core",    "fakes", "sim", "replay", "oracles", "scenarios", "record",
-                                          "reports", "serve", "cli", "tests",  "bench",   "check",     "capacity"};
-=======
   const std::vector<std::string> house = {"core",   "fakes",   "sim",   "replay", "oracles", "scenarios", "record",
-                                          "import", "reports", "serve", "cli",    "tests",   "bench",     "check"};
->>>>>>> 07e138e (istiod's logs tell what must have happened: wavetank import infers inputs and claims from them)
+                                          "import", "reports", "serve", "cli",    "tests",   "bench",     "check",
+                                          "capacity"};
   for (const SourceFile& file : Cpp()) {
     std::string own;  // the longest rule that fits
     for (const auto& [folder, allowed] : MayInclude()) {
