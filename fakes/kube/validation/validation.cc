@@ -456,6 +456,23 @@ void CheckData(const json& body, const kube::Object* previous, Errors* errors) {
       if (!good) errors->push_back(InvalidField(fmt::format("{}[{}]", section, key), key, kConfigKeyMessage));
     }
   }
+  // kubernetes: pkg/apis/core/validation, ValidateConfigMap and ValidateSecret (MaxSecretSize). Base64 carries three
+  // bytes in four.
+  constexpr size_t kMost = size_t{1} << 20;
+  const bool secret = Text(body, "kind") == "Secret";
+  size_t bytes = 0;
+  for (const char* section : {"data", "binaryData"}) {
+    const bool encoded = secret || section != std::string_view("data");
+    for (const json& value : At(body, section)) {
+      if (!value.is_string()) continue;
+      const std::string& text = value.get_ref<const std::string&>();
+      const size_t padding = text.ends_with("==") ? 2 : text.ends_with("=") ? 1 : 0;
+      bytes += encoded ? text.size() / 4 * 3 - std::min(padding, text.size()) : text.size();
+    }
+  }
+  if (bytes > kMost)
+    errors->push_back(
+        {"FieldValueTooLong", secret ? "data" : "[]", fmt::format("Too long: must have at most {} bytes", kMost)});
   if (previous == nullptr || At(previous->body, "immutable") != true) return;
   if (At(body, "immutable") != true)
     errors->push_back(ForbiddenField("immutable", "field is immutable when `immutable` is set"));

@@ -1,5 +1,7 @@
 #include "fakes/kube/validation/validation.h"
 
+#include <fmt/format.h>
+
 #include "core/base/status.h"
 #include "fakes/kube/objects/api_error.h"
 #include "tests/fakes/kube/cluster_fixture.h"
@@ -169,6 +171,20 @@ TEST_F(ValidationTest, SecretsAndConfigMapsCanBeImmutable) {
             "Secret \"s\" is invalid: data: Forbidden: field is immutable when `immutable` is set");
   EXPECT_EQ(Refusal(secret("stringData: {a: x}\nimmutable: true\ntype: other\n")),
             "Secret \"s\" is invalid: type: Invalid value: \"other\": field is immutable");
+}
+
+TEST_F(ValidationTest, AConfigMapHoldsAMebibyteAndASecretWhatDecodesToOne) {
+  const auto of = [](const char* kind, const std::string& text) {
+    return fmt::format("apiVersion: v1\nkind: {}\nmetadata: {{name: big, namespace: default}}\ndata: {{a: \"{}\"}}\n",
+                       kind, text);
+  };
+  constexpr size_t kMost = size_t{1} << 20;
+  EXPECT_EQ(Refusal(of("ConfigMap", std::string(kMost, 'x'))), "");
+  EXPECT_EQ(Refusal(of("ConfigMap", std::string(kMost + 1, 'x'))),
+            R"(ConfigMap "big" is invalid: []: Too long: must have at most 1048576 bytes)");
+  EXPECT_EQ(Refusal(of("Secret", std::string(kMost / 3 * 4, 'A'))), "");
+  EXPECT_EQ(Refusal(of("Secret", std::string((kMost / 3 + 1) * 4, 'A'))),
+            R"(Secret "big" is invalid: data: Too long: must have at most 1048576 bytes)");
 }
 
 TEST_F(ValidationTest, WhatScenariosApplyIsNotJudged) {
