@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <iostream>
 
+#include "capacity/metrics/run_metrics.h"
 #include "cli/mesh_arguments.h"
 #include "cli/run_progress.h"
 #include "cli/verb.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct RunArguments {
   std::vector<std::string> paths;
-  std::string report, log, access_log, profile, until, from;
+  std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false;
   serve::ControlPlaneOptions control_plane;
@@ -93,15 +94,21 @@ absl::StatusOr<scenario::RunResult> RunLogAlone(const RunArguments& a, const End
 }
 
 absl::StatusOr<scenario::RunResult> RunOne(const RunArguments& a, const scenario::Scenario& scenario,
-                                           scenario::RunOptions options, const EndRequest& end) {
+                                           scenario::RunOptions options, const std::string& metrics_file,
+                                           const EndRequest& end) {
   const bool live = !a.control_plane.program.empty();
   RunProgress progress;
   progress.Attach(&options, scenario.name);
   options.interrupted = end.flag();
+  capacity::RunMetrics metrics(a.metrics_interval);
+  if (!metrics_file.empty()) metrics.Attach(&options);
   serve::LiveRun real(a.control_plane);
   options.real_istiod = live;
   if (live) real.Attach(&options);
   absl::StatusOr<scenario::RunResult> result = scenario::Run(scenario, options);
+  if (result.ok() && !metrics_file.empty()) {
+    if (absl::Status status = metrics.Write(metrics_file); !status.ok()) return status;
+  }
   if (!result.ok() || !live) return result;
   // A real istiod tells nothing of its queues.
   for (scenario::StepResult& step : result->steps) step.convergence.connected = -1;
@@ -115,6 +122,17 @@ absl::Status CheckControlPlane(const RunArguments& a) {
         "--control-plane: a run with a real istiod takes a scenario and no log; leave out --from");
   }
   return serve::CheckProgram(a.control_plane.program);
+}
+
+absl::Status CheckMetrics(const RunArguments& a) {
+  if (a.metrics.empty()) return absl::OkStatus();
+  if (!a.from.empty() && a.paths.empty()) {
+    return absl::InvalidArgumentError("--metrics: a log alone is run without; name a scenario beside --from");
+  }
+  if (!a.control_plane.program.empty()) {
+    return absl::InvalidArgumentError("--metrics: a real istiod serves its own at its port 15014; leave it out");
+  }
+  return capacity::RunMetrics::Check(a.metrics_interval);
 }
 
 // Every input is read before the first one runs, so that a typo in the last costs no waiting.
@@ -142,6 +160,7 @@ int RunAll(const RunArguments& a) {
     if (usual == nullptr) return Complain(absl::InvalidArgumentError("name a scenario, or a log with --from"));
     paths.emplace_back(usual);
   }
+  if (absl::Status status = CheckMetrics(a); !status.ok()) return Complain(status);
   const EndRequest end;
   Answers answers(a);
   int code = kOk;
@@ -159,7 +178,8 @@ int RunAll(const RunArguments& a) {
     options.push_back(*std::move(each));
   }
   for (size_t i = 0; i < scenarios->size() && code <= kNo; ++i) {
-    const absl::StatusOr<scenario::RunResult> result = RunOne(a, (*scenarios)[i], options[i], end);
+    const absl::StatusOr<scenario::RunResult> result =
+        RunOne(a, (*scenarios)[i], options[i], Place(a.metrics, a, i), end);
     if (!result.ok()) return Complain(result.status());
     code = std::max(code, answers.Add(*result, i));
   }
@@ -183,6 +203,10 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_option("--access-log", a->access_log,
                    "File for what the proxies' access logs say (accessLogFile, Telemetry), a line each after "
                    "cluster/namespace/pod, in order of time");
+  verb->add_option("--metrics", a->metrics,
+                   "File for the istiods' metrics in Prometheus' text, a sample of each series every "
+                   "--metrics-interval of virtual time (docs/capacity.md)");
+  verb->add_option("--metrics-interval", a->metrics_interval, "15s, as Prometheus scrapes")->capture_default_str();
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
   verb->add_option("--profile", a->profile, "Behaviour profile (`wavetank profiles` lists them)");
   verb->add_option(

@@ -1,0 +1,283 @@
+#include "capacity/fleet/manifests.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/duration.h"
+#include "core/base/random.h"
+
+namespace wavetank::capacity {
+namespace {
+
+constexpr size_t kMostSteps = 200;
+
+std::string ClusterName(int64_t cluster) { return fmt::format("cluster{}", cluster + 1); }
+std::string Network(const Fleet& fleet, int64_t cluster) {
+  return fleet.one_network ? "network1" : fmt::format("network{}", cluster + 1);
+}
+
+// Of a Service that every cluster has, or of this one alone.
+std::string ServiceName(const Fleet& fleet, int64_t cluster, int64_t service) {
+  const int64_t shared = fleet.services * fleet.shared_ppm / 1'000'000;
+  return service < shared ? fmt::format("shared-{}", service) : fmt::format("c{}-{}", cluster + 1, service);
+}
+std::string NamespaceOf(const Fleet& fleet, int64_t service) {
+  return fmt::format("ns-{}", service % fleet.namespaces);
+}
+
+bool Drawn(const Fleet& fleet, std::string_view what, int64_t service, int64_t ppm) {
+  RandomStream random(fleet.seed, fmt::format("{}/{}", what, service));
+  return random.Chance(static_cast<uint64_t>(ppm));
+}
+
+std::string Workload(const std::string& ns, const std::string& name, int64_t pods, bool injected) {
+  return fmt::format(
+      "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {0}, namespace: {1}}}\nspec:\n  replicas: {2}\n"
+      "  selector: {{matchLabels: {{app: {0}}}}}\n  template:\n    metadata: {{labels: {{app: {0}, "
+      "sidecar.istio.io/inject: \"{3}\"}}}}\n    spec: {{containers: [{{name: app, image: example/app}}]}}\n",
+      name, ns, pods, injected);
+}
+
+std::string ServiceText(const std::string& ns, const std::string& name) {
+  return fmt::format(
+      "---\napiVersion: v1\nkind: Service\nmetadata: {{name: {0}, namespace: {1}, labels: {{app: {0}}}}}\nspec:\n"
+      "  selector: {{app: {0}}}\n  ports: [{{name: http, port: 5000}}]\n",
+      name, ns);
+}
+
+std::string ControlPlane(const Fleet& fleet, int64_t cluster) {
+  std::string out = fmt::format(
+      "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: istio-system\n  labels: {{topology.istio.io/network: {}}}\n",
+      Network(fleet, cluster));
+  out += fmt::format(
+      "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {{name: istiod, namespace: istio-system}}\n"
+      "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: istiod, namespace: istio-system, labels: {{app: "
+      "istiod, istio: pilot}}}}\nspec:\n  replicas: {}\n  selector: {{matchLabels: {{istio: pilot}}}}\n  template:\n"
+      "    metadata: {{labels: {{app: istiod, istio: pilot, sidecar.istio.io/inject: \"false\"}}}}\n    spec:\n"
+      "      serviceAccountName: istiod\n      containers: [{{name: discovery, image: \"example/pilot:1.18.2\"}}]\n"
+      "---\napiVersion: v1\nkind: Service\nmetadata: {{name: istiod, namespace: istio-system, labels: {{app: istiod, "
+      "istio: pilot}}}}\nspec:\n  selector: {{istio: pilot}}\n  ports:\n    - {{name: grpc-xds, port: 15010}}\n"
+      "    - {{name: https-dns, port: 15012}}\n    - {{name: https-webhook, port: 443, targetPort: 15017}}\n",
+      fleet.istiod.replicas);
+  return out;
+}
+
+std::string Gateway(const Fleet& fleet, int64_t cluster) {
+  if (fleet.gateways == 0) return "";
+  const std::string network = Network(fleet, cluster);
+  return fmt::format(
+      "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: istio-eastwestgateway, namespace: istio-system}}\n"
+      "spec:\n  replicas: {1}\n  selector: {{matchLabels: {{istio: eastwestgateway}}}}\n  template:\n    metadata:\n"
+      "      labels: {{istio: eastwestgateway, topology.istio.io/network: {0}, sidecar.istio.io/inject: \"true\"}}\n"
+      "      annotations: {{inject.istio.io/templates: gateway}}\n    spec:\n      containers:\n        - name: "
+      "istio-proxy\n          image: auto\n          env: [{{name: ISTIO_META_REQUESTED_NETWORK_VIEW, value: {0}}}]\n"
+      "---\napiVersion: v1\nkind: Service\nmetadata:\n  name: istio-eastwestgateway\n  namespace: istio-system\n"
+      "  labels: {{istio: eastwestgateway, topology.istio.io/network: {0}}}\nspec:\n  type: LoadBalancer\n"
+      "  selector: {{istio: eastwestgateway}}\n  ports: [{{name: tls, port: 15443, targetPort: 15443}}]\n"
+      "---\napiVersion: networking.istio.io/v1alpha3\nkind: Gateway\nmetadata: {{name: cross-network-gateway, "
+      "namespace: "
+      "istio-system}}\nspec:\n  selector: {{istio: eastwestgateway}}\n  servers:\n    - port: {{number: 15443, name: "
+      "tls, protocol: TLS}}\n      tls: {{mode: AUTO_PASSTHROUGH}}\n      hosts: [\"*.local\"]\n",
+      network, fleet.gateways);
+}
+
+std::string VirtualService(const std::string& ns, const std::string& name, int seconds) {
+  return fmt::format(
+      "---\napiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {{name: {0}, namespace: "
+      "{1}}}\nspec:\n"
+      "  hosts: [{0}.{1}.svc.cluster.local]\n  http: [{{timeout: {2}s, route: [{{destination: {{host: "
+      "{0}.{1}.svc.cluster.local}}}}]}}]\n",
+      name, ns, seconds);
+}
+
+std::string Configuration(const Fleet& fleet, int64_t cluster, int64_t service) {
+  const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
+  std::string out;
+  if (Drawn(fleet, "virtual services", service, fleet.virtual_services_ppm)) out += VirtualService(ns, name, 10);
+  if (Drawn(fleet, "destination rules", service, fleet.destination_rules_ppm)) {
+    out += fmt::format(
+        "---\napiVersion: networking.istio.io/v1beta1\nkind: DestinationRule\nmetadata: {{name: {0}, namespace: {1}}}\n"
+        "spec:\n  host: {0}.{1}.svc.cluster.local\n  trafficPolicy: {{connectionPool: {{tcp: {{maxConnections: "
+        "100}}}}}}\n",
+        name, ns);
+  }
+  if (Drawn(fleet, "authorization policies", service, fleet.authorization_policies_ppm)) {
+    out += fmt::format(
+        "---\napiVersion: security.istio.io/v1beta1\nkind: AuthorizationPolicy\nmetadata: {{name: {0}, namespace: "
+        "{1}}}\n"
+        "spec:\n  selector: {{matchLabels: {{app: {0}}}}}\n  rules: [{{from: [{{source: {{namespaces: [{1}]}}}}]}}]\n",
+        name, ns);
+  }
+  return out;
+}
+
+// Which Services the workloads of a namespace see: its own first, then others that are drawn.
+std::string Scope(const Fleet& fleet, int64_t cluster, int64_t ns) {
+  if (fleet.scope == 0) return "";
+  RandomStream random(fleet.seed, fmt::format("sidecar scope/{}/{}", cluster, ns));
+  std::vector<std::string> hosts = {"./*", "istio-system/*"};
+  const int64_t own = (fleet.services + fleet.namespaces - 1) / fleet.namespaces;
+  for (int64_t i = own; i < std::min(fleet.scope, fleet.services); ++i) {
+    const auto service = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet.services)));
+    hosts.push_back(fmt::format("{}/{}.{}.svc.cluster.local", NamespaceOf(fleet, service),
+                                ServiceName(fleet, cluster, service), NamespaceOf(fleet, service)));
+  }
+  return fmt::format(
+      "---\napiVersion: networking.istio.io/v1beta1\nkind: Sidecar\nmetadata: {{name: default, namespace: "
+      "ns-{}}}\nspec:\n"
+      "  egress: [{{hosts: [\"{}\"]}}]\n",
+      ns, fmt::join(hosts, "\", \""));
+}
+
+struct TimedStep {
+  Duration at{};
+  std::string text;
+};
+
+// Churn as steps: what an operator or a controller would do, of which the changes follow.
+class Steps {
+ public:
+  explicit Steps(const Fleet& fleet) : fleet_(fleet) {}
+
+  template <class Then>
+  void Arrivals(std::string_view what, Duration every, Then then) {
+    if (every <= Duration::zero()) return;
+    RandomStream random(fleet_.seed, fmt::format("steps/{}", what));
+    Duration at{};
+    while (out_.size() < 10 * kMostSteps) {
+      at += Duration(random.Between(every.count() / 2, every.count() * 3 / 2));
+      if (at >= fleet_.duration) return;
+      const auto cluster = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet_.clusters)));
+      const auto service = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet_.services)));
+      out_.push_back({at, then(random, cluster, service)});
+    }
+  }
+
+  std::string Text() {
+    Arrivals("deploys", fleet_.churn.deploys, [&](RandomStream&, int64_t cluster, int64_t service) {
+      return fmt::format("restart: {{cluster: {}, deployment: {}}}", ClusterName(cluster), Workload(cluster, service));
+    });
+    Arrivals("autoscaling", fleet_.churn.autoscaling, [&](RandomStream& random, int64_t cluster, int64_t service) {
+      const int64_t pods = std::max<int64_t>(1, DrawEndpoints(fleet_, cluster)[static_cast<size_t>(service)]);
+      const int64_t by = std::max<int64_t>(1, pods * fleet_.churn.swing_ppm / 1'000'000);
+      return fmt::format("scale: {{cluster: {}, deployment: {}, replicas: {}}}", ClusterName(cluster),
+                         Workload(cluster, service),
+                         std::max<int64_t>(0, random.Chance(500'000) ? pods + by : pods - by));
+    });
+    Arrivals("config edits", fleet_.churn.config_edits, [&](RandomStream& random, int64_t cluster, int64_t service) {
+      return fmt::format(
+          "apply: {{cluster: {}, objects: [{{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: "
+          "{{name: {}, namespace: {}}}, spec: {{hosts: [{}], http: [{{timeout: {}s, route: [{{destination: {{host: "
+          "{}}}}}]}}]}}}}]}}",
+          ClusterName(cluster), ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service),
+          Host(cluster, service), random.Between(1, 60), Host(cluster, service));
+    });
+    if (fleet_.clusters > 1) {
+      Arrivals("secret rotation", fleet_.churn.secret_rotation, [&](RandomStream&, int64_t cluster, int64_t) {
+        return fmt::format("remoteSecret: {{of: {}, in: {}, state: rotated}}", ClusterName(cluster),
+                           ClusterName((cluster + 1) % fleet_.clusters));
+      });
+    }
+    Arrivals("istiod restarts", fleet_.churn.istiod_restarts, [&](RandomStream&, int64_t cluster, int64_t) {
+      return fmt::format("kill: {{cluster: {}, namespace: istio-system, app: istiod}}", ClusterName(cluster));
+    });
+    std::stable_sort(out_.begin(), out_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+    std::string text;
+    for (size_t i = 0; i < std::min(out_.size(), kMostSteps); ++i) {
+      text += fmt::format("  - name: change {}\n    at: {}ms\n    do:\n      - {}\n", i + 1,
+                          out_[i].at.count() / 1'000'000, out_[i].text);
+    }
+    return text;
+  }
+
+ private:
+  std::string Workload(int64_t cluster, int64_t service) const {
+    return NamespaceOf(fleet_, service) + "/" + ServiceName(fleet_, cluster, service);
+  }
+  std::string Host(int64_t cluster, int64_t service) const {
+    return fmt::format("{}.{}.svc.cluster.local", ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service));
+  }
+
+  const Fleet& fleet_;
+  std::vector<TimedStep> out_;
+};
+
+absl::Status Write(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.flush();
+  if (!out) return absl::UnavailableError(fmt::format("{}: cannot be written", path.string()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string ClusterManifests(const Fleet& fleet, int64_t cluster) {
+  std::string out = "# Made by `wavetank synth`.\n" + ControlPlane(fleet, cluster) + Gateway(fleet, cluster);
+  for (int64_t ns = 0; ns < fleet.namespaces; ++ns) {
+    out += fmt::format(
+        "---\napiVersion: v1\nkind: Namespace\nmetadata: {{name: ns-{}, labels: {{istio-injection: enabled}}}}\n", ns);
+    out += Scope(fleet, cluster, ns);
+  }
+  // Workloads get sidecars until there are as many as the fleet has; what is left are clients behind no Service.
+  int64_t left = fleet.proxies;
+  const std::vector<int64_t> endpoints = DrawEndpoints(fleet, cluster);
+  for (int64_t service = 0; service < fleet.services; ++service) {
+    const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
+    const int64_t pods = endpoints[static_cast<size_t>(service)];
+    out += ServiceText(ns, name) + Workload(ns, name, pods, left >= pods);
+    if (left >= pods) left -= pods;
+    out += Configuration(fleet, cluster, service);
+  }
+  if (left > 0) out += Workload("ns-0", "clients", left, true);
+  return out;
+}
+
+std::string ScenarioText(const Fleet& fleet) {
+  std::string out = fmt::format("# Made by `wavetank synth`.\nname: \"{}\"\nseed: {}\nca: common-root\n\nclusters:\n",
+                                fleet.name, fleet.seed);
+  for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
+    out += fmt::format("  - name: {0}\n    network: {1}\n    manifests: [{0}.yaml]\n    nodes:\n", ClusterName(cluster),
+                       Network(fleet, cluster));
+    for (int64_t node = 0; node < fleet.nodes; ++node) {
+      out += fmt::format("      - {{name: node{}, region: region{}, zone: zone{}}}\n", node + 1, cluster + 1,
+                         static_cast<char>('a' + node % fleet.zones));
+    }
+  }
+  if (fleet.clusters > 1) {
+    out += "\nremoteSecrets:\n";
+    for (int64_t of = 0; of < fleet.clusters; ++of) {
+      for (int64_t in = 0; in < fleet.clusters; ++in) {
+        if (of != in) out += fmt::format("  - {{of: {}, in: {}}}\n", ClusterName(of), ClusterName(in));
+      }
+    }
+  }
+  const IstiodSpec& i = fleet.istiod;
+  out += fmt::format(
+      "\ntiming: {{istiod.debounce_after: {}ms, istiod.debounce_max: {}ms, istiod.push_throttle: \"{}\", "
+      "istiod.connections_per_second: \"{}\"}}\n",
+      i.debounce_after.count() / 1'000'000, i.debounce_max.count() / 1'000'000, i.push_throttle, i.requests_per_second);
+  out += "\nsteps:\n  - name: at rest\n" + Steps(fleet).Text();
+  return out;
+}
+
+absl::Status WriteScenario(const Fleet& fleet, const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (fs::exists(folder, error) && !fs::is_empty(folder, error) && !fs::exists(fs::path(folder) / "scenario.yaml")) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: holds other files; name an empty folder, or one that `synth` wrote", folder));
+  }
+  fs::create_directories(folder, error);
+  if (error) return absl::UnavailableError(fmt::format("{}: cannot be made: {}", folder, error.message()));
+  for (int64_t cluster = 0; cluster < fleet.clusters; ++cluster) {
+    const fs::path path = fs::path(folder) / (ClusterName(cluster) + ".yaml");
+    if (absl::Status status = Write(path, ClusterManifests(fleet, cluster)); !status.ok()) return status;
+  }
+  return Write(fs::path(folder) / "scenario.yaml", ScenarioText(fleet));
+}
+
+}  // namespace wavetank::capacity

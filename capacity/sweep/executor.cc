@@ -1,0 +1,161 @@
+#include "capacity/sweep/executor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "nlohmann/json.hpp"
+
+namespace wavetank::capacity {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The exit code of a process that could not write its result.
+constexpr int kNotWritten = 3, kNoMemory = 4;
+
+fs::path PathOf(const std::string& folder, const SweepTask& task) { return fs::path(folder) / (task.key + ".json"); }
+fs::path FailurePath(const std::string& folder, const SweepTask& task) {
+  return fs::path(folder) / (task.key + ".failed");
+}
+
+bool WriteWhole(const fs::path& path, const std::string& text) {
+  const fs::path part = path.string() + fmt::format(".{}", getpid());
+  {
+    std::ofstream out(part, std::ios::binary);
+    out << text;
+    out.flush();
+    if (!out) {
+      std::error_code error;
+      fs::remove(part, error);
+      return false;
+    }
+  }
+  return rename(part.c_str(), path.c_str()) == 0;
+}
+
+// In the child; does not return.
+[[noreturn]] void Work(const SweepTask& task, const CostModel& model, const ExecutorOptions& options) {
+  if (options.memory_mb > 0) {
+    const auto bytes = static_cast<rlim_t>(options.memory_mb) << 20;
+    const rlimit limit{bytes, bytes};
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  // The allocator's own answer to a lack of memory.
+  std::set_new_handler([] { _exit(kNoMemory); });
+  const nlohmann::json row = RunTask(task, model);
+  _exit(WriteWhole(PathOf(options.folder, task), row.dump()) ? 0 : kNotWritten);
+}
+
+std::string HowItEnded(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("its process was killed by signal {}", WTERMSIG(status));
+  if (WEXITSTATUS(status) == kNoMemory) return "it needs more memory than --memory lets it have";
+  if (WEXITSTATUS(status) == kNotWritten) return "its result could not be written; is the disk full?";
+  return fmt::format("its process ended with code {}", WEXITSTATUS(status));
+}
+
+std::string Quoted(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + '"';
+}
+
+}  // namespace
+
+absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, const CostModel& model,
+                                        const ExecutorOptions& options) {
+  std::error_code error;
+  fs::create_directories(options.folder, error);
+  if (error) return absl::UnavailableError(fmt::format("{}: cannot be made: {}", options.folder, error.message()));
+  ExecutorResult result;
+  std::vector<const SweepTask*> open;
+  std::set<std::string> seen;  // two rows of a sample may be the same task
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (static_cast<int64_t>(i) % options.shares != options.share || !seen.insert(tasks[i].key).second) continue;
+    if (fs::exists(PathOf(options.folder, tasks[i]), error)) {
+      ++result.kept;
+    } else {
+      open.push_back(&tasks[i]);
+    }
+  }
+  std::map<pid_t, const SweepTask*> running;
+  size_t next = 0, done = 0;
+  while (next < open.size() || !running.empty()) {
+    while (next < open.size() && static_cast<int>(running.size()) < options.at_a_time) {
+      const pid_t pid = fork();
+      if (pid < 0 && running.empty()) {
+        return absl::UnavailableError(fmt::format("no process can be started: {}", std::strerror(errno)));
+      }
+      if (pid < 0) break;  // when another has ended there will be room
+      if (pid == 0) Work(*open[next], model, options);
+      running[pid] = open[next++];
+    }
+    int status = 0;
+    const pid_t pid = waitpid(-1, &status, 0);
+    const auto it = running.find(pid);
+    if (it == running.end()) continue;
+    const SweepTask& task = *it->second;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      ++result.ran;
+      fs::remove(FailurePath(options.folder, task), error);
+    } else {
+      ++result.failed;
+      WriteWhole(FailurePath(options.folder, task), HowItEnded(status));
+    }
+    running.erase(it);
+    if (options.progress) options.progress(++done, open.size());
+  }
+  return result;
+}
+
+std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& task) {
+  const auto text = [](const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+  };
+  const nlohmann::json row = nlohmann::json::parse(text(PathOf(folder, task)), nullptr, false);
+  if (row.is_array() && row.size() == ResultColumns().size()) {
+    std::vector<std::string> out;
+    for (const nlohmann::json& cell : row) {
+      if (cell.is_string()) out.push_back(cell.get<std::string>());
+    }
+    if (out.size() == row.size()) return out;
+  }
+  const std::string failure = text(FailurePath(folder, task));
+  return FailedRow(failure.empty() ? "was not run" : failure);
+}
+
+std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder) {
+  std::vector<std::string> head;
+  for (const SweepSetting& setting : sweep.settings) head.push_back(setting.path);
+  head.emplace_back("seed");
+  for (const std::string& column : ResultColumns()) head.push_back(column);
+  const auto line = [](const std::vector<std::string>& cells) {
+    std::string out;
+    for (const std::string& cell : cells) out += (out.empty() ? "" : ",") + Quoted(cell);
+    return out + "\n";
+  };
+  std::string out = line(head);
+  for (const SweepTask& task : tasks) {
+    std::string cells;
+    for (const std::string& value : task.values) cells += Quoted(value) + ",";
+    cells += std::to_string(task.seed);
+    for (const std::string& cell : ReadResult(folder, task)) cells += "," + Quoted(cell);
+    out += cells + "\n";
+  }
+  return out;
+}
+
+}  // namespace wavetank::capacity

@@ -1,0 +1,38 @@
+// Tasks in processes on this machine. A result is a file named by its task's key, written whole or not at all: so a
+// sweep goes on where it was killed, runs nothing twice, and counts nothing twice.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "capacity/sweep/sweep.h"
+
+namespace wavetank::capacity {
+
+struct ExecutorOptions {
+  std::string folder;  // of results; made
+  int at_a_time = 1;
+  int64_t memory_mb = 0;  // of each process; 0: no limit
+  // Only tasks whose number leaves this remainder: a share of a job array.
+  int64_t share = 0, shares = 1;
+  std::function<void(size_t done, size_t all)> progress;
+};
+
+struct ExecutorResult {
+  size_t ran = 0, kept = 0, failed = 0;  // kept: results that were there
+};
+
+// Runs what has no result yet. A process that dies leaves a result that says how, marked to be tried again.
+// Unavailable: the folder cannot be written, or the system refuses processes.
+absl::StatusOr<ExecutorResult> RunTasks(const std::vector<SweepTask>& tasks, const CostModel& model,
+                                        const ExecutorOptions& options);
+
+// The row of a task; FailedRow if there is none.
+std::vector<std::string> ReadResult(const std::string& folder, const SweepTask& task);
+
+// One line for each task in the tasks' order, settings first, as RFC 4180 has it.
+std::string Csv(const Sweep& sweep, const std::vector<SweepTask>& tasks, const std::string& folder);
+
+}  // namespace wavetank::capacity

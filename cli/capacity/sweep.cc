@@ -1,0 +1,128 @@
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <thread>
+
+#include "capacity/sweep/executor.h"
+#include "cli/capacity/parameters_file.h"
+#include "cli/verb.h"
+#include "fmt/format.h"
+
+namespace wavetank::cli {
+namespace {
+
+struct SweepArguments {
+  std::string sweep, out, share, memory, parameters, slurm;
+  int jobs = 0;
+};
+
+absl::Status Write(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.flush();
+  if (!out) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
+  return absl::OkStatus();
+}
+
+// A job array whose jobs share the tasks, and one that depends on it and writes the table.
+std::string SlurmScript(const SweepArguments& a, size_t tasks, int jobs) {
+  const std::string call = fmt::format("wavetank sweep '{}' -o '{}'{}", a.sweep, a.out,
+                                       a.parameters.empty() ? "" : fmt::format(" --parameters '{}'", a.parameters));
+  return fmt::format(
+      "#!/bin/bash\n# {0} tasks in {1} jobs. Submit with: bash {2}\n# A job that is killed leaves what it has done; "
+      "submit "
+      "again, and only the rest runs.\nset -e\n"
+      "array=$(sbatch --parsable --array=0-{3} --ntasks=1 --wrap \"{4} --jobs 1 --share "
+      "\\$SLURM_ARRAY_TASK_ID/{1}\")\nsbatch --dependency=afterany:$array --wrap \"{4} --share 0/0\"\n",
+      tasks, jobs, a.slurm, jobs - 1, call);
+}
+
+// "2/8": the third of eight shares; "0/0": the table alone. False: it is none.
+bool ReadShare(const std::string& text, capacity::ExecutorOptions* options) {
+  const size_t slash = text.find('/');
+  if (slash == std::string::npos) return false;
+  char* end = nullptr;
+  options->share = std::strtoll(text.c_str(), &end, 10);
+  if (end != text.c_str() + slash) return false;
+  options->shares = std::strtoll(text.c_str() + slash + 1, &end, 10);
+  return *end == '\0' && slash + 1 < text.size() && options->share >= 0 &&
+         (options->share < options->shares || (options->share == 0 && options->shares == 0));
+}
+
+int Run(const SweepArguments& a) {
+  const absl::StatusOr<capacity::Parameters> parameters = ReadParameters(a.parameters);
+  if (!parameters.ok()) return Complain(parameters.status());
+  const absl::StatusOr<capacity::Sweep> sweep = capacity::LoadSweep(a.sweep);
+  if (!sweep.ok()) return Complain(sweep.status());
+  const absl::StatusOr<std::vector<capacity::SweepTask>> tasks = TasksOf(*sweep, *parameters);
+  if (!tasks.ok()) return Complain(tasks.status());
+  const int jobs = a.jobs > 0 ? a.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  if (!a.slurm.empty()) {
+    if (absl::Status status = Write(a.slurm, SlurmScript(a, tasks->size(), jobs)); !status.ok())
+      return Complain(status);
+    std::cout << fmt::format("{}: {} tasks in an array of {} jobs; submit with: bash {}\n", a.slurm, tasks->size(),
+                             jobs, a.slurm);
+    return kOk;
+  }
+  capacity::ExecutorOptions options;
+  options.folder = a.out + "/rows";
+  options.at_a_time = jobs;
+  if (!a.share.empty() && !ReadShare(a.share, &options)) {
+    return Complain(
+        absl::InvalidArgumentError(fmt::format("--share '{}': write 2/8 for the third of eight shares", a.share)));
+  }
+  if (!a.memory.empty()) {
+    char* end = nullptr;
+    options.memory_mb = std::strtoll(a.memory.c_str(), &end, 10);
+    if (options.memory_mb < 16 || std::string_view(end) != "Mi") {
+      return Complain(absl::InvalidArgumentError(fmt::format("--memory '{}': write 16Mi or more, as 512Mi", a.memory)));
+    }
+  }
+  capacity::ExecutorResult result;
+  if (options.shares > 0) {
+    Progress progress;
+    const int64_t start = RealMillis();
+    options.progress = [&](size_t done, size_t all) {
+      const double seconds = static_cast<double>(std::max<int64_t>(1, RealMillis() - start)) / 1000;
+      const double rate = static_cast<double>(done) / seconds;
+      progress.Say(
+          fmt::format("{} of {}, {:.1f}/s, {:.0f} s left", done, all, rate, static_cast<double>(all - done) / rate));
+    };
+    const capacity::CostModel model(*parameters);
+    const absl::StatusOr<capacity::ExecutorResult> ran = RunTasks(*tasks, model, options);
+    if (!ran.ok()) return Complain(ran.status());
+    result = *ran;
+  }
+  const std::string table = a.out + "/sweep.csv";
+  if (options.shares <= 1) {
+    if (absl::Status status = Write(table, Csv(*sweep, *tasks, options.folder)); !status.ok()) return Complain(status);
+  }
+  std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
+                           options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,
+                           result.failed);
+  return result.failed == 0 ? kOk : kNo;
+}
+
+}  // namespace
+
+void AddSweep(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb =
+      app.add_subcommand("sweep", "Fleets that differ in some settings, each in a process of its own, as a table");
+  auto a = std::make_shared<SweepArguments>();
+  verb->add_option("sweep", a->sweep, "A sweep's YAML (docs/capacity.md)")->required();
+  verb->add_option("-o,--out", a->out, "Folder for sweep.csv and the results of tasks, which are kept and used again")
+      ->required();
+  verb->add_option("-j,--jobs", a->jobs, "Processes at a time, or jobs of an array; as many as there are processors")
+      ->check(CLI::Range(1, 100'000));
+  verb->add_option("--memory", a->memory,
+                   "Limit of each process, as 512Mi; a task that needs more is a row that says so");
+  verb->add_option("--share", a->share, "Of the tasks, as 2/8: a job of an array; 0/0: only the table");
+  verb->add_option("--slurm", a->slurm, "Script to write instead, which submits a job array to Slurm");
+  verb->add_option("--parameters", a->parameters, "Table of the cost model's parameters (of `wavetank calibrate`)");
+  verb->footer("Exit code 0: every task has a result; 1: some failed (their rows say why); 2: the input is wrong.");
+  verb->callback([a, &outcome] { outcome.code = Run(*a); });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,188 @@
+#include "capacity/fleet/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+
+#include "capacity/fleet/churn.h"
+#include "capacity/fleet/manifests.h"
+#include "core/base/status.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
+#include "sim/world.h"
+
+namespace wavetank::capacity {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kPage[] = R"(
+name: Test
+seed: 7
+duration: 2m
+clusters: {count: 2, namespaces: 3, nodes: 2}
+services: {perCluster: 6, shared: 50%, endpoints: {range: {least: 1, most: 4}}}
+proxies: {perCluster: 10, gateways: 1}
+configuration: {sidecarScope: 3, virtualServices: 50%, destinationRules: 50%, authorizationPolicies: 50%}
+churn:
+  deploys: {every: 20s}
+  configEdits: {every: 30s}
+)";
+
+Fleet Parsed(const std::string& text) {
+  const auto fleet = ParseFleet("fleet.yaml", text);
+  EXPECT_TRUE(fleet.ok()) << fleet.status();
+  return fleet.ok() ? *fleet : Fleet();
+}
+
+std::string Why(const std::string& text) {
+  const auto fleet = ParseFleet("fleet.yaml", text);
+  return fleet.ok() ? "" : std::string(Message(fleet.status()));
+}
+
+std::string With(const std::string& line, const std::string& instead) {
+  std::string text = kPage;
+  const size_t at = text.find(line);
+  EXPECT_NE(at, std::string::npos) << line;
+  return text.replace(at, text.find('\n', at) - at, instead);
+}
+
+TEST(Fleet, IsReadFromAPage) {
+  const Fleet fleet = Parsed(kPage);
+  EXPECT_EQ(fleet.clusters, 2);
+  EXPECT_EQ(fleet.services, 6);
+  EXPECT_EQ(fleet.churn.deploys, 20s);
+  const MeshSize mesh = SizeOf(fleet);
+  EXPECT_EQ(mesh.services, 3 + 2 * 3);
+  EXPECT_EQ(mesh.proxies, 11);
+  EXPECT_EQ(mesh.scope, 3);
+}
+
+TEST(Fleet, OfTheRepositoryCanBe) {
+  int found = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(WAVETANK_SOURCE_DIR "/capacity/fleets")) {
+    if (entry.path().extension() != ".yaml") continue;
+    ++found;
+    const auto fleet = LoadFleet(entry.path().string());
+    EXPECT_TRUE(fleet.ok()) << fleet.status();
+  }
+  EXPECT_GE(found, 3);
+}
+
+TEST(Fleet, ThatCannotBeIsRefusedWithPlaceAndRemedy) {
+  EXPECT_THAT(Why(With("services:", "services: {perCluster: 300, endpoints: {fixed: 1000}}")),
+              HasSubstr("has 300002 pods, and addresses for 65534"));
+  EXPECT_THAT(Why(With("clusters:", "clusters: {count: 2, nodes: 0}")), HasSubstr("fleet.yaml:5"));
+  EXPECT_THAT(Why(With("clusters:", "clusters: {count: 2, nodes: 2, zones: 3}")), HasSubstr("3 zones have 2 nodes"));
+  EXPECT_THAT(Why(With("  deploys:", "  deploys: {every: -20s}")), HasSubstr("fleet.yaml:10"));
+  EXPECT_THAT(Why(With("  deploys:", "  deploys: {every: 0s}")), HasSubstr("too often"));
+  EXPECT_THAT(Why(With("  deploys:", "  deploy: {every: 20s}")), HasSubstr("deploys"));
+  EXPECT_THAT(Why(With("services:", "services: {perCluster: 6, endpoints: {range: {least: 5, most: 4}}}")),
+              HasSubstr("less than least"));
+  EXPECT_THAT(Why(With("services:", "services: {perCluster: 6, endpoints: {fixed: 1, range: {least: 1, most: 4}}}")),
+              HasSubstr("fleet.yaml:6"));
+  EXPECT_THAT(Why(With("name:", "name: Test\nistiod: {cpu: two}")), HasSubstr("'two' is no cpu"));
+  EXPECT_THAT(Why(With("name:", "name: Test\nistiod: {memory: 4 bytes}")), HasSubstr("is no memory"));
+  EXPECT_THAT(Why(With("clusters:", "clusters: {count: 1}\nextra: 1")), HasSubstr("extra"));
+  EXPECT_THAT(Why("name: x\n"), HasSubstr("clusters"));
+  EXPECT_THAT(Why("[1, 2]"), HasSubstr("fleet.yaml:1"));
+}
+
+TEST(Fleet, HasASchemaOfAllItsFields) {
+  const std::string schema = FleetSchema().dump();
+  for (const char* field : {"\"perCluster\"", "\"flapping\"", "\"sidecarScope\"", "\"zipf\"", "\"debounceMax\""}) {
+    EXPECT_THAT(schema, HasSubstr(field));
+  }
+}
+
+TEST(Fleet, DrawsTheSameEndpointsWhateverElseChanges) {
+  const Fleet fleet = Parsed(kPage);
+  Fleet other = fleet;
+  other.proxies = 500;
+  other.churn.config_edits = 1s;
+  other.clusters = 5;
+  EXPECT_EQ(DrawEndpoints(fleet, 1), DrawEndpoints(other, 1));
+  EXPECT_NE(DrawEndpoints(fleet, 0), DrawEndpoints(fleet, 1));
+  other.seed = 8;
+  EXPECT_NE(DrawEndpoints(fleet, 1), DrawEndpoints(other, 1));
+}
+
+TEST(Fleet, HasFewLargeServicesByZipf) {
+  Fleet fleet = Parsed(kPage);
+  fleet.services = 100;
+  fleet.endpoints.kind = EndpointsSpec::Kind::kZipf;
+  fleet.endpoints.most = 200;
+  const std::vector<int64_t> drawn = DrawEndpoints(fleet, 0);
+  EXPECT_EQ(drawn[0], 200);
+  EXPECT_EQ(drawn[1], 100);
+  EXPECT_EQ(drawn[99], 2);
+}
+
+std::map<Change, std::vector<Duration>> ByKind(const std::vector<ChangeEvent>& events) {
+  std::map<Change, std::vector<Duration>> out;
+  for (const ChangeEvent& event : events) out[event.change].push_back(event.at);
+  return out;
+}
+
+TEST(Churn, OfOneKindLeavesTheOthersAsTheyAre) {
+  Fleet fleet = Parsed(kPage);
+  const auto before = Churn(fleet);
+  fleet.churn.deploys = 2s;
+  const auto after = Churn(fleet);
+  ASSERT_TRUE(before.ok() && after.ok());
+  EXPECT_EQ(ByKind(*before)[Change::kService], ByKind(*after)[Change::kService]);
+  EXPECT_GT(ByKind(*after)[Change::kEndpoints].size(), 3 * ByKind(*before)[Change::kEndpoints].size());
+}
+
+TEST(Churn, ComesAsOftenAsThePageSays) {
+  Fleet fleet = Parsed(kPage);
+  fleet.duration = 10h;
+  fleet.churn = {};
+  fleet.churn.config_edits = 10s;
+  const auto events = Churn(fleet);
+  ASSERT_TRUE(events.ok());
+  EXPECT_NEAR(static_cast<double>(events->size()), 3600, 240);  // four standard deviations
+  EXPECT_TRUE(std::is_sorted(events->begin(), events->end(), [](const auto& a, const auto& b) { return a.at < b.at; }));
+  const auto faster = Churn(fleet, 0, 2);
+  ASSERT_TRUE(faster.ok());
+  EXPECT_NEAR(static_cast<double>(faster->size()), 7200, 340);
+}
+
+TEST(Churn, ThatIsTooMuchIsRefused) {
+  Fleet fleet = Parsed(kPage);
+  fleet.duration = 48h;
+  fleet.churn.config_edits = 1ms;
+  const auto events = Churn(fleet);
+  EXPECT_EQ(events.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(Message(events.status())), HasSubstr("let the churn be slower"));
+}
+
+TEST(Synth, WritesAScenarioThatRuns) {
+  const std::string folder = testing::TempDir() + "/synth";
+  Fleet fleet = Parsed(kPage);
+  ASSERT_TRUE(WriteScenario(fleet, folder).ok());
+  const auto loaded = scenario::LoadScenario(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_GT(loaded->steps.size(), 5u);
+  scenario::RunOptions options;
+  options.until_step = 3;
+  size_t proxies = 0;
+  options.on_end = [&](sim::World& world) { proxies = world.Pods().size(); };
+  const auto result = scenario::Run(*loaded, options);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_GE(proxies, 2u * 11u);
+  EXPECT_EQ(ScenarioText(fleet), ScenarioText(Parsed(kPage)));
+  EXPECT_EQ(ClusterManifests(fleet, 1), ClusterManifests(Parsed(kPage), 1));
+}
+
+TEST(Synth, LeavesAFolderOfSomethingElseAlone) {
+  const std::string folder = testing::TempDir() + "/other";
+  std::filesystem::create_directories(folder + "/precious");
+  EXPECT_EQ(WriteScenario(Parsed(kPage), folder).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/precious"));
+}
+
+}  // namespace
+}  // namespace wavetank::capacity

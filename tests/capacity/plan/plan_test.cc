@@ -1,0 +1,136 @@
+#include "capacity/plan/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+
+namespace wavetank::capacity {
+namespace {
+
+using ::testing::HasSubstr;
+
+Fleet SmallFleet() {
+  Fleet fleet;
+  fleet.name = "test";
+  fleet.duration = 2min;
+  fleet.clusters = 2;
+  fleet.services = 50;
+  fleet.proxies = 400;
+  fleet.churn.config_edits = 5s;
+  fleet.churn.deploys = 20s;
+  return fleet;
+}
+
+Slo Within(std::string_view text) {
+  const auto slo = ParseSlo(text);
+  EXPECT_TRUE(slo.ok()) << slo.status();
+  return slo.ok() ? *slo : Slo();
+}
+
+TEST(Slo, IsReadTermByTerm) {
+  const Slo slo = Within("convergence p90 <= 1500ms, cpu <= 80%, error 0");
+  EXPECT_EQ(slo.limit, 1500ms);
+  EXPECT_EQ(slo.convergence_ppm, 900'000);
+  EXPECT_EQ(slo.cpu_ppm, 800'000);
+  EXPECT_TRUE(slo.no_error);
+  EXPECT_EQ(slo.Text(), "convergence p90 <= 1.50 s, cpu <= 80 %, error 0");
+}
+
+TEST(Slo, WithWrongUnitsIsRefusedWithItsTermAndARemedy) {
+  const auto why = [](std::string_view text) { return std::string(Message(ParseSlo(text).status())); };
+  EXPECT_THAT(why("convergence p99 <= 2"), HasSubstr("'2' is no duration; write 'convergence p99 <= 2s'"));
+  EXPECT_THAT(why("convergence p98 <= 2s"), HasSubstr("'p98' is no percentile"));
+  EXPECT_THAT(why("convergence p99 < 2s"), HasSubstr("<= and a duration"));
+  EXPECT_THAT(why("error 1"), HasSubstr("only be asked to be 0"));
+  EXPECT_THAT(why("cpu <= 2GB"), HasSubstr("is no share"));
+  EXPECT_THAT(why("latency <= 1s"), HasSubstr("'latency' is nothing"));
+  EXPECT_THAT(why("error 0,"), HasSubstr("empty term"));
+}
+
+TEST(Evaluate, MoreIstiodsServeProxiesSoonerAndHoldLess) {
+  const CostModel model;
+  Fleet fleet = SmallFleet();
+  const auto one = Evaluate(model, fleet, 2);
+  fleet.istiod.replicas = 4;
+  const auto four = Evaluate(model, fleet, 2);
+  ASSERT_TRUE(one.ok() && four.ok());
+  EXPECT_LT(four->p99, one->p99);
+  EXPECT_LT(four->resident_mb, one->resident_mb);
+  EXPECT_LT(four->istiod_recovery, one->istiod_recovery);
+  EXPECT_LE(one->p99_low, one->p99);
+  EXPECT_EQ(one->changes, four->changes);  // the same churn
+}
+
+TEST(Evaluate, IsTheSameEachTime) {
+  const CostModel model;
+  const auto one = Evaluate(model, SmallFleet(), 2), again = Evaluate(model, SmallFleet(), 2);
+  ASSERT_TRUE(one.ok() && again.ok());
+  EXPECT_EQ(one->p99, again->p99);
+  EXPECT_EQ(one->cpus, again->cpus);
+}
+
+// 25 streams a second, and a lone istiod that has to start first.
+TEST(Evaluate, ProxiesOfADeadIstiodConnectAsFastAsTheLimitLets) {
+  const CostModel model;
+  Fleet fleet = SmallFleet();
+  fleet.proxies = 999;
+  fleet.services = 1;
+  const auto one = Evaluate(model, fleet, 1);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(one->all_connect, 40s);
+  EXPECT_GT(one->istiod_recovery, 45s);
+  fleet.istiod.replicas = 2;
+  const auto two = Evaluate(model, fleet, 1);
+  ASSERT_TRUE(two.ok());
+  EXPECT_EQ(two->istiod_recovery, 20s);
+}
+
+TEST(Plan, FindsTheFewestIstiodsThatKeepTheSlo) {
+  const CostModel model;
+  const Fleet fleet = SmallFleet();
+  const Slo slo = Within("convergence p99 <= 300ms, error 0");
+  const auto plan = MakePlan(model, fleet, slo, {.samples = 2});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->broken, "");
+  ASSERT_GT(plan->fleet.istiod.replicas, 1);
+  EXPECT_THAT(plan->asked_broken, HasSubstr("convergence is"));
+  Fleet fewer = fleet;
+  fewer.istiod.replicas = plan->fleet.istiod.replicas - 1;
+  const auto outcome = Evaluate(model, fewer, 2);
+  ASSERT_TRUE(outcome.ok());
+  EXPECT_NE(Breaks(slo, fewer, *outcome), "");
+}
+
+TEST(Plan, TheLargestChurnKeepsTheSloAndMoreBreaksIt) {
+  const CostModel model;
+  Fleet fleet = SmallFleet();
+  const Slo slo = Within("convergence p99 <= 1s");
+  const auto plan = MakePlan(model, fleet, slo, {.samples = 1, .keep_replicas = true});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_TRUE(plan->most_churn.has_value());
+  if (!plan->churn_open) {
+    const auto more = Evaluate(model, fleet, 1, *plan->most_churn * 1.2);
+    ASSERT_TRUE(more.ok());
+    EXPECT_NE(Breaks(slo, fleet, *more), "");
+  }
+  EXPECT_EQ(plan->remedies.size(), 7u);
+}
+
+TEST(Plan, SaysWhatNoIstiodCanDo) {
+  const auto plan = MakePlan(CostModel(), SmallFleet(), Within("convergence p99 <= 50ms"), {.samples = 1});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->broken, HasSubstr("convergence is"));  // the debounce alone takes 100 ms
+  EXPECT_FALSE(plan->most_churn.has_value());
+}
+
+TEST(Plan, AnIstiodWithTooLittleMemoryIsKilled) {
+  Fleet fleet = SmallFleet();
+  fleet.istiod.memory_mb = 64;
+  const auto plan = MakePlan(CostModel(), fleet, Within("error 0"), {.samples = 1});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_THAT(plan->broken, HasSubstr("istiod is killed"));
+}
+
+}  // namespace
+}  // namespace wavetank::capacity
