@@ -49,10 +49,10 @@ std::vector<SourceFile> Sources(const std::vector<std::string>& folders, const s
 }
 
 const std::vector<SourceFile>& Cpp() {
-  static const std::vector<SourceFile> files = Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios",
-                                                        "check", "record", "import", "reports", "serve", "capacity",
-                                                        "cli"},
-                                                       {".h", ".cc"});
+  static const std::vector<SourceFile> files =
+      Sources({"core", "fakes", "sim", "replay", "oracles", "scenarios", "check", "record", "import", "reports",
+               "serve", "capacity", "cli"},
+              {".h", ".cc"});
   return files;
 }
 
@@ -272,9 +272,9 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
 }
 
 TEST(Architecture, IncludesPointOneWay) {
-  const std::vector<std::string> house = {"core",   "fakes",   "sim",   "replay", "oracles", "scenarios", "record",
-                                          "import", "reports", "serve", "cli",    "tests",   "bench",     "check",
-                                          "capacity"};
+  const std::vector<std::string> house = {"core",      "fakes",  "sim",    "replay",  "oracles",
+                                          "scenarios", "record", "import", "reports", "serve",
+                                          "cli",       "tests",  "bench",  "check",   "capacity"};
   for (const SourceFile& file : Cpp()) {
     std::string own;  // the longest rule that fits
     for (const auto& [folder, allowed] : MayInclude()) {
