@@ -17,7 +17,7 @@ namespace {
 
 struct GoldenArguments {
   std::vector<std::string> directories, kinds;
-  std::string glob = "*", json_file, push_directory, profile = "istio-1.18";
+  std::string glob = "*", inputs, json_file, push_directory, profile = "istio-1.18";
   int jobs = 1;
   bool diff = false, record = false;
 };
@@ -28,6 +28,7 @@ int RunGolden(const GoldenArguments& a) {
   absl::StatusOr<pilot::Profile> profile = pilot::ParseProfile(a.profile);
   if (!profile.ok()) return Complain(profile.status());
   options.profile = *profile;
+  options.inputs = a.inputs;
   std::set<std::string> pushes;
   for (const std::string& kind : a.kinds) (kind.starts_with("push") ? pushes : options.kinds).insert(kind);
   if (a.kinds.empty() && !a.push_directory.empty()) pushes = {"push", "push-delta"};
@@ -86,9 +87,12 @@ int RunGolden(const GoldenArguments& a) {
 }  // namespace
 
 void AddGolden(CLI::App& app, Outcome& outcome) {
-  CLI::App* verb = app.add_subcommand("golden", "Compares what the core generates with recordings of istiod 1.18.2");
+  CLI::App* verb = app.add_subcommand("golden", "Compares what the core generates with recordings of a real istiod");
   auto a = std::make_shared<GoldenArguments>();
   verb->add_option("directories", a->directories, "Cases, or folders of cases");
+  verb->add_option("--inputs", a->inputs,
+                   "Folder with the inputs of cases that hold recordings alone; without it the folder beside theirs, "
+                   "whose name lacks the release: golden for golden-1.30");
   verb->add_option("--case", a->glob, "Only cases whose name matches, with * and ?");
   verb->add_option("--kind", a->kinds, "Only these, separated by commas")
       ->delimiter(',')
@@ -97,7 +101,7 @@ void AddGolden(CLI::App& app, Outcome& outcome) {
   verb->add_option("--push-dir", a->push_directory, "Folder with push/, push-delta/, push-cases/ and cases/");
   verb->add_option("--jobs", a->jobs, "Cases at a time")->check(CLI::Range(1, 256));
   verb->add_option("--json", a->json_file, "Results as JSON into this file");
-  verb->add_option("--profile", a->profile, "Behaviour profile, e.g. istio-1.18+gateway-once-per-cla");
+  verb->add_option("--profile", a->profile, "Behaviour profile: of the release that recorded, e.g. istio-1.30");
   verb->add_flag("--diff", a->diff, "Unified diffs too");
   verb->add_flag("--record", a->record, "Write the recordings of the cases from this run first; review them");
   verb->footer("Exit code 0: everything is equal; 1: something differs; 2: a case cannot be read.");

@@ -1,6 +1,6 @@
-// golden_check DIR... [--case GLOB] [--kind K,K] [--diff] [--quiet] [--jobs N] [--record] [--json FILE]: the golden
-// comparison as a program of its own. DIR is a case or a folder of cases; without one, $WAVETANK_GOLDEN/cases. --record
-// writes the recordings first, for cases of our own.
+// golden_check DIR... [--case GLOB] [--kind K,K] [--profile P] [--inputs DIR] [--diff] [--quiet] [--jobs N] [--record]
+// [--json FILE]: the golden comparison as a program of its own. DIR is a case or a folder of cases; without one,
+// $WAVETANK_GOLDEN/cases. --record writes the recordings first, for cases of our own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -52,6 +52,12 @@ int main(int argc, char** argv) {
       jobs = std::max(1, std::atoi(value().c_str()));
     } else if (arg == "--record") {
       record = true;
+    } else if (arg == "--profile") {
+      const auto profile = wavetank::pilot::ParseProfile(value());
+      if (!profile.ok()) return Usage(std::string(profile.status().message()));
+      options.profile = *profile;
+    } else if (arg == "--inputs") {
+      options.inputs = value();
     } else if (arg == "--quiet") {
       quiet = true;
     } else if (arg.starts_with("--")) {

@@ -21,8 +21,8 @@ struct Locality {
 };
 
 // istiod: HealthStatus, with Envoy's numbers. Endpoints of ServiceEntries and WorkloadEntries are kUnknown, which Envoy
-// takes for healthy; those of Kubernetes Services are not.
-enum class HealthStatus : uint8_t { kUnknown, kHealthy, kUnhealthy, kDraining };
+// takes for healthy; those of Kubernetes Services are not. kTerminating is never sent.
+enum class HealthStatus : uint8_t { kUnknown, kHealthy, kUnhealthy, kDraining, kTerminating };
 
 inline constexpr std::string_view kDisabledTlsMode = "disabled";
 inline constexpr std::string_view kMutualTlsMode = "istio";

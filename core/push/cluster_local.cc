@@ -7,7 +7,8 @@
 
 namespace wavetank::pilot {
 
-ClusterLocalHosts::ClusterLocalHosts(const config::MeshConfig& mesh, std::string_view domain_suffix) {
+ClusterLocalHosts::ClusterLocalHosts(const config::MeshConfig& mesh, std::string_view domain_suffix,
+                                     bool most_specific) {
   std::vector<std::string> defaults = {fmt::format("*.kube-system.svc.{}", domain_suffix),
                                        fmt::format("kubernetes.default.svc.{}", domain_suffix)};
   const std::string& discovery = mesh.discovery_address;
@@ -24,6 +25,7 @@ ClusterLocalHosts::ClusterLocalHosts(const config::MeshConfig& mesh, std::string
         hosts_[host] = true;
         continue;
       }
+      if (most_specific) hosts_[host] = false;
       // Said not to be cluster-local: a default that is this host, or a wildcard over it, no longer holds.
       std::erase_if(defaults, [&](const std::string& d) {
         return host == d || (IsWildcard(d) && host.ends_with(std::string_view(d).substr(1)));

@@ -11,8 +11,12 @@ namespace wavetank::pilot {
 // kube-system, the API server's Service and istiod are cluster-local unless serviceSettings say otherwise.
 class ClusterLocalHosts {
  public:
-  ClusterLocalHosts(const config::MeshConfig& mesh, std::string_view domain_suffix);
-  bool Contains(std::string_view hostname) const { return hosts_.MostSpecific(hostname) != nullptr; }
+  // `most_specific`: a setting of false holds for its hosts too, not only against the defaults.
+  ClusterLocalHosts(const config::MeshConfig& mesh, std::string_view domain_suffix, bool most_specific = false);
+  bool Contains(std::string_view hostname) const {
+    const bool* so = hosts_.MostSpecific(hostname);
+    return so != nullptr && *so;
+  }
 
  private:
   HostTable<bool> hosts_;

@@ -7,7 +7,7 @@
 #include "core/config/store/store.h"
 #include "core/model/gateway.h"
 #include "core/model/selection.h"
-#include "core/profile/profile.h"
+#include "core/profile/changes.h"
 #include "core/push/cluster_local.h"
 #include "core/push/destination_rule_index.h"
 #include "core/push/export_to_defaults.h"
@@ -128,7 +128,8 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                      : before->gateways;
   now.cluster_local = before != nullptr && before->env.mesh == now.env.mesh
                           ? before->cluster_local
-                          : std::make_shared<const ClusterLocalHosts>(mesh, env.domain_suffix);
+                          : std::make_shared<const ClusterLocalHosts>(
+                                mesh, env.domain_suffix, now.profile.Has(Change::kClusterLocalBySpecificity));
 
   if (services || virtual_services || destination_rules || sidecars) {
     now.sidecars = std::make_shared<SidecarIndex>();

@@ -19,6 +19,15 @@ void MergeVips(Service& into, const Service& from, const ClusterId& cluster) {
 
 }  // namespace
 
+void Aggregate::Merge(Service& into, const Service& from, const ClusterId& cluster) const {
+  MergeVips(into, from, cluster);
+  if (!merge_accounts_) return;
+  std::vector<std::string>& accounts = into.service_accounts;
+  for (const std::string& account : from.service_accounts) {
+    if (std::find(accounts.begin(), accounts.end(), account) == accounts.end()) accounts.push_back(account);
+  }
+}
+
 void Aggregate::Remove(const Registry& registry) {
   registries_.erase(std::remove(registries_.begin(), registries_.end(), &registry), registries_.end());
 }
@@ -54,7 +63,7 @@ std::vector<ServiceRef> Aggregate::Services() const {
       }
       std::shared_ptr<Service>& copy = merged[it->second];
       if (copy == nullptr) out[it->second] = copy = std::make_shared<Service>(*out[it->second]);
-      MergeVips(*copy, *service, registry->cluster());
+      Merge(*copy, *service, registry->cluster());
     }
   }
   return out;
@@ -72,7 +81,7 @@ ServiceRef Aggregate::GetService(std::string_view hostname) const {
       continue;
     }
     if (out == nullptr) out = std::make_shared<Service>(*first);
-    MergeVips(*out, *service, registry->cluster());
+    Merge(*out, *service, registry->cluster());
   }
   return out != nullptr ? out : first;
 }

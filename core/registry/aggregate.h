@@ -15,6 +15,8 @@ class Aggregate final : public ServiceDiscovery {
   void Remove(const Registry& registry);
   const std::vector<Registry*>& registries() const { return registries_; }
   bool HasSynced() const;
+  // Of a service of several clusters the identities of all, for trust domains may differ. Off at first: the first's.
+  void MergeServiceAccounts(bool so) { merge_accounts_ = so; }
   std::vector<NetworkGateway> Gateways() const;
 
   // One service per host name: the first registry's definition with the VIPs of all clusters. O(services x registries).
@@ -25,7 +27,10 @@ class Aggregate final : public ServiceDiscovery {
   std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const override;
 
  private:
+  void Merge(Service& into, const Service& from, const ClusterId& cluster) const;
+
   std::vector<Registry*> registries_;
+  bool merge_accounts_ = false;
 };
 
 }  // namespace wavetank::pilot

@@ -8,6 +8,7 @@
 
 #include "core/base/ip.h"
 #include "core/config/mesh/mesh_networks.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -17,7 +18,10 @@ constexpr Duration kMinGatewayTtl = 30s;
 
 class View final : public NetworkGateways {
  public:
-  View(std::vector<NetworkGateway> gateways, bool multi_network) : all_(std::move(gateways)), multi_(multi_network) {
+  View(std::vector<NetworkGateway> gateways, bool multi_network, std::shared_ptr<const NetworkGateways> unresolved,
+       uint32_t scale_of_none)
+      : all_(std::move(gateways)), multi_(multi_network), unresolved_(std::move(unresolved)) {
+    if (all_.empty()) lcm_ = scale_of_none;
     // istiod sorts by address, then port; what is equal in both is ordered here by cluster, for want of an order there.
     std::sort(all_.begin(), all_.end(), [](const NetworkGateway& a, const NetworkGateway& b) {
       return std::tie(a.addr, a.port, a.network, a.cluster) < std::tie(b.addr, b.port, b.network, b.cluster);
@@ -33,6 +37,7 @@ class View final : public NetworkGateways {
   bool IsMultiNetworkEnabled() const override { return multi_; }
   uint32_t LbWeightScaleFactor() const override { return lcm_; }
   const std::vector<NetworkGateway>& All() const override { return all_; }
+  const NetworkGateways& Unresolved() const override { return unresolved_ == nullptr ? *this : *unresolved_; }
   const std::vector<NetworkGateway>& ForNetwork(const NetworkId& network) const override {
     const auto it = by_network_.find(network);
     return it == by_network_.end() ? none_ : it->second;
@@ -46,6 +51,7 @@ class View final : public NetworkGateways {
  private:
   std::vector<NetworkGateway> all_, none_;
   bool multi_;
+  std::shared_ptr<const NetworkGateways> unresolved_;
   uint32_t lcm_ = 1;
   std::map<NetworkId, std::vector<NetworkGateway>> by_network_;
   std::map<std::pair<NetworkId, ClusterId>, std::vector<NetworkGateway>> by_network_and_cluster_;
@@ -53,18 +59,22 @@ class View final : public NetworkGateways {
 
 }  // namespace
 
-std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network) {
-  return std::make_shared<View>(std::move(gateways), multi_network);
+std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network,
+                                                           std::shared_ptr<const NetworkGateways> unresolved,
+                                                           uint32_t scale_of_none) {
+  return std::make_shared<View>(std::move(gateways), multi_network, std::move(unresolved), scale_of_none);
 }
 
 NetworkManager::NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver* resolver, GatewaySource registries,
-                               NetworksSource networks)
+                               NetworksSource networks, const Profile& profile)
     : host_(host),
       updater_(updater),
       resolver_(resolver),
       registries_(std::move(registries)),
       networks_(std::move(networks)),
-      view_(MakeNetworkGateways({}, false)),
+      profile_(profile),
+      // istiod works the factor out when gateways change for the first time.
+      view_(MakeNetworkGateways({}, false, nullptr, profile.Has(Change::kResolvedGatewaysDecide) ? 0 : 1)),
       trace_name_(host.Intern("network manager")) {}
 
 NetworkManager::~NetworkManager() {
@@ -108,6 +118,13 @@ void NetworkManager::Reload() {
     it = names_.erase(it);
   }
 
+  if (profile_.Has(Change::kResolvedGatewaysDecide)) {
+    const auto count = static_cast<int64_t>(resolved.size());
+    if (!UpdateViews(std::move(resolved), gateways)) return;
+    host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, count, 0, {}});
+    updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+    return;
+  }
   const std::vector<NetworkGateway>& before = view_->All();
   const bool changed = std::set<NetworkGateway>(before.begin(), before.end()) != resolved;
   if (!changed && multi_network == view_->IsMultiNetworkEnabled()) return;
@@ -115,6 +132,21 @@ void NetworkManager::Reload() {
   if (!changed) return;
   host_.Emit({TraceKind::kGatewaysChanged, trace_name_, kNoName, static_cast<int64_t>(resolved.size()), 0, {}});
   updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+}
+
+// One set at a time, as istiod does (network.go, reload: `a.update() || b.update()`): those that are not resolved lag
+// behind until a reload that changes nothing of the others.
+bool NetworkManager::UpdateViews(std::set<NetworkGateway> resolved, const std::set<NetworkGateway>& all) {
+  if (resolved != resolved_) {
+    resolved_ = std::move(resolved);
+  } else if (all != unresolved_) {
+    unresolved_ = all;
+  } else {
+    return false;
+  }
+  view_ = MakeNetworkGateways({resolved_.begin(), resolved_.end()}, !resolved_.empty(),
+                              MakeNetworkGateways({unresolved_.begin(), unresolved_.end()}, !unresolved_.empty()));
+  return true;
 }
 
 const std::vector<std::string>& NetworkManager::ResolveCached(const std::string& hostname) {

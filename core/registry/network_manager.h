@@ -5,12 +5,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/host.h"
 #include "core/model/network_manager.h"
 #include "core/model/xds_updater.h"
+#include "core/profile/profile.h"
 
 namespace wavetank::config {
 struct MeshNetworks;
@@ -36,7 +38,7 @@ class NetworkManager {
 
   // `resolver` may be null: names are never resolved.
   NetworkManager(Host& host, XdsUpdater& updater, GatewayResolver* resolver, GatewaySource registries,
-                 NetworksSource networks);
+                 NetworksSource networks, const Profile& profile = {});
   ~NetworkManager();
 
   // The registries or meshNetworks may have changed: recomputes and pushes if gateways did.
@@ -50,6 +52,9 @@ class NetworkManager {
     TimerId refresh = kNoTimer;
   };
 
+  // With Change::kResolvedGatewaysDecide: whether there are several networks is a matter of the gateways that resolve,
+  // and those of DNS clusters, which are not resolved, are kept beside them.
+  bool UpdateViews(std::set<NetworkGateway> resolved, const std::set<NetworkGateway>& all);
   const std::vector<std::string>& ResolveCached(const std::string& hostname);
   void ScheduleRefresh(const std::string& hostname, Duration after);
 
@@ -59,11 +64,16 @@ class NetworkManager {
   GatewaySource registries_;
   NetworksSource networks_;
   std::map<std::string, Name> names_;
+  const Profile profile_;
   std::shared_ptr<const NetworkGateways> view_;
+  std::set<NetworkGateway> resolved_, unresolved_;  // of view_
   NameId trace_name_;
 };
 
-// A view of given gateways; what Reload() makes. Public for tests and benchmarks.
-std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network);
+// A view of given gateways; what Reload() makes. Public for tests and benchmarks. `unresolved`: what DNS clusters use,
+// null: the same. `scale_of_none`: the factor if there are no gateways.
+std::shared_ptr<const NetworkGateways> MakeNetworkGateways(std::vector<NetworkGateway> gateways, bool multi_network,
+                                                           std::shared_ptr<const NetworkGateways> unresolved = nullptr,
+                                                           uint32_t scale_of_none = 1);
 
 }  // namespace wavetank::pilot

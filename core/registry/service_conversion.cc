@@ -8,6 +8,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/model/export_to.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -55,9 +56,16 @@ Protocol ConvertProtocol(int port, std::string_view name, std::string_view proto
   return parsed;
 }
 
+// What Kubernetes itself names, in Istio's words. istiod: pkg/config/kube/conversion.go.
+std::string_view PlainAppProtocol(std::string_view app_protocol) {
+  if (app_protocol == "kubernetes.io/h2c") return "http2";
+  if (app_protocol == "kubernetes.io/ws") return "http";
+  return app_protocol == "kubernetes.io/wss" ? "https" : app_protocol;
+}
+
 std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const kube::Service& typed,
                                             std::string_view domain_suffix, const ClusterId& cluster,
-                                            std::string_view trust_domain) {
+                                            std::string_view trust_domain, const Profile& profile) {
   auto out = std::make_shared<Service>();
   out->hostname = ServiceHostname(object.meta.name, object.meta.ns, domain_suffix);
   out->creation_unix_seconds = object.meta.creation_unix_seconds;
@@ -83,7 +91,10 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
   vips.insert(vips.end(), more.begin(), more.end());
   for (const kube::ServicePort& port : typed.ports) {
     out->ports.push_back(
-        {port.name, port.port, ConvertProtocol(port.port, port.name, port.protocol, port.app_protocol)});
+        {port.name, port.port,
+         ConvertProtocol(port.port, port.name, port.protocol,
+                         profile.Has(Change::kStandardAppProtocols) ? PlainAppProtocol(port.app_protocol)
+                                                                    : std::string_view(port.app_protocol))});
   }
   if (const std::string accounts = Annotation(object, "alpha.istio.io/canonical-serviceaccounts"); !accounts.empty()) {
     out->service_accounts = SplitCommas(accounts);

@@ -13,6 +13,7 @@
 #include "core/model/endpoint.h"
 #include "core/model/labels.h"
 #include "core/model/proxy.h"
+#include "core/profile/profile.h"
 #include "core/registry/workload_instance.h"
 
 namespace wavetank::pilot {
@@ -27,7 +28,7 @@ Protocol ConvertProtocol(int port, std::string_view name, std::string_view proto
 
 std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const kube::Service& typed,
                                             std::string_view domain_suffix, const ClusterId& cluster,
-                                            std::string_view trust_domain);
+                                            std::string_view trust_domain, const Profile& profile = {});
 std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, const kube::Object& object,
                                                    const ServiceRef& service);
 

@@ -162,12 +162,18 @@ absl::StatusOr<Operation> ReadOperation(const json& value, const std::string& wh
 }  // namespace
 
 std::string ProxySpec::NodeId() const {
-  return fmt::format("{}~{}~{}.{}~{}.svc.cluster.local", type, ip, name, ns, ns);
+  return fmt::format("{}~{}~{}.{}~{}.svc.cluster.local", type, ip, pod.empty() ? name : pod, ns, ns);
 }
 
 json ProxySpec::NodeMetadata() const {
-  json out = {{"CLUSTER_ID", cluster}, {"NAMESPACE", ns},    {"ISTIO_VERSION", "1.18.2"},          {"MESH_ID", "mesh1"},
-              {"NAME", name},          {"INSTANCE_IPS", ip}, {"SERVICE_ACCOUNT", service_account}, {"NODE_NAME", node},
+  json out = {{"CLUSTER_ID", cluster},
+              {"NAMESPACE", ns},
+              {"ISTIO_VERSION", istio_version},
+              {"MESH_ID", "mesh1"},
+              {"NAME", pod.empty() ? name : pod},
+              {"INSTANCE_IPS", ip},
+              {"SERVICE_ACCOUNT", service_account},
+              {"NODE_NAME", node},
               {"LABELS", labels}};
   if (!network.empty()) out["NETWORK"] = network;
   for (const auto& [key, value] : metadata.items()) out[key] = value;
@@ -249,10 +255,15 @@ absl::StatusOr<Case> LoadCase(const std::string& directory) {
 
 absl::StatusOr<std::vector<std::string>> FindCases(const std::string& directory) {
   std::error_code error;
-  if (fs::exists(fs::path(directory) / "case.yaml", error)) return std::vector<std::string>{directory};
+  const auto is_case = [&](const fs::path& folder) {
+    return fs::exists(folder / "case.yaml", error) || fs::is_directory(folder / "expect", error);
+  };
+  if (is_case(directory)) return std::vector<std::string>{directory};
   std::vector<std::string> out;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (fs::exists(entry.path() / "case.yaml")) out.push_back(entry.path().string());
+  const fs::path below = fs::path(directory) / "cases";
+  for (const auto& entry :
+       fs::directory_iterator(fs::is_directory(below, error) ? below : fs::path(directory), error)) {
+    if (is_case(entry.path())) out.push_back(entry.path().string());
   }
   if (error) return absl::NotFoundError(fmt::format("{}: {}; name a folder of cases", directory, error.message()));
   if (out.empty()) {
@@ -261,6 +272,27 @@ absl::StatusOr<std::vector<std::string>> FindCases(const std::string& directory)
   }
   std::sort(out.begin(), out.end());
   return out;
+}
+
+absl::StatusOr<std::string> InputsOf(const std::string& case_directory, const std::string& inputs) {
+  const fs::path own = fs::path(case_directory).lexically_normal();
+  const fs::path folder = own.has_filename() ? own : own.parent_path();
+  std::error_code error;
+  std::vector<fs::path> candidates = {folder};
+  if (!inputs.empty()) {
+    candidates.push_back(fs::path(inputs) / folder.filename());
+    candidates.push_back(fs::path(inputs) / "cases" / folder.filename());
+  } else {
+    const fs::path recordings = fs::absolute(folder, error).parent_path().parent_path();
+    const std::string name = recordings.filename().string();
+    candidates.push_back(recordings.parent_path() / name.substr(0, name.rfind('-')) / "cases" / folder.filename());
+  }
+  for (const fs::path& candidate : candidates) {
+    if (fs::exists(candidate / "case.yaml", error)) return candidate.string();
+  }
+  return absl::NotFoundError(
+      fmt::format("{}: holds no case.yaml, nor does {}; name the folder of the inputs with --inputs", case_directory,
+                  candidates.back().string()));
 }
 
 bool MatchesGlob(std::string_view pattern, std::string_view name) {

@@ -20,6 +20,8 @@ struct ProxySpec {
   kube::Labels labels;
   nlohmann::json metadata;       // laid over what the other fields say
   std::set<std::string> record;  // of "cds", "eds", "lds", "rds", "ecds"
+  std::string pod;               // that it calls itself; empty: `name`
+  std::string istio_version = "1.18.2";
 
   // node.id and node.metadata as the proxy sends them.
   std::string NodeId() const;
@@ -52,8 +54,14 @@ struct Case {
 // Reads DIRECTORY/case.yaml and what it names. InvalidArgument and NotFound name file, line or field, and a remedy.
 absl::StatusOr<Case> LoadCase(const std::string& directory);
 
-// A case's own directory, or those of all cases directly in `directory`, sorted. NotFound if there is none.
+// A case's own directory, or those of all cases directly in `directory` or its folder cases/, sorted. What holds
+// recordings alone (expect/) is a case too, whose inputs are elsewhere. NotFound if there is none.
 absl::StatusOr<std::vector<std::string>> FindCases(const std::string& directory);
+
+// The folder with the case.yaml of a case: its own; else that of its name in `inputs`; else, with no `inputs`, that of
+// its name beside it, without the release: golden/cases/NAME for golden-1.30/cases/NAME. NotFound: none of them is
+// there.
+absl::StatusOr<std::string> InputsOf(const std::string& case_directory, const std::string& inputs);
 
 // Shell pattern with * and ?; the whole name must match.
 bool MatchesGlob(std::string_view pattern, std::string_view name);

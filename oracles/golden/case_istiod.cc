@@ -4,6 +4,7 @@
 
 #include "core/base/json_text.h"
 #include "core/kube/client.h"
+#include "core/profile/changes.h"
 #include "core/registry/network_manager.h"
 #include "oracles/golden/fetch.h"
 
@@ -114,9 +115,19 @@ absl::Status CaseIstiod::Step(size_t index) {
   return absl::OkStatus();
 }
 
+ProxySpec CaseIstiod::Connecting(const ProxySpec& proxy) const {
+  ProxySpec out = proxy;
+  out.istio_version = settings_.profile.istio;
+  const auto server = servers_.find(proxy.cluster);
+  if (settings_.profile.Has(pilot::Change::kPodByNameAlone) && server != servers_.end()) {
+    out.pod = server->second->PodAt(proxy.ns, proxy.ip);
+  }
+  return out;
+}
+
 std::vector<std::unique_ptr<Fetch>> CaseIstiod::FetchAll() {
   std::vector<std::unique_ptr<Fetch>> out;
-  for (const ProxySpec& proxy : case_.proxies) out.push_back(std::make_unique<Fetch>(*istiod_, proxy));
+  for (const ProxySpec& proxy : case_.proxies) out.push_back(std::make_unique<Fetch>(*istiod_, Connecting(proxy)));
   Settle();
   return out;
 }

@@ -35,6 +35,8 @@ class CaseIstiod {
   absl::Status Step(size_t index);
   // Runs until nothing is left to do.
   void Settle();
+  // The proxy as it connects now: with the profile's release, and where istiod finds pods by name with that of its pod.
+  ProxySpec Connecting(const ProxySpec& proxy) const;
   // Every proxy of the case, freshly connected, in order of the case.
   std::vector<std::unique_ptr<Fetch>> FetchAll();
 

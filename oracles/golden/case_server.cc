@@ -8,6 +8,7 @@
 
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/label_selector.h"
+#include "core/kube/types.h"
 #include "fakes/kube/objects/selector.h"
 
 namespace wavetank::golden {
@@ -135,6 +136,13 @@ absl::Status CaseServer::Delete(const json& body) {
   objects_.erase(it);
   Notify(kube::WatchEventType::kDeleted, last, last);
   return absl::OkStatus();
+}
+
+std::string CaseServer::PodAt(std::string_view ns, std::string_view ip) const {
+  for (const auto& [key, object] : objects_) {
+    if (object->kind == "Pod" && object->meta.ns == ns && kube::ParsePod(*object).ip == ip) return object->meta.name;
+  }
+  return {};
 }
 
 size_t CaseServer::WatchCount() const {

@@ -27,6 +27,8 @@ class CaseServer {
   absl::Status Delete(const nlohmann::json& body);
 
   std::unique_ptr<kube::Client> MakeClient();
+  // The name of a Pod that has the IP; empty: there is none.
+  std::string PodAt(std::string_view ns, std::string_view ip) const;
   // Watches that still have an owner.
   size_t WatchCount() const;
 

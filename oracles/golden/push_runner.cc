@@ -220,7 +220,7 @@ PushCaseResult RunPushCase(const std::string& case_directory, const std::string&
   Host& host = istiod.kernel().NewHost("clients", 0, nullptr);
   for (const ProxySpec& proxy : loaded->proxies) {
     recorder.names[proxy.name + "." + proxy.ns] = proxy.name;
-    clients.push_back(std::make_unique<PushClient>(istiod.istiod(), host, proxy, options.delta));
+    clients.push_back(std::make_unique<PushClient>(istiod.istiod(), host, istiod.Connecting(proxy), options.delta));
     istiod.Settle();
     if (!clients.back()->status().ok()) {
       result.status = absl::FailedPreconditionError(

@@ -18,6 +18,7 @@ namespace wavetank::golden {
 struct RunOptions {
   std::set<std::string> kinds;  // empty: all
   pilot::Profile profile;
+  std::string inputs;           // of cases that hold recordings alone; see InputsOf()
   size_t max_differences = 20;  // per file
   bool unified_diff = false;
 };

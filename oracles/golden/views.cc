@@ -112,10 +112,11 @@ json GatewaysView(const pilot::NetworkGateways& gateways) {
   json list = json::array();
   std::map<std::string, int> per_network, per_network_cluster;
   for (const pilot::NetworkGateway& gateway : all) {
-    list.push_back({{"addr", gateway.addr},
-                    {"cluster", gateway.cluster.str()},
-                    {"network", gateway.network.str()},
-                    {"port", gateway.port}});
+    json& one = list.emplace_back(json{{"addr", gateway.addr},
+                                       {"cluster", gateway.cluster.str()},
+                                       {"network", gateway.network.str()},
+                                       {"port", gateway.port}});
+    if (gateway.hbone_port != 0) one["hbone_port"] = gateway.hbone_port;
     ++per_network[gateway.network.str()];
     ++per_network_cluster[gateway.network.str() + "|" + gateway.cluster.str()];
   }
@@ -142,9 +143,10 @@ json ServicesView(const pilot::Aggregate& registries,
   return {{"registries", names}, {"services", std::move(list)}};
 }
 
-json ShardsView(const pilot::EndpointIndex& index) {
+json ShardsView(const pilot::EndpointIndex& index, const std::set<std::string>& left_out) {
   json out = json::object();
   for (const auto& [key, service] : index.Sorted()) {
+    if (left_out.contains(key)) continue;
     json shards = json::object();
     for (const auto& [shard, endpoints] : service->shards) {
       if (endpoints->empty()) continue;

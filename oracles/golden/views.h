@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <set>
+#include <string>
 
 #include "core/model/endpoint_index.h"
 #include "core/model/network_manager.h"
@@ -15,6 +17,7 @@ namespace wavetank::golden {
 nlohmann::json GatewaysView(const pilot::NetworkGateways& gateways);
 nlohmann::json ServicesView(const pilot::Aggregate& registries,
                             const std::function<bool(const pilot::Service&)>& is_cluster_local);
-nlohmann::json ShardsView(const pilot::EndpointIndex& index);
+// `left_out`: services, as "namespace/host".
+nlohmann::json ShardsView(const pilot::EndpointIndex& index, const std::set<std::string>& left_out = {});
 
 }  // namespace wavetank::golden

@@ -12,4 +12,7 @@ inline std::string IstiodRecords() {
   return WAVETANK_BINARY_DIR "/tests/oracles/istiod-1.18.2";
 }
 
+// The folder that holds cases/ with what istiod 1.30.3 made of the same inputs: outputs alone.
+inline std::string LaterIstiodRecords() { return WAVETANK_BINARY_DIR "/tests/oracles/istiod-1.30.3"; }
+
 }  // namespace wavetank

@@ -10,14 +10,17 @@
 #include "absl/strings/str_cat.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/cds/cluster_tls.h"
+#include "core/gen/eds/load_assignment_builder.h"
 #include "core/gen/view/cluster_names.h"
+#include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/stat_prefix.h"
 #include "core/gen/wire/duration.h"
+#include "core/gen/wire/wire.h"
 #include "core/model/addresses.h"
 #include "core/model/labels.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
-#include "istio/metadata_exchange.pb.h"
+#include "google/protobuf/any.pb.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -45,13 +48,28 @@ void SetAddress(std::string_view address, uint32_t port, envoy_core::Address* ou
   out->mutable_pipe()->set_path(std::string(address));
 }
 
-// Deprecated in Envoy's API in favour of typed DNS clusters, and what istiod 1.18 fills.
-void SetDnsRefresh(const config::MeshConfig& mesh, Cluster& cluster) {
+// Deprecated in Envoy's API in favour of typed DNS clusters, and what istiod fills.
+void SetDnsRefresh(const config::MeshConfig& mesh, bool jitter, Cluster& cluster) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+  if (jitter) SetDuration(100ms, cluster.mutable_dns_jitter());
   if (mesh.dns_refresh_rate) SetDuration(*mesh.dns_refresh_rate, cluster.mutable_dns_refresh_rate());
   cluster.set_respect_dns_ttl(true);
 #pragma GCC diagnostic pop
+}
+
+// c-ares asks anew from another port after so many questions. Encoded by hand: nothing else here knows the message
+// (Envoy: extensions/network/dns_resolver/cares/v3/cares_dns_resolver.proto).
+std::string MakeDnsResolver() {
+  constexpr int kUdpMaxQueries = 5, kMostQueries = 100;
+  return wire::Encode([&](wire::Writer& out) {
+    out.Message(Cluster::kTypedDnsResolverConfigFieldNumber, [&] {
+      out.Bytes(envoy_core::TypedExtensionConfig::kNameFieldNumber, "envoy.network.dns_resolver.cares");
+      out.Any(envoy_core::TypedExtensionConfig::kTypedConfigFieldNumber,
+              "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig",
+              wire::Encode([&](wire::Writer& config) { config.UInt32Value(kUdpMaxQueries, kMostQueries); }));
+    });
+  });
 }
 
 const config::DestinationRule* SpecOf(const ConsolidatedDestRule* rule) {
@@ -110,11 +128,12 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
     }
     if (!mesh_.outbound_cluster_stat_name.empty()) {
       draft->cluster.set_alt_stat_name(
-          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, "", port, service.attributes));
+          StatName(BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, "", port, service.attributes)));
     }
   }
   ApplyOutboundPolicy(mode, service, port, policy, top, nullptr, rule, *draft);
   if (rule != nullptr) draft->rule = &consolidated->rule->meta;
+  draft->mesh_external = service.mesh_external && push_.profile().Has(Change::kExternalServicesMarked);
   const Cluster::DiscoveryType type = draft->cluster.type();
   out.push_back(draft->Finish());
   if (rule == nullptr) return out;
@@ -127,8 +146,8 @@ std::vector<Resource> ClusterBuilder::WithSubsets(Mode mode, const Service& serv
                                  service, port, subset.labels);
     if (of_subset == nullptr) continue;
     if (!mesh_.outbound_cluster_stat_name.empty()) {
-      of_subset->cluster.set_alt_stat_name(
-          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes));
+      of_subset->cluster.set_alt_stat_name(StatName(
+          BuildStatPrefix(mesh_.outbound_cluster_stat_name, service.hostname, subset.name, port, service.attributes)));
     }
     ApplyOutboundPolicy(mode, service, port, MergeTrafficPolicy(policy, own, port.port), own, &subset, rule,
                         *of_subset);
@@ -146,14 +165,25 @@ std::unique_ptr<ClusterDraft> ClusterBuilder::NewOutbound(std::string name, Clus
   auto draft = std::make_unique<ClusterDraft>();
   Cluster& cluster = draft->cluster;
   if (type == Cluster::STRICT_DNS || type == Cluster::LOGICAL_DNS) {
-    draft->endpoints = DnsEndpoints(service, port.port, subset_labels);
+    if (push_.profile().Has(Change::kDnsEndpointsInShards)) {
+      draft->endpoints = std::make_unique<InlineEndpoints>();
+      LoadAssignmentBuilder(name, proxy_, push_).BuildInline(draft->endpoints->assignment);
+    } else {
+      draft->endpoints = DnsEndpoints(service, port.port, subset_labels);
+    }
     if (draft->endpoints->assignment.localities.empty()) return nullptr;
     cluster.set_dns_lookup_family(supports_ipv4_ ? Cluster::V4_ONLY : Cluster::V6_ONLY);
-    SetDnsRefresh(mesh_, cluster);
+    SetDnsRefresh(mesh_, push_.profile().Has(Change::kDnsJitter), cluster);
+    if (push_.profile().Has(Change::kDnsQueriesPerPort)) {
+      static const std::string* const kResolver = new std::string(MakeDnsResolver());
+      draft->encoded.append(*kResolver);
+    }
   }
   cluster.set_name(std::move(name));
+  NameStats(cluster.name(), cluster);
   cluster.set_type(type);
   cluster.mutable_common_lb_config();
+  draft->tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
   SetUpstreamProtocol(port, *draft);
   draft->services.emplace(1, &service);
   return draft;
@@ -163,11 +193,11 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
                                          const EffectivePolicy& policy, const config::TrafficPolicy* own_policy,
                                          const config::Subset* subset, const config::DestinationRule* rule,
                                          ClusterDraft& draft) const {
-  ApplyConnectionPool(mesh_, policy.connection_pool, draft);
+  ApplyConnectionPool(mesh_, policy.connection_pool, push_.profile(), draft);
   if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port))
     draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
   ApplyOutlierDetection(policy.outlier_detection, draft);
-  ApplyLoadBalancer(mesh_, policy.load_balancer, PartsOf(proxy_.locality), proxy_.labels, draft);
+  ApplyLoadBalancer(mesh_, policy.load_balancer, PartsOf(proxy_.locality), proxy_.labels, push_.profile(), draft);
   Cluster& cluster = draft.cluster;
   if (mode == Mode::kOutbound) {
     TlsInputs tls;
@@ -177,10 +207,23 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
     tls.external_registry = service.attributes.registry == Provider::kExternal;
     tls.rule_has_workload_selector = rule != nullptr && rule->workload_selector.has_value();
     tls.service_mode = push_.InferServiceMtlsMode(own_policy, service, port);
-    ApplyUpstreamTls(proxy_, mesh_, policy.tls, tls, draft);
+    ApplyUpstreamTls(proxy_, mesh_, push_.profile(), policy.tls, tls, draft);
   }
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
+  using TlsMode = config::ClientTlsSettings::Mode;
+  const bool own_tls =
+      policy.tls != nullptr && (policy.tls->mode == TlsMode::kSimple || policy.tls->mode == TlsMode::kMutual);
+  draft.keeps_alpn = own_tls && push_.profile().Has(Change::kOwnTlsKeepsAlpn);
   AddMetadataExchange(draft);
+}
+
+std::string ClusterBuilder::StatName(std::string name) const {
+  if (push_.profile().Has(Change::kDelimitedStatNames)) name.push_back(';');
+  return name;
+}
+
+void ClusterBuilder::NameStats(const std::string& name, Cluster& cluster) const {
+  if (push_.profile().Has(Change::kDelimitedStatNames)) cluster.set_alt_stat_name(StatName(name));
 }
 
 // istiod: buildLocalityLbEndpoints.
@@ -239,15 +282,15 @@ void ClusterBuilder::SetUpstreamProtocol(const Port& port, ClusterDraft& draft) 
 
 void ClusterBuilder::AddMetadataExchange(ClusterDraft& draft) const {
   if (push_.profile().Has(Change::kUpstreamEnvoy)) return;
-  static const std::string* const kFilter = [] {
-    ::envoy::tcp::metadataexchange::config::MetadataExchange config;
-    config.set_protocol("istio-peer-exchange");
+  static const auto make = [](const google::protobuf::Any& config) {
     Cluster only;
     only.add_filters()->set_name("istio.metadata_exchange");
-    *only.mutable_filters(0)->mutable_typed_config() = PackAny(config);
+    *only.mutable_filters(0)->mutable_typed_config() = config;
     return new std::string(Serialize(only));
-  }();
-  draft.encoded.append(*kFilter);
+  };
+  static const std::string* const kFilters[] = {make(MetadataExchangeConfig(false)),
+                                                make(MetadataExchangeConfig(true))};
+  draft.encoded.append(*kFilters[push_.profile().Has(Change::kMetadataDiscovery) ? 1 : 0]);
 }
 
 std::vector<InboundCluster> ClusterBuilder::Inbound() const {
@@ -334,9 +377,14 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
   ClusterDraft draft;
   Cluster& cluster = draft.cluster;
   cluster.set_name(BuildInboundSubsetKey(port_number));
+  NameStats(cluster.name(), cluster);
   cluster.mutable_common_lb_config();
+  draft.tells_v1_paths = push_.profile().Has(Change::kConfigPathsOfV1);
   if (bind.empty()) {
     cluster.set_type(Cluster::ORIGINAL_DST);
+    // As good as never: where requests were going to is the pod itself. istiod: maxSecondsValue.
+    constexpr std::chrono::seconds kNever(9'223'372'035);
+    if (push_.profile().Has(Change::kInboundClustersStay)) SetDuration(kNever, cluster.mutable_cleanup_interval());
   } else {
     cluster.set_type(Cluster::STATIC);
     cluster.mutable_load_assignment()->set_cluster_name(cluster.name());
@@ -346,16 +394,18 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
   }
   SetUpstreamProtocol(port, draft);
   if (!proxy_.service_instances.empty()) {
-    auto& listed = draft.services.emplace();
+    std::vector<const Service*> listed;
     for (const ServiceInstance* i : all) {
       if (i->service_port.port != port.port) continue;
       const auto same_host = [&](const Service* s) { return s->hostname == i->service->hostname; };
       if (std::none_of(listed.begin(), listed.end(), same_host)) listed.push_back(i->service.get());
     }
+    const bool told = !listed.empty() || !push_.profile().Has(Change::kNoMetadataOfNoService);
+    if (told) draft.services = std::move(listed);
   }
   if (!mesh_.inbound_cluster_stat_name.empty()) {
     cluster.set_alt_stat_name(
-        BuildStatPrefix(mesh_.inbound_cluster_stat_name, service.hostname, "", port, service.attributes));
+        StatName(BuildStatPrefix(mesh_.inbound_cluster_stat_name, service.hostname, "", port, service.attributes)));
   }
   // The server's side needs the limits that clients have, else its defaults would be the lower ones.
   ConsolidatedDestRuleRef rule;
@@ -367,7 +417,7 @@ Resource ClusterBuilder::InboundFor(int port_number, const std::string& bind, ui
     policy = MergeTrafficPolicy({}, &*spec->traffic_policy, port.port);
     if (draft.services) draft.rule = &rule->rule->meta;
   }
-  ApplyConnectionPool(mesh_, policy.connection_pool, draft);
+  ApplyConnectionPool(mesh_, policy.connection_pool, push_.profile(), draft);
   if (draft.IsOriginalDst()) cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
   if (bind != "127.0.0.1" && bind != "::1") {
     SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, cluster);
@@ -379,6 +429,7 @@ Resource ClusterBuilder::BlackHole() const {
   ClusterDraft draft;
   Cluster& cluster = draft.cluster;
   cluster.set_name(std::string(kBlackHoleCluster));
+  NameStats(cluster.name(), cluster);
   cluster.set_type(Cluster::STATIC);
   if (mesh_.connect_timeout) SetDuration(*mesh_.connect_timeout, cluster.mutable_connect_timeout());
   cluster.set_lb_policy(Cluster::ROUND_ROBIN);
@@ -388,11 +439,12 @@ Resource ClusterBuilder::BlackHole() const {
 ClusterDraft ClusterBuilder::NewPassthrough() const {
   ClusterDraft draft;
   draft.cluster.set_name(std::string(kPassthroughCluster));
+  NameStats(draft.cluster.name(), draft.cluster);
   draft.cluster.set_type(Cluster::ORIGINAL_DST);
   draft.cluster.set_lb_policy(Cluster::CLUSTER_PROVIDED);
   draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kDownstream;
   SetDuration(std::chrono::minutes(5), draft.CommonHttp().mutable_idle_timeout());
-  ApplyConnectionPool(mesh_, nullptr, draft);
+  ApplyConnectionPool(mesh_, nullptr, push_.profile(), draft);
   return draft;
 }
 
@@ -404,6 +456,18 @@ Resource ClusterBuilder::Passthrough() const {
 
 std::vector<Resource> ClusterBuilder::InboundPassthrough() const {
   std::vector<Resource> out;
+  if (push_.profile().Has(Change::kOneInboundPassthrough)) {
+    ClusterDraft draft = NewPassthrough();
+    draft.cluster.set_name(std::string(kInboundPassthroughCluster));
+    SetSourceAddress(supports_ipv4_ ? kInboundBindIpv4 : kInboundBindIpv6, draft.cluster);
+    if (supports_ipv4_ && supports_ipv6_) {
+      auto* other = draft.cluster.mutable_upstream_bind_config()->add_extra_source_addresses()->mutable_address();
+      other->set_address(std::string(kInboundBindIpv6));
+      other->set_port_value(0);
+    }
+    out.push_back(draft.Finish());
+    return out;
+  }
   const auto add = [&](const char* name, std::string_view source) {
     ClusterDraft draft = NewPassthrough();
     draft.cluster.set_name(name);
@@ -419,6 +483,7 @@ Resource ClusterBuilder::ExternalSds() const {
   ClusterDraft draft;
   Cluster& cluster = draft.cluster;
   cluster.set_name("sds-external");
+  NameStats(cluster.name(), cluster);
   cluster.set_type(Cluster::STATIC);
   if (mesh_.connect_timeout) SetDuration(*mesh_.connect_timeout, cluster.mutable_connect_timeout());
   cluster.mutable_load_assignment()->set_cluster_name(cluster.name());

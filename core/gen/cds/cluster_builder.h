@@ -62,6 +62,10 @@ class ClusterBuilder {
   Cluster::DiscoveryType DiscoveryTypeOf(const Service& service) const;
   void SetUpstreamProtocol(const Port& port, ClusterDraft& draft) const;
   void AddMetadataExchange(ClusterDraft& draft) const;
+  // Ended so that Envoy takes no part of it for another name. istiod: util.DelimitedStatsPrefix.
+  std::string StatName(std::string name) const;
+  // The name under which its statistics are kept, where that is not the cluster's.
+  void NameStats(const std::string& name, Cluster& cluster) const;
   ClusterDraft NewPassthrough() const;
   Resource InboundFor(int port_number, const std::string& bind, uint32_t endpoint_port, const ServiceInstance& instance,
                       const std::vector<const ServiceInstance*>& all) const;

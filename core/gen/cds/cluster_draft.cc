@@ -13,7 +13,7 @@ using ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions;
 using UpstreamProtocol = ClusterDraft::UpstreamProtocol;
 
 // Field numbers of google/protobuf/struct.proto and of map entries.
-constexpr int kStringValue = 3, kStructValue = 5, kListValue = 6, kFields = 1, kValues = 1;
+constexpr int kStringValue = 3, kBoolValue = 4, kStructValue = 5, kListValue = 6, kFields = 1, kValues = 1;
 
 void WriteString(std::string_view key, std::string_view text, wire::Writer& out) {
   out.Message(kFields, [&] {
@@ -42,18 +42,27 @@ void WriteServices(const std::vector<const Service*>& services, wire::Writer& ou
   });
 }
 
+void WriteTrue(std::string_view key, wire::Writer& out) {
+  out.Message(kFields, [&] {
+    out.Bytes(wire::kMapKey, key);
+    out.Message(wire::kMapValue, [&] { out.Bool(kBoolValue, true); });
+  });
+}
+
 void WriteMetadata(const ClusterDraft& draft, wire::Writer& out) {
-  if (!draft.services && draft.rule == nullptr) return;
+  if (!draft.services && draft.rule == nullptr && !draft.mesh_external) return;
   out.Message(Cluster::kMetadataFieldNumber, [&] {
     out.Message(::envoy::config::core::v3::Metadata::kFilterMetadataFieldNumber, [&] {
       out.Bytes(wire::kMapKey, "istio");
       out.Message(wire::kMapValue, [&] {
-        if (draft.rule != nullptr) {  // istiod: util.AddConfigInfoMetadata
+        if (draft.keeps_alpn) WriteString("alpn_override", "false", out);  // istiod: util.AddALPNOverrideToMetadata
+        if (draft.rule != nullptr) {                                       // istiod: util.AddConfigInfoMetadata
           WriteString("config",
-                      absl::StrCat("/apis/networking.istio.io/v1alpha3/namespaces/", draft.rule->ns,
-                                   "/destination-rule/", draft.rule->name),
+                      absl::StrCat("/apis/networking.istio.io/", draft.tells_v1_paths ? "v1" : "v1alpha3",
+                                   "/namespaces/", draft.rule->ns, "/destination-rule/", draft.rule->name),
                       out);
         }
+        if (draft.mesh_external) WriteTrue("external", out);
         if (draft.services) WriteServices(*draft.services, out);
         if (!draft.subset.empty()) WriteString("subset", draft.subset, out);
       });
@@ -87,9 +96,11 @@ std::string EncodeHttpOptions(const HttpProtocolOptions& options) {
 }
 
 void WriteHttpOptions(const ClusterDraft& draft, wire::Writer& out) {
-  if (draft.common_http != nullptr) {
+  if (draft.common_http != nullptr || draft.auto_sni || draft.auto_san_validation) {
     HttpProtocolOptions options = HttpOptionsFor(draft.upstream_protocol);
-    *options.mutable_common_http_protocol_options() = *draft.common_http;
+    if (draft.common_http != nullptr) *options.mutable_common_http_protocol_options() = *draft.common_http;
+    if (draft.auto_sni) options.mutable_upstream_http_protocol_options()->set_auto_sni(true);
+    if (draft.auto_san_validation) options.mutable_upstream_http_protocol_options()->set_auto_san_validation(true);
     out.Append(EncodeHttpOptions(options));
     return;
   }

@@ -39,6 +39,12 @@ struct ClusterDraft {
   std::optional<std::vector<const Service*>> services;
   const config::ConfigMeta* rule = nullptr;
   std::string_view subset;
+  bool mesh_external = false;   // told to telemetry
+  bool tells_v1_paths = false;  // of Istio's configuration (Change::kConfigPathsOfV1)
+  bool keeps_alpn = false;      // the filter istio.alpn leaves the cluster's ALPN alone
+
+  // upstream_http_protocol_options: server name, and who may answer, from the request.
+  bool auto_sni = false, auto_san_validation = false;
 
   std::string encoded;  // further fields of the cluster, in wire format
 

@@ -7,6 +7,7 @@
 #include "core/envoyapi/any.h"
 #include "core/gen/view/traffic_policy.h"
 #include "core/gen/wire/duration.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -40,41 +41,42 @@ void ApplyRoundRobin(const config::LoadBalancerSettings* lb, Cluster& cluster) {
       lb, [](Cluster& c) { return c.mutable_round_robin_lb_config()->mutable_slow_start_config(); }, cluster);
 }
 
-std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries) {
+std::string EncodeThresholds(uint32_t connections, uint32_t pending, uint32_t requests, uint32_t retries, bool track) {
   Cluster limits;
   auto* thresholds = limits.mutable_circuit_breakers()->add_thresholds();
   thresholds->mutable_max_connections()->set_value(connections);
   thresholds->mutable_max_pending_requests()->set_value(pending);
   thresholds->mutable_max_requests()->set_value(requests);
   thresholds->mutable_max_retries()->set_value(retries);
-  thresholds->set_track_remaining(true);
+  if (track) thresholds->set_track_remaining(true);
   return Serialize(limits);
 }
 
 void ApplyLimits(const config::ConnectionPoolSettings::Tcp* tcp, const config::ConnectionPoolSettings::Http* http,
-                 ClusterDraft& draft) {
+                 bool track, ClusterDraft& draft) {
   constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
-  static const std::string* const kUnlimited =
-      new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit));
+  static const std::string* const kUnlimited[] = {
+      new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit, false)),
+      new std::string(EncodeThresholds(kNoLimit, kNoLimit, kNoLimit, kNoLimit, true))};
   const auto limit = [](int32_t wanted) { return wanted > 0 ? static_cast<uint32_t>(wanted) : kNoLimit; };
   if (tcp == nullptr && http == nullptr) {
-    draft.encoded.append(*kUnlimited);
+    draft.encoded.append(*kUnlimited[track ? 1 : 0]);
     return;
   }
   draft.encoded.append(EncodeThresholds(
       limit(tcp != nullptr ? tcp->max_connections : 0), limit(http != nullptr ? http->http1_max_pending_requests : 0),
-      limit(http != nullptr ? http->http2_max_requests : 0), limit(http != nullptr ? http->max_retries : 0)));
+      limit(http != nullptr ? http->http2_max_requests : 0), limit(http != nullptr ? http->max_retries : 0), track));
 }
 
 }  // namespace
 
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
-                         ClusterDraft& draft) {
+                         const Profile& profile, ClusterDraft& draft) {
   const auto* tcp = pool != nullptr && pool->tcp ? &*pool->tcp : nullptr;
   const auto* http = pool != nullptr && pool->http ? &*pool->http : nullptr;
   Cluster& cluster = draft.cluster;
 
-  ApplyLimits(tcp, http, draft);
+  ApplyLimits(tcp, http, !profile.Has(Change::kNoRemainingCircuitBreakerMetrics), draft);
 
   const auto& timeout = tcp != nullptr && tcp->connect_timeout ? tcp->connect_timeout : mesh.connect_timeout;
   if (timeout) SetDuration(*timeout, cluster.mutable_connect_timeout());
@@ -159,12 +161,19 @@ void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft
 }
 
 void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb,
-                       const LocalityParts& proxy_locality, const Labels& proxy_labels, ClusterDraft& draft) {
+                       const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
+                       ClusterDraft& draft) {
   Cluster& cluster = draft.cluster;
   const auto& of_mesh = mesh.locality_lb_setting;
   const config::LocalityLbSetting* setting = EffectiveLocalityLb(of_mesh ? &*of_mesh : nullptr, LocalityLbOf(lb));
   if (setting != nullptr) {
-    cluster.mutable_common_lb_config()->mutable_locality_weighted_lb_config();
+    // Else it would get in the way of the load balancer that is asked for.
+    const bool needed =
+        !setting->distribute.empty() ||
+        (cluster.has_outlier_detection() && (!setting->failover.empty() || !setting->failover_priority.empty()));
+    if (needed || !profile.Has(Change::kLocalityWeightsWhenNeeded)) {
+      cluster.mutable_common_lb_config()->mutable_locality_weighted_lb_config();
+    }
     if (draft.endpoints != nullptr) {
       ApplyLocalityLb(*setting, cluster.has_outlier_detection(), proxy_locality, proxy_labels, false,
                       draft.endpoints->assignment);

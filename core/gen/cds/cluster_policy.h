@@ -6,12 +6,13 @@
 #include "core/config/mesh/mesh_config.h"
 #include "core/gen/cds/cluster_draft.h"
 #include "core/gen/eds/locality.h"
+#include "core/profile/profile.h"
 
 namespace wavetank::pilot {
 
 // Also sets the mesh's connect timeout, keepalive and the limits that take the place of Envoy's low defaults.
 void ApplyConnectionPool(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool,
-                         ClusterDraft& draft);
+                         const Profile& profile, ClusterDraft& draft);
 
 // True if an outbound cluster speaks HTTP/2 though its port does not say so.
 bool ShouldUpgradeToH2(const config::MeshConfig& mesh, const config::ConnectionPoolSettings* pool, const Port& port);
@@ -23,6 +24,7 @@ void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft
 
 // After ApplyOutlierDetection, since failover depends on it.
 void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb,
-                       const LocalityParts& proxy_locality, const Labels& proxy_labels, ClusterDraft& draft);
+                       const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
+                       ClusterDraft& draft);
 
 }  // namespace wavetank::pilot

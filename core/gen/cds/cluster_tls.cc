@@ -8,6 +8,7 @@
 #include "core/gen/view/common_tls.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/endpoint.h"
+#include "core/profile/changes.h"
 #include "envoy/extensions/transport_sockets/raw_buffer/v3/raw_buffer.pb.h"
 
 namespace wavetank::pilot {
@@ -125,9 +126,16 @@ void WriteIstioMutual(const UpstreamSettings& tls, bool http2, const std::string
   out.Bytes(UpstreamTlsContext::kSniFieldNumber, tls.sni.empty() ? std::string_view(cluster_name) : tls.sni);
 }
 
-// SIMPLE and MUTUAL. False: the rule names no certificate to present.
+// The server's name, and whose certificate it must show, come from the request where the rule does not say them.
+// istiod: setAutoSniAndAutoSanValidation.
+void SetAutoSni(const UpstreamSettings& tls, ClusterDraft& draft) {
+  draft.auto_sni = tls.sni.empty();
+  draft.auto_san_validation = draft.auto_sni && (tls.sans == nullptr || tls.sans->empty());
+}
+
+// SIMPLE and MUTUAL. False: the rule names no certificate to present. `system_root`: instead of none.
 bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& proxy, const config::MeshConfig& mesh,
-                 bool http2, UpstreamTlsContext& out) {
+                 bool http2, bool system_root, UpstreamTlsContext& out) {
   auto* common = out.mutable_common_tls_context();
   const bool own_sans = tls.sans != nullptr && !tls.sans->empty();
   const std::vector<std::string>* sans = in.external_registry && !own_sans ? in.service_accounts : tls.sans;
@@ -146,11 +154,12 @@ bool SetFromRule(const UpstreamSettings& tls, const TlsInputs& in, const Proxy& 
       SetAgentSecret(absl::StrCat("file-cert:", std::string(tls.certificate), "~", std::string(tls.key)),
                      *common->add_tls_certificate_sds_secret_configs());
     }
-    if (tls.root.empty()) {
+    const std::string_view root = tls.root.empty() && system_root ? std::string_view("system") : tls.root;
+    if (root.empty()) {
       common->mutable_validation_context();  // whoever answers
     } else {
       AddSans(sans, *common);
-      SetAgentSecret(absl::StrCat("file-root:", std::string(tls.root)),
+      SetAgentSecret(absl::StrCat("file-root:", std::string(root)),
                      *common->mutable_combined_validation_context()->mutable_validation_context_sds_secret_config());
     }
   }
@@ -198,8 +207,8 @@ void WriteSocketMatches(std::string_view context, wire::Writer& out) {
 
 }  // namespace
 
-void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const config::ClientTlsSettings* rule_tls,
-                      const TlsInputs& in, ClusterDraft& draft) {
+void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
+                      const config::ClientTlsSettings* rule_tls, const TlsInputs& in, ClusterDraft& draft) {
   const std::optional<UpstreamSettings> tls = Resolve(proxy, mesh, rule_tls, in);
   if (!tls || tls->mode == ClientTlsMode::kDisable) return;
   // A sidecar may be unable to read the Secret that a rule for everybody names, and would then never become ready.
@@ -215,7 +224,9 @@ void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const 
     UpstreamTlsContext message;
     SetTlsVersions(*message.mutable_common_tls_context());
     message.set_sni(std::string(tls->sni));
-    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), message)) return;
+    if (profile.Has(Change::kAutoSni)) SetAutoSni(*tls, draft);
+    const bool system_root = profile.Has(Change::kSystemRootByDefault);
+    if (!SetFromRule(*tls, in, proxy, mesh, draft.IsHttp2(), system_root, message)) return;
     context = Serialize(message);
   }
   wire::Writer out(&draft.encoded);

@@ -26,7 +26,7 @@ struct TlsInputs {
 };
 
 // `tls`: of the rule; null if it says nothing.
-void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const config::ClientTlsSettings* tls,
-                      const TlsInputs& inputs, ClusterDraft& draft);
+void ApplyUpstreamTls(const Proxy& proxy, const config::MeshConfig& mesh, const Profile& profile,
+                      const config::ClientTlsSettings* tls, const TlsInputs& inputs, ClusterDraft& draft);
 
 }  // namespace wavetank::pilot

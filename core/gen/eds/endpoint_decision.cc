@@ -14,6 +14,8 @@ std::string_view FilterName(EndpointFilter filter) {
       return "port";
     case EndpointFilter::kSubset:
       return "subset";
+    case EndpointFilter::kHealth:
+      return "health";
     case EndpointFilter::kDraining:
       return "draining";
     case EndpointFilter::kNetworkView:
@@ -37,7 +39,7 @@ std::string_view VerdictText(MtlsVerdict verdict) {
     case MtlsVerdict::kRuleDisables:
       return "DISABLE by DestinationRule";
     case MtlsVerdict::kRuleIsSimple:
-      return "SIMPLE by DestinationRule";
+      return "SIMPLE or MUTUAL by DestinationRule";
     case MtlsVerdict::kNoSidecar:
       return "no sidecar";
     case MtlsVerdict::kPolicyDisables:

@@ -19,6 +19,7 @@ enum class EndpointFilter : uint8_t {
   kDiscoverability,  // MCS: discoverable from its own cluster only
   kPort,             // of another port of the service
   kSubset,           // labels
+  kHealth,           // not ready, or terminating
   kDraining,         // and the service does not keep persistent sessions
   kNetworkView,      // REQUESTED_NETWORK_VIEW
   kMtls,             // no mTLS, and only a gateway that wants it leads there
@@ -33,7 +34,7 @@ enum class MtlsVerdict : uint8_t {
   kPossible,
   kRuleAsksForIt,   // DestinationRule ISTIO_MUTUAL
   kRuleDisables,    // DestinationRule DISABLE
-  kRuleIsSimple,    // DestinationRule SIMPLE, with the switch of istio#46555
+  kRuleIsSimple,    // DestinationRule SIMPLE (istio#46555) or MUTUAL
   kNoSidecar,       // the endpoint does not speak it
   kPolicyDisables,  // PeerAuthentication DISABLE
 };

@@ -140,15 +140,16 @@ std::vector<uint64_t> LoadAssignmentBuilder::Dependencies() const {
 // One assignment in the making.
 class LoadAssignmentBuilder::Grouping {
  public:
-  Grouping(const LoadAssignmentBuilder& builder, const Port& port, AssignmentExplanation* explanation,
-           LoadAssignment& out)
+  Grouping(const LoadAssignmentBuilder& builder, const Port& port, bool inside_cluster,
+           AssignmentExplanation* explanation, LoadAssignment& out)
       : b_(builder),
         explanation_(explanation),
         port_name_(port.name),
-        mtls_(builder.push_, builder.port_, builder.rule_),
-        networks_(builder.push_.networks()),
+        mtls_(builder.push_, builder.port_, builder.rule_, builder.subset_),
+        networks_(inside_cluster ? builder.push_.networks().Unresolved() : builder.push_.networks()),
         split_horizon_(networks_.IsMultiNetworkEnabled()),
         scale_(split_horizon_ ? networks_.LbWeightScaleFactor() : 1),
+        inside_cluster_(inside_cluster),
         keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)),
         out_(out) {
     const config::Subset* subset = b_.subset_.empty() ? nullptr : FindSubset(b_.rule_, b_.subset_);
@@ -178,7 +179,7 @@ class LoadAssignmentBuilder::Grouping {
       }
       if (looked_at != nullptr) *looked_at += static_cast<int64_t>(list->size());
     }
-    by_address_ = some_disabled_ && (some_enabled_ || b_.sni_dnat_);
+    by_address_ = some_disabled_ && (some_enabled_ || b_.sni_dnat_) && !Has(Change::kMtlsByClusterPolicy);
     if (by_address_) CollectDisabled(lists);
     for (Group& group : groups_) {
       group.result.endpoints = out_.TakeSpare();
@@ -236,6 +237,9 @@ class LoadAssignmentBuilder::Grouping {
     }
     Decision& d = *last_;
     if (d.refused_by != EndpointFilter::kPassed) return {&d, d.refused_by};
+    if (e.health == HealthStatus::kUnhealthy || e.health == HealthStatus::kTerminating) {
+      return {&d, EndpointFilter::kHealth};
+    }
     if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return {&d, EndpointFilter::kDraining};
     if (d.group == kNone) Place(*profile, d);
     return {&d, EndpointFilter::kPassed};
@@ -292,7 +296,9 @@ class LoadAssignmentBuilder::Grouping {
     if (known == groups_.end()) groups_.emplace_back().result.locality = p.locality.label;
     if (!split_horizon_) return;
     d.visible = b_.proxy_.IsVisible(p.network);
-    if (b_.proxy_.InNetwork(p.network)) return;
+    // istio#58613: a proxy that does not know its network reaches others through their gateways.
+    const bool forced = Has(Change::kUnknownNetworkUsesGateways) && b_.proxy_.metadata.network.empty();
+    if (forced ? p.network.empty() : b_.proxy_.InNetwork(p.network)) return;
     // Those of the endpoint's own cluster if there are any. istiod: selectNetworkGateways.
     const std::vector<NetworkGateway>* gateways = &networks_.ForNetworkAndCluster(p.network, p.locality.cluster);
     if (gateways->empty()) gateways = &networks_.ForNetwork(p.network);
@@ -421,12 +427,16 @@ class LoadAssignmentBuilder::Grouping {
     return static_cast<uint32_t>(out_.shapes.size() - 1);
   }
 
-  // A gateway stands for workloads that istiod does not name: of the metadata only the proxy's cluster is there.
+  // A gateway stands for workloads that istiod does not name: of the metadata only a cluster is there, the gateway's
+  // own or, before there was istio.workload for gateways, the proxy's.
   uint32_t MakeGatewayShape(const NetworkGateway& gateway) {
     static const Labels kNoLabels;
-    if (gateway_metadata_.empty()) {
+    const ClusterId& cluster = Has(Change::kGatewaysKeepTheirCluster) ? gateway.cluster : b_.proxy_.metadata.cluster_id;
+    if (gateway_metadata_.empty() || cluster != gateway_cluster_) {
       gateway_metadata_ = *out_.owned_metadata.emplace_back(std::make_unique<const std::string>(
-          EncodeEndpointMetadata({kMutualTlsMode, {}, {}, b_.proxy_.metadata.cluster_id.str(), &kNoLabels})));
+          EncodeEndpointMetadata({kMutualTlsMode, {}, {}, cluster.str(), &kNoLabels})));
+      gateway_cluster_ = cluster;
+      gateway_shape_ = kNone;
     }
     const bool by_labels = UsesFailoverPriority(b_.locality_lb_, b_.outlier_detection_);
     if (!by_labels && gateway_shape_ != kNone) return gateway_shape_;
@@ -474,7 +484,7 @@ class LoadAssignmentBuilder::Grouping {
       if (!group.endpoints.empty()) group.weight = group.SumOfWeights();
       out_.localities.push_back(std::move(group));
     }
-    if (b_.locality_lb_ != nullptr) {
+    if (b_.locality_lb_ != nullptr && !inside_cluster_) {
       ApplyLocalityLb(*b_.locality_lb_, b_.outlier_detection_, PartsOf(b_.proxy_.locality), b_.proxy_.labels, true,
                       out_);
     }
@@ -501,6 +511,7 @@ class LoadAssignmentBuilder::Grouping {
   const NetworkGateways& networks_;
   bool split_horizon_;
   uint32_t scale_;
+  bool inside_cluster_;  // part of a cluster of type DNS
   bool keeps_draining_;
   const Labels* subset_labels_ = nullptr;
 
@@ -518,7 +529,10 @@ class LoadAssignmentBuilder::Grouping {
   bool some_disabled_ = false, some_enabled_ = false, by_address_ = false;
   std::set<HostKey> disabled_, disabled_so_far_;
 
-  std::string_view gateway_metadata_;  // of out_
+  bool Has(Change change) const { return b_.push_.profile().Has(change); }
+
+  std::string_view gateway_metadata_;  // of out_, for gateways of gateway_cluster_
+  ClusterId gateway_cluster_;
   uint32_t gateway_shape_ = kNone;
   LoadAssignment& out_;
 };
@@ -544,7 +558,17 @@ void LoadAssignmentBuilder::Build(LoadAssignment& out, int64_t* looked_at, Assig
   if (port == nullptr) return nothing(AssignmentRefusal::kNoSuchPort);
   const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
   if (shards == nullptr) return nothing(AssignmentRefusal::kNoShards);
-  Grouping(*this, *port, explanation, out).Run(*shards, looked_at);
+  Grouping(*this, *port, false, explanation, out).Run(*shards, looked_at);
+}
+
+void LoadAssignmentBuilder::BuildInline(LoadAssignment& out) const {
+  out.Clear();
+  if (service_ == nullptr) return;
+  const Port* port = service_->FindPort(port_);
+  const EndpointShards* shards = push_.env().endpoints->Find(hostname_, service_->attributes.ns);
+  if (port != nullptr && shards != nullptr) {
+    Grouping(*this, *port, true, nullptr, out).Run(*shards, nullptr);
+  }
 }
 
 }  // namespace wavetank::pilot

@@ -53,6 +53,10 @@ class LoadAssignmentBuilder {
     return out;
   }
 
+  // What a cluster of type DNS holds itself: endpoints and gateways by name, before locality load balancing. `out`
+  // points into the endpoint index.
+  void BuildInline(LoadAssignment& out) const;
+
  private:
   class Grouping;
 

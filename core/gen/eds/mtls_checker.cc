@@ -1,17 +1,33 @@
 #include "core/gen/eds/mtls_checker.h"
 
+#include "core/gen/view/traffic_policy.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
 
 namespace wavetank::pilot {
 
-MtlsChecker::MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule)
-    : push_(push), service_port_(service_port), rule_(rule) {
-  if (rule_ != nullptr) root_mode_ = ModeOfPolicy(rule_->traffic_policy);
+MtlsChecker::MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule,
+                         std::string_view subset)
+    : push_(push),
+      service_port_(service_port),
+      rule_(rule),
+      by_cluster_(push.profile().Has(Change::kMtlsByClusterPolicy)) {
+  if (rule_ == nullptr) return;
+  if (!by_cluster_ || subset.empty()) {
+    root_mode_ = ModeOfPolicy(rule_->traffic_policy);
+  } else if (const config::Subset* own = FindSubset(rule_, subset)) {
+    root_mode_ = ModeOfPolicy(own->traffic_policy);
+  }
 }
 
 MtlsVerdict MtlsChecker::Check(const EndpointProfile& endpoint, uint32_t endpoint_port) const {
-  if (const auto mode = ModeOfRule(endpoint.labels)) {
+  if (by_cluster_ && root_mode_) {
+    if (*root_mode_ == Mode::kIstioMutual) {
+      return endpoint.tls_mode == kMutualTlsMode ? MtlsVerdict::kRuleAsksForIt : MtlsVerdict::kNoSidecar;
+    }
+    return *root_mode_ == Mode::kDisable ? MtlsVerdict::kRuleDisables : MtlsVerdict::kRuleIsSimple;
+  }
+  if (const auto mode = by_cluster_ ? std::nullopt : ModeOfRule(endpoint.labels)) {
     if (*mode == Mode::kDisable) return MtlsVerdict::kRuleDisables;
     // istio#46555; without the switch SIMPLE and MUTUAL say nothing here.
     if (*mode == Mode::kSimple && push_.profile().Has(Change::kTlsSimpleDropsCrossNetwork))

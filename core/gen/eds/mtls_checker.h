@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 
 #include "core/config/kinds/destination_rule.h"
 #include "core/gen/eds/endpoint_decision.h"
@@ -13,8 +14,8 @@ class PushContext;
 
 class MtlsChecker {
  public:
-  // `rule`: that applies to the service, may be null. Both must outlive the checker.
-  MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule);
+  // `rule`: that applies to the service, may be null. Both must outlive the checker. `subset`: of the cluster.
+  MtlsChecker(const PushContext& push, int service_port, const config::DestinationRule* rule, std::string_view subset);
 
   // Disabled for endpoints without a sidecar, and where a DestinationRule or a PeerAuthentication switches mTLS off.
   // The same for all endpoints of one profile and port; not cached here.
@@ -28,7 +29,8 @@ class MtlsChecker {
   const PushContext& push_;
   int service_port_;
   const config::DestinationRule* rule_;
-  std::optional<Mode> root_mode_;
+  const bool by_cluster_;  // the cluster's own policy decides, not that of the subset that an endpoint belongs to
+  std::optional<Mode> root_mode_;  // or the subset's
 };
 
 // Kubernetes' matchLabels: every one of `subset` is in `labels`. Empty matches everything.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/gen/lds/downstream_tls.h"
 #include "core/gen/view/listener_filters.h"
+#include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/model/gateway.h"
 #include "core/model/host_name.h"
@@ -71,7 +72,7 @@ class GatewayListeners {
     options.port = port;
     options.bind_to_port = true;
     options.listener_class = ListenerClass::kGateway;
-    if (scope_.istio_filters && IsVersionAtLeast(scope_.proxy, 1, 17)) options.authentication = {IstioAuthnFilter()};
+    if (scope_.istio_authn) options.authentication = {IstioAuthnFilter()};
     return options;
   }
 
@@ -136,7 +137,7 @@ class GatewayListeners {
         if (!matches) continue;
         FilterStack out;
         if (scope_.istio_filters && server.server.tls && server.server.tls->mode == ServerTlsMode::kIstioMutual) {
-          out.push_back(MetadataExchangeFilter());
+          out.push_back(MetadataExchangeFilter(push_));
         }
         for (std::string& filter : scope_.network_filters.ToRoute(route.route, PortOf(server.server), rule->meta)) {
           out.push_back(std::move(filter));

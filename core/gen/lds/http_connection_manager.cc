@@ -6,6 +6,7 @@
 #include "core/gen/telemetry/proxy_telemetry.h"
 #include "core/gen/telemetry/tracing.h"
 #include "core/gen/view/listener_filters.h"
+#include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/duration.h"
 #include "core/gen/wire/wire.h"
@@ -118,7 +119,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   const bool istio = !push_.profile().Has(Change::kUpstreamEnvoy);
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
-  if (istio) add(HttpMetadataExchange());
+  if (istio) add(HttpMetadataExchange(push_, listener_class == ListenerClass::kSidecarInbound));
   if (inbound_or_gateway) w.Append(authz_.CustomHttp());
   w.Append(wasm_.Of(wasm, Phase::kAuthn));
   if (inbound_or_gateway) {
@@ -149,6 +150,7 @@ std::string HttpConnectionManagers::Common(const Kind& kind) {
   }
   out.mutable_stream_idle_timeout();
   SetDownstream(proxy_, mesh, listener_class, http2, out);
+  out.set_proxy_100_continue(push_.profile().Has(Change::kProxies100Continue));
   if (absolute_urls) out.mutable_http_protocol_options()->mutable_allow_absolute_url()->set_value(true);
   std::string bytes;
   bytes.reserve(kUsualBytes);
@@ -172,8 +174,11 @@ std::string HttpConnectionManagers::Filter(const HttpOptions& options, int port,
   config.reserve(common.size() + options.route_config.size() + 160);
   wire::Writer w(&config);
   w.Append(common);
-  w.NonEmpty(HcmPb::kStatPrefixFieldNumber,
-             options.stat_prefix.empty() ? default_stat_prefix : std::string_view(options.stat_prefix));
+  // A name that a Gateway gives to its server stays as it is.
+  const bool own = options.listener_class == ListenerClass::kGateway && !options.stat_prefix.empty();
+  w.Joined(HcmPb::kStatPrefixFieldNumber,
+           {options.stat_prefix.empty() ? default_stat_prefix : std::string_view(options.stat_prefix),
+            !own && push_.profile().Has(Change::kDelimitedStatNames) ? ";" : ""});
   if (options.rds.empty()) {
     w.Bytes(HcmPb::kRouteConfigFieldNumber, options.route_config);
   } else {

@@ -7,10 +7,13 @@
 #include "core/gen/lds/downstream_tls.h"
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/rds/patch_routes.h"
+#include "core/gen/view/destination_cluster.h"
 #include "core/gen/view/listener_filters.h"
+#include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/view/stat_prefix.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -30,7 +33,9 @@ struct InboundChain {
   int service_port = 0;
   uint32_t target_port = 0;
   Protocol protocol = Protocol::kUnsupported;
+  std::string metadata;  // of the Sidecar that asks for it
   bool passthrough = false;
+  bool any_family = false;  // of the passthrough: one for IPv4 and IPv6
   bool bind_to_port = false;
 
   std::string Name(bool http) const {
@@ -48,10 +53,8 @@ class InboundListeners {
         authn_(scope.push.authn().ComposeForWorkload(proxy_.metadata.ns, proxy_.labels)),
         http_socket_(InboundMutualTlsSocket(proxy_, mesh_, true)),
         tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, false)) {
-    if (!scope.istio_filters) return;
-    // Before 1.17 the HTTP filter did it alone. istiod: listener_inbound.go, buildInboundNetworkFilters.
-    if (IsVersionAtLeast(proxy_, 1, 17)) authentication_ = IstioAuthnFilter();
-    metadata_exchange_ = MetadataExchangeFilter();
+    if (scope.istio_authn) authentication_ = IstioAuthnFilter();
+    if (scope.istio_filters) metadata_exchange_ = MetadataExchangeFilter(scope.push);
   }
 
   std::vector<Listener> Build() {
@@ -113,6 +116,13 @@ class InboundListeners {
                              ? GetInterceptionMode(proxy_) == InterceptionMode::kNone
                              : listener.capture_mode == config::CaptureMode::kNone;
     if (!proxy_.CanBindToPort(chain.bind_to_port, chain.target_port)) return;
+    if (Has(Change::kIngressChainsNameSidecar)) {
+      config::ConfigMeta meta;
+      meta.kind = config::Kind::kSidecar;
+      meta.name = proxy_.sidecar_scope->name;
+      meta.ns = proxy_.sidecar_scope->ns;
+      chain.metadata = ConfigInfoMetadata(meta, scope_.push);
+    }
     chain.bind = listener.bind;
     if (chain.bind.empty()) chain.bind = GlobalUnicastIp(proxy_);
     if (chain.bind.empty()) chain.bind = scope_.wildcard;
@@ -132,10 +142,14 @@ class InboundListeners {
   std::vector<FilterChain> PassthroughChains() {
     std::vector<FilterChain> out;
     out.push_back(Blackhole());
+    const bool any_family = Has(Change::kOneInboundPassthrough);
     for (const bool v4 : {true, false}) {
-      if (v4 ? !SupportsIpv4(proxy_) : !SupportsIpv6(proxy_)) continue;
+      if (any_family ? !v4 : v4 ? !SupportsIpv4(proxy_) : !SupportsIpv6(proxy_)) continue;
       InboundChain chain;
-      chain.cluster = v4 ? "InboundPassthroughClusterIpv4" : "InboundPassthroughClusterIpv6";
+      chain.any_family = any_family;
+      chain.cluster = any_family ? std::string(kInboundPassthroughCluster)
+                      : v4       ? "InboundPassthroughClusterIpv4"
+                                 : "InboundPassthroughClusterIpv6";
       chain.attributes.registry = Provider::kExternal;
       chain.port_name = kVirtualInbound;
       chain.passthrough = true;
@@ -187,6 +201,7 @@ class InboundListeners {
       chain.match = MatchOf(config, match);
       chain.filters = authentication_ + metadata_exchange_ + (http ? HttpFilter(config) : TcpFilters(config));
       if (match.terminates_tls) chain.transport_socket = http ? http_socket_ : tcp_socket_;
+      chain.metadata = config.metadata;
       out.push_back(std::move(chain));
     }
     return out;
@@ -197,7 +212,8 @@ class InboundListeners {
     out.application_protocols = match.alpn;
     out.transport_protocol = match.transport_protocol;
     // Any address of this family: Envoy has no other way to say "IPv4".
-    if (config.passthrough) out.prefix_ranges = {CidrRange{config.cluster.ends_with("4") ? "0.0.0.0" : "::", 0}};
+    if (config.passthrough && !config.any_family)
+      out.prefix_ranges = {CidrRange{config.cluster.ends_with("4") ? "0.0.0.0" : "::", 0}};
     if (config.target_port > 0) out.destination_port = config.target_port;
     return out;
   }
@@ -207,7 +223,8 @@ class InboundListeners {
     http.listener_class = kClass;
     http.protocol = config.protocol;
     http.stat_prefix = config.passthrough ? config.cluster : absl::StrCat("inbound_", config.Name(true));
-    http.route_config = InboundRouteConfiguration(config.cluster, config.hostname, config.service_port);
+    http.route_config = InboundRouteConfiguration(config.cluster, config.hostname, config.service_port,
+                                                  !IsGrpc(config.protocol) && Has(Change::kInboundRetries));
     if (PatchesRoutes(scope_.patches.get())) {
       http.route_config =
           PatchRoutes(*scope_.patches, config::EnvoyFilter::Context::kSidecarInbound, proxy_, http.route_config);
@@ -238,6 +255,7 @@ class InboundListeners {
     out.port = port;
     out.outbound = false;
     out.exact_balance = MetadataFlag(proxy_, "INBOUND_LISTENER_EXACT_BALANCE");
+    out.accepts_one_by_one = Has(Change::kAcceptsOneByOne);
     const bool tproxy = GetInterceptionMode(proxy_) == InterceptionMode::kTproxy;
     if (!bind_to_port && tproxy) out.transparent = true;
     out.access_log = scope_.telemetry.Logs(kClass).listener;
@@ -256,7 +274,7 @@ class InboundListeners {
   // Each inspector only where some chain of the port needs it: a protocol whose server speaks first would wait for
   // ever. istiod: populateListenerFilters.
   template <typename Add>
-  static void AddInspectors(const std::vector<FilterChain>& chains, Add add) {
+  void AddInspectors(const std::vector<FilterChain>& chains, Add add) const {
     struct Needs {
       bool tls = false, http = false;
     };
@@ -278,9 +296,11 @@ class InboundListeners {
     }
     const bool tls_by_default = needs.contains(0) && needs[0].tls;
     // The TLS inspector comes first: what it finds to be TLS the HTTP inspector leaves alone.
-    if (any_tls) add(InspectorForPorts(Inspector::kTls, tls_by_default ? without_tls : with_tls, !tls_by_default));
+    if (any_tls) add(InspectorForPorts(scope_.tls_inspector, tls_by_default ? without_tls : with_tls, !tls_by_default));
     if (any_http) add(InspectorForPorts(Inspector::kHttp, without_http, false));
   }
+
+  bool Has(Change change) const { return scope_.push.profile().Has(change); }
 
   ListenerScope& scope_;
   const Proxy& proxy_;

@@ -58,6 +58,9 @@ ListenerScope::ListenerScope(const Proxy& node, const PushContext& context)
       authz(node, context),
       http(node, context, authz, telemetry),
       istio_filters(!context.profile().Has(Change::kUpstreamEnvoy)),
+      // Before 1.17 the HTTP filter did it alone. istiod: listener_inbound.go, buildInboundNetworkFilters.
+      istio_authn(istio_filters && IsVersionAtLeast(node, 1, 17) && !context.profile().Has(Change::kNoIstioAuthn)),
+      tls_inspector(context.profile().Has(Change::kSmallTlsInspector) ? Inspector::kTlsSmall : Inspector::kTls),
       wildcard(WildcardAddress(node)) {}
 
 Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
@@ -67,8 +70,12 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
   out.port = static_cast<uint32_t>(options.port);
   if (!options.bind_to_port) out.bind_to_port = false;
   out.http_inspector = options.need_http_inspector;
+  const Profile& profile = scope.push.profile();
+  const bool gateway = options.listener_class == ListenerClass::kGateway;
   // Envoy would add a TLS inspector by itself for a match on ALPN; saying so keeps it ours.
-  out.tls_inspector = options.need_http_inspector && options.listener_class == ListenerClass::kSidecarOutbound;
+  out.tls_inspector = options.need_http_inspector && !gateway && !profile.Has(Change::kTlsInspectedByNameAlone);
+  out.small_tls_buffer = scope.tls_inspector == Inspector::kTlsSmall;
+  out.accepts_one_by_one = options.bind_to_port && profile.Has(Change::kAcceptsOneByOne);
   for (FilterChainOptions& chain : options.chains) {
     // Every TLS context that we terminate offers ALPN.
     if (!chain.sni_hosts.empty() || !chain.transport_socket.empty()) out.tls_inspector = true;
@@ -77,6 +84,7 @@ Listener BuildListener(ListenerScope& scope, ListenerOptions options) {
     built.match = MatchOf(chain);
     built.transport_socket = std::move(chain.transport_socket);
     built.metadata = std::move(chain.metadata);
+    built.connects_in_time = profile.Has(Change::kHandshakeTimeout);
     out.filter_chains.push_back(std::move(built));
   }
   out.exact_balance = MetadataFlag(scope.proxy, "OUTBOUND_LISTENER_EXACT_BALANCE");

@@ -11,6 +11,7 @@
 #include "core/gen/lds/http_connection_manager.h"
 #include "core/gen/lds/network_filters.h"
 #include "core/gen/telemetry/proxy_telemetry.h"
+#include "core/gen/view/listener_filters.h"
 #include "core/gen/view/listener_types.h"
 #include "core/push/policies/envoy_filters.h"
 
@@ -28,6 +29,8 @@ struct ListenerScope {
   AuthzFilters authz;
   HttpConnectionManagers http;
   bool istio_filters;  // false: for a stock Envoy (profile upstream-envoy)
+  bool istio_authn;    // istio_authn takes the peer's identity from its certificate
+  Inspector tls_inspector;
   std::string_view wildcard;
 };
 

@@ -116,7 +116,7 @@ class Chains {
   void AddRoute(const Rule& rule, const std::vector<config::RouteDestination>& routes,
                 const std::vector<std::string>& cidrs, bool metadata) {
     FilterChainOptions chain;
-    if (metadata) chain.metadata = ConfigInfoMetadata(rule.meta);
+    if (metadata) chain.metadata = ConfigInfoMetadata(rule.meta, scope_.push);
     chain.destination_cidrs = cidrs;
     chain.network_filters = scope_.network_filters.ToRoute(routes, listen_port_, rule.meta);
     out_.push_back(std::move(chain));

@@ -9,6 +9,7 @@
 #include "core/gen/lds/outbound_filter_chains.h"
 #include "core/gen/view/destination_cluster.h"
 #include "core/gen/view/proxy_view.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 
@@ -79,6 +80,14 @@ std::string CatchAllFilters(const ListenerScope& scope) {
   const std::string cluster = OutboundCatchAllCluster(scope.proxy);
   return scope.network_filters.Metrics(ListenerClass::kSidecarOutbound) +
          scope.network_filters.TcpProxy(ListenerClass::kSidecarOutbound, cluster, cluster);
+}
+
+// Without an inspector no time for one. Newer releases say so in so many words.
+void NoInspectionTime(const ListenerScope& scope, Listener& listener) {
+  const bool said = scope.push.profile().Has(Change::kNoInspectionTimeSaid);
+  listener.continue_on_listener_filters_timeout = said;
+  listener.listener_filters_timeout.reset();
+  if (said) listener.listener_filters_timeout = Duration::zero();
 }
 
 class ServiceListeners {
@@ -314,10 +323,7 @@ class ServiceListeners {
       listener.default_filter_chain = std::move(*all);
       chains.erase(all);
     }
-    if (!listener.http_inspector) {
-      listener.listener_filters_timeout.reset();
-      listener.continue_on_listener_filters_timeout = false;
-    }
+    if (!listener.http_inspector) NoInspectionTime(scope_, listener);
     return listener;
   }
 
@@ -351,8 +357,7 @@ std::optional<Listener> HttpProxyListener(ListenerScope& scope) {
   http.protocol = Protocol::kHttpProxy;
   http.absolute_urls = true;
   Listener listener = BuildListener(scope, std::move(options));
-  listener.listener_filters_timeout.reset();
-  listener.continue_on_listener_filters_timeout = false;
+  NoInspectionTime(scope, listener);
   return listener;
 }
 
@@ -366,6 +371,7 @@ std::optional<Listener> VirtualOutbound(ListenerScope& scope) {
   listener.port = static_cast<uint32_t>(scope.push.mesh().proxy_listen_port);
   if (mode == InterceptionMode::kTproxy) listener.transparent = true;
   listener.use_original_dst = true;
+  listener.accepts_one_by_one = scope.push.profile().Has(Change::kAcceptsOneByOne);
   listener.access_log = scope.telemetry.Logs(ListenerClass::kSidecarOutbound).listener;
   // Straight to our own port would pass through to it again, for ever.
   FilterChain blackhole;

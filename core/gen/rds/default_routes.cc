@@ -11,6 +11,8 @@
 #include "core/gen/wire/wire.h"
 #include "core/model/addresses.h"
 #include "core/model/service.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/retry/host/previous_hosts/v3/previous_hosts.pb.h"
@@ -81,11 +83,12 @@ void SetRetryOn(std::string_view retry_on, RetryPb& out) {
   out.set_retry_on(conditions);
 }
 
-RetryPb DefaultRetryPolicy() {
+// `any_503`: also one that the application may have seen.
+RetryPb DefaultRetryPolicy(bool any_503) {
   RetryPb out;
   out.mutable_num_retries()->set_value(2);
   out.set_retry_on("connect-failure,refused-stream,unavailable,cancelled,retriable-status-codes");
-  out.add_retriable_status_codes(503);
+  if (any_503) out.add_retriable_status_codes(503);
   auto* previous_hosts = out.add_retry_host_predicate();
   previous_hosts->set_name("envoy.retry_host_predicates.previous_hosts");
   *previous_hosts->mutable_typed_config() =
@@ -96,11 +99,13 @@ RetryPb DefaultRetryPolicy() {
 
 }  // namespace
 
-std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
-  static const auto& defaults = *new std::string(Serialize(DefaultRetryPolicy()));
-  if (!policy) return defaults;
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push) {
+  static const std::string* const kDefaults[] = {new std::string(Serialize(DefaultRetryPolicy(false))),
+                                                 new std::string(Serialize(DefaultRetryPolicy(true)))};
+  const bool any_503 = !push.profile().Has(Change::kNoRetriesOf503);
+  if (!policy) return *kDefaults[any_503 ? 1 : 0];
   if (policy->attempts <= 0) return {};
-  RetryPb out = DefaultRetryPolicy();
+  RetryPb out = DefaultRetryPolicy(any_503);
   out.mutable_num_retries()->set_value(static_cast<uint32_t>(policy->attempts));
   if (!policy->retry_on.empty()) SetRetryOn(policy->retry_on, out);
   if (policy->per_try_timeout) SetDuration(*policy->per_try_timeout, out.mutable_per_try_timeout());
@@ -114,7 +119,8 @@ std::string RetryPolicy(const std::optional<config::HttpRetry>& policy) {
   return Serialize(out);
 }
 
-std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port) {
+std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port,
+                                      bool retries) {
   return wire::Encode([&](wire::Writer& w) {
     w.Bytes(ConfigPb::kNameFieldNumber, cluster);
     w.Message(ConfigPb::kVirtualHostsFieldNumber, [&] {
@@ -128,6 +134,12 @@ std::string InboundRouteConfiguration(std::string_view cluster, std::string_view
           using StreamPb = ActionPb::MaxStreamDuration;
           w.Bytes(ActionPb::kClusterFieldNumber, cluster);
           w.Duration(ActionPb::kTimeoutFieldNumber, 0);
+          if (retries) {
+            w.Message(ActionPb::kRetryPolicyFieldNumber, [&] {
+              w.Bytes(RetryPb::kRetryOnFieldNumber, "reset-before-request");
+              w.UInt32Value(RetryPb::kNumRetriesFieldNumber, 2);
+            });
+          }
           w.Message(ActionPb::kMaxStreamDurationFieldNumber, [&] {
             w.Duration(StreamPb::kMaxStreamDurationFieldNumber, 0);
             w.Duration(StreamPb::kGrpcTimeoutHeaderMaxFieldNumber, 0);

@@ -10,8 +10,12 @@
 
 namespace wavetank::pilot {
 
+class PushContext;
+
 // The RouteConfiguration inside an inbound HTTP connection manager, encoded: everything to `cluster`, no timeouts.
-std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port);
+// `retries`: requests that the application has not seen are tried again.
+std::string InboundRouteConfiguration(std::string_view cluster, std::string_view hostname, int service_port,
+                                      bool retries);
 
 // The Route of a service port that no VirtualService rules over. `retry_policy`: encoded, the mesh's default;
 // `hash_policy`: encoded RouteAction.HashPolicy or empty.
@@ -23,6 +27,6 @@ std::string PassthroughVirtualHost(std::string_view cluster);
 std::string BlackHoleVirtualHost();
 
 // Encoded RetryPolicy; empty: none. Without a policy istiod's default holds. istiod: route/retry/retry.go.
-std::string RetryPolicy(const std::optional<config::HttpRetry>& policy);
+std::string RetryPolicy(const std::optional<config::HttpRetry>& policy, const PushContext& push);
 
 }  // namespace wavetank::pilot

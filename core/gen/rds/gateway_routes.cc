@@ -28,7 +28,7 @@ using Rule = config::TypedConfig<config::VirtualService>;
 class GatewayRoutes {
  public:
   GatewayRoutes(const Proxy& proxy, const PushContext& push)
-      : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)) {}
+      : proxy_(proxy), push_(push), retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)) {}
 
   // `encoded` is emptied first.
   void Encode(const std::string& route_name, std::string* encoded) {
@@ -187,14 +187,10 @@ class GatewayRoutes {
   void Translate(const GatewayServer& server, RuleAtGateway& at) const {
     absl::InlinedVector<ServiceRef, 4> services;  // keeps what the scope hands out alive
     const RouteListener listener(static_cast<int>(server.server.port.number), server.server.tls.has_value());
-    const HttpRouteScope scope{proxy_,
-                               push_.mesh(),
-                               server.gateway_name,
-                               listener,
-                               retry_policy_,
-                               [&](std::string_view host) -> const Service* {
-                                 return services.emplace_back(ServiceFor(host, at.rule->meta.ns)).get();
-                               }};
+    const HttpRouteScope scope{
+        proxy_, push_, server.gateway_name, listener, retry_policy_, [&](std::string_view host) -> const Service* {
+          return services.emplace_back(ServiceFor(host, at.rule->meta.ns)).get();
+        }};
     at.routes = BuildHttpRoutes(scope, *at.rule);
     at.configuration = configuration_;
     at.of_listener = listener.asked();

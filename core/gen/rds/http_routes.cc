@@ -387,7 +387,7 @@ class Translator {
   // True if the route catches all. `shared` is filled for the first match and used by the next ones.
   bool Add(const config::HttpRoute& in, const config::HttpMatchRequest* match, std::optional<SharedParts>& shared) {
     if (!shared) shared = Share(in);
-    if (metadata_.empty()) metadata_ = ConfigInfoMetadata(rule_.meta);
+    if (metadata_.empty()) metadata_ = ConfigInfoMetadata(rule_.meta, scope_.push);
     auto out = std::make_shared<EncodedRoute>();
     constexpr size_t kUsualMatch = 160;  // with what else is the match's own
     out->bytes.reserve(shared->fields.size() + metadata_.size() + kUsualMatch);
@@ -466,7 +466,7 @@ class Translator {
       if (in.cors_policy) WriteCors(*in.cors_policy, w);
       if (in.mirror) WriteMirror(in, w);
       if (in.retries) {
-        w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries));
+        w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries, scope_.push));
       } else {
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, scope_.retry_policy);
       }

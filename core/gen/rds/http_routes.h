@@ -40,7 +40,7 @@ class RouteListener {
 
 struct HttpRouteScope {
   const Proxy& proxy;
-  const config::MeshConfig& mesh;
+  const PushContext& push;
   std::string_view gateway;  // "mesh" for sidecars, else "namespace/name"
   const RouteListener& listener;
   std::string_view retry_policy;  // the mesh's default, encoded

@@ -21,6 +21,7 @@
 #include "core/model/addresses.h"
 #include "core/model/host_name.h"
 #include "core/model/proxyless.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "core/xds/cache.h"
 
@@ -141,7 +142,7 @@ class HostBuilder {
         inputs_(inputs),
         // gRPC clients match a whole Host header, port included. istiod: SidecarIgnorePort.
         ignores_port_(inputs.listen_port != 0 && !IsProxylessGrpc(proxy)),
-        retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy)),
+        retry_policy_(RetryPolicy(push.mesh().default_http_retry_policy, push)),
         by_place_(inputs.services.size()) {
     for (const auto& [host, routed] : inputs.services) by_place_[routed.place] = &routed;
   }
@@ -178,7 +179,7 @@ class HostBuilder {
 
   void AddRule(const Rule& rule) {
     const RouteListener listener(inputs_.listen_port, false);
-    const HttpRouteScope scope{proxy_,        push_.mesh(),
+    const HttpRouteScope scope{proxy_,        push_,
                                "mesh",        listener,
                                retry_policy_, [&](std::string_view host) -> const Service* { return ServiceAt(host); }};
     std::vector<EncodedRouteRef> routes = BuildHttpRoutes(scope, rule);
@@ -267,7 +268,10 @@ class HostBuilder {
     } else {
       // With ports ignored in matching, no domain needs one; a route for all ports does need them.
       const int port = ignores_port_ ? 0 : group.port;
-      short_names = AlternativeDomains(hostname, port, proxy_.dns_domain);
+      if (push_.profile().Has(Change::kAbsoluteDomains)) short_names = AbsoluteDomains(hostname, port);
+      for (std::string& name : AlternativeDomains(hostname, port, proxy_.dns_domain)) {
+        short_names.push_back(std::move(name));
+      }
       host.domains = DomainsOf(*routed->service, port, short_names);
     }
     std::erase_if(host.domains, [&](const std::string& domain) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/ip.h"
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/addresses.h"
@@ -148,6 +149,14 @@ void AddDomain(std::string_view host, int port, std::vector<std::string>& out) {
 void SortByName(std::vector<VirtualHost>& hosts) {
   const auto by_name = [](const VirtualHost& a, const VirtualHost& b) { return a.name < b.name; };
   if (!std::is_sorted(hosts.begin(), hosts.end(), by_name)) std::stable_sort(hosts.begin(), hosts.end(), by_name);
+}
+
+std::vector<std::string> AbsoluteDomains(std::string_view hostname, int port) {
+  std::vector<std::string> out;
+  const std::string absolute = absl::StrCat(std::string(hostname), ".");
+  if (!IsIpAddress(hostname)) out.push_back(absolute);
+  if (port != 0) out.push_back(JoinHostPort(absolute, port));
+  return out;
 }
 
 std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain) {

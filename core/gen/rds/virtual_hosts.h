@@ -63,6 +63,9 @@ void SortByName(std::vector<VirtualHost>& hosts);
 // A host as a domain, with and without port; port 0: without one only.
 void AddDomain(std::string_view host, int port, std::vector<std::string>& out);
 
+// The name that ends in a dot. istiod: GenerateAltVirtualHosts.
+std::vector<std::string> AbsoluteDomains(std::string_view hostname, int port);
+
 // The names that a Kubernetes service of `hostname` goes by inside a proxy of DNS domain `proxy_domain`, beside the
 // full one: "reviews", "reviews.ns", "reviews.ns.svc". Port 0: without ":port" forms. istiod: GenerateAltVirtualHosts.
 std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain);

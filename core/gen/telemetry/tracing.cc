@@ -13,6 +13,7 @@
 #include "core/gen/telemetry/tracing_providers.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 
@@ -53,7 +54,7 @@ NamedTag LiteralTag(std::string_view name, std::string_view value) {
 }
 
 // Who the proxy is, by name.
-std::vector<NamedTag> ServiceTags(const Proxy& proxy) {
+std::vector<NamedTag> ServiceTags(const Proxy& proxy, bool cluster) {
   const auto label = [&](std::string_view key, std::string_view otherwise) {
     const auto it = proxy.labels.find(key);
     return it == proxy.labels.end() || it->second.empty() ? otherwise : std::string_view(it->second);
@@ -61,10 +62,13 @@ std::vector<NamedTag> ServiceTags(const Proxy& proxy) {
   const auto text = [](const std::string& value, std::string_view otherwise) {
     return value.empty() ? otherwise : std::string_view(value);
   };
-  return {LiteralTag("istio.canonical_revision", label("service.istio.io/canonical-revision", "latest")),
-          LiteralTag("istio.canonical_service", label("service.istio.io/canonical-name", "unknown")),
-          LiteralTag("istio.mesh_id", text(proxy.metadata.mesh_id, "unknown")),
-          LiteralTag("istio.namespace", text(proxy.metadata.ns, "default"))};
+  std::vector<NamedTag> out = {
+      LiteralTag("istio.canonical_revision", label("service.istio.io/canonical-revision", "latest")),
+      LiteralTag("istio.canonical_service", label("service.istio.io/canonical-name", "unknown"))};
+  if (cluster) out.push_back(LiteralTag("istio.cluster_id", text(proxy.metadata.cluster_id.str(), "unknown")));
+  out.push_back(LiteralTag("istio.mesh_id", text(proxy.metadata.mesh_id, "unknown")));
+  out.push_back(LiteralTag("istio.namespace", text(proxy.metadata.ns, "default")));
+  return out;
 }
 
 void AddCustomTags(const CustomTags& tags, std::vector<NamedTag>& out) {
@@ -115,6 +119,7 @@ struct Parts {
   double random_sampling = 0;
   uint32_t max_path_tag_length = 0;
   const CustomTags* tags = nullptr;
+  bool cluster_tag = false;
 };
 
 std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
@@ -135,7 +140,7 @@ std::string EncodeTracing(const Parts& parts, const Proxy& proxy) {
       for (const auto& [name, tag] : tags) w.Bytes(TracingPb::kCustomTagsFieldNumber, tag);
     };
     // In one piece, by name, which those that every proxy has are already.
-    std::vector<NamedTag> own = ServiceTags(proxy);
+    std::vector<NamedTag> own = ServiceTags(proxy, parts.cluster_tag);
     if (parts.tags->empty()) {
       write(DryRunTags());
       return write(own);
@@ -158,6 +163,7 @@ HttpTracing MakeHttpTracing(const WorkloadTelemetry& telemetry, ListenerClass li
   Parts parts;
   parts.tags = &old.custom_tags;
   parts.max_path_tag_length = old.max_path_tag_length;
+  parts.cluster_tag = push.profile().Has(Change::kTracesTellCluster);
   if (!spec) {
     if (!push.mesh().enable_tracing) return out;
     parts.random_sampling = OldSampling(old);

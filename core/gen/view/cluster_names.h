@@ -7,5 +7,6 @@ namespace wavetank::pilot {
 
 inline constexpr std::string_view kBlackHoleCluster = "BlackHoleCluster";
 inline constexpr std::string_view kPassthroughCluster = "PassthroughCluster";
+inline constexpr std::string_view kInboundPassthroughCluster = "InboundPassthroughCluster";
 
 }  // namespace wavetank::pilot

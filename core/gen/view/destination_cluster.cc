@@ -4,6 +4,8 @@
 #include "core/gen/view/listener_types.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "core/push/sidecar_scope.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "google/protobuf/struct.pb.h"
@@ -44,10 +46,13 @@ std::string OutboundCatchAllCluster(const Proxy& proxy) {
   return egress_proxy ? DestinationCluster(*egress_proxy, nullptr, 0) : std::string(kPassthroughCluster);
 }
 
-std::string ConfigInfoMetadata(const config::ConfigMeta& meta) {
+std::string ConfigInfoMetadata(const config::ConfigMeta& meta, const PushContext& push) {
   const kube::ResourceKind& kind = config::ResourceKindOf(meta.kind);
-  // istiod names the version that its code works with, which for the networking group is the older one.
-  const std::string_view version = kind.group == "networking.istio.io" ? "v1alpha3" : kind.version;
+  // istiod names the version that its code works with, which for the networking group was long the oldest one.
+  const bool v1 = push.profile().Has(Change::kConfigPathsOfV1);
+  const std::string_view version = kind.group != "networking.istio.io" ? std::string_view(kind.version)
+                                   : v1                                ? "v1"
+                                                                       : "v1alpha3";
   const std::string resource = KebabCase(config::KindName(meta.kind));
   // Metadata{filter_metadata: {"istio": Struct{fields: {"config": Value{string_value: path}}}}}.
   return wire::Encode([&](wire::Writer& w) {

@@ -12,6 +12,8 @@
 
 namespace wavetank::pilot {
 
+class PushContext;
+
 // "outbound|80|v1|host": the cluster of a destination. A destination without a port goes to the service's only port,
 // else to `listener_port`. istiod: route.GetDestinationCluster.
 std::string DestinationCluster(const config::Destination& destination, const Service* service, int listener_port);
@@ -23,6 +25,6 @@ std::string DestinationCluster(const config::Destination& destination, const Ser
 std::string OutboundCatchAllCluster(const Proxy& proxy);
 
 // "istio" filter metadata that names the configuration a resource was made from: Envoy's Metadata, encoded.
-std::string ConfigInfoMetadata(const config::ConfigMeta& meta);
+std::string ConfigInfoMetadata(const config::ConfigMeta& meta, const PushContext& push);
 
 }  // namespace wavetank::pilot

@@ -8,14 +8,12 @@
 #include "envoy/extensions/filters/http/grpc_stats/v3/config.pb.h"
 #include "envoy/extensions/filters/http/grpc_web/v3/grpc_web.pb.h"
 #include "envoy/extensions/filters/http/router/v3/router.pb.h"
-#include "envoy/extensions/filters/http/wasm/v3/wasm.pb.h"
 #include "envoy/extensions/filters/listener/http_inspector/v3/http_inspector.pb.h"
 #include "envoy/extensions/filters/listener/original_dst/v3/original_dst.pb.h"
 #include "envoy/extensions/filters/listener/original_src/v3/original_src.pb.h"
 #include "envoy/extensions/filters/listener/tls_inspector/v3/tls_inspector.pb.h"
 #include "envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h"
 #include "istio/alpn.pb.h"
-#include "istio/metadata_exchange.pb.h"
 #include "udpa/type/v1/typed_struct.pb.h"
 
 namespace wavetank::pilot {
@@ -25,9 +23,7 @@ namespace ext = ::envoy::extensions;
 using ext::filters::network::http_connection_manager::v3::HttpFilter;
 using ListenerFilterPb = ::envoy::config::listener::v3::ListenerFilter;
 using PredicatePb = ::envoy::config::listener::v3::ListenerFilterChainMatchPredicate;
-using MetadataExchangePb = ::envoy::tcp::metadataexchange::config::MetadataExchange;
 
-constexpr char kMetadataExchangeName[] = "istio.metadata_exchange";
 constexpr char kTlsInspectorName[] = "envoy.filters.listener.tls_inspector";
 constexpr char kHttpInspectorName[] = "envoy.filters.listener.http_inspector";
 
@@ -39,9 +35,13 @@ ListenerFilterPb MakeListenerFilter(const char* name, const google::protobuf::Me
 }
 
 ListenerFilterPb MakeInspector(Inspector inspector) {
-  return inspector == Inspector::kTls
-             ? MakeListenerFilter(kTlsInspectorName, ext::filters::listener::tls_inspector::v3::TlsInspector())
-             : MakeListenerFilter(kHttpInspectorName, ext::filters::listener::http_inspector::v3::HttpInspector());
+  if (inspector == Inspector::kHttp) {
+    return MakeListenerFilter(kHttpInspectorName, ext::filters::listener::http_inspector::v3::HttpInspector());
+  }
+  ext::filters::listener::tls_inspector::v3::TlsInspector config;
+  constexpr uint32_t kSmall = 512;  // Envoy's own is 64 kB
+  if (inspector == Inspector::kTlsSmall) config.mutable_initial_read_buffer_size()->set_value(kSmall);
+  return MakeListenerFilter(kTlsInspectorName, config);
 }
 
 const std::string* MakeHttpFilter(const char* name, const google::protobuf::Message& config) {
@@ -74,14 +74,11 @@ void SetPorts(PredicatePb& predicate, const std::vector<int>& ports) {
 
 }  // namespace
 
-const std::string& TlsInspector() {
-  static const auto& bytes = *new std::string(Serialize(MakeInspector(Inspector::kTls)));
-  return bytes;
-}
-
-const std::string& HttpInspector() {
-  static const auto& bytes = *new std::string(Serialize(MakeInspector(Inspector::kHttp)));
-  return bytes;
+const std::string& InspectorFilter(Inspector inspector) {
+  static const std::string* const kAll[] = {new std::string(Serialize(MakeInspector(Inspector::kTls))),
+                                            new std::string(Serialize(MakeInspector(Inspector::kTlsSmall))),
+                                            new std::string(Serialize(MakeInspector(Inspector::kHttp)))};
+  return *kAll[static_cast<size_t>(inspector)];
 }
 
 const std::string& OriginalDestination() {
@@ -100,7 +97,7 @@ const std::string& OriginalSource() {
 }
 
 std::string InspectorForPorts(Inspector inspector, const std::vector<int>& ports, bool only) {
-  if (ports.empty()) return inspector == Inspector::kTls ? TlsInspector() : HttpInspector();
+  if (ports.empty()) return InspectorFilter(inspector);
   ListenerFilterPb filter = MakeInspector(inspector);
   PredicatePb& disabled = *filter.mutable_filter_disabled();
   SetPorts(only ? *disabled.mutable_not_match() : disabled, ports);
@@ -131,33 +128,12 @@ std::string NetworkFilter(std::string_view name, std::string_view type_url, std:
   return out;
 }
 
-const std::string& MetadataExchangeFilter() {
-  static const auto& bytes = *new std::string([] {
-    MetadataExchangePb config;
-    config.set_protocol("istio-peer-exchange");
-    return NetworkFilter(kMetadataExchangeName, TypeUrlOf(config), Serialize(config));
-  }());
-  return bytes;
-}
-
 const std::string& IstioAuthnFilter() {
   static const auto& bytes = *new std::string([] {
     udpa::type::v1::TypedStruct config;
     config.set_type_url("type.googleapis.com/io.istio.network.authn.Config");
     return NetworkFilter("istio_authn", TypeUrlOf(config), Serialize(config));
   }());
-  return bytes;
-}
-
-const std::string& HttpMetadataExchange() {
-  static const auto& bytes = *[] {
-    ext::filters::http::wasm::v3::Wasm wasm;
-    auto* vm = wasm.mutable_config()->mutable_vm_config();
-    vm->set_runtime("envoy.wasm.runtime.null");
-    vm->mutable_code()->mutable_local()->set_inline_string("envoy.wasm.metadata_exchange");
-    *wasm.mutable_config()->mutable_configuration() = PackAny(MetadataExchangePb());
-    return MakeHttpFilter(kMetadataExchangeName, wasm);
-  }();
   return bytes;
 }
 

@@ -1,6 +1,7 @@
 // The filters that are the same in every listener, encoded once (istiod: pilot/pkg/xds/filters/filters.go).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,21 +9,18 @@
 namespace wavetank::pilot {
 
 // ListenerFilter messages.
-const std::string& TlsInspector();
-const std::string& HttpInspector();
+enum class Inspector : uint8_t { kTls, kTlsSmall, kHttp };  // kTlsSmall: with a small buffer at first
+const std::string& InspectorFilter(Inspector inspector);
 const std::string& OriginalDestination();
 const std::string& OriginalSource();  // TPROXY only: keeps the peer's address, mark 1337
 
 // An inspector that is off for connections to `ports` (sorted), or with `only` off for all others. No ports: always on.
-enum class Inspector { kTls, kHttp };
 std::string InspectorForPorts(Inspector inspector, const std::vector<int>& ports, bool only);
 
 // Network filters, as encoded FilterChain.filters fields.
-const std::string& MetadataExchangeFilter();  // istio.metadata_exchange: peers exchange their identities
-const std::string& IstioAuthnFilter();        // istio_authn: takes the peer's identity from its certificate
+const std::string& IstioAuthnFilter();  // istio_authn: takes the peer's identity from its certificate
 
 // HttpFilter messages.
-const std::string& HttpMetadataExchange();
 const std::string& HttpGrpcWeb();
 const std::string& HttpGrpcStats();
 const std::string& HttpAlpn();  // istio.alpn: offers "istio-http/1.1" and friends upstream by protocol

@@ -41,6 +41,8 @@ void WriteFilterChain(wire::Writer& w, const FilterChain& chain) {
   w.NonEmpty(FilterChainPb::kMetadataFieldNumber, chain.metadata);
   w.NonEmpty(FilterChainPb::kTransportSocketFieldNumber, chain.transport_socket);
   w.NonEmpty(FilterChainPb::kNameFieldNumber, chain.name);
+  constexpr int64_t kHandshake = 15'000'000'000;  // istiod: PILOT_GATEWAY_TRANSPORT_SOCKET_CONNECT_TIMEOUT
+  if (chain.connects_in_time) w.Duration(FilterChainPb::kTransportSocketConnectTimeoutFieldNumber, kHandshake);
 }
 
 void WriteAddress(wire::Writer& w, const Listener& listener) {
@@ -139,8 +141,11 @@ std::string EncodeListener(const Listener& listener) {
   }
   if (listener.use_original_dst) w.BoolValue(ListenerPb::kUseOriginalDstFieldNumber, *listener.use_original_dst);
   w.Append(listener.listener_filters);
-  if (listener.tls_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, TlsInspector());
-  if (listener.http_inspector) w.Bytes(ListenerPb::kListenerFiltersFieldNumber, HttpInspector());
+  const auto inspect = [&](Inspector inspector) {
+    w.Bytes(ListenerPb::kListenerFiltersFieldNumber, InspectorFilter(inspector));
+  };
+  if (listener.tls_inspector) inspect(listener.small_tls_buffer ? Inspector::kTlsSmall : Inspector::kTls);
+  if (listener.http_inspector) inspect(Inspector::kHttp);
   if (listener.transparent) w.BoolValue(ListenerPb::kTransparentFieldNumber, *listener.transparent);
   if (listener.listener_filters_timeout) {
     w.Duration(ListenerPb::kListenerFiltersTimeoutFieldNumber, listener.listener_filters_timeout->count());
@@ -158,6 +163,7 @@ std::string EncodeListener(const Listener& listener) {
   if (listener.default_filter_chain) {
     w.Message(ListenerPb::kDefaultFilterChainFieldNumber, [&] { WriteFilterChain(w, *listener.default_filter_chain); });
   }
+  if (listener.accepts_one_by_one) w.UInt32Value(ListenerPb::kMaxConnectionsToAcceptPerSocketEventFieldNumber, 1);
   if (listener.bind_to_port) w.BoolValue(ListenerPb::kBindToPortFieldNumber, *listener.bind_to_port);
   return out;
 }

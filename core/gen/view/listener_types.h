@@ -61,9 +61,10 @@ bool SameMatch(const FilterChainMatch& a, const FilterChainMatch& b);
 struct FilterChain {
   std::string name;
   std::optional<FilterChainMatch> match;
-  std::string filters;           // encoded fields FilterChain.filters
-  std::string transport_socket;  // encoded TransportSocket; empty: none
-  std::string metadata;          // encoded Metadata; empty: none
+  std::string filters;            // encoded fields FilterChain.filters
+  std::string transport_socket;   // encoded TransportSocket; empty: none
+  std::string metadata;           // encoded Metadata; empty: none
+  bool connects_in_time = false;  // a handshake that takes longer than istiod's 15 s is given up
 
   // No match, or one that everything matches.
   bool MatchesAll() const { return !match || match->empty(); }
@@ -81,8 +82,10 @@ struct Listener {
   bool continue_on_listener_filters_timeout = false;
   // Inspectors of outbound and gateway listeners, in this order.
   bool tls_inspector = false, http_inspector = false;
-  std::string listener_filters;  // encoded fields Listener.listener_filters, before the inspectors
-  std::string access_log;        // encoded fields Listener.access_log
+  bool small_tls_buffer = false;
+  bool accepts_one_by_one = false;  // one connection for each time that the socket says so
+  std::string listener_filters;     // encoded fields Listener.listener_filters, before the inspectors
+  std::string access_log;           // encoded fields Listener.access_log
 };
 
 // "0.0.0.0_80".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -45,6 +46,9 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
                       const kube::Pod& pod = kube::ParsePod(*now);
                       if (!pod.ip.empty() && old->meta.labels != now->meta.labels) {
                         updater_.ProxyUpdate(options_.cluster, pod.ip);
+                        if (!options_.profile.Has(Change::kPodLabelsReachEndpoints)) return;
+                        const kube::NamespacedName name{now->meta.ns, now->meta.name};
+                        Push(host_.cause(), now->Key(), [this, name] { RemakeEndpointsOf(name); });
                       }
                     },
                     nullptr});
@@ -186,7 +190,7 @@ void KubeController::DeleteService(const kube::ObjectRef& object) {
   updater_.SvcUpdate(shard_, hostname, object->meta.ns, Event::kDelete);
   const std::shared_ptr<Service> gone =
       ConvertKubeService(*object, kube::ParseService(*object), options_.domain_suffix, options_.cluster,
-                         options_.trust_domain ? options_.trust_domain() : "cluster.local");
+                         options_.trust_domain ? options_.trust_domain() : "cluster.local", options_.profile);
   if (on_service) on_service(nullptr, gone, Event::kDelete);
 }
 
@@ -194,7 +198,7 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
   const kube::Service& typed = kube::ParseService(*object);
   const std::shared_ptr<Service> service =
       ConvertKubeService(*object, typed, options_.domain_suffix, options_.cluster,
-                         options_.trust_domain ? options_.trust_domain() : "cluster.local");
+                         options_.trust_domain ? options_.trust_domain() : "cluster.local", options_.profile);
   const std::string& hostname = service->hostname;
   bool networks_changed = false;
   const auto addresses = service->attributes.cluster_external_addresses.find(options_.cluster);
@@ -203,8 +207,14 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
     networks_changed = ExtractGateways(*service);
   } else if (typed.type == "NodePort" && selector != object->meta.annotations.end()) {
     node_selectors_[hostname] = ParseNodeSelector(selector->second);
-    SetNodeAddresses(*service);
-    ExtractGateways(*service);
+    if (options_.profile.Has(Change::kNodePortAddressesForgotten)) {
+      Service with_addresses = *service;
+      SetNodeAddresses(with_addresses);
+      ExtractGateways(with_addresses);
+    } else {
+      SetNodeAddresses(*service);
+      ExtractGateways(*service);
+    }
     networks_changed = true;  // istiod: updateServiceNodePortAddresses says yes whatever came of it
   }
 
@@ -252,7 +262,7 @@ void KubeController::OnNode(const kube::ObjectRef& object, Event event) {
     if (it == services_map_.end()) continue;
     auto updated = std::make_shared<Service>(*it->second);
     SetNodeAddresses(*updated);
-    it->second = updated;
+    if (!options_.profile.Has(Change::kNodePortAddressesForgotten)) it->second = updated;
     ExtractGateways(*updated);
     any = true;
   }

@@ -22,6 +22,7 @@
 #include "core/model/network_manager.h"
 #include "core/model/proxy.h"
 #include "core/model/xds_updater.h"
+#include "core/profile/profile.h"
 #include "core/registry/kube/discovery_namespaces.h"
 #include "core/registry/registry.h"
 #include "core/registry/services_by_selector.h"
@@ -43,6 +44,7 @@ class KubeController final : public Registry {
     std::function<nlohmann::json()> discovery_selectors;
     // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
     std::optional<Duration> sync_timeout;
+    Profile profile;
   };
 
   // `client`, `host`, `updater` must outlive it. `networks` gives the present meshNetworks and may give null.
@@ -128,12 +130,15 @@ class KubeController final : public Registry {
   // Endpoints
   EndpointList CachedEndpoints(const std::string& hostname) const;
   void UpdateSliceCache(const std::string& hostname, const kube::Object& slice);
+  HealthStatus HealthOf(const std::string& hostname, const kube::EndpointSlice::Endpoint& endpoint) const;
   EndpointBuilder BuilderFor(const kube::Object* pod) const;
   // Endpoints of WorkloadEntries that the Service selects.
   EndpointList WorkloadEndpoints(const Service& service) const;
   std::vector<ServiceInstance> WorkloadInstancesFor(const Service& service, const Port& port) const;
 
   // Pods
+  // A label of a pod that is known already has changed: endpoints of the Services that select it are made anew.
+  void RemakeEndpointsOf(const kube::NamespacedName& pod);
   kube::ObjectRef PodByIp(const std::string& ip) const;
   kube::ObjectRef PodByProxy(const Proxy& proxy) const;
   void AddPodIp(const std::string& ip, const kube::NamespacedName& pod);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/profile/changes.h"
 #include "core/registry/kube/endpoint_builder.h"
 #include "core/registry/service_conversion.h"
 
@@ -67,6 +68,7 @@ kube::ObjectRef KubeController::PodByProxy(const Proxy& proxy) const {
       proxy.id.substr(dot + 1) == proxy.metadata.ns) {
     if (kube::ObjectRef pod = pods_.Get({proxy.metadata.ns, proxy.id.substr(0, dot)})) return pod;
   }
+  if (options_.profile.Has(Change::kPodByNameAlone)) return nullptr;
   return proxy.ip_addresses.empty() ? nullptr : PodByIp(proxy.ip_addresses[0]);
 }
 
@@ -147,8 +149,12 @@ void KubeController::OnSlice(const kube::ObjectRef& object, Event event) {
   } else {
     UpdateSliceCache(hostname, *object);
   }
-  EndpointList endpoints = CachedEndpoints(hostname);
   const ServiceRef known = GetService(hostname);
+  if (known != nullptr && known->attributes.export_to.is_none &&
+      options_.profile.Has(Change::kHiddenServicesKeepShards)) {
+    return;
+  }
+  EndpointList endpoints = CachedEndpoints(hostname);
   if (known != nullptr) {
     const EndpointList more = WorkloadEndpoints(*known);
     endpoints.insert(endpoints.end(), more.begin(), more.end());
@@ -178,6 +184,28 @@ EndpointList KubeController::CachedEndpoints(const std::string& hostname) const 
   return out;
 }
 
+// istiod: endpointslice.go, endpointHealthStatus; a condition that nobody states is true.
+HealthStatus KubeController::HealthOf(const std::string& hostname,
+                                      const kube::EndpointSlice::Endpoint& endpoint) const {
+  if (endpoint.ready.value_or(true)) return HealthStatus::kHealthy;
+  const ServiceRef service = GetService(hostname);
+  if (service == nullptr || !endpoint.terminating.value_or(true)) return HealthStatus::kUnhealthy;
+  const auto persistent = service->attributes.labels.find(kPersistentSessionLabel);
+  const bool drains = persistent != service->attributes.labels.end() && !persistent->second.empty();
+  return drains && endpoint.serving.value_or(true) ? HealthStatus::kDraining : HealthStatus::kTerminating;
+}
+
+void KubeController::RemakeEndpointsOf(const kube::NamespacedName& name) {
+  const kube::ObjectRef pod = pods_.Get(name);
+  if (pod == nullptr || !ip_by_pod_.contains(name)) return;
+  for (const kube::ObjectRef& service : PodServices(pod->meta.ns, pod->meta.labels)) {
+    for (const kube::ObjectRef& slice : slices_.List(pod->meta.ns)) {
+      const auto label = slice->meta.labels.find(kServiceNameLabel);
+      if (label != slice->meta.labels.end() && label->second == service->meta.name) OnSlice(slice, Event::kUpdate);
+    }
+  }
+}
+
 void KubeController::UpdateSliceCache(const std::string& hostname, const kube::Object& object) {
   const kube::EndpointSlice& slice = kube::ParseEndpointSlice(object);
   if (slice.address_type == "FQDN") return;
@@ -187,8 +215,9 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
   // istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, endpointSliceCache.Get.
   absl::flat_hash_set<std::pair<std::string_view, std::string_view>> seen;
   for (const auto& endpoint : slice.endpoints) {
-    // Not ready ones are not tracked (PILOT_SEND_UNHEALTHY_ENDPOINTS is off by default).
-    if (endpoint.ready && !*endpoint.ready) continue;
+    // Not ready ones are not tracked in 1.18 (PILOT_SEND_UNHEALTHY_ENDPOINTS is off by default).
+    const HealthStatus health = HealthOf(hostname, endpoint);
+    if (health != HealthStatus::kHealthy && !options_.profile.Has(Change::kNotReadyEndpointsStay)) continue;
     for (const std::string& address : endpoint.addresses) {
       const bool expected = endpoint.has_target && endpoint.target_kind == "Pod";
       kube::ObjectRef pod;
@@ -207,8 +236,8 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
       for (const auto& port : slice.ports) {
         const std::string_view port_name = port.name ? std::string_view(*port.name) : std::string_view();
         if (!seen.emplace(address, port_name).second) continue;
-        endpoints.push_back(builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name),
-                                          HealthStatus::kHealthy));
+        endpoints.push_back(
+            builder.Build(address, static_cast<uint32_t>(port.port.value_or(0)), std::string(port_name), health));
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/config/mesh/mesh_networks.h"
+#include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -61,14 +62,17 @@ void KubeController::OnMeshNetworksChanged() {
 void KubeController::OnNetworkChange() {
   for (const kube::ObjectRef& pod : pods_.List()) OnPod(pod, Event::kAdd);
   for (const kube::ObjectRef& slice : slices_.List()) OnSlice(slice, Event::kAdd);
-  // Stops at the first Service that changed, as istiod does (latent bug L1: with two of them the other stays as it
+  // Stops at the first Service that changed, as istiod 1.18 does (latent bug L1: with two of them the other stays as it
   // was).
+  const bool all = options_.profile.Has(Change::kNetworkChangeReachesAll);
+  bool changed = false;
   for (const auto& [hostname, service] : services_map_) {
-    if (!UpdateGateways(*service)) continue;
-    if (on_gateways_changed) on_gateways_changed();
-    updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
-    break;
+    changed |= UpdateGateways(*service);
+    if (changed && !all) break;
   }
+  if (all && changed) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+  if ((all || changed) && on_gateways_changed) on_gateways_changed();
+  if (!all && changed) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
 }
 
 std::vector<NetworkGateway> KubeController::Gateways() const {
@@ -93,7 +97,16 @@ bool KubeController::UpdateGateways(const Service& service) {
     if (const auto label = labels.find(kGatewayPortLabel); label != labels.end()) {
       if (const std::optional<int> number = ParseWholeNumber(label->second)) port = static_cast<uint32_t>(*number);
     }
-    details.push_back({NetworkId(network->second), {}, "", port});
+    NetworkGateway gateway{NetworkId(network->second), {}, "", port};
+    if (!options_.profile.Has(Change::kGatewayPortListed)) {
+      details.push_back(gateway);
+    } else {
+      // What the Service does not list is not served there.
+      constexpr uint32_t kHbonePort = 15008;
+      if (service.FindPort(static_cast<int>(port)) == nullptr) gateway.port = 0;
+      if (service.FindPort(static_cast<int>(kHbonePort)) != nullptr) gateway.hbone_port = kHbonePort;
+      if (gateway.port != 0 || gateway.hbone_port != 0) details.push_back(gateway);
+    }
   } else if (const auto by_name = registry_service_gateways_.find(service.hostname);
              by_name != registry_service_gateways_.end()) {
     details = by_name->second;

@@ -13,10 +13,14 @@ Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factor
       host_(host),
       updater_(updater),
       options_(std::move(options)),
-      service_entries_(configs, updater, {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain}) {
+      service_entries_(
+          configs, updater,
+          {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain, .profile = *options_.profile}) {
+  aggregate_.MergeServiceAccounts(options_.profile->Has(Change::kTrustDomainPerCluster));
   aggregate_.Add(service_entries_);
   networks_ = std::make_unique<NetworkManager>(
-      host_, updater_, options_.resolver, [this] { return aggregate_.Gateways(); }, options_.networks);
+      host_, updater_, options_.resolver, [this] { return aggregate_.Gateways(); }, options_.networks,
+      *options_.profile);
   secrets_ = std::make_unique<SecretController>(config_cluster, factory, host_, *this, options_.config_cluster,
                                                 options_.system_namespace, *options_.profile);
 }
@@ -53,12 +57,34 @@ KubeController* Registries::Find(const ClusterId& cluster) {
 }
 
 void Registries::OnMeshNetworksChanged() {
-  for (const auto& controller : all_controllers_) controller->OnMeshNetworksChanged();
+  const bool zombies = !options_.profile->Has(Change::kDeletedClustersHearNothing);
+  for (const auto& controller : all_controllers_) {
+    const auto used = controllers_.find(controller->cluster());
+    const auto next = successors_.find(controller->cluster());
+    const bool alive = (used != controllers_.end() && used->second == controller.get()) ||
+                       (next != successors_.end() && next->second.controller == controller.get());
+    if (zombies || alive) controller->OnMeshNetworksChanged();
+  }
   networks_->Reload();
 }
 
 void Registries::OnMeshConfigChanged() {
   for (const auto& controller : all_controllers_) controller->OnMeshConfigChanged();
+}
+
+// istiod: kube/controller/multicluster.go, NewRestrictedConfigWatcher.
+std::function<std::string()> Registries::RemoteTrustDomain(const ClusterId&, kube::Client& client) {
+  if (!options_.profile->Has(Change::kTrustDomainPerCluster)) return options_.trust_domain;
+  std::unique_ptr<config::MeshWatcher>& mesh = remote_meshes_[&client];
+  if (mesh == nullptr) mesh = std::make_unique<config::MeshWatcher>(client, host_, options_.system_namespace);
+  return [watcher = mesh.get()] { return watcher->mesh()->trust_domain; };
+}
+
+void Registries::StartRemote(const ClusterId&, kube::Client& client, std::function<void()> start) {
+  const auto mesh = remote_meshes_.find(&client);
+  if (mesh == remote_meshes_.end()) return start();
+  mesh->second->OnSynced(std::move(start));
+  mesh->second->Start();
 }
 
 KubeController& Registries::MakeController(const ClusterId& id, kube::Client& client, bool config_cluster,
@@ -67,8 +93,9 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.cluster = id;
   options.domain_suffix = options_.domain_suffix;
   options.system_namespace = options_.system_namespace;
-  options.trust_domain = options_.trust_domain;
+  options.trust_domain = config_cluster ? options_.trust_domain : RemoteTrustDomain(id, client);
   options.discovery_selectors = options_.discovery_selectors;
+  options.profile = *options_.profile;
   if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
   all_controllers_.push_back(
       std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
@@ -106,7 +133,8 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
   ServiceEntryController::Options options;
   options.cluster = controller.cluster();
   options.workload_entries_only = true;
-  options.trust_domain = options_.trust_domain;
+  options.profile = *options_.profile;
+  options.trust_domain = RemoteTrustDomain(controller.cluster(), client);
   options.network = [&controller](std::string_view ip, const Labels& labels) {
     return controller.NetworkOf(ip, labels);
   };
@@ -158,9 +186,13 @@ void Registries::ClusterAdded(const ClusterId& id, kube::Client& client) {
     KubeController* const started = Find(id);
     // Meanwhile the cluster may have gone, or come back with another client.
     if (started == nullptr || &started->client() != &client || started->stopped()) return;
-    started->Start();
-    if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Start();
-    if (on_cluster_started) on_cluster_started(id, client, false);
+    StartRemote(id, client, [alive, this, id, &client] {
+      KubeController* const now = alive.expired() ? nullptr : Find(id);
+      if (now == nullptr || &now->client() != &client || now->stopped()) return;
+      now->Start();
+      if (const auto it = remote_workloads_.find(id); it != remote_workloads_.end()) it->second->source.Start();
+      if (on_cluster_started) on_cluster_started(id, client, false);
+    });
   });
 }
 
@@ -177,13 +209,20 @@ void Registries::Prepare(const ClusterId& id, kube::Client& client) {
   next.updates = held_back_.back().get();
   next.controller = &MakeController(id, client, false, *next.updates);
   next.workloads = ConnectWorkloads(*next.controller, client, false, *next.updates);
+  // 1.30.3 tells the network manager of no gateway of a registry that has been swapped in (UpdateRegistry).
+  if (options_.profile->Has(Change::kSwapLosesGateways)) next.controller->on_gateways_changed = nullptr;
   successors_[id] = std::move(next);
   host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
     if (alive.expired()) return;
     const auto it = successors_.find(id);
     if (it == successors_.end() || &it->second.controller->client() != &client) return;
-    it->second.controller->Start();
-    it->second.workloads->source.Start();
+    StartRemote(id, client, [alive, this, id, &client] {
+      if (alive.expired()) return;
+      const auto now = successors_.find(id);
+      if (now == successors_.end() || &now->second.controller->client() != &client) return;
+      now->second.controller->Start();
+      now->second.workloads->source.Start();
+    });
   });
 }
 
@@ -199,7 +238,9 @@ void Registries::TakeOver(const ClusterId& id) {
       updater_.SvcUpdate({id, Provider::kKubernetes}, service->hostname, service->attributes.ns, Event::kDelete);
   }
   next.updates->Open();
-  networks_->Reload();
+  if (!options_.profile->Has(Change::kSwapLosesGateways)) networks_->Reload();
+  // 1.30.3 cleans up after the old registry under the key that the new one has just filled.
+  if (options_.profile->Has(Change::kSwapLosesEndpoints)) updater_.RemoveShard({id, Provider::kKubernetes});
   if (on_cluster_started) on_cluster_started(id, next.controller->client(), false);
   updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kCluster)});
 }

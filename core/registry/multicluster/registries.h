@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/config/mesh/mesh_watcher.h"
 #include "core/registry/aggregate.h"
 #include "core/registry/crd_client.h"
 #include "core/registry/kube/kube_controller.h"
@@ -98,6 +99,11 @@ class Registries final : public ClusterHandler {
     HeldBackUpdater* updates = nullptr;
   };
 
+  // With Change::kTrustDomainPerCluster: the trust domain of a remote cluster, of its own ConfigMap.
+  std::function<std::string()> RemoteTrustDomain(const ClusterId& id, kube::Client& client);
+  // Once it is known what the cluster says of itself.
+  void StartRemote(const ClusterId& id, kube::Client& client, std::function<void()> start);
+
   KubeController& MakeController(const ClusterId& id, kube::Client& client, bool config_cluster, XdsUpdater& updater);
   std::unique_ptr<RemoteWorkloads> ConnectWorkloads(KubeController& controller, kube::Client& client,
                                                     bool config_cluster, XdsUpdater& updater);
@@ -124,6 +130,7 @@ class Registries final : public ClusterHandler {
   std::map<ClusterId, KubeController*> controllers_;
   std::map<ClusterId, std::unique_ptr<RemoteWorkloads>> remote_workloads_;
   std::map<ClusterId, Successor> successors_;
+  std::map<const kube::Client*, std::unique_ptr<config::MeshWatcher>> remote_meshes_;
   std::unique_ptr<SecretController> secrets_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks on their way look whether it still is
 };

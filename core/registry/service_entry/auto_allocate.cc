@@ -19,15 +19,17 @@ uint32_t Fnv1a(std::string_view text) {
 
 }  // namespace
 
+bool NeedsAutoAllocation(const Service& service) {
+  return service.default_address == kUnspecifiedIp && !service.hostname.starts_with('*') && !service.Passthrough();
+}
+
 std::vector<std::string> AutoAllocateIps(const std::vector<ServiceRef>& services) {
   std::vector<std::string> out(services.size());
   // The slot of each service: by a hash of its name, collisions by double hashing.
   std::map<uint32_t, size_t> slots;
   for (size_t i = 0; i < services.size(); ++i) {
     const Service& service = *services[i];
-    if (service.default_address != kUnspecifiedIp || service.hostname.starts_with('*') || service.Passthrough()) {
-      continue;
-    }
+    if (!NeedsAutoAllocation(service)) continue;
     if (slots.size() >= kSlots) break;
     const uint32_t hash = Fnv1a(service.attributes.ns + "/" + service.hostname);
     uint32_t slot = hash % kSlots;

@@ -9,6 +9,9 @@
 
 namespace wavetank::pilot {
 
+// No address of its own, no wildcard host, resolution other than NONE.
+bool NeedsAutoAllocation(const Service& service);
+
 // One address of 240.240.0.0/16 per service of `services`, in their order; empty for those that get none (an address
 // of its own, a wildcard host, resolution NONE). The same set in the same order gets the same addresses everywhere.
 // O(n log n), however full the range is until it overflows.

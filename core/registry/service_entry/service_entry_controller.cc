@@ -4,8 +4,10 @@
 #include <tuple>
 #include <utility>
 
+#include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 #include "core/registry/service_entry/auto_allocate.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -74,7 +76,8 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
     : updater_(updater),
       options_(std::move(options)),
       shard_{options_.cluster, Provider::kExternal},
-      converter_{options_.cluster, options_.trust_domain, options_.network} {
+      converter_{options_.cluster, options_.trust_domain, options_.network,
+                 options_.profile.Has(Change::kEntryEndpointsNamed)} {
   store.AddHandler(config::Kind::kWorkloadEntry,
                    [this](config::ConfigEvent event, const config::AnyConfigRef* old, const config::AnyConfigRef& now) {
                      OnWorkloadEntry(old == nullptr ? nullptr : &std::get<config::WorkloadEntryRef>(*old),
@@ -89,6 +92,32 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
 
 // --- Services ---
 
+// istiod: pilot/pkg/controllers/ipallocate; what it writes to the status of a ServiceEntry it reads back from there.
+void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services) {
+  if (!options_.profile.Has(Change::kAddressesByController)) return;
+  auto& own = addresses_[entry];
+  std::map<std::string, uint32_t, std::less<>> kept;
+  for (const ServiceRef& service : services) {
+    if (!NeedsAutoAllocation(*service)) continue;
+    if (const auto known = own.find(service->hostname); known != own.end()) kept.insert(own.extract(known));
+  }
+  for (const auto& [host, number] : own) addresses_used_.erase(number);
+  for (const ServiceRef& service : services) {
+    if (!NeedsAutoAllocation(*service) || kept.contains(service->hostname)) continue;
+    uint32_t free = 1;
+    for (const uint32_t used : addresses_used_) free += used == free ? 1 : 0;
+    constexpr uint32_t kMost = 0xffff;  // of 240.240.0.0/16
+    if (free > kMost) continue;
+    addresses_used_.insert(free);
+    kept.emplace(service->hostname, free);
+  }
+  if (kept.empty()) {
+    addresses_.erase(entry);
+  } else {
+    own = std::move(kept);
+  }
+}
+
 const ServiceEntryController::Published& ServiceEntryController::Publish() const {
   if (published_) return *published_;
   std::vector<ServiceRef*> all;
@@ -102,6 +131,26 @@ const ServiceEntryController::Published& ServiceEntryController::Publish() const
   });
   Published& out = published_.emplace();
   for (ServiceRef* slot : all) out.services.push_back(*slot);
+  if (options_.profile.Has(Change::kAddressesByController)) {
+    size_t i = 0;
+    std::map<const Service*, const EntryName*> entry_of;
+    for (const auto& [entry, services] : services_) {
+      for (const ServiceRef& service : services) entry_of.emplace(service.get(), &entry);
+    }
+    for (ServiceRef* slot : all) {
+      const auto of_entry = addresses_.find(*entry_of.at(slot->get()));
+      ServiceRef& service = out.services[i++];
+      if (of_entry == addresses_.end()) continue;
+      const auto number = of_entry->second.find(service->hostname);
+      if (number == of_entry->second.end()) continue;
+      const std::string address = fmt::format("240.240.{}.{}", number->second >> 8, number->second & 0xff);
+      if (service->auto_allocated_ipv4 == address) continue;
+      auto copy = std::make_shared<Service>(*service);
+      copy->auto_allocated_ipv4 = address;
+      *slot = service = std::move(copy);
+    }
+    allocate_needed_ = false;
+  }
   if (allocate_needed_) {
     allocate_needed_ = false;
     const std::vector<std::string> addresses = AutoAllocateIps(out.services);
@@ -168,7 +217,7 @@ InstancesBySource ServiceEntryController::BuildInstances(const config::TypedConf
   InstancesBySource out;
   if (!entry.spec.workload_selector) {
     out[{InstanceSource::Kind::kServiceEntry, entry.meta.name, entry.meta.ns}] =
-        converter_.InstancesOf(entry.spec, services);
+        converter_.InstancesOf(entry, services);
     return out;
   }
   for (auto it = workloads_.lower_bound({entry.meta.ns, ""}); it != workloads_.end() && it->first.ns == entry.meta.ns;
@@ -218,10 +267,12 @@ void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry
   if (event == Event::kDelete) {
     services_.erase(name);
     entries_.erase(name);
+    KeepAddresses(name, {});
   } else {
     services_[name] = services;
     entries_[name] = entry;
     allocate_needed_ = true;
+    KeepAddresses(name, services);
   }
   published_.reset();
 
@@ -267,7 +318,9 @@ void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry
   for (const auto* list : {&diff.added, &diff.updated, &diff.unchanged}) {
     for (const ServiceRef& service : *list) {
       const bool dns = service->resolution == Resolution::kDnsLb || service->resolution == Resolution::kDnsRoundRobinLb;
-      if (!dns) keys.insert({service->hostname, entry->meta.ns});
+      if (!dns || options_.profile.Has(Change::kDnsEndpointsInShards)) {
+        keys.insert({service->hostname, entry->meta.ns});
+      }
     }
   }
   SendEndpoints(keys, false);

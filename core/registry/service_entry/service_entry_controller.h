@@ -17,6 +17,7 @@
 #include "core/config/store/store.h"
 #include "core/model/proxy.h"
 #include "core/model/xds_updater.h"
+#include "core/profile/profile.h"
 #include "core/registry/registry.h"
 #include "core/registry/service_entry/service_entry_conversion.h"
 
@@ -30,6 +31,7 @@ class ServiceEntryController final : public Registry {
     std::function<std::string()> trust_domain;
     // The network of WorkloadEntries that name none; null in the config cluster.
     std::function<NetworkId(std::string_view ip, const Labels& labels)> network;
+    Profile profile;
   };
 
   // Follows `store` from now on; store and updater must outlive it.
@@ -76,6 +78,8 @@ class ServiceEntryController final : public Registry {
     std::map<std::string, ServiceRef, std::less<>> by_host;
   };
   const Published& Publish() const;
+  // With Change::kAddressesByController: each host of the entry has the first free address when it is first seen.
+  void KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services);
 
   XdsUpdater& updater_;
   const Options options_;
@@ -87,6 +91,8 @@ class ServiceEntryController final : public Registry {
   mutable std::map<EntryName, std::vector<ServiceRef>> services_;
   mutable bool allocate_needed_ = false;
   mutable std::optional<Published> published_;
+  std::map<EntryName, std::map<std::string, uint32_t, std::less<>>> addresses_;  // by host, from 240.240.0.0 on
+  std::set<uint32_t> addresses_used_;
   ServiceInstanceStore instances_;
   std::map<kube::NamespacedName, WorkloadInstance> workloads_;  // pods and WorkloadEntries, one name space
   std::vector<WorkloadHandler> workload_handlers_;

@@ -135,8 +135,9 @@ void EndpointConverter::Append(const config::WorkloadEntry& workload, const std:
   AppendForEach(services, ports, out);
 }
 
-InstanceList EndpointConverter::InstancesOf(const config::ServiceEntry& entry,
+InstanceList EndpointConverter::InstancesOf(const config::TypedConfig<config::ServiceEntry>& written,
                                             const std::vector<ServiceRef>& services) const {
+  const config::ServiceEntry& entry = written.spec;
   InstanceList out;
   if (!entry.endpoints.empty() || !IsDns(entry)) {
     // Per service, then port, then endpoint, as istiod has them.
@@ -144,8 +145,13 @@ InstanceList EndpointConverter::InstancesOf(const config::ServiceEntry& entry,
       for (const config::PortSpec& port : entry.ports) {
         config::ServiceEntry one_port;
         one_port.ports = {port};
-        for (const config::WorkloadEntry& endpoint : entry.endpoints) {
-          Append(endpoint, {service}, one_port, {}, out);
+        for (size_t i = 0; i < entry.endpoints.size(); ++i) {
+          InstanceSource source;
+          if (names_endpoints) {
+            source.name = written.meta.name + "-" + std::to_string(i);
+            source.ns = written.meta.ns;
+          }
+          Append(entry.endpoints[i], {service}, one_port, source, out);
         }
       }
     }
@@ -157,6 +163,11 @@ InstanceList EndpointConverter::InstancesOf(const config::ServiceEntry& entry,
       auto profile = std::make_shared<EndpointProfile>();
       profile->service_port_name = port.name;
       profile->tls_mode = std::string(kDisabledTlsMode);
+      if (names_endpoints) {
+        profile->locality.cluster = cluster;
+        profile->workload_name = written.meta.name;
+        profile->ns = written.meta.ns;
+      }
       auto instance = std::make_shared<ServiceInstance>();
       instance->service = service;
       instance->service_port = ConvertPort(port);

@@ -23,13 +23,16 @@ struct EndpointConverter {
   std::function<std::string()> trust_domain;
   // The network of what names none; null: it has none.
   std::function<NetworkId(std::string_view ip, const Labels& labels)> network;
+  // Endpoints written into a ServiceEntry are workloads of its namespace and name (Change::kEntryEndpointsNamed).
+  bool names_endpoints = false;
 
   // Instances of every service and port on one workload. `source` names the WorkloadEntry, empty for an endpoint
   // written into the ServiceEntry.
   void Append(const config::WorkloadEntry& workload, const std::vector<ServiceRef>& services,
               const config::ServiceEntry& entry, const InstanceSource& source, InstanceList& out) const;
   // Of a ServiceEntry without workloadSelector.
-  InstanceList InstancesOf(const config::ServiceEntry& entry, const std::vector<ServiceRef>& services) const;
+  InstanceList InstancesOf(const config::TypedConfig<config::ServiceEntry>& entry,
+                           const std::vector<ServiceRef>& services) const;
   // The same workload as Services of Kubernetes select it: without port.
   WorkloadInstance Workload(const config::ConfigMeta& meta, const config::WorkloadEntry& workload) const;
 

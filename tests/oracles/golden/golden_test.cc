@@ -37,6 +37,39 @@ TEST(GoldenTest, OurOwnCasesGiveWhatWasReviewed) { ExpectAllEqual(kOwnCases, 24)
 
 TEST(GoldenTest, RecordedCasesAreWhatIstiodGenerated) { ExpectAllEqual(IstiodRecords() + "/cases", 136); }
 
+// What is equal to istiod 1.30.3 stays so. What is not yet is due to: ExternalName Services as aliases, destinations of
+// VirtualServices that a scope without Sidecar imports, and three moments that docs/profiles.md names.
+TEST(GoldenTest, RecordedCasesOf130AreAsEqualAsTheyWere) {
+  const std::map<std::string, size_t> at_least = {{"gateways", 513}, {"services", 512}, {"shards", 510}, {"cds", 853},
+                                                  {"eds", 1229},     {"lds", 191},      {"rds", 130}};
+  RunOptions options;
+  options.profile = *pilot::ParseProfile("istio-1.30");
+  options.inputs = IstiodRecords() + "/cases";
+  const absl::StatusOr<std::vector<std::string>> cases = FindCases(LaterIstiodRecords());
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  EXPECT_EQ(cases->size(), 133u);
+  const int jobs = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const std::map<std::string, Tally> tally = TallyByKind(RunCases(*cases, options, jobs, nullptr));
+  for (const auto& [kind, equal] : at_least) {
+    ASSERT_TRUE(tally.contains(kind)) << kind;
+    EXPECT_GE(tally.at(kind).equal, equal) << kind;
+  }
+}
+
+TEST(GoldenTest, RecordingsAloneFindTheirInputsByName) {
+  const fs::path root = fs::path(::testing::TempDir()) / "wavetank_golden_inputs";
+  fs::remove_all(root);
+  fs::create_directories(root / "golden-1.30/cases/one/expect/00");
+  fs::create_directories(root / "golden/cases/one");
+  std::ofstream(root / "golden/cases/one/case.yaml") << "name: one\n";
+  const std::string recordings = (root / "golden-1.30/cases/one").string();
+  EXPECT_EQ(*InputsOf(recordings, ""), (root / "golden/cases/one").string());
+  EXPECT_EQ(*InputsOf(recordings, (root / "golden/cases").string()), (root / "golden/cases/one").string());
+  EXPECT_EQ(FindCases((root / "golden-1.30").string())->size(), 1u);
+  EXPECT_FALSE(InputsOf(recordings, (root / "nowhere").string()).ok());
+  fs::remove_all(root);
+}
+
 TEST(GoldenTest, RecordedPushesAreWhatIstiodPushed) {
   for (const bool delta : {false, true}) {
     PushOptions options;

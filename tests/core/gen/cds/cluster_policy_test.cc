@@ -20,7 +20,7 @@ constexpr uint32_t kNoLimit = 4294967295u;
 
 TEST(ClusterPolicy, WithoutSettingsNothingIsLimited) {
   ClusterDraft draft;
-  ApplyConnectionPool(config::MeshConfig{}, nullptr, draft);
+  ApplyConnectionPool(config::MeshConfig{}, nullptr, Profile(), draft);
   const Cluster cluster = Finished(draft);
   const auto& t = cluster.circuit_breakers().thresholds(0);
   EXPECT_EQ(t.max_connections().value(), kNoLimit);
@@ -40,7 +40,7 @@ TEST(ClusterPolicy, KeepaliveOfTheRuleOverridesTheMeshsFieldByField) {
   pool.tcp = config::ConnectionPoolSettings::Tcp();
   pool.tcp->tcp_keepalive.emplace().time = std::chrono::milliseconds(2500);
   ClusterDraft draft;
-  ApplyConnectionPool(mesh, &pool, draft);
+  ApplyConnectionPool(mesh, &pool, Profile(), draft);
   const auto& keepalive = draft.cluster.upstream_connection_options().tcp_keepalive();
   EXPECT_EQ(keepalive.keepalive_probes().value(), 3u);
   EXPECT_EQ(keepalive.keepalive_time().value(), 2u);
@@ -51,7 +51,7 @@ TEST(ClusterPolicy, ConnectionLimitsThatNeedHttpOptionsNameAProtocol) {
   pool.http = config::ConnectionPoolSettings::Http();
   pool.http->max_requests_per_connection = 5;
   ClusterDraft draft;
-  ApplyConnectionPool(config::MeshConfig{}, &pool, draft);
+  ApplyConnectionPool(config::MeshConfig{}, &pool, Profile(), draft);
   const Cluster cluster = Finished(draft);
   ::envoy::extensions::upstreams::http::v3::HttpProtocolOptions options;
   ASSERT_TRUE(cluster.typed_extension_protocol_options()

@@ -157,6 +157,38 @@ TEST_F(EdsTest, RuleWithTlsSimpleDropsCrossNetworkEndpointsOnlyByProfile) {
   EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
 }
 
+TEST_F(EdsTest, GatewayEndpointsCarryTheirOwnClusterByProfile) {
+  WebInTwoClusters();
+  world_.AddGateway("c2", "2.2.2.2");
+  world_.profile.Set(Change::kGatewaysKeepTheirCluster);
+  const auto cla = Get(kWebCluster);
+  const auto& gateway = cla.endpoints(0).lb_endpoints(1);
+  EXPECT_EQ(gateway.metadata().filter_metadata().at("istio").fields().at("workload").string_value(), ";;;;c2");
+}
+
+TEST_F(EdsTest, IstioMutualOfTheClustersPolicyAloneAsksForMtlsByProfile) {
+  WebInTwoClusters();
+  world_.AddGateway("c2", "2.2.2.2");
+  config::DestinationRule rule;
+  rule.host = GenWorld::Host("web");
+  rule.traffic_policy.emplace().tls.emplace().mode = config::ClientTlsSettings::Mode::kMutual;
+  world_.AddRule("web", rule);
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1 2.2.2.2*2");
+  world_.profile.Set(Change::kMtlsByClusterPolicy);
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
+}
+
+TEST_F(EdsTest, EndpointsThatAreNotReadyOrTerminateAreNotSent) {
+  world_.AddService("web");
+  std::vector<IstioEndpoint> endpoints;
+  for (const HealthStatus health : {HealthStatus::kHealthy, HealthStatus::kUnhealthy, HealthStatus::kTerminating}) {
+    endpoints.push_back(GenWorld::Endpoint("10.1.0." + std::to_string(endpoints.size() + 1), GenWorld::Workload("c1")));
+    endpoints.back().health = health;
+  }
+  world_.SetEndpoints("c1", "web", endpoints);
+  EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
+}
+
 TEST_F(EdsTest, RuleWithTlsDisableDropsCrossNetworkEndpointsAndTheTlsMode) {
   WebInTwoClusters();
   world_.AddGateway("c2", "2.2.2.2");

@@ -1,0 +1,24 @@
+// How proxies tell each other who they are: the filter istio.metadata_exchange, of listeners, of clusters and of HTTP.
+// Releases differ in its configuration (istiod: pilot/pkg/xds/filters/filters.go).
+#pragma once
+
+#include <string>
+
+namespace google::protobuf {
+class Any;
+}
+
+namespace wavetank::pilot {
+
+class PushContext;
+
+// Of a network filter: peers exchange their identities. `discovery`: a peer that tells nothing is looked up by address.
+google::protobuf::Any MetadataExchangeConfig(bool discovery);
+
+// The network filter as an encoded FilterChain.filters field.
+const std::string& MetadataExchangeFilter(const PushContext& push);
+
+// The HttpFilter message of a listener that takes (`inbound`) or makes connections.
+const std::string& HttpMetadataExchange(const PushContext& push, bool inbound);
+
+}  // namespace wavetank::pilot
