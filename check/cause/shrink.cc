@@ -188,7 +188,9 @@ class Shrinking {
     if (smaller.header.world.contains("links")) {
       json links = json::array();
       for (const json& link : smaller.header.world["links"]) {
-        if (used.contains(link.value("a", "")) && used.contains(link.value("b", ""))) links.push_back(link);
+        const json& ends = At(link, "between");
+        if (std::all_of(ends.begin(), ends.end(), [&](const json& end) { return used.contains(TextOf(end)); }))
+          links.push_back(link);
       }
       smaller.header.world["links"] = std::move(links);
     }

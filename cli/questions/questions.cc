@@ -7,6 +7,7 @@ void AddQuestions(CLI::App& app, Outcome& outcome) {
   AddState(app, outcome);
   AddFork(app, outcome);
   AddBisect(app, outcome);
+  AddExport(app, outcome);
   AddShrink(app, outcome);
 }
 

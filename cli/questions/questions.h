@@ -16,6 +16,7 @@ void AddInvariants(CLI::App& app, Outcome& outcome);
 void AddState(CLI::App& app, Outcome& outcome);
 void AddFork(CLI::App& app, Outcome& outcome);
 void AddBisect(CLI::App& app, Outcome& outcome);
+void AddExport(CLI::App& app, Outcome& outcome);
 void AddShrink(CLI::App& app, Outcome& outcome);
 
 }  // namespace wavetank::cli

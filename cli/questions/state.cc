@@ -2,10 +2,10 @@
 #include <iostream>
 
 #include "check/cause/instant.h"
+#include "check/cause/yaml_text.h"
 #include "cli/proxy_config.h"
 #include "cli/questions/istiod_pages.h"
 #include "cli/questions/questions.h"
-#include "cli/questions/yaml_text.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -181,7 +181,7 @@ int PrintProxy(const StateArguments& a, const check::Instant& instant) {
   if (a.output != "table") {
     const absl::StatusOr<Json> dump = ConfigDump(snapshot);
     if (!dump.ok()) return Complain(dump.status());
-    std::cout << (a.output == "json" ? JsonText(*dump, 1) + "\n" : YamlText(*dump));
+    std::cout << (a.output == "json" ? JsonText(*dump, 1) + "\n" : check::YamlText(*dump));
     return kOk;
   }
   for (const XdsType type : {XdsType::kCds, XdsType::kEds, XdsType::kLds, XdsType::kRds}) {
@@ -213,7 +213,7 @@ int PrintState(const StateArguments& a) {
                       {"atNs", (*at - story->header.Beginning()).count()},
                       {"apiServers", ApiServers(**instant)},
                       {"istiods", Istiods(**instant)}};
-    std::cout << (a.output == "json" ? JsonText(all, 1) + "\n" : YamlText(all));
+    std::cout << (a.output == "json" ? JsonText(all, 1) + "\n" : check::YamlText(all));
   }
   return WithWholeness(kOk, a.log, story->whole);
 }

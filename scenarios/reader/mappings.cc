@@ -116,6 +116,7 @@ void AddSteps(std::vector<MappingRow>& all) {
         row::Mappings("meanwhile", "traffic", "Sent from the first action until linger after convergence"),
         row::Mappings("then", "traffic", "Sent after that"),
         row::Other("linger", kDuration, "How long the meanwhile traffic goes on after convergence; 1s if left out"),
+        row::Other("settle", kFlag, "false: what follows does not wait until the mesh is at rest after the actions"),
         row::Mappings("expect", "expectation", "What must be true")}});
   MappingRow action{"action", "", {}};
   action.single = true;

@@ -112,6 +112,7 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
     if (step.then.back().requests == 0) traffic.Fail("how many requests?", "write requests: 1000");
   }
   step.linger = f["linger"].Time(step.linger);
+  step.settle = f["settle"].Flag(step.settle);
   for (const Field& e : f["expect"].Items()) step.expectations.push_back(ReadExpectation(e, scenario));
   return step;
 }

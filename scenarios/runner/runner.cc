@@ -438,7 +438,7 @@ class ScenarioRun final : public WorldView {
         if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
-    if (!step.actions.empty()) Settle(&out);
+    if (!step.actions.empty() && step.settle) Settle(&out);
     out.convergence = convergence_.End();
     out.convergence.connected = Connected();
     if (!meanwhile->empty()) {

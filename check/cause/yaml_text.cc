@@ -1,11 +1,11 @@
-#include "cli/questions/yaml_text.h"
+#include "check/cause/yaml_text.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "core/base/json_text.h"
 
-namespace wavetank::cli {
+namespace wavetank::check {
 namespace {
 
 using nlohmann::ordered_json;
@@ -68,4 +68,4 @@ std::string YamlText(const ordered_json& value) {
   return out;
 }
 
-}  // namespace wavetank::cli
+}  // namespace wavetank::check
