@@ -4,12 +4,11 @@
 #include "check/cause/instant.h"
 #include "check/cause/yaml_text.h"
 #include "cli/proxy_config.h"
-#include "cli/questions/istiod_pages.h"
 #include "cli/questions/questions.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
-#include "core/istiod/debug.h"
+#include "core/debug/pages.h"
 #include "core/istiod/istiod.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
@@ -56,37 +55,18 @@ Json ApiServers(const check::Instant& instant) {
   return out;
 }
 
-// What istiod reads of its own cluster: Istio's kinds, as the API server has them (istiod: configz).
-Json Configz(const check::Instant& instant, const std::string& cluster) {
-  Json out = Json::array();
-  const auto kinds = instant.kinds.find(cluster);
-  if (kinds == instant.kinds.end()) return out;
-  for (const std::string& kind : kinds->second) {
-    for (const kube::ObjectRef& object : instant.world->cluster(cluster).api().List(kind)) {
-      if (object->api_version.find(".istio.io/") != std::string::npos) out.push_back(Shown(*object));
-    }
-  }
-  return out;
-}
-
 Json Istiods(const check::Instant& instant) {
   Json out = Json::object();
   for (const sim::IstiodProcess* process : instant.world->Istiods()) {
     const pilot::Istiod& istiod = process->istiod();
-    const std::string& name = istiod.discovery().options().name;
-    if (!istiod.Ready()) {
-      out[name] = {{"ready", false}};
-      continue;
+    Json& pages = out[istiod.discovery().options().name] = {{"ready", istiod.Ready()}};
+    if (!istiod.Ready()) continue;
+    for (const char* page :
+         {"endpointShardz", "networkz", "registryz", "configz", "push_status", "clusterz", "syncz"}) {
+      const debug::Reply reply = debug::Page(istiod, std::string("/debug/") + page);
+      const nlohmann::json body = ParseJson(reply.body);
+      pages[page] = reply.status == 200 && !body.is_discarded() ? Json::parse(reply.body) : Json(reply.body);
     }
-    const std::string cluster = istiod.registries().aggregate().registries().front()->cluster().str();
-    out[name] = {{"ready", true},
-                 {"pushes", istiod.discovery().pushes()},
-                 {"endpointShardz", EndpointShardz(istiod)},
-                 {"networkz", Networkz(istiod)},
-                 {"registryz", Registryz(istiod)},
-                 {"configz", Configz(instant, cluster)},
-                 {"clusterz", DebugClusters(istiod)},
-                 {"syncz", DebugSync(istiod)}};
   }
   return out;
 }
@@ -127,6 +107,14 @@ absl::StatusOr<Json> ConfigDump(const scenario::XdsSnapshot& snapshot) {
   return Json{{"configs", std::move(configs)}};
 }
 
+// In the words of `istioctl proxy-status`.
+std::string SyncOf(const pilot::Proxy& proxy, XdsType type) {
+  const auto watched = proxy.watched_resources.find(type);
+  if (watched == proxy.watched_resources.end() || watched->second.nonce_sent.empty()) return "NOT SENT";
+  if (watched->second.nonce_sent == watched->second.nonce_acked) return "SYNCED";
+  return watched->second.nonce_sent == watched->second.nonce_nacked ? "ERROR" : "STALE";
+}
+
 void PrintTables(const check::Instant& instant) {
   Rows rows = {{"API SERVER", "KIND", "OBJECTS"}};
   for (const auto& [cluster, kinds] : instant.kinds) {
@@ -153,13 +141,10 @@ void PrintTables(const check::Instant& instant) {
                     std::to_string(istiod.discovery().endpoints().EndpointCount()),
                     std::to_string(istiod.registries().networks().Gateways()->All().size()),
                     clusters.empty() ? "-" : clusters, std::to_string(istiod.discovery().Clients().size())});
-    for (const Json& connection : Json(DebugSync(istiod))) {
-      const auto status = [&](const char* type) {
-        const auto it = connection["watched"].find(type);
-        return it == connection["watched"].end() ? std::string("NOT ASKED") : (*it)["status"].get<std::string>();
-      };
-      proxies.push_back({connection["proxy"].get<std::string>() + "@" + connection["cluster"].get<std::string>(), name,
-                         status("CDS"), status("LDS"), status("EDS"), status("RDS")});
+    for (const pilot::Connection* connection : istiod.discovery().Clients()) {
+      const pilot::Proxy& proxy = connection->proxy();
+      proxies.push_back({proxy.id + "@" + proxy.cluster().str(), name, SyncOf(proxy, XdsType::kCds),
+                         SyncOf(proxy, XdsType::kLds), SyncOf(proxy, XdsType::kEds), SyncOf(proxy, XdsType::kRds)});
     }
   }
   std::cout << "\n";

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "core/istiod/debug.h"
+#include "core/debug/registry.h"
 #include "core/istiod/istiod.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
@@ -35,9 +35,9 @@ class Replicas final : public Checker {
   }
 
   static std::string Difference(const pilot::Istiod& a, const pilot::Istiod& b) {
-    if (DebugClusters(a) != DebugClusters(b)) return "clusters";
-    if (DebugNetworks(a) != DebugNetworks(b)) return "gateways";
-    return DebugEndpointShards(a) != DebugEndpointShards(b) ? "endpoints" : "";
+    if (debug::Clusterz(a) != debug::Clusterz(b)) return "clusters";
+    if (debug::Networkz(a) != debug::Networkz(b)) return "gateways";
+    return debug::EndpointShardz(a) != debug::EndpointShardz(b) ? "endpoints" : "";
   }
 };
 
