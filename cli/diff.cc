@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 
+#include "check/cause/instant.h"
 #include "check/diff/diff.h"
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
+#include "replay/world_target.h"
 
 namespace wavetank::cli {
 namespace {
@@ -18,6 +21,18 @@ struct DiffArguments {
 
 // A folder of manifests holds a folder (or file) for each cluster.
 absl::StatusOr<check::MeshSource> SourceOf(const std::string& path) {
+  // "run.wtlog@30s": the mesh that the log's inputs had led to then.
+  if (const size_t at = path.rfind('@');
+      at != std::string::npos && !std::filesystem::exists(path) && replay::LooksLikeLog(path.substr(0, at))) {
+    const absl::StatusOr<check::Story> story = check::LoadStory(path.substr(0, at));
+    if (!story.ok()) return story.status();
+    const absl::StatusOr<Time> time = check::FindInstant(path.substr(0, at) + "@", path.substr(at + 1), *story);
+    if (!time.ok()) return time.status();
+    check::MeshSource out;
+    out.log = story->path;
+    out.log_until = *time - story->header.Beginning();
+    return out;
+  }
   MeshSourceArguments out;
   out.manifests.folders = {path};
   if (check::KindOfSource(path) == check::SourceKind::kManifests) {
@@ -58,7 +73,9 @@ int PrintDiff(const DiffArguments& a) {
 void AddDiff(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("diff", "What a change of manifests does to flows and endpoints, as Markdown");
   auto a = std::make_shared<DiffArguments>();
-  verb->add_option("before", a->before, "A scenario, a log, or a folder with a folder of manifests per cluster")
+  verb->add_option("before", a->before,
+                   "A scenario, a log, a log at an instant (LOG@30s, \"LOG@input 41\"), or a folder with a folder of "
+                   "manifests per cluster")
       ->required();
   verb->add_option("after", a->after, "Another; left out: the same, with what --with applies");
   verb->add_option("--with", a->with,

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "cli/help.h"
+#include "cli/questions/questions.h"
 #include "cli/verb.h"
 
 namespace wavetank::cli {
@@ -66,6 +67,7 @@ int main(int argc, char** argv) {
   AddPlan(app, outcome);
   AddSweep(app, outcome);
   AddCalibrate(app, outcome);
+  AddQuestions(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

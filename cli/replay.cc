@@ -2,6 +2,7 @@
 #include <iostream>
 
 #include "cli/mesh_tables.h"
+#include "cli/questions/violations.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -10,12 +11,13 @@
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
+#include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct ReplayArguments {
-  std::string log, until;
+  std::string log, until, invariants;
   std::vector<std::string> secrets;
   bool json = false, verify = false, inputs = false, events = false;
 };
@@ -97,6 +99,11 @@ int ReplayLog(const ReplayArguments& a) {
   absl::StatusOr<replay::SecretSource> secrets = replay::SecretSource::Load(a.secrets);
   if (!secrets.ok()) return Complain(secrets.status());
   replay::WorldTarget target(*std::move(secrets));
+  if (!a.invariants.empty()) {
+    absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
+    if (!names.ok()) return Complain(names.status());
+    target.Watch(*std::move(names));
+  }
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(**log, target, options);
   if (!result.ok()) return Complain(result.status());
   bool settled = true;
@@ -104,6 +111,7 @@ int ReplayLog(const ReplayArguments& a) {
     settled = target.world()->RunUntilSettled(target.world()->Now() + replay::kRecordingSettles);
     result->trace_digest = target.TraceDigest();
   }
+  const std::vector<sim::Violation> violations = target.Violations();
   const bool shows_state = (options.until || !result->compared) && target.world() != nullptr;
   if (a.json) {
     nlohmann::ordered_json out = {{"log", a.log},
@@ -133,6 +141,8 @@ int ReplayLog(const ReplayArguments& a) {
                            {"got", d.got},
                            {"before", d.before}};
     }
+    if (!violations.empty() || !a.invariants.empty())
+      out["violations"] = ViolationsJson(violations, (*log)->header().Beginning());
     std::cout << JsonText(out, 1) << "\n";
   } else if (result->divergence) {
     std::cout << replay::Describe(*result->divergence) << "\n";
@@ -154,7 +164,9 @@ int ReplayLog(const ReplayArguments& a) {
     PrintEndpoints(scenario::ListEndpoints(*target.world()), false);
     for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";
   }
-  if (result->divergence) return kNo;
+  if (!a.json && (!violations.empty() || !a.invariants.empty()))
+    PrintViolations(violations, (*log)->header().Beginning());
+  if (result->divergence || AnySurprise(violations)) return kNo;
   // Where a replay stops on the way, the log may go on as it likes.
   return options.until ? WithWholenessOf(kOk, a.log, **log) : WithWholeness(kOk, a.log, result->complete);
 }
@@ -172,6 +184,9 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--verify", a->verify, "Only check that the log is whole");
   verb->add_flag("--inputs", a->inputs, "Only print what was done to the world");
   verb->add_flag("--events", a->events, "Only print what was done and what followed, one line each");
+  verb->add_option("--invariants", a->invariants,
+                   "Watch these besides those that the run watched: `all` or names between commas (`wavetank "
+                   "invariants`)");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->footer(
       "Exit code 0: identical; 1: something differs; 2: the log cannot be read; 3: identical as far as the log "

@@ -13,13 +13,14 @@
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 #include "serve/live_run.h"
+#include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct RunArguments {
   std::vector<std::string> paths;
-  std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from;
+  std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from, invariants;
   std::optional<uint64_t> seed;
   bool json = false, verbose = false;
   serve::ControlPlaneOptions control_plane;
@@ -39,6 +40,11 @@ absl::StatusOr<scenario::RunOptions> OptionsFor(const RunArguments& a, const sce
   options.access_log = Place(a.access_log, a, index);
   options.from = a.from;
   options.partial = true;
+  if (!a.invariants.empty()) {
+    absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
+    if (!names.ok()) return names.status();
+    options.invariants = *std::move(names);
+  }
   if (!a.until.empty()) {
     absl::StatusOr<scenario::Moment> until = ParseMomentOf("--until", a.until, scenario);
     if (!until.ok()) return until.status();
@@ -215,6 +221,9 @@ void AddRun(CLI::App& app, Outcome& outcome) {
   verb->add_option("--control-plane", a->control_plane.program,
                    "A real istiod (pilot-discovery 1.18) serves the proxies, in real time");
   verb->add_option("--control-plane-dir", a->control_plane.folder, "Folder for its logs, which is kept");
+  verb->add_option("--invariants", a->invariants,
+                   "Watch these, `all` or names between commas (`wavetank invariants`); one that is broken is told, "
+                   "with its causes, and is exit code 1 unless the profile is known for it");
   verb->add_flag("--json", a->json, "Results as JSON on standard output (docs/results.md)");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");
   verb->footer(

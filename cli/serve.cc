@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "cli/mesh_arguments.h"
+#include "cli/questions/violations.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -29,6 +30,7 @@
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
 #include "serve/server.h"
+#include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
 namespace {
@@ -42,6 +44,7 @@ struct ServeArguments {
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
+  std::string invariants;
   std::string kube_token_file, kube_client_ca, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false, grpc = false;
@@ -104,6 +107,11 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   }
   out.modelled_costs = a.modelled_costs;
   out.log = a.log;
+  if (!a.invariants.empty()) {
+    absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
+    if (!names.ok()) return names.status();
+    out.invariants = *std::move(names);
+  }
   static const std::map<std::string, serve::Durability> kNames = {{"session", serve::Durability::kSession},
                                                                   {"second", serve::Durability::kSecond},
                                                                   {"acknowledged", serve::Durability::kAcknowledged}};
@@ -368,7 +376,10 @@ int Serve(const ServeArguments& a) {
     end.Await();
   }
   if (absl::Status status = (*server)->Stop(); !status.ok()) return Complain(status);
-  return kOk;
+  const serve::Session& ended = (*server)->session();
+  if (!a.invariants.empty() && !a.json)
+    PrintViolations(ended.violations(), (*server)->session().loop().world().options().start);
+  return AnySurprise(ended.violations()) ? kNo : kOk;
 }
 
 }  // namespace
@@ -453,6 +464,9 @@ void AddServe(CLI::App& app, Outcome& outcome) {
                    "That wait for one client before nothing more is read from him")
       ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str();
+  verb->add_option("--invariants", a->invariants,
+                   "Watch these, `all` or names between commas (`wavetank invariants`); what broke them is told at the "
+                   "end, and is exit code 1");
   verb->add_flag("--play", a->play, "Do the scenario's steps, in real time");
   verb->add_flag("--no-watch", a->no_watch, "Leave it when manifests change on disk; otherwise changes are applied");
   verb->add_flag("--json", a->json, "Listeners and pods as one line of JSON once all is ready");

@@ -4,7 +4,9 @@
 #include <map>
 #include <optional>
 
+#include "check/cause/story.h"
 #include "cli/mesh_arguments.h"
+#include "cli/questions/why_log.h"
 #include "cli/verb.h"
 #include "cli/why_request.h"
 #include "core/base/duration.h"
@@ -34,8 +36,12 @@ struct WhyArguments {
   std::string scenario, proxy, host, endpoint, at, profile;
   std::optional<size_t> step;
   std::optional<int> port;
+  std::optional<int64_t> push, nack;
   RequestQuestion request;
   bool json = false;
+
+  // Of an event log, back to its inputs.
+  bool of_chain() const { return push || nack || (!endpoint.empty() && !proxy.empty() && host.empty()); }
 };
 
 // A proxy that refuses what it is sent goes on with what it had, which explains much.
@@ -218,15 +224,35 @@ int Answer(const WhyArguments& a, sim::World& world) {
   return kOk;
 }
 
+// A request of the log's traffic, told in its world made again.
+int TellOfLog(const WhyArguments& a) {
+  const absl::StatusOr<check::Story> story = check::LoadStory(a.scenario);
+  if (!story.ok()) return Complain(story.status());
+  const absl::StatusOr<std::unique_ptr<sim::World>> world = check::Begin(*story);
+  if (!world.ok()) return Complain(world.status());
+  scenario::RunOptions options;
+  RequestWatch watch(a.request);
+  watch.Attach(&options);
+  (*world)->on_request = [&](const sim::TrafficRecord& record) { options.on_request(**world, record); };
+  for (const replay::LogInput& input : story->inputs) {
+    (*world)->RunUntil(input.at);
+    if (absl::Status status = check::DoAgain(**world, input); !status.ok()) return Complain(status);
+  }
+  (*world)->RunUntil(story->end);
+  (*world)->on_request = nullptr;
+  return WithWholeness(Tell(a, watch.Found(), (*world)->options().start, scenario::NackTally(**world).All()),
+                       a.scenario, story->whole);
+}
+
 int WhyOfLog(const WhyArguments& a) {
   if (a.step || !a.profile.empty()) {
     return Complain(absl::InvalidArgumentError(fmt::format(
         "{}: is an event log, which has no steps and its own profile: leave out --step and --profile", a.scenario)));
   }
-  if (a.request.of_run()) {
-    return Complain(absl::InvalidArgumentError(fmt::format(
-        "{}: is an event log: ask about a request of a scenario, or send one with --from and --to", a.scenario)));
-  }
+  const LogQuestion question{a.scenario, a.at, a.endpoint, a.proxy, a.push, a.nack, a.json};
+  if (a.of_chain()) return AnswerChain(question);
+  if (a.request.failed && !a.request.number && a.request.flow.empty()) return AnswerFailures(question);
+  if (a.request.of_run()) return TellOfLog(a);
   std::optional<Duration> until;
   if (!a.at.empty()) {
     until = ParseDuration(a.at);
@@ -241,6 +267,12 @@ int WhyOfLog(const WhyArguments& a) {
 
 absl::Status CheckArguments(const WhyArguments& a) {
   if (absl::Status status = CheckQuestion(a.request); !status.ok()) return status;
+  if (a.of_chain()) {
+    if (replay::LooksLikeLog(a.scenario)) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--push, --nack, and --endpoint with --proxy alone ask for the way back to an event log's inputs: name a log "
+        "(`wavetank run -o`)");
+  }
   const bool of_request = a.request.probe() || a.request.of_run();
   if (of_request != (a.proxy.empty() && a.host.empty())) {
     return absl::InvalidArgumentError(
@@ -292,7 +324,8 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   verb->add_option("--proxy", a->proxy,
                    "sleep@cluster1, sleep-0@cluster1, deploy/sleep.sample@cluster1, or a pod's full name");
   verb->add_option("--host", a->host, "Full name, e.g. helloworld.sample.svc.cluster.local");
-  verb->add_option("--endpoint", a->endpoint, "Only this address");
+  verb->add_option("--endpoint", a->endpoint,
+                   "Only this address; of a log and without --host: what led to the proxy's getting or losing it");
   verb->add_option("--port", a->port, "Only clusters of this port of the service");
   verb->add_option(
       "--at", a->at,
@@ -304,8 +337,11 @@ void AddWhy(CLI::App& app, Outcome& outcome) {
   verb->add_option("--to", a->request.to, "HOST:PORT that it is sent to, as the application writes it");
   verb->add_option("--flow", a->request.flow, "Tell a request of this flow of the scenario: the first one that fits");
   verb->add_option("--request", a->request.number, "The how-manieth of those that fit, from 1");
-  verb->add_flag("--failed", a->request.failed, "One that failed");
+  verb->add_flag("--failed", a->request.failed,
+                 "One that failed; of a log, without --request: all of them, by the input that stands behind");
   verb->add_flag("--retried", a->request.retried, "One that took more than one try");
+  verb->add_option("--push", a->push, "Of a log: what led to this push of an istiod, hop by hop from the inputs");
+  verb->add_option("--nack", a->nack, "Of a log: what led to the how-manieth refused response, from 1");
   verb->add_flag("--json", a->json, "As JSON");
   verb->footer(
       "Columns stand in the order in which istiod asks: ok, NO (it is refused here), - (not asked any more). The "

@@ -23,6 +23,7 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
   header.scenario_text.assign(std::istreambuf_iterator<char>(file), {});
   header.scenario_text = kube::SealedText(header.scenario_text);
   if (recording.real_istiod) header.world[std::string(kRealIstiodKey)] = true;
+  if (!recording.invariants.empty()) header.world[std::string(kInvariantsKey)] = recording.invariants;
   absl::StatusOr<std::unique_ptr<LogWriter>> writer =
       LogWriter::Create(recording.log, header, {.durable_commits = recording.durable_commits});
   if (!writer.ok()) return writer.status();

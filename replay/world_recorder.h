@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "replay/recorder.h"
@@ -18,6 +19,8 @@ struct WorldRecording {
   // own istiods serve: without what real istiods wrote, and without preconditions that held
   // (fakes/kube/http/rest/rest.h).
   bool real_istiod = false;
+  // That are watched and stand in the trace: a replay watches them, too.
+  std::vector<std::string> invariants;
   bool durable_commits = false;  // LogWriterOptions
 };
 

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "replay/recorder.h"
 #include "sim/inputs/input.h"
+#include "sim/invariants/watch.h"
 
 namespace wavetank::replay {
 
@@ -15,6 +16,22 @@ void DescribeWorld(const sim::World& world, LogHeader* header) {
   header->seed = world.options().seed;
   header->profile = world.options().profile;
   header->world = world.options().ToJson();
+}
+
+WorldTarget::WorldTarget() = default;
+WorldTarget::WorldTarget(SecretSource secrets) : secrets_(std::move(secrets)) {}
+WorldTarget::~WorldTarget() {
+  watches_.clear();  // they look at the world
+}
+
+std::vector<sim::Violation> WorldTarget::Violations() {
+  std::vector<sim::Violation> out;
+  for (const auto& watch : watches_) {
+    watch->LookNow();
+    out.insert(out.end(), watch->violations().begin(), watch->violations().end());
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+  return out;
 }
 
 absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
@@ -32,6 +49,20 @@ absl::Status WorldTarget::Start(const LogHeader& header, Sink sink) {
     logged.index -= made;
     sink(logged);
   });
+  std::vector<std::string> own;
+  if (const auto named = header.world.find(kInvariantsKey); named != header.world.end() && named->is_array()) {
+    for (const nlohmann::json& name : *named) own.push_back(name.is_string() ? name.get<std::string>() : "");
+  }
+  std::erase_if(more_invariants_,
+                [&](const auto& name) { return std::find(own.begin(), own.end(), name) != own.end(); });
+  for (const bool of_log : {true, false}) {
+    const std::vector<std::string>& names = of_log ? own : more_invariants_;
+    if (names.empty()) continue;
+    absl::StatusOr<std::unique_ptr<sim::InvariantWatch>> watch =
+        sim::InvariantWatch::Attach(*world_, names, {.in_trace = of_log});
+    if (!watch.ok()) return watch.status();
+    watches_.push_back(*std::move(watch));
+  }
   return absl::OkStatus();
 }
 

@@ -8,18 +8,32 @@
 
 #include "replay/replayer.h"
 #include "replay/secret_source.h"
+#include "sim/invariants/invariant.h"
 #include "sim/world.h"
 
+namespace wavetank::sim {
+class InvariantWatch;
+}
+
 namespace wavetank::replay {
+
+// In LogHeader::world: the invariants that the run watched, whose breaches are part of its trace.
+inline constexpr std::string_view kInvariantsKey = "invariants";
 
 // What the header of a log must hold for WorldTarget to build the same world again.
 void DescribeWorld(const sim::World& world, LogHeader* header);
 
 class WorldTarget final : public ReplayTarget {
  public:
-  WorldTarget() = default;
+  WorldTarget();
   // `secrets`: those of the manifests that the recorded run was given; a log holds their digests only.
-  explicit WorldTarget(SecretSource secrets) : secrets_(std::move(secrets)) {}
+  explicit WorldTarget(SecretSource secrets);
+  ~WorldTarget() override;
+
+  // To be watched besides those of the log, without a trace of their own. Before Start.
+  void Watch(std::vector<std::string> invariants) { more_invariants_ = std::move(invariants); }
+  // What broke them; of the log's own too.
+  std::vector<sim::Violation> Violations();
 
   absl::Status Start(const LogHeader& header, Sink sink) override;
   void AdvanceTo(Time time) override { world_->RunUntil(time); }
@@ -35,6 +49,8 @@ class WorldTarget final : public ReplayTarget {
   SecretSource secrets_;
   std::unique_ptr<sim::World> world_;
   bool recording_ = false;
+  std::vector<std::string> more_invariants_;
+  std::vector<std::unique_ptr<sim::InvariantWatch>> watches_;
 };
 
 // The first bytes of `path` are an event log's, of whatever version.

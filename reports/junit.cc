@@ -48,6 +48,19 @@ std::string JUnitXml(const scenario::RunResult& result) {
                            Escape(e.explanation), Escape(result.file), e.line, result.seed, result.digest);
     }
   }
+  for (const std::string& name : result.invariants) {
+    ++tests;
+    std::string broken;
+    for (const sim::Violation& v : result.violations) {
+      if (v.invariant == name && v.known.empty() && broken.empty()) broken = v.subject + " " + v.what;
+    }
+    cases += fmt::format("    <testcase classname=\"{}\" name=\"invariant {}\"", Escape(result.scenario), name);
+    failures += broken.empty() ? 0 : 1;
+    cases += broken.empty()
+                 ? "/>\n"
+                 : fmt::format(">\n      <failure message=\"{}\">seed {}, digest {}</failure>\n    </testcase>\n",
+                               Escape(broken), result.seed, result.digest);
+  }
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" "
       "time=\"{:.6f}\">\n{}  </testsuite>\n</testsuites>\n",

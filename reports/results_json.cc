@@ -98,6 +98,14 @@ ordered_json ResultsJson(const RunResult& result) {
   out["notes"] = result.notes;
   out["nacks"] = scenario::ToJson(result.nacks);
   out["withoutEffect"] = scenario::ToJson(result.without_effect);
+  out["invariants"] = {{"watched", result.invariants}, {"violations", ordered_json::array()}};
+  for (const sim::Violation& v : result.violations) {
+    ordered_json row = {{"invariant", v.invariant}, {"subject", v.subject},
+                        {"what", v.what},           {"known", v.known},
+                        {"inputs", v.inputs},       {"atMs", ToMillis(v.at.time_since_epoch())}};
+    if (v.until) row["untilMs"] = ToMillis(v.until->time_since_epoch());
+    out["invariants"]["violations"].push_back(std::move(row));
+  }
   out["deadPaths"] = ordered_json::array();
   for (const scenario::DeadPath& d : scenario::DeadPaths(result)) {
     out["deadPaths"].push_back({{"flow", d.flow},

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/base/duration.h"
 #include "reports/report.h"
@@ -38,6 +39,7 @@ std::string Shares(const std::map<std::string, int64_t>& counts) {
 constexpr size_t kFailuresShown = 4;  // of one flow's phase, unless all are asked for
 constexpr size_t kDeadPathsShown = 5;
 constexpr size_t kNacksShown = 5;
+constexpr size_t kViolationsShown = 12;
 
 std::string At(Time time) { return FormatDuration(time.time_since_epoch()); }
 
@@ -93,6 +95,34 @@ std::string Warnings(const scenario::RunResult& result, const Palette& p, bool v
   return out;
 }
 
+// Breaches of one kind at one subject are one line.
+std::string ViolationLines(const scenario::RunResult& result, const Palette& p) {
+  if (result.invariants.empty()) return "";
+  std::string out;
+  size_t unknown = 0, shown = 0;
+  std::map<std::pair<std::string, std::string>, size_t> by_subject;
+  for (const sim::Violation& v : result.violations) {
+    unknown += v.known.empty() ? 1 : 0;
+    if (by_subject[{v.invariant, v.subject}]++ > 0 || ++shown > kViolationsShown) continue;
+    std::string inputs;
+    for (size_t i = 0; i < std::min<size_t>(v.inputs.size(), 4); ++i)
+      inputs += fmt::format("{}{}", i == 0 ? "" : ", ", v.inputs[i]);
+    if (v.inputs.size() > 4) inputs += ", ...";
+    out += fmt::format("  {}  {}: {} {}; {}{}{}\n", At(v.at),
+                       v.known.empty() ? p.Bad(v.invariant) : v.invariant + " (known: " + v.known + ")", v.subject,
+                       v.what, v.until ? "until " + At(*v.until) : "still so at the end",
+                       inputs.empty() ? "" : "; because of input ", inputs);
+  }
+  std::string head = fmt::format("{} invariants watched, ", result.invariants.size());
+  if (result.violations.empty()) return head + "none broken\n";
+  head += fmt::format("{} breaches of {} kinds", result.violations.size(), by_subject.size());
+  if (unknown < result.violations.size())
+    head += fmt::format(", {} of which {} is known for", result.violations.size() - unknown, result.profile);
+  if (shown > kViolationsShown)
+    out += fmt::format("  and {} more kinds (--json has all)\n", by_subject.size() - kViolationsShown);
+  return p.Bad(head) + "\n" + out;
+}
+
 std::string Verdict(const scenario::RunResult& result, const Palette& p, size_t held, size_t judged) {
   const size_t dead = scenario::DeadPaths(result).size();
   std::string word = !result.error.empty() ? p.Bad("ENDED EARLY")
@@ -110,6 +140,7 @@ std::string Verdict(const scenario::RunResult& result, const Palette& p, size_t 
     out += fmt::format("{} responses were refused by Envoys, which no step expects (named at the top)\n",
                        result.nacks_between);
   }
+  out += ViolationLines(result, p);
   for (const std::string& note : result.notes) out += "note: " + note + "\n";
   for (const auto& without : result.without_effect) out += "note: " + Describe(without) + "\n";
   if (!result.error.empty()) out += "the run ended here: " + result.error + "\n";

@@ -138,6 +138,7 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
     if (*item != replay::LogReader::Item::kInput) continue;
     const replay::LogInput& input = (*log)->input();
     // The mesh as it was last; its traffic says nothing about it.
+    if (source.log_until && input.at > (*log)->header().Beginning() + *source.log_until) break;
     if (input.kind == "traffic" || input.kind == "stopTraffic") continue;
     out.world->RunUntil(input.at);
     absl::StatusOr<sim::Input> read = sim::Input::Parse(input.kind, input.body);

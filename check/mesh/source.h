@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@ struct MeshSource {
   std::string log;                                        // event log: a run's, or a recording of real clusters
   std::vector<scenario::SurveyCluster> clusters;          // manifests or dumps; neither of the above then
   std::vector<std::pair<std::string, std::string>> with;  // (cluster, path): manifests applied over all that
+  std::optional<Duration> log_until;                      // of the log: what had been done until then
   std::string profile;                                    // empty: the source's own, or istio-1.18
   uint64_t seed = 1;                                      // of worlds of manifests
   std::function<void(std::string_view)> progress;

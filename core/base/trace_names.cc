@@ -53,6 +53,7 @@ constexpr KindRow kKinds[] = {
     {TraceKind::kStep, "Step", "", ""},
     {TraceKind::kConverged, "Converged", "", ""},
     {TraceKind::kExpectation, "Expectation", "held", ""},
+    {TraceKind{900}, "InvariantViolated", "", ""},  // sim/invariants/invariant.h
 };
 
 const KindRow* Find(TraceKind kind) {

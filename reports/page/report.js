@@ -25,6 +25,12 @@ function draw() {
   for (const w of results.withoutEffect) {
     main.append(make("p", {class: "soft"}, `${w.kind} ${w.type} has no effect in the simulation: ${w.proxies.slice(0, 3).join(", ")}${w.proxies.length > 3 ? ` and ${w.proxies.length - 3} more` : ""}`));
   }
+  if (results.invariants.watched.length) {
+    const broken = results.invariants.violations;
+    main.append(make("p", {class: broken.some(v => !v.known) ? "broken" : "soft"}, `${results.invariants.watched.length} invariants watched, ${broken.length ? broken.length + " breaches" : "none broken"}`));
+    if (broken.length) main.append(table(["#at", "invariant", "by", "how", "known", "inputs"], broken.slice(0, 40).map(
+      v => [time(v.atMs), v.invariant, v.subject, v.what, v.known, v.inputs.join(", ")])));
+  }
   for (const note of results.notes) main.append(make("p", {class: "soft"}, note));
   if (traffics.some(t => t.series.length)) main.append(timelineFigure(), latencyFigure());
   const failures = failureTable();

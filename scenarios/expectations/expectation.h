@@ -33,6 +33,7 @@ struct ExpectationKind {
   MappingRow row;                           // its name is the expectation's, its meaning stands in the schema
   std::string_view example, what;           // in README.md: a value of the mapping, and when it holds
   bool always = false, eventually = false;  // may stand within these
+  bool scalar = false;                      // one text stands for the mapping: the row's only field
   // What it is about; the fields of the row are checked, `flow`, `of` and ranges are read. Mistakes are recorded with
   // the field. May be null.
   void (*read)(const Field& f, Expectation* e) = nullptr;

@@ -124,6 +124,7 @@ struct Step {
   Duration every{};
   std::vector<Action> actions;
   std::vector<Traffic> meanwhile, then;
+  bool settle = true;    // wait for the mesh to be at rest after the actions
   Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence
   std::vector<Expectation> expectations;
   int line = 0;

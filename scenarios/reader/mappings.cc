@@ -116,6 +116,7 @@ void AddSteps(std::vector<MappingRow>& all) {
         row::Mappings("meanwhile", "traffic", "Sent from the first action until linger after convergence"),
         row::Mappings("then", "traffic", "Sent after that"),
         row::Other("linger", kDuration, "How long the meanwhile traffic goes on after convergence; 1s if left out"),
+        row::Other("settle", kFlag, "false: what follows does not wait until the mesh is at rest after the actions"),
         row::Mappings("expect", "expectation", "What must be true")}});
   MappingRow action{"action", "", {}};
   action.single = true;
@@ -146,7 +147,8 @@ void AddKinds(std::vector<MappingRow>& all) {
       "True at some instant of the step; requests and split: in some second, of the requests that ended in it",
       {row::Other("within", kDuration, "From the step's action; 10s if left out")}};
   for (const ExpectationKind& kind : Expectations()) {
-    const FieldRow field = row::Mapping(kind.row.name, Kept(fmt::format("expect.{}", kind.row.name)), "");
+    const FieldRow field = kind.scalar ? kind.row.fields.front()
+                                       : row::Mapping(kind.row.name, Kept(fmt::format("expect.{}", kind.row.name)), "");
     any.fields.push_back(field);
     if (kind.always) always.fields.push_back(field);
     if (kind.eventually) eventually.fields.push_back(field);
@@ -155,6 +157,7 @@ void AddKinds(std::vector<MappingRow>& all) {
   all.push_back(std::move(always));
   all.push_back(std::move(eventually));
   for (const ExpectationKind& kind : Expectations()) {
+    if (kind.scalar) continue;
     all.push_back(kind.row);
     all.back().name = Kept(fmt::format("expect.{}", kind.row.name));
   }
@@ -210,7 +213,8 @@ std::string ActionTable() {
 std::string ExpectationTable() {
   std::string out = "| expectation | example | holds when |\n| --- | --- | --- |\n";
   for (const ExpectationKind& kind : Expectations()) out += TableLine(kind.row.name, kind.example, kind.what);
-  out += TableLine("always", "{endpoints: {...}}", "or `requests`: it is true at every instant of the step");
+  out += TableLine("always", "{endpoints: {...}}",
+                   "`requests` or `invariant` too: it is true at every instant of the step");
   out += TableLine("eventually", "{within: 10s, endpoints: {...}}",
                    "`requests` or `split` too: it is true at some instant, soon enough after the action");
   return out;

@@ -48,6 +48,8 @@ Field ReadMode(const Field& f, Expectation* e) {
   return f;
 }
 
+}  // namespace
+
 Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   Expectation e;
   e.line = f.line();
@@ -68,6 +70,12 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   }
   e.kind = kind->row.name;
   const Field k = body[e.kind];
+  if (kind->scalar) {
+    if (!k.IsScalar()) k.Fail("is a name", fmt::format("write {}: {}", kind->row.name, kind->example));
+    if (k.ok()) kind->read(k, &e);
+    if (e.names.empty()) e.names.emplace_back();  // the mistake is told
+    return e;
+  }
   CheckMapping(k, kind->row, &scenario);
   e.flow = k["flow"].Text();
   // What holds always or eventually is about the whole step, unless it says otherwise.
@@ -83,8 +91,6 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   if (k.ok() && kind->read != nullptr) kind->read(k, &e);
   return e;
 }
-
-}  // namespace
 
 Step ReadStep(const Field& f, const Scenario& scenario) {
   CheckMapping(f, MappingNamed("step"), &scenario);
@@ -106,6 +112,7 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
     if (step.then.back().requests == 0) traffic.Fail("how many requests?", "write requests: 1000");
   }
   step.linger = f["linger"].Time(step.linger);
+  step.settle = f["settle"].Flag(step.settle);
   for (const Field& e : f["expect"].Items()) step.expectations.push_back(ReadExpectation(e, scenario));
   return step;
 }

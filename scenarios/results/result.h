@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "sim/invariants/invariant.h"
 
 namespace wavetank::scenario {
 
@@ -123,6 +124,8 @@ struct StepResult {
   std::vector<TrafficResult> traffic;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> notes;
+  std::vector<std::string> watched;        // invariants
+  std::vector<sim::Violation> violations;  // of those; they began in it, or were there when it began
   // Hosts that outlier detection kept out when traffic had ended, by the clients' proxies.
   struct Ejected {
     std::string proxy, cluster, host;
@@ -169,10 +172,17 @@ struct RunResult {
   // Of them, those in no step: nothing expects them.
   int64_t nacks_between = 0;
   std::vector<WithoutEffect> without_effect;
+  // Those that were watched for the whole run, and what broke them, in the order of time.
+  std::vector<std::string> invariants;
+  std::vector<sim::Violation> violations;
   std::string error;  // RunOptions::partial: why it ended early; empty: it did not
   bool interrupted = false;
   bool Passed() const {
     if (!error.empty() || nacks_between > 0) return false;
+    // What the simulated release is known to do wrong is shown, and is no surprise.
+    for (const sim::Violation& v : violations) {
+      if (v.known.empty()) return false;
+    }
     for (const StepResult& step : steps) {
       for (const ExpectationResult& e : step.expectations) {
         if (!e.held) return false;

@@ -25,6 +25,7 @@
 #include "scenarios/runner/access_log_file.h"
 #include "scenarios/runner/start.h"
 #include "sim/inputs/kinds/traffic.h"
+#include "sim/invariants/watch.h"
 #include "sim/world.h"
 
 namespace wavetank::scenario {
@@ -68,9 +69,28 @@ class ScenarioRun final : public WorldView {
                                       .program_version = WAVETANK_VERSION,
                                       .scenario_name = scenario_.name,
                                       .scenario_file = scenario_.file,
-                                      .real_istiod = options_.real_istiod});
+                                      .real_istiod = options_.real_istiod,
+                                      .invariants = watched_});
     if (!recorder.ok()) return recorder.status();
     recorder_ = *std::move(recorder);
+    return absl::OkStatus();
+  }
+
+  // Those of the options, and those that steps name. Before Record().
+  absl::Status WatchInvariants() {
+    watched_ = options_.invariants;
+    for (const Step& step : scenario_.steps) {
+      for (const Expectation& e : step.expectations) {
+        if (e.kind != "invariant" || std::find(watched_.begin(), watched_.end(), e.names.front()) != watched_.end())
+          continue;
+        watched_.push_back(e.names.front());
+      }
+    }
+    if (watched_.empty()) return absl::OkStatus();
+    absl::StatusOr<std::unique_ptr<sim::InvariantWatch>> watch =
+        sim::InvariantWatch::Attach(*world_, watched_, {.in_trace = !options_.real_istiod});
+    if (!watch.ok()) return watch.status();
+    invariants_ = *std::move(watch);
     return absl::OkStatus();
   }
 
@@ -122,6 +142,7 @@ class ScenarioRun final : public WorldView {
       if (*item != replay::LogReader::Item::kInput) continue;
       const replay::LogInput& input = log.input();
       if (Cut() || (stop_ && input.at > *stop_)) break;
+      if (options_.from_until && input.at > Beginning() + *options_.from_until) break;
       if (measure && (!last || input.at - *last > kOneChange)) {
         if (last) close(input.at);
         Run(input.at);
@@ -143,7 +164,9 @@ class ScenarioRun final : public WorldView {
       // As in a replay: what a live world refused changed nothing then, and is refused again.
       if (!status.ok()) (measure ? out.notes : start_notes_).push_back("refused: " + refusal);
     }
-    if (measure && last) {
+    if (options_.from_until) {
+      Run(Beginning() + *options_.from_until);
+    } else if (measure && last) {
       close(std::nullopt);
     } else if (!Rest(world_->Now() + kStartLimit) && !Cut()) {
       NoteUnrest("the mesh has not settled", &start_notes_);
@@ -184,6 +207,15 @@ class ScenarioRun final : public WorldView {
     result_.nacks = nacks_.All();
     result_.without_effect = WithoutEffectOf(*world_);
     AddTopology(*world_, scenario_, &result_);
+    result_.invariants = options_.invariants;
+    if (invariants_ != nullptr) {
+      for (const sim::Violation& v : invariants_->violations()) {
+        if (std::find(options_.invariants.begin(), options_.invariants.end(), v.invariant) != options_.invariants.end())
+          result_.violations.push_back(v);
+      }
+      std::stable_sort(result_.violations.begin(), result_.violations.end(),
+                       [](const auto& a, const auto& b) { return a.at < b.at; });
+    }
     return std::move(result_);
   }
 
@@ -406,7 +438,7 @@ class ScenarioRun final : public WorldView {
         if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
-    if (!step.actions.empty()) Settle(&out);
+    if (!step.actions.empty() && step.settle) Settle(&out);
     out.convergence = convergence_.End();
     out.convergence.connected = Connected();
     if (!meanwhile->empty()) {
@@ -429,6 +461,12 @@ class ScenarioRun final : public WorldView {
     Look();
     out.end = world_->Now();
     out.nacks = nacks_.Since();
+    out.watched = watched_;
+    if (invariants_ != nullptr) {
+      for (const sim::Violation& v : invariants_->violations()) {
+        if (v.at <= out.end && (!v.until || *v.until >= out.start)) out.violations.push_back(v);
+      }
+    }
     for (size_t i = 0; i < step.expectations.size(); ++i) {
       const std::optional<ExpectationResult>& seen = watch.verdicts[i];
       out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
@@ -525,6 +563,8 @@ class ScenarioRun final : public WorldView {
   const Scenario& scenario_;
   const RunOptions& options_;
   std::unique_ptr<sim::World> world_;
+  std::unique_ptr<sim::InvariantWatch> invariants_;
+  std::vector<std::string> watched_;
   std::unique_ptr<replay::Recorder> recorder_;
   ConvergenceTracker convergence_;
   Unrest unrest_;
@@ -545,6 +585,10 @@ class ScenarioRun final : public WorldView {
 // A served world's clock is the calendar's; people count from where its log begins.
 RunResult SinceBeginning(RunResult result, Duration beginning) {
   result.end -= beginning;
+  for (sim::Violation& v : result.violations) {
+    v.at -= beginning;
+    if (v.until) *v.until -= beginning;
+  }
   for (StepResult& step : result.steps) {
     for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
     for (TrafficResult& traffic : step.traffic) {
@@ -574,6 +618,7 @@ absl::StatusOr<RunResult> RunIn(std::unique_ptr<sim::World> world, const Scenari
     if (!file.ok()) return file.status();
     lines = *std::move(file);
   }
+  if (absl::Status status = run.WatchInvariants(); !status.ok()) return status;
   if (!options.log.empty()) {
     if (absl::Status status = run.Record(options.log); !status.ok()) return status;
   }

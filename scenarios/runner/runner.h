@@ -37,6 +37,8 @@ struct RunOptions {
   std::string log;                   // event log to write, if not empty
   bool real_istiod = false;          // real istiods serve the proxies (on_up): the log holds inputs alone
   std::string from;                  // event log whose inputs take the place of the scenario's own mesh, if not empty
+  // Of `from`: only until then since its beginning, and the steps begin at once, whether the mesh is at rest or not.
+  std::optional<Duration> from_until;
   std::optional<Moment> until;       // the run ends there, also in the middle of a step
   std::optional<size_t> until_step;  // run this many steps; 0: only bring the mesh up
   std::function<void(std::string_view)> progress;
@@ -54,7 +56,8 @@ struct RunOptions {
   // (World::RunUntil). An error ends the run.
   std::function<absl::Status(sim::World&)> on_up;
   std::function<absl::Status(sim::World&, const Step&)> on_step;
-  std::string access_log;  // file for the lines of the proxies' access logs, if not empty
+  std::vector<std::string> invariants;  // to watch, by their full names; those that steps name are watched besides
+  std::string access_log;               // file for the lines of the proxies' access logs, if not empty
 };
 
 // Errors are about the input: a manifest that cannot be read, a profile that does not exist. An expectation that does

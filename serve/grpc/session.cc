@@ -6,6 +6,7 @@
 #include "fmt/format.h"
 #include "replay/world_recorder.h"
 #include "scenarios/mesh/world.h"
+#include "sim/invariants/watch.h"
 
 namespace wavetank::serve {
 namespace {
@@ -46,12 +47,18 @@ absl::Status Session::Start() {
                                     .scenario_name = options_.scenario.name,
                                     .scenario_file = options_.scenario.file,
                                     .real_istiod = options_.real_istiod,
+                                    .invariants = options_.invariants,
                                     .durable_commits = options_.durability != Durability::kSession});
     if (!recorder.ok()) return recorder.status();
     recorder_ = *std::move(recorder);
     if (options_.durability == Durability::kAcknowledged) {
       loop_->SetDurability({[this] { return recorder_->uncommitted(); }, [this] { return recorder_->Commit(); }});
     }
+  }
+  if (!options_.invariants.empty()) {
+    auto watch = sim::InvariantWatch::Attach(world, options_.invariants, {.in_trace = !options_.real_istiod});
+    if (!watch.ok()) return watch.status();
+    invariants_ = *std::move(watch);
   }
   notes_ = options_.start.notes;
   if (options_.progress) options_.progress("installing the mesh");
@@ -81,6 +88,11 @@ void Session::GoLive() {
     CommitLater();
   }
   loop_->Start(options_.real_calendar ? std::optional<Time>(CalendarTime()) : std::nullopt);
+}
+
+const std::vector<sim::Violation>& Session::violations() const {
+  static const auto* const none = new std::vector<sim::Violation>();
+  return invariants_ == nullptr ? *none : invariants_->violations();
 }
 
 absl::Status Session::Finish() {

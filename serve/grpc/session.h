@@ -13,6 +13,11 @@
 #include "scenarios/language/scenario.h"
 #include "scenarios/runner/start.h"
 #include "serve/loop/loop.h"
+#include "sim/invariants/invariant.h"
+
+namespace wavetank::sim {
+class InvariantWatch;
+}
 
 namespace wavetank::replay {
 class Recorder;
@@ -34,6 +39,7 @@ struct SessionOptions {
   bool real_istiod = false;     // real istiods will serve it: the log holds inputs alone
   Durability durability = Durability::kAcknowledged;
   std::map<std::string, std::string> timing;  // overrides of sim/timing.h, after the scenario's
+  std::vector<std::string> invariants;        // to watch, by their full names
   // istiods spend modelled processor time as in a scenario; otherwise only the time that this machine takes.
   bool modelled_costs = false;
   // The world's calendar is the real one, so that real clients find its certificates valid. Without, a world begins
@@ -57,6 +63,8 @@ class Session {
   const scenario::Scenario& scenario() const { return options_.scenario; }
   // What did not come up, or has not settled.
   const std::vector<std::string>& notes() const { return notes_; }
+  // What broke the invariants. After Finish().
+  const std::vector<sim::Violation>& violations() const;
 
  private:
   explicit Session(SessionOptions options);
@@ -67,6 +75,7 @@ class Session {
   const SessionOptions options_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<replay::Recorder> recorder_;
+  std::unique_ptr<sim::InvariantWatch> invariants_;
   std::vector<std::string> notes_;
   bool finished_ = false;
 };

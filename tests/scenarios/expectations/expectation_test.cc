@@ -107,6 +107,19 @@ TEST(Expectations, NacksThatNoExpectationIsAboutFailEveryStep) {
   EXPECT_FALSE(UnexpectedNacks({}, StepResult()).has_value());
 }
 
+TEST(Expectations, AnInvariantHoldsIfItWasWatchedAndNothingBrokeIt) {
+  const absl::StatusOr<Expectation> always = Read("always: {invariant: I1}");
+  const absl::StatusOr<Expectation> at_end = Read("invariant: I1");
+  ASSERT_TRUE(always.ok() && at_end.ok()) << always.status() << at_end.status();
+  StepResult step;
+  EXPECT_FALSE(Judge(*always, step, NoWorld()).held);
+  step.watched = {"no-foreign-pod-address"};
+  EXPECT_TRUE(Judge(*always, step, NoWorld()).held);
+  step.violations.push_back({"no-foreign-pod-address", "sleep@c1", "holds 10.2.0.1:80", "", Time(1s), Time(2s), {4}});
+  EXPECT_FALSE(Judge(*always, step, NoWorld()).held);
+  EXPECT_TRUE(Judge(*at_end, step, NoWorld()).held) << "it was over before the step ended";
+}
+
 TEST(Expectations, MistakesNameTheirPlaceAndTheRemedy) {
   const auto error = [](std::string_view text) { return std::string(Message(Read(text).status())); };
   EXPECT_THAT(error("requests: {}"), HasSubstr("write failed: 0"));
@@ -117,6 +130,8 @@ TEST(Expectations, MistakesNameTheirPlaceAndTheRemedy) {
   EXPECT_THAT(error("nacks: many"), HasSubstr("is no number or range"));
   EXPECT_THAT(error("nacks: {}"), HasSubstr("write nacks: 0, or nacks: any"));
   EXPECT_THAT(error("nacks: {count: 1, type: MDS}"), HasSubstr("is not one of CDS, EDS, LDS, RDS, SDS"));
+  EXPECT_THAT(error("invariant: no-foreign-pod-adress"), HasSubstr("did you mean no-foreign-pod-address?"));
+  EXPECT_THAT(error("invariant: {name: I1}"), HasSubstr("write invariant: no-foreign-pod-address"));
   EXPECT_THAT(error("requests: {failed: 0}, mtls: {verified: 100%}"), HasSubstr("names one quantity"));
 }
 

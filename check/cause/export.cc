@@ -1,0 +1,292 @@
+#include "check/cause/export.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "check/cause/yaml_text.h"
+#include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
+#include "sim/world.h"
+
+namespace wavetank::check {
+namespace {
+
+using nlohmann::json;
+using Json = nlohmann::ordered_json;
+namespace fs = std::filesystem;
+
+// What makes the mesh comes without long pauses.
+constexpr Duration kPause = 30s;
+
+// As short as it can be told.
+std::string DurationText(Duration d) {
+  for (const auto& [unit, name] : {std::pair<Duration, const char*>{1s, "s"}, {1ms, "ms"}, {1us, "us"}}) {
+    if (d % unit == Duration::zero()) return fmt::format("{}{}", d / unit, name);
+  }
+  return fmt::format("{}ns", d.count());
+}
+
+std::string RateText(Duration period) {
+  const double rate = 1e9 / static_cast<double>(std::max<int64_t>(period.count(), 1));
+  std::string text = fmt::format("{:.6f}", rate);
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + "/s";
+}
+
+Json Ordered(const json& value) { return Json::parse(JsonText(value)); }
+
+class Export {
+ public:
+  explicit Export(const Story& story) : story_(story) {}
+
+  absl::StatusOr<Exported> Write(const std::string& folder) {
+    absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson(story_.header.world);
+    if (!options.ok()) return options.status();
+    if (story_.header.HoldsInputsAlone()) {
+      return absl::FailedPreconditionError(
+          fmt::format("{}: a recording of real clusters or of a real istiod, which no scenario makes; `wavetank run "
+                      "--from` takes it "
+                      "as a mesh",
+                      story_.path));
+    }
+    if (absl::Status status = MakeFolder(folder); !status.ok()) return status;
+    if (absl::Status status = Mesh(*options); !status.ok()) return status;
+    Exported out;
+    for (const auto& [cluster, objects] : manifests_) {
+      std::string text;
+      for (const Json& object : objects) text += "---\n" + YamlText(object);
+      out.objects += objects.size();
+      if (absl::Status status = Put(fs::path(folder) / (cluster + ".yaml"), text); !status.ok()) return status;
+    }
+    // Times of steps count from when the mesh is up, which a run tells.
+    const std::string file = (fs::path(folder) / "scenario.yaml").string();
+    if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
+    scenario::RunOptions up;
+    up.until_step = 0;
+    up.on_up = [this](sim::World& world) {
+      origin_ = world.Now();
+      return absl::OkStatus();
+    };
+    if (auto ran = RunFile(file, up); !ran.ok()) return ran.status();
+    Steps();
+    if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
+    absl::StatusOr<scenario::RunResult> ran = RunFile(file, {});
+    if (!ran.ok()) return ran.status();
+    Expect(*ran);
+    out.steps = ran->steps.size();
+    out.digest = ran->digest;
+    if (absl::Status status = Put(file, YamlText(scenario_)); !status.ok()) return status;
+    return out;
+  }
+
+ private:
+  static absl::Status MakeFolder(const std::string& folder) {
+    std::error_code error;
+    if (fs::exists(folder, error) && !fs::is_empty(folder, error)) {
+      return absl::AlreadyExistsError(fmt::format("{}: holds something already; name a new folder", folder));
+    }
+    fs::create_directories(folder, error);
+    if (!error) return absl::OkStatus();
+    return absl::UnavailableError(fmt::format("{}: cannot be made: {}; name another folder", folder, error.message()));
+  }
+  static absl::Status Put(const fs::path& path, const std::string& text) {
+    std::ofstream file(path);
+    file << text;
+    if (file.flush()) return absl::OkStatus();
+    return absl::UnavailableError(fmt::format("{}: cannot be written; name another folder", path.string()));
+  }
+  static absl::StatusOr<scenario::RunResult> RunFile(const std::string& file, const scenario::RunOptions& options) {
+    absl::StatusOr<scenario::Scenario> read = scenario::LoadScenario(file);
+    if (!read.ok()) return read.status();
+    return scenario::Run(*read, options);
+  }
+
+  absl::Status Mesh(const sim::WorldOptions& options) {
+    scenario_ = {{"name", story_.header.scenario_name.empty() ? "exported" : story_.header.scenario_name},
+                 {"description", "Written by wavetank export."},
+                 {"seed", options.seed},
+                 {"profile", options.profile}};
+    std::set<std::string> roots, own;
+    for (const sim::WorldCluster& c : options.clusters) manifests_[c.name];
+    Json secrets = Json::array(), key_sets = Json::array(), issuers = Json::array();
+    std::optional<Time> last;
+    for (start_ = 0; start_ < story_.inputs.size(); ++start_) {
+      const replay::LogInput& input = story_.inputs[start_];
+      const json& body = input.body;
+      if (last && input.at - *last > kPause) break;
+      if (input.kind == "apply") {
+        manifests_[Text(body, "cluster")].push_back(Ordered(At(body, "object")));
+      } else if (input.kind == "cacerts") {
+        roots.insert(Text(body, "root"));
+        own.insert("root-" + Text(body, "cluster"));
+      } else if (input.kind == "remoteSecret" && Text(body, "state") == "present") {
+        secrets.push_back({{"of", Text(body, "of")}, {"in", Text(body, "in")}});
+      } else if (input.kind == "keySet") {
+        key_sets.push_back(Ordered(body));
+      } else if (input.kind == "issuer") {
+        issuers.push_back(Ordered(body));
+      } else if (input.kind != "install") {
+        break;
+      }
+      last = input.at;
+    }
+    if (!roots.empty() && roots != own && roots != std::set<std::string>{"root"}) {
+      return absl::FailedPreconditionError(fmt::format(
+          "{}: its clusters have certificate authorities by no plan that a scenario knows (common-root, own-roots, "
+          "self-signed)",
+          story_.path));
+    }
+    scenario_["ca"] = roots.empty() ? "self-signed" : roots == own ? "own-roots" : "common-root";
+    Clusters(options);
+    if (!secrets.empty()) scenario_["remoteSecrets"] = std::move(secrets);
+    if (!key_sets.empty()) scenario_["keySets"] = std::move(key_sets);
+    if (!issuers.empty()) scenario_["issuers"] = std::move(issuers);
+    if (!options.timing.empty()) scenario_["timing"] = options.timing;
+    if (const json mesh = ParseJson(options.mesh_config); mesh.is_object()) scenario_["meshConfig"] = Ordered(mesh);
+    return absl::OkStatus();
+  }
+
+  void Clusters(const sim::WorldOptions& options) {
+    for (const sim::WorldCluster& c : options.clusters) {
+      Json cluster = {{"name", c.name}, {"network", c.network}};
+      if (!c.primary()) cluster["controlPlane"] = c.control_plane;
+      for (const auto& [key, cidr] : {std::pair("pods", c.pod_cidr), std::pair("services", c.service_cidr),
+                                      std::pair("loadBalancers", c.load_balancer_cidr)}) {
+        if (!cidr.empty()) cluster[key] = cidr;
+      }
+      if (c.load_balancer_hostname) cluster["loadBalancerHostnames"] = true;
+      for (const sim::WorldNode& n : c.nodes) {
+        Json node = {{"name", n.name}};
+        for (const auto& [key, value] :
+             {std::pair("region", n.region), std::pair("zone", n.zone), std::pair("externalIP", n.external_ip)}) {
+          if (!value.empty()) node[key] = value;
+        }
+        cluster["nodes"].push_back(std::move(node));
+      }
+      cluster["manifests"] = Json::array({c.name + ".yaml"});
+      scenario_["clusters"].push_back(std::move(cluster));
+    }
+    for (const sim::WorldLink& l : options.links) {
+      scenario_["links"].push_back({{"between", {l.a, l.b}},
+                                    {"latency", DurationText(l.latency)},
+                                    {"jitter", DurationText(l.jitter)},
+                                    {"loss", fmt::format("{}%", static_cast<double>(l.loss_ppm) / 1e4)}});
+    }
+  }
+
+  // What the action of that name would do, where there is one; else the input itself.
+  static Json Action(const replay::LogInput& input) {
+    const json& b = input.body;
+    const std::string named =
+        Text(b, "namespace").empty() ? Text(b, "name") : Text(b, "namespace") + "/" + Text(b, "name");
+    if (input.kind == "patch" && Text(b, "kind") == "Deployment" &&
+        At(b, "patch") == json{{"spec", {{"replicas", At(b, {"patch", "spec", "replicas"})}}}}) {
+      return {{"scale",
+               {{"cluster", Text(b, "cluster")},
+                {"deployment", named},
+                {"replicas", Ordered(At(b, {"patch", "spec", "replicas"}))}}}};
+    }
+    if (input.kind == "apply")
+      return {{"apply", {{"cluster", Text(b, "cluster")}, {"objects", Json::array({Ordered(At(b, "object"))})}}}};
+    if (input.kind == "loadBalancer")
+      return {{"loadBalancer", {{"cluster", Text(b, "cluster")}, {"service", named}, {"address", Text(b, "address")}}}};
+    if (input.kind == "delete" || input.kind == "kill") {
+      Json body = Ordered(b);
+      if (Text(b, "namespace").empty()) body.erase("namespace");
+      return {{input.kind, std::move(body)}};
+    }
+    return {{"input", {{"kind", input.kind}, {"body", Ordered(b)}}}};
+  }
+
+  // A flow's requests that end before anything else happens are a step's own.
+  bool IsThen(size_t index) const {
+    const replay::LogInput& input = story_.inputs[index];
+    const int64_t requests = input.body.value("requests", int64_t{0});
+    if (input.kind != "traffic" || requests == 0 || input.body.contains("token")) return false;
+    const Time done = input.at + requests * Duration(input.body.value("periodNs", int64_t{0}));
+    return std::none_of(story_.inputs.begin() + static_cast<std::ptrdiff_t>(index), story_.inputs.end(),
+                        [&](const replay::LogInput& other) {
+                          return other.at <= done && !(other.kind == "traffic" && other.at == input.at);
+                        });
+  }
+
+  Json Then(const replay::LogInput& input) {
+    const json& b = input.body;
+    const std::string name = Text(b, "flow");
+    Json flow = {{"name", name},
+                 {"from", Ordered(At(b, "from"))},
+                 {"to", fmt::format("{}:{}", Text(b, "host"), b.value("port", 80))}};
+    if (Text(b, "path") != "/" && !Text(b, "path").empty()) flow["path"] = Text(b, "path");
+    if (b.contains("method")) flow["method"] = Text(b, "method");
+    if (b.contains("headers")) flow["headers"] = Ordered(b["headers"]);
+    if (b.value("keepAlive", false)) flow["connections"] = "keep-alive";
+    if (b.value("tcp", false)) flow["protocol"] = "tcp";
+    if (flows_.insert(name).second) scenario_["flows"].push_back(std::move(flow));
+    return {{"flow", name},
+            {"requests", b.value("requests", int64_t{0})},
+            {"rate", RateText(Duration(b.value("periodNs", int64_t{0})))}};
+  }
+
+  void Steps() {
+    Json steps = Json::array();
+    const auto begin = [&](Time at) -> Json& {
+      const Duration since = std::max(at - origin_, Duration::zero());
+      steps.push_back(
+          {{"name", fmt::format("{} at {}", steps.size() + 1, FormatDuration(at - story_.header.Beginning()))},
+           {"at", DurationText(since)},
+           {"settle", false}});
+      return steps.back();
+    };
+    for (size_t i = start_; i < story_.inputs.size();) {
+      const Time at = story_.inputs[i].at;
+      Json* step = &begin(at);
+      for (; i < story_.inputs.size() && story_.inputs[i].at == at; ++i) {
+        const bool then = IsThen(i);
+        // What a step sends comes after what it does.
+        if (!then && step->contains("then")) step = &begin(at);
+        (*step)[then ? "then" : "do"].push_back(then ? Then(story_.inputs[i]) : Action(story_.inputs[i]));
+      }
+    }
+    Json& end = begin(story_.end);
+    end["name"] = "the end";
+    scenario_["steps"] = std::move(steps);
+  }
+
+  // What was so when it ran.
+  void Expect(const scenario::RunResult& ran) {
+    for (size_t i = 0; i < ran.steps.size() && i < scenario_["steps"].size(); ++i) {
+      const scenario::StepResult& step = ran.steps[i];
+      Json expectations = Json::array();
+      for (const scenario::TrafficResult& t : step.traffic)
+        expectations.push_back({{"requests", {{"flow", t.flow}, {"failed", t.failed}}}});
+      int64_t nacks = 0;
+      for (const scenario::Nack& nack : step.nacks) nacks += nack.count;
+      if (nacks > 0) expectations.push_back({{"nacks", nacks}});
+      if (!expectations.empty()) scenario_["steps"][i]["expect"] = std::move(expectations);
+    }
+  }
+
+  const Story& story_;
+  Json scenario_;
+  std::map<std::string, std::vector<Json>> manifests_;
+  std::set<std::string> flows_;
+  size_t start_ = 0;
+  Time origin_{};
+};
+
+}  // namespace
+
+absl::StatusOr<Exported> ExportStory(const Story& story, const std::string& folder) {
+  return Export(story).Write(folder);
+}
+
+}  // namespace wavetank::check

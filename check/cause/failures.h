@@ -1,0 +1,36 @@
+// Which inputs a log's failed requests follow from: those without which they would not have failed.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "check/cause/story.h"
+
+namespace wavetank::check {
+
+// Failed requests of one flow that one input stands behind.
+struct FailureGroup {
+  std::string flow;
+  int64_t requests = 0;
+  std::optional<size_t> input;  // its index; nothing: none of those that were tried
+  std::optional<size_t> until;  // the input after which no request of the group failed any more
+  Time first{}, last{};         // when they were sent
+  std::string how;              // what most of them met: "503 UF: connection refused"
+};
+
+struct Failures {
+  int64_t sent = 0, failed = 0;
+  std::vector<FailureGroup> groups;  // in the order of time
+  size_t tried = 0, candidates = 0;  // inputs left out, one at a time; of how many
+};
+
+// Makes the world of the log once as it was, and once without each input that came between the first request and the
+// last failure (at most `limit`, the latest before failures first). Of several inputs that each prevent a failure the
+// latest one counts.
+absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int at_a_time,
+                                         const std::function<void(std::string_view)>& progress);
+
+}  // namespace wavetank::check

@@ -1,0 +1,127 @@
+#include "check/cause/instant.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "fmt/format.h"
+#include "scenarios/answers/moment.h"
+#include "scenarios/language/yaml_reader.h"
+#include "sim/world.h"
+
+namespace wavetank::check {
+namespace {
+
+// "input 41", "input 41+2s"; nothing: it is no such text.
+std::optional<std::pair<uint64_t, Duration>> ReadInput(std::string_view text) {
+  constexpr std::string_view kWord = "input ";
+  if (!text.starts_with(kWord)) return std::nullopt;
+  text.remove_prefix(kWord.size());
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  if (text.empty()) return std::pair(number, Duration{});
+  if (text.front() != '+') return std::nullopt;
+  const std::optional<Duration> offset = ParseDuration(text.substr(1));
+  return offset ? std::optional(std::pair(number, *offset)) : std::nullopt;
+}
+
+std::string FlowOf(const replay::LogInput& input) { return Text(input.body, "flow"); }
+
+}  // namespace
+
+std::vector<std::pair<std::string, Time>> StepTimes(const Story& story) {
+  std::vector<std::pair<std::string, Time>> out;
+  absl::StatusOr<std::unique_ptr<scenario::Document>> document =
+      scenario::Document::Parse("scenario", story.header.scenario_text);
+  if (!document.ok()) return out;
+  const std::vector<replay::LogInput>& inputs = story.inputs;
+  size_t at = 0;
+  const auto is = [&](size_t i, std::string_view kind) { return inputs[i].kind == kind; };
+  for (const scenario::Field& step : (*document)->root()["steps"].Items()) {
+    const std::vector<scenario::Field> meanwhile = step["meanwhile"].Items(), then = step["then"].Items();
+    const auto begins = [&](const std::vector<scenario::Field>& traffic) {
+      const std::string flow = traffic.front()["flow"].Text();
+      while (at < inputs.size() && !(is(at, "traffic") && FlowOf(inputs[at]) == flow)) ++at;
+      if (at < inputs.size()) out.emplace_back(step["name"].Text(), inputs[at].at);
+    };
+    if (!meanwhile.empty()) {
+      begins(meanwhile);
+      for (size_t stopped = 0; at < inputs.size() && stopped < meanwhile.size(); ++at)
+        stopped += is(at, "stopTraffic") ? 1 : 0;
+    } else if (!step["do"].Items().empty() && !out.empty()) {
+      if (at >= inputs.size()) break;
+      const Time when = inputs[at].at;
+      out.emplace_back(step["name"].Text(), when);
+      while (at < inputs.size() && inputs[at].at == when && !is(at, "traffic")) ++at;
+    } else if (!then.empty()) {
+      begins(then);
+    }
+    for (size_t started = 0; at < inputs.size() && started < then.size(); ++at) started += is(at, "traffic") ? 1 : 0;
+  }
+  return out;
+}
+
+absl::StatusOr<Time> FindInstant(std::string_view option, std::string_view text, const Story& story) {
+  const Time beginning = story.header.Beginning();
+  Time at = beginning;
+  if (const auto input = ReadInput(text)) {
+    const auto found = std::find_if(story.inputs.begin(), story.inputs.end(),
+                                    [&](const replay::LogInput& each) { return each.seq == input->first; });
+    if (found == story.inputs.end()) {
+      return absl::OutOfRangeError(fmt::format("{}: {} '{}': it has inputs 0 to {} (`wavetank replay --inputs`)",
+                                               story.path, option, text,
+                                               story.inputs.empty() ? 0 : story.inputs.back().seq));
+    }
+    at = found->at + input->second;
+  } else {
+    const std::vector<std::pair<std::string, Time>> steps = StepTimes(story);
+    std::vector<std::string> names;
+    for (const auto& [name, time] : steps) names.push_back(name);
+    const absl::StatusOr<scenario::Moment> moment = scenario::ParseMoment(option, text, names);
+    if (!moment.ok()) return moment.status();
+    for (const auto& [name, time] : steps) {
+      if (name == moment->step) at = time;
+    }
+    at += moment->offset;
+  }
+  if (at <= story.end) return at;
+  return absl::OutOfRangeError(
+      fmt::format("{}: {} '{}' is {} after its beginning, and it ends at {}; take an earlier one", story.path, option,
+                  text, FormatDuration(at - beginning), FormatDuration(story.end - beginning)));
+}
+
+absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at) {
+  absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
+  if (!world.ok()) return world.status();
+  auto out = std::make_unique<Instant>();
+  out->world = *std::move(world);
+  out->world->commons().on_xds = [to = out.get()](const std::string& proxy, const pilot::DiscoveryResponse& r) {
+    to->proxies[proxy].Apply(r);
+  };
+  out->world->commons().on_delta_xds = [to = out.get()](const std::string& proxy,
+                                                        const pilot::DeltaDiscoveryResponse& r) {
+    to->proxies[proxy].Apply(r);
+  };
+  sim::Kernel& kernel = out->world->kernel();
+  kernel.AddObserver([&kernel, to = out.get()](const sim::TraceEvent& event) {
+    if (event.record.kind != TraceKind::kObjectApplied) return;
+    const std::string& object = kernel.names().Text(event.record.object);
+    to->kinds[kernel.names().Text(event.record.subject)].insert(object.substr(0, object.find('/')));
+  });
+  for (const replay::LogInput& input : story.inputs) {
+    if (input.at > at) break;
+    out->world->RunUntil(input.at);
+    if (absl::Status status = DoAgain(*out->world, input); !status.ok()) return status;
+  }
+  out->world->RunUntil(at);
+  std::set<std::string_view> there;
+  for (const sim::PodProcess* pod : out->world->Pods()) there.insert(pod->name());
+  std::erase_if(out->proxies, [&](const auto& proxy) { return !there.contains(proxy.first); });
+  return out;
+}
+
+}  // namespace wavetank::check

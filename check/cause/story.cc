@@ -1,0 +1,139 @@
+#include "check/cause/story.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/status.h"
+#include "fmt/format.h"
+#include "replay/recorder.h"
+#include "replay/secrets.h"
+#include "replay/world_target.h"
+#include "sim/inputs/input.h"
+#include "sim/invariants/watch.h"
+#include "sim/world.h"
+
+namespace wavetank::check {
+namespace {
+
+using nlohmann::json;
+
+std::string TextAt(const json& body, const char* key) {
+  const auto it = body.find(key);
+  return it != body.end() && it->is_string() ? it->get<std::string>() : std::string();
+}
+
+void Collect(const json& value, const std::set<std::string>& names, std::set<std::string>* found) {
+  if (value.is_string() && names.contains(value.get_ref<const std::string&>())) found->insert(value.get<std::string>());
+  if (value.is_structured()) {
+    for (const json& item : value) Collect(item, names, found);
+  }
+}
+
+}  // namespace
+
+scenario::Scenario Story::AsScenario() const {
+  scenario::Scenario out;
+  out.file = path;
+  out.name = header.scenario_name;
+  if (const auto options = sim::WorldOptions::FromJson(header.world); options.ok()) {
+    for (const sim::WorldCluster& cluster : options->clusters) {
+      out.clusters.push_back({});
+      out.clusters.back().name = cluster.name;
+      out.clusters.back().network = cluster.network;
+      out.clusters.back().control_plane = cluster.control_plane;
+    }
+  }
+  for (const replay::LogInput& input : inputs) {
+    if (input.kind != "traffic") continue;
+    const std::string flow = TextAt(input.body, "flow");
+    if (out.FindFlow(flow) != nullptr) continue;
+    out.flows.push_back({});
+    out.flows.back().name = flow;
+  }
+  return out;
+}
+
+absl::StatusOr<Story> LoadStory(const std::string& path) {
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(path);
+  if (!log.ok()) return log.status();
+  const absl::StatusOr<replay::LogReader::Summary> summary = replay::VerifyUsable(**log);
+  if (!summary.ok()) return summary.status();
+  Story story;
+  story.path = path;
+  story.header = (*log)->header();
+  story.end = summary->end;
+  story.whole = summary->complete;
+  while (true) {
+    const absl::StatusOr<replay::LogReader::Item> item = (*log)->Next();
+    if (!item.ok()) return item.status();
+    if (*item == replay::LogReader::Item::kEnd) break;
+    if (*item == replay::LogReader::Item::kInput) story.inputs.push_back((*log)->input());
+  }
+  return story;
+}
+
+absl::StatusOr<std::unique_ptr<sim::World>> Begin(const Story& story) {
+  const absl::StatusOr<sim::WorldOptions> options = sim::WorldOptions::FromJson(story.header.world);
+  if (!options.ok()) {
+    return absl::Status(options.status().code(), fmt::format("{}: {}", story.path, Message(options.status())));
+  }
+  return sim::World::Create(*options);
+}
+
+absl::Status DoAgain(sim::World& world, const replay::LogInput& input) {
+  const absl::StatusOr<sim::Input> again = sim::Input::Parse(input.kind, input.body);
+  if (!again.ok()) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: {}", replay::Describe(input, world.options().start), Message(again.status())));
+  }
+  world.Do(*again).IgnoreError();
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ClustersOf(const Story& story, const replay::LogInput& input) {
+  std::set<std::string> names, found;
+  for (const scenario::ClusterSpec& cluster : story.AsScenario().clusters) names.insert(cluster.name);
+  // An object may hold any words; where it stands is told beside it.
+  json body = input.body;
+  if (body.is_object()) {
+    body.erase("object");
+    body.erase("patch");
+  }
+  Collect(body, names, &found);
+  return {found.begin(), found.end()};
+}
+
+absl::Status WriteStory(const Story& story, const std::string& log) {
+  absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
+  if (!world.ok()) return world.status();
+  replay::LogHeader header = story.header;
+  absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(log, header);
+  if (!writer.ok()) return writer.status();
+  std::unique_ptr<sim::InvariantWatch> watch;
+  if (const auto named = header.world.find(replay::kInvariantsKey); named != header.world.end() && named->is_array()) {
+    std::vector<std::string> names;
+    for (const json& name : *named) names.push_back(name.is_string() ? name.get<std::string>() : "");
+    auto attached = sim::InvariantWatch::Attach(**world, names, {});
+    if (!attached.ok()) return attached.status();
+    watch = *std::move(attached);
+  }
+  const auto what =
+      header.HoldsInputsAlone() ? replay::Recorder::What::kInputs : replay::Recorder::What::kInputsAndTrace;
+  replay::Recorder recorder((*world)->kernel(), *std::move(writer), nullptr, what);
+  const replay::LogInput* now = nullptr;
+  // As it stood in the log that it came from: secrets are out of it already.
+  (*world)->on_input = [&](uint64_t number, Time, const sim::Input& input) {
+    recorder.Input(number, std::string(input.kind()), now->body).IgnoreError();
+  };
+  for (const replay::LogInput& input : story.inputs) {
+    (*world)->RunUntil(input.at);
+    now = &input;
+    if (absl::Status status = DoAgain(**world, input); !status.ok()) return status;
+  }
+  (*world)->RunUntil(std::max(story.end, (*world)->Now()));
+  (*world)->on_input = nullptr;
+  return recorder.Finish();
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,14 @@
+#include "cli/questions/questions.h"
+
+namespace wavetank::cli {
+
+void AddQuestions(CLI::App& app, Outcome& outcome) {
+  AddInvariants(app, outcome);
+  AddState(app, outcome);
+  AddFork(app, outcome);
+  AddBisect(app, outcome);
+  AddExport(app, outcome);
+  AddShrink(app, outcome);
+}
+
+}  // namespace wavetank::cli

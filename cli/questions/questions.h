@@ -1,0 +1,22 @@
+// The verbs that ask of a log what it leads to: invariants, state, fork, bisect, shrink, export, anonymise.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace wavetank::cli {
+
+struct Outcome;
+
+// All of this folder.
+void AddQuestions(CLI::App& app, Outcome& outcome);
+
+void AddInvariants(CLI::App& app, Outcome& outcome);
+void AddState(CLI::App& app, Outcome& outcome);
+void AddFork(CLI::App& app, Outcome& outcome);
+void AddBisect(CLI::App& app, Outcome& outcome);
+void AddExport(CLI::App& app, Outcome& outcome);
+void AddShrink(CLI::App& app, Outcome& outcome);
+
+}  // namespace wavetank::cli

@@ -1,0 +1,126 @@
+#include "cli/questions/why_log.h"
+
+#include <iostream>
+
+#include "check/cause/chain.h"
+#include "check/cause/failures.h"
+#include "check/cause/instant.h"
+#include "check/cause/trials.h"
+#include "cli/verb.h"
+#include "core/base/duration.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// So many worlds at most: each lacks one input.
+constexpr size_t kCandidates = 64;
+
+absl::StatusOr<std::vector<check::Chain>> Chains(const LogQuestion& q, const check::Story& story) {
+  if (q.push) return check::ChainsOfPush(story, *q.push);
+  absl::StatusOr<check::Chain> one = absl::UnknownError("");
+  if (q.nack) {
+    one = check::ChainOfNack(story, *q.nack);
+  } else {
+    const absl::StatusOr<Time> at =
+        q.at.empty() ? absl::StatusOr<Time>(story.end) : check::FindInstant("--at", q.at, story);
+    if (!at.ok()) return at.status();
+    one = check::ChainOfEndpoint(story, q.endpoint, q.proxy, *at);
+  }
+  if (!one.ok()) return one.status();
+  return std::vector<check::Chain>{*std::move(one)};
+}
+
+// "input 41, DELETE ..." without the body.
+std::string InputWords(const check::Story& story, size_t index) {
+  const replay::LogInput& input = story.inputs[index];
+  std::string text = replay::Describe(input, story.header.Beginning());
+  return text.size() > 200 ? text.substr(0, 200) + "..." : text;
+}
+
+Json GroupJson(const check::Story& story, const check::FailureGroup& group) {
+  const Time beginning = story.header.Beginning();
+  Json out = {{"flow", group.flow},
+              {"requests", group.requests},
+              {"how", group.how},
+              {"firstNs", (group.first - beginning).count()},
+              {"lastNs", (group.last - beginning).count()}};
+  for (const auto& [name, input] : {std::pair("input", group.input), std::pair("until", group.until)}) {
+    if (!input) continue;
+    out[name] = {
+        {"seq", story.inputs[*input].seq}, {"kind", story.inputs[*input].kind}, {"body", story.inputs[*input].body}};
+  }
+  return out;
+}
+
+}  // namespace
+
+int AnswerChain(const LogQuestion& q) {
+  const absl::StatusOr<check::Story> story = check::LoadStory(q.log);
+  if (!story.ok()) return Complain(story.status());
+  const absl::StatusOr<std::vector<check::Chain>> chains = Chains(q, *story);
+  if (!chains.ok()) return Complain(chains.status());
+  const Time beginning = story->header.Beginning();
+  Json all = Json::array();
+  for (size_t i = 0; i < chains->size(); ++i) {
+    if (!q.json && i > 0) std::cout << "\n";
+    Json hops = Json::array();
+    for (const check::Chain::Hop& hop : (*chains)[i].hops) {
+      hops.push_back({{"atNs", (hop.at - beginning).count()}, {"what", hop.what}});
+      if (!q.json) {
+        const std::string what = hop.what.size() > 220 ? hop.what.substr(0, 220) + "..." : hop.what;
+        std::cout << fmt::format("{:>12.6f} s  {}\n", static_cast<double>((hop.at - beginning).count()) / 1e9, what);
+      }
+    }
+    all.push_back(std::move(hops));
+  }
+  if (q.json) std::cout << JsonText(all, 1) << "\n";
+  return WithWholeness(kOk, q.log, story->whole);
+}
+
+int AnswerFailures(const LogQuestion& q) {
+  const absl::StatusOr<check::Story> story = check::LoadStory(q.log);
+  if (!story.ok()) return Complain(story.status());
+  const absl::StatusOr<check::Failures> failures = [&] {
+    Progress progress;
+    return check::ExplainFailures(*story, kCandidates, check::Processors(),
+                                  [&](std::string_view what) { progress.Say(what); });
+  }();
+  if (!failures.ok()) return Complain(failures.status());
+  const Time beginning = story->header.Beginning();
+  if (q.json) {
+    Json groups = Json::array();
+    for (const check::FailureGroup& group : failures->groups) groups.push_back(GroupJson(*story, group));
+    std::cout << JsonText(Json{{"log", q.log},
+                               {"sent", failures->sent},
+                               {"failed", failures->failed},
+                               {"inputsTried", failures->tried},
+                               {"inputs", failures->candidates},
+                               {"groups", std::move(groups)}},
+                          1)
+              << "\n";
+    return WithWholeness(kOk, q.log, story->whole);
+  }
+  std::cout << fmt::format("{} of {} requests failed\n", failures->failed, failures->sent);
+  for (const check::FailureGroup& group : failures->groups) {
+    std::cout << fmt::format("\n{} {} of {}, {}, sent {} to {}\n", group.requests,
+                             group.requests == 1 ? "request" : "requests", group.flow, group.how,
+                             FormatDuration(group.first - beginning), FormatDuration(group.last - beginning));
+    std::cout << "  because of  "
+              << (group.input ? InputWords(*story, *group.input)
+                              : "no single input: without any one of those that were tried they fail as well")
+              << "\n";
+    if (group.until) std::cout << "  until       " << InputWords(*story, *group.until) << "\n";
+  }
+  if (failures->tried < failures->candidates) {
+    std::cout << fmt::format("\n{} of {} inputs were left out, one at a time: those nearest before a failure\n",
+                             failures->tried, failures->candidates);
+  }
+  return WithWholeness(kOk, q.log, story->whole);
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,184 @@
+// I9, I16 and I17: endpoints that proxies lose and get back, and those that they keep for too long.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "core/istiod/istiod.h"
+#include "core/registry/multicluster/registries.h"
+#include "sim/invariants/checkers.h"
+#include "sim/invariants/held.h"
+#include "sim/invariants/look.h"
+
+namespace wavetank::sim {
+namespace {
+
+// What was lost while something was under way, and came back before the next rest, was never really gone.
+class Gaps : public Checker {
+ protected:
+  explicit Gaps(Duration budget) : budget_(budget) {}
+  virtual bool Concerns(const std::string& proxy) const = 0;
+  virtual Breach Describe(const std::string& proxy, const std::string& what) const = 0;
+  virtual bool Watching() const = 0;
+  virtual void EndWatch() = 0;
+  virtual bool Over() const { return true; }  // at rest: nothing is to be waited for
+
+  void OnAssignment(const std::string& proxy, const Assignment& now, const Assignment* before) override {
+    if (before == nullptr || !Watching() || !Concerns(proxy)) return;
+    for (const Assignment::Endpoint& e : before->endpoints) {
+      if (!now.Holds(e.address)) lost_.try_emplace({proxy, now.cluster, e.address}, Loss{world().Now(), cause()});
+    }
+    for (const Assignment::Endpoint& e : now.endpoints) {
+      const auto loss = lost_.find({proxy, now.cluster, e.address});
+      if (loss == lost_.end()) continue;
+      const Duration gap = world().Now() - loss->second.at;
+      if (gap > budget_) {
+        Breach breach =
+            Describe(proxy, fmt::format("{} of {} for {} ms", e.address.ToString(), now.cluster, gap / 1ms));
+        breach.key = fmt::format("{}", loss->second.at.time_since_epoch().count());
+        breach.cause = loss->second.cause;
+        Tell(proxy + " " + now.cluster + " " + breach.key, {std::move(breach)});
+      }
+      lost_.erase(loss);
+    }
+  }
+  void AtRest() override {
+    if (!Over()) return;
+    lost_.clear();
+    EndWatch();
+  }
+
+ private:
+  struct Loss {
+    Time at{};
+    CauseId cause{};
+  };
+  const Duration budget_;
+  std::map<std::tuple<std::string, std::string, SocketAddress>, Loss> lost_;
+};
+
+class Restarts final : public Gaps {
+ public:
+  Restarts() : Gaps(Duration::zero()) {}
+
+ private:
+  void OnTrace(const TraceEvent& event) override {
+    if (event.record.kind == TraceKind::kXdsConnected && event.record.object != kNoName)
+      fresh_.insert(world().kernel().names().Text(event.record.subject));
+  }
+  bool Watching() const override { return !fresh_.empty(); }
+  bool Concerns(const std::string& proxy) const override { return fresh_.contains(proxy); }
+  void EndWatch() override { fresh_.clear(); }
+  Breach Describe(const std::string& proxy, const std::string& what) const override {
+    Breach out;
+    out.subject = proxy;
+    out.what = "connected anew, and lost " + what;
+    return out;
+  }
+  absl::flat_hash_set<std::string> fresh_;
+};
+
+class Blackouts final : public Gaps {
+ public:
+  Blackouts() : Gaps(1s) {}
+
+ private:
+  void OnTrace(const TraceEvent& event) override {
+    if (event.record.kind == TraceKind::kClusterAdded && event.record.a == 1) updating_ = true;
+  }
+  bool Watching() const override { return updating_; }
+  bool Concerns(const std::string&) const override { return true; }
+  void EndWatch() override { updating_ = false; }
+  // A registry that cannot read its cluster yet is quiet, too.
+  bool Over() const override {
+    for (const ServingIstiod& istiod : ServingIstiods(world())) {
+      const pilot::Registries& registries = istiod.istiod->registries();
+      for (const pilot::SecretController::ClusterState& cluster : registries.secrets().Clusters()) {
+        if (!cluster.stopped && !registries.ClusterSynced(cluster.id)) return false;
+      }
+    }
+    return true;
+  }
+  Breach Describe(const std::string& proxy, const std::string& what) const override {
+    Breach out;
+    out.subject = proxy;
+    out.what = "while a remote Secret was changed, it had not " + what;
+    if (!Mends(world(), pilot::Change::kGracefulSecretUpdate)) out.known = "L7";
+    return out;
+  }
+  bool updating_ = false;
+};
+
+class StaleEndpoints final : public Checker {
+  static constexpr Duration kGrace = 30s;
+
+  void OnAssignment(const std::string&, const Assignment& now, const Assignment*) override {
+    if (!seen_.insert(now.bytes.get()).second) return;
+    for (const Assignment::Endpoint& e : now.endpoints) {
+      if (!pods_.contains(e.address.ip) && IsPod(world(), e.address.ip)) pods_.insert(e.address.ip);
+    }
+    if (seen_.size() > 100'000) seen_.clear();
+  }
+  void OnTrace(const TraceEvent& event) override {
+    if (event.record.kind != TraceKind::kObjectDeleted) return;
+    if (world().kernel().names().Text(event.record.object).rfind("Pod/", 0) != 0) return;
+    changed_ = true;
+    cause_ = event.cause;
+  }
+
+  bool Tick() override {
+    if (!changed_ && gone_.empty()) return false;
+    changed_ = false;
+    std::set<std::string_view> alive;
+    for (const PodProcess* pod : world().Pods()) alive.insert(pod->name());
+    // By address of a pod that is gone: the proxies that still hold it.
+    std::map<IpAddress, std::pair<std::string, std::string>> held_still;
+    absl::flat_hash_map<const Assignment*, std::vector<IpAddress>> looked;
+    for (const auto& [proxy, what] : held().proxies()) {
+      if (!alive.contains(proxy)) continue;
+      for (const auto& [cluster, assignment] : what.assignments) {
+        const auto [it, fresh] = looked.try_emplace(assignment.get());
+        if (fresh) {
+          for (const Assignment::Endpoint& e : assignment->endpoints) {
+            if (pods_.contains(e.address.ip) && !IsPod(world(), e.address.ip)) it->second.push_back(e.address.ip);
+          }
+        }
+        for (const IpAddress& ip : it->second) held_still.try_emplace(ip, proxy, cluster);
+      }
+    }
+    for (auto it = gone_.begin(); it != gone_.end();) {
+      if (held_still.contains(it->first)) {
+        ++it;
+      } else {
+        Holds(it->first.ToString());
+        it = gone_.erase(it);
+      }
+    }
+    for (const auto& [ip, where] : held_still) {
+      const auto since = gone_.try_emplace(ip, world().Now(), cause_).first->second;
+      if (world().Now() - since.first < kGrace) continue;
+      Breach breach;
+      breach.key = "stale";
+      breach.subject = where.first;
+      breach.what = fmt::format("{} holds {}, whose pod has gone", where.second, ip.ToString());
+      breach.cause = since.second;
+      Tell(ip.ToString(), {std::move(breach)});
+    }
+    return !gone_.empty();
+  }
+
+  absl::flat_hash_set<const void*> seen_;
+  absl::flat_hash_set<IpAddress> pods_;  // addresses that were pods' when they were sent
+  std::map<IpAddress, std::pair<Time, CauseId>> gone_;
+  bool changed_ = false;
+  CauseId cause_ = kNoCause;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> MakeRestarts() { return std::make_unique<Restarts>(); }
+std::unique_ptr<Checker> MakeBlackouts() { return std::make_unique<Blackouts>(); }
+std::unique_ptr<Checker> MakeStaleEndpoints() { return std::make_unique<StaleEndpoints>(); }
+
+}  // namespace wavetank::sim

@@ -1,0 +1,107 @@
+// I2 and I8: what istiods know of clusters, held against each other and against the clusters that are gone.
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/debug/registry.h"
+#include "core/istiod/istiod.h"
+#include "core/registry/multicluster/registries.h"
+#include "core/xds/discovery_server.h"
+#include "sim/invariants/checkers.h"
+#include "sim/invariants/look.h"
+
+namespace wavetank::sim {
+namespace {
+
+class Replicas final : public Checker {
+  void AtRest() override {
+    std::map<std::string, std::vector<ServingIstiod>> by_cluster;
+    for (ServingIstiod& istiod : ServingIstiods(world())) by_cluster[istiod.cluster].push_back(std::move(istiod));
+    for (const auto& [cluster, replicas] : by_cluster) {
+      std::vector<Breach> breaches;
+      for (size_t i = 1; i < replicas.size(); ++i) {
+        const std::string differs = Difference(*replicas[0].istiod, *replicas[i].istiod);
+        if (differs.empty()) continue;
+        Breach breach;
+        breach.key = replicas[i].name + differs;
+        breach.subject = replicas[i].name;
+        breach.what = fmt::format("knows other {} than {}", differs, replicas[0].name);
+        if (differs == "clusters") breach.known = "L6";
+        breaches.push_back(std::move(breach));
+      }
+      // One may hear of a change before the other.
+      Tell(cluster, std::move(breaches), 30s);
+    }
+  }
+
+  static std::string Difference(const pilot::Istiod& a, const pilot::Istiod& b) {
+    if (debug::Clusterz(a) != debug::Clusterz(b)) return "clusters";
+    if (debug::Networkz(a) != debug::Networkz(b)) return "gateways";
+    return debug::EndpointShardz(a) != debug::EndpointShardz(b) ? "endpoints" : "";
+  }
+};
+
+class Removals final : public Checker {
+  void OnTrace(const TraceEvent& event) override {
+    const TraceKind kind = event.record.kind;
+    if (kind != TraceKind::kClusterRemoved && kind != TraceKind::kClusterAdded) return;
+    const NameTable& names = world().kernel().names();
+    std::set<std::string>& gone = gone_[names.Text(event.record.subject)];
+    if (kind == TraceKind::kClusterRemoved) {
+      gone.insert(names.Text(event.record.object));
+    } else {
+      gone.erase(names.Text(event.record.object));
+    }
+  }
+
+  void AtRest() override {
+    for (const ServingIstiod& istiod : ServingIstiods(world())) {
+      // Traces name istiods' Secret controllers by the istiod, or by its cluster.
+      std::set<std::string> gone;
+      for (const std::string& name : {istiod.name, istiod.cluster}) {
+        if (const auto it = gone_.find(name); it != gone_.end()) gone.insert(it->second.begin(), it->second.end());
+      }
+      for (const pilot::SecretController::ClusterState& cluster : istiod.istiod->registries().secrets().Clusters())
+        gone.erase(cluster.id.str());
+      Tell(istiod.name, gone.empty() ? std::vector<Breach>() : Traces(istiod, gone));
+    }
+  }
+
+  static std::vector<Breach> Traces(const ServingIstiod& istiod, const std::set<std::string>& gone) {
+    std::map<std::string, Breach> found;
+    const auto add = [&](const std::string& cluster, std::string where, std::string_view known) {
+      Breach& breach = found[cluster + where];
+      breach.key = cluster + where;
+      breach.subject = istiod.name;
+      breach.what = fmt::format("still holds {} of {}, whose Secret has gone", where, cluster);
+      breach.known = known;
+    };
+    for (const auto& [service, shards] : istiod.istiod->discovery().endpoints().Sorted()) {
+      for (const auto& [key, endpoints] : shards->shards) {
+        if (gone.contains(key.cluster.str()) && !endpoints->empty())
+          add(key.cluster.str(), "a shard of " + service, "");
+        for (const pilot::IstioEndpoint& endpoint : *endpoints) {
+          const std::string& cluster = endpoint.p().locality.cluster.str();
+          if (gone.contains(cluster) && cluster != key.cluster.str())
+            add(cluster, "an endpoint of " + service, key.provider == pilot::Provider::kExternal ? "L4" : "");
+        }
+      }
+    }
+    for (const pilot::NetworkGateway& gateway : istiod.istiod->registries().networks().Gateways()->All()) {
+      if (gone.contains(gateway.cluster.str()))
+        add(gateway.cluster.str(), "the gateway " + gateway.addr, "stale-gateway");
+    }
+    std::vector<Breach> out;
+    for (auto& [key, breach] : found) out.push_back(std::move(breach));
+    return out;
+  }
+
+  std::map<std::string, std::set<std::string>> gone_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> MakeReplicas() { return std::make_unique<Replicas>(); }
+std::unique_ptr<Checker> MakeRemovals() { return std::make_unique<Removals>(); }
+
+}  // namespace wavetank::sim

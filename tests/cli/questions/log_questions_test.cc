@@ -1,0 +1,164 @@
+// What a log leads to, as a user asks: state, fork, bisect, shrink, invariants; answers, exit codes and mistakes.
+#include <filesystem>
+
+#include "nlohmann/json.hpp"
+#include "tests/cli/program.h"
+
+namespace wavetank {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+// Two networks; then a Deployment is scaled, a gateway's Service goes, and something unrelated happens.
+constexpr char kStory[] = R"(
+name: a gateway goes
+clusters:
+  - name: cluster1
+    network: network1
+    manifests: [M/network1.yaml, M/eastwest-network1.yaml, M/expose-services.yaml, {path: M/sample.yaml}, {path: M/helloworld-service.yaml, namespace: sample}, {path: M/helloworld-v1.yaml, namespace: sample}, {path: M/sleep.yaml, namespace: sample}]
+  - name: cluster2
+    network: network2
+    manifests: [M/network2.yaml, M/eastwest-network2.yaml, M/expose-services.yaml, {path: M/sample.yaml}, {path: M/helloworld-service.yaml, namespace: sample}, {path: M/helloworld-v2.yaml, namespace: sample}, {path: M/sleep.yaml, namespace: sample}]
+remoteSecrets: [{of: cluster2, in: cluster1}, {of: cluster1, in: cluster2}]
+flows:
+  - {name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, to: helloworld.sample:5000}
+steps:
+  - name: at rest
+    then: [{flow: f, requests: 20}]
+    expect: [{requests: {failed: 0}}]
+  - name: scaled
+    do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, replicas: 3}}]
+    then: [{flow: f, requests: 20}]
+    expect: [{always: {invariant: no-foreign-pod-address}}]
+  - name: the gateway goes
+    do: [{delete: {cluster: cluster2, kind: Service, namespace: istio-system, name: istio-eastwestgateway}}]
+    then: [{flow: f, requests: 20}]
+  - name: something else
+    do: [{label: {cluster: cluster1, kind: Service, namespace: sample, name: helloworld, set: {touched: once}}}]
+    then: [{flow: f, requests: 20}]
+)";
+
+class LogQuestions : public ProgramTest {
+ protected:
+  void SetUp() override {
+    ProgramTest::SetUp();
+    std::string text = kStory;
+    for (size_t at = text.find("M/"); at != std::string::npos; at = text.find("M/", at)) {
+      const std::string manifests = WAVETANK_SOURCE_DIR "/scenarios/manifests/";
+      text.replace(at, 2, manifests);
+      at += manifests.size();
+    }
+    scenario_ = Write("story.yaml", text);
+    log_ = (folder_ / "story.wtlog").string();
+    const Ran ran = Call(fmt::format("run {} -o {}", scenario_, log_));
+    ASSERT_EQ(ran.code, 0) << ran.output << ran.error;
+  }
+  json Json(const std::string& arguments, int code = 0) {
+    const Ran ran = Call(arguments);
+    EXPECT_EQ(ran.code, code) << ran.error;
+    return json::parse(ran.output, nullptr, false);
+  }
+
+  std::string scenario_, log_;
+};
+
+TEST_F(LogQuestions, ABrokenInvariantIsTheAnswerNoWithItsInput) {
+  const json run = Json(fmt::format("run {} --invariants no-foreign-pod-address --json", scenario_), 1);
+  const json& violations = run["runs"][0]["invariants"]["violations"];
+  ASSERT_FALSE(violations.empty());
+  EXPECT_EQ(violations[0]["invariant"], "no-foreign-pod-address");
+  const Ran replay = Call(fmt::format("replay {} --invariants I1", log_));
+  EXPECT_EQ(replay.code, 1);
+  EXPECT_THAT(replay.output, HasSubstr("identical"));
+  EXPECT_THAT(replay.output, HasSubstr("a pod of cluster2, which is in another network"));
+}
+
+TEST_F(LogQuestions, ALogThatWatchedInvariantsIsReplayedWithThem) {
+  const std::string log = (folder_ / "watched.wtlog").string();
+  EXPECT_EQ(Call(fmt::format("run {} --invariants all -o {}", scenario_, log)).code, 1);
+  const Ran replay = Call("replay " + log);
+  EXPECT_THAT(replay.output, HasSubstr("identical"));
+  EXPECT_EQ(replay.code, 1) << "it is broken again";
+}
+
+TEST_F(LogQuestions, StateHoldsWhatThereWasThen) {
+  const json before = Json(fmt::format("state {} --at scaled -o json", log_));
+  const json after = Json(fmt::format("state {} --at \"'something else'\" -o json", log_));
+  const auto endpoints = [](const json& state) {
+    for (const auto& [name, istiod] : state["istiods"].items()) {
+      if (name.find("cluster1") == std::string::npos) continue;
+      return istiod["endpointShardz"]["helloworld.sample.svc.cluster.local"]["sample"]["Shards"]["Kubernetes/cluster2"]
+          .size();
+    }
+    return size_t{0};
+  };
+  EXPECT_EQ(endpoints(before), 1u);
+  EXPECT_EQ(endpoints(after), 3u);
+  EXPECT_EQ(before["apiServers"]["cluster2"]["Deployment"].size(),
+            after["apiServers"]["cluster2"]["Deployment"].size());
+  for (const json& secret : after["apiServers"]["cluster1"]["Secret"]) {
+    if (!secret.contains("data")) continue;
+    for (const json& value : secret["data"]) EXPECT_EQ(value, "redacted");
+  }
+  const json dump = Json(fmt::format("state {} --proxy sleep@cluster1 -o json", log_));
+  EXPECT_EQ(dump["configs"][0]["@type"], "type.googleapis.com/envoy.admin.v3.ClustersConfigDump");
+  EXPECT_THAT(Call(fmt::format("state {} --at 'input 3+1s' -o yaml", log_)).output, HasSubstr("apiServers:\n"));
+}
+
+TEST_F(LogQuestions, BisectNamesTheInputThatBreaksIt) {
+  const json found = Json(fmt::format("bisect {} --holds no-foreign-pod-address --json", log_));
+  EXPECT_EQ(found["input"]["kind"], "delete");
+  EXPECT_EQ(found["input"]["body"]["name"], "istio-eastwestgateway");
+  EXPECT_EQ(Call(fmt::format("bisect {} --holds no-address-twice", log_)).code, 1) << "it holds to the end";
+}
+
+TEST_F(LogQuestions, ShrinkLeavesWhatStillShowsIt) {
+  const std::string small = (folder_ / "small.wtlog").string();
+  const Ran ran = Call(fmt::format("shrink {} --shows no-foreign-pod-address -o {} -q", log_, small));
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, Not(HasSubstr("traffic")));
+  EXPECT_THAT(ran.output, Not(HasSubstr("touched")));
+  EXPECT_FALSE(std::filesystem::exists(small + ".shrinking"));
+  EXPECT_THAT(Call("replay " + small).output, HasSubstr("identical"));
+  EXPECT_EQ(Call(fmt::format("replay {} --invariants I1", small)).code, 1) << "it is shown still";
+  const Ran none = Call(fmt::format("shrink {} --shows no-address-twice -o {} -q", log_, small));
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.output, HasSubstr("does not show"));
+}
+
+TEST_F(LogQuestions, ForkGoesOnDifferently) {
+  const std::string other = Write("other.yaml", R"(
+name: other
+flows: [{name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, to: helloworld.sample:5000}]
+steps:
+  - name: none left
+    do: [{scale: {cluster: cluster1, deployment: sample/helloworld-v1, replicas: 0}}]
+    then: [{flow: f, requests: 50}]
+    expect: [{split: {is: {v2: 100%}}}, {requests: {failed: 0}}]
+)");
+  const std::string forked = (folder_ / "forked.wtlog").string();
+  const Ran ran = Call(fmt::format("fork {} {} --at \"'the gateway goes'\" -o {}", log_, other, forked));
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
+  EXPECT_THAT(Call("replay " + forked).output, HasSubstr("identical"));
+  EXPECT_THAT(Call("replay --inputs " + forked).output, Not(HasSubstr("touched")));
+}
+
+TEST_F(LogQuestions, MistakesNameThePlaceAndTheRemedy) {
+  ExpectRefused(Call(fmt::format("state {} --at 1h", log_)), {"1h", "it ends at", "take an earlier one"});
+  ExpectRefused(Call(fmt::format("state {} --at 'input 9999'", log_)), {"it has inputs 0 to"});
+  ExpectRefused(Call(fmt::format("state {} --at nonsense", log_)), {"--at 'nonsense'", "something else"});
+  ExpectRefused(Call(fmt::format("bisect {} --holds nonsense", log_)), {"--holds", "wavetank invariants"});
+  ExpectRefused(Call(fmt::format("bisect {} --holds 'requests: {{flow: g, failed: 0}}'", log_)),
+                {"--holds:1:", "no flow is named 'g'"});
+  ExpectRefused(Call(fmt::format("bisect {} --holds 'converged: {{within: <= 1s}}'", log_)), {"a log has none"});
+  ExpectRefused(Call(fmt::format("shrink {} --shows I1 -o /nowhere/small", log_)), {"/nowhere"});
+  ExpectRefused(Call(fmt::format("run {} --invariants I99", scenario_)), {"I99", "wavetank invariants"});
+  std::filesystem::resize_file(log_, std::filesystem::file_size(log_) / 2);
+  for (const char* verb : {"state {}", "bisect {} --holds I1", "shrink {} --shows I1 -o /dev/null/x"})
+    EXPECT_EQ(Call(fmt::format(fmt::runtime(verb), log_)).code, 2) << verb;
+}
+
+}  // namespace
+}  // namespace wavetank
