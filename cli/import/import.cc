@@ -7,12 +7,14 @@
 #include "fmt/format.h"
 #include "import/importer.h"
 #include "import/report/report.h"
+#include "import/skeleton/skeleton.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct ImportArguments {
   std::vector<std::string> sources, skews;
+  std::string log;
   bool json = false, strict = false, timeline = false;
 };
 
@@ -44,11 +46,23 @@ int RunImport(const ImportArguments& a) {
     return Complain(absl::InvalidArgumentError(
         "no evidence in what was named; name logs of istiod, or archives or folders with them"));
   }
+  std::vector<std::string> notes;
+  if (!a.log.empty()) {
+    const absl::StatusOr<importing::Skeleton> skeleton = importing::MakeSkeleton(*evidence);
+    if (!skeleton.ok()) return Complain(skeleton.status());
+    if (absl::Status status = importing::WriteLog(*skeleton, a.log, WAVETANK_VERSION); !status.ok()) {
+      return Complain(status);
+    }
+    notes = skeleton->notes;
+    notes.push_back(fmt::format("{}: {} inputs and claims; `wavetank replay {}` judges the claims", a.log,
+                                skeleton->inputs.size(), a.log));
+  }
   if (a.json) {
     std::cout << JsonText(importing::ToJson(*evidence), 1) << "\n";
   } else {
     if (a.timeline) std::cout << importing::Timeline(*evidence) << "\n";
     std::cout << importing::Summary(*evidence);
+    for (const std::string& note : notes) std::cout << "note: " << note << "\n";
   }
   if (a.strict && !evidence->refusals.empty()) {
     return Complain(absl::InvalidArgumentError("--strict: something was left out; see above"));
@@ -64,6 +78,7 @@ void AddImport(CLI::App& app, Outcome& outcome) {
       "Reads evidence of a real mesh (istiod's logs): what must have happened, and what is claimed to have followed");
   auto a = std::make_shared<ImportArguments>();
   verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
+  verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
   verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind");
   verb->add_flag("--json", a->json, "The inferred timeline, the claims and what was left out, as JSON");
   verb->add_flag("--timeline", a->timeline, "Print each inferred input with its line");
