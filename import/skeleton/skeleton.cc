@@ -9,6 +9,7 @@
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/report/report.h"
+#include "import/skeleton/mesh_of_objects.h"
 #include "import/skeleton/parts.h"
 #include "sim/world_options.h"
 
@@ -18,7 +19,7 @@ namespace {
 using nlohmann::json;
 using Kind = InputKind;
 
-constexpr const char* kSystem = "istio-system";
+constexpr const char* kMeshNamespace = "istio-system";
 constexpr const char* kGateway = "istio-eastwestgateway";
 
 bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != host.npos; }
@@ -177,9 +178,9 @@ class Builder {
       if (!input.ns.empty()) namespaces.insert(input.ns);
     }
     for (const std::string& cluster : clusters_) {
-      Add(start, cluster, NamespaceObject(kSystem, ""));
+      Add(start, cluster, NamespaceObject(kMeshNamespace, ""));
       for (const std::string& ns : namespaces) {
-        if (ns != kSystem) Add(start, cluster, NamespaceObject(ns, ""));
+        if (ns != kMeshNamespace) Add(start, cluster, NamespaceObject(ns, ""));
       }
     }
     Add(start, primary_, MeshConfigMap(mesh_, networks_));
@@ -205,7 +206,7 @@ class Builder {
     for (const auto& key : proxies_at_start_) AddProxy(start, key);
   }
 
-  static std::string GatewayHost() { return std::string(kGateway) + "." + kSystem + ".svc.cluster.local"; }
+  static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
 
   void ApplyService(Time at, const std::string& name, const Host& host) {
     if (!IsKubernetesHost(name)) return Add(at, primary_, ServiceEntryObject(host.ns, name, host.turn));
@@ -331,7 +332,7 @@ class Builder {
       case Kind::kNetwork: {
         const auto host = hosts_.find(input.host);
         const std::string cluster = host == hosts_.end() ? primary_ : host->second.home;
-        return Add(at, cluster, NamespaceObject(kSystem, fmt::format("imported-{}", turn("network/" + cluster))));
+        return Add(at, cluster, NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
       }
       case Kind::kMeshNetworks:
       case Kind::kMeshConfig: {
@@ -359,7 +360,7 @@ class Builder {
         connected_.erase({input.ns, input.name});
         return Remove(at, primary_, "Pod", input.ns.empty() ? "default" : input.ns, input.name);
       case Kind::kIstiodStarted:
-        Remove(at, primary_, "Pod", kSystem, "istiod-0");
+        Remove(at, primary_, "Pod", kMeshNamespace, "istiod-0");
         return Add(at + 10ms, primary_, IstiodPod());
       case Kind::kGatewayDns:
       case Kind::kDns:
@@ -371,10 +372,9 @@ class Builder {
   }
 
   void Say(const Claim& claim) {
-    json body = json::parse(JsonText(ToJson(claim)), nullptr, false);
     const auto istiod = istiod_of_.find(claim.replica);
-    body["istiod"] = istiod == istiod_of_.end() || istiod->second.empty() ? primary_ : istiod->second;
-    out_.inputs.push_back({At(claim.at), 0, "claim", {{"claim", std::move(body)}}});
+    const bool known = istiod != istiod_of_.end() && !istiod->second.empty();
+    out_.inputs.push_back(ClaimInput(claim, known ? istiod->second : primary_, At(claim.at)));
   }
 
   const Evidence& evidence_;
