@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   AddRun(app, outcome);
   AddRecord(app, outcome);
   AddImport(app, outcome);
+  AddCompare(app, outcome);
   AddReplay(app, outcome);
   AddApply(app, outcome);
   AddServe(app, outcome);

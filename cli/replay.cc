@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/import/judged_replay.h"
 #include "cli/mesh_tables.h"
 #include "cli/questions/violations.h"
 #include "cli/verb.h"
@@ -19,7 +20,7 @@ namespace {
 struct ReplayArguments {
   std::string log, until, invariants;
   std::vector<std::string> secrets;
-  bool json = false, verify = false, inputs = false, events = false;
+  bool json = false, verify = false, inputs = false, events = false, claims = false;
 };
 
 int Verify(replay::LogReader& log, const ReplayArguments& a) {
@@ -87,6 +88,7 @@ int ReplayLog(const ReplayArguments& a) {
   if (a.verify) return Verify(**log, a);
   if (a.inputs) return PrintInputs(**log, a);
   if (a.events) return PrintEvents(**log, a);
+  if (WasImported((*log)->header()) && a.until.empty()) return ReplayImported(**log, a.json, a.claims);
   replay::ReplayOptions options;
   if (!a.until.empty()) {
     const std::optional<Duration> until = ParseDuration(a.until);
@@ -187,6 +189,7 @@ void AddReplay(CLI::App& app, Outcome& outcome) {
   verb->add_option("--invariants", a->invariants,
                    "Watch these besides those that the run watched: `all` or names between commas (`wavetank "
                    "invariants`)");
+  verb->add_flag("--claims", a->claims, "Of a log of `wavetank import`: also print the claims that agree");
   verb->add_flag("--json", a->json, "Results as JSON on standard output");
   verb->footer(
       "Exit code 0: identical; 1: something differs; 2: the log cannot be read; 3: identical as far as the log "

@@ -29,6 +29,7 @@ struct Outcome {
 void AddRun(CLI::App& app, Outcome& outcome);
 void AddRecord(CLI::App& app, Outcome& outcome);
 void AddImport(CLI::App& app, Outcome& outcome);
+void AddCompare(CLI::App& app, Outcome& outcome);
 void AddReplay(CLI::App& app, Outcome& outcome);
 void AddApply(CLI::App& app, Outcome& outcome);
 void AddServe(CLI::App& app, Outcome& outcome);

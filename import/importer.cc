@@ -117,6 +117,39 @@ WallNs SkewOf(const ImportOptions& options, const SourceFile& file) {
   return skew;
 }
 
+// Which cluster a file's objects are of. A path names a source, a folder in one, or a file.
+std::string ClusterOf(const ImportOptions& options, const SourceFile& file) {
+  for (const auto& [name, path] : options.clusters) {
+    const std::string within = file.source + "/" + file.name;
+    if (file.source == path || file.name == path || file.name.starts_with(path + "/") || within.starts_with(path)) {
+      return name;
+    }
+  }
+  std::string source = file.source;
+  while (source.size() > 1 && source.back() == '/') source.pop_back();
+  return ReplicaOf(source.substr(source.rfind('/') + 1));
+}
+
+// A dump of a cluster is one JSON value: it is read as a whole.
+void ReadKube(KubeFile kind, const SourceFile& file, const std::string& cluster, PeekableStream& bytes, Imported& out) {
+  constexpr size_t kMost = size_t{1} << 30;
+  std::string text;
+  while (true) {
+    const absl::StatusOr<std::string_view> piece = bytes.Next();
+    if (!piece.ok()) {
+      out.evidence.refusals.Add("file that ends before its end", {file.name, 0}, std::string(piece.status().message()));
+      break;
+    }
+    if (piece->empty()) break;
+    if (text.size() + piece->size() > kMost) {
+      return out.evidence.refusals.Add("file of more than 1 GiB that must be read as a whole", {file.name, 0});
+    }
+    text.append(*piece);
+  }
+  out.evidence.bytes += text.size();
+  ReadKubeFile(kind, text, cluster, file.name, out.kube, out.evidence.refusals);
+}
+
 void NoteVersions(Evidence& evidence) {
   std::map<std::string, std::string> versions;
   for (const IstiodRun& run : evidence.runs) {
@@ -132,8 +165,9 @@ void NoteVersions(Evidence& evidence) {
 
 }  // namespace
 
-absl::StatusOr<Evidence> Import(const ImportOptions& options) {
-  Evidence evidence;
+absl::StatusOr<Imported> Import(const ImportOptions& options) {
+  Imported out;
+  Evidence& evidence = out.evidence;
   const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals,
                                           [&](const SourceFile& file, PeekableStream& bytes) {
                                             ++evidence.files;
@@ -142,12 +176,19 @@ absl::StatusOr<Evidence> Import(const ImportOptions& options) {
                                               return evidence.refusals.Add("empty file", {file.name, 0});
                                             if (LooksLikeIstiodLog(head))
                                               return IstiodFile(file.name, SkewOf(options, file), evidence).Read(bytes);
+                                            if (const KubeFile kind = KindOfKubeFile(head); kind != KubeFile::kNone) {
+                                              return ReadKube(kind, file, ClusterOf(options, file), bytes, out);
+                                            }
                                             evidence.refusals.Add("file of no known kind", {file.name, 0});
                                           });
   if (!walked.ok()) return walked;
   NoteVersions(evidence);
+  for (const auto& [kind, count] : out.kube.unseen) {
+    evidence.notes.push_back(
+        fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
+  }
   Align(evidence);
-  return evidence;
+  return out;
 }
 
 }  // namespace wavetank::importing

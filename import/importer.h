@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "import/evidence/evidence.h"
+#include "import/kube/kube_evidence.h"
 #include "import/sources/source.h"
 
 namespace wavetank::importing {
@@ -16,11 +17,19 @@ struct ImportOptions {
   std::vector<std::string> sources;
   // What is added to all times of the files whose path begins with the name, or that were given as it.
   std::vector<std::pair<std::string, WallNs>> skews;
+  // Which cluster the objects of a file or a folder are of, by its path. Others are of a cluster that is called after
+  // the source.
+  std::vector<std::pair<std::string, std::string>> clusters;  // name, path
   SourceLimits limits;
 };
 
+struct Imported {
+  Evidence evidence;
+  KubeEvidence kube;
+};
+
 // NotFound, PermissionDenied: a source is not there. Anything else that is wrong with them is in Evidence::refusals.
-absl::StatusOr<Evidence> Import(const ImportOptions& options);
+absl::StatusOr<Imported> Import(const ImportOptions& options);
 
 // One input for what several replicas have seen, and everything in order of time. Import() has done so.
 void Align(Evidence& evidence);

@@ -7,12 +7,15 @@
 #include "fmt/format.h"
 #include "import/importer.h"
 #include "import/report/report.h"
+#include "import/skeleton/mesh_of_objects.h"
+#include "import/skeleton/skeleton.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct ImportArguments {
-  std::vector<std::string> sources, skews;
+  std::vector<std::string> sources, skews, clusters;
+  std::string log;
   bool json = false, strict = false, timeline = false;
 };
 
@@ -37,20 +40,47 @@ int RunImport(const ImportArguments& a) {
     if (!skew.ok()) return Complain(skew.status());
     options.skews.push_back(*std::move(skew));
   }
-  const absl::StatusOr<importing::Evidence> evidence = importing::Import(options);
-  if (!evidence.ok()) return Complain(evidence.status());
-  if (evidence->runs.empty() && evidence->inputs.empty() && evidence->claims.empty()) {
-    std::cerr << importing::Summary(*evidence);
-    return Complain(absl::InvalidArgumentError(
-        "no evidence in what was named; name logs of istiod, or archives or folders with them"));
+  for (const std::string& text : a.clusters) {
+    const size_t equals = text.find('=');
+    if (equals == text.npos || equals == 0 || equals + 1 == text.size()) {
+      return Complain(absl::InvalidArgumentError("--cluster '" + text + "': write NAME=PATH"));
+    }
+    options.clusters.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  const absl::StatusOr<importing::Imported> imported = importing::Import(options);
+  if (!imported.ok()) return Complain(imported.status());
+  const importing::Evidence& evidence = imported->evidence;
+  if (evidence.runs.empty() && imported->kube.empty()) {
+    std::cerr << importing::Summary(evidence);
+    return Complain(
+        absl::InvalidArgumentError("no evidence in what was named; name logs of istiod, dumps of Kubernetes' objects, "
+                                   "audit logs, or archives or folders with them"));
+  }
+  std::vector<std::string> notes;
+  if (!a.log.empty()) {
+    const absl::StatusOr<importing::Skeleton> skeleton = imported->kube.empty()
+                                                             ? importing::MakeSkeleton(evidence)
+                                                             : importing::MakeMeshOfObjects(evidence, imported->kube);
+    if (!skeleton.ok()) return Complain(skeleton.status());
+    if (absl::Status status = importing::WriteLog(*skeleton, a.log, WAVETANK_VERSION); !status.ok()) {
+      return Complain(status);
+    }
+    notes = skeleton->notes;
+    notes.push_back(fmt::format("{}: {} inputs and claims; `wavetank replay {}` judges the claims", a.log,
+                                skeleton->inputs.size(), a.log));
   }
   if (a.json) {
-    std::cout << JsonText(importing::ToJson(*evidence), 1) << "\n";
+    std::cout << JsonText(importing::ToJson(evidence), 1) << "\n";
   } else {
-    if (a.timeline) std::cout << importing::Timeline(*evidence) << "\n";
-    std::cout << importing::Summary(*evidence);
+    if (a.timeline) std::cout << importing::Timeline(evidence) << "\n";
+    std::cout << importing::Summary(evidence);
+    if (!imported->kube.empty()) {
+      std::cout << fmt::format("objects: {} of dumps, {} writes with their times\n", imported->kube.state.size(),
+                               imported->kube.history.size());
+    }
+    for (const std::string& note : notes) std::cout << "note: " << note << "\n";
   }
-  if (a.strict && !evidence->refusals.empty()) {
+  if (a.strict && !evidence.refusals.empty()) {
     return Complain(absl::InvalidArgumentError("--strict: something was left out; see above"));
   }
   return kOk;
@@ -64,6 +94,9 @@ void AddImport(CLI::App& app, Outcome& outcome) {
       "Reads evidence of a real mesh (istiod's logs): what must have happened, and what is claimed to have followed");
   auto a = std::make_shared<ImportArguments>();
   verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
+  verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
+  verb->add_option("--cluster", a->clusters,
+                   "NAME=PATH: which cluster the objects of a source, a folder or a file are of");
   verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind");
   verb->add_flag("--json", a->json, "The inferred timeline, the claims and what was left out, as JSON");
   verb->add_flag("--timeline", a->timeline, "Print each inferred input with its line");

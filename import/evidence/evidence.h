@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -94,6 +95,7 @@ struct IstiodRun {
   std::string replica, version, cluster, pod;
   WallNs from = kNoTime, to = kNoTime;
   uint64_t lines = 0;
+  std::set<std::pair<std::string, std::string>> proxies;  // namespace and name: that something was sent to
 };
 
 // What was left out, by reason: how often, and where first.

@@ -117,6 +117,14 @@ void IstiodLog::Explain(Burst& burst) {
     burst.reload = burst.reload || fact.kind == MessageKind::kGatewaysReload;
   }
   burst.resync = networks || any_syncing;
+  if (burst.initial) {
+    // What is there from the start.
+    for (const Fact& fact : burst.facts) {
+      if (fact.host.empty()) continue;
+      EmitFact(fact);
+      evidence_.inputs.back().initial = true;
+    }
+  }
   if (!burst.initial) {
     if (burst.reload && !burst.resync) ExplainGateways(burst);
     const bool label = LooksLikeNetworkLabel(burst);

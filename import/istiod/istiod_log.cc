@@ -259,7 +259,7 @@ void IstiodLog::Mesh(WallNs at, MessageKind kind, std::string_view text, const P
   std::string& last = networks ? networks_ : mesh_;
   // One ConfigMap holds both, so a change of the one prints the other again.
   const bool same = last == text;
-  const bool beside = !networks && last.empty() && networks_at_ != kNoTime && at - networks_at_ < kSlack;
+  const bool beside = ready_ && !networks && last.empty() && networks_at_ != kNoTime && at - networks_at_ < kSlack;
   last = text;
   if (networks) {
     networks_at_ = at;
@@ -298,8 +298,16 @@ void IstiodLog::Proxy(WallNs at, MessageKind kind, std::string_view rest, const 
   }
 }
 
-// istiod's log goes on for every proxy of every push: nothing here may allocate.
+// istiod's log goes on for every proxy of every push: nothing here may allocate, but for a proxy's first line.
 void IstiodLog::Response(const LogRecord& record, std::string_view rest) {
+  if (const size_t node = rest.find(" for node:"); node != rest.npos) {
+    const std::string_view id = Until(rest.substr(node + 10), " ");
+    if (!nodes_.contains(id)) {
+      nodes_.emplace(id);
+      const size_t dot = id.rfind('.');
+      if (dot != id.npos) evidence_.runs[run_].proxies.emplace(id.substr(dot + 1), id.substr(0, dot));
+    }
+  }
   if (rest.starts_with(" request")) return;  // an answer, no push
   const std::string_view type = record.message.substr(0, record.message.find(':'));
   for (size_t i = 0; i < kTypes.size(); ++i) {

@@ -110,6 +110,7 @@ class IstiodLog {
   std::array<int64_t, 6> sent_{};
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
   int64_t services_ = -1;
+  std::set<std::string, std::less<>> nodes_;  // that something was sent to
 };
 
 }  // namespace wavetank::importing

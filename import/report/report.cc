@@ -29,12 +29,7 @@ ordered_json PlaceJson(const Place& place) {
   return out;
 }
 
-// What was printed as JSON, as JSON; credentials go by their names first.
-ordered_json Printed(const std::string& text) {
-  const nlohmann::json parsed = ParseJson(text);
-  if (parsed.is_discarded()) return Harmless(text);
-  return ordered_json::parse(JsonText(replay::Redacted(kube::Sealed(parsed))), nullptr, false);
-}
+ordered_json Printed(const std::string& text) { return ordered_json::parse(HarmlessPrinted(text), nullptr, false); }
 
 bool HoldsPrinted(const InferredInput& input) {
   return input.kind == InputKind::kMeshConfig || input.kind == InputKind::kMeshNetworks;
@@ -64,6 +59,11 @@ std::string Harmless(std::string_view text, size_t most) {
   return nlohmann::json(out).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).size() == out.size() + 2
              ? out
              : ParseJson(JsonText(nlohmann::json(out))).get<std::string>();
+}
+
+std::string HarmlessPrinted(std::string_view text) {
+  const nlohmann::json parsed = ParseJson(text);
+  return JsonText(parsed.is_discarded() ? nlohmann::json(Harmless(text)) : replay::Redacted(kube::Sealed(parsed)));
 }
 
 ordered_json ToJson(const InferredInput& input) {

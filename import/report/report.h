@@ -12,6 +12,8 @@ namespace wavetank::importing {
 
 // A text of a source without credentials, cut to `most` bytes.
 std::string Harmless(std::string_view text, size_t most = 4096);
+// The same of what was printed as JSON, as JSON in one line: its values by their names, too.
+std::string HarmlessPrinted(std::string_view text);
 
 // docs/import.md says what each field is.
 nlohmann::ordered_json ToJson(const Evidence& evidence);

@@ -166,8 +166,9 @@ TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
   Put("logs/notes.bin", std::string("\x00\x01\x02", 3));
   ImportOptions options;
   options.sources = {folder_ / "logs"};
-  const auto evidence = Import(options);
-  ASSERT_TRUE(evidence.ok());
+  const auto imported = Import(options);
+  ASSERT_TRUE(imported.ok());
+  const Evidence* const evidence = &imported->evidence;
   ASSERT_EQ(evidence->inputs.size(), 2u);
   EXPECT_EQ(evidence->inputs[0].also.size(), 1u);
   EXPECT_EQ(evidence->inputs[1].also.size(), 0u);
@@ -176,8 +177,8 @@ TEST_F(SourcesTest, ReplicasThatSawTheSameTellItOnce) {
   // A clock that is off by seconds is put right.
   options.skews = {{"istiod-1.log", 7'900'000'000}};
   const auto moved = Import(options);
-  ASSERT_EQ(moved->inputs.size(), 2u);
-  EXPECT_EQ(moved->inputs[1].also.size(), 1u);
+  ASSERT_EQ(moved->evidence.inputs.size(), 2u);
+  EXPECT_EQ(moved->evidence.inputs[1].also.size(), 1u);
 }
 
 }  // namespace

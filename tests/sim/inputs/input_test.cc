@@ -38,6 +38,7 @@ const std::vector<std::pair<std::string, json>>& Logged() {
         {"answers", {{{"code", 503}, {"sharePpm", 100'000}, {"header", "x"}, {"value", "y"}}}},
         {"ready", true},
         {"slowFactor", 1}}},
+      {"claim", {{"claim", {{"kind", "push"}}}}},
       {"kill", {{"cluster", "c1"}, {"namespace", ""}, {"app", "sleep"}}},
       {"apiServer", {{"cluster", "c1"}, {"fault", "clock-skew"}, {"skewNs", -5}}},
       {"dns", {{"name", "a.example"}, {"addresses", json::array()}}},

@@ -1,0 +1,148 @@
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "cli/verb.h"
+#include "core/base/duration.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "import/envoy/proxy_state.h"
+#include "import/report/report.h"
+#include "replay/event_log.h"
+#include "replay/world_target.h"
+#include "scenarios/survey/mesh_survey.h"
+
+namespace wavetank::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct CompareArguments {
+  std::string log, proxy, at;
+  std::vector<std::string> dumps;
+  bool json = false;
+};
+
+// What one proxy holds in truth and here.
+struct Difference {
+  std::string upstream;
+  std::vector<std::string> only_real, only_simulated;
+};
+
+using Held = std::map<std::string, std::set<std::string>>;
+
+// Every upstream that either holds endpoints of. One that is empty in both, or absent in one and empty in the other,
+// is the same.
+std::vector<Difference> Compare(const Held& real, const Held& simulated) {
+  std::set<std::string> upstreams;
+  for (const Held* side : {&real, &simulated}) {
+    for (const auto& [upstream, endpoints] : *side) upstreams.insert(upstream);
+  }
+  std::vector<Difference> out;
+  static const std::set<std::string> kNone;
+  for (const std::string& upstream : upstreams) {
+    if (upstream.find('|') == upstream.npos) continue;  // Envoy's own: its admin port, its agent
+    const auto in_real = real.find(upstream), in_simulated = simulated.find(upstream);
+    const std::set<std::string>& a = in_real == real.end() ? kNone : in_real->second;
+    const std::set<std::string>& b = in_simulated == simulated.end() ? kNone : in_simulated->second;
+    Difference difference{upstream, {}, {}};
+    for (const std::string& endpoint : a) {
+      if (!b.contains(endpoint)) difference.only_real.push_back(endpoint);
+    }
+    for (const std::string& endpoint : b) {
+      if (!a.contains(endpoint)) difference.only_simulated.push_back(endpoint);
+    }
+    if (!difference.only_real.empty() || !difference.only_simulated.empty()) out.push_back(std::move(difference));
+  }
+  return out;
+}
+
+int RunCompare(const CompareArguments& a) {
+  std::optional<Duration> at;
+  if (!a.at.empty() && !(at = ParseDuration(a.at))) {
+    return Complain(absl::InvalidArgumentError("--at '" + a.at + "' is no duration; write 90s or 2m"));
+  }
+  absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
+  if (!log.ok()) return Complain(log.status());
+  const absl::StatusOr<std::unique_ptr<sim::World>> world = replay::WorldOfLog(**log, at);
+  if (!world.ok()) return Complain(world.status());
+  const std::vector<scenario::EndpointRow> rows = scenario::ListEndpoints(**world);
+  bool equal = true;
+  ordered_json all = ordered_json::array();
+  for (const std::string& path : a.dumps) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file)
+      return Complain(absl::NotFoundError(path + " cannot be read; name a config_dump or what istioctl printed"));
+    const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+    importing::Refusals refusals;
+    const importing::ProxyState state = importing::ReadProxyState(text, path, refusals);
+    for (const auto& [reason, of] : refusals.reasons()) {
+      std::cerr << fmt::format("note: {}: {} x {}\n", path, of.count, reason);
+    }
+    if (state.endpoints.empty()) {
+      return Complain(absl::InvalidArgumentError(
+          path +
+          " tells no endpoints; take /config_dump?include_eds, /clusters?format=json or `istioctl pc endpoints`"));
+    }
+    const std::string proxy = a.proxy.empty() ? state.proxy : a.proxy;
+    if (proxy.empty())
+      return Complain(absl::InvalidArgumentError(path + " does not say whose it is: add --proxy NAME.NAMESPACE"));
+    Held simulated;
+    bool known = false;
+    for (const scenario::EndpointRow& row : rows) {
+      if (row.proxy != proxy && row.proxy.substr(0, row.proxy.find('@')) != proxy) continue;
+      if (!state.cluster.empty() && row.cluster != state.cluster) continue;
+      known = true;
+      simulated[row.upstream].insert(row.endpoint);
+    }
+    if (!known) {
+      return Complain(absl::NotFoundError(
+          fmt::format("{}: no proxy '{}' runs in this mesh, or it holds no endpoints", a.log, proxy)));
+    }
+    const std::vector<Difference> differences = Compare(state.endpoints, simulated);
+    equal = equal && differences.empty();
+    ordered_json one = {{"file", path}, {"proxy", proxy}, {"form", state.form}, {"equal", differences.empty()}};
+    one["differences"] = ordered_json::array();
+    for (const Difference& difference : differences) {
+      one["differences"].push_back({{"upstream", difference.upstream},
+                                    {"onlyReal", difference.only_real},
+                                    {"onlySimulated", difference.only_simulated}});
+    }
+    all.push_back(std::move(one));
+    if (a.json) continue;
+    std::cout << fmt::format(
+        "{}: {} ({}), {}\n", path, proxy, state.form,
+        differences.empty() ? "holds what it should hold" : fmt::format("{} upstreams differ", differences.size()));
+    for (const Difference& difference : differences) {
+      std::cout << "  " << importing::Harmless(difference.upstream) << "\n";
+      for (const std::string& endpoint : difference.only_real) {
+        std::cout << "    real only       " << importing::Harmless(endpoint) << "\n";
+      }
+      for (const std::string& endpoint : difference.only_simulated)
+        std::cout << "    simulated only  " << endpoint << "\n";
+    }
+  }
+  if (a.json) std::cout << JsonText(all, 1) << "\n";
+  return equal ? kOk : kNo;
+}
+
+}  // namespace
+
+void AddCompare(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand("compare", "What real proxies hold against what an event log's mesh gives them");
+  auto a = std::make_shared<CompareArguments>();
+  verb->add_option("log", a->log, "Event log of `wavetank import`, `record` or `run`")->required();
+  verb->add_option("dump", a->dumps,
+                   "config_dump with EDS, /clusters, or what `istioctl proxy-config endpoints` printed")
+      ->required();
+  verb->add_option("--proxy", a->proxy, "NAME.NAMESPACE, where a file does not say whose it is");
+  verb->add_option("--at", a->at, "The mesh at this time of the log, e.g. 90s; else where it came to rest");
+  verb->add_flag("--json", a->json, "Results as JSON on standard output");
+  verb->footer("Exit code 0: the same endpoints; 1: they differ; 2: something cannot be read.");
+  verb->callback([a, &outcome] { outcome.code = RunCompare(*a); });
+}
+
+}  // namespace wavetank::cli

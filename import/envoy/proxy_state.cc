@@ -1,0 +1,139 @@
+#include "import/envoy/proxy_state.h"
+
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+
+namespace wavetank::importing {
+namespace {
+
+using nlohmann::json;
+
+// A field in either of protobuf's spellings.
+const json& Either(const json& in, std::string_view snake, std::string_view camel) {
+  const json& value = At(in, snake);
+  return value.is_null() ? At(in, camel) : value;
+}
+
+std::string AddressOf(const json& address) {
+  const json& socket = Either(address, "socket_address", "socketAddress");
+  const std::string ip = wavetank::Text(socket, "address");
+  if (ip.empty()) return {};
+  return fmt::format("{}:{}", ip, NumberOf(Either(socket, "port_value", "portValue")));
+}
+
+class Reader {
+ public:
+  Reader(const std::string& file, Refusals& refusals, ProxyState& out) : file_(file), refusals_(refusals), out_(out) {}
+
+  // envoy: admin/v3/config_dump.proto
+  void ConfigDump(const json& dump) {
+    out_.form = "config_dump";
+    for (const json& config : Items(At(dump, "configs"))) {
+      const std::string type = wavetank::Text(config, "@type");
+      if (type.ends_with("BootstrapConfigDump")) Node(At(At(config, "bootstrap"), "node"));
+      if (!type.ends_with("EndpointsConfigDump")) continue;
+      for (const auto& [snake, camel] : {std::pair{"dynamic_endpoint_configs", "dynamicEndpointConfigs"},
+                                         std::pair{"static_endpoint_configs", "staticEndpointConfigs"}}) {
+        for (const json& one : Items(Either(config, snake, camel))) {
+          Assignment(Either(one, "endpoint_config", "endpointConfig"));
+        }
+      }
+    }
+    if (out_.endpoints.empty()) refusals_.Add("config_dump without endpoints: take it with ?include_eds", {file_, 0});
+  }
+
+  // envoy: admin/v3/clusters.proto
+  void Statuses(const json& statuses) {
+    out_.form = "clusters";
+    for (const json& status : Items(statuses)) {
+      const std::string name = wavetank::Text(status, "name");
+      if (name.empty()) continue;
+      std::set<std::string>& held = out_.endpoints[name];
+      for (const json& host : Items(Either(status, "host_statuses", "hostStatuses"))) {
+        if (const std::string address = AddressOf(At(host, "address")); !address.empty()) held.insert(address);
+      }
+    }
+  }
+
+  // "outbound|80||web.shop.svc.cluster.local::10.1.0.7:8080::cx_active::0", or istioctl's table:
+  // "10.1.0.7:8080  HEALTHY  OK  outbound|80||web.shop.svc.cluster.local"
+  void Lines(std::string_view text) {
+    uint64_t number = 0;
+    for (const absl::string_view raw : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+      ++number;
+      const std::string_view line(raw.data(), raw.size());
+      const size_t first = line.find("::");
+      if (first != line.npos && first > 0) {
+        const std::string_view rest = line.substr(first + 2);
+        const size_t second = rest.find("::");
+        if (second == rest.npos) continue;
+        std::set<std::string>& held = out_.endpoints[std::string(line.substr(0, first))];
+        const std::string_view address = rest.substr(0, second);
+        if (address.find(':') != address.npos) held.insert(std::string(address));
+        out_.form = "clusters as text";
+        continue;
+      }
+      const std::vector<std::string> words = absl::StrSplit(raw, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+      if (words.size() >= 4 && words[0].find(':') != std::string::npos && words.back().find('|') != std::string::npos) {
+        out_.endpoints[words.back()].insert(words[0]);
+        out_.form = "istioctl's table";
+      } else if (!words.empty() && words[0] != "ENDPOINT") {
+        refusals_.Add("line of no known form", {file_, number}, line);
+      }
+    }
+  }
+
+ private:
+  void Node(const json& node) {
+    // "sidecar~10.1.0.7~sleep-1.sample~sample.svc.cluster.local"
+    const std::vector<std::string> parts = absl::StrSplit(wavetank::Text(node, "id"), '~');
+    if (parts.size() == 4) out_.proxy = parts[2];
+    out_.cluster = wavetank::Text(At(node, "metadata"), "CLUSTER_ID");
+  }
+
+  void Assignment(const json& assignment) {
+    const std::string name = TextOf(Either(assignment, "cluster_name", "clusterName"));
+    if (name.empty()) return;
+    std::set<std::string>& held = out_.endpoints[name];
+    for (const json& locality : Items(At(assignment, "endpoints"))) {
+      for (const json& endpoint : Items(Either(locality, "lb_endpoints", "lbEndpoints"))) {
+        const std::string address = AddressOf(At(At(endpoint, "endpoint"), "address"));
+        if (!address.empty()) held.insert(address);
+      }
+    }
+  }
+
+  const std::string& file_;
+  Refusals& refusals_;
+  ProxyState& out_;
+};
+
+}  // namespace
+
+ProxyState ReadProxyState(std::string_view text, const std::string& file, Refusals& refusals) {
+  ProxyState out;
+  Reader reader(file, refusals, out);
+  const size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == text.npos) {
+    refusals.Add("empty file", {file, 0});
+  } else if (text[first] != '{' && text[first] != '[') {
+    reader.Lines(text);
+  } else if (const json value = ParseJson(text); value.is_discarded()) {
+    refusals.Add("no JSON", {file, 0});
+  } else if (value.is_object() && value.contains("configs")) {
+    reader.ConfigDump(value);
+  } else if (value.is_array()) {
+    reader.Statuses(value);
+  } else if (value.contains("cluster_statuses") || value.contains("clusterStatuses")) {
+    reader.Statuses(Either(value, "cluster_statuses", "clusterStatuses"));
+  } else {
+    refusals.Add("JSON that no Envoy prints", {file, 0});
+  }
+  return out;
+}
+
+}  // namespace wavetank::importing

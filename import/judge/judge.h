@@ -1,0 +1,93 @@
+// Claims, judged by what a simulated mesh did: agrees, disagrees, cannot be judged. Follows a replay as it goes.
+//
+// A claimed push agrees with a simulated one of the same reach (all, or endpoints alone) at about the same time that
+// was for the same thing; each is used once. Simulated pushes that no line tells disagree as well.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/time.h"
+#include "nlohmann/json.hpp"
+#include "replay/event_log.h"
+#include "replay/replayer.h"
+
+namespace wavetank::importing {
+
+enum class Verdict : uint8_t { kAgrees, kDisagrees, kCannotBeJudged };
+std::string_view NameOf(Verdict verdict);
+
+struct JudgedClaim {
+  Time at{};
+  nlohmann::json claim;  // null: a simulated push that no claim tells of
+  Verdict verdict = Verdict::kCannotBeJudged;
+  std::string why;        // in words, where it does not agree
+  std::string simulated;  // what the mesh did, if anything
+  Time simulated_at{};
+  std::vector<uint64_t> inputs;  // that caused it, as the log numbers them
+};
+
+struct Judgement {
+  std::vector<JudgedClaim> claims;  // in order of time
+  uint64_t agree = 0, disagree = 0, cannot = 0;
+  // Of those that can be judged, how many agree: "reproduced". -1: none can.
+  double Reproduced() const;
+  const JudgedClaim* FirstDisagreement() const;
+};
+
+class Judge {
+ public:
+  void OnInput(const replay::LogInput& input);
+  void OnEvent(const replay::LoggedEvent& event);
+  // Once, when all is over.
+  Judgement Finish();
+  // What an input was, for people; empty if there is none of that number.
+  std::string InputInWords(uint64_t seq) const;
+
+ private:
+  struct Push {
+    Time at{};
+    std::string istiod;
+    bool full = false, everything = false;
+    int64_t events = 0;
+    std::set<std::string> keys;
+    std::set<uint64_t> inputs;
+    bool used = false;
+  };
+  JudgedClaim JudgePush(const replay::LogInput& input);
+  JudgedClaim JudgeClusters(const replay::LogInput& input) const;
+  JudgedClaim JudgeSync(const replay::LogInput& input);
+  JudgedClaim JudgeNack(const replay::LogInput& input) const;
+  Push* Find(Time at, const nlohmann::json& claim);
+
+  std::vector<replay::LogInput> claims_;
+  std::map<uint64_t, std::string> inputs_;
+  std::map<std::string, Push> open_;  // by istiod: what has gathered since its last push
+  std::vector<Push> pushes_;
+  std::vector<std::pair<Time, int64_t>> clusters_;  // how many remote ones, from when on
+  std::vector<std::pair<Time, std::string>> synced_;
+  std::vector<std::tuple<Time, std::string, std::string>> nacks_;
+  Time first_change_{};
+  bool changed_ = false;
+};
+
+// Drives a world as its target does, and shows all to a judge. Both must outlive it.
+class JudgedTarget final : public replay::ReplayTarget {
+ public:
+  JudgedTarget(replay::ReplayTarget& under, Judge& judge) : under_(under), judge_(judge) {}
+  absl::Status Start(const replay::LogHeader& header, Sink sink) override;
+  void AdvanceTo(Time time) override { under_.AdvanceTo(time); }
+  absl::Status Do(const replay::LogInput& input) override;
+  std::string TraceDigest() const override { return under_.TraceDigest(); }
+
+ private:
+  replay::ReplayTarget& under_;
+  Judge& judge_;
+};
+
+}  // namespace wavetank::importing

@@ -1,0 +1,294 @@
+#include "import/kube/kube_evidence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/base/status.h"
+#include "core/kube/yaml.h"
+#include "fmt/format.h"
+#include "record/normaliser.h"
+
+namespace wavetank::importing {
+namespace {
+
+using nlohmann::json;
+
+std::string GroupedKind(const json& object) {
+  const std::string version = wavetank::Text(object, "apiVersion");
+  const size_t slash = version.find('/');
+  return fmt::format("{}.{}", wavetank::Text(object, "kind"), slash == version.npos ? "" : version.substr(0, slash));
+}
+
+class Reader {
+ public:
+  Reader(const std::string& cluster, const std::string& file, KubeEvidence& out, Refusals& refusals)
+      : cluster_(cluster), file_(file), out_(out), refusals_(refusals) {}
+
+  // JSON values one behind the other, as `kubectl get -w` and audit logs print them; `each` gets value and line.
+  template <typename Each>
+  void Values(std::string_view text, const Each& each) {
+    size_t line = 1;
+    for (size_t at = 0; at < text.size();) {
+      if (text[at] != '{' && text[at] != '[') {
+        line += text[at] == '\n' ? 1 : 0;
+        ++at;
+        continue;
+      }
+      const size_t end = EndOfValue(text, at);
+      const std::string_view value = text.substr(at, end == text.npos ? text.npos : end - at);
+      const json parsed = end == text.npos ? json(json::value_t::discarded) : ParseJson(value);
+      if (end == text.npos || parsed.is_discarded()) {
+        refusals_.Add(end == text.npos ? "JSON that ends before its end" : "no JSON", {file_, line},
+                      value.substr(0, 80));
+      } else {
+        each(parsed, line);
+      }
+      line += static_cast<size_t>(std::count(value.begin(), value.end(), '\n'));
+      if (end == text.npos) return;
+      at = end;
+    }
+  }
+
+  void Objects(std::string_view text) {
+    const size_t first = text.find_first_not_of(" \t\r\n");
+    if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
+      Values(text, [&](const json& value, size_t line) { Object(value, line, kNoTime, false, false, 0); });
+      return;
+    }
+    // YAML: documents between lines of "---".
+    size_t line = 1, begin = 0, begin_line = 1;
+    const auto document = [&](size_t end) {
+      const std::string_view one = text.substr(begin, end - begin);
+      if (one.find_first_not_of(" \t\r\n") == one.npos) return;
+      absl::StatusOr<json> parsed = kube::ParseYaml(one, file_);
+      if (!parsed.ok()) {
+        refusals_.Add("no YAML", {file_, begin_line}, std::string(Message(parsed.status())));
+      } else if (!parsed->is_null()) {
+        Object(*parsed, begin_line, kNoTime, false, false, 0);
+      }
+    };
+    for (size_t at = 0; at < text.size(); ++line) {
+      const size_t end = std::min(text.find('\n', at), text.size());
+      if (text.substr(at, 3) == "---" && (end - at == 3 || text[at + 3] == ' ' || text[at + 3] == '\r')) {
+        document(at);
+        begin = std::min(end + 1, text.size());
+        begin_line = line + 1;
+      }
+      at = end + 1;
+    }
+    document(text.size());
+  }
+
+  // audit.k8s.io/v1: staging/src/k8s.io/apiserver/pkg/apis/audit/v1/types.go
+  void Audit(std::string_view text) {
+    Values(text, [&](const json& event, size_t line) {
+      if (wavetank::Text(event, "kind") == "EventList") {
+        for (const json& item : Items(At(event, "items"))) AuditEvent(item, line);
+      } else {
+        AuditEvent(event, line);
+      }
+    });
+  }
+
+  void Watch(std::string_view text) {
+    WallNs last = kNoTime;
+    Values(text, [&](const json& event, size_t line) {
+      const std::string type = wavetank::Text(event, "type");
+      const json& object = At(event, "object");
+      if (type == "BOOKMARK") return;
+      if (type != "ADDED" && type != "MODIFIED" && type != "DELETED") {
+        return refusals_.Add("watch event of no known type", {file_, line}, type);
+      }
+      // A watch tells no time; what it tells of was written at the latest time that its fields' managers have.
+      WallNs at = ParseWall(wavetank::Text(At(object, "metadata"), "creationTimestamp"));
+      for (const json& manager : Items(At(At(object, "metadata"), "managedFields"))) {
+        at = std::max(at, ParseWall(wavetank::Text(manager, "time")));
+      }
+      if (type == "DELETED") at = std::max(at, ParseWall(wavetank::Text(At(object, "metadata"), "deletionTimestamp")));
+      at = last = std::max(at, last);
+      Object(object, line, at, type == "DELETED", type == "ADDED", 0);
+    });
+  }
+
+ private:
+  // One behind the last byte of the value at `at`; npos: the text ends inside.
+  static size_t EndOfValue(std::string_view text, size_t at) {
+    int depth = 0;
+    bool quoted = false;
+    for (size_t i = at; i < text.size(); ++i) {
+      const char c = text[i];
+      if (quoted) {
+        if (c == '\\') {
+          ++i;
+        } else if (c == '"') {
+          quoted = false;
+        }
+      } else if (c == '"') {
+        quoted = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if (c == '}' || c == ']') {
+        if (--depth == 0) return i + 1;
+      }
+    }
+    return text.npos;
+  }
+
+  void AuditEvent(const json& event, size_t line) {
+    if (wavetank::Text(event, "stage") != "ResponseComplete") return;
+    const std::string verb = wavetank::Text(event, "verb");
+    const bool removes = verb == "delete";
+    if (!removes && verb != "create" && verb != "update" && verb != "patch") return;
+    if (const int64_t code = Number(At(event, "responseStatus"), "code", 200); code < 200 || code > 299) return;
+    WallNs at = ParseWall(wavetank::Text(event, "stageTimestamp"));
+    if (at == kNoTime) at = ParseWall(wavetank::Text(event, "requestReceivedTimestamp"));
+    if (at == kNoTime) return refusals_.Add("audit event without a time", {file_, line});
+    const json& response = At(event, "responseObject");
+    const json& request = At(event, "requestObject");
+    const bool whole = response.is_object() && wavetank::Text(response, "kind") != "Status";
+    if (removes) {
+      const json& ref = At(event, "objectRef");
+      // The kind is told by the object alone; a reference has its resource.
+      if (whole) return Object(response, line, at, true, false, 0);
+      KubeChange change;
+      change.at = at;
+      change.deleted = true;
+      change.kind = KindOfResource(wavetank::Text(ref, "resource"), wavetank::Text(ref, "apiGroup"));
+      change.ns = wavetank::Text(ref, "namespace");
+      change.name = wavetank::Text(ref, "name");
+      if (change.kind.empty() || change.name.empty()) return;
+      return Put(std::move(change), line, true);
+    }
+    if (whole) return Object(response, line, at, false, verb == "create", 0);
+    if (request.is_object() && request.contains("apiVersion") && verb != "patch") {
+      return Object(request, line, at, false, verb == "create", 0);
+    }
+    refusals_.Add(request.is_null() ? "audit event of level Metadata: its object is not told"
+                                    : "audit event with a patch alone: its object is not told",
+                  {file_, line});
+  }
+
+  static std::string KindOfResource(const std::string& resource, const std::string& group) {
+    using namespace kube::kinds;  // NOLINT: a list of them
+    for (const kube::ResourceKind& kind : {kNamespace,
+                                           kNode,
+                                           kPod,
+                                           kService,
+                                           kSecret,
+                                           kConfigMap,
+                                           kEndpointSlice,
+                                           kube::kinds::kGateway,
+                                           kVirtualService,
+                                           kDestinationRule,
+                                           kServiceEntry,
+                                           kWorkloadEntry,
+                                           kSidecar,
+                                           kPeerAuthentication,
+                                           kRequestAuthentication,
+                                           kAuthorizationPolicy,
+                                           kEnvoyFilter,
+                                           kProxyConfig,
+                                           kTelemetry,
+                                           kWasmPlugin}) {
+      if (kind.resource == resource && kind.group == group) return fmt::format("{}.{}", kind.kind, kind.group);
+    }
+    return {};
+  }
+
+  void Object(const json& value, size_t line, WallNs at, bool deleted, bool created, int depth) {
+    constexpr int kDeepest = 4;
+    if (value.is_array() || wavetank::Text(value, "kind").ends_with("List")) {
+      if (depth >= kDeepest) return refusals_.Add("lists in too many lists", {file_, line});
+      // A typed list leaves its items' kinds out.
+      const std::string list = wavetank::Text(value, "kind");
+      for (const json& item : Items(value.is_array() ? value : At(value, "items"))) {
+        if (item.is_object() && !item.contains("kind") && list.size() > 4 && list != "List") {
+          json typed = item;
+          typed["kind"] = list.substr(0, list.size() - 4);
+          typed["apiVersion"] = wavetank::Text(value, "apiVersion", "v1");
+          Object(typed, line, at, deleted, created, depth + 1);
+        } else {
+          Object(item, line, at, deleted, created, depth + 1);
+        }
+      }
+      return;
+    }
+    absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(value);
+    if (!object.ok()) {
+      return refusals_.Add("no object of Kubernetes", {file_, line}, std::string(Message(object.status())));
+    }
+    record::Normalised normalised = record::Normalise(**object, {});
+    if (normalised.kind.empty()) {
+      ++out_.unseen[(*object)->kind];
+      return;
+    }
+    KubeChange change;
+    change.at = at;
+    change.deleted = deleted;
+    change.created = created;
+    change.kind = GroupedKind(value);
+    change.ns = (*object)->meta.ns;
+    change.name = (*object)->meta.name;
+    change.input_kind = std::move(normalised.kind);
+    if (!deleted) change.body = std::move(normalised.body);
+    Put(std::move(change), line, at != kNoTime);
+  }
+
+  void Put(KubeChange change, size_t line, bool history) {
+    change.cluster = cluster_;
+    change.place = {file_, line};
+    (history ? out_.history : out_.state).push_back(std::move(change));
+  }
+
+  const std::string& cluster_;
+  const std::string& file_;
+  KubeEvidence& out_;
+  Refusals& refusals_;
+};
+
+bool HasLine(std::string_view head, std::string_view beginning) {
+  for (size_t at = head.find(beginning); at != head.npos; at = head.find(beginning, at + 1)) {
+    if (at == 0 || head[at - 1] == '\n') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+KubeFile KindOfKubeFile(std::string_view head) {
+  const size_t first = head.find_first_not_of(" \t\r\n");
+  if (first == head.npos) return KubeFile::kNone;
+  head.remove_prefix(first);
+  if (head.front() == '{' || head.front() == '[') {
+    if (head.find("\"audit.k8s.io/") != head.npos) return KubeFile::kAudit;
+    if (head.find("\"apiVersion\"") == head.npos && head.find("\"items\"") == head.npos) return KubeFile::kNone;
+    const std::string_view start = head.substr(0, 300);
+    const bool typed = start.find("\"type\"") != start.npos && start.find("\"object\"") != start.npos;
+    return typed && (start.find("\"ADDED\"") != start.npos || start.find("\"MODIFIED\"") != start.npos ||
+                     start.find("\"DELETED\"") != start.npos)
+               ? KubeFile::kWatch
+               : KubeFile::kObjects;
+  }
+  return HasLine(head, "apiVersion:") && HasLine(head, "kind:")    ? KubeFile::kObjects
+         : HasLine(head, "apiVersion:") && HasLine(head, "items:") ? KubeFile::kObjects
+                                                                   : KubeFile::kNone;
+}
+
+void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,
+                  KubeEvidence& out, Refusals& refusals) {
+  Reader reader(cluster, file, out, refusals);
+  switch (kind) {
+    case KubeFile::kObjects:
+      return reader.Objects(text);
+    case KubeFile::kAudit:
+      return reader.Audit(text);
+    case KubeFile::kWatch:
+      return reader.Watch(text);
+    case KubeFile::kNone:
+      return;
+  }
+}
+
+}  // namespace wavetank::importing

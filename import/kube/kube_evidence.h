@@ -1,0 +1,47 @@
+// What API servers held and what was written to them: dumps, audit logs and recorded watches, as objects that a world
+// may be told of.
+//
+// Every object passes record::Normalise() as it is read, so that data of Secrets, tokens and keys never get further.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/kube/object.h"
+#include "import/evidence/evidence.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::importing {
+
+struct KubeChange {
+  std::string cluster;  // its context: as the user named it, or the source's name
+  WallNs at = kNoTime;  // none: of a dump, whenever that was
+  bool deleted = false, created = false;
+  // The input that tells a world of it (record::Normalise); null if deleted.
+  std::string input_kind;
+  nlohmann::json body;
+  std::string kind, ns, name;  // kind with its group: "EndpointSlice.discovery.k8s.io"
+  Place place;
+};
+
+struct KubeEvidence {
+  std::vector<KubeChange> state;    // of dumps: the last one told of each object stands
+  std::vector<KubeChange> history;  // of audit logs and watches
+  // Objects of kinds that no mesh sees, by kind.
+  std::map<std::string, uint64_t> unseen;
+
+  bool empty() const { return state.empty() && history.empty(); }
+};
+
+// Whether a file is one of these, by its beginning.
+enum class KubeFile : uint8_t { kNone, kObjects, kAudit, kWatch };
+KubeFile KindOfKubeFile(std::string_view head);
+
+// Reads a whole file. What cannot be read is counted, and the rest is read. O(text).
+void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& cluster, const std::string& file,
+                  KubeEvidence& out, Refusals& refusals);
+
+}  // namespace wavetank::importing

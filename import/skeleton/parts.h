@@ -1,0 +1,42 @@
+// The objects that a skeleton is made of, as small as istiod takes them. `turn`: which of their versions; two that
+// differ in it differ in what istiod looks at.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nlohmann/json.hpp"
+
+namespace wavetank::importing {
+
+nlohmann::json NamespaceObject(const std::string& name, const std::string& network);
+nlohmann::json IstiodPod();
+nlohmann::json IstiodService();
+nlohmann::json IstiodEndpoints();
+nlohmann::json MeshConfigMap(const std::string& mesh, const std::string& networks);
+nlohmann::json ProxyPod(const std::string& cluster, const std::string& ns, const std::string& name, int number);
+nlohmann::json WorkloadPod(const std::string& ns, const std::string& name, const std::string& ip,
+                           const std::string& account);
+nlohmann::json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn);
+nlohmann::json GatewayService(const std::string& name, int64_t turn);
+nlohmann::json NodePortGateway();
+nlohmann::json NodeObject(int64_t turn);
+struct EndpointPart {
+  std::string ip;
+  std::string pod;  // empty: of no pod
+};
+nlohmann::json SliceObject(const std::string& ns, const std::string& service,
+                           const std::vector<EndpointPart>& endpoints);
+nlohmann::json ServiceEntryObject(const std::string& ns, const std::string& host, int64_t turn);
+nlohmann::json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn);
+nlohmann::json SecretObject(const std::string& ns, const std::string& name, int64_t turn);
+// The remote Secret with a kubeconfig for each cluster: its text, which holds no credential.
+nlohmann::json RemoteSecretObject(const std::string& ns, const std::string& name,
+                                  const std::vector<std::pair<std::string, std::string>>& kubeconfigs, int64_t turn);
+std::string KubeconfigFor(const std::string& cluster, int64_t turn);
+// Of a kind of Istio's configuration; null: none that this knows.
+nlohmann::json ConfigObject(const std::string& kind, const std::string& ns, const std::string& name, int64_t turn);
+
+}  // namespace wavetank::importing

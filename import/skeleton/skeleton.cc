@@ -1,0 +1,431 @@
+#include "import/skeleton/skeleton.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "import/report/report.h"
+#include "import/skeleton/mesh_of_objects.h"
+#include "import/skeleton/parts.h"
+#include "sim/world_options.h"
+
+namespace wavetank::importing {
+namespace {
+
+using nlohmann::json;
+using Kind = InputKind;
+
+constexpr const char* kMeshNamespace = "istio-system";
+constexpr const char* kGateway = "istio-eastwestgateway";
+
+bool IsKubernetesHost(const std::string& host) { return host.find(".svc.") != host.npos; }
+std::string FirstLabel(const std::string& host) { return host.substr(0, host.find('.')); }
+
+// One host and what of it there is at the moment.
+struct Host {
+  std::string ns, name, home;  // the cluster that its Service is in
+  int number = 0;
+  bool exists = false;
+  int64_t turn = 0, endpoint_turn = 0;
+  struct Slice {
+    bool exists = false;
+    std::vector<EndpointPart> endpoints;
+  };
+  std::map<std::string, Slice> slices;  // by cluster
+};
+
+class Builder {
+ public:
+  explicit Builder(const Evidence& evidence) : evidence_(evidence) {}
+
+  absl::StatusOr<Skeleton> Build() {
+    if (evidence_.runs.empty()) {
+      return absl::InvalidArgumentError("no log of an istiod among the sources: there is nothing to make a mesh of");
+    }
+    FindClusters();
+    FindBeginning();
+    Prepare();
+    FirstPicture();
+    for (const InferredInput& input : evidence_.inputs) {
+      if (!input.initial) Change(input);
+    }
+    for (const Claim& claim : evidence_.claims) {
+      if (!claim.initial) Say(claim);
+    }
+    std::stable_sort(out_.inputs.begin(), out_.inputs.end(),
+                     [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
+    for (size_t i = 0; i < out_.inputs.size(); ++i) out_.inputs[i].seq = i;
+    for (const auto& [what, count] : unsaid_) {
+      out_.notes.push_back(fmt::format("{} x {} cannot be done to a mesh that is made of logs alone", count, what));
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void FindClusters() {
+    std::set<std::string> primaries, all;
+    for (const IstiodRun& run : evidence_.runs) {
+      if (!run.cluster.empty()) primaries.insert(run.cluster);
+      if (primary_.empty()) primary_ = run.cluster;
+      istiod_of_[run.replica] = run.cluster;
+    }
+    if (primary_.empty()) {
+      primary_ = "primary";
+      out_.notes.push_back("no line tells the istiod's own cluster; it is called 'primary'");
+    }
+    if (primaries.size() > 1) {
+      out_.notes.push_back(fmt::format("of several istiods' clusters only '{}' gets a simulated istiod", primary_));
+    }
+    all = primaries;
+    all.insert(primary_);
+    for (const InferredInput& input : evidence_.inputs) {
+      for (const auto& [cluster, effect] : input.clusters) all.insert(cluster);
+      if (!input.cluster.empty()) all.insert(input.cluster);
+    }
+    out_.world.seed = 1;
+    for (const std::string& name : all) {
+      sim::WorldCluster cluster;
+      cluster.name = name;
+      cluster.network = "network-of-" + name;
+      cluster.control_plane = primary_;
+      cluster.observed = true;
+      cluster.pod_cidr = "10.1.0.0/16";
+      cluster.service_cidr = "10.96.0.0/16";
+      cluster.load_balancer_cidr = "172.30.1.0/24";
+      out_.world.clusters.push_back(std::move(cluster));
+      clusters_.insert(name);
+    }
+  }
+
+  void FindBeginning() {
+    WallNs first = INT64_MAX;
+    for (const InferredInput& input : evidence_.inputs) {
+      if (!input.initial) first = std::min(first, input.at);
+    }
+    for (const Claim& claim : evidence_.claims) {
+      if (!claim.initial) first = std::min(first, claim.kind == ClaimKind::kPush ? claim.first_event : claim.at);
+    }
+    if (first == INT64_MAX) first = evidence_.runs.front().from;
+    out_.begins = first - kComesUp.count();
+  }
+
+  // What must be there before the first change of it, as that change tells.
+  void Prepare() {
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind == Kind::kProxyConnected || input.kind == Kind::kProxyDisconnected) {
+        const auto key = std::pair(input.ns, input.name);
+        const bool known = proxies_.contains(key);
+        proxies_.try_emplace(key, static_cast<int>(proxies_.size()));
+        if (!known && input.kind == Kind::kProxyDisconnected) proxies_at_start_.insert(key);
+      } else if (input.kind == Kind::kGateway) {
+        has_gateway_ = true;
+      } else if (input.kind == Kind::kNode) {
+        has_node_ = true;
+      }
+      if (input.initial && input.kind == Kind::kMeshNetworks) networks_ = HarmlessPrinted(input.detail);
+      if (input.initial && input.kind == Kind::kMeshConfig) mesh_ = HarmlessPrinted(input.detail);
+      if (input.host.empty() || (input.kind != Kind::kService && input.kind != Kind::kEndpoints)) continue;
+      const bool new_host = !hosts_.contains(input.host);
+      Host& host = hosts_[input.host];
+      if (new_host) {
+        host.ns = input.ns.empty() ? "default" : input.ns;
+        host.name = FirstLabel(input.host);
+        host.number = static_cast<int>(hosts_.size());
+        host.exists = input.kind != Kind::kService || input.change != "added";
+        // The first endpoints of all are said to be that, unless there are some already.
+        const bool none = !host.exists || (input.kind == Kind::kEndpoints && input.change == "first" && !input.initial);
+        if (!none) first_slices_.insert(input.host);
+      }
+      if (!input.cluster.empty()) {
+        if (host.home.empty()) host.home = input.cluster;
+        if (first_slices_.contains(input.host)) host.slices[input.cluster];
+      }
+    }
+    for (const IstiodRun& run : evidence_.runs) {
+      for (const auto& [ns, name] : run.proxies) {
+        if (proxies_.try_emplace(std::pair(ns, name), static_cast<int>(proxies_.size())).second) {
+          proxies_at_start_.insert({ns, name});
+        }
+      }
+    }
+    for (auto& [name, host] : hosts_) {
+      if (host.home.empty()) host.home = primary_;
+      if (first_slices_.contains(name)) host.slices[host.home];
+    }
+  }
+
+  void Add(Time at, const std::string& cluster, json object) {
+    out_.inputs.push_back({at, 0, "apply", {{"cluster", cluster}, {"object", std::move(object)}}});
+  }
+  void Remove(Time at, const std::string& cluster, const std::string& kind, const std::string& ns,
+              const std::string& name) {
+    json body = {{"cluster", cluster}, {"kind", kind}, {"name", name}};
+    if (!ns.empty()) body["namespace"] = ns;
+    out_.inputs.push_back({at, 0, "delete", std::move(body)});
+  }
+  Time At(WallNs wall) const { return out_.world.start + std::max(Duration::zero(), Duration(wall - out_.begins)); }
+
+  void FirstPicture() {
+    const Time start = out_.world.start;
+    std::set<std::string> namespaces = {"default"};
+    for (const auto& [name, host] : hosts_) namespaces.insert(host.ns);
+    for (const auto& [key, number] : proxies_) namespaces.insert(key.first.empty() ? "default" : key.first);
+    for (const InferredInput& input : evidence_.inputs) {
+      if (!input.ns.empty()) namespaces.insert(input.ns);
+    }
+    for (const std::string& cluster : clusters_) {
+      Add(start, cluster, NamespaceObject(kMeshNamespace, ""));
+      for (const std::string& ns : namespaces) {
+        if (ns != kMeshNamespace) Add(start, cluster, NamespaceObject(ns, ""));
+      }
+    }
+    Add(start, primary_, MeshConfigMap(mesh_, networks_));
+    if (has_node_) {
+      Add(start, primary_, NodeObject(0));
+      Add(start, primary_, NodePortGateway());
+    }
+    if (has_gateway_ && !hosts_.contains(GatewayHost())) Add(start, primary_, GatewayService(kGateway, 0));
+    for (auto& [name, host] : hosts_) {
+      if (host.exists) ApplyService(start, name, host);
+      for (auto& [cluster, slice] : host.slices) {
+        slice.exists = true;
+        slice.endpoints = {{NextAddress(host), ""}};
+        ApplySlice(start, name, host, cluster);
+      }
+    }
+    Add(start, primary_, IstiodService());
+    Add(start, primary_, IstiodEndpoints());
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.initial && input.kind == Kind::kRemoteSecret) RemoteSecret(start, input);
+    }
+    Add(start, primary_, IstiodPod());
+    for (const auto& key : proxies_at_start_) AddProxy(start, key);
+  }
+
+  static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
+
+  void ApplyService(Time at, const std::string& name, const Host& host) {
+    if (!IsKubernetesHost(name)) return Add(at, primary_, ServiceEntryObject(host.ns, name, host.turn));
+    if (has_gateway_ && name == GatewayHost()) return Add(at, host.home, GatewayService(kGateway, gateway_turn_));
+    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn));
+    // A service of several clusters is there in each that has endpoints of it.
+    for (const auto& [cluster, slice] : host.slices) {
+      if (cluster != host.home) Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn));
+    }
+  }
+
+  std::string NextAddress(Host& host) {
+    const int64_t turn = host.endpoint_turn++;
+    return fmt::format("10.2.{}.{}", host.number % 250, 1 + (host.number / 250 * 50 + turn) % 250);
+  }
+
+  void ApplySlice(Time at, const std::string& name, Host& host, const std::string& cluster) {
+    const Host::Slice& slice = host.slices[cluster];
+    if (!IsKubernetesHost(name)) {
+      if (slice.endpoints.empty()) return Remove(at, primary_, "WorkloadEntry", host.ns, ExternalName(name));
+      return Add(at, primary_, WorkloadEntryObject(host.ns, name, host.endpoint_turn));
+    }
+    Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints));
+  }
+  static std::string ExternalName(const std::string& host) {
+    return WorkloadEntryObject("x", host, 0)["metadata"]["name"].get<std::string>();
+  }
+
+  void AddProxy(Time at, const std::pair<std::string, std::string>& key) {
+    Add(at, primary_, ProxyPod(primary_, key.first.empty() ? "default" : key.first, key.second, proxies_.at(key)));
+  }
+
+  void Endpoints(Time at, const InferredInput& input) {
+    Host& host = hosts_.at(input.host);
+    const std::string cluster = input.cluster.empty() ? host.home : input.cluster;
+    Host::Slice& slice = host.slices[cluster];
+    if (input.change == "toZero") {
+      if (slice.exists && slice.endpoints.empty() && IsKubernetesHost(input.host)) {
+        slice.exists = false;
+        return Remove(at, cluster, "EndpointSlice", host.ns, host.name + "-imported");
+      }
+      slice.exists = true;
+      slice.endpoints.clear();
+    } else if (input.change == "serviceAccounts") {
+      const std::string pod = fmt::format("{}-imported-{}", host.name, host.endpoint_turn);
+      const std::string ip = NextAddress(host);
+      Add(at - 1ms, cluster, WorkloadPod(host.ns, pod, ip, pod));
+      slice.exists = true;
+      slice.endpoints.push_back({ip, pod});
+    } else {
+      slice.exists = true;
+      const auto plain = std::find_if(slice.endpoints.begin(), slice.endpoints.end(),
+                                      [](const EndpointPart& part) { return part.pod.empty(); });
+      if (plain == slice.endpoints.end()) {
+        slice.endpoints.push_back({NextAddress(host), ""});
+      } else {
+        plain->ip = NextAddress(host);
+      }
+    }
+    ApplySlice(at, input.host, host, cluster);
+  }
+
+  void Service(Time at, const InferredInput& input) {
+    Host& host = hosts_.at(input.host);
+    if (input.change == "removed") {
+      host.exists = false;
+      if (IsKubernetesHost(input.host)) return Remove(at, host.home, "Service", host.ns, host.name);
+      return Remove(at, primary_, "ServiceEntry", host.ns, ExternalName(input.host));
+    }
+    if (host.exists) ++host.turn;
+    host.exists = true;
+    if (!IsKubernetesHost(input.host)) return Add(at, primary_, ServiceEntryObject(host.ns, input.host, host.turn));
+    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn));
+  }
+
+  void RemoteSecret(Time at, const InferredInput& input) {
+    const auto key = std::pair(input.ns, input.name);
+    auto& held = secrets_[key];
+    const int64_t turn = ++turns_["Secret/" + input.ns + "/" + input.name];
+    const auto put = [&](const std::string& cluster, std::string text) {
+      const auto it = std::find_if(held.begin(), held.end(), [&](const auto& entry) { return entry.first == cluster; });
+      if (it == held.end()) {
+        held.emplace_back(cluster, std::move(text));
+      } else {
+        it->second = std::move(text);
+      }
+    };
+    for (const auto& [cluster, effect] : input.clusters) {
+      if (effect == "removed") {
+        std::erase_if(held, [&, &removed = cluster](const auto& entry) { return entry.first == removed; });
+      } else if (effect == "failed") {
+        put(cluster, fmt::format("imported-{}: no kubeconfig", turn));
+      } else if (effect != "unchanged") {
+        put(cluster, KubeconfigFor(cluster, turn));
+      }
+    }
+    if (held.empty() || (input.clusters.empty() && turn > 1)) {
+      held.clear();
+      if (turn > 1) Remove(at, primary_, "Secret", input.ns, input.name);
+      return;
+    }
+    Add(at, primary_, RemoteSecretObject(input.ns, input.name, held, turn));
+  }
+
+  void Change(const InferredInput& input) {
+    const Time at = At(input.at);
+    const auto turn = [&](const std::string& what) { return ++turns_[what]; };
+    switch (input.kind) {
+      case Kind::kRemoteSecret:
+        return RemoteSecret(at, input);
+      case Kind::kSecret:
+        return Add(at, primary_, SecretObject(input.ns, input.name, turn("Secret/" + input.ns + "/" + input.name)));
+      case Kind::kService:
+        return Service(at, input);
+      case Kind::kEndpoints:
+        return Endpoints(at, input);
+      case Kind::kGateway: {
+        const auto host = hosts_.find(GatewayHost());
+        return Add(at, host == hosts_.end() ? primary_ : host->second.home, GatewayService(kGateway, ++gateway_turn_));
+      }
+      case Kind::kNode:
+        return Add(at, primary_, NodeObject(turn("Node")));
+      case Kind::kNetwork: {
+        const auto host = hosts_.find(input.host);
+        const std::string cluster = host == hosts_.end() ? primary_ : host->second.home;
+        return Add(at, cluster, NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
+      }
+      case Kind::kMeshNetworks:
+      case Kind::kMeshConfig: {
+        std::string& now = input.kind == Kind::kMeshNetworks ? networks_ : mesh_;
+        // Refused text is not kept: what was there stays in force, and comes back with the next change.
+        const std::string text =
+            input.change == "refused" ? fmt::format("imported-{}: [", turn("mesh")) : HarmlessPrinted(input.detail);
+        if (input.change != "refused") now = text;
+        return Add(at, primary_,
+                   MeshConfigMap(input.kind == Kind::kMeshConfig ? text : mesh_,
+                                 input.kind == Kind::kMeshNetworks ? text : networks_));
+      }
+      case Kind::kConfig: {
+        json object = ConfigObject(input.object_kind, input.ns, input.name,
+                                   turn(input.object_kind + "/" + input.ns + "/" + input.name));
+        if (object.is_null()) break;
+        return Add(at, primary_, std::move(object));
+      }
+      case Kind::kProxyConnected: {
+        const auto key = std::pair(input.ns, input.name);
+        if (!connected_.insert(key).second) return;  // by another replica, or again
+        return AddProxy(at, key);
+      }
+      case Kind::kProxyDisconnected:
+        connected_.erase({input.ns, input.name});
+        return Remove(at, primary_, "Pod", input.ns.empty() ? "default" : input.ns, input.name);
+      case Kind::kIstiodStarted:
+        Remove(at, primary_, "Pod", kMeshNamespace, "istiod-0");
+        return Add(at + 10ms, primary_, IstiodPod());
+      case Kind::kGatewayDns:
+      case Kind::kDns:
+      case Kind::kClusterUnreachable:
+      case Kind::kProxyRefused:
+        break;
+    }
+    ++unsaid_[std::string(NameOf(input.kind)) + (input.object_kind.empty() ? "" : " " + input.object_kind)];
+  }
+
+  void Say(const Claim& claim) {
+    const auto istiod = istiod_of_.find(claim.replica);
+    const bool known = istiod != istiod_of_.end() && !istiod->second.empty();
+    out_.inputs.push_back(ClaimInput(claim, known ? istiod->second : primary_, At(claim.at)));
+  }
+
+  const Evidence& evidence_;
+  Skeleton out_;
+  std::string primary_, mesh_, networks_;
+  std::set<std::string> clusters_;
+  std::map<std::string, std::string> istiod_of_;  // cluster, by replica
+  std::map<std::string, Host> hosts_;
+  std::set<std::string> first_slices_;
+  std::map<std::pair<std::string, std::string>, int> proxies_;
+  std::set<std::pair<std::string, std::string>> proxies_at_start_, connected_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::string, std::string>>> secrets_;
+  std::map<std::string, int64_t> turns_;
+  std::map<std::string, size_t> unsaid_;
+  int64_t gateway_turn_ = 0;
+  bool has_gateway_ = false, has_node_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence) { return Builder(evidence).Build(); }
+
+absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version) {
+  replay::LogHeader header;
+  header.seed = skeleton.world.seed;
+  header.program_version = program_version;
+  header.profile = skeleton.world.profile;
+  header.scenario_name = "import";
+  header.scenario_text = "# wavetank import\n";
+  for (const std::string& note : skeleton.notes) header.scenario_text += "# note: " + Harmless(note) + "\n";
+  header.world = skeleton.world.ToJson();
+  header.world[std::string(replay::kRecordingKey)] = true;
+  header.world[std::string(kImportedKey)] = true;
+  header.world[std::string(kBeginsKey)] = skeleton.begins;
+  absl::StatusOr<std::unique_ptr<replay::LogWriter>> writer = replay::LogWriter::Create(path, header);
+  if (!writer.ok()) return writer.status();
+  Time last = skeleton.world.start;
+  bool pictured = false;
+  for (const replay::LogInput& input : skeleton.inputs) {
+    // Behind the first picture stands a checkpoint, as in every recording.
+    if (!pictured && input.at > skeleton.world.start) {
+      pictured = true;
+      if (absl::Status status = (*writer)->AddCheckpoint(""); !status.ok()) return status;
+    }
+    if (absl::Status status = (*writer)->Add(input); !status.ok()) return status;
+    last = input.at;
+  }
+  if (!pictured) {
+    if (absl::Status status = (*writer)->AddCheckpoint(""); !status.ok()) return status;
+  }
+  return (*writer)->Finish(last + 5s, "");
+}
+
+}  // namespace wavetank::importing

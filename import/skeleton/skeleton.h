@@ -1,0 +1,38 @@
+// A mesh made of evidence alone: the clusters, services, proxies and configuration that logs name, with what became of
+// them as inputs, so that a world that is told of these pushes what the real istiods pushed.
+//
+// It holds what evidence says and nothing else: addresses, ports and specifications are made up, one of each, and
+// change where something of the kind is said to have changed. What cannot be said in a mesh of such parts is a note.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "import/evidence/evidence.h"
+#include "replay/event_log.h"
+#include "sim/world_options.h"
+
+namespace wavetank::importing {
+
+// How long a simulated mesh is left to come up before the first change.
+inline constexpr Duration kComesUp = 60s;
+
+struct Skeleton {
+  sim::WorldOptions world;
+  std::vector<replay::LogInput> inputs;  // in order of time; claims among them
+  std::vector<std::string> notes;
+  WallNs begins = 0;  // the calendar's instant of the world's beginning
+};
+
+// Pure. InvalidArgument: no istiod's log, so no mesh.
+absl::StatusOr<Skeleton> MakeSkeleton(const Evidence& evidence);
+
+// Writes it as an event log, whose header says what it is made from. The errors are those of a LogWriter.
+absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const std::string& program_version);
+
+// Under these keys in LogHeader::world.
+inline constexpr std::string_view kImportedKey = "imported", kBeginsKey = "beginsNs";
+
+}  // namespace wavetank::importing

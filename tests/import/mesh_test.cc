@@ -1,0 +1,218 @@
+// From evidence to a mesh that runs, and what it says of the claims.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "import/importer.h"
+#include "import/judge/judge.h"
+#include "import/report/report.h"
+#include "import/skeleton/mesh_of_objects.h"
+#include "import/skeleton/skeleton.h"
+#include "replay/world_target.h"
+#include "tests/replay/temp_folder.h"
+
+namespace wavetank::importing {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Nobody's mesh, in the words of istiod 1.18.2.
+constexpr std::string_view kLog =
+    "2024-05-06T07:08:00.000000Z\tinfo\tinitializing mesh configuration\n"
+    "2024-05-06T07:08:00.000100Z\tinfo\tStarting Istiod Server with primary cluster east\n"
+    "2024-05-06T07:08:00.100000Z\tinfo\tads\tAll caches have been synced up in 100ms, marking server ready\n"
+    "2024-05-06T07:08:01.000000Z\tinfo\tads\tADS: new connection for node:web-1.shop-1\n"
+    // A DestinationRule.
+    "2024-05-06T07:08:05.000000Z\tinfo\tads\tPush debounce stable[2] 1 for config DestinationRule/shop/web: 100.2ms "
+    "since last "
+    "change, 100.2ms since last push, full=true\n"
+    // Endpoints that change, go, and come back.
+    "2024-05-06T07:08:10.100000Z\tinfo\tads\tPush debounce stable[3] 1 for config "
+    "ServiceEntry/shop/web.shop.svc.cluster.local: "
+    "100ms since last change, 100ms since last push, full=false\n"
+    "2024-05-06T07:08:15.000000Z\tinfo\tads\tIncremental push, service web.shop.svc.cluster.local at shard "
+    "Kubernetes/east has no "
+    "endpoints\n"
+    "2024-05-06T07:08:15.100000Z\tinfo\tads\tPush debounce stable[4] 1 for config "
+    "ServiceEntry/shop/web.shop.svc.cluster.local: "
+    "100ms since last change, 100ms since last push, full=false\n"
+    "2024-05-06T07:08:20.100000Z\tinfo\tads\tPush debounce stable[5] 1 for config "
+    "ServiceEntry/shop/web.shop.svc.cluster.local: "
+    "100ms since last change, 100ms since last push, full=false\n"
+    // A remote cluster.
+    "2024-05-06T07:08:25.000000Z\tinfo\tprocessing secret event for secret istio-system/remote-west\n"
+    "2024-05-06T07:08:25.000100Z\tinfo\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"
+    "2024-05-06T07:08:25.000200Z\tinfo\tNumber of remote clusters: 1\n"
+    "2024-05-06T07:08:25.010000Z\tinfo\tkube\tkube controller for west synced after 9ms\n"
+    // Its service is told of only later.
+    "2024-05-06T07:08:25.120000Z\tinfo\tads\tPush debounce stable[6] 3 for reason secret and 2 more reasons: 100ms "
+    "since last "
+    "change, 110ms since last push, full=true\n"
+    "2024-05-06T07:08:30.000000Z\tinfo\tads\tIncremental push, service api.shop.svc.cluster.local at shard "
+    "Kubernetes/west has no "
+    "endpoints\n"
+    "2024-05-06T07:08:30.100000Z\tinfo\tads\tPush debounce stable[7] 1 for config "
+    "ServiceEntry/shop/api.shop.svc.cluster.local: "
+    "100ms since last change, 100ms since last push, full=false\n"
+    // What a proxy refused, nobody can tell from this.
+    "2024-05-06T07:08:31.000000Z\twarn\tads\tADS:LDS: ACK ERROR web-1.shop-1 Internal:bad listener\n";
+
+class ImportedMesh : public testing::Test {
+ protected:
+  std::string Put(const std::string& name, std::string_view text) {
+    const std::string path = folder_ / name;
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    std::ofstream(path) << text;
+    return path;
+  }
+  Imported Read(const std::vector<std::string>& sources) {
+    ImportOptions options;
+    options.sources = sources;
+    auto imported = Import(options);
+    EXPECT_TRUE(imported.ok()) << imported.status();
+    return *std::move(imported);
+  }
+  Judgement Run(const Skeleton& mesh) {
+    const std::string path = folder_ / "log.wtlog";
+    const absl::Status written = WriteLog(mesh, path, "test");
+    EXPECT_TRUE(written.ok()) << written;
+    auto log = replay::LogReader::Open(path);
+    EXPECT_TRUE(log.ok()) << log.status();
+    replay::WorldTarget world;
+    JudgedTarget target(world, judge_);
+    auto result = replay::Replay(**log, target);
+    EXPECT_TRUE(result.ok()) << result.status();
+    digest_ = result.ok() ? result->trace_digest : "";
+    return judge_.Finish();
+  }
+  static std::string Words(const Judgement& judgement) {
+    std::string out;
+    for (const JudgedClaim& claim : judgement.claims) {
+      out += std::string(NameOf(claim.verdict)) + ": " + claim.claim.dump() + " " + claim.why + " " + claim.simulated +
+             "\n";
+    }
+    return out;
+  }
+
+  TempFolder folder_;
+  Judge judge_;
+  std::string digest_;
+};
+
+TEST_F(ImportedMesh, OfALogAlonePushesWhatTheLogTells) {
+  const Imported imported = Read({Put("istiod.log", kLog)});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 0u) << Words(judgement);
+  EXPECT_EQ(judgement.cannot, 1u) << Words(judgement);
+  EXPECT_GE(judgement.agree, 8u) << Words(judgement);
+  EXPECT_EQ(judgement.Reproduced(), 1.0);
+}
+
+TEST_F(ImportedMesh, AClaimThatIsNotTrueDisagrees) {
+  std::string text(kLog);
+  // A push that nothing of the mesh explains: too many remote clusters, and one too few pushes.
+  const size_t count = text.find("clusters: 1");
+  text.replace(count, 11, "clusters: 7");
+  const Imported imported = Read({Put("istiod.log", text)});
+  auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok());
+  std::erase_if(mesh->inputs, [](const replay::LogInput& input) {
+    return input.kind == "apply" && input.body["object"]["kind"] == "DestinationRule";
+  });
+  const Judgement judgement = Run(*mesh);
+  EXPECT_EQ(judgement.disagree, 2u) << Words(judgement);
+  ASSERT_NE(judgement.FirstDisagreement(), nullptr);
+  EXPECT_EQ(judgement.FirstDisagreement()->claim["config"], "DestinationRule/shop/web");
+  EXPECT_THAT(judgement.FirstDisagreement()->why, HasSubstr("did not push"));
+  EXPECT_LT(judgement.Reproduced(), 1.0);
+}
+
+TEST_F(ImportedMesh, AReplayIsTheSameTwice) {
+  const Imported imported = Read({Put("istiod.log", kLog)});
+  const auto mesh = MakeSkeleton(imported.evidence);
+  ASSERT_TRUE(mesh.ok());
+  Run(*mesh);
+  const std::string once = digest_;
+  judge_ = Judge();
+  Run(*mesh);
+  EXPECT_EQ(digest_, once);
+  EXPECT_NE(once, "");
+}
+
+constexpr std::string_view kDump = R"(apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Namespace
+  metadata: {name: istio-system, labels: {topology.istio.io/network: n1}}
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web, namespace: shop}
+  spec: {clusterIP: 10.96.0.7, ports: [{name: http, port: 80}]}
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: db, namespace: shop}
+  data: {password: aHVudGVyMmh1bnRlcjI=}
+---
+apiVersion: networking.istio.io/v1beta1
+kind: DestinationRule
+metadata: {name: web, namespace: shop}
+spec: {host: web}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+---
+kind: [broken
+)";
+
+TEST_F(ImportedMesh, DumpsAndAuditLogsTellObjectsAndTheirHistory) {
+  Put("east/objects.yaml", kDump);
+  Put("east/audit.log",
+      R"({"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","stage":"ResponseComplete","verb":"update","objectRef":{"resource":"services","namespace":"shop","name":"web"},"responseStatus":{"code":200},"responseObject":{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop"},"spec":{"clusterIP":"10.96.0.7","ports":[{"name":"http","port":81}]}},"stageTimestamp":"2024-05-06T07:08:01.000000Z"}
+{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","verb":"patch","objectRef":{"resource":"services","namespace":"shop","name":"web"},"responseStatus":{"code":200},"stageTimestamp":"2024-05-06T07:08:02.000000Z"}
+{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"RequestResponse","stage":"ResponseComplete","verb":"update","objectRef":{"resource":"services","namespace":"shop","name":"web"},"responseStatus":{"code":409},"stageTimestamp":"2024-05-06T07:08:02.000000Z"}
+{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","stage":"ResponseComplete","verb":"delete","objectRef":{"resource":"services","namespace":"shop","name":"web"},"responseStatus":{"code":200},"stageTimestamp":"2024-05-06T07:08:03.000000Z"}
+{"kind":"Event","apiVer)");
+  const Imported imported = Read({folder_ / "east"});
+  EXPECT_EQ(imported.kube.state.size(), 3u);
+  ASSERT_EQ(imported.kube.history.size(), 2u);
+  EXPECT_TRUE(imported.kube.history[1].deleted);
+  EXPECT_EQ(imported.kube.state[0].cluster, "east");
+  const auto& reasons = imported.evidence.refusals.reasons();
+  EXPECT_TRUE(reasons.contains("no YAML"));
+  EXPECT_TRUE(reasons.contains("JSON that ends before its end"));
+  EXPECT_TRUE(reasons.contains("audit event of level Metadata: its object is not told"));
+  EXPECT_EQ(imported.kube.unseen.at("Deployment"), 1u);
+  const auto mesh = MakeMeshOfObjects(imported.evidence, imported.kube);
+  ASSERT_TRUE(mesh.ok()) << mesh.status();
+  std::string all;
+  for (const replay::LogInput& input : mesh->inputs) all += input.body.dump();
+  EXPECT_THAT(all, Not(HasSubstr("aHVudGVyMmh1bnRlcjI")));
+  EXPECT_EQ(mesh->inputs.back().kind, "delete");
+  EXPECT_EQ(mesh->inputs.back().at - mesh->world.start, kComesUp + 2s);
+  Run(*mesh);
+}
+
+TEST_F(ImportedMesh, ARecordedWatchIsDatedByItsFieldsManagers) {
+  const Imported imported = Read({Put("watch.json", R"({"type":"ADDED","object":{"apiVersion":"v1","kind":"Service",
+"metadata":{"name":"web","namespace":"shop","creationTimestamp":"2024-05-06T07:00:00Z"},"spec":{}}}
+{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop",
+"creationTimestamp":"2024-05-06T07:00:00Z","managedFields":[{"manager":"kubectl","time":"2024-05-06T07:08:00Z"}]},"spec":{"type":"NodePort"}}}
+{"type":"BOOKMARK","object":{}}
+{"type":"DELETED","object":{"apiVersion":"v1","kind":"Service","metadata":{"name":"web","namespace":"shop"},"spec":{}}}
+)")});
+  ASSERT_EQ(imported.kube.history.size(), 3u);
+  EXPECT_TRUE(imported.kube.history[0].created);
+  EXPECT_EQ(FormatWall(imported.kube.history[1].at), "2024-05-06T07:08:00.000000Z");
+  EXPECT_TRUE(imported.kube.history[2].deleted);
+  EXPECT_TRUE(imported.evidence.refusals.empty());
+}
+
+}  // namespace
+}  // namespace wavetank::importing
