@@ -13,6 +13,7 @@ ClusterSpec ReadCluster(const Field& f, size_t index);
 LinkSpec ReadLink(const Field& f, const Scenario& scenario);
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario);
 Traffic ReadTraffic(const Field& f, const Scenario& scenario);
+Incident ReadIncident(const Field& f);
 Step ReadStep(const Field& f, const Scenario& scenario);
 
 }  // namespace wavetank::scenario
