@@ -63,6 +63,7 @@ int main(int argc, char** argv) {
   AddControlPlaneDiff(app, outcome);
   AddCheck(app, outcome);
   AddDiff(app, outcome);
+  AddIncidents(app, outcome);
   AddKubeconfig(app, outcome);
   AddSynth(app, outcome);
   AddPlan(app, outcome);

@@ -43,6 +43,7 @@ void AddEnvoyDiff(CLI::App& app, Outcome& outcome);
 void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddCheck(CLI::App& app, Outcome& outcome);
 void AddDiff(CLI::App& app, Outcome& outcome);
+void AddIncidents(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddSynth(CLI::App& app, Outcome& outcome);
 void AddPlan(CLI::App& app, Outcome& outcome);

@@ -31,6 +31,8 @@ json WorldOptions::ToJson() const {
                                {"loadBalancerHostnames", c.load_balancer_hostname},
                                {"nodes", std::move(nodes_json)}});
     if (c.observed) out["clusters"].back()["observed"] = true;
+    if (!c.installed_name.empty()) out["clusters"].back()["installedName"] = c.installed_name;
+    if (!c.installed_network.empty()) out["clusters"].back()["installedNetwork"] = c.installed_network;
   }
   for (const WorldLink& l : links) {
     out["links"].push_back({{"between", {l.a, l.b}},
@@ -62,6 +64,8 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
       cluster.load_balancer_cidr = c.at("loadBalancers").get<std::string>();
       cluster.load_balancer_hostname = c.at("loadBalancerHostnames").get<bool>();
       cluster.observed = c.value("observed", false);
+      cluster.installed_name = c.value("installedName", "");
+      cluster.installed_network = c.value("installedNetwork", "");
       for (const json& n : c.at("nodes")) {
         cluster.nodes.push_back({n.at("name").get<std::string>(), n.at("region").get<std::string>(),
                                  n.at("zone").get<std::string>(), n.value("externalIP", "")});

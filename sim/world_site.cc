@@ -104,6 +104,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
     if (!parsed.ok()) return parsed.status();
     for (const auto& candidate : world.sites_) {
       if (parsed->server == ApiServerUrl(candidate->config_.name)) {
+        registered[cluster_id] = candidate.get();
         return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
       }
     }
@@ -126,9 +127,16 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
     return answer;
   }
 
+  // By the ID that istiod knows a cluster by: its own, or its remote Secret's.
+  bool IsCalled(const Site& candidate, std::string_view cluster) const {
+    if (&candidate == &site) return candidate.config_.cluster_id() == cluster;
+    const auto it = registered.find(cluster);
+    return it == registered.end() ? candidate.config_.name == cluster : it->second == &candidate;
+  }
+
   kube::TokenReviewer* ReviewerOf(std::string_view cluster) {
     for (const auto& candidate : world.sites_) {
-      if (candidate->config_.name != cluster) continue;
+      if (!IsCalled(*candidate, cluster)) continue;
       std::unique_ptr<Reviewer>& reviewer = reviewers[candidate->config_.name];
       if (reviewer == nullptr) {
         reviewer = std::make_unique<Reviewer>(world, *candidate,
@@ -141,7 +149,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
 
   const kube::AccessReviewer* AuthorizerOf(std::string_view cluster) {
     for (const auto& candidate : world.sites_) {
-      if (candidate->config_.name != cluster) continue;
+      if (!IsCalled(*candidate, cluster)) continue;
       return &authorizers.try_emplace(candidate->config_.name, candidate->cluster_->api()).first->second;
     }
     return nullptr;
@@ -151,6 +159,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   Site& site;
   std::string name;
   Host* host;
+  std::map<std::string, Site*, std::less<>> registered;  // by cluster ID, those that remote Secrets have led to
   std::map<std::string, fakekube::RbacAuthorizer> authorizers;
   std::unique_ptr<kube::Client> config_cluster;
   std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
@@ -313,7 +322,7 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   };
   pilot::IstiodOptions options;
   options.name = run->name;
-  options.cluster_id = pilot::ClusterId(config_.name);
+  options.cluster_id = pilot::ClusterId(config_.cluster_id());
   options.seed = world_.options_.seed;
   options.profile = world_.profile_;
   options.external =

@@ -243,7 +243,7 @@ class Export {
       steps.push_back(
           {{"name", fmt::format("{} at {}", steps.size() + 1, FormatDuration(at - story_.header.Beginning()))},
            {"at", DurationText(since)},
-           {"settle", false}});
+           {"settle", "0s"}});
       return steps.back();
     };
     for (size_t i = start_; i < story_.inputs.size();) {

@@ -10,6 +10,7 @@
 #include "fakes/kube/housekeeping/root_ca.h"
 #include "fakes/kube/housekeeping/token_controller.h"
 #include "fakes/kube/nodes/kubelet.h"
+#include "fakes/kube/nodes/node_lifecycle.h"
 #include "fakes/kube/nodes/observed_pods.h"
 #include "fakes/kube/services/endpoint_slices.h"
 #include "fakes/kube/services/load_balancers.h"
@@ -71,6 +72,7 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
   load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
   endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
   kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
+  node_lifecycle_ = std::make_unique<NodeLifecycle>(api_);
   deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
   stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission);
   daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission);
@@ -116,9 +118,30 @@ Cluster::~Cluster() = default;
 
 bool Cluster::Settled() const {
   if (observed_ != nullptr) return observed_->Settled();
-  return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() && deployments_->Settled() &&
-         stateful_sets_->Settled() && daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled()) &&
+  return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() &&
+         node_lifecycle_->Settled() && deployments_->Settled() && stateful_sets_->Settled() &&
+         daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled()) &&
          std::all_of(housekeeping_.begin(), housekeeping_.end(), [](const auto& each) { return each->Settled(); });
+}
+
+absl::Status Cluster::SetNodeLost(const std::string& node, bool lost) {
+  if (observed_ != nullptr) {
+    return absl::InvalidArgumentError(
+        fmt::format("cluster '{}' is a record: its nodes are as they were", options_.name));
+  }
+  std::string names;
+  for (const ObjectRef& each : api_.List("Node")) names += (names.empty() ? "" : ", ") + each->meta.name;
+  if (api_.Get("Node", {"", node}) == nullptr)
+    return absl::InvalidArgumentError(
+        fmt::format("cluster '{}' has no node '{}'; it has {}", options_.name, node, names));
+  if (lost) {
+    kubelet_->Lose(node);
+    node_lifecycle_->Silent(node);
+  } else {
+    node_lifecycle_->Heard(node);
+    kubelet_->Return(node);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {

@@ -19,6 +19,7 @@ namespace wavetank::fakekube {
 class DaemonSetController;
 class DeploymentController;
 class Kubelet;
+class NodeLifecycle;
 class EndpointSliceController;
 class LoadBalancerController;
 class StatefulSetController;
@@ -42,12 +43,16 @@ class Cluster {
   // InvalidArgument if the Service is no LoadBalancer.
   absl::Status SetLoadBalancerAddress(const NamespacedName& service, std::string_view address);
 
+  // A node's machine is gone at once, or back. InvalidArgument names the nodes that there are.
+  absl::Status SetNodeLost(const std::string& node, bool lost);
+
  private:
   ClusterOptions options_;
   ApiServer api_;
   std::unique_ptr<LoadBalancerController> load_balancers_;
   std::unique_ptr<EndpointSliceController> endpoint_slices_;
   std::unique_ptr<Kubelet> kubelet_;
+  std::unique_ptr<NodeLifecycle> node_lifecycle_;
   std::unique_ptr<DeploymentController> deployments_;
   std::unique_ptr<StatefulSetController> stateful_sets_;
   std::unique_ptr<DaemonSetController> daemon_sets_;

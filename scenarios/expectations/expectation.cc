@@ -32,6 +32,7 @@ Selected Select(const Expectation& e, const StepResult& step) {
     out.sum.sent += t.sent;
     out.sum.failed += t.failed;
     out.sum.retried += t.retried;
+    out.sum.attempts += t.attempts;
     out.sum.remote += t.remote;
     out.sum.mtls_verified += t.mtls_verified;
     const auto add = [](auto& into, const auto& from) {
@@ -41,6 +42,7 @@ Selected Select(const Expectation& e, const StepResult& step) {
     add(out.sum.by_cluster, t.by_cluster);
     add(out.sum.by_pod, t.by_pod);
     add(out.sum.by_flags, t.by_flags);
+    add(out.sum.by_code, t.by_code);
     add(out.sum.remote_hops, t.remote_hops);
     add(out.sum.local_hops, t.local_hops);
     add(out.sum.gateway_snis, t.gateway_snis);

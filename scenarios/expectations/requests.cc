@@ -17,6 +17,9 @@ ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) 
   judge("failed", sum.failed);
   JudgeRange(e, "sent", sum.sent, std::to_string(sum.sent), &r);
   judge("retried", sum.retried);
+  JudgeRange(e, "attempts", sum.attempts, fmt::format("{} attempts", sum.attempts), &r);
+  JudgeRange(e, "pods", static_cast<int64_t>(sum.by_pod.size()), fmt::format("{} pods answered", sum.by_pod.size()),
+             &r);
   JudgeRange(e, "p50", sum.p50.count(), FormatDuration(sum.p50), &r);
   JudgeRange(e, "p99", sum.p99.count(), FormatDuration(sum.p99), &r);
   return r;
@@ -24,9 +27,10 @@ ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) 
 
 void ReadRequests(const Field& f, Expectation* e) {
   if (e->ranges.empty()) f.Fail("names no quantity", "write failed: 0");
-  if (!e->mode.empty() && f["sent"].present())
-    f["sent"].Fail("counts the requests of a whole step, of which no instant has all",
-                   "write it outside of " + e->mode);
+  for (const char* const whole : {"sent", "attempts", "pods"}) {
+    if (e->mode.empty() || !f[whole].present()) continue;
+    f[whole].Fail("counts the requests of a whole step, of which no instant has all", "write it outside of " + e->mode);
+  }
 }
 
 }  // namespace
@@ -38,9 +42,12 @@ void RegisterRequests(std::vector<ExpectationKind>& table) {
                OfTraffic({row::Range("failed", {kCount, kShare}, "Failed requests"),
                           row::Range("sent", {kCount}, "Sent requests"),
                           row::Range("retried", {kCount, kShare}, "Retried requests"),
+                          row::Range("attempts", {kCount}, "Tries of all of them together"),
+                          row::Range("pods", {kCount}, "Different pods that answered"),
                           row::Range("p50", {kDuration}, "Median latency"),
                           row::Range("p99", {kDuration}, "99th percentile of latency")})},
-       .example = "{of: meanwhile, failed: 0, sent: 1000, retried: <= 3, p50: <= 10ms, p99: <= 1s}",
+       .example = "{of: meanwhile, failed: 0, sent: 1000, retried: <= 3, attempts: <= 1003, pods: 4, p50: <= 10ms, "
+                  "p99: <= 1s}",
        .what = "each quantity lies in its range",
        .always = true,
        .eventually = true,

@@ -31,6 +31,8 @@ struct ClusterSpec {
   std::string network;  // the network its pods are attached to in the modelled world
   // The cluster whose istiod serves this one's proxies; its own name for a primary.
   std::string control_plane;
+  // What its installation says where that is wrong or otherwise; empty: as `name` and `network`.
+  std::string installed_name, installed_network;
   std::string pod_cidr, service_cidr, load_balancer_cidr;
   bool load_balancer_hostname = false;  // the cloud gives host names instead of addresses
   std::vector<NodeSpec> nodes;
@@ -101,6 +103,7 @@ struct Expectation {
   // Which traffic is judged: that after the wave, that of the wave itself, or all of the step.
   enum class Phase : uint8_t { kThen, kMeanwhile, kAll };
   Phase phase = Phase::kThen;
+  bool symptom = false;  // of an incident: it holds where the incident is shown, and elsewhere not
   // split
   std::string by = "version";
   std::map<std::string, int64_t> shares_ppm;
@@ -124,10 +127,18 @@ struct Step {
   Duration every{};
   std::vector<Action> actions;
   std::vector<Traffic> meanwhile, then;
-  bool settle = true;    // wait for the mesh to be at rest after the actions
-  Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence
+  Duration linger = 1s;            // how long the meanwhile traffic goes on after convergence
+  // How long it may take to settle; the scenario's own if left out. Zero: what follows does not wait for it.
+  std::optional<Duration> settle;
   std::vector<Expectation> expectations;
   int line = 0;
+};
+
+// What was reported in public, and which releases show it: the head of a story of scenarios/incidents/.
+struct Incident {
+  std::vector<std::string> issues;  // addresses; empty: read in istiod's source, nowhere reported
+  std::string reported, symptom, cause, see, remark;
+  std::map<std::string, bool> shown;  // by profile
 };
 
 struct Scenario {
@@ -144,6 +155,8 @@ struct Scenario {
   nlohmann::json mesh_config;                 // of every istiod, unless a manifest's ConfigMap says otherwise
   std::vector<FlowSpec> flows;
   std::vector<Step> steps;
+  std::optional<Incident> incident;
+  Duration settle = 10min;  // how long a wave may take to settle before the run goes on and says what is not settled
 
   const FlowSpec* FindFlow(std::string_view name) const;
   const ClusterSpec* FindCluster(std::string_view name) const;

@@ -18,6 +18,8 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
     sim::WorldCluster cluster{
         c.name, c.network, c.control_plane, c.pod_cidr, c.service_cidr, c.load_balancer_cidr, c.load_balancer_hostname,
         {}};
+    cluster.installed_name = c.installed_name;
+    cluster.installed_network = c.installed_network;
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});
     out.clusters.push_back(std::move(cluster));
   }

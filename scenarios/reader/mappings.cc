@@ -22,30 +22,40 @@ FieldRow AtLeast(int64_t low, FieldRow field) {
 }
 
 void AddMesh(std::vector<MappingRow>& all) {
-  all.push_back({"scenario",
-                 "A Wavetank scenario",
-                 {row::Text("name", "Name").Required(), row::Text("description", "What the scenario is about"),
-                  row::Integer("seed", 0, INT64_MAX, "Seed of every random draw; 1 if left out"),
-                  row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
-                  row::Choice("ca", {"common-root", "own-roots", "self-signed"},
-                              "cacerts Secrets under one root, under a root each, or none"),
-                  AtLeast(1, row::Mappings("clusters", "cluster", "")), row::Mappings("links", "link", ""),
-                  row::Mappings("remoteSecrets", "remoteSecret", ""),
-                  row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
-                  row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
-                  row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
-                  row::Other("meshConfig", kObject, "MeshConfig of every istiod"), row::Mappings("flows", "flow", ""),
-                  row::Mappings("steps", "step", "")}});
-  all.push_back({"cluster",
-                 "A Kubernetes cluster",
-                 {row::Text("name", "The API server's name and the cluster ID").Required(),
-                  row::Text("network", "The network its pods are attached to; network1 if left out"),
-                  row::Text("controlPlane", "The cluster whose istiod serves this one's proxies; its own if left out"),
-                  row::Text("pods", "CIDR of pod addresses"), row::Text("services", "CIDR of cluster VIPs"),
-                  row::Text("loadBalancers", "CIDR of load balancer addresses"),
-                  row::Other("loadBalancerHostnames", kFlag, "Load balancers get host names instead of addresses"),
-                  row::Mappings("nodes", "node", "One node in region1/zone1 if left out"),
-                  row::Other("manifests", kManifests, "Files or folders, relative to the scenario")}});
+  all.push_back(
+      {"scenario",
+       "A Wavetank scenario",
+       {row::Text("name", "Name").Required(), row::Text("description", "What the scenario is about"),
+        row::Text("extends", "Another scenario file: what this one leaves out, except for steps, is as there"),
+        row::Mapping("incident", "incident", "What was reported in public, for the library of incidents"),
+        row::Other("settle", kDuration, "How long a wave may take to settle; 10m if left out"),
+        row::Integer("seed", 0, INT64_MAX, "Seed of every random draw; 1 if left out"),
+        row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
+        row::Choice("ca", {"common-root", "own-roots", "self-signed"},
+                    "cacerts Secrets under one root, under a root each, or none"),
+        AtLeast(1, row::Mappings("clusters", "cluster", "")), row::Mappings("links", "link", ""),
+        row::Mappings("remoteSecrets", "remoteSecret", ""),
+        row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
+        row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
+        row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
+        row::Other("meshConfig", kObject, "MeshConfig of every istiod"), row::Mappings("flows", "flow", ""),
+        row::Mappings("steps", "step", "")}});
+  all.push_back(
+      {"cluster",
+       "A Kubernetes cluster",
+       {row::Text("name", "The API server's name and the cluster ID").Required(),
+        row::Text("network", "The network its pods are attached to; network1 if left out"),
+        row::Text("controlPlane", "The cluster whose istiod serves this one's proxies; its own if left out"),
+        row::Mapping("installed", "installed", "What its installation says; its name and network if left out"),
+        row::Text("pods", "CIDR of pod addresses"), row::Text("services", "CIDR of cluster VIPs"),
+        row::Text("loadBalancers", "CIDR of load balancer addresses"),
+        row::Other("loadBalancerHostnames", kFlag, "Load balancers get host names instead of addresses"),
+        row::Mappings("nodes", "node", "One node in region1/zone1 if left out"),
+        row::Other("manifests", kManifests, "Files or folders, relative to the scenario")}});
+  all.push_back({"installed",
+                 "Helm values of an installation that says otherwise than the cluster is",
+                 {row::Text("clusterName", "global.multiCluster.clusterName, its istiod's CLUSTER_ID"),
+                  row::Text("network", "global.network; `none`: it names none")}});
   all.push_back({"manifest",
                  "As kubectl apply -f path -n namespace -l selector",
                  {row::Text("path", "File or folder, relative to the scenario").Required(),
@@ -72,6 +82,17 @@ void AddMesh(std::vector<MappingRow>& all) {
                  "An issuer of tokens (JWT), with a key that derives from the seed",
                  {row::Text("name", "The claim iss of its tokens").Required(),
                   row::Text("jwksUri", "Where istiod finds its keys; found by the issuer's name if left out")}});
+}
+
+void AddIncident(std::vector<MappingRow>& all) {
+  all.push_back({"incident",
+                 "The head of a story of the library of incidents",
+                 {row::Other("issues", kTexts, "Addresses of the public reports; none if it was read in the source"),
+                  row::Text("reported", "What was reported").Required(),
+                  row::Text("symptom", "What is seen, in a line").Required(),
+                  row::Text("cause", "Why, in a line").Required(), row::Text("see", "How to see it").Required(),
+                  row::Text("remark", "Where 1.18.2 does otherwise than was believed"),
+                  row::Other("verdicts", kTextMap, "`shown` or `not shown`, by profile").Required()}});
 }
 
 void AddTraffic(std::vector<MappingRow>& all) {
@@ -116,8 +137,11 @@ void AddSteps(std::vector<MappingRow>& all) {
         row::Mappings("meanwhile", "traffic", "Sent from the first action until linger after convergence"),
         row::Mappings("then", "traffic", "Sent after that"),
         row::Other("linger", kDuration, "How long the meanwhile traffic goes on after convergence; 1s if left out"),
-        row::Other("settle", kFlag, "false: what follows does not wait until the mesh is at rest after the actions"),
-        row::Mappings("expect", "expectation", "What must be true")}});
+        row::Other("settle", kDuration,
+                    "How long it may take to settle; the scenario's own if left out, 0s: what follows does not wait"),
+        row::Mappings("expect", "expectation", "What must be true"),
+        row::Mappings("symptom", "expectation",
+                       "What is true where the scenario's incident is shown, and only there")}});
   MappingRow action{"action", "", {}};
   action.single = true;
   for (const ActionKind& kind : Actions()) {
@@ -173,6 +197,7 @@ const std::vector<MappingRow>& AllMappings() {
   static const auto* const rows = [] {
     auto* all = new std::vector<MappingRow>();
     AddMesh(*all);
+    AddIncident(*all);
     AddTraffic(*all);
     AddSteps(*all);
     AddKinds(*all);

@@ -14,6 +14,7 @@ LinkSpec ReadLink(const Field& f, const Scenario& scenario);
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario);
 Traffic ReadTraffic(const Field& f, const Scenario& scenario);
 Expectation ReadExpectation(const Field& f, const Scenario& scenario);
+Incident ReadIncident(const Field& f);
 Step ReadStep(const Field& f, const Scenario& scenario);
 
 }  // namespace wavetank::scenario

@@ -22,6 +22,9 @@ ClusterSpec ReadCluster(const Field& f, size_t index) {
   c.name = f["name"].RequiredText();
   c.network = f["network"].Text("network1");
   c.control_plane = f["controlPlane"].Text(c.name);
+  c.installed_name = f["installed"]["clusterName"].Text();
+  c.installed_network = f["installed"]["network"].Text();
+  if (f["installed"].present()) CheckMapping(f["installed"], MappingNamed("installed"), nullptr);
   c.pod_cidr = f["pods"].Text(fmt::format("10.{}.0.0/16", index + 1));
   c.service_cidr = f["services"].Text(fmt::format("10.{}.0.0/16", 96 + index));
   c.load_balancer_cidr = f["loadBalancers"].Text(fmt::format("172.30.{}.0/24", index + 1));

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <set>
 
 #include "core/base/json_access.h"
@@ -13,12 +15,49 @@
 namespace wavetank::scenario {
 namespace {
 
+// A scenario's fields: its own, or else those of the one that it extends.
+class Root {
+ public:
+  Root(Document& own, Document* base) : own_(own.root()) {
+    if (base != nullptr) base_ = base->root();
+  }
+  Field operator[](const std::string& key) const { return Inherited(key) ? (*base_)[key] : own_[key]; }
+  bool Inherited(const std::string& key) const {
+    return base_ && key != "steps" && key != "incident" && !own_[key].present() && (*base_)[key].present();
+  }
+
+ private:
+  Field own_;
+  std::optional<Field> base_;
+};
+
+// The scenario that `document` extends. Null: none. Beside a mistake in it, what stands in its way is an error.
+absl::StatusOr<std::unique_ptr<Document>> BaseOf(Document& document) {
+  const Field extends = document.root()["extends"];
+  if (!extends.present()) return nullptr;
+  const std::filesystem::path path = std::filesystem::path(document.name()).parent_path() / extends.Text();
+  absl::StatusOr<std::unique_ptr<Document>> base = Document::Load(path.lexically_normal().string());
+  if (absl::IsNotFound(base.status())) {
+    extends.Fail(fmt::format("{}: no such scenario", path.lexically_normal().string()), "check the path");
+    return document.status();
+  }
+  if (!base.ok()) return base.status();
+  const Field root = (*base)->root();
+  CheckMapping(root, MappingNamed("scenario"), nullptr);
+  if (root["extends"].present()) root["extends"].Fail("stands in a scenario that is extended", "extend one only");
+  if (!(*base)->status().ok()) return (*base)->status();
+  return base;
+}
+
 absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>& mesh) {
   Scenario s;
   s.file = document.name();
-  const Field root = document.root();
-  if (!root.present()) return absl::InvalidArgumentError(fmt::format("{}: is empty; write a scenario", s.file));
-  CheckMapping(root, MappingNamed("scenario"), nullptr);
+  if (!document.root().present())
+    return absl::InvalidArgumentError(fmt::format("{}: is empty; write a scenario", s.file));
+  CheckMapping(document.root(), MappingNamed("scenario"), nullptr);
+  absl::StatusOr<std::unique_ptr<Document>> base = BaseOf(document);
+  if (!base.ok()) return base.status();
+  const Root root(document, base->get());
   s.name = root["name"].Text();
   s.description = root["description"].Text();
   s.seed = static_cast<uint64_t>(root["seed"].Integer(1, 0, INT64_MAX));
@@ -58,8 +97,20 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   for (const auto& [name, value] : root["timing"].Entries()) s.timing[name] = value.Text();
   if (root["meshConfig"].present()) s.mesh_config = root["meshConfig"].Json();
   for (const Field& flow : root["flows"].Items()) s.flows.push_back(ReadFlow(flow, s));
+  if (root["incident"].present()) s.incident = ReadIncident(root["incident"]);
+  s.settle = root["settle"].Time(s.settle);
   for (const Field& step : root["steps"].Items()) s.steps.push_back(ReadStep(step, s));
   if (!document.status().ok()) return document.status();
+  if (*base == nullptr) return s;
+  if (!(*base)->status().ok()) return (*base)->status();
+  // Paths are relative to the file that names them.
+  const std::filesystem::path there =
+      std::filesystem::path(document.root()["extends"].Text()).parent_path().lexically_normal();
+  for (ClusterSpec& cluster : s.clusters) {
+    for (ManifestSpec& manifest : cluster.manifests) {
+      if (root.Inherited("clusters")) manifest.path = (there / manifest.path).string();
+    }
+  }
   return s;
 }
 

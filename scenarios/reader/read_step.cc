@@ -112,8 +112,15 @@ Step ReadStep(const Field& f, const Scenario& scenario) {
     if (step.then.back().requests == 0) traffic.Fail("how many requests?", "write requests: 1000");
   }
   step.linger = f["linger"].Time(step.linger);
-  step.settle = f["settle"].Flag(step.settle);
+  if (f["settle"].present()) step.settle = f["settle"].Time(0ns);
   for (const Field& e : f["expect"].Items()) step.expectations.push_back(ReadExpectation(e, scenario));
+  for (const Field& e : f["symptom"].Items()) {
+    step.expectations.push_back(ReadExpectation(e, scenario));
+    step.expectations.back().symptom = true;
+  }
+  if (f["symptom"].present() && !scenario.incident) {
+    f["symptom"].Fail("is of no incident", "write `incident:` at the scenario's head, or move it to expect:");
+  }
   return step;
 }
 

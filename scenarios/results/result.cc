@@ -26,6 +26,33 @@ std::string_view StageName(Stage stage) {
   return "";
 }
 
+bool RunResult::Shown() const {
+  bool any = false;
+  for (const StepResult& step : steps) {
+    for (const ExpectationResult& e : step.expectations) {
+      if (e.symptom && !e.held) return false;
+      any = any || e.symptom;
+    }
+  }
+  return any;
+}
+
+bool RunResult::Passed() const {
+  if (!error.empty() || nacks_between > 0) return false;
+  // What the simulated release is known to do wrong is shown, and is no surprise.
+  for (const sim::Violation& v : violations) {
+    if (v.known.empty()) return false;
+  }
+  bool symptoms = false;
+  for (const StepResult& step : steps) {
+    for (const ExpectationResult& e : step.expectations) {
+      if (!e.symptom && !e.held) return false;
+      symptoms = symptoms || e.symptom;
+    }
+  }
+  return !symptoms || Shown() == shown_expected.value_or(true);
+}
+
 std::vector<DeadPath> DeadPaths(const RunResult& result) {
   std::vector<DeadPath> out;
   for (const StepResult& step : result.steps) {

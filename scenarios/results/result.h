@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,6 +100,7 @@ struct ExpectationResult {
   bool held = false;
   std::string explanation;  // what was found, why it holds or not
   int line = 0;
+  bool symptom = false;  // Expectation::symptom
 };
 
 // Responses that one Envoy refused with the same words.
@@ -177,19 +179,12 @@ struct RunResult {
   std::vector<sim::Violation> violations;
   std::string error;  // RunOptions::partial: why it ended early; empty: it did not
   bool interrupted = false;
-  bool Passed() const {
-    if (!error.empty() || nacks_between > 0) return false;
-    // What the simulated release is known to do wrong is shown, and is no surprise.
-    for (const sim::Violation& v : violations) {
-      if (v.known.empty()) return false;
-    }
-    for (const StepResult& step : steps) {
-      for (const ExpectationResult& e : step.expectations) {
-        if (!e.held) return false;
-      }
-    }
-    return true;
-  }
+  std::optional<bool> shown_expected;  // of an incident whose head names this profile
+  // Every symptom held, and there was one.
+  bool Shown() const;
+  // What is expected holds, symptoms are there or not as the incident's head says, and no invariant was broken but those
+  // that the simulated release is known to break.
+  bool Passed() const;
 };
 
 // The dead paths of a run, worst first: fewer tries than kEnoughTries say nothing.

@@ -33,6 +33,7 @@ namespace {
 
 // How long a mesh may take to come up, and a wave to settle, before the run goes on and says so.
 constexpr Duration kStartLimit = 5min;
+// A log says no limit of its own.
 constexpr Duration kSettleLimit = 10min;
 // Traffic meanwhile begins before the wave, so that the picture shows what was before.
 constexpr Duration kLeadIn = 500ms;
@@ -200,6 +201,10 @@ class ScenarioRun final : public WorldView {
     result_.profile = world_->options().profile;
     result_.version = WAVETANK_VERSION;
     result_.seed = world_->options().seed;
+    if (scenario_.incident) {
+      const auto verdict = scenario_.incident->shown.find(result_.profile);
+      if (verdict != scenario_.incident->shown.end()) result_.shown_expected = verdict->second;
+    }
     result_.end = world_->Now();
     result_.digest = world_->kernel().digest().Hex();
     result_.trace_records = records_;
@@ -438,7 +443,8 @@ class ScenarioRun final : public WorldView {
         if (absl::Status status = Act(step.actions[turn]); !status.ok()) return status;
       }
     }
-    if (!step.actions.empty() && step.settle) Settle(&out);
+    const Duration bound = step.settle.value_or(scenario_.settle);
+    if (!step.actions.empty() && bound > Duration::zero()) Settle(bound, &out);
     out.convergence = convergence_.End();
     out.convergence.connected = Connected();
     if (!meanwhile->empty()) {
@@ -470,6 +476,9 @@ class ScenarioRun final : public WorldView {
     for (size_t i = 0; i < step.expectations.size(); ++i) {
       const std::optional<ExpectationResult>& seen = watch.verdicts[i];
       out.expectations.push_back(seen ? *seen : Judge(step.expectations[i], out, *this));
+      if (!step.expectations[i].symptom) continue;
+      out.expectations.back().symptom = true;
+      out.expectations.back().text = "symptom: " + out.expectations.back().text;
     }
     JudgeNacks(step.expectations, step.line, &out);
     result_.steps.push_back(std::move(out));
@@ -536,16 +545,18 @@ class ScenarioRun final : public WorldView {
   }
 
   // Until the world is at rest, and until what must be true eventually is or its time is over.
-  void Settle(StepResult* out) {
-    const Time deadline = world_->Now() + kSettleLimit;
+  void Settle(Duration limit, StepResult* out) {
+    const Time deadline = world_->Now() + limit;
+    const std::string late = "had not settled after " + FormatDuration(limit);
     if (watch_ == nullptr) {
-      if (!Rest(deadline) && !Cut()) NoteUnrest("had not settled after 10m", &out->notes);
+      if (!Rest(deadline) && !Cut()) NoteUnrest(late, &out->notes);
     } else {
       Look();
       while (world_->Now() < deadline && !Cut() &&
              !(world_->Settled() && world_->Now() - world_->last_control_plane_event() >= 1s)) {
         Pass(world_->Now() + kLook);
       }
+      if (world_->Now() >= deadline && !Cut()) NoteUnrest(late, &out->notes);
       const auto waiting = [&] {
         for (size_t i = 0; i < watch_->verdicts.size(); ++i) {
           const Expectation& e = watch_->step.expectations[i];

@@ -158,9 +158,45 @@ void Kubelet::OnNode(const Change& change) {
   });
 }
 
+bool Kubelet::OnLostNode(const kube::Object& pod) const {
+  return lost_.contains(Text(At(pod.body, "spec"), "nodeName"));
+}
+
+void Kubelet::Lose(const std::string& node) {
+  lost_.insert(node);
+  for (const ObjectRef& pod : api_.List("Pod")) {
+    if (Text(At(pod->body, "spec"), "nodeName") != node) continue;
+    starting_.erase({pod->meta.ns, pod->meta.name});
+    if (runtime_ != nullptr) runtime_->Remove(pod);
+  }
+}
+
+void Kubelet::Return(const std::string& node) {
+  if (lost_.erase(node) == 0) return;
+  for (const ObjectRef& pod : api_.List("Pod")) {
+    if (Text(At(pod->body, "spec"), "nodeName") != node) continue;
+    if (pod->meta.deleting) {
+      Terminate(pod);
+      continue;
+    }
+    const NamespacedName name{pod->meta.ns, pod->meta.name};
+    starting_.insert(name);
+    // A sandbox of its own again, with the address that it had.
+    if (const auto held = held_.find(pod->meta.uid); held != held_.end()) {
+      ips_.Release(held->second);
+      held_.erase(held);
+    }
+    pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
+  }
+}
+
 void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
+  if (OnLostNode(*pod)) {  // it was bound to it before anybody knew
+    starting_.erase(name);
+    return;
+  }
   std::string ip = Text(At(pod->body, "status"), "podIP");
   // An address that was written by hand is the pod's if nobody has it.
   if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
@@ -202,7 +238,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
 
 void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool ready) {
   const ObjectRef pod = api_.Get("Pod", name);
-  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting) return;
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
   if (ready) starting_.erase(name);
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
@@ -213,6 +249,7 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
 void Kubelet::Terminate(const ObjectRef& pod) {
   const NamespacedName name{pod->meta.ns, pod->meta.name};
   starting_.erase(name);
+  if (OnLostNode(*pod)) return;  // nothing runs there, and no kubelet says so
   if (runtime_ != nullptr) runtime_->Terminate(pod);
   const int64_t grace = Number(At(pod->body, "metadata"), "deletionGracePeriodSeconds", 30);
   // Processes that heed SIGTERM are gone long before the grace period ends.

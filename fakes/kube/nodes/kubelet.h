@@ -24,6 +24,11 @@ class Kubelet {
 
   bool Settled() const { return pending_.idle() && starting_.empty(); }
 
+  // A node's machine is gone, with what runs on it; its pods' objects stay as they are, since its kubelet says nothing.
+  void Lose(const std::string& node);
+  // It is back: its pods start again, and those that were deleted meanwhile end.
+  void Return(const std::string& node);
+
  private:
   void Schedule(const NamespacedName& pod);
   // Pods that no node took are looked at again.
@@ -32,6 +37,7 @@ class Kubelet {
   void Run(const NamespacedName& pod, const std::string& uid);
   void SetReady(const NamespacedName& pod, const std::string& uid, bool ready);
   void Terminate(const ObjectRef& pod);
+  bool OnLostNode(const kube::Object& pod) const;
   // A pod is gone: its address is another's.
   void Gone(const kube::Object& pod);
 
@@ -46,6 +52,7 @@ class Kubelet {
   Scheduler scheduler_;
   std::set<NamespacedName> unschedulable_;  // until a node changes or a pod goes
   std::set<NamespacedName> starting_;       // not ready for the first time yet
+  std::set<std::string> lost_;              // nodes
   Subscriptions subscriptions_;
 };
 

@@ -17,8 +17,9 @@ absl::Status Install::Apply(InputTarget& target) const {
   if (!site.ok()) return site.status();
   const WorldCluster& config = (*site)->config();
   Installation what;
-  what.cluster = config.name;
-  what.network = config.network;
+  what.cluster = config.cluster_id();
+  // Most installations of one network name none.
+  what.network = config.mesh_network() == "none" ? "" : config.mesh_network();
   what.control_plane = config.control_plane;
   what.profile = target.profile;
   fakekube::ApiServer& api = (*site)->cluster().api();

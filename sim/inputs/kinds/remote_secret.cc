@@ -13,6 +13,7 @@ void SetRemoteSecret::Fields(FieldVisitor& visitor) {
   visitor.Visit("of", Need::kRequired, of);
   visitor.Visit("in", Need::kRequired, in);
   visitor.Visit("state", Need::kLenient, state);
+  visitor.Visit("secret", Need::kSparse, secret);
 }
 
 absl::Status SetRemoteSecret::Apply(InputTarget& target) const {
@@ -20,7 +21,8 @@ absl::Status SetRemoteSecret::Apply(InputTarget& target) const {
   if (!read.ok()) return read.status();
   if (!reader.ok()) return reader.status();
   fakekube::ApiServer& api = (*reader)->cluster().api();
-  if (state == "deleted") return api.Delete("Secret", {kSystemNamespace, "istio-remote-secret-" + of});
+  const std::string named = secret.empty() ? "istio-remote-secret-" + of : secret;
+  if (state == "deleted") return api.Delete("Secret", {kSystemNamespace, named});
   if (state != "present" && state != "restored" && state != "rotated" && state != "broken") {
     return absl::InvalidArgumentError(fmt::format("a remote Secret cannot be '{}'", state));
   }
@@ -35,9 +37,10 @@ absl::Status SetRemoteSecret::Apply(InputTarget& target) const {
   fields.server = ApiServerUrl(of);
   fields.ca_pem = (*read)->ca_pem();
   fields.token = (*read)->tokens().Issue(claims);
-  nlohmann::json secret = security::MakeRemoteSecret(fields)->body;
-  if (state == "broken") secret["data"][of] = absl::Base64Escape("this is no kubeconfig");
-  return api.Apply(std::move(secret)).status();
+  fields.name = secret;
+  nlohmann::json made = security::MakeRemoteSecret(fields)->body;
+  if (state == "broken") made["data"][of] = absl::Base64Escape("this is no kubeconfig");
+  return api.Apply(std::move(made)).status();
 }
 
 }  // namespace wavetank::sim::inputs

@@ -12,6 +12,7 @@ struct SetRemoteSecret {
   static constexpr std::string_view kKind = "remoteSecret";
   std::string of, in;
   std::string state = "present";  // present, restored, deleted, rotated (another token), broken (no kubeconfig)
+  std::string secret;             // its name; empty: istio-remote-secret-CLUSTER
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

@@ -31,6 +31,7 @@ const std::vector<std::pair<std::string, json>>& Logged() {
       {"cordon", {{"cluster", "c1"}, {"node", "n"}, {"unschedulable", false}}},
       {"taint", {{"cluster", "c1"}, {"node", "n"}, {"key", "k"}, {"effect", "NoExecute"}}},
       {"taint", {{"cluster", "c1"}, {"node", "n"}, {"key", "k"}, {"remove", true}}},
+      {"node", {{"cluster", "c1"}, {"node", "n"}, {"lost", true}}},
       {"drain", {{"cluster", "c1"}, {"node", "n"}, {"timeoutNs", 5}}},
       {"behaviour",
        {{"app", "helloworld"},

@@ -1,0 +1,110 @@
+#include "fakes/kube/nodes/node_lifecycle.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/base/json_access.h"
+#include "core/base/json_object.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr Duration kGrace = 40s;
+constexpr int64_t kTolerationSeconds = 300;
+constexpr std::string_view kUnreachable = "node.kubernetes.io/unreachable";
+
+// With the condition Ready as given.
+json WithReady(const json& conditions, std::string_view status, std::string_view reason, std::string_view message) {
+  json out = json::array();
+  for (const json& condition : Items(conditions)) {
+    if (Text(condition, "type") != "Ready") out.push_back(condition);
+  }
+  json ready = JsonObject("type", "Ready", "status", std::string(status));
+  if (!reason.empty()) ready["reason"] = reason;
+  if (!message.empty()) ready["message"] = message;
+  out.push_back(std::move(ready));
+  return out;
+}
+
+json WithoutUnreachable(const json& taints) {
+  json out = json::array();
+  for (const json& taint : Items(taints)) {
+    if (Text(taint, "key") != kUnreachable) out.push_back(taint);
+  }
+  return out;
+}
+
+// How long the pod tolerates an unreachable node; nullopt: for ever.
+std::optional<Duration> Toleration(const kube::Object& pod) {
+  for (const json& each : Items(At(pod.body, {"spec", "tolerations"}))) {
+    const std::string key = Text(each, "key"), effect = Text(each, "effect");
+    if ((!key.empty() && key != kUnreachable) || (!effect.empty() && effect != "NoExecute")) continue;
+    if (!each.contains("tolerationSeconds")) return std::nullopt;
+    return std::chrono::seconds(Number(each, "tolerationSeconds", 0));
+  }
+  for (const json& owner : Items(At(pod.body, {"metadata", "ownerReferences"}))) {
+    if (Text(owner, "kind") == "DaemonSet") return std::nullopt;  // its controller adds the toleration
+  }
+  return std::chrono::seconds(kTolerationSeconds);
+}
+
+bool RunsOn(const kube::Object& pod, const std::string& node) { return Text(At(pod.body, "spec"), "nodeName") == node; }
+
+}  // namespace
+
+bool NodeLifecycle::StillSilent(const std::string& node, int64_t silence) const {
+  const auto it = silent_.find(node);
+  return it != silent_.end() && it->second == silence;
+}
+
+void NodeLifecycle::Silent(const std::string& node) {
+  const int64_t silence = ++silences_;
+  silent_[node] = silence;
+  pending_.After(kGrace, [this, node, silence] { NotReady(node, silence); });
+}
+
+void NodeLifecycle::NotReady(const std::string& node, int64_t silence) {
+  const ObjectRef object = api_.Get("Node", {"", node});
+  if (!StillSilent(node, silence) || object == nullptr) return;
+  json taints = WithoutUnreachable(At(object->body, {"spec", "taints"}));
+  for (const char* const effect : {"NoSchedule", "NoExecute"})
+    taints.push_back(JsonObject("key", std::string(kUnreachable), "effect", effect));
+  api_.Patch("Node", {"", node}, {{"spec", {{"taints", std::move(taints)}}}}).IgnoreError();
+  json conditions = WithReady(At(object->body, {"status", "conditions"}), "Unknown", "NodeStatusUnknown",
+                              "Kubelet stopped posting node status.");
+  api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
+  for (const ObjectRef& pod : api_.List("Pod")) {
+    if (!RunsOn(*pod, node) || pod->meta.deleting) continue;
+    json not_ready = WithReady(At(pod->body, {"status", "conditions"}), "False", "", "");
+    api_.Patch("Pod", {pod->meta.ns, pod->meta.name}, {{"status", {{"conditions", std::move(not_ready)}}}})
+        .IgnoreError();
+    Evict(*pod, node, silence);
+  }
+}
+
+void NodeLifecycle::Evict(const kube::Object& pod, const std::string& node, int64_t silence) {
+  const std::optional<Duration> toleration = Toleration(pod);
+  if (!toleration) return;
+  pending_.After(*toleration,
+                 [this, node, silence, name = NamespacedName{pod.meta.ns, pod.meta.name}, uid = pod.meta.uid] {
+                   const ObjectRef now = api_.Get("Pod", name);
+                   if (StillSilent(node, silence) && now != nullptr && now->meta.uid == uid)
+                     api_.Delete("Pod", name).IgnoreError();
+                 });
+}
+
+void NodeLifecycle::Heard(const std::string& node) {
+  silent_.erase(node);
+  const ObjectRef object = api_.Get("Node", {"", node});
+  if (object == nullptr) return;
+  json taints = WithoutUnreachable(At(object->body, {"spec", "taints"}));
+  api_.Patch("Node", {"", node}, {{"spec", {{"taints", taints.empty() ? json(nullptr) : std::move(taints)}}}})
+      .IgnoreError();
+  json conditions = WithReady(At(object->body, {"status", "conditions"}), "True", "", "");
+  api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
+}
+
+}  // namespace wavetank::fakekube
