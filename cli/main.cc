@@ -62,6 +62,8 @@ int main(int argc, char** argv) {
   AddCheck(app, outcome);
   AddDiff(app, outcome);
   AddKubeconfig(app, outcome);
+  AddSession(app, outcome);
+  AddDocuments(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

@@ -47,6 +47,8 @@ void AddSynth(CLI::App& app, Outcome& outcome);
 void AddPlan(CLI::App& app, Outcome& outcome);
 void AddSweep(CLI::App& app, Outcome& outcome);
 void AddCalibrate(CLI::App& app, Outcome& outcome);
+void AddSession(CLI::App& app, Outcome& outcome);
+void AddDocuments(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 std::string VersionText();  // "wavetank 0.1, behaviour of Istio 1.18.2"
 
