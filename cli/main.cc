@@ -62,6 +62,7 @@ int main(int argc, char** argv) {
   AddCheck(app, outcome);
   AddDiff(app, outcome);
   AddKubeconfig(app, outcome);
+  AddSwarm(app, outcome);
   AddSession(app, outcome);
   AddDocuments(app, outcome);
   AddVersion(app, outcome);

@@ -94,7 +94,9 @@ Value ArbitraryObject(Choices& choices, const Mesh& mesh, int index) {
 struct Place {
   const App* app;
   const Deployment* deployment;
-  std::string Name() const { return app->ns + "/" + app->name + "-" + deployment->version; }
+  std::string Name() const {
+    return app->ns + "/" + (deployment->name.empty() ? app->name + "-" + deployment->version : deployment->name);
+  }
 };
 
 std::vector<Place> PlacesOf(const Mesh& mesh) {

@@ -154,7 +154,7 @@ void AddApp(const App& app, const Cluster& cluster, List* out) {
     if (d.cluster != cluster.name) continue;
     here = true;
     const Map labels{{"app", app.name}, {"version", d.version}};
-    out->push_back(DeploymentOf(app.name + "-" + d.version, app.ns, d.replicas, labels,
+    out->push_back(DeploymentOf(d.name.empty() ? app.name + "-" + d.version : d.name, app.ns, d.replicas, labels,
                                 {.labels = labels,
                                  .container = {{"name", app.name},
                                                {"image", "example/" + app.name + ":" + d.version},

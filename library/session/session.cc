@@ -10,8 +10,10 @@
 #include "replay/recorder.h"
 #include "reports/report.h"
 #include "scenarios/answers/pod_names.h"
+#include "scenarios/expectations/expectation.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/survey/mesh_survey.h"
+#include "wavetank/mesh.h"
 
 namespace wavetank::session {
 
@@ -32,6 +34,18 @@ absl::StatusOr<Duration> DurationOf(const json& request, std::string_view key, D
   return Duration(given.get<int64_t>());
 }
 
+// Of a path, a text, or a mesh as a value.
+absl::StatusOr<scenario::Scenario> ScenarioOf(const json& request) {
+  const std::string name = Text(request, "name", "mesh");
+  if (At(request, "text").is_string()) return scenario::ParseScenario(name, Text(request, "text"));
+  if (At(request, "mesh").is_null()) return scenario::LoadScenario(Text(request, "scenario"));
+  Value value;
+  Value::Parse(JsonText(At(request, "mesh")), &value);
+  const Result<Mesh> mesh = Mesh::FromValue(value);
+  if (!mesh.ok()) return absl::InvalidArgumentError(mesh.error());
+  return scenario::ParseScenario(name, mesh->ToScenario());
+}
+
 // One step of a run as reports write it (docs/results.md).
 ordered_json StepJson(scenario::StepResult step) {
   scenario::RunResult run;
@@ -44,9 +58,10 @@ ordered_json StepJson(scenario::StepResult step) {
 Session::Reply Session::Answer(const json& request) {
   const std::string op = Text(request, "op");
   if (op == "open") return Open(request);
-  static const std::vector<std::string_view> kOps = {"check",    "config", "digest", "do",   "endpoints", "finish",
-                                                     "fork",     "inputs", "log",    "open", "proxies",   "run",
-                                                     "services", "settle", "start",  "trace"};
+  if (op == "outline") return Outline(request);
+  static const std::vector<std::string_view> kOps = {"check", "config",   "digest", "do",    "endpoints", "finish",
+                                                     "fork",  "inputs",   "log",    "open",  "outline",   "proxies",
+                                                     "run",   "services", "settle", "start", "trace"};
   if (std::find(kOps.begin(), kOps.end(), op) == kOps.end())
     return absl::InvalidArgumentError(fmt::format("no request is called '{}'; docs/library.md lists them", op));
   if (live_ == nullptr) return absl::FailedPreconditionError("no world is open; begin with {\"op\": \"open\"}");
@@ -91,9 +106,7 @@ int64_t Session::NowNs() const { return live_ == nullptr ? -1 : live_->world().N
 
 Session::Reply Session::Open(const json& request) {
   if (live_ != nullptr) return absl::FailedPreconditionError("a world is open already; a session has one");
-  absl::StatusOr<scenario::Scenario> scenario =
-      At(request, "text").is_string() ? scenario::ParseScenario(Text(request, "name", "mesh"), Text(request, "text"))
-                                      : scenario::LoadScenario(Text(request, "scenario"));
+  absl::StatusOr<scenario::Scenario> scenario = ScenarioOf(request);
   if (!scenario.ok()) return scenario.status();
   const json& seed = At(request, "seed");
   if (!seed.is_null()) {
@@ -118,6 +131,17 @@ Session::Reply Session::Open(const json& request) {
   if (!live.ok()) return live.status();
   live_ = *std::move(live);
   return ordered_json{{"notes", live_->notes()}, {"settled", live_->world().Settled()}};
+}
+
+Session::Reply Session::Outline(const json& request) {
+  const absl::StatusOr<scenario::Scenario> scenario = ScenarioOf(request);
+  if (!scenario.ok()) return scenario.status();
+  ordered_json rows = ordered_json::array();
+  for (const scenario::Step& step : scenario->steps) {
+    for (const scenario::Expectation& e : step.expectations)
+      rows.push_back({{"step", step.name}, {"text", scenario::Describe(e)}, {"line", e.line}});
+  }
+  return ordered_json{{"name", scenario->name}, {"expectations", rows}};
 }
 
 Session::Reply Session::Settle(const json& request) {

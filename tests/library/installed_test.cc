@@ -1,16 +1,13 @@
 // The package as a person gets it who has nothing else: installed into a folder, and the examples built against that.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "fmt/format.h"
-#include "tests/left_out.h"
+#include "tests/library/shell.h"
 
 namespace wavetank {
 namespace {
@@ -18,28 +15,13 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
-struct Ran {
-  int code = -1;
-  std::string output;
-};
-
-Ran Shell(const std::string& command) {
-  Ran out;
-  FILE* const pipe = popen(("{ " + command + "; } 2>&1").c_str(), "r");
-  std::array<char, 4096> buffer;
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) out.output.append(buffer.data(), n);
-  const int status = pclose(pipe);
-  out.code = WIFEXITED(status) ? WEXITSTATUS(status) : 1000;
-  return out;
-}
-
 class Installed : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     folder_ = new fs::path(fs::path(testing::TempDir()) / "wavetank-installed");
     fs::remove_all(*folder_);
     fs::create_directories(*folder_);
-    installed_ = new Ran(Shell(fmt::format("cmake --install {} --prefix {}", WAVETANK_BINARY_DIR, Prefix())));
+    installed_ = new Said(Shell(fmt::format("cmake --install {} --prefix {}", WAVETANK_BINARY_DIR, Prefix())));
   }
   static void TearDownTestSuite() {
     fs::remove_all(*folder_);
@@ -60,10 +42,10 @@ class Installed : public testing::Test {
   }
 
   static fs::path* folder_;
-  static Ran* installed_;
+  static Said* installed_;
 };
 fs::path* Installed::folder_ = nullptr;
-Ran* Installed::installed_ = nullptr;
+Said* Installed::installed_ = nullptr;
 
 TEST_F(Installed, HasWhatAPackageNeeds) {
   for (const char* name : {"wavetank", "world.h", "actions.h", "rapidcheck.h", "WavetankConfig.cmake", "wavetank.pc",
@@ -74,7 +56,7 @@ TEST_F(Installed, HasWhatAPackageNeeds) {
   EXPECT_THAT(man, HasSubstr(".SS wavetank replay"));
   EXPECT_THAT(man, HasSubstr("access\\-log"));
   const fs::path bash = fs::path(Prefix()) / "share/bash-completion/completions/wavetank";
-  const Ran completed = Shell(fmt::format(
+  const Said completed = Shell(fmt::format(
       "bash -c '. {}; COMP_WORDS=(wavetank rep); COMP_CWORD=1; _wavetank; echo ${{COMPREPLY[@]}}'", bash.string()));
   EXPECT_EQ(completed.output, "replay\n");
 }
@@ -97,7 +79,7 @@ TEST_F(Installed, PublicHeadersIncludeTheStandardLibraryAlone) {
 }
 
 TEST_F(Installed, OnlyPublicSymbolsAreVisible) {
-  const Ran symbols =
+  const Said symbols =
       Shell(fmt::format("nm -D --defined-only -C {} | cut -d' ' -f3-", Find("libwavetank.so").string()));
   ASSERT_EQ(symbols.code, 0);
   std::istringstream lines(symbols.output);
@@ -123,7 +105,7 @@ int main() {
   if (!requests.ok()) return std::puts(requests.error().c_str()), 1;
   std::printf("%d sent, %d failed\n", static_cast<int>(requests->sent), static_cast<int>(requests->failed));
 })";
-  const Ran ran = Shell(fmt::format(
+  const Said ran = Shell(fmt::format(
       "cd {0} && PKG_CONFIG_PATH=$(dirname {1}) && export PKG_CONFIG_PATH && g++ -fno-exceptions small.cc -o small "
       "$(pkg-config --define-variable=prefix={2} --cflags --libs wavetank) -Wl,-rpath,{3} && ./small",
       folder_->string(), Find("wavetank.pc").string(), Prefix(), Find("libwavetank.so").parent_path().string()));
@@ -132,13 +114,13 @@ int main() {
 
 TEST_F(Installed, ExamplesRunAndAPlantedFaultIsShrunkAndReplayed) {
   const std::string build = (*folder_ / "examples").string();
-  const Ran built = Shell(fmt::format(
+  const Said built = Shell(fmt::format(
       "cmake -G Ninja -S {}/examples/cpp -B {} -DCMAKE_PREFIX_PATH={} -DCMAKE_BUILD_TYPE=Debug && cmake --build {}",
       WAVETANK_SOURCE_DIR, build, Prefix(), build));
   ASSERT_EQ(built.code, 0) << built.output;
-  const Ran tests = Shell(fmt::format("ctest --test-dir {} --output-on-failure", build));
+  const Said tests = Shell(fmt::format("ctest --test-dir {} --output-on-failure", build));
   EXPECT_EQ(tests.code, 0) << tests.output;
-  const Ran planted =
+  const Said planted =
       Shell(fmt::format("PLANT_FAULT=1 WAVETANK_FAILURES={} {}/my_mesh_property", folder_->string(), build));
   EXPECT_EQ(planted.code, 1) << planted.output;
   EXPECT_THAT(planted.output, HasSubstr("Falsifiable"));
@@ -148,7 +130,7 @@ TEST_F(Installed, ExamplesRunAndAPlantedFaultIsShrunkAndReplayed) {
   const size_t at = planted.output.find(said);
   ASSERT_NE(at, std::string::npos) << planted.output;
   const std::string log = planted.output.substr(at + said.size(), planted.output.find('\n', at) - at - said.size());
-  const Ran replayed = Shell(fmt::format("{}/bin/wavetank replay {}", Prefix(), log));
+  const Said replayed = Shell(fmt::format("{}/bin/wavetank replay {}", Prefix(), log));
   EXPECT_EQ(replayed.code, 0) << replayed.output;
   EXPECT_THAT(replayed.output, HasSubstr("identical"));
 }

@@ -21,6 +21,7 @@ struct Node {
 struct Deployment {
   std::string cluster, version = "v1";
   int replicas = 1;
+  std::string name = {};  ///< of the object; empty: the app's name and the version, "web-v1"
   friend bool operator==(const Deployment&, const Deployment&) = default;
 };
 
@@ -74,6 +75,9 @@ class Mesh {
   /// The scenario that it comes from; empty: it was built.
   const std::string& scenario() const { return scenario_; }
   bool SeveralNetworks() const;
+  /// Of a value as Print() of its fields would be: {"clusters": [{"name": "c1"}], ...}, names as here. Errors name the
+  /// field.
+  static Result<Mesh> FromValue(const Value& value);
   /// As a scenario of its own, with all manifests in it: JSON, which is YAML. `wavetank run` takes it.
   std::string ToScenario() const;
   /// The same with steps: one for each action in turn, each after the one before had converged.

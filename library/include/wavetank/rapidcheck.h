@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -56,9 +57,13 @@ inline void showValue(const Event& event, std::ostream& out) {
 inline std::string Reproduction(World& world, std::string folder = {}) {
   const char* const named = std::getenv("WAVETANK_FAILURES");
   if (folder.empty()) folder = named == nullptr ? "/tmp" : named;
-  const std::string log = folder + "/wavetank-" + std::to_string(getpid()) + ".wtlog";
-  const Status written = world.WriteLog(log);
-  return written.ok() ? "wavetank replay " + log : "no log: " + written.error();
+  const std::string name = folder + "/wavetank-" + std::to_string(getpid());
+  const Status written = world.WriteLog(name + ".wtlog");
+  std::ofstream(name + ".scenario.yaml") << world.Story();
+  if (!written.ok()) return "no log: " + written.error();
+  return "wavetank replay " + name +
+         ".wtlog\nas a scenario, each action after the one before has converged: wavetank run " + name +
+         ".scenario.yaml";
 }
 
 /// Does what happens in `history`.

@@ -99,7 +99,7 @@ struct Input {
   std::string kind, cluster;
 };
 
-/// A named truth that does not hold (docs/library.md).
+/// A named truth that does not hold (docs/swarm.md lists them).
 struct Breach {
   std::string invariant, what;
 };
