@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/commit.h"
+#include "cli/made/commit.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/profile/releases.h"

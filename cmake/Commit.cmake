@@ -4,7 +4,7 @@ execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 O
 if(failed)
   set(commit "unknown")  # an archive without its history
 endif()
-set(text "#include \"cli/commit.h\"\n\nnamespace wavetank::cli {\nstd::string_view Commit() { return \"${commit}\"; }\n")
+set(text "#include \"cli/made/commit.h\"\n\nnamespace wavetank::cli {\nstd::string_view Commit() { return \"${commit}\"; }\n")
 string(APPEND text "std::string_view Build() { return \"${BUILT}\"; }\n}  // namespace wavetank::cli\n")
 set(old "")
 if(EXISTS ${OUT})

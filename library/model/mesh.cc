@@ -113,6 +113,10 @@ void AddGateway(const Cluster& cluster, List* out) {
     service.Set("metadata", std::move(meta));
   }
   out->push_back(std::move(service));
+}
+
+// Whoever presents a certificate of the mesh may reach any Service of the cluster through its gateway.
+void ExposeServices(List* out) {
   out->push_back(
       Map{{"apiVersion", "networking.istio.io/v1alpha3"},
           {"kind", "Gateway"},
@@ -189,11 +193,12 @@ List ObjectsOf(const Mesh& mesh, const Cluster& cluster) {
   out.push_back(NamespaceOf("istio-system", std::move(network)));
   for (const std::string& ns : NamespacesOf(mesh)) out.push_back(NamespaceOf(ns, {{"istio-injection", "enabled"}}));
   if (cluster.control_plane.empty() || cluster.control_plane == cluster.name) AddIstiod(cluster, &out);
-  bool serves = false;
-  for (const Cluster& other : mesh.clusters)
-    serves = serves ||
-             (other.control_plane == cluster.name && other.name != cluster.name && other.network != cluster.network);
-  if ((several && cluster.gateway != Gateway::kNone) || serves) AddGateway(cluster, &out);
+  const bool serves = std::any_of(mesh.clusters.begin(), mesh.clusters.end(), [&](const Cluster& other) {
+    return other.control_plane == cluster.name && other.name != cluster.name;
+  });
+  const bool exposes = several && cluster.gateway != Gateway::kNone;
+  if (exposes || serves) AddGateway(cluster, &out);
+  if (exposes) ExposeServices(&out);
   if (serves) ExposeIstiod(&out);
   for (const App& app : mesh.apps) AddApp(app, cluster, &out);
   AddClient(&out);
@@ -247,6 +252,7 @@ bool Mesh::SeveralNetworks() const {
 std::string Mesh::ToScenario() const { return ToScenario(std::vector<Value>()); }
 
 std::string Mesh::ToScenario(const std::vector<Value>& actions) const {
+  if (!scenario_.empty()) return {};
   List list, secrets;
   for (const Cluster& cluster : clusters) {
     list.push_back(ClusterOf(*this, cluster));

@@ -109,9 +109,10 @@ std::string PythonClass(const scenario::ActionKind& kind) {
     names += fmt::format("{}\"{}\": \"{}\"", names.empty() ? "" : ", ", member, field.name);
   }
   return fmt::format(
-      "@dataclass(frozen=True)\nclass {}(Action):\n    \"\"\"{}: `{}: {}`\"\"\"\n\n    kind: ClassVar[str] = \"{}\"\n  "
+      "@dataclass(frozen=True)\nclass {}(Action):\n    \"\"\"{}: `{}: {}`\"\"\"\n\n    _kind: ClassVar[str] = \"{}\"\n "
+      " "
       "  "
-      "names: ClassVar[Mapping[str, str]] = {{{}}}\n{}{}\n\n",
+      "_names: ClassVar[Mapping[str, str]] = {{{}}}\n{}{}\n\n",
       StructName(kind.row.name), kind.row.meaning, kind.row.name, kind.example, kind.row.name, names, required,
       optional);
 }

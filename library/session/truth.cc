@@ -93,7 +93,8 @@ const std::vector<Invariant>& Invariants() {
       {"pods-come-up", "when faults have ended, all pods run and are connected to an istiod"},
       {"endpoints-are-ready-pods", "at rest, endpoints of a Service are its ready pods, or the gateways before them"},
       {"requests-are-answered", "at rest, every request of every client to every Service is answered"},
-      {"every-ready-pod-answers", "at rest, requests reach every ready pod of the Service, and no other"},
+      {"every-ready-pod-answers",
+       "at rest, requests reach every ready pod of the client's network, and none that is not ready"},
       {"same-seed-same-digest", "a seed's run ends with the same digest when it is run again"},
   };
   return *all;

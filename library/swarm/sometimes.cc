@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "fakes/envoy/tcp/http.h"
 #include "fakes/envoy/tcp/response_flags.h"
 
 namespace wavetank::swarm {
@@ -97,7 +98,8 @@ void Sometimes::Request(const sim::TrafficRecord& record) {
   if (record.record.attempts > 1) reached_.insert("request-retried");
   if (flags.find("UH") != std::string::npos) reached_.insert("no-healthy-upstream");
   if (flags.find("UF") != std::string::npos) reached_.insert("connect-failed");
-  if (record.hops.size() > 2) reached_.insert("passed-a-gateway");
+  for (const envoysim::Hop& hop : record.hops)
+    if (!hop.tls && !hop.sni.empty() && hop.proxy != kNoName) reached_.insert("passed-a-gateway");
   if (record.server != nullptr && record.record.attempts > 1 && record.server->cluster != record.spec.cluster)
     reached_.insert("answered-far-after-near");
 }

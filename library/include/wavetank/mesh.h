@@ -79,6 +79,7 @@ class Mesh {
   /// field.
   static Result<Mesh> FromValue(const Value& value);
   /// As a scenario of its own, with all manifests in it: JSON, which is YAML. `wavetank run` takes it.
+  /// Empty: the mesh is a scenario's already.
   std::string ToScenario() const;
   /// The same with steps: one for each action in turn, each after the one before had converged.
   std::string ToScenario(const std::vector<Value>& actions) const;

@@ -59,11 +59,11 @@ inline std::string Reproduction(World& world, std::string folder = {}) {
   if (folder.empty()) folder = named == nullptr ? "/tmp" : named;
   const std::string name = folder + "/wavetank-" + std::to_string(getpid());
   const Status written = world.WriteLog(name + ".wtlog");
-  std::ofstream(name + ".scenario.yaml") << world.Story();
   if (!written.ok()) return "no log: " + written.error();
-  return "wavetank replay " + name +
-         ".wtlog\nas a scenario, each action after the one before has converged: wavetank run " + name +
-         ".scenario.yaml";
+  const std::string again = "wavetank replay " + name + ".wtlog", story = world.Story();
+  if (story.empty()) return again;
+  std::ofstream(name + ".scenario.yaml") << story;
+  return again + "\nas a scenario, a step for each action: wavetank run " + name + ".scenario.yaml";
 }
 
 /// Does what happens in `history`.

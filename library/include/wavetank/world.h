@@ -164,7 +164,7 @@ class World {
   Result<std::string> Digest();
   /// An event log of all that was done, for `wavetank replay` and Replay().
   Status WriteLog(const std::string& path);
-  /// What was done so far as a scenario: the mesh and a step for each action.
+  /// What was done so far as a scenario: the mesh and a step for each action. Empty if the mesh is a scenario's.
   std::string Story() const;
 
  private:

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Dict, Mapping
 
 @dataclasses.dataclass(frozen=True)
 class Action:
-    kind: ClassVar[str] = ""
-    names: ClassVar[Mapping[str, str]] = {}
+    _kind: ClassVar[str] = ""
+    _names: ClassVar[Mapping[str, str]] = {}
 
     def value(self) -> Dict[str, Any]:
         """As a scenario has it under `do`: {"scale": {...}}."""
-        fields = {self.names[f.name]: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return {self.kind: {name: value for name, value in fields.items() if value is not None}}
+        fields = {self._names[f.name]: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {self._kind: {name: value for name, value in fields.items() if value is not None}}
