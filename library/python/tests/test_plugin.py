@@ -1,5 +1,13 @@
 """The plugin, in a pytest of its own."""
+import pytest
+
 pytest_plugins = ["pytester"]
+
+
+@pytest.fixture(autouse=True)
+def beside_the_tests(monkeypatch):
+    monkeypatch.delenv("WAVETANK_FAILURES", raising=False)
+
 
 SCENARIO = """
 name: One cluster

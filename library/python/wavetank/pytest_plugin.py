@@ -63,7 +63,9 @@ class ScenarioFile(pytest.File):
 
     def report(self) -> str:
         """A report of the failed run, made when it is wanted."""
-        folder = pathlib.Path(os.environ.get("WAVETANK_FAILURES") or self.config.rootpath / ".wavetank") / self.path.parent.name
+        base = pathlib.Path(os.environ.get("WAVETANK_FAILURES") or self.config.rootpath / ".wavetank")
+        folder = base / self.path.parent.name
+        folder.mkdir(parents=True, exist_ok=True)
         world.run(self.path, seed=self.config.getoption("--wavetank-seed"),
                   profile=self.config.getoption("--wavetank-profile"), report=folder, log=folder / "run.wtlog")
         return f"report: {folder / 'report.html'}; log: {folder / 'run.wtlog'}"
