@@ -70,6 +70,9 @@ int main(int argc, char** argv) {
   AddSweep(app, outcome);
   AddCalibrate(app, outcome);
   AddQuestions(app, outcome);
+  AddSwarm(app, outcome);
+  AddSession(app, outcome);
+  AddDocuments(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

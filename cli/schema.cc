@@ -3,6 +3,7 @@
 
 #include "cli/verb.h"
 #include "core/base/json_text.h"
+#include "library/rows/actions_header.h"
 #include "scenarios/reader/mappings.h"
 
 namespace wavetank::cli {
@@ -12,8 +13,13 @@ void AddSchema(CLI::App& app, Outcome&) {
   auto tables = std::make_shared<bool>(false);
   verb->add_flag("--tables", *tables,
                  "The tables of actions and expectations instead, as scenarios/README.md has them");
-  verb->callback([tables] {
-    if (*tables) {
+  auto form = std::make_shared<std::string>();
+  verb->add_option("--actions", *form, "Instead: the actions as the library's C++ header or Python module has them")
+      ->check(CLI::IsMember({"cpp", "python"}));
+  verb->callback([tables, form] {
+    if (!form->empty()) {
+      std::cout << (*form == "cpp" ? library::ActionsHeader() : library::ActionsModule());
+    } else if (*tables) {
       std::cout << scenario::ActionTable() << "\n" << scenario::ExpectationTable();
     } else {
       std::cout << JsonText(scenario::ScenarioSchema(), 1) << "\n";

@@ -1,6 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "cli/made/commit.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "core/profile/releases.h"
@@ -10,7 +11,8 @@
 namespace wavetank::cli {
 
 std::string VersionText() {
-  return fmt::format("wavetank {}, behaviour of Istio {}", WAVETANK_VERSION, pilot::Releases().front().istio);
+  return fmt::format("wavetank {} (commit {}; {}), behaviour of Istio {}", WAVETANK_VERSION, Commit(), Build(),
+                     pilot::Releases().front().istio);
 }
 
 void AddVersion(CLI::App& app, Outcome&) {
@@ -20,8 +22,11 @@ void AddVersion(CLI::App& app, Outcome&) {
   verb->callback([json] {
     if (*json) {
       const pilot::Release& release = pilot::Releases().front();
-      std::cout << JsonText(nlohmann::json{
-                       {"version", WAVETANK_VERSION}, {"profile", release.name}, {"istio", release.istio}})
+      std::cout << JsonText(nlohmann::json{{"version", WAVETANK_VERSION},
+                                           {"profile", release.name},
+                                           {"istio", release.istio},
+                                           {"commit", Commit()},
+                                           {"build", Build()}})
                 << "\n";
     } else {
       std::cout << VersionText() << "\n";

@@ -40,6 +40,7 @@ ManifestWatch::Stamp ManifestWatch::Look(const scenario::ClusterSpec& cluster) {
     out.emplace_back(path.string(), modified.time_since_epoch().count(), error ? 0 : size);
   };
   for (const scenario::ManifestSpec& spec : cluster.manifests) {
+    if (spec.path.empty()) continue;  // its objects stand in the scenario, which is read once
     std::error_code error;
     if (!fs::is_directory(spec.path, error)) {
       add(spec.path);

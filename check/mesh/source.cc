@@ -24,6 +24,13 @@ absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario&
   std::vector<BroughtObject> out;
   for (const scenario::ClusterSpec& cluster : scenario.clusters) {
     for (const scenario::ManifestSpec& spec : cluster.manifests) {
+      if (!spec.objects.is_null()) {
+        absl::StatusOr<std::vector<nlohmann::json>> objects = scenario::LoadManifestObjects(spec, nullptr);
+        if (!objects.ok()) return objects.status();
+        for (nlohmann::json& object : *objects)
+          out.push_back({cluster.name, spec.file, spec.line, std::move(object), false, {}});
+        continue;
+      }
       absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
       if (!manifests.ok()) return manifests.status();
       for (fakekube::Manifest& m : *manifests) {

@@ -24,6 +24,10 @@ struct ManifestSpec {
   std::string path;      // file or directory, resolved against the scenario's folder
   std::string ns;        // for objects that name none; empty: "default"
   std::string selector;  // label selector; empty: everything
+  // Instead of a path: the objects themselves, which stand in `file` (the scenario's) at `line`.
+  nlohmann::json objects = nullptr;
+  std::string file = {};
+  int line = 0;
 };
 
 struct ClusterSpec {

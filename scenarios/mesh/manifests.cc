@@ -31,10 +31,16 @@ kube::Labels LabelsOf(const json& object) {
 }  // namespace
 
 absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, std::vector<std::string>* notes) {
-  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
-  if (!manifests.ok()) return manifests.status();
   absl::StatusOr<kube::LabelSelector> selector = kube::LabelSelector::Parse(spec.selector);
   if (!selector.ok()) return selector.status();
+  if (!spec.objects.is_null()) {
+    absl::StatusOr<std::vector<json>> objects = CheckInlineObjects(spec.file, spec.line, spec.objects, spec.ns, notes);
+    if (!objects.ok() || selector->empty()) return objects;
+    std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
+    return objects;
+  }
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+  if (!manifests.ok()) return manifests.status();
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {
     if (!selector->empty() && !selector->Matches(LabelsOf(manifest.object))) continue;

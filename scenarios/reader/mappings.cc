@@ -58,9 +58,11 @@ void AddMesh(std::vector<MappingRow>& all) {
                   row::Text("network", "global.network; `none`: it names none")}});
   all.push_back({"manifest",
                  "As kubectl apply -f path -n namespace -l selector",
-                 {row::Text("path", "File or folder, relative to the scenario").Required(),
+                 {row::Text("path", "File or folder, relative to the scenario"),
+                  row::Other("objects", kObjects, "The objects themselves, instead of a path"),
                   row::Text("namespace", "For objects that name none"),
-                  row::Text("selector", "Label selector; everything if left out")}});
+                  row::Text("selector", "Label selector; everything if left out")},
+                 {"path", "objects"}});
   all.push_back({"node",
                  "A node",
                  {row::Text("name", "Name").Required(), row::Text("region", "topology.kubernetes.io/region"),

@@ -8,8 +8,9 @@
 
 namespace wavetank::scenario {
 
-// `index`: among the clusters, for addresses that it does not name.
-ClusterSpec ReadCluster(const Field& f, size_t index);
+// `index`: among the clusters, for addresses that it does not name. `file`: for messages about objects that stand in
+// it.
+ClusterSpec ReadCluster(const Field& f, size_t index, const std::string& file);
 LinkSpec ReadLink(const Field& f, const Scenario& scenario);
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario);
 Traffic ReadTraffic(const Field& f, const Scenario& scenario);

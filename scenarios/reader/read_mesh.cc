@@ -16,7 +16,7 @@ NodeSpec ReadNode(const Field& f) {
 
 }  // namespace
 
-ClusterSpec ReadCluster(const Field& f, size_t index) {
+ClusterSpec ReadCluster(const Field& f, size_t index, const std::string& file) {
   CheckMapping(f, MappingNamed("cluster"), nullptr);
   ClusterSpec c;
   c.name = f["name"].RequiredText();
@@ -37,7 +37,13 @@ ClusterSpec ReadCluster(const Field& f, size_t index) {
       continue;
     }
     CheckMapping(manifest, MappingNamed("manifest"), nullptr);
-    c.manifests.push_back({manifest["path"].RequiredText(), manifest["namespace"].Text(), manifest["selector"].Text()});
+    ManifestSpec spec{manifest["path"].Text(), manifest["namespace"].Text(), manifest["selector"].Text()};
+    if (manifest["objects"].present()) {
+      spec.objects = manifest["objects"].Json();
+      spec.file = file;
+      spec.line = manifest["objects"].line();
+    }
+    c.manifests.push_back(std::move(spec));
   }
   return c;
 }

@@ -64,7 +64,9 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   s.profile = root["profile"].Text(s.profile);
   const std::string ca = root["ca"].Text("common-root");
   s.ca = ca == "common-root" ? CaPlan::kCommonRoot : ca == "own-roots" ? CaPlan::kOwnRoots : CaPlan::kSelfSigned;
-  for (const Field& cluster : root["clusters"].Items()) s.clusters.push_back(ReadCluster(cluster, s.clusters.size()));
+  for (const Field& cluster : root["clusters"].Items()) {
+    s.clusters.push_back(ReadCluster(cluster, s.clusters.size(), s.file));
+  }
   if (!root["clusters"].present()) s.clusters = mesh;
   if (s.clusters.empty()) root["clusters"].Fail("is required but missing", "name at least one cluster");
   std::set<std::string> names;
@@ -141,6 +143,7 @@ absl::StatusOr<Scenario> LoadScenario(const std::string& path, const std::vector
   const auto resolve = [&](const std::string& relative) { return (folder / relative).lexically_normal().string(); };
   for (ClusterSpec& cluster : scenario->clusters) {
     for (ManifestSpec& manifest : cluster.manifests) {
+      if (manifest.path.empty()) continue;  // its objects stand in the scenario
       manifest.path = resolve(manifest.path);
       if (!std::filesystem::exists(manifest.path, error)) {
         return absl::NotFoundError(fmt::format("{}: cluster {}: manifest {} does not exist; check the path",

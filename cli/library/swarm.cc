@@ -1,0 +1,160 @@
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+
+#include "absl/strings/numbers.h"
+#include "cli/verb.h"
+#include "core/base/duration.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "library/session/truth.h"
+#include "library/swarm/sometimes.h"
+#include "library/swarm/swarm.h"
+#include "nlohmann/json.hpp"
+
+namespace wavetank::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct SwarmArguments {
+  std::string seeds = "1-100", time;
+  swarm::SwarmOptions options;
+  bool coverage = false, json = false, invariants = false;
+};
+
+// "412" or "1-5000".
+absl::Status ParseSeeds(const std::string& text, swarm::SwarmOptions* out) {
+  const size_t dash = text.find('-');
+  const std::string first = text.substr(0, dash), last = dash == std::string::npos ? first : text.substr(dash + 1);
+  if (!absl::SimpleAtoi(first, &out->first) || !absl::SimpleAtoi(last, &out->last) || out->first > out->last)
+    return absl::InvalidArgumentError(fmt::format("--seeds '{}': write 412 or 1-5000", text));
+  return absl::OkStatus();
+}
+
+std::string Again(const swarm::SwarmOptions& options, uint64_t seed) {
+  return fmt::format(
+      "wavetank swarm --seeds {}{}{}{}", seed, options.scenario.empty() ? "" : " --mesh " + options.scenario,
+      options.profile.empty() ? "" : " --profile " + options.profile, options.sizes.faults ? "" : " --no-faults");
+}
+
+void PrintFailure(const swarm::SwarmFailure& failure, const swarm::SwarmOptions& options) {
+  const swarm::Verdict& v = failure.first;
+  std::cout << fmt::format("FAIL seed {} at {:.3f}s {}: {}\n", failure.seeds.front(),
+                           ToMillis(v.at.time_since_epoch()) / 1e3, v.invariant, v.what)
+            << "  again: " << Again(options, failure.seeds.front()) << "\n";
+  if (!failure.log.empty()) std::cout << "  log: wavetank replay " << failure.log << "\n";
+  if (failure.seeds.size() > 1) {
+    const size_t shown = std::min<size_t>(failure.seeds.size(), 8);
+    std::cout << fmt::format(
+        "  {} seeds failed like this: {}{}\n", failure.seeds.size(),
+        fmt::join(failure.seeds.begin(), failure.seeds.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+        shown < failure.seeds.size() ? ", ..." : "");
+  }
+  std::cout << "  shrunk: " << failure.shrunk.mesh.Describe() << "\n";
+  for (const Event& event : failure.shrunk.history)
+    std::cout << fmt::format("    {}, then {} ms\n", event.action.Print(), event.then_ms);
+}
+
+void PrintCoverage(const swarm::SwarmResult& result) {
+  Rows rows = {{"SOMETIMES", "SEEDS", ""}};
+  for (const swarm::SometimesRow& row : swarm::SometimesRows()) {
+    const auto it = result.reached.find(std::string(row.name));
+    rows.push_back({std::string(row.name), it == result.reached.end() ? "never" : std::to_string(it->second),
+                    std::string(row.says)});
+  }
+  PrintTable(rows);
+}
+
+ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOptions& options) {
+  ordered_json out = {{"seeds", result.seeds},
+                      {"held", result.held},
+                      {"runTwice", result.run_twice},
+                      {"virtualSeconds", ToMillis(result.lived) / 1e3},
+                      {"failures", ordered_json::array()},
+                      {"sometimes", ordered_json::object()}};
+  for (const swarm::SwarmFailure& f : result.failures) {
+    ordered_json history = ordered_json::array();
+    for (const Event& event : f.shrunk.history)
+      history.push_back({{"action", event.action.Print()}, {"thenMs", event.then_ms}});
+    out["failures"].push_back({{"signature", f.signature},
+                               {"seeds", f.seeds},
+                               {"invariant", f.first.invariant},
+                               {"what", f.first.what},
+                               {"atMs", ToMillis(f.first.at.time_since_epoch())},
+                               {"again", Again(options, f.seeds.front())},
+                               {"log", f.log},
+                               {"mesh", f.shrunk.mesh.Describe()},
+                               {"history", history}});
+  }
+  for (const swarm::SometimesRow& row : swarm::SometimesRows()) {
+    const auto it = result.reached.find(std::string(row.name));
+    out["sometimes"][std::string(row.name)] = it == result.reached.end() ? 0 : it->second;
+  }
+  return out;
+}
+
+int RunSwarm(SwarmArguments& a) {
+  if (a.invariants) {
+    Rows rows = {{"INVARIANT", "SAYS"}};
+    for (const session::Invariant& each : session::Invariants())
+      rows.push_back({std::string(each.name), std::string(each.says)});
+    PrintTable(rows);
+    return kOk;
+  }
+  if (absl::Status status = ParseSeeds(a.seeds, &a.options); !status.ok()) return Complain(status);
+  const int64_t start = RealMillis();
+  if (!a.time.empty()) {
+    const std::optional<Duration> limit = ParseDuration(a.time);
+    if (!limit) return Complain(absl::InvalidArgumentError("--time '" + a.time + "' is no duration; write 10m"));
+    a.options.go_on = [start, limit] { return (RealMillis() - start) * 1ms < *limit; };
+  }
+  if (!a.options.logs.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(a.options.logs, error);
+    if (error) return Complain(absl::InvalidArgumentError(fmt::format("{}: {}", a.options.logs, error.message())));
+  }
+  Progress progress;
+  a.options.progress = [&](std::string_view what) { progress.Say(what); };
+  const absl::StatusOr<swarm::SwarmResult> result = swarm::RunSwarm(a.options);
+  if (!result.ok()) return Complain(result.status());
+  if (a.json) {
+    std::cout << JsonText(ResultJson(*result, a.options), 1) << "\n";
+    return result->failures.empty() ? kOk : kNo;
+  }
+  for (const swarm::SwarmFailure& failure : result->failures) PrintFailure(failure, a.options);
+  if (a.coverage) PrintCoverage(*result);
+  std::cout << fmt::format(
+      "{} seeds, {} held, {} failed with {} signature{}; {:.1f} virtual hours; {} run twice, same digests\n",
+      result->seeds, result->held, result->seeds - result->held, result->failures.size(),
+      result->failures.size() == 1 ? "" : "s", ToMillis(result->lived) / 3.6e6, result->run_twice);
+  return result->failures.empty() ? kOk : kNo;
+}
+
+}  // namespace
+
+void AddSwarm(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand("swarm", "Random meshes, histories and faults, and what must be true of them");
+  auto a = std::make_shared<SwarmArguments>();
+  verb->add_option("--seeds", a->seeds, "Which: 412, or 1-5000");
+  verb->add_option("--mesh", a->options.scenario,
+                   "The mesh of this scenario, with its flows, instead of arbitrary ones");
+  verb->add_option("--profile", a->options.profile, "Behaviour profile");
+  verb->add_option("--jobs", a->options.jobs, "Processes at once; as many as there are processors if left out")
+      ->check(CLI::Range(0, 1024));
+  verb->add_option("--time", a->time, "No further seeds after so long: 10m");
+  verb->add_option("--events", a->options.sizes.events, "Events of a history, at most")->check(CLI::Range(0, 1000));
+  verb->add_option("--clusters", a->options.sizes.clusters, "Clusters of a mesh, at most")->check(CLI::Range(1, 20));
+  verb->add_flag_callback(
+      "--no-faults", [a] { a->options.sizes.faults = false; }, "Waves alone");
+  verb->add_option("--twice", a->options.twice, "One seed in so many runs twice, with the same digest; 0: none");
+  verb->add_option("-o,--logs", a->options.logs, "Folder for event logs of failures");
+  verb->add_flag("--coverage", a->coverage, "Which rare states were reached, by how many seeds");
+  verb->add_flag("--invariants", a->invariants, "What must be true, and nothing else");
+  verb->add_flag("--json", a->json, "As JSON");
+  verb->footer("Exit code 0: everything held; 1: something did not; 2: the call is wrong.");
+  verb->callback([a, &outcome] { outcome.code = RunSwarm(*a); });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,40 @@
+# cmake --install: the program, the library with its headers and packages, schemas, man page, completions.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Wavetank)
+install(TARGETS wavetank RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(TARGETS wavetank_library EXPORT WavetankTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/library/include/wavetank DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(FILES ${PROJECT_BINARY_DIR}/library/include/wavetank/actions.h
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wavetank)
+install(EXPORT WavetankTargets NAMESPACE Wavetank:: DESTINATION ${package})
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/WavetankConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/WavetankConfig.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/WavetankConfigVersion.cmake VERSION ${PROJECT_VERSION}
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/WavetankConfig.cmake ${PROJECT_BINARY_DIR}/WavetankConfigVersion.cmake
+  DESTINATION ${package})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/wavetank.pc.in ${PROJECT_BINARY_DIR}/wavetank.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/wavetank.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_SOURCE_DIR}/scenarios/scenario.schema.json ${PROJECT_SOURCE_DIR}/docs/results.schema.json
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/wavetank)
+install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.bash RENAME wavetank
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${PROJECT_BINARY_DIR}/library/_wavetank DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.fish
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+
+# cpack --config build/CPackConfig.cmake: a .deb whose dependencies dpkg-shlibdeps reads off the program, and a .tar.gz.
+set(CPACK_GENERATOR DEB TGZ)
+set(CPACK_PACKAGE_NAME wavetank)
+set(CPACK_PACKAGE_VENDOR "Wavetank")
+set(CPACK_PACKAGE_CONTACT "Wavetank <wavetank@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Deterministic simulation of multi-cluster Istio meshes")
+set(CPACK_DEBIAN_PACKAGE_SECTION net)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/PackageOptions.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/BundleLibraries.cmake)
+include(CPack)

@@ -1,0 +1,100 @@
+import threading
+
+import pytest
+
+import wavetank
+from wavetank import App, Cluster, Deployment, Mesh, World, actions
+
+
+def two_networks() -> Mesh:
+    return Mesh(clusters=[Cluster("east", "net-east"), Cluster("west", "net-west")],
+                apps=[App("web", [Deployment("east"), Deployment("west", "v2")], port=8080)])
+
+
+def test_requests_split_over_versions(mesh):
+    world = mesh(two_networks())
+    requests = world.send("east", "web.sample:8080", 400)
+    assert requests.failed == 0 and set(requests.by_version) == {"v1", "v2"}
+    assert requests.by_cluster["west"] == requests.by_version["v2"]
+
+
+def test_actions_are_dataclasses_of_the_scenario_language(mesh):
+    world = mesh(two_networks(), trace=True)
+    world.do(actions.Scale(cluster="west", deployment="sample/web-v2", replicas=3))
+    settled = world.settle()
+    assert settled.settled and settled.proxies[0].stages_ms["debounce"] > 90
+    assert world.trace("XdsSent")[-1].inputs
+    assert len([e for e in world.endpoints("sleep@west") if e.upstream == "outbound|8080||web.sample.svc.cluster.local"]) == 4
+    with pytest.raises(TypeError):
+        actions.Scale(cluster="west", deployment="sample/web-v2", replica=3)
+
+
+def test_forks_go_their_own_ways(mesh):
+    world = mesh(two_networks())
+    with world.fork() as other:
+        assert other.digest() == world.digest()
+        other.do({"kill": {"cluster": "west", "namespace": "sample", "app": "web"}})
+        other.step(1)
+        assert other.digest() != world.digest()
+
+
+def test_a_log_replays(mesh, tmp_path):
+    world = mesh(two_networks())
+    world.do(actions.Restart(cluster="east", deployment="istio-system/istiod"))
+    world.settle()
+    world.write_log(tmp_path / "run.wtlog")
+    answer = wavetank.replay(tmp_path / "run.wtlog")
+    assert answer["identical"] and answer["digest"] == world.digest()
+
+
+def test_worlds_in_threads_are_independent():
+    def digest() -> str:
+        with World.open(two_networks()) as world:
+            world.do(actions.Kill(cluster="west", ns="sample", app="web"))
+            world.settle()
+            return world.digest()
+
+    alone, together = digest(), []
+    threads = [threading.Thread(target=lambda: together.append(digest())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert together == [alone] * 4
+
+
+def test_other_threads_run_while_a_world_does():
+    ticks = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            ticks.append(1)
+
+    with World.open(two_networks()) as world:
+        thread = threading.Thread(target=tick)
+        thread.start()
+        world.send("east", "web.sample:8080", 20_000, rate="1000/s")  # one call, which takes a second or so
+        done.set()
+        thread.join()
+    assert len(ticks) > 20
+
+
+def test_mistakes_have_a_remedy(mesh):
+    with pytest.raises(wavetank.WavetankError, match="no such scenario"):
+        mesh("/nowhere/scenario.yaml")
+    with pytest.raises(wavetank.WavetankError, match=r"mesh.clusters\[0\].gateway"):
+        mesh(Mesh(clusters=[Cluster("a", gateway="bridge")]))
+    world = mesh(two_networks())
+    with pytest.raises(wavetank.WavetankError, match="did you mean 'scale'"):
+        world.do({"scael": {}})
+
+
+@pytest.mark.wavetank(seeds=[1, 2])
+def test_the_fixture_has_a_world_per_seed(mesh):
+    assert mesh(two_networks()).check() == []
+
+
+def test_a_run_is_a_dataclass(request):
+    result = wavetank.run(request.config.rootpath / "scenarios" / "two-roots")
+    assert result.passed and result.expectations and result.all["scenario"] == result.scenario

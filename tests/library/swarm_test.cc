@@ -1,0 +1,57 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/cli/program.h"
+#include "tests/long.h"
+#include "wavetank/value.h"
+
+namespace wavetank {
+namespace {
+
+using testing::HasSubstr;
+
+class Swarm : public ProgramTest {};
+
+// What 1.18.2 itself gets wrong stands in docs/swarm.md, and is no failure of ours.
+TEST_F(Swarm, ManySeedsHold) {
+  const Ran ran = Call(LongTests() ? "swarm --seeds 1-3000 --time 30m --json" : "swarm --seeds 1-60 --json");
+  Value result;
+  ASSERT_TRUE(Value::Parse(ran.output, &result)) << ran.error;
+  EXPECT_EQ(ran.code, 0) << ran.output;
+  EXPECT_GE(result["seeds"].Integer(), 60);
+  EXPECT_GE(result["runTwice"].Integer(), 3);
+  // A swarm that reaches nothing rare shows nothing.
+  for (const char* row :
+       {"many-events-one-push", "pushed-before-ack", "stream-broke", "line-cut", "gateways-changed", "request-failed"})
+    EXPECT_GT(result["sometimes"][row].Integer(), 0) << row;
+}
+
+TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
+  const Ran one = Call("swarm --seeds 5-12 --jobs 1 --json"), two = Call("swarm --seeds 5-12 --jobs 3 --json");
+  EXPECT_EQ(one.output, two.output);
+}
+
+// The mesh of a scenario that cannot hold: two networks of one name, so that requests go where nobody reaches.
+TEST_F(Swarm, AFailureIsShrunkAndSaysHowToRunItAgain) {
+  const std::string arguments =
+      "swarm --seeds 1-4 --no-faults --mesh " WAVETANK_SOURCE_DIR "/scenarios/shared-network-name";
+  const Ran ran = Call(arguments + " -o " + (folder_ / "logs").string());
+  EXPECT_EQ(ran.code, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("FAIL seed 1 at "));
+  EXPECT_THAT(ran.output, HasSubstr("again: wavetank swarm --seeds 1 --mesh "));
+  const std::string log = (folder_ / "logs/seed-1.wtlog").string();
+  EXPECT_THAT(ran.output, HasSubstr("log: wavetank replay " + log));
+  EXPECT_EQ(Call("replay " + log).code, 0);
+}
+
+TEST_F(Swarm, BadCallsAreRefused) {
+  ExpectRefused(Call("swarm --seeds 9-3"), {"--seeds '9-3'", "1-5000"});
+  ExpectRefused(Call("swarm --seeds 1 --mesh /nowhere"), {"/nowhere"});
+  ExpectRefused(Call("swarm --seeds 1 --time soon"), {"--time 'soon'", "10m"});
+  ExpectRefused(Call("swarm --seeds 1 --profile istio-0.1"), {"istio-0.1"});
+}
+
+}  // namespace
+}  // namespace wavetank
