@@ -61,6 +61,8 @@ int main(int argc, char** argv) {
   AddControlPlaneDiff(app, outcome);
   AddCheck(app, outcome);
   AddDiff(app, outcome);
+  AddPc(app, outcome);
+  AddPs(app, outcome);
   AddKubeconfig(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
