@@ -64,6 +64,8 @@ int main(int argc, char** argv) {
   AddCheck(app, outcome);
   AddDiff(app, outcome);
   AddIncidents(app, outcome);
+  AddPc(app, outcome);
+  AddPs(app, outcome);
   AddKubeconfig(app, outcome);
   AddSynth(app, outcome);
   AddPlan(app, outcome);

@@ -44,6 +44,8 @@ void AddControlPlaneDiff(CLI::App& app, Outcome& outcome);
 void AddCheck(CLI::App& app, Outcome& outcome);
 void AddDiff(CLI::App& app, Outcome& outcome);
 void AddIncidents(CLI::App& app, Outcome& outcome);
+void AddPc(CLI::App& app, Outcome& outcome);
+void AddPs(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddSynth(CLI::App& app, Outcome& outcome);
 void AddPlan(CLI::App& app, Outcome& outcome);

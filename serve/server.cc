@@ -21,6 +21,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
   if (!options.kube.listen.empty()) {
     if (absl::Status status = DefineIstioResources(loop.world()); !status.ok()) return status;
     if (absl::Status status = DefineKubernetesService(loop.world()); !status.ok()) return status;
+    server->pods_ = std::make_unique<PodAccess>(loop);
   }
   server->session_->GoLive();
   const bool real = !options.control_plane.program.empty();
@@ -54,7 +55,16 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
   if (!options.kube.listen.empty()) {
     std::vector<std::string> clusters;
     for (const scenario::ClusterSpec& cluster : server->session_->scenario().clusters) clusters.push_back(cluster.name);
-    absl::StatusOr<std::unique_ptr<KubeFrontend>> kube = KubeFrontend::Start(loop, clusters, options.kube);
+    server->pods_->SetListeners([listeners = server.get()](const std::string& cluster, uint16_t port) {
+      const GrpcListeners* const where = listeners->ListenersOf(cluster);
+      return where == nullptr ? "" : port == 15012 ? where->secure : where->plaintext;
+    });
+    KubeOptions kube_options = options.kube;
+    kube_options.before = [pods = server->pods_.get()](sim::World& world, const std::string& cluster,
+                                                       const fakekube::http::Request& request) {
+      return pods->Answer(world, cluster, request);
+    };
+    absl::StatusOr<std::unique_ptr<KubeFrontend>> kube = KubeFrontend::Start(loop, clusters, kube_options);
     if (!kube.ok()) return kube.status();
     server->kube_ = *std::move(kube);
   }

@@ -17,6 +17,7 @@
 #include "serve/grpc/session.h"
 #include "serve/grpc/workload_secrets.h"
 #include "serve/kube/kube_frontend.h"
+#include "serve/pods/pod_access.h"
 
 namespace wavetank::serve {
 
@@ -65,6 +66,7 @@ class Server {
   std::unique_ptr<WorkloadSecrets> secrets_;
   std::vector<std::unique_ptr<GrpcServer>> grpc_;
   std::unique_ptr<DebugPorts> debug_;
+  std::unique_ptr<PodAccess> pods_;
   std::unique_ptr<KubeFrontend> kube_;
   std::unique_ptr<ControlPlanes> control_planes_;
   bool stopped_ = false;

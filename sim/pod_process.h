@@ -56,6 +56,8 @@ class PodProcess final : public envoysim::EnvoyContext,
   // Nothing: not injected. Its metadata are the node's.
   const std::optional<pilot::ProxyBootstrap>& bootstrap() const { return bootstrap_; }
   const pilot::Node& node() const { return *node_; }
+  // Null without a proxy that has started.
+  const security::Agent* agent() const { return agent_.get(); }
   bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
   // Made when first asked for.
   envoysim::AppClient& client();

@@ -94,6 +94,9 @@ class Agent {
 
   // Null before the first certificate.
   const x509::CertificateRef& certificate() const { return leaf_; }
+  // What it serves now: the chain, leaf first, and the roots; empty while there is none.
+  const std::vector<x509::CertificateRef>& chain() const { return chain_; }
+  const std::string& roots_pem() const { return served_roots_pem_; }
   int64_t csr_count() const { return csr_count_; }
 
  private:

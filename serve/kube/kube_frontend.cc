@@ -103,9 +103,13 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
   auto listing = std::make_shared<json>(json::array());
   for (size_t i = 0; i < clusters.size(); ++i) {
     const uint16_t wanted = static_cast<uint16_t>(port == 0 ? 0 : port + static_cast<int32_t>(i));
-    absl::StatusOr<uint16_t> got =
-        frontend->server_->Listen(ip, wanted, [&loop, cluster = clusters[i], listing](const http::Request& request) {
+    absl::StatusOr<uint16_t> got = frontend->server_->Listen(
+        ip, wanted, [&loop, cluster = clusters[i], listing, before = options.before](const http::Request& request) {
           if (request.path == kClustersPath && request.method == "GET") return http::JsonResponse(200, *listing);
+          if (before) {
+            if (std::optional<http::Response> answer = before(loop.world(), cluster, request))
+              return *std::move(answer);
+          }
           return WhenDurable(loop, sim::AskKube(loop.world(), cluster, request));
         });
     if (!got.ok()) return got.status();

@@ -4,7 +4,9 @@
 // served: docs/kube-api.md.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,10 @@ struct KubeOptions {
   bool client_certificates = false;
   std::string client_ca_pem;  // whose client certificates count besides those of that CA
   fakekube::http::ServerOptions limits;
+  // Asked first, on the loop's thread: what it answers the API does not see. Null: nothing is.
+  std::function<std::optional<fakekube::http::Response>(sim::World& world, const std::string& cluster,
+                                                        const fakekube::http::Request& request)>
+      before;
 };
 
 struct KubeListener {

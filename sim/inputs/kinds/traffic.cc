@@ -34,6 +34,7 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
     v.Visit("cluster", Need::kRequired, cluster);
     v.Visit("namespace", Need::kLenient, ns);
     v.Visit("app", Need::kRequired, app);
+    v.Visit("pod", Need::kSparse, pod);
   });
   if (!from) visitor.Refuse("from", "is missing");
   visitor.Visit("host", Need::kRequired, host);
@@ -80,11 +81,12 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
     if (!minted.ok()) return minted.status();
     credential = {*std::move(minted), token->header, token->param};
   }
-  auto clients = [s = *site, wanted_ns = ns, wanted = app] {
+  auto clients = [s = *site, wanted_ns = ns, wanted = app, only = pod] {
     std::vector<PodProcess*> out;
-    for (const auto& [key, pod] : s->pods()) {
-      if (key.ns == wanted_ns && pod->app() == wanted && (pod->envoy() == nullptr || pod->envoy()->live())) {
-        out.push_back(pod.get());
+    for (const auto& [key, process] : s->pods()) {
+      const bool meant = only.empty() ? process->app() == wanted : key.name == only;
+      if (key.ns == wanted_ns && meant && (process->envoy() == nullptr || process->envoy()->live())) {
+        out.push_back(process.get());
       }
     }
     return out;

@@ -23,6 +23,7 @@ struct StartTraffic {
 
   std::string id, flow;
   std::string cluster, ns, app;  // of the clients
+  std::string pod;               // this one alone; empty: all of the app
   std::string host;              // as the application writes it
   int64_t port = 80;
   std::string path = "/", method = "GET";

@@ -41,6 +41,8 @@ struct Request {
   // Of the client certificate that the connection's TLS has verified; "": none.
   std::string certificate_user;
   std::vector<std::string> certificate_groups;
+  // Another protocol that the connection is to go on with ("SPDY/3.1", "websocket"), and what of it.
+  std::string upgrade, upgrade_protocols, websocket_key;
   std::string body;
   std::shared_ptr<const nlohmann::json> parsed;  // the body, where somebody has read it already; null: `body` counts
   std::shared_ptr<const ObjectView> view;        // null: objects as they are
@@ -62,6 +64,7 @@ class Query {
 // Percent-decoding; `plus` reads '+' as a blank. InvalidArgument if an escape is broken or means a NUL.
 absl::StatusOr<std::string> PercentDecode(std::string_view text, bool plus = false);
 
+class Tunnel;
 class WatchStream;
 class LaterResponse;
 
@@ -76,6 +79,8 @@ struct Response {
   std::unique_ptr<WatchStream> watch;
   Duration watch_timeout{};  // zero: none asked for
   bool watch_bookmarks = false;
+  // After the head: what the connection becomes, if `code` is 101.
+  std::shared_ptr<Tunnel> tunnel;
   // Instead of all: what decides it takes time.
   std::shared_ptr<LaterResponse> later;
   // The API server's faults: answer so much later, or hang up without an answer.

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/http/message/tunnel.h"
 #include "fakes/kube/http/message/watch_stream.h"
 #include "fakes/kube/http/transport/stream.h"
 
@@ -319,6 +320,18 @@ class Session : public std::enable_shared_from_this<Session> {
     request.query = WithFieldManager(request, text(message[bhttp::field::user_agent]));
     request.certificate_user = client_.user;
     request.certificate_groups = client_.groups;
+    request.upgrade = text(message[bhttp::field::upgrade]);
+    if (!request.upgrade.empty()) {
+      request.websocket_key = text(message[bhttp::field::sec_websocket_key]);
+      // Either protocol's list may stand on several lines.
+      for (const auto& field : message) {
+        if (!beast::iequals(field.name_string(), "X-Stream-Protocol-Version") &&
+            field.name() != bhttp::field::sec_websocket_protocol) {
+          continue;
+        }
+        request.upgrade_protocols += (request.upgrade_protocols.empty() ? "" : ",") + text(field.value());
+      }
+    }
     request.body = std::move(message.body());
     // The answer comes back here, unless the store's thread has ended.
     const uint64_t watch = ++watch_;
@@ -383,6 +396,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void Answer(Response response) {
+    if (response.tunnel != nullptr && response.code == 101) return StartTunnel(std::move(response));
     // HTTP/1.0 knows no chunks.
     if (response.produce && version_ < 11) {
       response.body = response.Text();
@@ -453,6 +467,78 @@ class Session : public std::enable_shared_from_this<Session> {
       self->thrown_away_ += read;
       if (error || self->thrown_away_ > 4 * self->server_->options().max_body_bytes) return self->Close();
       self->ReadAway();
+    });
+  }
+
+  // --- another protocol from here on
+
+  void StartTunnel(Response response) {
+    tunnel_ = std::move(response.tunnel);
+    keep_alive_ = false;
+    auto head = std::make_shared<bhttp::response<bhttp::empty_body>>(bhttp::status::switching_protocols, 11);
+    for (const auto& [name, value] : response.headers) head->set(name, value);
+    stream_.expires_never();
+    bhttp::async_write(stream_, *head, [self = shared_from_this(), head](error_code error, size_t) {
+      if (error) return self->Close();
+      self->OpenTunnel();
+    });
+  }
+
+  void OpenTunnel() {
+    const std::weak_ptr<Session> weak = weak_from_this();
+    Server::Impl* const server = server_.get();
+    const auto post = [weak, server](auto fn) {
+      // The server outlives its sessions' tunnels: Stop() waits for what is posted.
+      asio::post(server->io(), [weak, fn = std::move(fn)]() mutable {
+        if (const std::shared_ptr<Session> self = weak.lock()) fn(*self);
+      });
+    };
+    tunnel_->Open({.send =
+                       [post](std::string bytes) {
+                         post([bytes = std::move(bytes)](Session& self) mutable { self.SendTunnel(std::move(bytes)); });
+                       },
+                   .close =
+                       [post] {
+                         post([](Session& self) {
+                           self.ending_ = true;
+                           if (!self.writing_) self.Close();
+                         });
+                       }});
+    if (buffer_.size() > 0) {
+      const std::string first = beast::buffers_to_string(buffer_.data());
+      buffer_.consume(buffer_.size());
+      tunnel_->OnBytes(first);
+    }
+    piece_.resize(16 * 1024);
+    ReadTunnel();
+  }
+
+  void ReadTunnel() {
+    if (closed_) return;
+    stream_.async_read_some(asio::buffer(piece_), [self = shared_from_this()](error_code error, size_t read) {
+      if (error || self->closed_) return self->Close();
+      self->tunnel_->OnBytes(std::string_view(self->piece_).substr(0, read));
+      self->ReadTunnel();
+    });
+  }
+
+  void SendTunnel(std::string bytes) {
+    if (closed_ || ending_) return;
+    unsent_ += bytes.size();
+    if (unsent_ > server_->options().max_unsent_watch_bytes) return Close();
+    tunnel_out_ += bytes;
+    if (!writing_) WriteTunnel();
+  }
+
+  void WriteTunnel() {
+    writing_ = true;
+    auto sending = std::make_shared<std::string>(std::exchange(tunnel_out_, {}));
+    asio::async_write(stream_, asio::buffer(*sending), [self = shared_from_this(), sending](error_code error, size_t) {
+      self->writing_ = false;
+      if (error) return self->Close();
+      self->unsent_ -= sending->size();
+      if (!self->tunnel_out_.empty()) return self->WriteTunnel();
+      if (self->ending_) self->Close();
     });
   }
 
@@ -588,10 +674,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<Line> sending_;
   size_t unsent_ = 0;
   asio::steady_timer bookmark_timer_, end_timer_;
+
+  std::shared_ptr<Tunnel> tunnel_;  // null: the connection speaks HTTP
+  std::string tunnel_out_;
 };
 
 void Session::Close() {
   if (std::exchange(closed_, true)) return;
+  if (tunnel_ != nullptr) tunnel_->OnClosed();
   // An answer may still be on its way from the store with a watch that nobody wants any more.
   const bool watched = watch_ > 0;
   StopWatching();

@@ -1,0 +1,209 @@
+// wavetank pc, proxy-config: what a proxy holds, in istioctl's tables.
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+
+#include "cli/proxies/mesh_view.h"
+#include "cli/tables/proxy_tables.h"
+#include "cli/verb.h"
+#include "core/base/duration.h"
+#include "core/kube/time_format.h"
+#include "fakes/kube/http/transport/fetch.h"
+#include "fmt/format.h"
+#include "scenarios/answers/pod_names.h"
+#include "serve/admin/config_dump.h"
+#include "sim/pod_process.h"
+#include "sim/world.h"
+
+namespace wavetank::cli {
+namespace {
+
+using tables::EnvoyDump;
+
+struct PcArguments {
+  MeshViewArguments mesh;
+  std::string table, proxy, file, server, token_file, output = "short", address, fqdn, subset, direction, name, type,
+                                                      cluster, status, date;
+  int64_t port = 0;
+  bool summary = false;
+};
+
+tables::Output OutputOf(const PcArguments& a) {
+  return a.output == "json"   ? tables::Output::kJson
+         : a.output == "yaml" ? tables::Output::kYaml
+                              : tables::Output::kShort;
+}
+
+// What the tables are made of: a config_dump, its hosts, and the time that it is there.
+struct Held {
+  EnvoyDump dump, hosts;
+  Time now;
+};
+
+absl::StatusOr<std::string> TableOf(const PcArguments& a, const std::string& table, const Held& held) {
+  const tables::Output output = OutputOf(a);
+  if (table == "clusters") return tables::ClusterTable(held.dump, {a.fqdn, a.subset, a.direction, a.port}, output);
+  if (table == "listeners") return tables::ListenerTable(held.dump, {a.address, a.type, a.port, !a.summary}, output);
+  if (table == "routes") return tables::RouteTable(held.dump, {a.name, !a.summary}, output);
+  if (table == "endpoints") return tables::EndpointTable(held.hosts, {a.address, a.cluster, a.status, a.port}, output);
+  if (table == "secret") return tables::SecretTable(held.dump, held.now, output);
+  return tables::BootstrapText(held.dump, output);
+}
+
+absl::Status Print(const PcArguments& a, const Held& held) {
+  std::vector<std::string> all = {a.table};
+  if (a.table == "all") all = {"clusters", "listeners", "routes", "endpoints", "secret"};
+  const bool documents = all.size() > 1 && OutputOf(a) != tables::Output::kShort;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const absl::StatusOr<std::string> text = TableOf(a, all[i], held);
+    // A dump need not hold everything.
+    if (!text.ok() && (all.size() == 1 || !absl::IsNotFound(text.status()))) return text.status();
+    if (!text.ok()) continue;
+    if (documents && a.output == "yaml") std::cout << "---\n";
+    if (!documents && i > 0) std::cout << "\n";
+    std::cout << *text;
+  }
+  return absl::OkStatus();
+}
+
+Time RealNow() { return Time(std::chrono::milliseconds(RealMillis()) - std::chrono::seconds(kWorldEpochUnixSeconds)); }
+
+absl::Status OfFile(const PcArguments& a) {
+  std::string text;
+  if (a.file == "-") {
+    text.assign(std::istreambuf_iterator<char>(std::cin), {});
+  } else {
+    std::ifstream in(a.file, std::ios::binary);
+    if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read", a.file));
+    text.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  absl::StatusOr<EnvoyDump> dump = EnvoyDump::Read(text, a.file);
+  if (!dump.ok()) return dump.status();
+  Time now = RealNow();
+  if (!a.date.empty()) {
+    const std::optional<int64_t> date = kube::ParseRfc3339(a.date);
+    if (!date) return absl::InvalidArgumentError(fmt::format("--date '{}': write 2023-09-01T00:00:00Z", a.date));
+    now = Time(std::chrono::seconds(*date - kWorldEpochUnixSeconds));
+  }
+  return Print(a, {*dump, *dump, now});
+}
+
+absl::Status OfMesh(const PcArguments& a) {
+  return LookAtMesh(a.mesh, [&](sim::World& world, const serve::HeldConfig& held) {
+    std::vector<scenario::PodName> names;
+    for (const sim::PodProcess* pod : world.Pods()) {
+      if (pod->bootstrap().has_value()) names.push_back(scenario::PodNameOf(*pod));
+    }
+    const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", a.proxy, names);
+    if (!found.ok()) return found.status();
+    const sim::PodProcess& pod = *world.FindPod(*found);
+    return Print(a, {EnvoyDump::Of(serve::ProxyConfigDump(pod, held.Of(pod.name()), true)),
+                     EnvoyDump::Of(serve::ProxyClusters(pod)), world.Now()});
+  });
+}
+
+// Of a running `serve --kube`, through the API server's way to a pod's ports.
+absl::Status OfServer(const PcArguments& a) {
+  const size_t dot = a.proxy.find('.'), at = a.proxy.find('@');
+  if (dot == std::string::npos) {
+    return absl::InvalidArgumentError(fmt::format("--proxy '{}': with --server write POD.NAMESPACE", a.proxy));
+  }
+  const std::string pod = a.proxy.substr(0, dot),
+                    ns = a.proxy.substr(dot + 1, at == std::string::npos ? at : at - dot - 1);
+  std::string token;
+  if (!a.token_file.empty()) {
+    absl::StatusOr<std::string> read = ReadToken(a.token_file);
+    if (!read.ok()) return read.status();
+    token = *std::move(read);
+  }
+  const auto get = [&](const std::string& path) -> absl::StatusOr<EnvoyDump> {
+    const absl::StatusOr<fakekube::http::Answer> answer =
+        fakekube::http::Send({.server = a.server,
+                              .path = fmt::format("/api/v1/namespaces/{}/pods/{}:15000/proxy/{}", ns, pod, path),
+                              .token = token},
+                             std::chrono::seconds(30));
+    if (!answer.ok()) return answer.status();
+    if (answer->status != 200) {
+      return absl::NotFoundError(fmt::format("{}: {} of {}.{}: {}", a.server, path, pod, ns, answer->body));
+    }
+    return EnvoyDump::Read(answer->body, path);
+  };
+  absl::StatusOr<EnvoyDump> dump = get("config_dump?include_eds");
+  if (!dump.ok()) return dump.status();
+  absl::StatusOr<EnvoyDump> hosts = get("clusters?format=json");
+  if (!hosts.ok()) return hosts.status();
+  return Print(a, {*std::move(dump), *std::move(hosts), RealNow()});
+}
+
+int Run(const PcArguments& a) {
+  const int sources = !a.file.empty() + !a.server.empty() + !a.mesh.source.empty();
+  if (sources != 1) {
+    return Complain(absl::InvalidArgumentError(
+        "what to look at: one of a scenario or an event log, -f FILE (a config_dump), --server URL (of serve --kube)"));
+  }
+  if (!a.file.empty()) {
+    const absl::Status status = OfFile(a);
+    return status.ok() ? kOk : Complain(status);
+  }
+  if (a.proxy.empty()) return Complain(absl::InvalidArgumentError("which proxy: --proxy sleep@cluster1"));
+  const absl::Status status = a.server.empty() ? OfMesh(a) : OfServer(a);
+  return status.ok() ? kOk : Complain(status);
+}
+
+}  // namespace
+
+void AddPc(CLI::App& app, Outcome& outcome) {
+  CLI::App* verb = app.add_subcommand("pc", "What a proxy holds, in the tables of `istioctl proxy-config`");
+  verb->alias("proxy-config");
+  auto a = std::make_shared<PcArguments>();
+  verb->add_option("table", a->table, "clusters, listeners, routes, endpoints, secret, bootstrap or all")
+      ->required()
+      ->transform(CLI::CheckedTransformer(std::map<std::string, std::string>{{"clusters", "clusters"},
+                                                                             {"cluster", "clusters"},
+                                                                             {"cds", "clusters"},
+                                                                             {"c", "clusters"},
+                                                                             {"listeners", "listeners"},
+                                                                             {"listener", "listeners"},
+                                                                             {"lds", "listeners"},
+                                                                             {"l", "listeners"},
+                                                                             {"routes", "routes"},
+                                                                             {"route", "routes"},
+                                                                             {"rds", "routes"},
+                                                                             {"r", "routes"},
+                                                                             {"endpoints", "endpoints"},
+                                                                             {"endpoint", "endpoints"},
+                                                                             {"eds", "endpoints"},
+                                                                             {"ep", "endpoints"},
+                                                                             {"secret", "secret"},
+                                                                             {"secrets", "secret"},
+                                                                             {"s", "secret"},
+                                                                             {"bootstrap", "bootstrap"},
+                                                                             {"b", "bootstrap"},
+                                                                             {"all", "all"},
+                                                                             {"a", "all"}}));
+  verb->add_option("source", a->mesh.source, "Scenario or event log");
+  verb->add_option("--proxy", a->proxy, "sleep@cluster1, deploy/sleep.sample@cluster1, or a pod's full name");
+  verb->add_option("-f,--file", a->file, "config_dump (or /clusters?format=json) of any Envoy; - is standard input");
+  verb->add_option("--server", a->server, "Kubernetes API of a running `serve --kube`, http://127.0.0.1:8901");
+  verb->add_option("--token-file", a->token_file, "The token that the server demands, if it does");
+  a->mesh.AddTo(verb);
+  verb->add_option("-o,--output", a->output, "short, json or yaml")
+      ->check(CLI::IsMember({"short", "json", "yaml"}))
+      ->capture_default_str();
+  verb->add_option("--port", a->port, "Of clusters, listeners and endpoints")->check(CLI::Range(0, 65535));
+  verb->add_option("--fqdn", a->fqdn, "Part of a cluster's name: the service");
+  verb->add_option("--subset", a->subset, "Part of a cluster's name: the subset");
+  verb->add_option("--direction", a->direction, "inbound or outbound, of clusters")
+      ->check(CLI::IsMember({"inbound", "outbound"}));
+  verb->add_option("--address", a->address, "Of listeners and endpoints");
+  verb->add_option("--type", a->type, "HTTP, TCP, HTTP+TCP or UNKNOWN, of listeners");
+  verb->add_option("--name", a->name, "Of a route configuration");
+  verb->add_option("--cluster", a->cluster, "Of endpoints: outbound|5000||helloworld.sample.svc.cluster.local");
+  verb->add_option("--status", a->status, "healthy, unhealthy, ..., of endpoints");
+  verb->add_option("--date", a->date, "At which -f's certificates are looked at (default: now)");
+  verb->add_flag("--summary", a->summary, "Listeners and routes in one line each (istioctl's --verbose=false)");
+  verb->callback([a, &outcome] { outcome.code = Run(*a); });
+}
+
+}  // namespace wavetank::cli

@@ -1,0 +1,38 @@
+// The part of curl's command line that people use in a pod, and what curl prints of an answer.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace wavetank::serve {
+
+struct CurlCall {
+  std::string host, path = "/", method = "GET";
+  int port = 80;
+  std::map<std::string, std::string> headers;  // names in lower case
+  bool silent = false, show_errors = false, include_head = false, only_head = false, fail = false;
+  bool to_nowhere = false;  // -o FILE: nothing on standard output
+  std::string write_out;    // -w
+};
+
+// argv[0] is "curl". InvalidArgument: in curl's words, what it would refuse, or what a simulated pod cannot do.
+absl::StatusOr<CurlCall> ReadCurl(const std::vector<std::string>& argv);
+
+struct CurlAnswer {
+  int code = 0;  // 0: no answer
+  std::string body;
+  std::string_view why;  // without an answer: "no such host", or the reason
+  double seconds = 0;
+};
+struct CommandResult {
+  std::string out, err;
+  int exit_code = 0;
+  std::string failure;  // the command could not be run at all: the runtime's words
+};
+CommandResult CurlResult(const CurlCall& call, const CurlAnswer& answer);
+
+}  // namespace wavetank::serve

@@ -1,0 +1,195 @@
+#include "serve/pods/pod_commands.h"
+
+#include <utility>
+
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
+#include "fmt/format.h"
+#include "sim/inputs/kinds/traffic.h"
+#include "sim/pod_process.h"
+#include "sim/traffic.h"
+#include "sim/world.h"
+
+namespace wavetank::serve {
+namespace {
+
+namespace http = fakekube::http;
+
+std::string_view BaseName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+// What a simulated application answers: as Istio's helloworld sample does, with its pod's name. An Envoy's own reply
+// brings its body.
+std::string BodyOf(const sim::TrafficRecord& record) {
+  if (!record.record.body.empty()) return std::string(record.record.body);
+  if (record.server == nullptr || record.record.code != 200) return "";
+  return fmt::format("Hello version: {}, instance: {}\n", record.server->version, record.server->name);
+}
+
+CommandResult Environment(const sim::PodProcess& pod, const std::vector<std::string>& argv) {
+  CommandResult out;
+  bool found = argv.size() < 2;
+  for (const nlohmann::json& container : Items(At(pod.pod()->body, {"spec", "containers"}))) {
+    for (const nlohmann::json& variable : Items(At(container, "env"))) {
+      const std::string name = Text(variable, "name");
+      if (!At(variable, "value").is_string()) continue;
+      if (argv.size() < 2) out.out += name + "=" + Text(variable, "value") + "\n";
+      if (argv.size() > 1 && name == argv[1]) {
+        out.out = Text(variable, "value") + "\n";
+        found = true;
+      }
+    }
+  }
+  out.exit_code = found ? 0 : 1;
+  return out;
+}
+
+CommandResult NotFound(const std::string& command) {
+  CommandResult out;
+  out.exit_code = 126;
+  out.failure = fmt::format(
+      "OCI runtime exec failed: exec failed: unable to start container process: exec: \"{}\": executable file not "
+      "found in $PATH: unknown (simulated pods have curl, pilot-agent request, pilot-discovery request, echo, "
+      "hostname, "
+      "printenv, true, false, sh -c)",
+      command);
+  return out;
+}
+
+// The words of a simple command line: quotes and blanks; nothing of a shell's besides.
+absl::StatusOr<std::vector<std::string>> Words(std::string_view line) {
+  std::vector<std::string> out;
+  std::string word;
+  bool in_word = false;
+  char quote = 0;
+  for (const char c : line) {
+    if (quote != 0) {
+      if (c == quote) {
+        quote = 0;
+      } else {
+        word += c;
+      }
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+      in_word = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (in_word) out.push_back(std::exchange(word, {}));
+      in_word = false;
+    } else if (std::string_view("|&;<>$`(){}*?").find(c) != std::string_view::npos) {
+      return absl::InvalidArgumentError(
+          fmt::format("sh: '{}': the shell of simulated pods runs one plain command\n", c));
+    } else {
+      word += c;
+      in_word = true;
+    }
+  }
+  if (in_word) out.push_back(word);
+  return out;
+}
+
+}  // namespace
+
+PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held_(held) {
+  sim::World& world = loop.world();
+  world.on_request = [this, before = std::move(world.on_request)](const sim::TrafficRecord& record) {
+    if (before) before(record);
+    const auto it = waiting_.find(record.spec.id);
+    if (it == waiting_.end()) return;
+    CurlAnswer answer;
+    answer.code = record.record.code;
+    answer.body = BodyOf(record);
+    answer.why = record.record.details;
+    answer.seconds = ToMillis(record.done - record.sent) / 1000;
+    const auto tell = std::move(it->second);
+    waiting_.erase(it);
+    tell(answer);
+  };
+}
+
+void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector<std::string>& argv, Done done) {
+  const sim::PodProcess* const pod = world.FindPod(where.pod + "." + where.ns + "@" + where.cluster);
+  if (pod == nullptr || argv.empty()) return done(NotFound(argv.empty() ? "" : argv[0]));
+  const std::string_view command = BaseName(argv[0]);
+  CommandResult out;
+  if (command == "curl") {
+    const absl::StatusOr<CurlCall> call = ReadCurl(argv);
+    if (call.ok()) return Curl(world, where, *call, std::move(done));
+    out.exit_code = 2;
+    out.err = std::string(call.status().message());
+  } else if ((command == "pilot-agent" || command == "pilot-discovery") && argv.size() > 3 && argv[1] == "request") {
+    out = Request(world, where, argv);
+  } else if (command == "pilot-discovery" && argv.size() > 1 && argv[1] == "version") {
+    out.out =
+        "version.BuildInfo{Version:\"1.18.2\", GitRevision:\"simulated\", GolangVersion:\"none\", "
+        "BuildStatus:\"Clean\", GitTag:\"1.18.2\"}";
+  } else if (command == "true") {
+    out.exit_code = 0;
+  } else if (command == "false") {
+    out.exit_code = 1;
+  } else if (command == "echo") {
+    out.out = absl::StrJoin(argv.begin() + 1, argv.end(), " ") + "\n";
+  } else if (command == "hostname") {
+    out.out = where.pod + "\n";
+  } else if (command == "printenv" || command == "env") {
+    out = Environment(*pod, argv);
+  } else if ((command == "sh" || command == "bash") && argv.size() == 3 && argv[1] == "-c") {
+    const absl::StatusOr<std::vector<std::string>> words = Words(argv[2]);
+    if (words.ok() && !words->empty()) return Run(world, where, *words, std::move(done));
+    out.exit_code = 2;
+    if (!words.ok()) out.err = std::string(words.status().message());
+  } else {
+    out = NotFound(argv[0]);
+  }
+  done(std::move(out));
+}
+
+void PodCommands::Curl(sim::World& world, const PodPort& where, const CurlCall& call, Done done) {
+  sim::inputs::StartTraffic traffic;
+  traffic.id = fmt::format("exec-{}", world.inputs());
+  traffic.flow = "exec";
+  traffic.cluster = where.cluster;
+  traffic.ns = where.ns;
+  traffic.app = world.FindPod(where.pod + "." + where.ns + "@" + where.cluster)->app();
+  traffic.pod = where.pod;
+  traffic.host = call.host;
+  traffic.port = call.port;
+  traffic.path = call.path;
+  traffic.method = call.method;
+  traffic.headers = call.headers;
+  traffic.requests = 1;
+  waiting_[traffic.id] = [call, done](const CurlAnswer& answer) { done(CurlResult(call, answer)); };
+  if (const absl::Status status = world.Do(traffic); !status.ok()) {
+    waiting_.erase(traffic.id);
+    CommandResult out;
+    out.exit_code = 2;
+    out.err = fmt::format("curl: {}\n", std::string_view(status.message().data(), status.message().size()));
+    done(std::move(out));
+  }
+}
+
+// "pilot-agent request GET config_dump", "pilot-discovery request GET /debug/syncz".
+CommandResult PodCommands::Request(const sim::World& world, PodPort where, const std::vector<std::string>& argv) const {
+  CommandResult out;
+  where.port = BaseName(argv[0]) == "pilot-agent" ? 15000 : 8080;
+  http::Request request;
+  request.method = argv[2];
+  std::string target = argv[3];
+  if (!target.starts_with('/')) target.insert(0, "/");
+  request.path = target.substr(0, target.find('?'));
+  if (target.find('?') != std::string::npos) request.query = target.substr(target.find('?') + 1);
+  std::optional<http::Response> answer = AnswerInPod(world, held_, where, request);
+  if (!answer.has_value()) {
+    out.exit_code = 1;
+    out.err = fmt::format("Error: Get \"http://localhost:{}{}\": connect: connection refused\n", where.port, target);
+    return out;
+  }
+  out.out = answer->Text();
+  if (answer->code != 200) {
+    out.exit_code = 1;
+    out.err = fmt::format("Error: received unsuccessful status code {}: {}\n", answer->code, out.out);
+    out.out.clear();
+  }
+  return out;
+}
+
+}  // namespace wavetank::serve

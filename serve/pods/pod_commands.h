@@ -1,0 +1,35 @@
+// Commands that can be executed in a simulated pod: curl, pilot-agent request, pilot-discovery request and version, and
+// the few that scripts use around them (true, false, echo, hostname, printenv, sh -c).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/admin/held_config.h"
+#include "serve/loop/loop.h"
+#include "serve/pods/curl.h"
+#include "serve/pods/pod_pages.h"
+
+namespace wavetank::serve {
+
+class PodCommands {
+ public:
+  // Hears of the world's requests from now on; both outlive it, and `loop` has not started yet.
+  PodCommands(Loop& loop, const HeldConfig& held);
+
+  using Done = std::function<void(CommandResult)>;
+  // On the loop's thread; so is `done`, once, now or later. A request that is sent is an input of the world.
+  void Run(sim::World& world, const PodPort& where, const std::vector<std::string>& argv, Done done);
+
+ private:
+  void Curl(sim::World& world, const PodPort& where, const CurlCall& call, Done done);
+  CommandResult Request(const sim::World& world, PodPort where, const std::vector<std::string>& argv) const;
+
+  Loop& loop_;
+  const HeldConfig& held_;
+  std::map<std::string, std::function<void(const CurlAnswer&)>> waiting_;  // by the traffic's ID
+};
+
+}  // namespace wavetank::serve

@@ -1,0 +1,65 @@
+#include "serve/pods/pod_pages.h"
+
+#include "fakes/envoy/envoy.h"
+#include "serve/admin/envoy_admin.h"
+#include "serve/debug/debug_ports.h"
+#include "sim/istiod_process.h"
+#include "sim/pod_process.h"
+#include "sim/world.h"
+
+namespace wavetank::serve {
+namespace {
+
+namespace http = fakekube::http;
+
+const sim::PodProcess* Find(const sim::World& world, const PodPort& where) {
+  return world.FindPod(where.pod + "." + where.ns + "@" + where.cluster);
+}
+
+// The agent: readiness, and its Envoy's statistics (istiod: pilot/cmd/pilot-agent/status/server.go).
+std::optional<http::Response> AgentAnswer(const sim::PodProcess& pod, const HeldConfig& held,
+                                          const http::Request& request) {
+  http::Response out;
+  out.content_type = "text/plain; charset=utf-8";
+  if (request.path == "/healthz/ready") {
+    out.code = pod.envoy() != nullptr && pod.envoy()->live() ? 200 : 503;
+    return out;
+  }
+  if (request.path == "/stats/prometheus" || request.path == "/metrics") {
+    http::Request stats = request;
+    stats.path = "/stats/prometheus";
+    return AdminAnswer(pod, held, stats);
+  }
+  out.code = 404;
+  out.body = "404 page not found\n";
+  return out;
+}
+
+}  // namespace
+
+bool IsIstiod(const sim::World& world, const PodPort& where) {
+  const sim::PodProcess* const pod = Find(world, where);
+  return pod != nullptr && pod->app() == "istiod";
+}
+
+bool ListensInPod(const sim::World& world, const PodPort& where) {
+  if (IsIstiod(world, where)) {
+    return where.port == 8080 || where.port == 15014 || where.port == 15010 || where.port == 15012;
+  }
+  const sim::PodProcess* const pod = Find(world, where);
+  return pod != nullptr && pod->bootstrap().has_value() &&
+         (where.port == 15000 || where.port == 15020 || where.port == 15021 || where.port == 15090);
+}
+
+std::optional<http::Response> AnswerInPod(const sim::World& world, const HeldConfig& held, const PodPort& where,
+                                          const http::Request& request) {
+  if (!ListensInPod(world, where)) return std::nullopt;
+  if (IsIstiod(world, where)) {
+    if (where.port != 8080 && where.port != 15014) return std::nullopt;
+    return DebugAnswer(world, where.cluster, request);
+  }
+  const sim::PodProcess& pod = *Find(world, where);
+  return where.port == 15000 || where.port == 15090 ? AdminAnswer(pod, held, request) : AgentAnswer(pod, held, request);
+}
+
+}  // namespace wavetank::serve

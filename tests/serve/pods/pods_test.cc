@@ -1,0 +1,222 @@
+// Into the pods of a live mesh: exec by WebSocket, proxied ports, and, where they are, kubectl and istioctl.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "core/base/json_text.h"
+#include "fakes/kube/http/transport/fetch.h"
+#include "serve/pods/curl.h"
+#include "serve/pods/websocket.h"
+#include "serve/server.h"
+#include "sim/pod_process.h"
+#include "tests/left_out.h"
+#include "tests/serve/two_clusters.h"
+
+namespace wavetank::serve {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class PodsTest : public ::testing::Test {
+ protected:
+  PodsTest() {
+    absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(TwoClusters());
+    EXPECT_TRUE(made.ok()) << made.status();
+    ServerOptions options;
+    options.listen = options.secure_listen = "127.0.0.1:0";
+    options.kube.listen = "127.0.0.1:0";
+    absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(*std::move(made), options);
+    EXPECT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::string PodOf(const std::string& app) {
+    return *server_->loop().Call(
+        [&](sim::World& world) { return world.Pods("cluster1", "", app).front()->pod()->meta.name; });
+  }
+  std::string Api() { return server_->kube()->where()[0].server; }
+  fakekube::http::Answer Get(const std::string& path) {
+    const auto answer = fakekube::http::Send({.server = Api(), .path = path}, std::chrono::seconds(30));
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return answer.ok() ? *answer : fakekube::http::Answer{};
+  }
+
+  // One exec by WebSocket, v4: what came on each channel.
+  std::array<std::string, 4> Exec(const std::string& ns, const std::string& pod, const std::string& commands) {
+    const std::string server = Api();
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<uint16_t>(std::atoi(server.substr(server.rfind(':') + 1).c_str())));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to), 0);
+    const std::string head = "GET /api/v1/namespaces/" + ns + "/pods/" + pod + "/exec?stdout=true&stderr=true" +
+                             commands +
+                             " HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+                             "Sec-WebSocket-Protocol: v4.channel.k8s.io\r\n\r\n";
+    EXPECT_EQ(send(fd, head.data(), head.size(), 0), static_cast<ssize_t>(head.size()));
+    std::string all;
+    char piece[4096];
+    for (ssize_t got; (got = recv(fd, piece, sizeof piece, 0)) > 0;) all.append(piece, static_cast<size_t>(got));
+    close(fd);
+    const size_t body = all.find("\r\n\r\n");
+    EXPECT_THAT(all, AllOf(HasSubstr("101 Switching Protocols"), HasSubstr("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
+    std::array<std::string, 4> out;
+    for (size_t at = body + 4; body != std::string::npos && at + 2 <= all.size();) {
+      size_t size = static_cast<unsigned char>(all[at + 1]), head_size = 2;
+      if (size == 126) {
+        size = static_cast<unsigned char>(all[at + 2]) * 256u + static_cast<unsigned char>(all[at + 3]);
+        head_size = 4;
+      }
+      const auto opcode = static_cast<unsigned char>(all[at]) & 15u;
+      if (opcode == 2 && size > 0) {
+        const auto channel = static_cast<size_t>(all[at + head_size]);
+        if (channel < out.size()) out[channel] += all.substr(at + head_size + 1, size - 1);
+      }
+      at += head_size + size;
+    }
+    return out;
+  }
+
+  // What a program prints and how it ends, with a kubeconfig that leads here.
+  std::string Run(const std::string& command, int* code = nullptr) {
+    const std::filesystem::path folder =
+        std::filesystem::path(::testing::TempDir()) / ("pods-" + std::to_string(getpid()));
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "kubeconfig") << RenderKubeconfig(server_->kube()->where(), "");
+    const std::string line = "HOME=" + folder.string() + " KUBECONFIG=" + (folder / "kubeconfig").string() +
+                             " timeout 60 " + command + " 2>&1";
+    FILE* const pipe = popen(line.c_str(), "r");
+    std::string out;
+    char piece[4096];
+    for (size_t got; (got = fread(piece, 1, sizeof piece, pipe)) > 0;) out.append(piece, got);
+    const int status = pclose(pipe);
+    if (code != nullptr) *code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::filesystem::remove_all(folder);
+    return out;
+  }
+
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(PodsTest, CurlInAPodSendsARequestThroughTheMesh) {
+  const auto out =
+      Exec("sample", PodOf("sleep"), "&command=curl&command=-sS&command=http%3A%2F%2Fhelloworld.sample%3A5000%2Fhello");
+  EXPECT_THAT(out[1], HasSubstr("Hello version: v"));
+  EXPECT_EQ(out[2], "");
+  EXPECT_EQ(out[3], R"({"metadata":{},"status":"Success"})");
+}
+
+TEST_F(PodsTest, ACommandsEndIsToldAsTheKubeletTellsIt) {
+  auto out = Exec("sample", PodOf("sleep"), "&command=curl&command=-sS&command=http%3A%2F%2Fnowhere.sample");
+  EXPECT_EQ(out[2], "curl: (6) Could not resolve host: nowhere.sample\n");
+  EXPECT_EQ(ParseJson(out[3]).at("details").at("causes")[0].at("message"), "6");
+  out = Exec("sample", PodOf("sleep"), "&command=vi");
+  EXPECT_THAT(out[3], HasSubstr("executable file not found in $PATH"));
+}
+
+TEST_F(PodsTest, TheAdminInterfaceOfAProxyIsReachedThroughTheApiServer) {
+  const std::string at = "/api/v1/namespaces/sample/pods/" + PodOf("sleep") + ":15000/proxy/";
+  const nlohmann::json dump = ParseJson(Get(at + "config_dump?include_eds").body);
+  ASSERT_TRUE(dump.contains("configs")) << dump.dump().substr(0, 300);
+  EXPECT_THAT(dump.dump(), HasSubstr("outbound|5000||helloworld.sample.svc.cluster.local"));
+  EXPECT_THAT(dump.dump(), Not(HasSubstr("PRIVATE KEY")));
+  EXPECT_THAT(Get(at + "clusters?format=json").body, HasSubstr("eds_health_status"));
+  EXPECT_THAT(Get(at + "clusters").body, HasSubstr("::health_flags::healthy"));
+  EXPECT_EQ(Get(at + "ready").body, "LIVE\n");
+  EXPECT_THAT(Get(at + "certs").body, HasSubstr("spiffe://cluster.local/ns/sample/sa/"));
+  EXPECT_THAT(Get(at + "server_info").body, HasSubstr("\"state\": \"LIVE\""));
+  EXPECT_EQ(Get(at + "nosuch").status, 404);
+}
+
+TEST_F(PodsTest, IstiodsPagesAreReachedThroughTheApiServer) {
+  const std::string at = "/api/v1/namespaces/istio-system/pods/" + PodOf("istiod");
+  EXPECT_EQ(Get(at + ":15014/proxy/version").body.substr(0, 6), "1.18.2");
+  EXPECT_THAT(Get(at + ":8080/proxy/debug/syncz").body, HasSubstr("cluster_acked"));
+  EXPECT_EQ(Get(at + ":9/proxy/").status, 503);
+}
+
+TEST_F(PodsTest, LogsOfUnknownContainersAreRefused) {
+  const std::string at = "/api/v1/namespaces/sample/pods/" + PodOf("sleep");
+  EXPECT_EQ(Get(at + "/log?container=istio-proxy").status, 200);
+  EXPECT_EQ(Get(at + "/log?container=nosuch").status, 400);
+  EXPECT_EQ(Get("/api/v1/namespaces/sample/pods/nosuch/log").status, 404);
+}
+
+TEST_F(PodsTest, KubectlExecutesForwardsAndReadsLogs) {
+  const char* const kubectl = "/usr/bin/kubectl";
+  NEEDS_TOOL(std::filesystem::exists(kubectl), "kubectl", "apt install kubernetes-client");
+  const std::string sleep = PodOf("sleep");
+  int code = -1;
+  EXPECT_THAT(
+      Run(std::string(kubectl) + " -n sample exec " + sleep + " -c sleep -- curl -s helloworld.sample:5000/hello",
+          &code),
+      HasSubstr("Hello version: v"));
+  EXPECT_EQ(code, 0);
+  Run(std::string(kubectl) + " -n sample exec " + sleep + " -c sleep -- false", &code);
+  EXPECT_EQ(code, 1);
+  Run(std::string(kubectl) + " -n sample logs " + sleep + " -c istio-proxy", &code);
+  EXPECT_EQ(code, 0);
+}
+
+TEST_F(PodsTest, ARealIstioctlShowsProxiesAndTheirConfiguration) {
+  const char* const istioctl = getenv("WAVETANK_ISTIOCTL");
+  NEEDS_BROUGHT(istioctl != nullptr, "WAVETANK_ISTIOCTL",
+                "WAVETANK_ISTIOCTL names an istioctl 1.18.2 (tests/README.md)");
+  const std::string program(istioctl), pod = PodOf("sleep") + ".sample";
+  EXPECT_THAT(Run(program + " proxy-status"), AllOf(HasSubstr(pod), HasSubstr("SYNCED"), HasSubstr("1.18.2")));
+  EXPECT_THAT(Run(program + " proxy-config endpoints " + pod +
+                  " --cluster 'outbound|5000||helloworld.sample.svc.cluster.local'"),
+              HasSubstr("HEALTHY     OK"));
+  EXPECT_THAT(Run(program + " proxy-config clusters " + pod), HasSubstr("helloworld.sample.svc.cluster.local"));
+  EXPECT_THAT(Run(program + " proxy-config listeners " + pod), HasSubstr("Route: 5000"));
+  EXPECT_THAT(Run(program + " proxy-config routes " + pod), HasSubstr("helloworld.sample.svc.cluster.local:5000"));
+  EXPECT_THAT(Run(program + " proxy-config secret " + pod), AllOf(HasSubstr("ROOTCA"), HasSubstr("Cert Chain")));
+  EXPECT_THAT(Run(program + " proxy-config bootstrap " + pod), HasSubstr("\"bootstrap\""));
+  EXPECT_THAT(Run(program + " version"), HasSubstr("1.18.2"));
+  EXPECT_THAT(Run(program + " x internal-debug syncz"), HasSubstr("cluster_acked"));
+  EXPECT_THAT(Run(program + " x describe pod " + pod), HasSubstr("Pod is part of mesh"));
+}
+
+TEST(Curl, ReadsWhatPeopleWrite) {
+  const auto call = ReadCurl({"curl", "-sSI", "-Hx-a: b", "-o/dev/null", "-w", "%{http_code}", "http://h.ns:81/p?q#f"});
+  ASSERT_TRUE(call.ok()) << call.status();
+  EXPECT_EQ(call->host, "h.ns");
+  EXPECT_EQ(call->port, 81);
+  EXPECT_EQ(call->path, "/p?q");
+  EXPECT_EQ(call->method, "HEAD");
+  EXPECT_EQ(call->headers.at("x-a"), "b");
+  EXPECT_EQ(CurlResult(*call, {.code = 200, .body = "x"}).out, "200");
+  EXPECT_FALSE(ReadCurl({"curl", "--socks5", "x", "h"}).ok());
+  EXPECT_FALSE(ReadCurl({"curl", "https://h"}).ok());
+  EXPECT_FALSE(ReadCurl({"curl"}).ok());
+}
+
+TEST(WebSocket, AnswersTheKeyOfItsRfc) {
+  EXPECT_EQ(WebSocketAccept("dGhlIHNhbXBsZSBub25jZQ=="), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+  bool closed = false;
+  std::string heard;
+  WebSocket socket({.on_message = [&](std::string_view m) { heard = m; },
+                    .on_close = [&] { closed = true; },
+                    .send = [](const std::string&) {}});
+  EXPECT_FALSE(WebSocket({.on_message = nullptr, .on_close = nullptr, .send = nullptr}).Take("\x81\x01x"));  // unmasked
+  // Byte by byte: a frame of three bytes under the mask 0.
+  for (const char c : std::string("\x82\x83\0\0\0\0abc", 9)) EXPECT_TRUE(socket.Take({&c, 1}));
+  EXPECT_EQ(heard, "abc");
+  EXPECT_TRUE(socket.Take(std::string("\x88\x80\0\0\0\0", 6)));
+  EXPECT_TRUE(closed);
+}
+
+}  // namespace
+}  // namespace wavetank::serve
