@@ -74,6 +74,13 @@ std::string Cell(const EndpointDecision& d, EndpointFilter filter, std::string_v
   return detail.empty() ? "NO" : fmt::format("NO ({})", detail);
 }
 
+// Not ready and draining are one column.
+std::string Health(const EndpointDecision& d) {
+  const bool health = d.refused_by == EndpointFilter::kHealth;
+  return health ? Cell(d, EndpointFilter::kHealth, pilot::FilterName(d.refused_by))
+                : Cell(d, EndpointFilter::kDraining);
+}
+
 // The first three filters are rare and about where the proxy is: one column.
 std::string Scope(const EndpointDecision& d) {
   return d.refused_by <= EndpointFilter::kDiscoverability ? Cell(d, d.refused_by, pilot::FilterName(d.refused_by))
@@ -126,9 +133,8 @@ void PrintCluster(const HostExplanation::Cluster& cluster, const std::string& ad
     const pilot::EndpointProfile& p = d.endpoint->p();
     rows.push_back({fmt::format("  {}:{}", d.endpoint->address, d.endpoint->endpoint_port), d.shard.cluster.str(),
                     OrNone(p.network.str()), OrNone(p.locality.label), Scope(d),
-                    Cell(d, EndpointFilter::kPort, p.service_port_name), Cell(d, EndpointFilter::kSubset),
-                    Cell(d, EndpointFilter::kDraining), Cell(d, EndpointFilter::kNetworkView), Mtls(d), Priority(d),
-                    Reached(d)});
+                    Cell(d, EndpointFilter::kPort, p.service_port_name), Cell(d, EndpointFilter::kSubset), Health(d),
+                    Cell(d, EndpointFilter::kNetworkView), Mtls(d), Priority(d), Reached(d)});
   }
   if (rows.size() == 1) {
     std::cout << "  no endpoints" << (address.empty() ? "" : " of that address") << " in any shard\n";

@@ -60,6 +60,7 @@ enum class Change : uint8_t {
   kAddressesByController,
   kClusterLocalBySpecificity,
   kStandardAppProtocols,
+  kDestinationsImported,
 };
 
 }  // namespace wavetank::pilot

@@ -146,6 +146,11 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/issues/52367"},
       {Change::kStandardAppProtocols, "standard-app-protocols",
        "appProtocol kubernetes.io/h2c, ws and wss are HTTP/2, HTTP and HTTPS", "1.19", "", ""},
+      {Change::kDestinationsImported, "destinations-imported",
+       "where VirtualServices lead is imported without a Sidecar too, also a Service of the namespace itself that is "
+       "exported "
+       "to nobody",
+       "1.22", "", ""},
   };
   return *rows;
 }

@@ -72,7 +72,14 @@ struct PushContext::Impl {
   std::shared_ptr<SidecarIndex> sidecars;
 
   SidecarScopeBuilder Builder() const {
-    return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, sidecars->ruled, version};
+    return {*services,
+            *virtual_services,
+            *destination_rules,
+            defaults,
+            *env.mesh,
+            sidecars->ruled,
+            version,
+            profile.Has(Change::kDestinationsImported)};
   }
 };
 

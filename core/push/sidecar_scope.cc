@@ -185,6 +185,45 @@ void SidecarScopeBuilder::AddVirtualServiceDependencies(SidecarScope& scope, con
   }
 }
 
+std::vector<ServiceRef> SidecarScopeBuilder::Destinations(const EgressListener& listener, const std::string& ns) const {
+  std::vector<ServiceRef> out;
+  for (const config::VirtualServiceRef& vs : listener.virtual_services) {
+    for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec)) {
+      const auto* by_namespace = services_.ByNamespace(host);
+      if (by_namespace == nullptr) continue;
+      ServiceRef service;
+      if (const auto own = by_namespace->find(ns); own != by_namespace->end()) {
+        service = own->second;
+      } else {
+        for (const auto& [where, candidate] : *by_namespace) {
+          if (!IsServiceVisible(*candidate, ns, defaults_)) continue;
+          service = candidate;
+          break;
+        }
+      }
+      if (service == nullptr) continue;
+      out.push_back(listener.match_port ? WithListenerPort(service, listener) : WithRoutedPorts(service, ports));
+    }
+  }
+  return out;
+}
+
+void SidecarScopeBuilder::ImportDestinations(SidecarScope& scope, const EgressListener& listener) const {
+  std::vector<ServiceRef> missing;
+  for (ServiceRef& service : Destinations(listener, scope.ns)) {
+    if (service != nullptr && !scope.view_->by_hostname.contains(service->hostname)) missing.push_back(service);
+  }
+  if (missing.empty()) return;
+  auto view = std::make_shared<ServiceView>(*scope.view_);
+  for (const ServiceRef& service : missing) {
+    if (!view->by_hostname.try_emplace(service->hostname, service).second) continue;
+    view->services.push_back(service);
+    view->dependencies.insert(ConfigHash(*service));
+  }
+  scope.view_ = std::move(view);
+  AddDestinationRules(scope, missing);
+}
+
 SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
   std::shared_ptr<SidecarScope> scope = New(ns);
   scope->name = "default-sidecar";
@@ -200,6 +239,7 @@ SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
   }
   AddDestinationRules(*scope, ruled_.services);
   AddVirtualServiceDependencies(*scope, listener);
+  if (imports_destinations_) ImportDestinations(*scope, listener);
   return scope;
 }
 
@@ -264,24 +304,7 @@ SidecarScopeRef SidecarScopeBuilder::Convert(const config::SidecarRef& sidecar, 
     for (const ServiceRef& service : listener.services) import.Add(service);
     AddVirtualServiceDependencies(*scope, listener);
     // Where routes lead is imported too, even if no host of the listener names it.
-    for (const config::VirtualServiceRef& vs : listener.virtual_services) {
-      for (const auto& [host, ports] : VirtualServiceDestinations(vs->spec)) {
-        const auto* by_namespace = services_.ByNamespace(host);
-        if (by_namespace == nullptr) continue;
-        ServiceRef service;
-        if (const auto own = by_namespace->find(ns); own != by_namespace->end()) {
-          service = own->second;
-        } else {
-          for (const auto& [where, candidate] : *by_namespace) {
-            if (!IsServiceVisible(*candidate, ns, defaults_)) continue;
-            service = candidate;
-            break;
-          }
-        }
-        if (service == nullptr) continue;
-        import.Add(listener.match_port ? WithListenerPort(service, listener) : WithRoutedPorts(service, ports));
-      }
-    }
+    for (const ServiceRef& service : Destinations(listener, ns)) import.Add(service);
   }
   for (const ServiceRef& service : import.view->services) import.view->by_hostname[service->hostname] = service;
   scope->view_ = std::move(import.view);

@@ -27,14 +27,16 @@ class SidecarScopeBuilder {
  public:
   SidecarScopeBuilder(const ServiceIndex& services, const VirtualServiceIndex& virtual_services,
                       const DestinationRuleIndex& destination_rules, const ExportToDefaults& defaults,
-                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version)
+                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version,
+                      bool imports_destinations = false)
       : services_(services),
         virtual_services_(virtual_services),
         destination_rules_(destination_rules),
         defaults_(defaults),
         mesh_(mesh),
         ruled_(ruled),
-        version_(std::move(version)) {}
+        version_(std::move(version)),
+        imports_destinations_(imports_destinations) {}
 
   // Everything that the namespace may see.
   SidecarScopeRef Default(const std::string& ns) const;
@@ -45,6 +47,10 @@ class SidecarScopeBuilder {
   class Import;
   EgressListener Listener(const config::SidecarEgressListener* listener, const std::vector<std::string>& hosts,
                           const std::string& ns) const;
+  // Where the listener's VirtualServices lead, with the ports that they name.
+  std::vector<ServiceRef> Destinations(const EgressListener& listener, const std::string& ns) const;
+  // Those that the scope does not see yet; what it shares with others is copied then.
+  void ImportDestinations(SidecarScope& scope, const EgressListener& listener) const;
   std::shared_ptr<SidecarScope> New(const std::string& ns) const;
   // Rules of the services, later ones of a host name over earlier ones, and their keys as dependencies.
   void AddDestinationRules(SidecarScope& scope, const std::vector<ServiceRef>& services) const;
@@ -57,6 +63,7 @@ class SidecarScopeBuilder {
   const config::MeshConfig& mesh_;
   RuledServices& ruled_;  // of the last view
   const std::string version_;
+  const bool imports_destinations_;  // also of namespaces without Sidecar (Change::kDestinationsImported)
 };
 
 // istiod: PushContext.IsServiceVisible.

@@ -94,7 +94,7 @@ TEST(ClusterPolicy, PassthroughGoesToTheOriginalDestination) {
   lb.simple = Simple::kPassthrough;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.type(), Cluster::ORIGINAL_DST);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::CLUSTER_PROVIDED);
 }
@@ -104,7 +104,7 @@ TEST(ClusterPolicy, DefaultIsLeastRequestWithTheRulesWarmup) {
   lb.warmup_duration_secs = std::chrono::seconds(45);
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::LEAST_REQUEST);
   EXPECT_EQ(draft.cluster.least_request_lb_config().slow_start_config().slow_start_window().seconds(), 45);
 }
@@ -114,12 +114,12 @@ TEST(ClusterPolicy, ConsistentHashWithoutAlgorithmIsARingOf1024) {
   lb.consistent_hash.emplace().use_source_ip = true;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::RING_HASH);
   EXPECT_EQ(draft.cluster.ring_hash_lb_config().minimum_ring_size().value(), 1024u);
   lb.consistent_hash->algorithm = config::ConsistentHash::Algorithm::kMaglev;
   ClusterDraft maglev;
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, maglev);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), maglev);
   EXPECT_EQ(maglev.cluster.lb_policy(), Cluster::MAGLEV);
   EXPECT_FALSE(maglev.cluster.has_maglev_lb_config());
 }
