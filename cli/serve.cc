@@ -13,6 +13,7 @@
 #include <set>
 #include <tuple>
 
+#include "capacity/metrics/istiod_metrics.h"
 #include "cli/mesh_arguments.h"
 #include "cli/questions/violations.h"
 #include "cli/verb.h"
@@ -323,6 +324,13 @@ int Serve(const ServeArguments& a) {
   if (a.server.kube.tls && a.kubeconfig.empty()) {
     return Complain(absl::InvalidArgumentError("nobody would know the CA of --kube-tls: give --kubeconfig FILE"));
   }
+  // Told of everything from the world's beginning; asked on its thread alone.
+  const auto metrics = std::make_shared<capacity::IstiodMetrics>();
+  serve::ServerOptions server_options = a.server;
+  if (!a.server.debug_listen.empty() && a.server.control_plane.program.empty()) {
+    options->on_world = [metrics](sim::World& world) { metrics->Observe(world.kernel()); };
+    server_options.metrics = [metrics](const std::string& cluster) { return metrics->TextOf(cluster); };
+  }
   absl::StatusOr<std::unique_ptr<serve::Session>> session = [&] {
     Progress progress;
     options->progress = [&](std::string_view what) { progress.Say(what); };
@@ -355,7 +363,7 @@ int Serve(const ServeArguments& a) {
     return kOk;
   }
 
-  absl::StatusOr<std::unique_ptr<serve::Server>> server = serve::Server::Start(*std::move(session), a.server);
+  absl::StatusOr<std::unique_ptr<serve::Server>> server = serve::Server::Start(*std::move(session), server_options);
   if (!server.ok()) return Complain(server.status());
   if (!a.bootstraps.empty()) {
     if (absl::Status status = WriteBootstraps(a, **server); !status.ok()) return Complain(status);

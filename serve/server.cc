@@ -48,7 +48,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
     server->grpc_.push_back(*std::move(grpc));
   }
   if (!options.debug_listen.empty()) {
-    absl::StatusOr<std::unique_ptr<DebugPorts>> debug = DebugPorts::Start(loop, primaries, options.debug_listen);
+    absl::StatusOr<std::unique_ptr<DebugPorts>> debug =
+        DebugPorts::Start(loop, primaries, options.debug_listen, options.metrics);
     if (!debug.ok()) return debug.status();
     server->debug_ = *std::move(debug);
   }

@@ -16,6 +16,8 @@ using Histogram = Exposition::Histogram;
 
 double Seconds(Duration d) { return static_cast<double>(d.count()) / 1e9; }
 
+Labels Joined(const Labels& a, const Labels& b) { return a.empty() || b.empty() ? a + b : a + "," + b; }
+
 std::string Lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -74,6 +76,9 @@ struct IstiodMetrics::Impl {
   Duration interval{};
   Time next{};
   std::function<void(Time)> then;
+
+  // All of one istiod's, each with the label `pod` if it is not empty.
+  void Tell(NameId id, const Labels& pod, Exposition& out);
 
   explicit Impl(CostModel m) : model(std::move(m)) {}
 
@@ -278,6 +283,60 @@ struct IstiodMetrics::Impl {
   }
 };
 
+void IstiodMetrics::Impl::Tell(NameId id, const Labels& pod, Exposition& out) {
+  Istiod& m = istiods.at(id);
+  Measure(m);
+  const auto with = [&](std::string_view name, std::string_view value) { return Joined(Label(name, value), pod); };
+  const double up = Seconds(kernel->Now() - m.since);
+  out.Gauge("pilot_info", "Pilot version and build information.", with("version", "1.18.2"), 1);
+  out.Gauge("istiod_uptime_seconds", "Current istiod server uptime in seconds", pod, up);
+  out.Gauge("pilot_xds", "Number of endpoints connected to this pilot using XDS.", with("version", "1.18.2"),
+            m.connected);
+  out.Gauge("pilot_services", "Total services known to pilot.", pod, m.mesh.services);
+  for (const auto& [type, n] : m.pushes) {
+    out.Counter("pilot_xds_pushes", "Pilot build and send errors for lds, rds, cds and eds.", with("type", type), n);
+  }
+  for (const auto& [type, n] : m.rejects) {
+    out.Gauge("pilot_xds_" + type + "_reject", "Pilot rejected " + type + " configs.", pod, n);
+  }
+  double rejected = 0;
+  for (const auto& [type, n] : m.rejects) rejected += n;
+  out.Counter("pilot_total_xds_rejects", "Total number of XDS responses from pilot rejected by proxy.", pod, rejected);
+  for (const auto& [type, sizes] : m.sizes) {
+    out.Add("pilot_xds_config_size_bytes", "Distribution of configuration sizes pushed to clients", with("type", type),
+            sizes);
+  }
+  for (const auto& [key, n] : RegistryEvents(m)) {
+    out.Counter("pilot_k8s_reg_events", "Events from k8s registry.",
+                Joined(Joined(Label("event", key.second), pod), Label("type", key.first)), n);
+  }
+  for (const auto& [type, n] : m.inbound) {
+    out.Counter("pilot_inbound_updates", "Total number of updates received by pilot.", with("type", type), n);
+  }
+  out.Add("pilot_debounce_time",
+          "Delay in seconds between the first config enters debouncing and the merged push request is pushed into the "
+          "push queue.",
+          pod, m.debounce);
+  out.Add("pilot_proxy_queue_time", "Time in seconds, a proxy is in the push queue before being dequeued.", pod,
+          m.queue);
+  out.Add("pilot_proxy_convergence_time",
+          "Delay in seconds between config change and a proxy receiving all required configuration.", pod,
+          m.convergence);
+  out.Add("pilot_pushcontext_init_seconds", "Total time in seconds Pilot takes to init pushContext.", pod, m.context);
+  out.Counter("citadel_server_csr_count", "The number of CSRs received by Citadel server.", pod, m.certificates);
+  out.Counter("citadel_server_success_cert_issuance_count", "The number of certificates issuances that have succeeded.",
+              pod, m.certificates);
+  out.Counter("sidecar_injection_requests_total", "Total number of sidecar injection requests.", pod,
+              m.injection_requests);
+  out.Counter("sidecar_injection_success_total", "Total number of successful sidecar injection requests.", pod,
+              m.injected);
+  const double idle = up * (model.parameters()["idle.process"] + model.parameters()["idle.proxy"] * m.connected);
+  out.Counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", pod,
+              (m.cpu_ms + idle) / 1e3);
+  out.Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", pod,
+            model.Resident({m.mesh, Change::kConnect, 0, m.full_push}) * 1024 * 1024);
+}
+
 IstiodMetrics::IstiodMetrics(CostModel model) : impl_(std::make_shared<Impl>(std::move(model))) {}
 IstiodMetrics::~IstiodMetrics() = default;
 
@@ -304,64 +363,23 @@ std::string IstiodMetrics::Text() const {
   return out.Text();
 }
 
+std::string IstiodMetrics::TextOf(std::string_view cluster) const {
+  if (impl_->kernel == nullptr) return "";
+  const std::string end = "." + std::string(cluster);
+  NameId newest = kNoName;
+  for (const auto& [id, istiod] : impl_->istiods) {
+    if (!impl_->Text(id).ends_with(end)) continue;
+    if (newest == kNoName || istiod.since >= impl_->istiods.at(newest).since) newest = id;
+  }
+  if (newest == kNoName) return "";
+  Exposition out;
+  impl_->Tell(newest, "", out);
+  return out.Text();
+}
+
 void IstiodMetrics::Collect(Exposition& out) const {
   if (impl_->kernel == nullptr) return;
-  const CostModel& model = impl_->model;
-  for (auto& [id, m] : impl_->istiods) {
-    impl_->Measure(m);
-    const Labels pod = Label("pod", impl_->Text(id));
-    const auto with = [&](std::string_view name, std::string_view value) { return Label(name, value) + "," + pod; };
-    const double up = Seconds(impl_->kernel->Now() - m.since);
-    out.Gauge("pilot_info", "Pilot version and build information.", with("version", "1.18.2"), 1);
-    out.Gauge("istiod_uptime_seconds", "Current istiod server uptime in seconds", pod, up);
-    out.Gauge("pilot_xds", "Number of endpoints connected to this pilot using XDS.", with("version", "1.18.2"),
-              m.connected);
-    out.Gauge("pilot_services", "Total services known to pilot.", pod, m.mesh.services);
-    for (const auto& [type, n] : m.pushes) {
-      out.Counter("pilot_xds_pushes", "Pilot build and send errors for lds, rds, cds and eds.", with("type", type), n);
-    }
-    for (const auto& [type, n] : m.rejects) {
-      out.Gauge("pilot_xds_" + type + "_reject", "Pilot rejected " + type + " configs.", pod, n);
-    }
-    double rejected = 0;
-    for (const auto& [type, n] : m.rejects) rejected += n;
-    out.Counter("pilot_total_xds_rejects", "Total number of XDS responses from pilot rejected by proxy.", pod,
-                rejected);
-    for (const auto& [type, sizes] : m.sizes) {
-      out.Add("pilot_xds_config_size_bytes", "Distribution of configuration sizes pushed to clients",
-              with("type", type), sizes);
-    }
-    for (const auto& [key, n] : impl_->RegistryEvents(m)) {
-      out.Counter("pilot_k8s_reg_events", "Events from k8s registry.",
-                  Label("event", key.second) + "," + pod + "," + Label("type", key.first), n);
-    }
-    for (const auto& [type, n] : m.inbound) {
-      out.Counter("pilot_inbound_updates", "Total number of updates received by pilot.", with("type", type), n);
-    }
-    out.Add(
-        "pilot_debounce_time",
-        "Delay in seconds between the first config enters debouncing and the merged push request is pushed into the "
-        "push queue.",
-        pod, m.debounce);
-    out.Add("pilot_proxy_queue_time", "Time in seconds, a proxy is in the push queue before being dequeued.", pod,
-            m.queue);
-    out.Add("pilot_proxy_convergence_time",
-            "Delay in seconds between config change and a proxy receiving all required configuration.", pod,
-            m.convergence);
-    out.Add("pilot_pushcontext_init_seconds", "Total time in seconds Pilot takes to init pushContext.", pod, m.context);
-    out.Counter("citadel_server_csr_count", "The number of CSRs received by Citadel server.", pod, m.certificates);
-    out.Counter("citadel_server_success_cert_issuance_count",
-                "The number of certificates issuances that have succeeded.", pod, m.certificates);
-    out.Counter("sidecar_injection_requests_total", "Total number of sidecar injection requests.", pod,
-                m.injection_requests);
-    out.Counter("sidecar_injection_success_total", "Total number of successful sidecar injection requests.", pod,
-                m.injected);
-    const double idle = up * (model.parameters()["idle.process"] + model.parameters()["idle.proxy"] * m.connected);
-    out.Counter("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", pod,
-                (m.cpu_ms + idle) / 1e3);
-    out.Gauge("process_resident_memory_bytes", "Resident memory size in bytes.", pod,
-              model.Resident({m.mesh, Change::kConnect, 0, m.full_push}) * 1024 * 1024);
-  }
+  for (const auto& [id, m] : impl_->istiods) impl_->Tell(id, Label("pod", impl_->Text(id)), out);
 }
 
 }  // namespace wavetank::capacity

@@ -31,6 +31,8 @@ class IstiodMetrics {
   // Of all istiods that run or ran, told apart by the label `pod`, as Prometheus' scrape would add it.
   void Collect(Exposition& out) const;
   std::string Text() const;
+  // Of the newest istiod of a cluster, without that label, as its own port answers; empty: there was none.
+  std::string TextOf(std::string_view cluster) const;
 
  private:
   struct Impl;

@@ -11,7 +11,8 @@ namespace wavetank::serve {
 
 namespace http = fakekube::http;
 
-http::Response DebugAnswer(const sim::World& world, const std::string& cluster, const http::Request& request) {
+http::Response DebugAnswer(const sim::World& world, const std::string& cluster, const http::Request& request,
+                           const MetricsPage& metrics) {
   http::Response out;
   out.content_type = "text/plain; charset=utf-8";
   if (request.method != "GET" && request.method != "HEAD") {
@@ -25,6 +26,11 @@ http::Response DebugAnswer(const sim::World& world, const std::string& cluster, 
     out.body = fmt::format("no istiod runs in {}\n", cluster);
     return out;
   }
+  if (metrics && request.path == "/metrics") {
+    out.content_type = "text/plain; version=0.0.4; charset=utf-8";
+    out.body = metrics(cluster);
+    return out;
+  }
   const std::string target = request.query.empty() ? request.path : request.path + "?" + request.query;
   debug::Reply reply = debug::Page(process->istiod(), target);
   out.code = reply.status;
@@ -34,7 +40,7 @@ http::Response DebugAnswer(const sim::World& world, const std::string& cluster, 
 }
 
 absl::StatusOr<std::unique_ptr<DebugPorts>> DebugPorts::Start(Loop& loop, const std::vector<std::string>& primaries,
-                                                              const std::string& listen) {
+                                                              const std::string& listen, MetricsPage metrics) {
   const size_t colon = listen.rfind(':');
   int32_t port = 0;
   if (colon == std::string::npos || !absl::SimpleAtoi(listen.substr(colon + 1), &port) || port < 0 ||
@@ -51,8 +57,8 @@ absl::StatusOr<std::unique_ptr<DebugPorts>> DebugPorts::Start(Loop& loop, const 
   for (size_t i = 0; i < primaries.size(); ++i) {
     const auto wanted = static_cast<uint16_t>(port == 0 ? 0 : port + 100 * static_cast<int32_t>(i));
     const absl::StatusOr<uint16_t> got =
-        ports->server_->Listen(host, wanted, [&loop, cluster = primaries[i]](const http::Request& request) {
-          return DebugAnswer(loop.world(), cluster, request);
+        ports->server_->Listen(host, wanted, [&loop, cluster = primaries[i], metrics](const http::Request& request) {
+          return DebugAnswer(loop.world(), cluster, request, metrics);
         });
     if (!got.ok()) return got.status();
     ports->where_.push_back({primaries[i], fmt::format("{}:{}", host, *got)});

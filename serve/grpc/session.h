@@ -46,6 +46,7 @@ struct SessionOptions {
   // where scenarios begin, and is the same whenever it is made.
   bool real_calendar = true;
   std::function<void(std::string_view)> progress;
+  std::function<void(sim::World&)> on_world;  // before anything happens in it
 };
 
 class Session {

@@ -65,7 +65,12 @@ TEST(IstiodMetrics, ARunTellsWhatItsIstiodsCount) {
       if (event.record.kind == TraceKind::kXdsSent) ++sent[std::string(kernel.names().Text(event.record.object))];
     });
   };
-  options.on_end = [&](sim::World&) { text = metrics.Text(); };
+  std::string own;
+  options.on_end = [&](sim::World&) {
+    text = metrics.Text();
+    own = metrics.TextOf("cluster1");
+    EXPECT_EQ(metrics.TextOf("cluster9"), "");
+  };
   ASSERT_TRUE(scenario::Run(*loaded, options).ok());
   EXPECT_GT(ticks, 10);
   // Both istiods' pushes of a type together are what the trace has.
@@ -89,6 +94,8 @@ TEST(IstiodMetrics, ARunTellsWhatItsIstiodsCount) {
         "pilot_info{version=\"1.18.2\""}) {
     EXPECT_THAT(text, HasSubstr(name));
   }
+  EXPECT_THAT(own, HasSubstr("pilot_xds{version=\"1.18.2\"} "));
+  EXPECT_THAT(own, Not(HasSubstr("pod=")));
   EXPECT_THAT(text, Not(HasSubstr("nan")));
   EXPECT_THAT(text, Not(HasSubstr("pod=\"\"")));
 }
