@@ -1,13 +1,13 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
-#include "cli/import/judged_replay.h"
 #include "cli/mesh_tables.h"
 #include "cli/questions/violations.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
+#include "import/judged_replay.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
@@ -82,13 +82,21 @@ int PrintEvents(replay::LogReader& log, const ReplayArguments& a) {
   }
 }
 
+// Of a log that was imported there is no trace to compare with, but claims.
+int ReplayImported(replay::LogReader& log, const ReplayArguments& a) {
+  const absl::StatusOr<importing::JudgedReplay> judged = importing::ReplayAndJudge(log, a.claims);
+  if (!judged.ok()) return Complain(judged.status());
+  std::cout << (a.json ? judged->json : judged->text);
+  return WithWholeness(judged->judgement.disagree == 0 ? kOk : kNo, log.path(), judged->result.complete);
+}
+
 int ReplayLog(const ReplayArguments& a) {
   absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(a.log);
   if (!log.ok()) return Complain(log.status());
   if (a.verify) return Verify(**log, a);
   if (a.inputs) return PrintInputs(**log, a);
   if (a.events) return PrintEvents(**log, a);
-  if (WasImported((*log)->header()) && a.until.empty()) return ReplayImported(**log, a.json, a.claims);
+  if (importing::WasImported((*log)->header()) && a.until.empty()) return ReplayImported(**log, a);
   replay::ReplayOptions options;
   if (!a.until.empty()) {
     const std::optional<Duration> until = ParseDuration(a.until);

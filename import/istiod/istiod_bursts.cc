@@ -99,6 +99,7 @@ std::vector<IstiodLog::Fact> IstiodLog::TakeFacts(WallNs until) {
 
 void IstiodLog::Explain(Burst& burst) {
   services_of_burst_.clear();
+  first_of_burst_.reset();
   // A cluster that was synced long before has told all of what it had.
   for (auto it = syncing_.begin(); it != syncing_.end();) {
     const bool over = it->second.synced != kNoTime && it->second.synced + 200 * kMilli < burst.start;
@@ -135,6 +136,8 @@ void IstiodLog::Explain(Burst& burst) {
       // Which cluster's endpoints are a service's first ones, the line does not say.
       if (fact.cluster.empty() ? any_syncing : syncing(fact.cluster)) continue;
       EmitFact(fact);
+      const bool alone = burst.full && burst.events == 1 && fact.host == burst.name;
+      if (alone && fact.kind == MessageKind::kNewService) first_of_burst_ = evidence_.inputs.size() - 1;
     }
     if (burst.kind == "ServiceEntry") {
       if (label && !burst.resync) {
@@ -180,7 +183,7 @@ void IstiodLog::EmitFact(const Fact& fact) {
   }
   if (fact.host.empty()) return;
   InferredInput& input = Emit(InputKind::kEndpoints, fact.at, fact.place);
-  input.object_kind = "EndpointSlice";
+  input.object_kind = ObjectKindOf(InputKind::kEndpoints, fact.host);
   input.host = fact.host;
   input.ns = fact.ns;
   input.cluster = fact.cluster;
@@ -191,7 +194,7 @@ void IstiodLog::EmitFact(const Fact& fact) {
 
 void IstiodLog::EmitHost(InputKind kind, const Burst& burst, WallNs at) {
   InferredInput& input = Emit(kind, at, burst.place);
-  input.object_kind = kind == InputKind::kService ? "Service" : "EndpointSlice";
+  input.object_kind = ObjectKindOf(kind, burst.name);
   input.ns = burst.ns;
   input.host = burst.name;
   if (burst.events > 2 || burst.more > 0) {

@@ -32,6 +32,12 @@ Connection ReadConnection(std::string_view id) {
 
 }  // namespace
 
+std::string IstiodLog::ObjectKindOf(InputKind kind, const std::string& host) {
+  const bool kubernetes = host.find(".svc.") != host.npos;
+  if (kind == InputKind::kService) return kubernetes ? "Service" : "ServiceEntry";
+  return kubernetes ? "EndpointSlice" : "WorkloadEntry";
+}
+
 IstiodLog::IstiodLog(std::string replica, Evidence& evidence) : replica_(std::move(replica)), evidence_(evidence) {}
 
 InferredInput& IstiodLog::Emit(InputKind kind, WallNs at, const Place& place) {
@@ -342,6 +348,14 @@ void IstiodLog::Pushing(WallNs at, std::string_view rest, bool partly) {
     InferredInput& service = evidence_.inputs[services_of_burst_.front()];
     service.change = claim.services > services_ ? "added" : claim.services < services_ ? "removed" : "changed";
   }
+  // istiod tells of a service's first endpoints also where they came with the service itself (EDSCacheUpdate).
+  if (first_of_burst_ && services_ >= 0 && claim.services > services_) {
+    InferredInput& service = evidence_.inputs[*first_of_burst_];
+    service.kind = InputKind::kService;
+    service.change = "added";
+    service.object_kind = ObjectKindOf(InputKind::kService, service.host);
+  }
+  first_of_burst_.reset();
   services_of_burst_.clear();
   services_ = claim.services;
 }

@@ -72,6 +72,8 @@ class IstiodLog {
   void ExplainConfig(const Burst& burst);
   void EmitFact(const Fact& fact);
   void EmitHost(InputKind kind, const Burst& burst, WallNs at);
+  // Of which object a host's service or endpoints are, most likely.
+  static std::string ObjectKindOf(InputKind kind, const std::string& host);
   bool LooksLikeNetworkLabel(const Burst& burst) const;
   std::vector<Fact> TakeFacts(WallNs until);
 
@@ -108,6 +110,7 @@ class IstiodLog {
   std::optional<size_t> push_;  // of evidence_.claims
   static constexpr std::array<std::string_view, 6> kTypes = {"CDS", "EDS", "LDS", "RDS", "NDS", "ECDS"};
   std::array<int64_t, 6> sent_{};
+  std::optional<size_t> first_of_burst_;   // of evidence_.inputs: endpoints that may be a Service's, added with them
   std::vector<size_t> services_of_burst_;  // of evidence_.inputs
   int64_t services_ = -1;
   std::set<std::string, std::less<>> nodes_;  // that something was sent to

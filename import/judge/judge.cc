@@ -103,6 +103,9 @@ void Judge::OnEvent(const replay::LoggedEvent& event) {
     case TraceKind::kClusterSynced:
       synced_.emplace_back(event.time, event.subject);
       return;
+    case TraceKind::kGatewaysChanged:
+      gateways_.push_back(event.time);
+      return;
     case TraceKind::kXdsNack:
       nacks_.emplace_back(event.time, event.subject, event.detail);
       return;
@@ -200,6 +203,20 @@ JudgedClaim Judge::JudgeSync(const replay::LogInput& input) {
   return out;
 }
 
+JudgedClaim Judge::JudgeReload(const replay::LogInput& input) const {
+  JudgedClaim out;
+  out.at = input.at;
+  out.claim = At(input.body, "claim");
+  for (const Time at : gateways_) {
+    if ((at > input.at ? at - input.at : input.at - at) > kAboutThen) continue;
+    out.verdict = Verdict::kAgrees;
+    out.simulated = "the gateways changed";
+    return out;
+  }
+  out.why = "gateways that are read anew and are the same leave no trace";
+  return out;
+}
+
 JudgedClaim Judge::JudgeNack(const replay::LogInput& input) const {
   JudgedClaim out;
   out.at = input.at;
@@ -227,6 +244,8 @@ Judgement Judge::Finish() {
       judged = JudgeClusters(input);
     } else if (kind == "clusterSynced") {
       judged = JudgeSync(input);
+    } else if (kind == "gatewayReload") {
+      judged = JudgeReload(input);
     } else if (kind == "nack") {
       judged = JudgeNack(input);
     } else {

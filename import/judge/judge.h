@@ -62,6 +62,7 @@ class Judge {
   JudgedClaim JudgePush(const replay::LogInput& input);
   JudgedClaim JudgeClusters(const replay::LogInput& input) const;
   JudgedClaim JudgeSync(const replay::LogInput& input);
+  JudgedClaim JudgeReload(const replay::LogInput& input) const;
   JudgedClaim JudgeNack(const replay::LogInput& input) const;
   Push* Find(Time at, const nlohmann::json& claim);
 
@@ -71,6 +72,7 @@ class Judge {
   std::vector<Push> pushes_;
   std::vector<std::pair<Time, int64_t>> clusters_;  // how many remote ones, from when on
   std::vector<std::pair<Time, std::string>> synced_;
+  std::vector<Time> gateways_;  // when they changed
   std::vector<std::tuple<Time, std::string, std::string>> nacks_;
   Time first_change_{};
   bool changed_ = false;

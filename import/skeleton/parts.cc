@@ -191,10 +191,11 @@ json ServiceEntryObject(const std::string& ns, const std::string& host, int64_t 
   return out;
 }
 
-json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn) {
+json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn, const std::string& account) {
   json out = Object("networking.istio.io/v1alpha3", "WorkloadEntry", ns, LabelValue(host));
   out["spec"] = {{"address", fmt::format("10.3.{}.{}", 1 + turn / 250 % 250, 1 + turn % 250)},
                  {"labels", {{"imported", LabelValue(host)}}}};
+  if (!account.empty()) out["spec"]["serviceAccount"] = account;
   return out;
 }
 

@@ -30,7 +30,8 @@ struct EndpointPart {
 nlohmann::json SliceObject(const std::string& ns, const std::string& service,
                            const std::vector<EndpointPart>& endpoints);
 nlohmann::json ServiceEntryObject(const std::string& ns, const std::string& host, int64_t turn);
-nlohmann::json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn);
+nlohmann::json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn,
+                                   const std::string& account);
 nlohmann::json SecretObject(const std::string& ns, const std::string& name, int64_t turn);
 // The remote Secret with a kubeconfig for each cluster: its text, which holds no credential.
 nlohmann::json RemoteSecretObject(const std::string& ns, const std::string& name,

@@ -31,6 +31,7 @@ struct Host {
   int number = 0;
   bool exists = false;
   int64_t turn = 0, endpoint_turn = 0;
+  std::string account;  // of a WorkloadEntry
   struct Slice {
     bool exists = false;
     std::vector<EndpointPart> endpoints;
@@ -152,10 +153,28 @@ class Builder {
         }
       }
     }
+    FindRemoteGateways();
     for (auto& [name, host] : hosts_) {
       if (host.home.empty()) host.home = primary_;
       if (first_slices_.contains(name)) host.slices[host.home];
     }
+  }
+
+  // A cluster whose gateways are read while it is being synced has one.
+  void FindRemoteGateways() {
+    constexpr WallNs kSyncs = 10'000'000'000;
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind != Kind::kRemoteSecret) continue;
+      for (const auto& [cluster, effect] : input.clusters) {
+        if (effect != "added" && effect != "updated") continue;
+        for (const Claim& claim : evidence_.claims) {
+          if (claim.kind != ClaimKind::kGatewayReload || claim.replica != input.replica) continue;
+          if (claim.at >= input.at && claim.at <= input.at + kSyncs) remote_gateways_.insert(cluster);
+        }
+      }
+    }
+    // What was reloaded for another reason is told as that.
+    remote_gateways_.erase(primary_);
   }
 
   void Add(Time at, const std::string& cluster, json object) {
@@ -189,6 +208,7 @@ class Builder {
       Add(start, primary_, NodePortGateway());
     }
     if (has_gateway_ && !hosts_.contains(GatewayHost())) Add(start, primary_, GatewayService(kGateway, 0));
+    for (const std::string& cluster : remote_gateways_) Add(start, cluster, GatewayService(kGateway, 0));
     for (auto& [name, host] : hosts_) {
       if (host.exists) ApplyService(start, name, host);
       for (auto& [cluster, slice] : host.slices) {
@@ -211,11 +231,15 @@ class Builder {
   void ApplyService(Time at, const std::string& name, const Host& host) {
     if (!IsKubernetesHost(name)) return Add(at, primary_, ServiceEntryObject(host.ns, name, host.turn));
     if (has_gateway_ && name == GatewayHost()) return Add(at, host.home, GatewayService(kGateway, gateway_turn_));
-    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn));
+    AddService(at, host.home, host);
     // A service of several clusters is there in each that has endpoints of it.
     for (const auto& [cluster, slice] : host.slices) {
-      if (cluster != host.home) Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn));
+      if (cluster != host.home) AddService(at, cluster, host);
     }
+  }
+  void AddService(Time at, const std::string& cluster, const Host& host) {
+    if (host.ns == kMeshNamespace && host.name == kGateway && remote_gateways_.contains(cluster)) return;
+    Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn));
   }
 
   std::string NextAddress(Host& host) {
@@ -227,12 +251,12 @@ class Builder {
     const Host::Slice& slice = host.slices[cluster];
     if (!IsKubernetesHost(name)) {
       if (slice.endpoints.empty()) return Remove(at, primary_, "WorkloadEntry", host.ns, ExternalName(name));
-      return Add(at, primary_, WorkloadEntryObject(host.ns, name, host.endpoint_turn));
+      return Add(at, primary_, WorkloadEntryObject(host.ns, name, host.endpoint_turn, host.account));
     }
     Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints));
   }
   static std::string ExternalName(const std::string& host) {
-    return WorkloadEntryObject("x", host, 0)["metadata"]["name"].get<std::string>();
+    return WorkloadEntryObject("x", host, 0, "")["metadata"]["name"].get<std::string>();
   }
 
   void AddProxy(Time at, const std::pair<std::string, std::string>& key) {
@@ -253,9 +277,11 @@ class Builder {
     } else if (input.change == "serviceAccounts") {
       const std::string pod = fmt::format("{}-imported-{}", host.name, host.endpoint_turn);
       const std::string ip = NextAddress(host);
-      Add(at - 1ms, cluster, WorkloadPod(host.ns, pod, ip, pod));
       slice.exists = true;
       slice.endpoints.push_back({ip, pod});
+      host.account = pod;
+      if (!IsKubernetesHost(input.host)) return ApplySlice(at, input.host, host, cluster);
+      Add(at - 1ms, cluster, WorkloadPod(host.ns, pod, ip, pod));
     } else {
       slice.exists = true;
       const auto plain = std::find_if(slice.endpoints.begin(), slice.endpoints.end(),
@@ -332,7 +358,8 @@ class Builder {
       case Kind::kNetwork: {
         const auto host = hosts_.find(input.host);
         const std::string cluster = host == hosts_.end() ? primary_ : host->second.home;
-        return Add(at, cluster, NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
+        return Add(at, cluster,
+                   NamespaceObject(kMeshNamespace, fmt::format("imported-{}", turn("network/" + cluster))));
       }
       case Kind::kMeshNetworks:
       case Kind::kMeshConfig: {
@@ -389,6 +416,7 @@ class Builder {
   std::map<std::pair<std::string, std::string>, std::vector<std::pair<std::string, std::string>>> secrets_;
   std::map<std::string, int64_t> turns_;
   std::map<std::string, size_t> unsaid_;
+  std::set<std::string> remote_gateways_;  // clusters
   int64_t gateway_turn_ = 0;
   bool has_gateway_ = false, has_node_ = false;
 };

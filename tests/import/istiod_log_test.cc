@@ -99,6 +99,23 @@ TEST(IstiodLog, TheNumberOfServicesTellsWhatBecameOfOne) {
   EXPECT_EQ(found.inputs[3].change, "removed");
 }
 
+TEST(IstiodLog, FirstEndpointsThatComeWithTheirServiceAreTheService) {
+  const std::string first = " info\tads\tFull push, new service shop/web.shop.svc.cluster.local\n";
+  const auto push = [](const std::string& second, int services) {
+    return second +
+           ".100200 info\tads\tPush debounce stable[2] 1 for config ServiceEntry/shop/web.shop.svc.cluster.local: "
+           "100ms since "
+           "last change, 100ms since last push, full=true\n" +
+           second + ".100400 info\tads\tXDS: Pushing:v Services:" + std::to_string(services) +
+           " ConnectedEndpoints:0 Version:v\n";
+  };
+  const Evidence found =
+      Read(push("01", 4) + "02.000000" + first + push("02", 5) + "03.000000" + first + push("03", 5));
+  ASSERT_THAT(Kinds(found), ElementsAre("service", "service", "endpoints"));
+  EXPECT_EQ(found.inputs[1].change, "added");
+  EXPECT_EQ(found.inputs[2].change, "first");
+}
+
 constexpr std::string_view kAdding =
     "01.000000 info\tprocessing secret event for secret istio-system/remote-west\n"
     "01.000100 info\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"

@@ -47,7 +47,9 @@ constexpr std::string_view kLog =
     "2024-05-06T07:08:25.000100Z\tinfo\tAdding cluster\tcluster=west secret=istio-system/remote-west\n"
     "2024-05-06T07:08:25.000200Z\tinfo\tNumber of remote clusters: 1\n"
     "2024-05-06T07:08:25.010000Z\tinfo\tkube\tkube controller for west synced after 9ms\n"
-    // Its service is told of only later.
+    // It has a gateway; its service is told of only later.
+    "2024-05-06T07:08:25.010500Z\tinfo\tmodel\treloading network gateways\n"
+    "2024-05-06T07:08:25.010600Z\tinfo\tmodel\tgateways changed, triggering push\n"
     "2024-05-06T07:08:25.120000Z\tinfo\tads\tPush debounce stable[6] 3 for reason secret and 2 more reasons: 100ms "
     "since last "
     "change, 110ms since last push, full=true\n"
