@@ -15,11 +15,15 @@ constexpr char kGateway[] = "istio-system/istio-eastwestgateway";
 
 bool Primary(const Cluster& cluster) { return cluster.control_plane.empty() || cluster.control_plane == cluster.name; }
 
-bool HasGateway(const Mesh& mesh, const Cluster& cluster) {
-  if (mesh.SeveralNetworks() && cluster.gateway != Gateway::kNone) return true;
+// Its istiod is that of another cluster, too.
+bool ServesOthers(const Mesh& mesh, const Cluster& cluster) {
   return std::any_of(mesh.clusters.begin(), mesh.clusters.end(), [&](const Cluster& other) {
     return other.control_plane == cluster.name && other.name != cluster.name;
   });
+}
+
+bool HasGateway(const Mesh& mesh, const Cluster& cluster) {
+  return (mesh.SeveralNetworks() && cluster.gateway != Gateway::kNone) || ServesOthers(mesh, cluster);
 }
 
 // A remote cluster depends on c1's gateway, through which it reaches its istiod.
@@ -164,7 +168,8 @@ Action ArbitraryFault(Choices& choices, const Mesh& mesh) {
                {"in", other.name},
                {"state", Pick(choices, {"restored", "rotated", "deleted", "broken"})}}};
     case 5:
-      if (!HasGateway(mesh, cluster) || cluster.gateway == Gateway::kNodePort) break;
+      // Remote clusters were told once at which address their istiod is: another one is nothing that heals.
+      if (!HasGateway(mesh, cluster) || cluster.gateway == Gateway::kNodePort || ServesOthers(mesh, cluster)) break;
       return {"loadBalancer",
               {{"cluster", cluster.name}, {"service", kGateway}, {"address", choices.Maybe() ? "none" : "new"}}};
     default:

@@ -88,7 +88,14 @@ class Life {
     for (const Action& action : Heal(trial_.history)) {
       if (absl::Status status = live_.Do(JsonOf(action.ToValue())); !status.ok()) return Refused(action, status);
     }
-    const bool rests = live_.Recover(kBound);
+    const Time bound = live_.world().Now() + kBound;
+    bool rests = live_.Recover(kBound);
+    // A client that waits to try again is at rest, and not done: what must be true has until the bound to become so.
+    while (rests && live_.world().Now() < bound &&
+           (!session::CheckEndpoints(live_).empty() || !live_.world().Complaints().empty())) {
+      live_.RunFor(5s);
+      rests = live_.Recover(std::max(bound - live_.world().Now(), Duration(1s)));
+    }
     for (const std::string& id : background_) (void)live_.FinishTraffic(id, 60s);
     if (std::optional<Breach> wrong = Safety()) return wrong;
     if (!rests) {
