@@ -1,5 +1,7 @@
 #include "cli/questions/questions.h"
 
+#include "cli/verb.h"
+
 namespace wavetank::cli {
 
 void AddQuestions(CLI::App& app, Outcome& outcome) {

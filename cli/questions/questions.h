@@ -1,4 +1,4 @@
-// The verbs that ask of a log what it leads to: invariants, state, fork, bisect, shrink, export, anonymise.
+// The verbs that ask of a log what it leads to: invariants, state, fork, bisect, shrink, export.
 #pragma once
 
 namespace CLI {
@@ -8,9 +8,6 @@ class App;
 namespace wavetank::cli {
 
 struct Outcome;
-
-// All of this folder.
-void AddQuestions(CLI::App& app, Outcome& outcome);
 
 void AddInvariants(CLI::App& app, Outcome& outcome);
 void AddState(CLI::App& app, Outcome& outcome);
