@@ -11,6 +11,7 @@ void AddQuestions(CLI::App& app, Outcome& outcome) {
   AddBisect(app, outcome);
   AddExport(app, outcome);
   AddShrink(app, outcome);
+  AddAnonymise(app, outcome);
 }
 
 }  // namespace wavetank::cli

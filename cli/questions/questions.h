@@ -1,4 +1,4 @@
-// The verbs that ask of a log what it leads to: invariants, state, fork, bisect, shrink, export.
+// The verbs that ask of a log what it leads to: invariants, state, fork, bisect, shrink, export, anonymise.
 #pragma once
 
 namespace CLI {
@@ -14,6 +14,7 @@ void AddState(CLI::App& app, Outcome& outcome);
 void AddFork(CLI::App& app, Outcome& outcome);
 void AddBisect(CLI::App& app, Outcome& outcome);
 void AddExport(CLI::App& app, Outcome& outcome);
+void AddAnonymise(CLI::App& app, Outcome& outcome);
 void AddShrink(CLI::App& app, Outcome& outcome);
 
 }  // namespace wavetank::cli
