@@ -4,7 +4,6 @@
 #include <string_view>
 
 #include "cli/help.h"
-#include "cli/questions/questions.h"
 #include "cli/verb.h"
 
 namespace wavetank::cli {

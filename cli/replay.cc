@@ -2,7 +2,6 @@
 #include <iostream>
 
 #include "cli/mesh_tables.h"
-#include "cli/questions/violations.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -12,6 +11,7 @@
 #include "replay/event_log.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
+#include "reports/violations.h"
 #include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
@@ -152,7 +152,7 @@ int ReplayLog(const ReplayArguments& a) {
                            {"before", d.before}};
     }
     if (!violations.empty() || !a.invariants.empty())
-      out["violations"] = ViolationsJson(violations, (*log)->header().Beginning());
+      out["violations"] = report::ViolationsJson(violations, (*log)->header().Beginning());
     std::cout << JsonText(out, 1) << "\n";
   } else if (result->divergence) {
     std::cout << replay::Describe(*result->divergence) << "\n";
@@ -175,8 +175,8 @@ int ReplayLog(const ReplayArguments& a) {
     for (const std::string& complaint : target.world()->Complaints()) std::cout << "note: " << complaint << "\n";
   }
   if (!a.json && (!violations.empty() || !a.invariants.empty()))
-    PrintViolations(violations, (*log)->header().Beginning());
-  if (result->divergence || AnySurprise(violations)) return kNo;
+    std::cout << report::ViolationsText(violations, (*log)->header().Beginning());
+  if (result->divergence || report::AnySurprise(violations)) return kNo;
   // Where a replay stops on the way, the log may go on as it likes.
   return options.until ? WithWholenessOf(kOk, a.log, **log) : WithWholeness(kOk, a.log, result->complete);
 }

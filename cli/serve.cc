@@ -15,7 +15,6 @@
 
 #include "capacity/metrics/istiod_metrics.h"
 #include "cli/mesh_arguments.h"
-#include "cli/questions/violations.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
@@ -24,6 +23,7 @@
 #include "core/x509/x509.h"
 #include "fakes/envoy/proxy/data_plane.h"
 #include "fmt/format.h"
+#include "reports/violations.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/results/nacks.h"
 #include "scenarios/runner/start.h"
@@ -386,8 +386,8 @@ int Serve(const ServeArguments& a) {
   if (absl::Status status = (*server)->Stop(); !status.ok()) return Complain(status);
   const serve::Session& ended = (*server)->session();
   if (!a.invariants.empty() && !a.json)
-    PrintViolations(ended.violations(), (*server)->session().loop().world().options().start);
-  return AnySurprise(ended.violations()) ? kNo : kOk;
+    std::cout << report::ViolationsText(ended.violations(), (*server)->session().loop().world().options().start);
+  return report::AnySurprise(ended.violations()) ? kNo : kOk;
 }
 
 }  // namespace

@@ -55,6 +55,7 @@ void AddSwarm(CLI::App& app, Outcome& outcome);
 void AddSession(CLI::App& app, Outcome& outcome);
 void AddDocuments(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
+void AddQuestions(CLI::App& app, Outcome& outcome);  // all of cli/questions/
 std::string VersionText();  // "wavetank 0.1 (commit ...; ...), behaviour of Istio 1.18.2"
 
 // Of `timing`, by the cost model (cli/capacity/): its terms, and its predictions beside measured rows, a CSV file's or

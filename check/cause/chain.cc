@@ -96,6 +96,8 @@ Chain WalkBack(const Story& story, const std::vector<LoggedEvent>& events, size_
     const replay::LogInput& input = story.inputs[causes[i]];
     out.hops.push_back({input.at, replay::Describe(input, story.header.Beginning())});
   }
+  // Gathered from the end: of one instant the input comes first.
+  std::reverse(out.hops.begin(), out.hops.end());
   std::stable_sort(out.hops.begin(), out.hops.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
   return out;
 }

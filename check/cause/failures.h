@@ -28,8 +28,8 @@ struct Failures {
 };
 
 // Makes the world of the log once as it was, and once without each input that came between the first request and the
-// last failure (at most `limit`, the latest before failures first). Of several inputs that each prevent a failure the
-// latest one counts.
+// last failure (at most `limit`, the latest before failures first). Of several inputs that each prevent a failure
+// the one that prevents most of them counts, of equals the latest.
 absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int at_a_time,
                                          const std::function<void(std::string_view)>& progress);
 

@@ -58,7 +58,7 @@ void AddFork(CLI::App& app, Outcome& outcome) {
   verb->add_option("steps", a->steps, "Scenario whose steps begin then; it may leave out its clusters")->required();
   verb->add_option("--at", a->at, "30s since the log's beginning, 'input 41', 'input 41+2s', or a step of its scenario")
       ->required();
-  verb->add_option("-o,--log", a->out, "Event log of it all, from the beginning on");
+  verb->add_option("-o,--out", a->out, "Event log of it all, from the beginning on");
   verb->add_option("--report", a->report, "Folder for report.html, results.json, junit.xml and topology.dot");
   verb->add_flag("--json", a->json, "Results as JSON on standard output (docs/results.md)");
   verb->add_flag("-v,--verbose", a->verbose, "One row per proxy, and what each expectation found");

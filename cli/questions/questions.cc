@@ -1,5 +1,7 @@
 #include "cli/questions/questions.h"
 
+#include "cli/verb.h"
+
 namespace wavetank::cli {
 
 void AddQuestions(CLI::App& app, Outcome& outcome) {
@@ -9,6 +11,7 @@ void AddQuestions(CLI::App& app, Outcome& outcome) {
   AddBisect(app, outcome);
   AddExport(app, outcome);
   AddShrink(app, outcome);
+  AddAnonymise(app, outcome);
 }
 
 }  // namespace wavetank::cli

@@ -9,14 +9,12 @@ namespace wavetank::cli {
 
 struct Outcome;
 
-// All of this folder.
-void AddQuestions(CLI::App& app, Outcome& outcome);
-
 void AddInvariants(CLI::App& app, Outcome& outcome);
 void AddState(CLI::App& app, Outcome& outcome);
 void AddFork(CLI::App& app, Outcome& outcome);
 void AddBisect(CLI::App& app, Outcome& outcome);
 void AddExport(CLI::App& app, Outcome& outcome);
+void AddAnonymise(CLI::App& app, Outcome& outcome);
 void AddShrink(CLI::App& app, Outcome& outcome);
 
 }  // namespace wavetank::cli

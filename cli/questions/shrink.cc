@@ -75,7 +75,7 @@ void AddShrink(CLI::App& app, Outcome& outcome) {
           "\">= 1\"}', 'not: {requests: {failed: 0}}'")
       ->required();
   verb->add_option(
-          "-o,--log", a->small,
+          "-o,--out", a->small,
           "Event log to write; FILE.shrinking beside it is what was found so far, from which the same call goes on")
       ->required();
   verb->add_flag("-q,--quiet", a->quiet, "No progress on standard error");

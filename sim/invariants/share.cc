@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <set>
 
 #include "absl/container/flat_hash_set.h"
@@ -84,7 +85,7 @@ class LoadShares final : public Checker {
                               const Assignment& now) const {
     const SubsetName subset = ReadSubsetName(now.cluster);
     if (!subset.subset.empty() || now.weighted) return {};
-    std::map<std::string, double> capacity = Capacity(istiod, proxy, subset), load;
+    std::map<std::string, int64_t> capacity = Capacity(istiod, proxy, subset), load;
     const std::map<std::string, std::string> gateways = Gateways(istiod);
     absl::flat_hash_set<SocketAddress> seen;
     for (const Assignment::Endpoint& e : now.endpoints) {
@@ -95,7 +96,7 @@ class LoadShares final : public Checker {
       load[away ? gateway->second : ""] += e.weight;
     }
     // What gets none at all is another invariant's.
-    double all_load = 0, all_capacity = 0;
+    int64_t all_load = 0, all_capacity = 0;
     for (const auto& [network, weight] : load) {
       const auto there = capacity.find(network);
       if (there == capacity.end() || there->second == 0) return {};
@@ -104,13 +105,15 @@ class LoadShares final : public Checker {
     }
     if (load.size() < 2) return {};
     for (const auto& [network, weight] : load) {
-      const double share = weight / all_load, fair = capacity[network] / all_capacity;
-      if (share > fair * 1.01 || share < fair * 0.99) {
+      // A hundredth of its share more or less is rounding.
+      const int64_t share = weight * all_capacity, fair = capacity[network] * all_load;
+      if (std::abs(share - fair) * 100 > fair) {
         Breach breach;
         breach.key = "share";
         breach.subject = name;
-        breach.what = fmt::format("{}: {} has {:.1f} % of the endpoints and gets {:.1f} % of the load", now.cluster,
-                                  network.empty() ? "its own network" : "network " + network, fair * 100, share * 100);
+        breach.what = fmt::format("{}: {} has {} % of the endpoints and gets {} % of the load", now.cluster,
+                                  network.empty() ? "its own network" : "network " + network,
+                                  capacity[network] * 100 / all_capacity, weight * 100 / all_load);
         if (!now.twice.empty() && !Mends(world(), pilot::Change::kGatewayOncePerCla)) breach.known = "A01";
         return {std::move(breach)};
       }
@@ -119,9 +122,9 @@ class LoadShares final : public Checker {
   }
 
   // Endpoints of the port by network, those that only the proxy's own network has apart.
-  static std::map<std::string, double> Capacity(const pilot::Istiod& istiod, const pilot::Proxy& proxy,
-                                                const SubsetName& subset) {
-    std::map<std::string, double> out;
+  static std::map<std::string, int64_t> Capacity(const pilot::Istiod& istiod, const pilot::Proxy& proxy,
+                                                 const SubsetName& subset) {
+    std::map<std::string, int64_t> out;
     const pilot::ServiceRef service = istiod.registries().aggregate().GetService(subset.host);
     int port = 0;
     std::from_chars(subset.port.data(), subset.port.data() + subset.port.size(), port);

@@ -1,22 +1,23 @@
-#include "cli/questions/violations.h"
+#include "reports/violations.h"
 
 #include <algorithm>
-#include <iostream>
 
 #include "core/base/duration.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
-namespace wavetank::cli {
+namespace wavetank::report {
 
-void PrintViolations(const std::vector<sim::Violation>& violations, Time beginning) {
-  if (violations.empty()) std::cout << "no invariant was broken\n";
+std::string ViolationsText(const std::vector<sim::Violation>& violations, Time beginning) {
+  if (violations.empty()) return "no invariant was broken\n";
+  std::string out;
   for (const sim::Violation& v : violations) {
-    std::cout << fmt::format("{} {}: {} {}; {}{}{}\n", FormatDuration(v.at - beginning), v.invariant, v.subject, v.what,
-                             v.until ? "until " + FormatDuration(*v.until - beginning) : "still so at the end",
-                             v.inputs.empty() ? "" : fmt::format("; because of input {}", fmt::join(v.inputs, ", ")),
-                             v.known.empty() ? "" : "; known: " + v.known);
+    out += fmt::format("{} {}: {} {}; {}{}{}\n", FormatDuration(v.at - beginning), v.invariant, v.subject, v.what,
+                       v.until ? "until " + FormatDuration(*v.until - beginning) : "still so at the end",
+                       v.inputs.empty() ? "" : fmt::format("; because of input {}", fmt::join(v.inputs, ", ")),
+                       v.known.empty() ? "" : "; known: " + v.known);
   }
+  return out;
 }
 
 nlohmann::ordered_json ViolationsJson(const std::vector<sim::Violation>& violations, Time beginning) {
@@ -37,4 +38,4 @@ bool AnySurprise(const std::vector<sim::Violation>& violations) {
   return std::any_of(violations.begin(), violations.end(), [](const auto& v) { return v.known.empty(); });
 }
 
-}  // namespace wavetank::cli
+}  // namespace wavetank::report

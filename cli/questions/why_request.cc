@@ -1,4 +1,4 @@
-#include "cli/why_request.h"
+#include "cli/questions/why_request.h"
 
 #include <charconv>
 
