@@ -30,7 +30,7 @@ std::vector<std::string> NotesOf(const std::string& settle) {
 
 TEST(Settle, AStepThatIsCutOffSaysWhatIsNotSettled) {
   const std::vector<std::string> notes = NotesOf(", settle: 30ms");
-  EXPECT_THAT(notes, Contains("had not settled after 30ms"));
+  EXPECT_THAT(notes, Contains("had not settled after 30.0 ms"));
   EXPECT_THAT(notes, Contains(AllOf(HasSubstr("not at rest"), HasSubstr("cluster2"))));
 }
 
