@@ -294,6 +294,9 @@ Step ParseStep(const Json& json) {
         }
       }
     }
+    if (const int bytes = r.value("body", 0); bytes > 0) {
+      step.requests.headers.emplace_back("content-length", std::to_string(bytes));
+    }
     step.requests.show = r.value("show", std::vector<std::string>{});
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;
@@ -338,7 +341,13 @@ Case ParseCase(Json json) {
   c.tokens = CaseTokens(json.value("keys", Json::object()), json.value("tokens", Json::object()));
   c.tokens.ExpandKeys(&json);
   c.delta = json.value("protocol", "sotw") == "delta";
-  c.statistical = json.value("compare", "exact") == "statistical";
+  const std::string compare = json.value("compare", "exact");
+  if (compare != "exact" && compare != "about" && compare != "statistical") {
+    throw Bad{fmt::format("compare: '{}' is none of exact, about, statistical", compare)};
+  }
+  c.statistical = compare == "statistical";
+  c.counts_about = compare == "about";
+  c.answers = json.value("answers", true);
   c.compare_ads = json.value("compare_ads", true);
   c.compare_errors = json.value("compare_errors", true);
   c.draws = json.value("draws", 1);

@@ -1,6 +1,7 @@
 // A case of envoy-diff: xDS resources, backends, and what is done to them. A case file is JSON:
 //
-//   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "statistical",
+//   {"cases": [{"name": "...", "protocol": "sotw" | "delta", "compare": "exact" | "about" | "statistical",
+//      "answers": false,  // that no request is answered is what the case shows
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
@@ -12,13 +13,14 @@
 //      "GET",
 //                              "from": "127.77.0.200",
 //                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
+//                              "body": 100,         // bytes, after a content-length
 //                              "show": ["x-a"]}},   // headers of the answers that are compared too
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
 //                {"backend": {"name": "a", "silent": true}},      // answers no SYN
 //                {"dns": {...}},                                  // names that answer otherwise from now on
 //                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
-//                             "headers": {"x-a": "b"}}},           // what an authorizer says besides
+//                             "headers": {"x-a": "b"}}},           // what it says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
 //                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent
 //                {"wait_ms": 500}],
@@ -103,6 +105,8 @@ struct Case {
   std::string file, name;
   bool delta = false;
   bool statistical = false;    // counts are compared as distributions
+  bool answers = true;         // false: that none of its requests is answered is what it shows
+  bool counts_about = false;   // a random start decides more than who answers: counts may differ by one
   bool compare_ads = true;     // message sequences
   bool compare_errors = true;  // texts of NACKs, not only that there are some
   int draws = 1;               // seeds of the simulated one, of which one must agree with the real one

@@ -148,6 +148,10 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   std::string request = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
   for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
   request += "\r\n";
+  // A request that tells its length has a body of that many bytes.
+  for (const auto& [name, value] : headers) {
+    if (name == "content-length") request.append(std::strtoul(value.c_str(), nullptr, 10), 'x');
+  }
   std::string buffer;
   size_t head = 0;
   if (!SendAll(fd_, request) || !ReadHead(fd_, &buffer, &head)) {
@@ -264,6 +268,9 @@ void HttpServer::Serve(int fd) {
     if (judges) headers = fmt::format("x-ext-authz-check-result: {}\r\n", denied ? "denied" : "allowed");
     for (const auto& [name, value] : state.headers) headers += fmt::format("{}: {}\r\n", name, value);
     buffer.erase(0, head);
+    const size_t length = std::strtoul(HeaderValue(request, "content-length").c_str(), nullptr, 10);
+    if (!ReadN(fd, &buffer, length)) break;
+    buffer.erase(0, length);
     for (int waited = 0; waited < delay_ms && running_; waited += 5) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
     }

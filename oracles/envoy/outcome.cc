@@ -47,12 +47,70 @@ std::string Normalised(std::string text) {
   return text;
 }
 
+// Enough of them for a median that one slow answer of the real one does not move.
+constexpr size_t kEnoughTimes = 5;
+// A busy machine is late by as much.
+constexpr double kLateness = 0.3;
+
+double Median(const std::vector<RequestOutcome>& requests) {
+  std::vector<double> seconds;
+  for (const RequestOutcome& r : requests) seconds.push_back(r.seconds);
+  std::sort(seconds.begin(), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+void CompareTimes(size_t step, const std::vector<RequestOutcome>& simulated, const std::vector<RequestOutcome>& real,
+                  std::vector<std::string>* out) {
+  if (simulated.size() < kEnoughTimes || real.size() < kEnoughTimes) return;
+  const double s = Median(simulated), r = Median(real);
+  if (std::abs(s - r) <= kLateness + std::max(s, r) / 2) return;
+  out->push_back(fmt::format("requests {}: half of them took {:.3f} s simulated, {:.3f} s real", step + 1, s, r));
+}
+
+void CompareCounts(const Case& c, size_t step, const std::vector<RequestOutcome>& simulated,
+                   const std::vector<RequestOutcome>& real, std::vector<std::string>* out) {
+  const double n = static_cast<double>(simulated.size());
+  for (const bool with_body : {false, true}) {
+    std::map<std::string, std::pair<int, int>> counts;
+    for (const RequestOutcome& r : simulated) ++counts[r.Key(with_body)].first;
+    for (const RequestOutcome& r : real) ++counts[r.Key(with_body)].second;
+    const size_t before = out->size();
+    for (const auto& [key, count] : counts) {
+      const auto [s, r] = count;
+      double tolerance = n > 1 && (with_body || c.counts_about) ? 1 : 0;
+      if (c.statistical) {
+        const double p = (s + r) / (2 * n);
+        tolerance = 4.5 * std::sqrt(2 * n * p * (1 - p)) + 1;
+      }
+      if (std::abs(s - r) > tolerance) {
+        out->push_back(fmt::format("requests {}: simulated {}, real {} of {}: {}", step + 1, s, r, n, key));
+      }
+    }
+    if (out->size() > before) return;
+  }
+}
+
+// Whether anything was seen that could have been otherwise.
+bool Observed(const Outcome& outcome) {
+  const auto told = [](const RequestOutcome& r) { return r.code != 0 || r.logged; };
+  for (const auto& step : outcome.requests) {
+    if (std::any_of(step.begin(), step.end(), told)) return true;
+  }
+  const auto refusal = [](const std::string& message) { return message.find(" error 13") != std::string::npos; };
+  if (std::any_of(outcome.ads.begin(), outcome.ads.end(), refusal)) return true;
+  if (std::any_of(outcome.stats.begin(), outcome.stats.end(), [](const auto& stat) { return stat.second > 0; })) {
+    return true;
+  }
+  if (!outcome.logs.empty()) return true;
+  return outcome.requests.empty() && (!outcome.clusters.empty() || !outcome.listeners.empty());
+}
+
 std::string WithoutError(const std::string& message) { return message.substr(0, message.find(" error 13") + 9); }
 
 }  // namespace
 
-std::string RequestOutcome::Key() const {
-  std::string key = fmt::format("{} '{}'", code, body);
+std::string RequestOutcome::Key(bool with_body) const {
+  std::string key = with_body ? fmt::format("{} '{}'", code, body) : fmt::format("{}", code);
   if (!headers.empty()) key += fmt::format(" {{{}}}", headers);
   if (!logged) return key;
   return key + fmt::format(" flags {} details {} route '{}' cluster '{}' tries {} failure '{}' chain '{}'", flags,
@@ -76,21 +134,8 @@ std::vector<std::string> Compare(const Case& c, const Outcome& simulated, const 
     }
   }
   for (size_t step = 0; step < simulated.requests.size(); ++step) {
-    std::map<std::string, std::pair<int, int>> counts;
-    for (const RequestOutcome& r : simulated.requests[step]) ++counts[r.Key()].first;
-    for (const RequestOutcome& r : real.requests[step]) ++counts[r.Key()].second;
-    const double n = static_cast<double>(simulated.requests[step].size());
-    for (const auto& [key, count] : counts) {
-      const auto [s, r] = count;
-      double tolerance = n > 1 ? 1 : 0;
-      if (c.statistical) {
-        const double p = (s + r) / (2 * n);
-        tolerance = 4.5 * std::sqrt(2 * n * p * (1 - p)) + 1;
-      }
-      if (std::abs(s - r) > tolerance) {
-        out.push_back(fmt::format("requests {}: simulated {}, real {} of {}: {}", step + 1, s, r, n, key));
-      }
-    }
+    CompareCounts(c, step, simulated.requests[step], real.requests[step], &out);
+    CompareTimes(step, simulated.requests[step], real.requests[step], &out);
   }
   CompareLists("clusters", simulated.clusters, real.clusters, &out);
   CompareLists("listeners", simulated.listeners, real.listeners, &out);
@@ -103,6 +148,11 @@ std::vector<std::string> Compare(const Case& c, const Outcome& simulated, const 
   for (const auto& [path, lines] : simulated.logs) {
     if (!real.logs.contains(path)) CompareLines(path, lines, {}, &out);
   }
+  for (const std::string& name : real.unknown_stats) {
+    out.push_back(fmt::format("{}: the real one has no such counter", name));
+  }
+  if (c.answers && !Observed(simulated) && !Observed(real))
+    out.emplace_back("nothing was seen that can differ: the case says nothing");
   for (const std::string& name : c.stats) {
     const uint64_t s = simulated.stats.at(name), r = real.stats.at(name);
     if (s != r) out.push_back(fmt::format("{}: simulated {}, real {}", name, s, r));

@@ -362,12 +362,15 @@ class RealRun {
         for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
         const int id = ++last_id_;
         headers.emplace_back(kIdHeader, std::to_string(id));
+        const auto asked = std::chrono::steady_clock::now();
         const HttpAnswer a = client.Ask(requests.method, requests.host, case_.tokens.Expand(requests.path, now),
                                         headers, requests.keep_alive);
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - asked;
         const std::lock_guard<std::mutex> lock(mutex);
         where_[id] = {out_.requests.size() - 1, outcomes.size()};
         outcomes.emplace_back().code = a.code;
         outcomes.back().body = a.body;
+        outcomes.back().seconds = took.count();
         for (const std::string& name : requests.show) {
           const std::string value = HeaderValues(a.head, name);
           if (!value.empty()) envoysim::AddHeaderLine(name, value, &outcomes.back().headers);
@@ -425,7 +428,10 @@ class RealRun {
     for (const Json& s : stats->at("stats")) {
       if (s.contains("name") && s.contains("value") && s["value"].is_number()) values[s["name"]] = s["value"];
     }
-    for (const std::string& name : case_.stats) out_.stats[name] = values.contains(name) ? values[name] : 0;
+    for (const std::string& name : case_.stats) {
+      if (!values.contains(name)) out_.unknown_stats.push_back(name);
+      out_.stats[name] = values.contains(name) ? values[name] : 0;
+    }
     return absl::OkStatus();
   }
 

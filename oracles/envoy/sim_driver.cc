@@ -147,6 +147,9 @@ class Backend final : public Application {
     std::vector<std::string> values;
     for (const std::string& name : state.echo) values.push_back(All(call.spec, name));
     out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
+    std::string headers;
+    for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
+    if (!headers.empty()) out.headers = said_.emplace_back(std::move(headers));
     return out;
   }
   BackendState state;
@@ -349,6 +352,7 @@ class SimulatedRun {
     RequestOutcome o;
     o.code = r.code;
     o.body = r.body;
+    o.seconds = std::chrono::duration<double>(r.latency).count();
     for (const std::string& name : show) {
       std::optional<std::string> all;  // of one name after commas, as the real one's client has them
       ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {

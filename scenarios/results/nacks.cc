@@ -61,6 +61,25 @@ std::vector<WithoutEffect> WithoutEffectOf(const sim::World& world) {
   return out;
 }
 
+std::vector<std::string> ScriptNotes(const sim::World& world) {
+  constexpr size_t kMost = 10;
+  std::vector<std::string> out;
+  size_t more = 0;
+  const std::vector<PodName> names = PodNames(world);
+  for (const auto& line : world.data_plane().script_lines()) {
+    if (line.level == "trace" || line.level == "debug" || line.level == "info") continue;
+    if (out.size() == kMost) {
+      ++more;
+      continue;
+    }
+    out.push_back(fmt::format("Lua of {}: {}: {} ({})", ShortName(line.proxy, names), line.level,
+                              kube::SealedText(OneLine(line.text)),
+                              line.count == 1 ? "once" : fmt::format("{} times", line.count)));
+  }
+  if (more > 0) out.push_back(fmt::format("Lua: {} more lines of scripts", more));
+  return out;
+}
+
 std::string Describe(const Nack& nack) {
   const std::string when = FormatDuration(nack.first);
   return fmt::format("{} refused {}: {} ({})", nack.proxy, nack.type, nack.text,

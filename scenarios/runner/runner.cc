@@ -183,6 +183,7 @@ class ScenarioRun final : public WorldView {
     for (const Nack& nack : nacks_.Since()) result_.nacks_between += nack.count;
     result_.nacks = nacks_.All();
     result_.without_effect = WithoutEffectOf(*world_);
+    for (std::string& note : ScriptNotes(*world_)) result_.notes.push_back(std::move(note));
     AddTopology(*world_, scenario_, &result_);
     return std::move(result_);
   }

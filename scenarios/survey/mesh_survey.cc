@@ -82,6 +82,7 @@ class Surveyor {
     if (absl::Status status = SendRequests(); !status.ok()) return status;
     survey_.nacks = NackTally(*world_).All();
     survey_.without_effect = WithoutEffectOf(*world_);
+    for (std::string& note : ScriptNotes(*world_)) survey_.notes.push_back(std::move(note));
     survey_.digest = world_->kernel().digest().Hex();
     return std::move(survey_);
   }

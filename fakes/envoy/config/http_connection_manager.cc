@@ -47,6 +47,7 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
   absl::StatusOr<std::shared_ptr<const HttpFilter>> made =
       type->make(filter.typed_config(), {extensions, filter.name(), prefix});
   if (!made.ok()) return made.status();
+  if (*made != nullptr && (*made)->sees_replies()) out->filters_see_replies = true;
   if (*made != nullptr) out->filters.push_back({filter.name(), std::string(type->name), *std::move(made)});
   return absl::OkStatus();
 }

@@ -25,6 +25,7 @@ struct HttpConnectionManager {
   std::string rds_name;
   Duration rds_initial_fetch_timeout = 15s;
   std::vector<HttpFilterLink> filters;  // those that do something, the router last
+  bool filters_see_replies = false;     // some of them
   bool use_remote_address = false;
   uint32_t xff_num_trusted_hops = 0;
   Duration stream_idle_timeout = 5min;

@@ -16,6 +16,8 @@
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "fakes/envoy/config/filter_status.h"
+#include "fakes/envoy/extensions/release.h"
+#include "fakes/envoy/http/rate_limit_actions.h"
 #include "fakes/envoy/match/dynamic_metadata.h"
 #include "fakes/envoy/tcp/fabric.h"
 
@@ -28,6 +30,23 @@ struct RouteEntry;
 class RouteFilterConfig {
  public:
   virtual ~RouteFilterConfig() = default;
+};
+
+// What a filter keeps: of a request from one turn to the next, or of one Envoy from request to request.
+class FilterState {
+ public:
+  virtual ~FilterState() = default;
+};
+// A key for what an Envoy keeps for one configuration; no two are equal, and nothing depends on their order.
+uint64_t NextFilterId();
+
+// The head of an answer on its way back through the chain, and its body where that is known.
+struct ReplyHead {
+  uint16_t code = 200;
+  bool from_upstream = false, has_body = false;
+  std::string headers;  // Reply::headers
+  std::string body;
+  void Remove(std::string_view name);  // of a header, in lower case
 };
 
 // An answer of the proxy's own.
@@ -72,6 +91,26 @@ class HttpStream {
   virtual void AddFlags(ResponseFlags flags) = 0;
   // Lines that go to the client with whatever answer there will be.
   virtual void AddReplyHeaders(std::string_view lines) = 0;
+  // What this filter keeps of the request; null at first.
+  virtual std::shared_ptr<FilterState>& Memory() = 0;
+  // What the Envoy keeps under a key (NextFilterId), or the connection does; null at first, and gone with them.
+  virtual std::shared_ptr<FilterState>& State(uint64_t key, bool of_connection) = 0;
+  virtual EnvoyRelease release() const = 0;
+  // When the listeners in force came into force.
+  virtual Time listening_since() const = 0;
+  virtual std::string LocalCluster() const = 0;  // node.cluster
+  virtual std::string DownstreamAddress(bool remote) const = 0;
+  struct Membership {
+    bool known = false;
+    size_t total = 0, healthy = 0;
+  };
+  virtual Membership MembersOf(std::string_view cluster) const = 0;
+  // The descriptors of the route and, as `options` or the route say, of its virtual host.
+  virtual void DescribeForLimits(uint32_t stage, const RateLimitSubject& subject, int options,
+                                 std::vector<RateLimitDescriptor>* out) const = 0;
+  // A line of a script's, or about one, that Envoy would write to its own log.
+  virtual void ScriptLog(std::string_view level, const std::string& text) = 0;
+
   // Which protocols to offer upstream.
   virtual void OfferAlpn(const AlpnOffers& offers) = 0;
 
@@ -93,6 +132,13 @@ class HttpFilter {
 
   // A request comes by, `lead` from now. kStop: it was answered, or goes on with Continue().
   virtual FilterStatus OnRequest(HttpStream& stream, Duration lead) const = 0;
+  // An answer comes back, an upstream's or the proxy's own, to the filters in reverse order. Of a request that was
+  // answered before it reached this filter, too.
+  virtual bool sees_replies() const { return false; }
+  virtual void OnReply(HttpStream& stream, ReplyHead& reply) const {
+    (void)stream;
+    (void)reply;
+  }
 };
 
 // A filter as the chain names it, and routes that configure it.

@@ -17,6 +17,8 @@
 
 // Configuration in the field still uses what Envoy calls deprecated.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#include "google/protobuf/util/json_util.h"
+#include "nlohmann/json.hpp"
 
 namespace wavetank::envoysim {
 namespace {
@@ -243,8 +245,28 @@ absl::Status CompileLegacyCors(const Message& message, const Extensions& extensi
   return made.status();
 }
 
+template <typename Message>
+absl::Status CompileLimits(const Message& message, RateLimitActions* out) {
+  for (const auto& limit : message.rate_limits()) {
+    if (absl::Status s = out->Add(limit); !s.ok()) return s;
+  }
+  return absl::OkStatus();
+}
+
+// What scripts may ask of a route.
+std::shared_ptr<const nlohmann::json> LuaMetadata(const route_v3::Route& route) {
+  const auto& all = route.metadata().filter_metadata();
+  const auto found = all.find("envoy.filters.http.lua");
+  std::string text;
+  if (found == all.end() || !google::protobuf::util::MessageToJsonString(found->second, &text).ok()) return nullptr;
+  return std::make_shared<const nlohmann::json>(nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false));
+}
+
 absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extensions, RouteEntry* out) {
   out->name = route.name();
+  out->lua_metadata = LuaMetadata(route);
+  out->includes_host_limits = route.route().include_vh_rate_limits().value();
+  if (absl::Status s = CompileLimits(route.route(), &out->limits); !s.ok()) return s;
   if (!route.has_match()) {
     return absl::InvalidArgumentError(
         "Proto constraint validation failed (RouteValidationError.Match: value is required)");
@@ -411,6 +433,7 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
       return s;
     }
     if (absl::Status s = CompileLegacyCors(proto, extensions, &host.filters); !s.ok()) return s;
+    if (absl::Status s = CompileLimits(proto, &host.limits); !s.ok()) return s;
     if (absl::Status s = CompileHeaders(proto, extensions, &host.headers); !s.ok()) return s;
     host.require_tls = proto.require_tls() != route_v3::VirtualHost::NONE;
     host.count_attempts = proto.include_request_attempt_count();

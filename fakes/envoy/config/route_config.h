@@ -12,11 +12,13 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "fakes/envoy/http/header_operations.h"
+#include "fakes/envoy/http/rate_limit_actions.h"
 #include "fakes/envoy/http/rewrites.h"
 #include "fakes/envoy/match/dynamic_metadata.h"
 #include "fakes/envoy/match/hash128.h"
 #include "fakes/envoy/match/matchers.h"
 #include "fakes/envoy/match/string_map.h"
+#include "nlohmann/json_fwd.hpp"
 
 namespace envoy::config::route::v3 {
 class RouteConfiguration;
@@ -118,6 +120,9 @@ struct RouteEntry {
   std::vector<HashPolicy> hashes;
   std::vector<MirrorPolicy> mirrors;
   RouteFilterConfigs filters;  // typed_per_filter_config
+  RateLimitActions limits;     // rate_limits
+  bool includes_host_limits = false;
+  std::shared_ptr<const nlohmann::json> lua_metadata;  // of envoy.filters.http.lua; null: none
   uint16_t direct_code = 0;
   std::string direct_body;
   uint16_t redirect_code = 301;
@@ -138,6 +143,7 @@ struct VirtualHost {
   HeaderLevel headers;
   bool require_tls = false, count_attempts = false, count_attempts_in_reply = false;
   RouteFilterConfigs filters;
+  RateLimitActions limits;
   std::vector<RouteEntry> routes;
 };
 

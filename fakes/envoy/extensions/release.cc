@@ -19,14 +19,20 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kFlagsInOrderOfSetting, 30,
      "Response flags are written in the order in which they were set; before, in the order of the enum",
      "envoyproxy/envoy#32132"},
+    {EnvoyChange::kTokensFlowBack, 31,
+     "Tokens of local rate limits come back continuously; before, a timer adds a portion every fill_interval",
+     "changelog 1.31.0 (no_timer_based_rate_limit_token_bucket)"},
+    {EnvoyChange::kEndpointsAreCached, 32,
+     "A changed cluster whose endpoints do not come in time goes on with those known before; before, with none",
+     "changelog 1.32.0 (use_eds_cache_for_ads)"},
     {EnvoyChange::kConnectErrorsAreWords, 32, "A failed connect says why in words; before, by its number (111)",
      "envoyproxy/envoy#35154"},
     {EnvoyChange::kActiveOverflowIsCounted, 38,
      "A request over max_requests counts as upstream_rq_active_overflow; before, as upstream_rq_pending_overflow",
-     "conn_pool_base.cc"},
+     "changelog 1.38.0 (skip_pending_overflow_count_on_active_rq)"},
     {EnvoyChange::kBodiesHideTransportFailure, 39,
      "The body of a failed request's answer leaves out the transport's failure; before, it ended with it",
-     "envoyproxy/envoy#44746 (hide_transport_failure_reason_in_response_body)"},
+     "changelog 1.39.0 (hide_transport_failure_reason_in_response_body)"},
 };
 
 }  // namespace

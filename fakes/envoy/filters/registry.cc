@@ -6,8 +6,13 @@
 #include "fakes/envoy/filters/cors.h"
 #include "fakes/envoy/filters/ext_authz.h"
 #include "fakes/envoy/filters/fault.h"
+#include "fakes/envoy/filters/heads/header_to_metadata.h"
+#include "fakes/envoy/filters/heads/health_check.h"
 #include "fakes/envoy/filters/istio_authn.h"
 #include "fakes/envoy/filters/jwt_filter.h"
+#include "fakes/envoy/filters/limits/buffer.h"
+#include "fakes/envoy/filters/limits/local_ratelimit.h"
+#include "fakes/envoy/filters/lua/lua.h"
 #include "fakes/envoy/filters/rbac.h"
 #include "fakes/envoy/filters/terminal.h"
 
@@ -15,8 +20,10 @@ namespace wavetank::envoysim {
 
 const FilterRegistry& AllFilters() {
   static const std::array http = {
-      AlpnFilterType(),       CorsFilterType(), ExtAuthzFilterType(), FaultFilterType(),
-      IstioAuthnFilterType(), JwtFilterType(),  RbacFilterType(),     RouterFilterType(),
+      AlpnFilterType(),   BufferFilterType(),           CorsFilterType(),        ExtAuthzFilterType(),
+      FaultFilterType(),  HeaderToMetadataFilterType(), HealthCheckFilterType(), IstioAuthnFilterType(),
+      JwtFilterType(),    LocalRateLimitFilterType(),   LuaFilterType(),         RbacFilterType(),
+      RouterFilterType(),
   };
   static const std::array network = {
       ConnectionManagerType(), NetworkExtAuthzType(), NetworkIstioAuthnType(),

@@ -32,6 +32,15 @@ class HeaderOperations {
     return Make(message.response_headers_to_add(), message.response_headers_to_remove(), extensions, out);
   }
 
+  // Of a list of HeaderValueOption alone.
+  template <typename Additions>
+  static absl::Status MakeAdditions(const Additions& additions, const Extensions& extensions, HeaderOperations* out) {
+    for (const auto& addition : additions) {
+      if (absl::Status s = out->Add(addition, extensions); !s.ok()) return s;
+    }
+    return absl::OkStatus();
+  }
+
   bool empty() const { return added_.empty() && removed_.empty(); }
   // What formats print comes from `entry`.
   void Apply(const AccessLogEntry& entry, RequestEdit* request) const;

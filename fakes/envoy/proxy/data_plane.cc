@@ -28,6 +28,15 @@ void DataPlane::NoteNack(Time at, const std::string& proxy, std::string_view typ
   ++nack.count;
 }
 
+void DataPlane::NoteScript(Time at, const std::string& proxy, std::string_view level, const std::string& text) {
+  for (ScriptLine& line : script_lines_) {
+    if (line.proxy != proxy || line.level != level || line.text != text) continue;
+    ++line.count;
+    return;
+  }
+  if (script_lines_.size() < kMostScriptLines) script_lines_.push_back({proxy, std::string(level), text, at, 1});
+}
+
 void DataPlane::NoteWithoutEffect(const std::string& proxy, const Extensions::Notes& notes) {
   for (const Extensions::Note& note : notes) without_effect_[note].insert(proxy);
 }

@@ -65,6 +65,16 @@ class DataPlane {
   };
   void NoteNack(Time at, const std::string& proxy, std::string_view type, const std::string& text);
   const std::vector<Nack>& nacks() const { return nacks_; }  // in the order of `first`
+  // Lines that scripts wrote to an Envoy's log, or that it wrote about them; equal ones once.
+  struct ScriptLine {
+    std::string proxy;
+    std::string level, text;
+    Time first{};
+    int64_t count = 0;
+  };
+  static constexpr size_t kMostScriptLines = 1000;  // different ones; what comes later is not kept
+  void NoteScript(Time at, const std::string& proxy, std::string_view level, const std::string& text);
+  const std::vector<ScriptLine>& script_lines() const { return script_lines_; }
   // What was accepted and has no effect here, and which proxies hold it (EnvoyOptions::name).
   using WithoutEffect = std::map<Extensions::Note, std::set<std::string>>;
   void NoteWithoutEffect(const std::string& proxy, const Extensions::Notes& notes);
@@ -73,6 +83,7 @@ class DataPlane {
  private:
   const Options options_;
   WithoutEffect without_effect_;
+  std::vector<ScriptLine> script_lines_;
   std::vector<Nack> nacks_;
   std::map<std::tuple<std::string, std::string_view, std::string>, size_t> known_nacks_;  // by proxy, type, text
   std::unique_ptr<Fabric> fabric_;

@@ -20,6 +20,7 @@ void DataPlaneView::Begin() {
 }
 
 void DataPlaneView::End(StopKind kind) {
+  filter_states_.clear();
   while (connections_ != nullptr) connections_->Abort(kind);
   // Sockets close in an order that does not depend on a hash.
   std::vector<std::pair<std::string_view, ClusterRuntime*>> runtimes;
@@ -47,6 +48,7 @@ void DataPlaneView::WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entr
 }
 
 void DataPlaneView::SetListening(std::shared_ptr<const NamedSet<ListenerConfig>> listening) {
+  listening_since_ = host().Now();
   listening_ = std::move(listening);
   by_address_ = plane_.configs().ByAddress(listening_);
   ++epoch_;

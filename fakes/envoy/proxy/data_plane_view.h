@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "fakes/envoy/config/config_store.h"
 #include "fakes/envoy/process/process.h"
@@ -72,6 +73,11 @@ class DataPlaneView {
   void Attach(DownstreamConnection* connection);
   void Detach(DownstreamConnection* connection);
 
+  // What filters keep here until the process ends, by their keys.
+  std::shared_ptr<FilterState>& filter_state(uint64_t key) { return filter_states_[key]; }
+  // When the listeners in force came into force.
+  Time listening_since() const { return listening_since_; }
+
   // Adds what it knows of the Envoy to *entry and writes the lines; the end of what they are about.
   void WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry);
 
@@ -115,6 +121,8 @@ class DataPlaneView {
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
   std::vector<std::unique_ptr<ClusterRuntime>> retired_;
   RouteCache route_cache_;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
+  Time listening_since_{};
   DownstreamConnection* connections_ = nullptr;  // list
   uint32_t epoch_ = 1;
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,6 +76,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   DownstreamConnection* next = nullptr;
   DownstreamConnection* prev = nullptr;
 
+  // What HTTP filters keep for the connection.
+  std::shared_ptr<FilterState>& filter_state(uint64_t key) { return filter_states_[key]; }
+
  private:
   friend class TcpUpstream;
   ~DownstreamConnection() override;
@@ -141,6 +145,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   bool deciding_ = false, asking_ = false;                             // it is asked; its answer is awaited
   std::vector<std::pair<ExchangeId, const RequestSpec*>> unadmitted_;  // requests meanwhile
   bool upstream_ready_ = false, announced_ = false;                    // of a tcp_proxy
+  std::map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
   std::vector<StreamId> streams_;
   TimerId timer_ = kNoTimer;
   TimerId age_timer_ = kNoTimer, idle_timer_ = kNoTimer;

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/router.h"
 
@@ -35,6 +36,50 @@ class Router::FilteredStream final : public HttpStream {
   RandomStream& random() override { return s_.envoy->random(); }
   uint64_t& Counter(std::string_view name) override { return s_.envoy->Counter(name); }
   std::string_view Keep(std::string_view text) override { return router_.plane_.configs().Keep(text); }
+
+  std::shared_ptr<FilterState>& Memory() override {
+    for (auto& [place, kept] : s_.memory) {
+      if (place == s_.next_filter) return kept;
+    }
+    return s_.memory.emplace_back(s_.next_filter, nullptr).second;
+  }
+  std::shared_ptr<FilterState>& State(uint64_t key, bool of_connection) override {
+    return of_connection ? s_.downstream->filter_state(key) : s_.envoy->filter_state(key);
+  }
+  EnvoyRelease release() const override { return s_.envoy->release(); }
+  Time listening_since() const override { return s_.envoy->listening_since(); }
+  std::string LocalCluster() const override {
+    envoy::config::core::v3::Node node;
+    s_.envoy->process().context().FillNode(&node);
+    return node.cluster();
+  }
+  std::string DownstreamAddress(bool remote) const override {
+    return remote ? ConnectingEnd(s_.envoy->fabric(), s_.downstream->id()).ToString()
+                  : s_.downstream->original_destination().ToString();
+  }
+  Membership MembersOf(std::string_view cluster) const override {
+    Membership out;
+    const auto* const active = s_.envoy->active().Find(cluster);
+    if (active == nullptr) return out;
+    out.known = true;
+    for (const EndpointStatus& endpoint : s_.envoy->Endpoints()) {
+      if (endpoint.cluster != cluster) continue;
+      ++out.total;
+      out.healthy += endpoint.outlier_ejected ? 0 : 1;
+    }
+    return out;
+  }
+  void DescribeForLimits(uint32_t stage, const RateLimitSubject& subject, int options,
+                         std::vector<RateLimitDescriptor>* out) const override {
+    if (s_.route == nullptr) return;
+    // VhRateLimitsOptions: 0 OVERRIDE, 1 INCLUDE, 2 IGNORE
+    s_.route->limits.Describe(stage, subject, out);
+    const bool of_host = s_.route->includes_host_limits || options == 1 || (options == 0 && s_.route->limits.empty());
+    if (of_host && s_.host != nullptr) s_.host->limits.Describe(stage, subject, out);
+  }
+  void ScriptLog(std::string_view level, const std::string& text) override {
+    router_.plane_.NoteScript(now(), s_.envoy->options().name, level, text);
+  }
 
   void AddFlags(ResponseFlags flags) override { s_.flags |= flags; }
   void AddReplyHeaders(std::string_view lines) override {
@@ -89,6 +134,29 @@ void Router::RunFilters(StreamId id, Duration lead) {
     if (filters[s.next_filter++].filter->OnRequest(stream, lead) == FilterStatus::kStop) return;
   }
   Continue(id, lead);  // a manager without filters
+}
+
+void Router::RunReplyFilters(StreamId id, Reply* reply, bool from_upstream) {
+  Stream& s = *streams_.Get(id);
+  ReplyHead head;
+  head.code = reply->code;
+  head.from_upstream = from_upstream;
+  head.has_body = reply->has_body;
+  head.headers = reply->headers;
+  head.body = reply->body;
+  const size_t reached = s.next_filter;
+  FilteredStream stream(*this, id);
+  for (size_t i = s.manager->filters.size(); i-- > 0;) {
+    const HttpFilter& filter = *s.manager->filters[i].filter;
+    if (!filter.sees_replies()) continue;
+    s.next_filter = i + 1;
+    filter.OnReply(stream, head);
+  }
+  s.next_filter = reached;
+  reply->code = head.code;
+  reply->has_body = head.has_body;
+  if (head.headers != reply->headers) reply->headers = plane_.configs().Keep(head.headers);
+  if (head.body != reply->body) reply->body = plane_.configs().Keep(head.body);
 }
 
 StreamId Router::NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,

@@ -506,7 +506,7 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
   Finish(id, reply, details, lead);
 }
 
-void Router::Finish(StreamId id, const Reply& upstream, std::string_view details, Duration lead) {
+void Router::Finish(StreamId id, const Reply& came, std::string_view details, Duration lead) {
   Stream& s = *streams_.Get(id);
   DataPlaneView& envoy = *s.envoy;
   if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
@@ -516,14 +516,20 @@ void Router::Finish(StreamId id, const Reply& upstream, std::string_view details
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);
     streams_.Free(id);
-    if (answered != nullptr) (*answered)(upstream, lead);
+    if (answered != nullptr) (*answered)(came, lead);
     return;
   }
   const bool passed_on = details == "via_upstream";
+  Reply upstream = came;
   std::string_view headers = upstream.headers;
   if (passed_on && s.table != nullptr &&
       (s.table->edits_headers || !s.set_cookie.empty() || (s.host != nullptr && s.host->count_attempts_in_reply))) {
     headers = plane_.configs().Keep(EditReply(s, headers, upstream.code));
+  }
+  if (s.manager->filters_see_replies) {
+    upstream.headers = headers;
+    RunReplyFilters(id, &upstream, passed_on);
+    headers = upstream.headers;
   }
   if (!s.response_headers.empty()) {
     headers = headers.empty() ? s.response_headers

@@ -97,8 +97,10 @@ class Router final : public ExchangeOwner, public PoolUser {
     ConnectionId upstream_connection = kNoConnection;
     std::string_view transport_failure;
     std::vector<FailedTry> failed_tries;
-    size_t next_filter = 0;                       // of the manager's
-    DynamicMetadata notes;                        // what they wrote down
+    size_t next_filter = 0;  // of the manager's
+    DynamicMetadata notes;   // what they wrote down
+    // What they keep of the request, by their places in the chain; sorted by nothing, mostly empty.
+    std::vector<std::pair<size_t, std::shared_ptr<FilterState>>> memory;
     std::string_view response_headers;            // that they add to the answer; Reply::headers
     const AlpnOffers* alpn = nullptr;             // that one of them chose
     StreamId call = kNoStream;                    // what one of them asks
@@ -128,6 +130,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   // http_filters.cc: a stream as its filters see it, and its way through them from the next one on.
   class FilteredStream;
   void RunFilters(StreamId id, Duration lead);
+  // An answer's way back through them. `headers` and `body` of it are replaced if they change.
+  void RunReplyFilters(StreamId id, Reply* reply, bool from_upstream);
   StreamId NewCall(DataPlaneView& envoy, const RouteEntry& route, std::shared_ptr<const RequestSpec> request,
                    Answered answered);
   // For one of the stream's filters.

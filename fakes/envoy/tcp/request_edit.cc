@@ -29,6 +29,10 @@ void RequestEdit::Add(std::string_view name, std::string_view value) { Copy().he
 
 void RequestEdit::Set(std::string_view name, std::string_view value) {
   if (name == ":path") return SetPath(std::string(value));
+  if (name == ":method") {
+    Copy().method = value;
+    return;
+  }
   if (name == ":authority" || name == "host") {
     Copy().authority = value;
     return;

@@ -13,6 +13,7 @@ constexpr std::pair<ResponseFlag, std::string_view> kFlagNames[] = {
     {kDelayInjected, "DI"},
     {kFaultInjected, "FI"},
     {kUpstreamRetryLimitExceeded, "URX"},
+    {kFailedLocalHealthCheck, "LH"},
     {kNoHealthyUpstream, "UH"},
     {kUpstreamRequestTimeout, "UT"},
     {kLocalReset, "LR"},
@@ -34,7 +35,8 @@ constexpr std::pair<ResponseFlag, std::string_view> kFlagNames[] = {
 };
 
 // Envoy: envoy/stream_info/stream_info.h, CoreResponseFlag
-constexpr ResponseFlag kEnumOrder[] = {kNoHealthyUpstream,
+constexpr ResponseFlag kEnumOrder[] = {kFailedLocalHealthCheck,
+                                       kNoHealthyUpstream,
                                        kUpstreamRequestTimeout,
                                        kLocalReset,
                                        kUpstreamRemoteReset,

@@ -32,6 +32,7 @@ enum ResponseFlag : uint32_t {
   kUpstreamProtocolError = 1u << 18,           // UPE
   kOverloadManager = 1u << 19,                 // OM
   kMaxDurationReached = 1u << 21,              // UMSDR
+  kFailedLocalHealthCheck = 1u << 22,          // LH
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;

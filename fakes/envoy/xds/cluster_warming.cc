@@ -48,11 +48,16 @@ void XdsState::AwaitEndpoints() {
   });
 }
 
-// The initial fetch timeout: clusters go on with the endpoints known before, or none.
+// The initial fetch timeout: clusters go on with the endpoints known before (since 1.32), or none.
 void XdsState::GiveUpOnEndpoints() {
+  const bool cached = process_.release().Has(EnvoyChange::kEndpointsAreCached);
+  std::vector<std::shared_ptr<const EndpointTable>> kept = endpoints_->items();
   for (WarmingCluster& w : warming_clusters_) {
-    if (w.gives_up_at <= host_.Now()) w.needs_endpoints = false;
+    if (!w.needs_endpoints || w.gives_up_at > host_.Now()) continue;
+    w.needs_endpoints = false;
+    if (!cached) std::erase_if(kept, [&](const auto& table) { return table->cluster_name == w.config->service_name; });
   }
+  if (kept.size() != endpoints_->items().size()) endpoints_ = configs_.Intern<EndpointTable>(std::move(kept));
   PromoteClusters();
   ClustersMayBeWarm();
   AwaitEndpoints();

@@ -364,5 +364,26 @@ TEST_F(AdsTest, ManyEnvoysShareOneCopyOfTheirConfiguration) {
   EXPECT_LE(lab.plane.configs().sets(), 12u);
 }
 
+TEST(EndpointCacheTest, Before132AChangedClusterWhoseEndpointsDoNotComeIsEmpty) {
+  for (const uint32_t minor : {31u, 32u}) {
+    DataPlane::Options options = Instant();
+    options.release = EnvoyRelease{minor};
+    Lab lab(1, options);
+    Lab::Proxy& p = lab.AddProxy("p", "10.0.0.1");
+    p.envoy->Start();
+    lab.RunFor(1ms);
+    p.ads->Send(XdsType::kCds, "1", {EdsCluster("c")});
+    lab.RunFor(1ms);
+    p.ads->Send(XdsType::kEds, "1", {Assignment("c", {{"10.0.0.2:80"}})});
+    lab.RunFor(1ms);
+    ASSERT_EQ(p.envoy->Endpoints().size(), 1u);
+    p.ads->Send(XdsType::kCds, "2", {EdsCluster("c", R"("alt_stat_name": "other")")});
+    lab.RunFor(10s);
+    EXPECT_EQ(p.envoy->Endpoints().size(), 1u) << "until it is given up";
+    lab.RunFor(10s);
+    EXPECT_EQ(p.envoy->Endpoints().size(), minor >= 32 ? 1u : 0u) << minor;
+  }
+}
+
 }  // namespace
 }  // namespace wavetank::envoysim::lab

@@ -1,6 +1,7 @@
 // Case files on the simulated and on a real Envoy. Without a real one (tools/envoy installs it) the comparison is left
 // out with one line; that the cases can be read and run on the simulated one is tested all the same.
 #include <cstdlib>
+#include <fstream>
 #include <string_view>
 
 #include "oracles/envoy/envoydiff.h"
@@ -9,8 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fmt/format.h"
 #include "oracles/envoy/access_logs.h"
 #include "oracles/envoy/outcome.h"
+#include "oracles/envoy/real_driver.h"
 #include "oracles/envoy/sim_driver.h"
 #include "tests/left_out.h"
 #include "tests/oracles/envoy/retried.h"
@@ -21,6 +24,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const std::string kCases = WAVETANK_SOURCE_DIR "/tests/oracles/envoy/cases";
 
@@ -53,7 +57,7 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
                                            "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
-                                           "access_logs"),
+                                           "access_logs", "http", "filters"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
@@ -135,6 +139,97 @@ TEST(CompareTest, CountsMayDifferAsFarAsChanceGoes) {
   EXPECT_TRUE(Compare(c, one, other).empty());
   for (auto& r : other.requests[0]) r.body = "a";
   EXPECT_FALSE(Compare(c, one, other).empty());
+}
+
+std::vector<RequestOutcome> Requests(int good, int bad, double seconds = 0.001) {
+  std::vector<RequestOutcome> out;
+  for (int i = 0; i < good + bad; ++i) {
+    RequestOutcome& r = out.emplace_back();
+    r.code = i < good ? 200 : 503;
+    r.body = i % 2 == 0 ? "a" : "b";
+    r.seconds = seconds;
+  }
+  return out;
+}
+
+TEST(CompareTest, AnEjectionOneFailureLaterIsADifference) {
+  Case c;
+  Outcome one, other;
+  one.requests = {Requests(15, 5)};
+  other.requests = {Requests(14, 6)};
+  EXPECT_FALSE(Compare(c, one, other).empty());
+  c.counts_about = true;
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+}
+
+TEST(CompareTest, WhoAnswersFirstIsChance) {
+  Case c;
+  Outcome one, other;
+  one.requests = {Requests(5, 0)};
+  other.requests = {Requests(5, 0)};
+  for (RequestOutcome& r : other.requests[0]) r.body = r.body == "a" ? "b" : "a";
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+  for (RequestOutcome& r : other.requests[0]) r.body = "a";
+  EXPECT_FALSE(Compare(c, one, other).empty());
+}
+
+TEST(CompareTest, ABackOffEightyTimesAsLongIsADifference) {
+  Case c;
+  Outcome one, other;
+  one.requests = {Requests(10, 0, 0.012)};
+  other.requests = {Requests(10, 0, 0.012 * 80)};
+  EXPECT_THAT(Compare(c, one, other), ElementsAre(HasSubstr("half of them took 0.012 s simulated, 0.960 s real")));
+  other.requests = {Requests(10, 0, 0.1)};  // a busy machine
+  EXPECT_THAT(Compare(c, one, other), IsEmpty());
+}
+
+TEST(CompareTest, ACaseThatSeesNothingSaysSo) {
+  Case c;
+  Outcome nothing;
+  nothing.ads = {"CDS v='' n='' []"};
+  nothing.requests = {{RequestOutcome{}}};
+  nothing.clusters = {"c"};
+  EXPECT_THAT(Compare(c, nothing, nothing), ElementsAre(HasSubstr("nothing was seen")));
+  c.stats = {"clustre.c.upstream_rq_total"};
+  Outcome real = nothing;
+  nothing.stats[c.stats[0]] = real.stats[c.stats[0]] = 0;
+  real.unknown_stats = c.stats;
+  EXPECT_THAT(Compare(c, nothing, real), ElementsAre(HasSubstr("no such counter"), HasSubstr("nothing was seen")));
+}
+
+// A simulated Envoy whose rule is another: the case that holds it must tell.
+TEST(MutationTest, AChangedThresholdOrBackOffIsFound) {
+  const auto envoy = FindEnvoy("", {WAVETANK_BINARY_DIR, WAVETANK_SOURCE_DIR "/build"});
+  NEEDS_TOOL(envoy.ok(), "a real Envoy", envoy.status().message());
+  const auto text = [](int failures, const char* base) {
+    return fmt::format(
+        R"({{"cases": [{{"name": "m", "backends": {{"a": "127.77.0.11:9000"}}, "resources": {{
+  "clusters": [{{"static": "c", "hosts": ["127.77.0.11:9000"], "common_lb_config": {{"healthy_panic_threshold": {{}}}},
+    "outlier_detection": {{"consecutive_5xx": {}, "max_ejection_percent": 100, "base_ejection_time": "60s"}}}}],
+  "listeners": [{{"http": "l", "at": "127.77.0.1:10000", "to": "c", "route": {{"retry_policy": {{"retry_on": "retriable-4xx",
+    "num_retries": 2, "retry_back_off": {{"base_interval": "{}", "max_interval": "10s"}}}}}}}}]}},
+  "steps": [{{"backend": {{"name": "a", "code": 409}}}}, {{"requests": {{"to": "127.77.0.1:10000", "count": 8}}}},
+            {{"backend": {{"name": "a", "code": 500}}}}, {{"requests": {{"to": "127.77.0.1:10000", "count": 12}}}}]}}]}})",
+        failures, base);
+  };
+  const auto outcome = [&](int failures, const char* base, bool real) -> absl::StatusOr<Outcome> {
+    const std::string file = testing::TempDir() + "/mutation.json";
+    std::ofstream(file) << text(failures, base);
+    // Networks of other programs are below 127.192.
+    const auto cases = LoadCases(file, "127.200.7.");
+    if (!cases.ok()) return cases.status();
+    return real ? RunReal((*cases)[0], *envoy, testing::TempDir() + "/mutation") : RunSimulated((*cases)[0], 1);
+  };
+  Case c;
+  c.compare_ads = false;
+  const auto real = outcome(5, "0.025s", true);
+  ASSERT_TRUE(real.ok()) << real.status();
+  const auto same = outcome(5, "0.025s", false), threshold = outcome(6, "0.025s", false),
+             back_off = outcome(5, "2s", false);
+  ASSERT_TRUE(same.ok() && threshold.ok() && back_off.ok());
+  EXPECT_THAT(Compare(c, *same, *real), IsEmpty());
+  EXPECT_THAT(Compare(c, *threshold, *real), Not(IsEmpty()));
+  EXPECT_THAT(Compare(c, *back_off, *real), Not(IsEmpty()));
 }
 
 TEST(CompareTest, DebugTextAndTheWayToAFieldDoNotCount) {
