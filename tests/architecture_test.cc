@@ -167,6 +167,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/inject", model_and({})},
       {"core/istiod", {"core"}},
       {"core/debug", {"core"}},
+      {"core/validation", {"core/base", "core/config/schema"}},
       {"core/kube/credentials", {"core/base", "core/kube", "core/x509"}},
       // A cluster's rooms, from the bottom up; fakes/kube itself puts them together.
       {"fakes/kube/objects", {"core/base", "core/kube"}},
