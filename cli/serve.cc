@@ -103,6 +103,7 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
     out.timing[pair->first] = pair->second;
   }
   out.modelled_costs = a.modelled_costs;
+  out.keep_configuration = !a.server.kube.listen.empty();
   out.log = a.log;
   static const std::map<std::string, serve::Durability> kNames = {{"session", serve::Durability::kSession},
                                                                   {"second", serve::Durability::kSecond},

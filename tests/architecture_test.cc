@@ -250,7 +250,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"serve/kube", {"core/base", "core/kube", "core/x509", "core/security", "fakes/kube", "sim", "serve/loop"}},
       {"serve/debug", {"core", "fakes/kube", "sim", "serve/loop"}},
       {"serve/admin", {"core", "fakes", "sim", "scenarios", "serve/grpc"}},
-      {"serve/pods", {"core", "fakes", "sim", "scenarios", "serve/loop", "serve/admin", "serve/debug"}},
+      {"serve/pods", {"core", "fakes", "sim", "scenarios", "serve/loop", "serve/grpc", "serve/admin", "serve/debug"}},
       {"serve/grpc", {"core", "sim", "replay", "scenarios", "serve/loop"}},
       {"serve", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"record", {"core", "sim", "replay"}},
