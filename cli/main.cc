@@ -12,7 +12,7 @@ namespace {
 // Null: there is none.
 CLI::App* Verb(CLI::App& app, std::string_view name) {
   for (CLI::App* verb : app.get_subcommands([](CLI::App*) { return true; })) {
-    if (verb->get_name() == name) return verb;
+    if (verb->check_name(std::string(name))) return verb;  // its aliases, too
   }
   return nullptr;
 }

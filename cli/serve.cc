@@ -107,6 +107,7 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
     out.timing[pair->first] = pair->second;
   }
   out.modelled_costs = a.modelled_costs;
+  out.keep_configuration = !a.server.kube.listen.empty();
   out.log = a.log;
   if (!a.invariants.empty()) {
     absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);

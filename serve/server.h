@@ -62,12 +62,12 @@ class Server {
  private:
   Server() = default;
 
+  std::unique_ptr<PodAccess> pods_;  // outlives the world, whose access logs it hears
   std::unique_ptr<Session> session_;
   std::unique_ptr<Frontend> frontend_;
   std::unique_ptr<WorkloadSecrets> secrets_;
   std::vector<std::unique_ptr<GrpcServer>> grpc_;
   std::unique_ptr<DebugPorts> debug_;
-  std::unique_ptr<PodAccess> pods_;
   std::unique_ptr<KubeFrontend> kube_;
   std::unique_ptr<ControlPlanes> control_planes_;
   bool stopped_ = false;

@@ -168,6 +168,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/inject", model_and({})},
       {"core/istiod", {"core"}},
       {"core/debug", {"core"}},
+      {"core/validation", {"core/base", "core/config/schema"}},
       {"core/kube/credentials", {"core/base", "core/kube", "core/x509"}},
       // A cluster's rooms, from the bottom up; fakes/kube itself puts them together.
       {"fakes/kube/objects", {"core/base", "core/kube"}},
@@ -262,7 +263,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"serve/kube", {"core/base", "core/kube", "core/x509", "core/security", "fakes/kube", "sim", "serve/loop"}},
       {"serve/debug", {"core", "fakes/kube", "sim", "serve/loop"}},
       {"serve/admin", {"core", "fakes", "sim", "scenarios", "serve/grpc"}},
-      {"serve/pods", {"core", "fakes", "sim", "scenarios", "serve/loop", "serve/admin", "serve/debug"}},
+      {"serve/pods", {"core", "fakes", "sim", "scenarios", "serve/loop", "serve/grpc", "serve/admin", "serve/debug"}},
       {"serve/grpc", {"core", "sim", "replay", "scenarios", "serve/loop"}},
       {"serve", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"record", {"core", "sim", "replay"}},

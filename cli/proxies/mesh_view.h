@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 
 namespace CLI {
 class App;

@@ -7,10 +7,12 @@
 #include "cli/proxies/mesh_view.h"
 #include "cli/tables/proxy_tables.h"
 #include "cli/verb.h"
-#include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "core/kube/credentials/sealing.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
+#include "replay/secrets.h"
 #include "scenarios/answers/pod_names.h"
 #include "serve/admin/config_dump.h"
 #include "sim/pod_process.h"
@@ -98,8 +100,13 @@ absl::Status OfMesh(const PcArguments& a) {
     const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", a.proxy, names);
     if (!found.ok()) return found.status();
     const sim::PodProcess& pod = *world.FindPod(*found);
-    return Print(a, {EnvoyDump::Of(serve::ProxyConfigDump(pod, held.Of(pod.name()), true)),
-                     EnvoyDump::Of(serve::ProxyClusters(pod)), world.Now()});
+    nlohmann::json dump = serve::ProxyConfigDump(pod, held.Of(pod.name()), true);
+    // Tokens that a configuration holds are shown to nobody; of secrets the dump has certificates alone.
+    for (nlohmann::json& section : dump["configs"]) {
+      if (Text(section, "@type").ends_with(".SecretsConfigDump")) continue;
+      section = kube::Sealed(replay::RedactedWithin(std::move(section)));
+    }
+    return Print(a, {EnvoyDump::Of(std::move(dump)), EnvoyDump::Of(serve::ProxyClusters(pod)), world.Now()});
   });
 }
 

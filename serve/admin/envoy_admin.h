@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fakes/kube/http/message/message.h"
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 
 namespace wavetank::sim {
 class PodProcess;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "scenarios/language/scenario.h"
 #include "scenarios/runner/start.h"
+#include "serve/grpc/held_config.h"
 #include "serve/loop/loop.h"
 #include "sim/invariants/invariant.h"
 
@@ -45,6 +46,8 @@ struct SessionOptions {
   // The world's calendar is the real one, so that real clients find its certificates valid. Without, a world begins
   // where scenarios begin, and is the same whenever it is made.
   bool real_calendar = true;
+  // What each simulated proxy is sent is kept, for its admin interface (Session::held).
+  bool keep_configuration = false;
   std::function<void(std::string_view)> progress;
   std::function<void(sim::World&)> on_world;  // before anything happens in it
 };
@@ -62,6 +65,8 @@ class Session {
 
   Loop& loop() { return *loop_; }
   const scenario::Scenario& scenario() const { return options_.scenario; }
+  // Empty without SessionOptions::keep_configuration. On the loop's thread.
+  const HeldConfig& held() const { return held_; }
   // What did not come up, or has not settled.
   const std::vector<std::string>& notes() const { return notes_; }
   // What broke the invariants. After Finish().
@@ -74,6 +79,7 @@ class Session {
   void CommitLater();
 
   const SessionOptions options_;
+  HeldConfig held_;  // outlives the world that it follows
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<replay::Recorder> recorder_;
   std::unique_ptr<sim::InvariantWatch> invariants_;

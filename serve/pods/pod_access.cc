@@ -23,8 +23,7 @@ namespace wavetank::serve {
 namespace http = fakekube::http;
 
 struct PodAccess::State {
-  explicit State(Loop& its_loop) : loop(its_loop), commands(its_loop, held) {
-    held.Watch(loop.world());
+  State(Loop& its_loop, const HeldConfig& its_held) : loop(its_loop), held(its_held), commands(its_loop, its_held) {
     loop.world().CollectAccessLogs([this](const sim::PodProcess& pod, const envoysim::AccessLogLine& line) {
       if (line.path != "/dev/stdout" && line.path != "/dev/stderr") return;
       std::deque<std::string>& lines = logs[pod.name()];
@@ -36,7 +35,7 @@ struct PodAccess::State {
   static constexpr size_t kKeptLines = 1000;
 
   Loop& loop;
-  HeldConfig held;
+  const HeldConfig& held;
   PodCommands commands;
   ListenerOf listener_of;
   std::map<std::string, std::deque<std::string>> logs;  // of istio-proxy, by pod; the last of each
@@ -319,10 +318,9 @@ http::Response Log(const State& state, const sim::PodProcess& pod, const http::R
 
 }  // namespace
 
-PodAccess::PodAccess(Loop& loop) : state_(std::make_shared<State>(loop)) {}
+PodAccess::PodAccess(Loop& loop, const HeldConfig& held) : state_(std::make_shared<State>(loop, held)) {}
 PodAccess::~PodAccess() = default;
 void PodAccess::SetListeners(ListenerOf listener_of) { state_->listener_of = std::move(listener_of); }
-const HeldConfig& PodAccess::held() const { return state_->held; }
 
 std::optional<http::Response> PodAccess::Answer(sim::World& world, const std::string& cluster,
                                                 const http::Request& request) {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "fakes/kube/http/message/message.h"
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 #include "serve/loop/loop.h"
 #include "serve/pods/pod_commands.h"
 
@@ -19,15 +19,14 @@ class PodAccess {
   // Where a gRPC port (15010, 15012) of a cluster's istiod really listens; empty: nowhere.
   using ListenerOf = std::function<std::string(const std::string& cluster, uint16_t port)>;
 
-  // Follows the world of `loop`, which outlives it and has not started yet.
-  explicit PodAccess(Loop& loop);
+  // Follows the world of `loop`, which has not started yet. It outlives the world, `held` and the loop outlive its use.
+  PodAccess(Loop& loop, const HeldConfig& held);
   ~PodAccess();
   void SetListeners(ListenerOf listener_of);
 
   // On the loop's thread. nullopt: the request is about something else. Who may not do it is refused as by the API.
   std::optional<fakekube::http::Response> Answer(sim::World& world, const std::string& cluster,
                                                  const fakekube::http::Request& request);
-  const HeldConfig& held() const;
 
   struct State;  // outlives tunnels that still hold it
 

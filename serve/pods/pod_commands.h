@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 #include "serve/loop/loop.h"
 #include "serve/pods/curl.h"
 #include "serve/pods/pod_pages.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "fakes/kube/http/message/message.h"
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 
 namespace wavetank::sim {
 class World;

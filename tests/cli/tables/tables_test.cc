@@ -88,8 +88,8 @@ TEST(Tables, ListenersTellMatchAndDestinationOfEachChain) {
 TEST(Tables, RoutesShowTheShortestDomainsAndNoPassthrough) {
   EXPECT_EQ(
       *RouteTable(Dump(), {}, Output::kShort),
-      "NAME     VHOST NAME                             DOMAINS                           MATCH       VIRTUAL SERVICE\n"
-      "8080     tea.kitchen.svc.cluster.local:8080     tea, tea.kitchen + 1 more...      /green*     \n");
+      "NAME     VHOST NAME                             DOMAINS                          MATCH       VIRTUAL SERVICE\n"
+      "8080     tea.kitchen.svc.cluster.local:8080     tea, tea.kitchen + 1 more...     /green*     \n");
   EXPECT_EQ(*RouteTable(Dump(), {.name = "9"}, Output::kShort),
             "NAME     VHOST NAME     DOMAINS     MATCH     VIRTUAL SERVICE\n");
 }

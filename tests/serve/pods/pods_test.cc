@@ -28,10 +28,16 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+SessionOptions WithConfiguration() {
+  SessionOptions out = TwoClusters();
+  out.keep_configuration = true;
+  return out;
+}
+
 class PodsTest : public ::testing::Test {
  protected:
   PodsTest() {
-    absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(TwoClusters());
+    absl::StatusOr<std::unique_ptr<Session>> made = Session::Create(WithConfiguration());
     EXPECT_TRUE(made.ok()) << made.status();
     ServerOptions options;
     options.listen = options.secure_listen = "127.0.0.1:0";

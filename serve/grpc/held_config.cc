@@ -1,4 +1,4 @@
-#include "serve/admin/held_config.h"
+#include "serve/grpc/held_config.h"
 
 #include "sim/world.h"
 
