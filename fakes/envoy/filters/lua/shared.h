@@ -1,5 +1,5 @@
-// What the C functions of one interpreter share. Lua's errors are exceptions (the library is lua5.1-c++), which C++ frames
-// survive; what they hand to Lua lives here all the same, so that the other library would leak and no more.
+// What the C functions of one interpreter share. Lua's errors are exceptions (the library is lua5.1-c++), which C++
+// frames survive; what they hand to Lua lives here all the same, so that the other library would leak and no more.
 #pragma once
 
 #include <cstddef>

@@ -41,8 +41,8 @@ TEST(TokenBucketTest, TheRestIsWholeAndNeverMoreThanTheBucketHolds) {
   TokenBucket bucket({3, 1, 7s}, kStart, /*by_timer=*/false);
   EXPECT_EQ(bucket.Remaining(kStart), 3u);
   EXPECT_EQ(Takes(bucket, kStart, 3), 3);
-  EXPECT_EQ(bucket.Remaining(kStart + 6s), 0u);
   EXPECT_EQ(bucket.SecondsToReset(kStart + 5500ms), 2);
+  EXPECT_EQ(bucket.Remaining(kStart + 6s), 0u);
   EXPECT_EQ(bucket.Remaining(kStart + 7s), 1u);
   EXPECT_EQ(bucket.Remaining(kStart + 24h), 3u);
 }
