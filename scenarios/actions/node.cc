@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "scenarios/actions/action.h"
-#include "sim/inputs/kinds/machines.h"
+#include "sim/inputs/kinds/nodes.h"
 
 namespace wavetank::scenario {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "scenarios/actions/action.h"
-#include "sim/inputs/kinds/machines.h"
+#include "sim/inputs/kinds/nodes.h"
 
 namespace wavetank::scenario {
 namespace {

@@ -9,7 +9,7 @@
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
-#include "sim/inputs/kinds/istio_webhook.h"
+#include "sim/webhooks/istio_webhook.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {

@@ -6,6 +6,7 @@
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
 #include "core/kube/types.h"
+#include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
@@ -135,6 +136,18 @@ absl::Status DrainNode::Apply(InputTarget& target) const {
   return absl::OkStatus();
 }
 
+void SetNode::Fields(FieldVisitor& visitor) {
+  visitor.Visit("cluster", Need::kRequired, cluster);
+  visitor.Visit("node", Need::kRequired, node);
+  visitor.Visit("lost", Need::kRequired, lost);
+}
+
+absl::Status SetNode::Apply(InputTarget& target) const {
+  absl::StatusOr<World::Site*> site = SiteOfNode(target, cluster, node);
+  if (!site.ok()) return site.status();
+  return (*site)->cluster().SetNodeLost(node, lost);
+}
+
 }  // namespace wavetank::sim::inputs
 
 namespace wavetank::sim {
@@ -143,5 +156,6 @@ void RegisterNodes(InputTable& table) {
   table.Add<inputs::CordonNode>();
   table.Add<inputs::TaintNode>();
   table.Add<inputs::DrainNode>();
+  table.Add<inputs::SetNode>();
 }
 }  // namespace wavetank::sim

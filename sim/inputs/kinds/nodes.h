@@ -1,4 +1,5 @@
-// What an operator does to nodes and workloads with kubectl, where that is more than one write of an object.
+// What becomes of nodes, and what an operator does to nodes and workloads with kubectl, where that is more than one write
+// of an object.
 #pragma once
 
 #include <string>
@@ -45,6 +46,16 @@ struct DrainNode {
   static constexpr std::string_view kKind = "drain";
   std::string cluster, node;
   Duration timeout{};
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// A node's machine goes without a goodbye, with all that runs on it; or it is back.
+struct SetNode {
+  static constexpr std::string_view kKind = "node";
+  std::string cluster, node;
+  bool lost = true;
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

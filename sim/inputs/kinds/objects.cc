@@ -1,7 +1,7 @@
 #include "sim/inputs/kinds/objects.h"
 
 #include "sim/inputs/fields.h"
-#include "sim/inputs/kinds/istio_webhook.h"
+#include "sim/webhooks/istio_webhook.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {

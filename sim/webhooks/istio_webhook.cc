@@ -1,4 +1,4 @@
-#include "sim/inputs/kinds/istio_webhook.h"
+#include "sim/webhooks/istio_webhook.h"
 
 #include "core/base/json_access.h"
 #include "core/validation/istio_object.h"
