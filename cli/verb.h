@@ -56,7 +56,7 @@ void AddSession(CLI::App& app, Outcome& outcome);
 void AddDocuments(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 void AddQuestions(CLI::App& app, Outcome& outcome);  // all of cli/questions/
-std::string VersionText();  // "wavetank 0.1 (commit ...; ...), behaviour of Istio 1.18.2"
+std::string VersionText();                           // "wavetank 0.1 (commit ...; ...), behaviour of Istio 1.18.2"
 
 // Of `timing`, by the cost model (cli/capacity/): its terms, and its predictions beside measured rows, a CSV file's or
 // a folder's. `parameters`: a table instead of istiod 1.18.2's, or empty.

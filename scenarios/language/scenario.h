@@ -131,7 +131,7 @@ struct Step {
   Duration every{};
   std::vector<Action> actions;
   std::vector<Traffic> meanwhile, then;
-  Duration linger = 1s;            // how long the meanwhile traffic goes on after convergence
+  Duration linger = 1s;  // how long the meanwhile traffic goes on after convergence
   // How long it may take to settle; the scenario's own if left out. Zero: what follows does not wait for it.
   std::optional<Duration> settle;
   std::vector<Expectation> expectations;

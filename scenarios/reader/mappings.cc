@@ -140,10 +140,10 @@ void AddSteps(std::vector<MappingRow>& all) {
         row::Mappings("then", "traffic", "Sent after that"),
         row::Other("linger", kDuration, "How long the meanwhile traffic goes on after convergence; 1s if left out"),
         row::Other("settle", kDuration,
-                    "How long it may take to settle; the scenario's own if left out, 0s: what follows does not wait"),
+                   "How long it may take to settle; the scenario's own if left out, 0s: what follows does not wait"),
         row::Mappings("expect", "expectation", "What must be true"),
         row::Mappings("symptom", "expectation",
-                       "What is true where the scenario's incident is shown, and only there")}});
+                      "What is true where the scenario's incident is shown, and only there")}});
   MappingRow action{"action", "", {}};
   action.single = true;
   for (const ActionKind& kind : Actions()) {

@@ -182,8 +182,8 @@ struct RunResult {
   std::optional<bool> shown_expected;  // of an incident whose head names this profile
   // Every symptom held, and there was one.
   bool Shown() const;
-  // What is expected holds, symptoms are there or not as the incident's head says, and no invariant was broken but those
-  // that the simulated release is known to break.
+  // What is expected holds, symptoms are there or not as the incident's head says, and no invariant was broken but
+  // those that the simulated release is known to break.
   bool Passed() const;
 };
 

@@ -32,11 +32,11 @@ struct Tick {
 };
 
 struct RunOptions {
-  std::optional<uint64_t> seed;      // instead of the scenario's
-  std::string profile;               // instead of the scenario's, if not empty
-  std::string log;                   // event log to write, if not empty
-  bool real_istiod = false;          // real istiods serve the proxies (on_up): the log holds inputs alone
-  std::string from;                  // event log whose inputs take the place of the scenario's own mesh, if not empty
+  std::optional<uint64_t> seed;  // instead of the scenario's
+  std::string profile;           // instead of the scenario's, if not empty
+  std::string log;               // event log to write, if not empty
+  bool real_istiod = false;      // real istiods serve the proxies (on_up): the log holds inputs alone
+  std::string from;              // event log whose inputs take the place of the scenario's own mesh, if not empty
   // Of `from`: only until then since its beginning, and the steps begin at once, whether the mesh is at rest or not.
   std::optional<Duration> from_until;
   std::optional<Moment> until;       // the run ends there, also in the middle of a step

@@ -1,5 +1,5 @@
-// What becomes of nodes, and what an operator does to nodes and workloads with kubectl, where that is more than one write
-// of an object.
+// What becomes of nodes, and what an operator does to nodes and workloads with kubectl, where that is more than one
+// write of an object.
 #pragma once
 
 #include <string>
