@@ -13,6 +13,7 @@
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/start.h"
 #include "sim/inputs/input.h"
+#include "sim/inputs/kinds/objects.h"
 
 namespace wavetank::check {
 namespace {
@@ -63,6 +64,14 @@ absl::Status Start(const scenario::StartPhases& start, SettledMesh* mesh, const 
     if (source.progress) source.progress("installing the mesh");
     for (const sim::Input& input : phase) {
       if (absl::Status status = mesh->world->Do(input); !status.ok()) {
+        if (const auto* apply = input.As<sim::inputs::ApplyObject>();
+            apply != nullptr && Message(status).starts_with("admission webhook")) {
+          // A finding, as others are: what else is wrong with the mesh is told beside it.
+          if (absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(apply->object); object.ok()) {
+            mesh->refused.push_back({apply->cluster, *std::move(object), std::string(Message(status))});
+            continue;
+          }
+        }
         return absl::InvalidArgumentError(
             fmt::format("cluster {}: {}", input.cluster().empty() ? "?" : input.cluster(), Message(status)));
       }

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
+#include "core/kube/object.h"
 #include "nlohmann/json.hpp"
 #include "scenarios/language/scenario.h"
 #include "scenarios/survey/mesh_survey.h"
@@ -39,10 +40,18 @@ struct BroughtObject {
   nlohmann::json status;  // of a dumped one
 };
 
+// What a webhook in front of the API server did not let in.
+struct RefusedObject {
+  std::string cluster;
+  kube::ObjectRef object;
+  std::string words;
+};
+
 struct SettledMesh {
   scenario::Scenario scenario;  // of a log or manifests: clusters alone
   std::unique_ptr<sim::World> world;
   std::vector<BroughtObject> brought;
+  std::vector<RefusedObject> refused;
   std::vector<std::string> notes;
 };
 

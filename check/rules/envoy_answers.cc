@@ -1,4 +1,4 @@
-// What the mesh's Envoys say to what istiod sends them.
+// What the mesh says to what it is given: istiod's webhook to objects, its Envoys to what istiod sends them.
 #include "check/rules/rule.h"
 #include "fmt/format.h"
 #include "scenarios/answers/pod_names.h"
@@ -21,6 +21,12 @@ void NotSimulated(const Mesh& mesh, Findings& findings) {
   }
 }
 
+void RefusedByIstiod(const Mesh& mesh, Findings& findings) {
+  for (const RefusedObject& refused : mesh.refused()) {
+    findings.Add(refused.cluster, NameOf(*refused.object), mesh.Where(refused.cluster, *refused.object), refused.words);
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& EnvoyAnswerRules() {
@@ -28,8 +34,10 @@ const std::vector<Rule>& EnvoyAnswerRules() {
       {"WT532", "ConfigurationRefused", Level::kError,
        "an Envoy goes on with what it had, and one that starts never gets ready",
        "mend the EnvoyFilter or object that the words name; `wavetank xds` shows what was sent", "", Refused},
-      {"WT533", "NotSimulated", Level::kInfo, "a real Envoy would do something that no simulated one does", "", "",
-       NotSimulated},
+      {"WT533", "NotSimulated", Level::kInfo, "a real Envoy would do something that no simulated one does",
+       "try that part beside a real Envoy: `wavetank serve` (docs/serve.md)", "", NotSimulated},
+      {"WT534", "RefusedByIstiod", Level::kError, "the object is not stored, and what was there before stays in force",
+       "mend the field that the words name", "", RefusedByIstiod},
   };
   return *rules;
 }

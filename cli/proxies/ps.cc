@@ -6,6 +6,7 @@
 #include "cli/tables/status_table.h"
 #include "cli/tables/yaml_text.h"
 #include "cli/verb.h"
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/debug/clients.h"
 #include "fakes/kube/http/transport/fetch.h"
@@ -33,7 +34,7 @@ void Print(const PsArguments& a, const Syncz& syncz) {
   for (const auto& [istiod, statuses] : syncz) {
     nlohmann::json& list = out[istiod] = nlohmann::json::array();
     for (const nlohmann::json& status : statuses) {
-      if (status.value("proxy", "").find(a.proxy) != std::string::npos) list.push_back(status);
+      if (Text(status, "proxy").find(a.proxy) != std::string::npos) list.push_back(status);
     }
   }
   std::cout << (a.output == "yaml" ? tables::YamlText(out) : JsonText(out, 4) + "\n");

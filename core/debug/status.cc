@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/debug/clients.h"
 #include "core/debug/generated.h"
 #include "core/debug/go_text.h"
@@ -78,7 +79,7 @@ std::vector<StatusResource> Dump(const pilot::Istiod& istiod, const std::vector<
   if (connection == nullptr) return out;
   for (const nlohmann::ordered_json& section : ConfigDump(istiod, *connection, false)["configs"]) {
     nlohmann::json content = section;
-    const std::string url = content.value("@type", "");
+    const std::string url = Text(content, "@type");
     content.erase("@type");
     if (auto made = Message(url.substr(url.rfind('/') + 1), content)) out.push_back(*std::move(made));
   }

@@ -242,7 +242,8 @@ std::string ProxyClustersText(const sim::PodProcess& pod) {
                                               : "/failed_eds_health");
       out += fmt::format("{}::weight::{}\n", prefix, host.weight);
       for (const char* part : {"region", "zone", "sub_zone"}) {
-        out += fmt::format("{}::{}::{}\n", prefix, part, locality.value(part, ""));
+        out +=
+            fmt::format("{}::{}::{}\n", prefix, part, locality.is_object() ? locality.value(part, "") : std::string());
       }
       out += fmt::format("{}::priority::{}\n", prefix, host.priority);
     }

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -39,7 +40,7 @@ bool Has(const std::string& query, std::string_view name) {
 Json ServerInfo(const sim::PodProcess& pod) {
   const bool live = pod.envoy() != nullptr && pod.envoy()->live();
   const pilot::ProxyBootstrap& bootstrap = *pod.bootstrap();
-  return {{"version", "simulated/" + bootstrap.metadata.value("ISTIO_VERSION", "") + "/Clean/RELEASE/none"},
+  return {{"version", "simulated/" + Text(bootstrap.metadata, "ISTIO_VERSION") + "/Clean/RELEASE/none"},
           {"state", live ? "LIVE" : "INITIALIZING"},
           {"command_line_options",
            {{"concurrency", bootstrap.concurrency},

@@ -101,7 +101,8 @@ class ChannelTunnel final : public StreamTunnel {
       const StreamHeaders& headers = channels_[i];
       if (headers.empty()) continue;
       if (port_channels_) {
-        const int port = std::atoi(headers.at("port").c_str());
+        const auto named = headers.find("port");
+        const int port = named == headers.end() ? 0 : std::atoi(named->second.c_str());
         Data(static_cast<uint32_t>(i + 1),
              {std::array{static_cast<char>(port), static_cast<char>(port >> 8)}.data(), 2});
       }

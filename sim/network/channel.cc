@@ -257,6 +257,7 @@ ChannelServer::~ChannelServer() {
       channel->connections_[1] = kNoConnection;
       channel->on_close_[1] = nullptr;
       channel->server_ = nullptr;
+      channel->open_ = false;
       channel->closed_ = true;
       channel->EndSession();
     }

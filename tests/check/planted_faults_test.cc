@@ -66,7 +66,7 @@ constexpr PlantedFault kFaults[] = {
     {"virtual-services-of-one-host", "IST0109"},
     {"port-required", "IST0112"},
     {"port-undefined", "WT503"},
-    {"regular-expression", "IST0122"},
+    {"regular-expression", "WT534"},
     {"rule-unreachable", "IST0130"},
     {"host-of-no-gateway", "IST0132"},
     {"host-unknown", "WT502"},

@@ -136,7 +136,8 @@ TEST_F(KubeFrontendTest, WhatIstiosSchemasDoNotKnowIsRefusedOrWarnedOf) {
   Start();
   const std::string path = "/apis/networking.istio.io/v1beta1/namespaces/sample/virtualservices";
   const json misspelt = {{"metadata", {{"name", "misspelt"}}},
-                         {"spec", {{"hosts", json::array({"helloworld"})}, {"htp", json::array()}}}};
+                         {"spec", json::parse(R"({"hosts": ["helloworld"], "htp": [],
+                                               "http": [{"route": [{"destination": {"host": "helloworld"}}]}]})")}};
   const auto [strict, refusal] = Send("cluster1", "POST", path + "?fieldValidation=Strict", misspelt);
   EXPECT_EQ(strict, 400);
   EXPECT_THAT(refusal["message"].get<std::string>(), HasSubstr("unknown field \"spec.htp\""));

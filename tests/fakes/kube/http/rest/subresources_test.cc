@@ -127,7 +127,10 @@ TEST_F(SubresourceTest, NullsAndZeroesSayNothing) {
 TEST_F(SubresourceTest, WhatEtcdWouldNotTakeIsRefused) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   EXPECT_EQ(Send("POST", maps, ConfigMap("most", json::object(), std::string(1 << 20, 'x'))).code, 201);
-  const Answer more = Send("POST", maps, ConfigMap("more", json::object(), std::string(1600 << 10, 'x')));
+  json pod = json::parse(R"({"metadata": {"name": "more"}, "spec": {"containers": [
+      {"name": "c", "image": "x", "env": [{"name": "MORE"}]}]}})");
+  pod["spec"]["containers"][0]["env"][0]["value"] = std::string(1600 << 10, 'x');
+  const Answer more = Send("POST", "/api/v1/namespaces/default/pods", pod);
   EXPECT_EQ(more.code, 500);
   EXPECT_EQ(more.body["message"], "etcdserver: request is too large");
 }
