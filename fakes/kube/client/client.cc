@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "core/kube/label_selector.h"
@@ -104,25 +105,35 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
     Deliver(std::move(event), shared_->host.Now());
   }
 
+  // TCP holds what is written while the line is cut, and hands it over in order when it is back.
   void Deliver(kube::WatchEvent event, Time written) {
+    if (held_.empty() && Send(event, written)) return;
+    held_.push_back({std::move(event), written, shared_->host.cause()});
+    if (held_.size() == 1) TryAgainLater();
+  }
+
+  void TryAgainLater() {
+    shared_->host.RunAfter(kLineRetry, [weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->closed_) return;
+      while (!self->held_.empty()) {
+        Held& first = self->held_.front();
+        const ScopedCause cause(self->shared_->host, first.cause);
+        if (!self->Send(first.event, first.written)) return self->TryAgainLater();
+        self->held_.pop_front();
+      }
+    });
+  }
+
+  // False, and nothing has happened: the line is cut.
+  bool Send(kube::WatchEvent& event, Time written) {
     Duration delay = shared_->latency.watch_delay + shared_->server.FateOf(ApiCall::kWatchEvent).delay;
     if (shared_->latency.watch_jitter.count() > 0) {
       delay += Duration(shared_->stream.Between(0, shared_->latency.watch_jitter.count()));
     }
     if (shared_->latency.transit != nullptr) {
       const std::optional<Duration> transit = shared_->latency.transit();
-      if (!transit) {
-        // TCP holds the event until the line is back.
-        const std::weak_ptr<WatchStream> weak = weak_from_this();
-        ++held_;
-        shared_->host.RunAfter(kLineRetry, [weak, event = std::move(event), written]() mutable {
-          const auto self = weak.lock();
-          if (self == nullptr || self->closed_) return;
-          --self->held_;
-          self->Deliver(std::move(event), written);
-        });
-        return;
-      }
+      if (!transit) return false;
       delay += *transit;
     }
     const Time at = std::max(shared_->host.Now() + delay, last_);
@@ -142,6 +153,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
       }
       self->callbacks_.on_event(event);
     });
+    return true;
   }
 
   void EndLater(absl::Status reason) {
@@ -165,7 +177,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
       mark->kind = ParseGroupKind(self->kind_).kind;
       mark->meta.resource_version = self->shared_->server.VisibleVersion();
       // Not before events that are still on their way.
-      if (self->held_ == 0) {
+      if (self->held_.empty()) {
         self->Deliver({kube::WatchEventType::kBookmark, std::move(mark)}, self->shared_->host.Now());
       }
       self->Bookmark();
@@ -180,7 +192,12 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
   kube::WatchCallbacks callbacks_;
   std::optional<ApiServer::WatchId> id_;
   Time last_{};
-  int held_ = 0;
+  struct Held {
+    kube::WatchEvent event;
+    Time written;
+    CauseId cause;
+  };
+  std::deque<Held> held_;  // by a line that is cut
   bool closed_ = false;
 };
 

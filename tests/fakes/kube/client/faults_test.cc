@@ -37,6 +37,31 @@ class FaultsTest : public ClusterTest {
   std::unique_ptr<kube::Informer> informer_;
 };
 
+TEST_F(FaultsTest, WhatIsWrittenWhileTheLineIsCutComesInItsOrderWhenItIsBack) {
+  bool cut = false;
+  ClientLatency latency;
+  latency.transit = [&cut]() -> std::optional<Duration> { return cut ? std::nullopt : std::optional<Duration>(1ms); };
+  const auto client = MakeClient(api(), host_, "beyond a line", 1, latency);
+  std::vector<std::string> seen;
+  kube::WatchCallbacks callbacks;
+  callbacks.on_event = [&seen](const kube::WatchEvent& event) {
+    if (event.type != kube::WatchEventType::kBookmark) seen.push_back(event.object->body["data"]["value"]);
+  };
+  callbacks.on_end = [](const absl::Status&) {};
+  Put("a", 0);
+  const auto watch = client->StartWatch(kube::kinds::kConfigMap, {}, api().VisibleVersion(), std::move(callbacks));
+  cut = true;
+  std::vector<std::string> written;
+  for (int i = 1; i <= 9; ++i) {  // each is looked at again at another moment of a retry's interval
+    Put("a", i);
+    written.push_back(std::to_string(i));
+    Run(70ms);
+  }
+  cut = false;
+  Run(1s);
+  EXPECT_EQ(seen, written);
+}
+
 TEST_F(FaultsTest, TooManyRequestsDelaysTheFirstListByRetryAfterAndIsNoError) {
   Put("a", 1);
   api().faults().retry_after = 5s;
