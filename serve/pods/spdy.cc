@@ -262,8 +262,10 @@ bool Spdy::Control(uint16_t type, uint8_t flags, std::string_view payload) {
     case kPing:
       events_.send(ControlFrame(kPing, 0, std::string(payload)));
       return true;
-    case kSettings:
     case kGoAway:
+      client_goes_ = true;
+      return true;
+    case kSettings:
     case kWindowUpdate:
       return true;
     default:
@@ -310,13 +312,6 @@ void Spdy::End(uint32_t stream) {
   frame += static_cast<char>(kFin);
   Put24(0, frame);
   events_.send(std::move(frame));
-}
-
-void Spdy::GoAway() {
-  std::string payload;
-  Put32(last_stream_, payload);
-  Put32(0, payload);
-  events_.send(ControlFrame(kGoAway, 0, payload));
 }
 
 }  // namespace wavetank::serve

@@ -33,8 +33,8 @@ class Spdy {
 
   void Accept(uint32_t stream);  // SYN_REPLY
   void Data(uint32_t stream, std::string_view bytes);
-  void End(uint32_t stream);  // our half of the stream
-  void GoAway();
+  void End(uint32_t stream);                         // our half of the stream
+  bool client_goes() const { return client_goes_; }  // it has said so: GOAWAY
 
  private:
   struct Codec;
@@ -44,6 +44,7 @@ class Spdy {
   Events events_;
   std::string in_;
   uint32_t last_stream_ = 0;
+  bool client_goes_ = false;
   std::unique_ptr<Codec> codec_;
 };
 

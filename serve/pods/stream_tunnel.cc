@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <set>
 #include <utility>
@@ -44,16 +45,16 @@ class SpdyTunnel : public StreamTunnel {
   explicit SpdyTunnel(std::shared_ptr<StreamOwner> owner) : StreamTunnel(std::move(owner)) {}
   void Data(uint32_t stream, std::string_view bytes) override { spdy_.Data(stream, bytes); }
   void End(uint32_t stream) override { spdy_.End(stream); }
-  void Close() override {
-    spdy_.GoAway();
-    wire_.close();
-  }
+  // The client goes first: one that is told so at once may still wait for the answer to its last stream, which Go's
+  // client then loses (moby/spdystream: connection.go, Serve) and waits 30 s for.
+  void Close() override { over_ = true; }
 
  protected:
-  bool Take(std::string_view bytes) override { return spdy_.Take(bytes); }
+  bool Take(std::string_view bytes) override { return spdy_.Take(bytes) && !(over_ && spdy_.client_goes()); }
   virtual void Send(std::string bytes) { wire_.send(std::move(bytes)); }
 
  private:
+  std::atomic<bool> over_ = false;  // set by the thread on which a command ends
   Spdy spdy_{{.on_stream =
                   [this](uint32_t stream, const StreamHeaders& headers) {
                     spdy_.Accept(stream);

@@ -493,16 +493,43 @@ class Session : public std::enable_shared_from_this<Session> {
         if (const std::shared_ptr<Session> self = weak.lock()) fn(*self);
       });
     };
+    // In the order of the calls, whichever threads they come from: what this thread posts to itself, others overtake.
+    struct TunnelOutbox {
+      std::mutex mutex;
+      std::string bytes;
+      bool close = false;
+    };
+    const auto outbox = std::make_shared<TunnelOutbox>();
+    const auto drain = [post, outbox] {
+      post([outbox](Session& self) {
+        std::string bytes;
+        bool close = false;
+        {
+          const std::lock_guard<std::mutex> lock(outbox->mutex);
+          bytes.swap(outbox->bytes);
+          close = outbox->close;
+        }
+        if (!bytes.empty()) self.SendTunnel(std::move(bytes));
+        if (!close) return;
+        self.ending_ = true;
+        if (!self.writing_) self.Close();
+      });
+    };
     tunnel_->Open({.send =
-                       [post](std::string bytes) {
-                         post([bytes = std::move(bytes)](Session& self) mutable { self.SendTunnel(std::move(bytes)); });
+                       [drain, outbox](std::string bytes) {
+                         {
+                           const std::lock_guard<std::mutex> lock(outbox->mutex);
+                           outbox->bytes += bytes;
+                         }
+                         drain();
                        },
                    .close =
-                       [post] {
-                         post([](Session& self) {
-                           self.ending_ = true;
-                           if (!self.writing_) self.Close();
-                         });
+                       [drain, outbox] {
+                         {
+                           const std::lock_guard<std::mutex> lock(outbox->mutex);
+                           outbox->close = true;
+                         }
+                         drain();
                        }});
     if (buffer_.size() > 0) {
       const std::string first = beast::buffers_to_string(buffer_.data());
