@@ -16,6 +16,7 @@
 #include "fmt/format.h"
 #include "sim/installation.h"
 #include "sim/network/kube_proxy.h"
+#include "sim/webhooks/istio_webhook.h"
 
 namespace wavetank::sim {
 
@@ -227,11 +228,18 @@ World::Site::~Site() = default;
 
 void World::Site::StopIstiods() { istiods_.clear(); }
 
+std::optional<std::string> World::Site::Denied(const nlohmann::json& object) const {
+  const IstiodProcess* const process = world_.IstiodOf(config_.name);
+  if (process == nullptr || !process->istiod().Ready()) return std::nullopt;
+  return DeniedByIstio(cluster_->api(), object);
+}
+
 fakekube::http::RestApi& World::Site::rest() {
   if (rest_ == nullptr) {
     fakekube::http::RestOptions options;
     options.tokens = &tokens_;
     options.admission = this;
+    options.denied = [this](const nlohmann::json& object) { return Denied(object); };
     rest_ = std::make_unique<fakekube::http::RestApi>(cluster_->api(), std::move(options));
   }
   return *rest_;

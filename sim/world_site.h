@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   fakekube::Cluster& cluster() { return *cluster_; }
   ClusterSite& place() { return place_; }
   const kube::TokenAuthority& tokens() const { return tokens_; }
+  // Why istiod's validation webhook denies an object that is to be stored; nullopt: it may be.
+  std::optional<std::string> Denied(const nlohmann::json& object) const;
   // Made when the first real client, or the replay of one, asks.
   fakekube::http::RestApi& rest();
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }

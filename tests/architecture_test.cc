@@ -219,7 +219,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"sim/network", {"core/base", "core/kube", "core/inject", "fakes"}},
       {"sim/inputs", {"core/base"}},
       {"sim/inputs/kinds", {"core", "fakes", "sim"}},
-      {"sim/webhooks", {"core", "fakes", "sim"}},
+      {"sim/webhooks", {"core", "fakes"}},
       {"sim/invariants", {"core", "fakes", "sim"}},
       {"sim/apps", {"core/base", "fakes/envoy/apps", "fakes/envoy/tcp"}},
       {"sim", {"core", "fakes"}},

@@ -210,9 +210,9 @@ class Export {
   // A flow's requests that end before anything else happens are a step's own.
   bool IsThen(size_t index) const {
     const replay::LogInput& input = story_.inputs[index];
-    const int64_t requests = input.body.value("requests", int64_t{0});
+    const int64_t requests = Number(input.body, "requests");
     if (input.kind != "traffic" || requests == 0 || input.body.contains("token")) return false;
-    const Time done = input.at + requests * Duration(input.body.value("periodNs", int64_t{0}));
+    const Time done = input.at + requests * Duration(Number(input.body, "periodNs"));
     return std::none_of(story_.inputs.begin() + static_cast<std::ptrdiff_t>(index), story_.inputs.end(),
                         [&](const replay::LogInput& other) {
                           return other.at <= done && !(other.kind == "traffic" && other.at == input.at);
@@ -224,16 +224,14 @@ class Export {
     const std::string name = Text(b, "flow");
     Json flow = {{"name", name},
                  {"from", Ordered(At(b, "from"))},
-                 {"to", fmt::format("{}:{}", Text(b, "host"), b.value("port", 80))}};
+                 {"to", fmt::format("{}:{}", Text(b, "host"), Number(b, "port", 80))}};
     if (Text(b, "path") != "/" && !Text(b, "path").empty()) flow["path"] = Text(b, "path");
     if (b.contains("method")) flow["method"] = Text(b, "method");
     if (b.contains("headers")) flow["headers"] = Ordered(b["headers"]);
-    if (b.value("keepAlive", false)) flow["connections"] = "keep-alive";
-    if (b.value("tcp", false)) flow["protocol"] = "tcp";
+    if (At(b, "keepAlive") == true) flow["connections"] = "keep-alive";
+    if (At(b, "tcp") == true) flow["protocol"] = "tcp";
     if (flows_.insert(name).second) scenario_["flows"].push_back(std::move(flow));
-    return {{"flow", name},
-            {"requests", b.value("requests", int64_t{0})},
-            {"rate", RateText(Duration(b.value("periodNs", int64_t{0})))}};
+    return {{"flow", name}, {"requests", Number(b, "requests")}, {"rate", RateText(Duration(Number(b, "periodNs")))}};
   }
 
   void Steps() {

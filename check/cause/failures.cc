@@ -133,7 +133,8 @@ absl::StatusOr<Failures> ExplainFailures(const Story& story, size_t limit, int a
   std::vector<std::set<Request>> prevents(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
     const json in = ParseJson((*answers)[i]);
-    if (in.contains("error")) continue;  // a world that cannot be without it says nothing
+    // A world that cannot be without it says nothing, nor does one that died.
+    if (!in.is_object() || in.contains("error")) continue;
     std::set<Request> still;
     const json& failed = in["failed"];
     for (size_t k = 0; k + 1 < failed.size(); k += 2)

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
@@ -79,7 +80,7 @@ class Trial final : public scenario::WorldView {
   // The accounts of traffic are there before its first request.
   void Learn(const replay::LogInput& input) {
     if (input.kind != "traffic" || !input.body.is_object()) return;
-    const std::string id = input.body.value("id", ""), flow = input.body.value("flow", "");
+    const std::string id = Text(input.body, "id"), flow = Text(input.body, "flow");
     addresses_->Learn();
     accounts_.try_emplace(id, world_->kernel().names(), *addresses_, flow, false, world_->Now(),
                           e_.mode.empty() ? std::nullopt : std::optional(origin_));

@@ -176,12 +176,12 @@ class Shrinking {
     json& clusters = smaller.header.world["clusters"];
     if (!clusters.is_array()) return absl::OkStatus();
     for (const json& cluster : clusters) {
-      if (used.contains(cluster.value("name", "")))
-        used.insert(cluster.value("controlPlane", cluster.value("name", "")));
+      const std::string name = Text(cluster, "name");
+      if (used.contains(name)) used.insert(Text(cluster, "controlPlane", name));
     }
     json left = json::array();
     for (const json& cluster : clusters) {
-      if (used.contains(cluster.value("name", ""))) left.push_back(cluster);
+      if (used.contains(Text(cluster, "name"))) left.push_back(cluster);
     }
     if (left.size() == clusters.size() || left.empty()) return absl::OkStatus();
     clusters = std::move(left);
@@ -218,8 +218,8 @@ class Shrinking {
         changed.inputs[i].body["object"]["spec"]["replicas"] = 1;
         if (absl::Status status = AdoptStory(std::move(changed)); !status.ok()) return status;
       }
-      for (int64_t requests = story_.inputs[i].kind == "traffic" ? body.value("requests", int64_t{0}) / 10 : 0;
-           requests >= 1; requests /= 10) {
+      for (int64_t requests = story_.inputs[i].kind == "traffic" ? Number(body, "requests") / 10 : 0; requests >= 1;
+           requests /= 10) {
         Story changed = story_;
         changed.inputs[i].body["requests"] = requests;
         if (absl::Status status = AdoptStory(std::move(changed)); !status.ok()) return status;

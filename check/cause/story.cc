@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/recorder.h"
@@ -17,11 +18,6 @@ namespace wavetank::check {
 namespace {
 
 using nlohmann::json;
-
-std::string TextAt(const json& body, const char* key) {
-  const auto it = body.find(key);
-  return it != body.end() && it->is_string() ? it->get<std::string>() : std::string();
-}
 
 void Collect(const json& value, const std::set<std::string>& names, std::set<std::string>* found) {
   if (value.is_string() && names.contains(value.get_ref<const std::string&>())) found->insert(value.get<std::string>());
@@ -46,7 +42,7 @@ scenario::Scenario Story::AsScenario() const {
   }
   for (const replay::LogInput& input : inputs) {
     if (input.kind != "traffic") continue;
-    const std::string flow = TextAt(input.body, "flow");
+    const std::string flow = Text(input.body, "flow");
     if (out.FindFlow(flow) != nullptr) continue;
     out.flows.push_back({});
     out.flows.back().name = flow;

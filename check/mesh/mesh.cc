@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/json_access.h"
 #include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -14,11 +15,6 @@ constexpr std::string_view kSystem = "istio-system";
 
 std::string PlaceKey(std::string_view cluster, std::string_view kind, std::string_view ns, std::string_view name) {
   return fmt::format("{}\n{}\n{}\n{}", cluster, kind, ns, name);
-}
-
-std::string TextAt(const nlohmann::json& in, const char* key) {
-  const auto it = in.find(key);
-  return it != in.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -37,8 +33,8 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
   for (const std::string& complaint : world().Complaints()) settled_.notes.push_back(complaint);
   for (const BroughtObject& b : settled_.brought) {
     const nlohmann::json& meta = b.object["metadata"];
-    places_[PlaceKey(b.cluster, TextAt(b.object, "kind"), TextAt(meta, "namespace"), TextAt(meta, "name"))] = {b.file,
-                                                                                                               b.line};
+    places_[PlaceKey(b.cluster, Text(b.object, "kind"), Text(meta, "namespace"), Text(meta, "name"))] = {b.file,
+                                                                                                         b.line};
   }
   for (const sim::WorldCluster& options : world().options().clusters) {
     auto cluster = std::make_unique<MeshCluster>();

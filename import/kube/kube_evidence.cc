@@ -6,6 +6,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/kube/json_brackets.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
 #include "record/normaliser.h"
@@ -36,7 +37,7 @@ class Reader {
         ++at;
         continue;
       }
-      const size_t end = EndOfValue(text, at);
+      const size_t end = kube::EndOfJson(text, at);
       const std::string_view value = text.substr(at, end == text.npos ? text.npos : end - at);
       const json parsed = end == text.npos ? json(json::value_t::discarded) : ParseJson(value);
       if (end == text.npos || parsed.is_discarded()) {
@@ -113,29 +114,6 @@ class Reader {
   }
 
  private:
-  // One behind the last byte of the value at `at`; npos: the text ends inside.
-  static size_t EndOfValue(std::string_view text, size_t at) {
-    int depth = 0;
-    bool quoted = false;
-    for (size_t i = at; i < text.size(); ++i) {
-      const char c = text[i];
-      if (quoted) {
-        if (c == '\\') {
-          ++i;
-        } else if (c == '"') {
-          quoted = false;
-        }
-      } else if (c == '"') {
-        quoted = true;
-      } else if (c == '{' || c == '[') {
-        ++depth;
-      } else if (c == '}' || c == ']') {
-        if (--depth == 0) return i + 1;
-      }
-    }
-    return text.npos;
-  }
-
   void AuditEvent(const json& event, size_t line) {
     if (wavetank::Text(event, "stage") != "ResponseComplete") return;
     const std::string verb = wavetank::Text(event, "verb");

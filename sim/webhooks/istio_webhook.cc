@@ -2,11 +2,8 @@
 
 #include "core/base/json_access.h"
 #include "core/validation/istio_object.h"
-#include "fakes/kube/cluster.h"
+#include "fakes/kube/store/api_server.h"
 #include "fmt/format.h"
-#include "sim/istiod_process.h"
-#include "sim/world.h"
-#include "sim/world_site.h"
 
 namespace wavetank::sim {
 namespace {
@@ -14,9 +11,9 @@ namespace {
 constexpr const char* kDefaultName = "rev.validation.istio.io";
 
 // The webhook's name; nullopt: no webhook of an istiod is asked.
-std::optional<std::string> WebhookOf(World::Site& site) {
+std::optional<std::string> WebhookOf(const fakekube::ApiServer& cluster) {
   bool any = false;
-  for (const kube::ObjectRef& object : site.cluster().api().List("ValidatingWebhookConfiguration")) {
+  for (const kube::ObjectRef& object : cluster.List("ValidatingWebhookConfiguration")) {
     any = true;
     for (const nlohmann::json& webhook : Items(At(object->body, "webhooks"))) {
       if (Text(At(webhook, {"clientConfig", "service"}), "name").starts_with("istiod")) {
@@ -30,12 +27,9 @@ std::optional<std::string> WebhookOf(World::Site& site) {
 
 }  // namespace
 
-std::optional<std::string> DeniedByIstio(const World& world, std::string_view cluster, const nlohmann::json& object) {
+std::optional<std::string> DeniedByIstio(const fakekube::ApiServer& cluster, const nlohmann::json& object) {
   if (!Text(object, "apiVersion").starts_with("networking.istio.io/")) return std::nullopt;
-  const IstiodProcess* const process = world.IstiodOf(cluster);
-  World::Site* const site = world.FindSite(cluster);
-  if (process == nullptr || site == nullptr || !process->istiod().Ready()) return std::nullopt;
-  const std::optional<std::string> webhook = WebhookOf(*site);
+  const std::optional<std::string> webhook = WebhookOf(cluster);
   if (!webhook.has_value()) return std::nullopt;
   const std::string why = validation::WhyInvalid(object);
   if (why.empty()) return std::nullopt;

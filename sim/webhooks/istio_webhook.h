@@ -3,17 +3,18 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "nlohmann/json.hpp"
 
+namespace wavetank::fakekube {
+class ApiServer;
+}
+
 namespace wavetank::sim {
 
-class World;
-
-// "admission webhook \"rev.validation.istio.io\" denied the request: ..."; nullopt: it may be stored. A cluster without
-// a ready istiod, or whose ValidatingWebhookConfigurations lead to none, stores everything; one that has no such
-// configuration at all is taken for installed as by default.
-std::optional<std::string> DeniedByIstio(const World& world, std::string_view cluster, const nlohmann::json& object);
+// "admission webhook \"rev.validation.istio.io\" denied the request: ..."; nullopt: it may be stored. A cluster whose
+// ValidatingWebhookConfigurations lead to no istiod stores everything; one that has no such configuration at all is
+// taken for installed as by default. That an istiod is there to answer is the caller's to know.
+std::optional<std::string> DeniedByIstio(const fakekube::ApiServer& cluster, const nlohmann::json& object);
 
 }  // namespace wavetank::sim

@@ -3,42 +3,14 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
-#include "sim/webhooks/istio_webhook.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {
-namespace {
-
-// A write of Istio's kinds passes istiod's webhook first, as the object that it would leave.
-fakekube::http::Response Execute(const World& world, const std::string& cluster, fakekube::http::RestApi& api,
-                                 const fakekube::http::Call& call) {
-  const fakekube::http::Request& request = *call.request;
-  const bool writes = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
-  if (!writes || request.path.find("/apis/networking.istio.io/") == std::string::npos ||
-      request.path.ends_with("/status")) {
-    return api.Execute(call);
-  }
-  fakekube::http::Request trial = request;
-  trial.query += std::string(trial.query.empty() ? "" : "&") + "dryRun=All";
-  trial.accept = "application/json";
-  fakekube::http::Response left = api.Execute(api.Open(std::move(trial)));
-  if (left.code < 300 && left.later == nullptr) {
-    const nlohmann::json object = ParseJson(left.Text());
-    if (object.is_object()) {
-      if (const auto denied = DeniedByIstio(world, cluster, object)) return fakekube::http::Failure(400, "", *denied);
-    }
-  }
-  return api.Execute(call);
-}
-
-}  // namespace
-
 void KubeRequest::Fields(FieldVisitor& visitor) {
   visitor.Visit("cluster", Need::kRequired, cluster);
   visitor.Visit("method", Need::kRequired, method);
@@ -64,7 +36,7 @@ absl::Status KubeRequest::Apply(InputTarget& target) const {
   if (!(*site)->rest().Changes(call)) {
     return absl::InvalidArgumentError(fmt::format("{} {} changes nothing", method, path));
   }
-  fakekube::http::Response response = Execute(target.world, cluster, (*site)->rest(), call);
+  fakekube::http::Response response = (*site)->rest().Execute(call);
   if (target.exchange != nullptr)
     target.exchange->answer = std::make_unique<fakekube::http::Response>(std::move(response));
   return absl::OkStatus();

@@ -1,7 +1,6 @@
 #include "sim/inputs/kinds/objects.h"
 
 #include "sim/inputs/fields.h"
-#include "sim/webhooks/istio_webhook.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {
@@ -25,9 +24,7 @@ void ApplyObject::Fields(FieldVisitor& visitor) {
 absl::Status ApplyObject::Apply(InputTarget& target) const {
   absl::StatusOr<World::Site*> site = target.FindSite(cluster);
   if (!site.ok()) return site.status();
-  if (const auto denied = DeniedByIstio(target.world, cluster, MappingOf(object))) {
-    return absl::InvalidArgumentError(*denied);
-  }
+  if (const auto denied = (*site)->Denied(MappingOf(object))) return absl::InvalidArgumentError(*denied);
   return (*site)->cluster().api().Apply(MappingOf(object)).status();
 }
 

@@ -12,8 +12,8 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
+#include "core/kube/json_brackets.h"
 #include "core/kube/time_format.h"
-#include "fakes/kube/http/api/nesting.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -239,7 +239,7 @@ class ProtobufDecoder {
         if (reader.torn()) return Torn();
         if (type.shape == FieldShape::kQuantity) return json(std::string(bytes));
         if (bytes.empty()) return json::object();
-        if (DeeperThan(bytes, kDeepest)) return TooDeep();
+        if (kube::DeeperThan(bytes, kDeepest)) return TooDeep();
         json parsed = ParseJson(bytes);
         if (parsed.is_discarded()) return Torn();
         return parsed;

@@ -10,11 +10,11 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
+#include "core/kube/json_brackets.h"
 #include "core/kube/time_format.h"
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
-#include "fakes/kube/http/api/nesting.h"
 #include "fakes/kube/http/api/protobuf_body.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
@@ -75,7 +75,7 @@ absl::StatusOr<json> RestApi::ParseBody(const Request& request) const {
       return type;
     });
   }
-  if (DeeperThan(request.body, options_.max_depth)) {
+  if (kube::DeeperThan(request.body, options_.max_depth)) {
     return absl::InvalidArgumentError(
         fmt::format("the object provided is nested deeper than {} levels", options_.max_depth));
   }

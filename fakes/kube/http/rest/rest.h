@@ -37,6 +37,9 @@ struct RestOptions {
   const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
   // Whom Pods pass that clients create. Null: nobody. Must outlive the API and the requests under way.
   PodAdmission* admission = nullptr;
+  // Asked of every object as it would be stored (dry runs too, subresources not), when all else has let it in: why a
+  // validating webhook denies it, in the API server's words. Null: none is asked.
+  std::function<std::optional<std::string>(const nlohmann::json& object)> denied;
   // Limited lists whose later pages can still be asked for; older ones are 410 Expired.
   size_t kept_lists = 32;
   size_t max_depth = 64;  // of a request's JSON
@@ -121,6 +124,8 @@ class RestApi {
   // Writes `body` in place of `previous`, or of nothing (null), if its type or schema knows it.
   Response Write(nlohmann::json body, const ObjectRef& previous, const Call& call);
   Response Store(nlohmann::json body, const ObjectRef& previous, const Call& call);
+  // nullopt: RestOptions::denied has nothing against it.
+  std::optional<Response> RefuseDenied(const nlohmann::json& object, const Call& call) const;
   Response One(int code, const kube::Object& object, const Call& call) const;
   Form FormFor(const Call& call) const;
 

@@ -13,7 +13,6 @@
 #include "core/kube/yaml.h"
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
-#include "fakes/kube/http/api/nesting.h"
 #include "fakes/kube/http/api/protobuf_body.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"

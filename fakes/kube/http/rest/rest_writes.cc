@@ -266,9 +266,17 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
     if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
       return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
   }
+  if (std::optional<Response> denied = RefuseDenied(body, call)) return *std::move(denied);
   Response response = Store(std::move(body), previous, call);
   if (response.code < 300) Warn(unknown, call.query, &response);
   return response;
+}
+
+std::optional<Response> RestApi::RefuseDenied(const json& object, const Call& call) const {
+  if (options_.denied == nullptr || !call.target.subresource.empty()) return std::nullopt;
+  const std::optional<std::string> why = options_.denied(object);
+  if (!why.has_value()) return std::nullopt;
+  return Failure(400, "", *why);
 }
 
 Response RestApi::Store(json body, const ObjectRef& previous, const Call& call) {
@@ -374,17 +382,21 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, call.query)) return *std::move(refused);
   const bool force = call.query.Flag("force");
   const WriteOptions options = HowToWrite(call);
-  if (const bool dry_run = call.query.Has("dryRun"); dry_run || resource.schema != nullptr) {
+  if (const bool dry_run = call.query.Has("dryRun");
+      dry_run || resource.schema != nullptr || options_.denied != nullptr) {
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, call.target.name);
     if (dry_run) return Write(*std::move(merged), previous, call);
     // What is stored is merged by the store; here it is only judged.
-    SetSchemaDefaults(*resource.schema, &*merged);
-    if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, *merged); !errors.empty())
-      return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
-                       call.target.name);
+    if (resource.schema != nullptr) {
+      SetSchemaDefaults(*resource.schema, &*merged);
+      if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, *merged); !errors.empty())
+        return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
+                         call.target.name);
+    }
+    if (std::optional<Response> denied = RefuseDenied(*merged, call)) return *std::move(denied);
   }
   if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
     // Admission sees what the apply makes; what it adds is nobody's.

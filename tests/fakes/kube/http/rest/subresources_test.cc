@@ -124,6 +124,29 @@ TEST_F(SubresourceTest, NullsAndZeroesSayNothing) {
   EXPECT_EQ(deployment.body["metadata"]["annotations"]["a"], "") << "of a mapping of texts the key stays";
 }
 
+TEST_F(SubresourceTest, WhatAWebhookDeniesIsNotStoredHoweverItIsWritten) {
+  rest_options_.denied = [](const json& object) -> std::optional<std::string> {
+    if (object["metadata"].value("labels", json::object()).contains("bad")) return "admission webhook \"w\" denied it";
+    return std::nullopt;
+  };
+  Restart();
+  const std::string maps = "/api/v1/namespaces/default/configmaps", one = maps + "/one";
+  const json good = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "one"}}}};
+  json bad = good;
+  bad["metadata"]["labels"] = {{"bad", "1"}};
+  const auto denied = [](const Answer& answer) {
+    return answer.code == 400 && answer.body["message"] == "admission webhook \"w\" denied it";
+  };
+  EXPECT_TRUE(denied(Send("POST", maps, bad)));
+  EXPECT_TRUE(denied(Send("POST", maps + "?dryRun=All", bad)));
+  EXPECT_EQ(Send("POST", maps, good).code, 201);
+  EXPECT_TRUE(denied(Send("PUT", one, bad)));
+  EXPECT_TRUE(denied(Send("PATCH", one, {{"metadata", bad["metadata"]}}, "application/merge-patch+json")));
+  EXPECT_TRUE(denied(Send("PATCH", one + "?fieldManager=me", bad, "application/apply-patch+yaml")));
+  EXPECT_TRUE(denied(Send("PATCH", one + "?fieldManager=me&dryRun=All", bad, "application/apply-patch+yaml")));
+  EXPECT_FALSE(Send("GET", one).body["metadata"].contains("labels"));
+}
+
 TEST_F(SubresourceTest, WhatEtcdWouldNotTakeIsRefused) {
   const std::string maps = "/api/v1/namespaces/default/configmaps";
   EXPECT_EQ(Send("POST", maps, ConfigMap("most", json::object(), std::string(1 << 20, 'x'))).code, 201);
