@@ -21,6 +21,7 @@
 #include "fakes/kube/store/api_server.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
+#include "scenarios/mesh/unheeded.h"
 
 namespace wavetank::scenario {
 
@@ -94,24 +95,14 @@ std::vector<std::string> UnreadByIstiod(const json& object) {
   return {};
 }
 
-// In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
-bool IsWithoutEffect(const fakekube::GroupKind& kind) {
-  const std::string_view group = kind.group, name = kind.kind;
-  return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
-         (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
-         (group == "batch" && (name == "Job" || name == "CronJob"));
-}
-
-// One line for all objects of a kind.
+// Each once: one line for all objects that say the same.
 void NoteWithoutEffect(const std::string& file, int line, const json& object, std::vector<std::string>* notes) {
-  const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
-  const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
-  if (!IsWithoutEffect(group_kind)) return;
-  const std::string what =
-      fmt::format(": {} ({}) is stored here, and has no effect", group_kind.kind, group_kind.group);
-  const bool said =
-      std::any_of(notes->begin(), notes->end(), [&](const std::string& note) { return note.ends_with(what); });
-  if (!said) notes->push_back(fmt::format("{}:{}{}", file, line, what));
+  for (const std::string& unheeded : UnheededIn(object)) {
+    const std::string what = ": " + unheeded;
+    const bool said =
+        std::any_of(notes->begin(), notes->end(), [&](const std::string& note) { return note.ends_with(what); });
+    if (!said) notes->push_back(fmt::format("{}:{}{}", file, line, what));
+  }
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/json_text.h"
+#include "scenarios/mesh/retries.h"
 #include "sim/inputs/kinds/traffic.h"
 
 namespace wavetank::scenario {
@@ -12,6 +13,8 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
   out.seed = scenario.seed;
   out.profile = scenario.profile;
   out.timing = scenario.timing;
+  out.mending = scenario.mending;
+  if (scenario.date) out.start = *scenario.date;
   // JSON is YAML.
   if (!scenario.mesh_config.is_null()) out.mesh_config = JsonText(scenario.mesh_config);
   for (const ClusterSpec& c : scenario.clusters) {
@@ -23,6 +26,10 @@ sim::WorldOptions MakeWorldOptions(const Scenario& scenario) {
     for (const NodeSpec& n : c.nodes) cluster.nodes.push_back({n.name, n.region, n.zone, n.external_ip});
     out.clusters.push_back(std::move(cluster));
   }
+  out.sites = scenario.physical.sites;
+  out.routes = scenario.physical.routes;
+  out.firewalls = scenario.physical.firewalls;
+  out.nat = scenario.physical.nat;
   for (const LinkSpec& l : scenario.links) out.links.push_back({l.a, l.b, l.latency, l.jitter, l.loss_ppm});
   return out;
 }
@@ -45,6 +52,13 @@ sim::Input MakeTraffic(const FlowSpec& flow, const Traffic& traffic, const std::
   out.tcp = flow.tcp;
   out.requests = traffic.requests;
   out.period = Duration(1'000'000'000'000 / rate);
+  out.ramp = flow.ramp;
+  if (flow.ramp > Duration::zero())
+    out.last_period = Duration(1'000'000'000'000 / std::max<int64_t>(flow.ramp_to_per_kilosecond, 1));
+  out.users = flow.users;
+  out.think = flow.think;
+  out.timeout = flow.timeout;
+  if (!flow.retries.is_null()) out.retry = RetriesOf(flow.retries);
   if (flow.token) {
     const TokenSpec& token = *flow.token;
     // What to sign, not what is signed: that is the world's, and stands in no log.

@@ -1,4 +1,4 @@
-#include "sim/installation.h"
+#include "sim/mending/installation.h"
 
 #include <memory>
 
@@ -56,7 +56,24 @@ json PortOf(const char* name, int port, int target) {
 
 }  // namespace
 
+bool IsSketch(const fakekube::ApiServer& api) {
+  bool stub = false;  // an istiod that is told nothing
+  for (const char* kind : {"Deployment", "Pod"}) {
+    for (const kube::ObjectRef& object : api.List(kind, kSystemNamespace)) {
+      const json& of_pod = kind[0] == 'P' ? object->body : At(object->body, {"spec", "template"});
+      if (At(of_pod, {"metadata", "labels", "app"}) != "istiod") continue;
+      stub = true;
+      for (const json& container : Items(At(of_pod, {"spec", "containers"}))) {
+        if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return false;
+      }
+    }
+  }
+  return stub || (api.List(kWebhookKind).empty() && api.Get("Service", {kSystemNamespace, "istiod"}) == nullptr);
+}
+
 absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) {
+  if (!what.mending.Does(Mend::kIstiod, IsSketch(api))) return absl::OkStatus();
+  what.mended(Mend::kIstiod);
   if (absl::Status status = EnsureBase(api); !status.ok()) return status;
   // The Helm values: what injection writes into proxies, and what `istioctl analyze` reads of them.
   json injector = Named("v1", "ConfigMap", std::string(pilot::InjectorConfigMapName("")).c_str());
@@ -92,13 +109,20 @@ absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what) 
 }
 
 absl::Status InstallRemote(fakekube::ApiServer& api, const Installation& what) {
-  if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  const bool sketch = IsSketch(api);
   const std::string annotation(security::kControlPlaneClustersAnnotation);
+  const bool installs = what.mending.Does(Mend::kIstiod, sketch);
+  if (installs) {
+    if (absl::Status status = EnsureBase(api); !status.ok()) return status;
+  }
   const kube::ObjectRef ns = api.Get("Namespace", {"", kSystemNamespace});
-  if (ns != nullptr && ns->meta.annotations.count(annotation) == 0) {
+  if (what.mending.Does(Mend::kControlPlane, sketch) && ns != nullptr && ns->meta.annotations.count(annotation) == 0) {
     const json patch = {{"metadata", {{"annotations", {{annotation, what.control_plane}}}}}};
     if (auto patched = api.Patch("Namespace", {"", kSystemNamespace}, patch); !patched.ok()) return patched.status();
+    what.mended(Mend::kControlPlane);
   }
+  if (!installs) return absl::OkStatus();
+  what.mended(Mend::kIstiod);
   json service = Named("v1", "Service", "istiod");
   service["spec"] = {{"ports",
                       {{{"name", "tcp-istiod"}, {"port", 15012}, {"protocol", "TCP"}},

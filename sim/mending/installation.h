@@ -4,12 +4,14 @@
 // Everything is applied only where it is missing, so that manifests that bring it themselves have the last word.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "core/base/observers.h"
 #include "core/profile/profile.h"
 #include "fakes/kube/store/api_server.h"
+#include "sim/mending/mending.h"
 
 namespace wavetank::sim {
 
@@ -18,7 +20,13 @@ inline constexpr const char* kSystemNamespace = "istio-system";  // of every ins
 struct Installation {
   std::string cluster, network, control_plane;
   pilot::Profile profile;  // its release is installed
+  Mending mending;
+  std::function<void(Mend)> mended;  // told what was done
 };
+
+// Whether nothing that was applied there is a control plane of its own: no istiod whose environment says anything, and
+// no way to one.
+bool IsSketch(const fakekube::ApiServer& api);
 
 // The first refusal of the API server.
 absl::Status InstallPrimary(fakekube::ApiServer& api, const Installation& what);

@@ -1,0 +1,314 @@
+#include "core/settings/istiod_settings.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "core/base/parse_bool.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+
+// What istio's own manifests set that pilot-discovery does not look up, or that says what is so anyway.
+constexpr std::string_view kOfTheManifests[] = {"KUBECONFIG", "SERVICE_ACCOUNT", "ISTIOD_ADDR",
+                                                "GOMEMLIMIT", "GOMAXPROCS",      "PLATFORM"};
+
+// A flag of `pilot-discovery discovery`: its name without dashes.
+struct Argument {
+  std::string_view name, default_value;
+  VariableEffect effect;
+  bool flag = false;  // stands without a value
+  // False: the value is none.
+  bool (*apply)(const std::string& value, IstiodSettings* settings) = nullptr;
+};
+
+constexpr Argument kArguments[] = {
+    {"clusterID", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.cluster_id = ClusterId(v);
+       s->cluster_named = true;
+       return true;
+     }},
+    {"domain", "cluster.local", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.domain_suffix = v;
+       return true;
+     }},
+    {"keepaliveMaxServerConnectionAge", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->connection_age = ParseGoDuration(v);
+       return s->connection_age.has_value();
+     }},
+    {"namespace", "istio-system", VariableEffect::kNone},
+    {"clusterRegistriesNamespace", "istio-system", VariableEffect::kNone},
+    {"registries", "Kubernetes", VariableEffect::kNone},
+    {"kubeconfig", "", VariableEffect::kNone},
+    {"meshConfig", "./etc/istio/config/mesh", VariableEffect::kNone},
+    {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kNone},
+    {"shutdownDuration", "10s", VariableEffect::kNone},
+    {"configDir", "", VariableEffect::kNone},
+    {"clusterAliases", "", VariableEffect::kNone},
+    {"httpAddr", ":8080", VariableEffect::kNone},
+    {"httpsAddr", ":15017", VariableEffect::kNone},
+    {"grpcAddr", ":15010", VariableEffect::kNone},
+    {"secureGRPCAddr", ":15012", VariableEffect::kNone},
+    {"monitoringAddr", ":15014", VariableEffect::kNone},
+    {"profile", "true", VariableEffect::kImplied, true},
+    {"caCertFile", "", VariableEffect::kNone},
+    {"tlsCertFile", "", VariableEffect::kNone},
+    {"tlsKeyFile", "", VariableEffect::kNone},
+    {"tls-cipher-suites", "", VariableEffect::kNone},
+    {"kubernetesApiQPS", "80", VariableEffect::kNone},
+    {"kubernetesApiBurst", "160", VariableEffect::kNone},
+    {"keepaliveInterval", "30s", VariableEffect::kNone},
+    {"keepaliveTimeout", "10s", VariableEffect::kNone},
+    // What istiod logs, and where: there is no such process whose output one could read.
+    {"log_as_json", "false", VariableEffect::kImplied, true},
+    {"log_caller", "", VariableEffect::kImplied},
+    {"log_output_level", "default:info", VariableEffect::kImplied},
+    {"log_rotate", "", VariableEffect::kImplied},
+    {"log_rotate_max_age", "30", VariableEffect::kImplied},
+    {"log_rotate_max_backups", "1000", VariableEffect::kImplied},
+    {"log_rotate_max_size", "104857600", VariableEffect::kImplied},
+    {"log_stacktrace_level", "default:none", VariableEffect::kImplied},
+    {"log_target", "stdout", VariableEffect::kImplied},
+    {"vklog", "", VariableEffect::kImplied},
+    {"ctrlz_port", "9876", VariableEffect::kNone},
+    {"ctrlz_address", "localhost", VariableEffect::kNone},
+};
+
+const Argument* FindArgument(std::string_view name) {
+  if (name == "n") name = "namespace";
+  const auto* const row =
+      std::find_if(std::begin(kArguments), std::end(kArguments), [&](const auto& a) { return a.name == name; });
+  return row == std::end(kArguments) ? nullptr : row;
+}
+
+const IstiodVariable* FindVariable(std::string_view name) {
+  const auto all = IstiodVariables();
+  const auto* const row = std::lower_bound(all.begin(), all.end(), name,
+                                           [](const IstiodVariable& v, std::string_view n) { return v.name < n; });
+  return row == all.end() || row->name != name ? nullptr : row;
+}
+
+// As the env package reads it; nullopt: what it expects instead goes to `expected`.
+std::optional<VariableValue> Parse(VariableType type, const std::string& text, std::string_view* expected) {
+  VariableValue out;
+  out.text = text;
+  switch (type) {
+    case VariableType::kText:
+      return out;
+    case VariableType::kFlag: {
+      *expected = "true/false";
+      const std::optional<bool> flag = ParseBool(text);
+      out.flag = flag.value_or(false);
+      return flag ? std::optional(out) : std::nullopt;
+    }
+    case VariableType::kInteger:
+      *expected = "an integer";
+      return absl::SimpleAtoi(text, &out.integer) ? std::optional(out) : std::nullopt;
+    case VariableType::kNumber:
+      *expected = "a floating-point value";
+      return absl::SimpleAtod(text, &out.number) && out.number >= 0 && out.number < 1e9 ? std::optional(out)
+                                                                                        : std::nullopt;
+    case VariableType::kDuration: {
+      *expected = "a duration";
+      const std::optional<Duration> duration = ParseGoDuration(text);
+      out.duration = duration.value_or(Duration{});
+      return duration ? std::optional(out) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether the text says what is so by default: "30m" and "30m0s" do.
+bool SaysTheDefault(const IstiodVariable& variable, const std::string& text) {
+  if (text == variable.default_value) return true;
+  std::string_view ignored;
+  const std::optional<VariableValue> said = Parse(variable.type, text, &ignored);
+  const std::optional<VariableValue> usual = Parse(variable.type, std::string(variable.default_value), &ignored);
+  if (variable.type == VariableType::kText || !said || !usual) return false;
+  return said->flag == usual->flag && said->integer == usual->integer && said->number == usual->number &&
+         said->duration == usual->duration;
+}
+
+// The kubelet: $(NAME) is the variable's value if it is known, $$(NAME) stands for itself.
+std::string Expanded(const std::string& text, const std::map<std::string, std::string, std::less<>>& variables) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '$' || i + 1 == text.size()) {
+      out += text[i];
+      continue;
+    }
+    if (text[i + 1] == '$') {
+      out += '$';
+      ++i;
+      continue;
+    }
+    const size_t end = text[i + 1] == '(' ? text.find(')', i) : std::string::npos;
+    const auto known = end == std::string::npos ? variables.end() : variables.find(text.substr(i + 2, end - i - 2));
+    if (known == variables.end()) {
+      out += '$';
+      continue;
+    }
+    out += known->second;
+    i = end;
+  }
+  return out;
+}
+
+// What a fieldRef names; nullopt: nothing that is known of a pod here.
+std::optional<std::string> FieldOf(const json& pod, const std::string& path) {
+  const json& meta = At(pod, "metadata");
+  if (path == "metadata.name" || path == "metadata.namespace" || path == "metadata.uid")
+    return Text(meta, path.substr(path.find('.') + 1));
+  if (path == "spec.serviceAccountName" || path == "spec.nodeName")
+    return Text(At(pod, "spec"), path.substr(path.find('.') + 1));
+  if (path == "status.podIP" || path == "status.hostIP")
+    return Text(At(pod, "status"), path.substr(path.find('.') + 1));
+  for (const std::string_view map : {"labels", "annotations"}) {
+    const std::string head = fmt::format("metadata.{}['", map);
+    if (path.starts_with(head) && path.ends_with("']"))
+      return Text(At(meta, map), path.substr(head.size(), path.size() - head.size() - 2));
+  }
+  return std::nullopt;
+}
+
+const json& ContainerNamed(const json& pod, std::string_view name) {
+  for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+    if (Text(container, "name") == name) return container;
+  }
+  return Null();
+}
+
+absl::Status Missing(std::string_view kind, const std::string& name, const std::string& key) {
+  return absl::FailedPreconditionError(fmt::format("CreateContainerConfigError: couldn't find key {} in {} {}", key,
+                                                   kind == "Secret" ? "Secret" : "ConfigMap", name));
+}
+
+absl::Status AddReference(const json& pod, const std::string& name, const json& from, const KeySource& keys,
+                          ContainerSettings* out) {
+  if (const json& field = At(from, "fieldRef"); field.is_object()) {
+    if (auto value = FieldOf(pod, Text(field, "fieldPath"))) out->variables[name] = *std::move(value);
+    return absl::OkStatus();
+  }
+  for (const auto& [kind, member] : {std::pair("ConfigMap", "configMapKeyRef"), std::pair("Secret", "secretKeyRef")}) {
+    const json& ref = At(from, member);
+    if (!ref.is_object() || keys == nullptr) continue;
+    const std::string of = Text(ref, "name"), key = Text(ref, "key");
+    if (auto value = keys(kind, of, key)) {
+      out->variables[name] = *std::move(value);
+    } else if (At(ref, "optional") != true) {
+      return Missing(kind, fmt::format("{}/{}", Text(At(pod, "metadata"), "namespace"), of), key);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Name and value of each flag; the value is missing where a flag needs none.
+std::vector<std::pair<std::string, std::optional<std::string>>> Flags(const std::vector<std::string>& arguments) {
+  std::vector<std::pair<std::string, std::optional<std::string>>> out;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    std::string_view text = arguments[i];
+    if (!text.starts_with('-') || text == "-" || text == "--") continue;
+    text.remove_prefix(text.starts_with("--") ? 2 : 1);
+    if (const size_t equals = text.find('='); equals != std::string_view::npos) {
+      out.emplace_back(std::string(text.substr(0, equals)), std::string(text.substr(equals + 1)));
+      continue;
+    }
+    const Argument* const row = FindArgument(text);
+    // An unknown flag takes what follows with it, unless that is a flag itself (pflag: stripUnknownFlagValue).
+    const bool takes = row != nullptr ? !row->flag : i + 1 < arguments.size() && !arguments[i + 1].starts_with('-');
+    std::optional<std::string> value;
+    if (takes && i + 1 < arguments.size()) value = arguments[++i];
+    out.emplace_back(std::string(text), std::move(value));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<ContainerSettings> ReadContainerSettings(const json& pod, std::string_view container,
+                                                        const KeySource& keys) {
+  ContainerSettings out;
+  const json& from = ContainerNamed(pod, container);
+  for (const json& variable : Items(At(from, "env"))) {
+    const std::string name = Text(variable, "name");
+    if (At(variable, "value").is_string()) {
+      out.variables[name] = Expanded(Text(variable, "value"), out.variables);
+    } else if (At(variable, "valueFrom").is_object()) {
+      if (absl::Status status = AddReference(pod, name, At(variable, "valueFrom"), keys, &out); !status.ok())
+        return status;
+    } else {
+      out.variables[name] = "";
+    }
+  }
+  for (const char* part : {"command", "args"}) {
+    for (const json& argument : Items(At(from, part))) {
+      out.arguments.push_back(Expanded(TextOf(argument), out.variables));
+    }
+  }
+  return out;
+}
+
+void Apply(const ContainerSettings& said, IstiodSettings* settings) {
+  for (const auto& [name, text] : said.variables) {
+    const IstiodVariable* const row = FindVariable(name);
+    if (row == nullptr || row->apply == nullptr) continue;
+    std::string_view expected;
+    if (const std::optional<VariableValue> value = Parse(row->type, text, &expected)) {
+      row->apply(*value, settings);
+    } else {
+      settings->log.push_back(fmt::format("Invalid environment variable value `{}`, expecting {}, defaulting to {}",
+                                          text, expected, row->default_value));
+    }
+  }
+  // Arguments have the last word: their defaults are what the environment said.
+  for (const auto& [name, value] : Flags(said.arguments)) {
+    const Argument* const row = FindArgument(name);
+    if (row == nullptr || row->apply == nullptr || !value) continue;
+    if (!row->apply(*value, settings))
+      settings->log.push_back(fmt::format("invalid argument \"{}\" for \"--{}\" flag", *value, name));
+  }
+}
+
+std::vector<std::string> UnheededSettings(const json& pod) {
+  std::vector<std::string> out;
+  const json& container = ContainerNamed(pod, "discovery");
+  for (const json& variable : Items(At(container, "env"))) {
+    const std::string name = Text(variable, "name");
+    if (std::find(std::begin(kOfTheManifests), std::end(kOfTheManifests), name) != std::end(kOfTheManifests)) continue;
+    const IstiodVariable* const row = FindVariable(name);
+    if (row == nullptr) {
+      out.push_back(fmt::format("variable {}, which pilot-discovery 1.18.2 does not know", name));
+      continue;
+    }
+    if (row->effect != VariableEffect::kNone) continue;
+    const json& value = At(variable, "value");
+    if (value.is_string() && SaysTheDefault(*row, Text(variable, "value"))) continue;
+    out.push_back(value.is_string() ? fmt::format("variable {}={}", name, Text(variable, "value"))
+                                    : fmt::format("variable {}", name));
+  }
+  if (At(container, "envFrom").is_array()) out.emplace_back("envFrom");
+  const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
+  if (said.ok()) {
+    for (const auto& [name, value] : Flags(said->arguments)) {
+      const Argument* const row = FindArgument(name);
+      if (row == nullptr) {
+        out.push_back(fmt::format("argument --{}, which pilot-discovery 1.18.2 does not know", name));
+      } else if (row->effect == VariableEffect::kNone && value.value_or("") != row->default_value) {
+        out.push_back(fmt::format("argument --{}={}", name, value.value_or("")));
+      }
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace wavetank::pilot

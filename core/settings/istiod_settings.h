@@ -1,0 +1,85 @@
+// What istiod's Deployment tells it: environment and arguments of container `discovery`, as pilot-discovery 1.18.2
+// reads them (istiod: pilot/pkg/features/pilot.go, pilot/pkg/bootstrap/{options,istio_ca}.go,
+// pilot/cmd/pilot-discovery/app/cmd.go).
+//
+// Every variable that pilot-discovery knows is a row: it acts here, or the simulation is so anyway, or it has no
+// effect, which is said by name when a manifest sets another value than the default.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/istiod/istiod.h"
+
+namespace wavetank::pilot {
+
+enum class VariableType : uint8_t { kText, kFlag, kInteger, kNumber, kDuration };
+enum class VariableEffect : uint8_t {
+  kActs,
+  kImplied,  // the simulation is so whatever it says
+  kNone,
+};
+
+// One of them is set, by the variable's type; `text` always.
+struct VariableValue {
+  std::string text;
+  bool flag = false;
+  int64_t integer = 0;
+  double number = 0;
+  Duration duration{};
+};
+
+// What came of environment and arguments.
+struct IstiodSettings {
+  IstiodOptions options;                   // changed where something was said
+  bool cluster_named = false;              // by CLUSTER_ID or --clusterID; else 1.18.2's default is "Kubernetes"
+  bool external_said = false;              // EXTERNAL_ISTIOD is set
+  bool resolves_gateways = true;           // RESOLVE_HOSTNAME_GATEWAYS
+  std::optional<Duration> connection_age;  // --keepaliveMaxServerConnectionAge
+  std::vector<std::string> log;            // what istiod logs about what it could not read
+};
+
+struct IstiodVariable {
+  std::string_view name;
+  VariableType type;
+  std::string_view default_value;
+  VariableEffect effect;
+  std::string_view meaning;  // here; empty without effect
+  void (*apply)(const VariableValue& value, IstiodSettings* settings);
+};
+
+// By name.
+absl::Span<const IstiodVariable> IstiodVariables();
+std::string_view VariableTypeName(VariableType type);
+
+// What one container is told, references resolved.
+struct ContainerSettings {
+  std::map<std::string, std::string, std::less<>> variables;
+  std::vector<std::string> arguments;
+};
+
+// Key of a ConfigMap or Secret of the pod's namespace; nullopt: it is not there.
+using KeySource =
+    std::function<std::optional<std::string>(std::string_view kind, const std::string& name, const std::string& key)>;
+
+// Of the container named `container` of a pod, or of a pod's template. $(NAME) is expanded as the kubelet does.
+// FailedPrecondition in the kubelet's words: a key that must be there is not. Without `keys` what refers to one is left
+// out.
+absl::StatusOr<ContainerSettings> ReadContainerSettings(const nlohmann::json& pod, std::string_view container,
+                                                        const KeySource& keys);
+
+// Unreadable values leave the default and a line in `log`.
+void Apply(const ContainerSettings& said, IstiodSettings* settings);
+
+// What container `discovery` of a pod, or of a pod's template, says without effect here: "variable PILOT_HTTP10=true",
+// "argument --profile". In order of name.
+std::vector<std::string> UnheededSettings(const nlohmann::json& pod);
+
+}  // namespace wavetank::pilot

@@ -1,0 +1,85 @@
+#include "scenarios/mesh/unheeded.h"
+
+#include <string_view>
+
+#include "core/base/json_access.h"
+#include "core/settings/istiod_settings.h"
+#include "fakes/kube/objects/kinds.h"
+#include "fmt/format.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using nlohmann::json;
+
+// A field that nothing reads. `usual`: the text that says what is so anyway.
+struct UnreadField {
+  std::string_view name, usual;
+};
+constexpr UnreadField kOfPods[] = {
+    {"activeDeadlineSeconds", ""}, {"dnsConfig", ""},        {"dnsPolicy", "ClusterFirst"},    {"hostAliases", ""},
+    {"priorityClassName", ""},     {"runtimeClassName", ""}, {"topologySpreadConstraints", ""}};
+constexpr UnreadField kOfContainers[] = {
+    {"lifecycle", ""}, {"livenessProbe", ""}, {"readinessProbe", ""}, {"startupProbe", ""}};
+constexpr UnreadField kOfServices[] = {
+    {"loadBalancerClass", ""}, {"loadBalancerIP", ""}, {"loadBalancerSourceRanges", ""}, {"sessionAffinity", "None"}};
+
+// In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
+bool WithoutActors(const fakekube::GroupKind& kind) {
+  const std::string_view group = kind.group, name = kind.kind;
+  return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
+         group == "autoscaling" || group == "metallb.io" || group == "cert-manager.io" ||
+         group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
+         (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
+         (group == "batch" && (name == "Job" || name == "CronJob")) ||
+         (group.empty() && (name == "LimitRange" || name == "ResourceQuota" || name == "PersistentVolumeClaim"));
+}
+
+bool Says(const json& in, const UnreadField& field) {
+  const json& value = At(in, field.name);
+  if (value.is_null() || (value.is_structured() && value.empty())) return false;
+  return field.usual.empty() || TextOf(value) != field.usual;
+}
+
+void AddFields(const std::string& kind, const std::string& path, const json& in, const auto& fields,
+               std::vector<std::string>* out) {
+  for (const UnreadField& field : fields) {
+    if (!Says(in, field)) continue;
+    out->push_back(fmt::format("{}: {}{} has no effect here", kind, path, field.name));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> UnheededIn(const json& object) {
+  std::vector<std::string> out;
+  const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
+  const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
+  if (WithoutActors(group_kind)) {
+    out.push_back(fmt::format("{} ({}) is stored here, and has no effect", group_kind.kind,
+                              group_kind.group.empty() ? "core" : group_kind.group));
+    return out;
+  }
+  if (kind == "Service" && group_kind.group.empty()) AddFields(kind, "spec.", At(object, "spec"), kOfServices, &out);
+  const bool templated = At(object, {"spec", "template", "spec"}).is_object();
+  if (!templated && kind != "Pod") return out;
+  const json& pod = templated ? At(object, {"spec", "template"}) : object;
+  const std::string path = templated ? "spec.template.spec." : "spec.";
+  AddFields(kind, path, At(pod, "spec"), kOfPods, &out);
+  const bool istiod = At(pod, {"metadata", "labels", "app"}) == "istiod";
+  for (const json& container : Items(At(pod, {"spec", "containers"}))) {
+    // The readiness of these is simulated: istiod's is its own, the proxy's its Envoy's.
+    const std::string name = Text(container, "name");
+    if (name == "istio-proxy" || (istiod && name == "discovery")) continue;
+    AddFields(kind, path + "containers[].", container, kOfContainers, &out);
+  }
+  if (!istiod) return out;
+  const json& meta = At(object, "metadata");
+  for (const std::string& what : pilot::UnheededSettings(pod)) {
+    out.push_back(
+        fmt::format("{} {}/{}: {} has no effect here", kind, Text(meta, "namespace"), Text(meta, "name"), what));
+  }
+  return out;
+}
+
+}  // namespace wavetank::scenario

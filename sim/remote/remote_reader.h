@@ -1,0 +1,46 @@
+// What one cluster's API server says to an istiod of another that shows a kubeconfig: TLS, the token, RBAC.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "core/base/time.h"
+#include "core/kube/credentials/kubeconfig.h"
+#include "core/kube/credentials/service_account_token.h"
+#include "core/x509/x509.h"
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::sim {
+
+class RemoteReader {
+ public:
+  struct Server {
+    const fakekube::ApiServer* api = nullptr;
+    const kube::TokenAuthority* tokens = nullptr;
+    x509::CertificateRef ca;
+    std::string url;
+  };
+  // Called where nobody has bound a role to the account: whether it may read as if the installation's role were bound.
+  using RoleIsGiven = std::function<bool(bool bound)>;
+
+  RemoteReader(Server server, kube::KubeConfig config, RoleIsGiven role_is_given);
+
+  // OK, or what client-go reports of the request: Unavailable (TLS), Unauthenticated, PermissionDenied.
+  absl::Status Permit(Time now, std::string_view verb, std::string_view group, std::string_view resource,
+                      const std::string& ns) const;
+
+ private:
+  absl::Status Trusts() const;
+
+  const Server server_;
+  const kube::KubeConfig config_;
+  const RoleIsGiven role_is_given_;
+  const absl::Status tls_;
+};
+
+// Whether any binding of the cluster is for that ServiceAccount by name.
+bool HasRole(const fakekube::ApiServer& api, std::string_view ns, std::string_view account);
+
+}  // namespace wavetank::sim

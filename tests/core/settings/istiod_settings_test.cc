@@ -1,0 +1,156 @@
+#include "core/settings/istiod_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "core/base/json_text.h"
+#include "core/base/status.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+json PodWith(const std::vector<json>& env, const std::vector<json>& args = {}) {
+  return {{"metadata", {{"name", "istiod-1"}, {"namespace", "istio-system"}, {"labels", {{"app", "istiod"}}}}},
+          {"spec",
+           {{"serviceAccountName", "istiod"},
+            {"containers", json::array({{{"name", "discovery"}, {"env", env}, {"args", args}}})}}}};
+}
+
+json Variable(const char* name, const char* value) { return {{"name", name}, {"value", value}}; }
+
+IstiodSettings SettingsOf(const json& pod) {
+  const absl::StatusOr<ContainerSettings> said = ReadContainerSettings(pod, "discovery", nullptr);
+  EXPECT_TRUE(said.ok()) << said.status();
+  IstiodSettings settings;
+  Apply(*said, &settings);
+  return settings;
+}
+
+TEST(IstiodVariables, StandByNameAndEachOnce) {
+  const auto all = IstiodVariables();
+  EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name == b.name; }),
+            all.end());
+}
+
+TEST(IstiodVariables, ThatActHaveAMeaningAndWhatTheyDo) {
+  for (const IstiodVariable& variable : IstiodVariables()) {
+    EXPECT_EQ(variable.apply != nullptr, variable.effect == VariableEffect::kActs) << variable.name;
+    EXPECT_EQ(variable.meaning.empty(), variable.effect == VariableEffect::kNone) << variable.name;
+  }
+}
+
+TEST(IstiodVariables, SetToTheirDefaultsSayNothingThatIsUnheeded) {
+  std::vector<json> env;
+  for (const IstiodVariable& variable : IstiodVariables())
+    env.push_back(json::object({{"name", variable.name}, {"value", variable.default_value}}));
+  EXPECT_THAT(UnheededSettings(PodWith(env)), IsEmpty());
+}
+
+TEST(IstiodVariables, SetToTheirDefaultsChangeNoOption) {
+  const IstiodOptions usual;
+  std::vector<json> env;
+  for (const IstiodVariable& variable : IstiodVariables())
+    env.push_back(json::object({{"name", variable.name}, {"value", variable.default_value}}));
+  const IstiodSettings settings = SettingsOf(PodWith(env));
+  EXPECT_THAT(settings.log, IsEmpty());
+  EXPECT_EQ(settings.options.debounce_after, usual.debounce_after);
+  EXPECT_EQ(settings.options.debounce_max, usual.debounce_max);
+  EXPECT_EQ(settings.options.push_throttle, usual.push_throttle);
+  EXPECT_EQ(settings.options.requests_per_second, usual.requests_per_second);
+  EXPECT_EQ(settings.options.remote_cluster_timeout, usual.remote_cluster_timeout);
+  EXPECT_EQ(settings.options.enable_ca, usual.enable_ca);
+  EXPECT_EQ(settings.options.external, usual.external);
+  EXPECT_EQ(settings.options.ca.ca.max_workload_ttl, usual.ca.ca.max_workload_ttl);
+  EXPECT_EQ(settings.options.ca.ca.default_workload_ttl, usual.ca.ca.default_workload_ttl);
+  EXPECT_EQ(settings.options.ca.ca.self_signed_ttl, usual.ca.ca.self_signed_ttl);
+  EXPECT_EQ(settings.options.ca.root_check_interval, usual.ca.root_check_interval);
+  EXPECT_EQ(settings.options.ca.root_grace_percent, usual.ca.root_grace_percent);
+}
+
+TEST(IstiodSettings, AreReadFromTheEnvironment) {
+  const IstiodSettings settings = SettingsOf(
+      PodWith({Variable("CLUSTER_ID", "west"), Variable("REVISION", "1-18-2"), Variable("PILOT_DEBOUNCE_AFTER", "5s"),
+               Variable("ENABLE_CA_SERVER", "false"), Variable("ISTIOD_CUSTOM_HOST", "a.example,b.example")}));
+  EXPECT_EQ(settings.options.cluster_id.str(), "west");
+  EXPECT_TRUE(settings.cluster_named);
+  EXPECT_EQ(settings.options.revision, "1-18-2");
+  EXPECT_EQ(settings.options.debounce_after, 5s);
+  EXPECT_FALSE(settings.options.enable_ca);
+  EXPECT_THAT(settings.options.custom_hosts, ElementsAre("a.example", "b.example"));
+}
+
+TEST(IstiodSettings, ArgumentsHaveTheLastWord) {
+  const IstiodSettings settings = SettingsOf(
+      PodWith({Variable("CLUSTER_ID", "west")},
+              {"discovery", "--clusterID=east", "--keepaliveMaxServerConnectionAge", "5m", "--domain", "d.e"}));
+  EXPECT_EQ(settings.options.cluster_id.str(), "east");
+  EXPECT_EQ(settings.connection_age, Duration(5min));
+  EXPECT_EQ(settings.options.domain_suffix, "d.e");
+}
+
+TEST(IstiodSettings, WhatCannotBeReadLeavesTheDefaultAndALineOfTheLog) {
+  const IstiodSettings settings = SettingsOf(PodWith({Variable("PILOT_DEBOUNCE_AFTER", "soon")}));
+  EXPECT_EQ(settings.options.debounce_after, IstiodOptions().debounce_after);
+  EXPECT_THAT(settings.log, ElementsAre("Invalid environment variable value `soon`, expecting a duration, defaulting "
+                                        "to 100ms"));
+}
+
+TEST(IstiodSettings, ReferencesAreResolved) {
+  const std::vector<json> env = {
+      {{"name", "POD"}, {"valueFrom", {{"fieldRef", {{"fieldPath", "metadata.name"}}}}}},
+      {{"name", "CLUSTER_ID"}, {"valueFrom", {{"configMapKeyRef", {{"name", "settings"}, {"key", "cluster"}}}}}},
+      Variable("REVISION", "of-$(POD)-$$(POD)-$(NOBODY)")};
+  const auto said = ReadContainerSettings(PodWith(env), "discovery",
+                                          [](std::string_view kind, const std::string& name, const std::string& key) {
+                                            return std::optional(std::string(kind) + "/" + name + "/" + key);
+                                          });
+  ASSERT_TRUE(said.ok()) << said.status();
+  EXPECT_EQ(said->variables.at("CLUSTER_ID"), "ConfigMap/settings/cluster");
+  EXPECT_EQ(said->variables.at("REVISION"), "of-istiod-1-$(POD)-$(NOBODY)");
+}
+
+TEST(IstiodSettings, AKeyThatIsNotThereKeepsTheContainerFromStarting) {
+  const std::vector<json> env = {json::object(
+      {{"name", "CLUSTER_ID"}, {"valueFrom", {{"secretKeyRef", {{"name", "settings"}, {"key", "cluster"}}}}}})};
+  const auto said =
+      ReadContainerSettings(PodWith(env), "discovery", [](auto, const auto&, const auto&) { return std::nullopt; });
+  EXPECT_EQ(said.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(said.status())),
+              HasSubstr("couldn't find key cluster in Secret istio-system/settings"));
+}
+
+TEST(UnheededSettings, NamesVariablesAndArgumentsWithoutEffect) {
+  const json pod = PodWith({Variable("PILOT_HTTP10", "true"), Variable("NO_SUCH", "1"), Variable("CLUSTER_ID", "w")},
+                           {"discovery", "--httpsAddr=:1", "--nonsense", "x", "--log_output_level=all:debug"});
+  EXPECT_THAT(
+      UnheededSettings(pod),
+      ElementsAre("argument --httpsAddr=:1", "argument --nonsense, which pilot-discovery 1.18.2 does not know",
+                  "variable NO_SUCH, which pilot-discovery 1.18.2 does not know", "variable PILOT_HTTP10=true"));
+}
+
+TEST(UnheededSettings, OtherWordsForADefaultAreNone) {
+  EXPECT_THAT(UnheededSettings(
+                  PodWith({Variable("PILOT_HTTP10", "F"), Variable("PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", "10000ms")})),
+              IsEmpty());
+}
+
+TEST(ContainerSettings, WhatIsNoTextEndsNothing) {
+  const json pod = PodWith({json::parse(R"({"name":7,"value":[1]})"), 3, json::parse(R"({"valueFrom":"x"})")},
+                           {1, json::parse(R"({"a":2})"), nullptr});
+  EXPECT_TRUE(ReadContainerSettings(pod, "discovery", nullptr).ok());
+  EXPECT_FALSE(UnheededSettings(pod).empty());
+}
+
+}  // namespace
+}  // namespace wavetank::pilot
