@@ -38,6 +38,7 @@ struct PodAccess::State {
   const HeldConfig& held;
   PodCommands commands;
   ListenerOf listener_of;
+  PodMetrics metrics;
   std::map<std::string, std::deque<std::string>> logs;  // of istio-proxy, by pod; the last of each
 };
 
@@ -219,7 +220,7 @@ class ForwardOwner final : public StreamOwner {
           peer, [state = state_, where, fail = Refusal(stream, error, port)](http::Request request, auto answer) {
             state->loop.Post([state, where, fail, request = std::move(request),
                               answer = std::move(answer)](sim::World& world) mutable {
-              std::optional<http::Response> page = AnswerInPod(world, state->held, where, request);
+              std::optional<http::Response> page = AnswerInPod(world, state->held, where, request, state->metrics);
               if (!page.has_value()) return fail();
               answer(*std::move(page));
             });
@@ -322,6 +323,11 @@ PodAccess::PodAccess(Loop& loop, const HeldConfig& held) : state_(std::make_shar
 PodAccess::~PodAccess() = default;
 void PodAccess::SetListeners(ListenerOf listener_of) { state_->listener_of = std::move(listener_of); }
 
+void PodAccess::SetMetrics(PodMetrics metrics) {
+  state_->metrics = metrics;
+  state_->commands.SetMetrics(std::move(metrics));
+}
+
 std::optional<http::Response> PodAccess::Answer(sim::World& world, const std::string& cluster,
                                                 const http::Request& request) {
   const std::optional<PodPath> path = ReadPath(request.path);
@@ -339,7 +345,7 @@ std::optional<http::Response> PodAccess::Answer(sim::World& world, const std::st
   if (path->subresource == "portforward") return Forward(state_, where, request, IsIstiod(world, where));
   http::Request inside = request;
   inside.path = path->rest.empty() ? "/" : path->rest;
-  std::optional<http::Response> page = AnswerInPod(world, state_->held, where, inside);
+  std::optional<http::Response> page = AnswerInPod(world, state_->held, where, inside, state_->metrics);
   if (page.has_value()) return page;
   return http::Failure(
       503, "ServiceUnavailable",

@@ -23,6 +23,8 @@ class PodAccess {
   PodAccess(Loop& loop, const HeldConfig& held);
   ~PodAccess();
   void SetListeners(ListenerOf listener_of);
+  // Of istiods, before the loop starts; without, they have none.
+  void SetMetrics(PodMetrics metrics);
 
   // On the loop's thread. nullopt: the request is about something else. Who may not do it is refused as by the API.
   std::optional<fakekube::http::Response> Answer(sim::World& world, const std::string& cluster,

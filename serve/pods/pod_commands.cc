@@ -44,6 +44,21 @@ CommandResult Environment(const sim::PodProcess& pod, const std::vector<std::str
   return out;
 }
 
+// The sockets that listen, in the words of `netstat -natp`: a simulated Envoy's own, and its agent's.
+std::string Netstat(const sim::PodProcess& pod) {
+  std::string out =
+      "Active Internet connections (servers and established)\n"
+      "Proto Recv-Q Send-Q Local Address           Foreign Address         State       PID/Program name    \n";
+  if (!pod.bootstrap().has_value()) return out;
+  const auto listens = [&](std::string_view address, std::string_view program) {
+    out += fmt::format("tcp        0      0 {:<23} {:<23} {:<11} {:<20}\n", address, "0.0.0.0:*", "LISTEN", program);
+  };
+  listens("127.0.0.1:15000", "-");
+  for (const char* address : {"0.0.0.0:15021", "0.0.0.0:15090"}) listens(address, "-");
+  listens("0.0.0.0:15020", "1/pilot-agent");
+  return out;
+}
+
 CommandResult NotFound(const std::string& command) {
   CommandResult out;
   out.exit_code = 126;
@@ -51,7 +66,7 @@ CommandResult NotFound(const std::string& command) {
       "OCI runtime exec failed: exec failed: unable to start container process: exec: \"{}\": executable file not "
       "found in $PATH: unknown (simulated pods have curl, pilot-agent request, pilot-discovery request, echo, "
       "hostname, "
-      "printenv, true, false, sh -c)",
+      "printenv, netstat, find, true, false, sh -c)",
       command);
   return out;
 }
@@ -122,6 +137,11 @@ void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector
     out.out =
         "version.BuildInfo{Version:\"1.18.2\", GitRevision:\"simulated\", GolangVersion:\"none\", "
         "BuildStatus:\"Clean\", GitTag:\"1.18.2\"}";
+  } else if (command == "netstat") {
+    out.out = Netstat(*pod);
+  } else if (command == "find" && argv.size() > 1) {
+    // Simulated containers have no files: nothing is found, as where no core was dumped.
+    out.exit_code = 0;
   } else if (command == "true") {
     out.exit_code = 0;
   } else if (command == "false") {
@@ -177,7 +197,7 @@ CommandResult PodCommands::Request(const sim::World& world, PodPort where, const
   if (!target.starts_with('/')) target.insert(0, "/");
   request.path = target.substr(0, target.find('?'));
   if (target.find('?') != std::string::npos) request.query = target.substr(target.find('?') + 1);
-  std::optional<http::Response> answer = AnswerInPod(world, held_, where, request);
+  std::optional<http::Response> answer = AnswerInPod(world, held_, where, request, metrics_);
   if (!answer.has_value()) {
     out.exit_code = 1;
     out.err = fmt::format("Error: Get \"http://localhost:{}{}\": connect: connection refused\n", where.port, target);

@@ -1,10 +1,12 @@
 // Commands that can be executed in a simulated pod: curl, pilot-agent request, pilot-discovery request and version, and
-// the few that scripts use around them (true, false, echo, hostname, printenv, sh -c).
+// the few that scripts and `istioctl bug-report` use around them (true, false, echo, hostname, printenv, sh -c,
+// netstat, find).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "serve/grpc/held_config.h"
@@ -19,6 +21,8 @@ class PodCommands {
   // Hears of the world's requests from now on; both outlive it, and `loop` has not started yet.
   PodCommands(Loop& loop, const HeldConfig& held);
 
+  void SetMetrics(PodMetrics metrics) { metrics_ = std::move(metrics); }
+
   using Done = std::function<void(CommandResult)>;
   // On the loop's thread; so is `done`, once, now or later. A request that is sent is an input of the world.
   void Run(sim::World& world, const PodPort& where, const std::vector<std::string>& argv, Done done);
@@ -29,6 +33,7 @@ class PodCommands {
 
   Loop& loop_;
   const HeldConfig& held_;
+  PodMetrics metrics_;
   std::map<std::string, std::function<void(const CurlAnswer&)>> waiting_;  // by the traffic's ID
 };
 

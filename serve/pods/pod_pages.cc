@@ -52,11 +52,11 @@ bool ListensInPod(const sim::World& world, const PodPort& where) {
 }
 
 std::optional<http::Response> AnswerInPod(const sim::World& world, const HeldConfig& held, const PodPort& where,
-                                          const http::Request& request) {
+                                          const http::Request& request, const PodMetrics& metrics) {
   if (!ListensInPod(world, where)) return std::nullopt;
   if (IsIstiod(world, where)) {
     if (where.port != 8080 && where.port != 15014) return std::nullopt;
-    return DebugAnswer(world, where.cluster, request);
+    return DebugAnswer(world, where.cluster, request, metrics);
   }
   const sim::PodProcess& pod = *Find(world, where);
   return where.port == 15000 || where.port == 15090 ? AdminAnswer(pod, held, request) : AgentAnswer(pod, held, request);

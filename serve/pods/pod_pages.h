@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -22,9 +23,11 @@ struct PodPort {
 
 // The istiod of a cluster runs in this pod.
 bool IsIstiod(const sim::World& world, const PodPort& where);
-// Nothing listens there: nullopt. On the loop's thread.
+// Nothing listens there: nullopt. `metrics`: what an istiod's /metrics is; null: 404. On the loop's thread.
+using PodMetrics = std::function<std::string(const std::string& cluster)>;
 std::optional<fakekube::http::Response> AnswerInPod(const sim::World& world, const HeldConfig& held,
-                                                    const PodPort& where, const fakekube::http::Request& request);
+                                                    const PodPort& where, const fakekube::http::Request& request,
+                                                    const PodMetrics& metrics = {});
 // Whether anything does.
 bool ListensInPod(const sim::World& world, const PodPort& where);
 

@@ -19,7 +19,7 @@ class ChildProcess {
     std::vector<std::string> arguments;              // the first is the program's path
     std::map<std::string, std::string> environment;  // all of it
     std::string folder;                              // where it starts
-    std::string log;                                 // what it prints goes there
+    std::string log;                                 // what it prints goes there; empty: where ours goes
   };
 
   ChildProcess() = default;

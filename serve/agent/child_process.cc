@@ -1,4 +1,4 @@
-#include "serve/child_process.h"
+#include "serve/agent/child_process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -37,13 +37,13 @@ absl::Status ChildProcess::Start(const Options& options) {
     return out;
   };
   const std::vector<char*> argv = pointers(options.arguments), envp = pointers(environment);
-  const int log = open(options.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (log < 0) {
+  const int log = options.log.empty() ? -1 : open(options.log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (log < 0 && !options.log.empty()) {
     return absl::UnavailableError(fmt::format("{}: cannot be written: {}", options.log, std::strerror(errno)));
   }
   int failure[2];
   if (pipe2(failure, O_CLOEXEC) != 0) {
-    close(log);
+    if (log >= 0) close(log);
     return absl::UnavailableError(fmt::format("no pipe: {}", std::strerror(errno)));
   }
   const pid_t parent = getpid();
@@ -57,14 +57,16 @@ absl::Status ChildProcess::Start(const Options& options) {
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
     signal(SIGPIPE, SIG_DFL);
-    dup2(log, 1);
-    dup2(log, 2);
+    if (log >= 0) {
+      dup2(log, 1);
+      dup2(log, 2);
+    }
     if (chdir(options.folder.c_str()) == 0) execve(argv[0], argv.data(), envp.data());
     const int why = errno;
     [[maybe_unused]] const ssize_t told = write(failure[1], &why, sizeof why);
     _exit(127);
   }
-  close(log);
+  if (log >= 0) close(log);
   close(failure[1]);
   int why = pid_ < 0 ? errno : 0;
   // Ends with the exec.

@@ -1,0 +1,33 @@
+// The files of a pod's proxy container: entries of the Secrets and ConfigMaps that are mounted there, as the API server
+// has them, and what its agent wrote into folders of its own (emptyDir).
+//
+// Fault model: the disk may be full; then nothing is written any more, and what was written before stays.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/agent/files.h"
+#include "core/kube/object.h"
+#include "fakes/kube/store/api_server.h"
+
+namespace wavetank::sim {
+
+class PodFiles final : public agent::Files {
+ public:
+  PodFiles(const fakekube::ApiServer& api, kube::ObjectRef pod) : api_(api), pod_(std::move(pod)) {}
+
+  absl::StatusOr<std::string> Read(std::string_view path) override;
+  absl::Status Write(std::string_view path, std::string_view bytes) override;
+
+  void set_disk_full(bool full) { full_ = full; }
+
+ private:
+  const fakekube::ApiServer& api_;
+  const kube::ObjectRef pod_;
+  std::map<std::string, std::string, std::less<>> written_;
+  bool full_ = false;
+};
+
+}  // namespace wavetank::sim
