@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "core/model/gateway.h"
+#include "core/push/gateway_services.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -64,6 +66,15 @@ uint32_t ResolvePort(uint32_t number, const std::vector<ServiceInstance>& instan
   return number;
 }
 
+// All ports of its pods, where the Gateway names the Services: a port that none of them has is none of the Gateway's.
+std::set<uint32_t> PortsOfServices(uint32_t number, const std::vector<const ServiceInstance*>& instances) {
+  std::set<uint32_t> out;
+  for (const ServiceInstance* instance : instances) {
+    if (instance->service_port.port == static_cast<int>(number)) out.insert(instance->endpoint.endpoint_port);
+  }
+  return out;
+}
+
 // istiod: pilot/pkg/model/credentials/resource.go.
 struct Credential {
   std::string resource_name;
@@ -104,6 +115,20 @@ class TlsHosts {
 bool CanMerge(Protocol a, Protocol b) { return (IsHttp(a) || a == b) && IsHttp(b); }
 
 }  // namespace
+
+std::optional<std::vector<const ServiceInstance*>> InstancesOfGateway(
+    const config::TypedConfig<config::Gateway>& gateway, const std::vector<ServiceInstance>& instances) {
+  const auto named = gateway.meta.annotations.find("internal.istio.io/gateway-service");
+  if (named == gateway.meta.annotations.end()) return std::nullopt;
+  const std::set<std::string> hosts = absl::StrSplit(named->second, ',');
+  std::vector<const ServiceInstance*> out;
+  for (const ServiceInstance& instance : instances) {
+    if (hosts.contains(std::string(instance.service->hostname)) && instance.service->attributes.ns == gateway.meta.ns) {
+      out.push_back(&instance);
+    }
+  }
+  return out;
+}
 
 std::string GatewayRdsRouteName(const Server& server, uint32_t port, const config::ConfigMeta& gateway) {
   const Protocol protocol = ParseProtocol(server.port.protocol);
@@ -148,7 +173,10 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
   auto out = std::make_shared<MergedGateway>();
   out->gateways = std::move(gateways);
   size_t most = 0;
-  for (const config::GatewayRef& gateway : out->gateways) most += gateway->spec.servers.size();
+  for (const config::GatewayRef& gateway : out->gateways) {
+    const auto of_services = InstancesOfGateway(*gateway, instances);
+    most += gateway->spec.servers.size() * std::max<size_t>(1, of_services ? of_services->size() : 1);
+  }
   out->storage.reserve(most);                 // pointers to its servers stay good
   std::set<uint32_t> ports;                   // that some server has
   std::map<uint32_t, ServerPort> plain_text;  // of ports whose first server has no TLS
@@ -165,6 +193,7 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
   };
 
   for (const config::GatewayRef& gateway : out->gateways) {
+    const auto of_services = InstancesOfGateway(*gateway, instances);
     const std::string_view gateway_name = out->names.Keep(fmt::format("{}/{}", gateway->meta.ns, gateway->meta.name));
     for (const Server& given : gateway->spec.servers) {
       if (!given.has_port) continue;
@@ -182,41 +211,44 @@ std::shared_ptr<const MergedGateway> MergeGateways(std::vector<config::GatewayRe
         }
       }
 
-      const uint32_t resolved = ResolvePort(server.port.number, instances);
-      const std::string_view route_name = out->names.Keep(GatewayRdsRouteName(server, resolved, gateway->meta));
-      if (server.tls && !tls_hosts.Take(resolved, server)) continue;
-      const GatewayServer* const kept =
-          &out->storage.emplace_back(server.tls ? GatewayServer{server, gateway_name, route_name, SniHosts(server)}
-                                                : GatewayServer{server, gateway_name, {}, {}});
-      if (server.tls && server.tls->mode == ServerTlsSettings::Mode::kAutoPassthrough) {
-        out->contains_auto_passthrough_gateways = true;
-      }
-
-      const ServerPort port{resolved, server.port.protocol, server.bind};
-      const Protocol protocol = ParseProtocol(port.protocol);
-      if (ports.insert(resolved).second) {
-        if (!config::IsTlsServer(server)) plain_text.emplace(resolved, port);
-        if (config::IsHttpServer(server)) route(route_name) = {kept};
-        serve(port, kept)->route_name = route_name;
-        continue;
-      }
-      if (const auto it = plain_text.find(resolved); it != plain_text.end()) {
-        const ServerPort& current = it->second;
-        if (current.bind == port.bind) {
-          if (!CanMerge(protocol, ParseProtocol(current.protocol)) || route_name.empty()) continue;
-          serve(current, kept);
-        } else {
-          serve(port, kept)->route_name = route_name;
+      const std::set<uint32_t> resolved_ports = of_services ? PortsOfServices(server.port.number, *of_services)
+                                                            : std::set{ResolvePort(server.port.number, instances)};
+      for (const uint32_t resolved : resolved_ports) {
+        const std::string_view route_name = out->names.Keep(GatewayRdsRouteName(server, resolved, gateway->meta));
+        if (server.tls && !tls_hosts.Take(resolved, server)) continue;
+        const GatewayServer* const kept =
+            &out->storage.emplace_back(server.tls ? GatewayServer{server, gateway_name, route_name, SniHosts(server)}
+                                                  : GatewayServer{server, gateway_name, {}, {}});
+        if (server.tls && server.tls->mode == ServerTlsSettings::Mode::kAutoPassthrough) {
+          out->contains_auto_passthrough_gateways = true;
         }
-        route(route_name).push_back(kept);
-        continue;
+
+        const ServerPort port{resolved, server.port.protocol, server.bind};
+        const Protocol protocol = ParseProtocol(port.protocol);
+        if (ports.insert(resolved).second) {
+          if (!config::IsTlsServer(server)) plain_text.emplace(resolved, port);
+          if (config::IsHttpServer(server)) route(route_name) = {kept};
+          serve(port, kept)->route_name = route_name;
+          continue;
+        }
+        if (const auto it = plain_text.find(resolved); it != plain_text.end()) {
+          const ServerPort& current = it->second;
+          if (current.bind == port.bind) {
+            if (!CanMerge(protocol, ParseProtocol(current.protocol)) || route_name.empty()) continue;
+            serve(current, kept);
+          } else {
+            serve(port, kept)->route_name = route_name;
+          }
+          route(route_name).push_back(kept);
+          continue;
+        }
+        if (config::IsHttpServer(server)) {
+          // HTTPS servers of one port need names of their own.
+          if (route_name.empty() || !route(route_name).empty()) continue;
+          route(route_name) = {kept};
+        }
+        serve(port, kept);
       }
-      if (config::IsHttpServer(server)) {
-        // HTTPS servers of one port need names of their own.
-        if (route_name.empty() || !route(route_name).empty()) continue;
-        route(route_name) = {kept};
-      }
-      serve(port, kept);
     }
   }
   for (const auto& [name, servers] : out->servers_by_route_name) {  // order: into sorted sets

@@ -11,6 +11,7 @@
 #include "core/push/cluster_local.h"
 #include "core/push/destination_rule_index.h"
 #include "core/push/export_to_defaults.h"
+#include "core/push/gateway_services.h"
 #include "core/push/service_index.h"
 #include "core/push/sidecar_scope_builder.h"
 #include "core/push/virtual_service_index.h"
@@ -262,7 +263,10 @@ SidecarScopeRef PushContext::GetSidecarScope(const Proxy& proxy, const Labels& w
 std::shared_ptr<const MergedGateway> PushContext::MergeGateways(const Proxy& proxy) const {
   std::vector<config::GatewayRef> selected;
   for (const config::GatewayRef& gateway : *impl_->gateways) {
-    if (Selects(gateway->spec.selector, proxy.labels)) selected.push_back(gateway);
+    const auto of_services = InstancesOfGateway(*gateway, proxy.service_instances);
+    if (of_services ? !of_services->empty() : Selects(gateway->spec.selector, proxy.labels)) {
+      selected.push_back(gateway);
+    }
   }
   if (selected.empty()) return nullptr;
   return pilot::MergeGateways(std::move(selected), proxy.service_instances, NamespaceOf(proxy.verified_identity));

@@ -1,3 +1,8 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
@@ -9,6 +14,11 @@ namespace {
 void CheckOutlierDetection(const json& outlier, Problems& out) {
   if (!outlier.is_object()) return;
   out.Add(DurationText(Member(outlier, "baseEjectionTime")));
+  if (MemberNumber(outlier, "consecutiveErrors") != 0) {
+    out.Warn(
+        "outlier detection consecutive errors is deprecated, use consecutiveGatewayErrors or consecutive5xxErrors "
+        "instead");
+  }
   if (Member(outlier, "splitExternalLocalOriginErrors") != true &&
       MemberNumber(outlier, "consecutiveLocalOriginFailures") > 0) {
     out.Add(
@@ -40,11 +50,97 @@ void CheckConnectionPool(const json& pool, Problems& out) {
   out.Add(DurationText(Member(tcp, "maxConnectionDuration")));
 }
 
-void CheckLoadBalancer(const json& balancer, Problems& out) {
-  const json& cookie = Member(Member(balancer, "consistentHash"), "httpCookie");
-  if (!cookie.is_object()) return;
-  if (MemberText(cookie, "name").empty()) out.Add("name required for HttpCookie");
-  if (Member(cookie, "ttl").is_null()) out.Add("ttl required for HttpCookie");
+// Localities that others of the list hold already; "region/zone/subzone", "*" last. One error at most.
+std::string LocalitiesProblem(const std::vector<std::string>& localities) {
+  std::map<std::string, std::map<std::string, std::set<std::string>>> seen;
+  for (const std::string& locality : localities) {
+    const auto stars = std::count(locality.begin(), locality.end(), '*');
+    if (stars > 1 || (stars == 1 && !locality.ends_with('*'))) {
+      return fmt::format("locality {} wildcard '*' number can not exceed 1 and must be in the end", locality);
+    }
+    const std::string overlap = fmt::format("locality {} overlap with previous specified ones", locality);
+    if (seen.contains("*")) return overlap;
+    const std::vector<std::string> parts = absl::StrSplit(locality, absl::MaxSplits('/', 2));
+    if (std::find(parts.begin(), parts.end(), "") != parts.end()) {
+      return fmt::format("locality {} must not contain empty region/zone/subzone info", locality);
+    }
+    const bool known = seen.contains(parts[0]);
+    std::map<std::string, std::set<std::string>>& zones = seen[parts[0]];
+    if (parts.size() == 1) {
+      if (known) return overlap;
+      zones["*"].insert("*");
+      continue;
+    }
+    if (zones.contains("*") || (parts.size() == 2 && zones.contains(parts[1]))) return overlap;
+    std::set<std::string>& sub_zones = zones[parts[1]];
+    if (sub_zones.contains("*")) return overlap;
+    if (!sub_zones.insert(parts.size() == 2 ? "*" : parts[2]).second) return overlap;
+  }
+  return "";
+}
+
+// istiod: validateLocalityLbSetting.
+void CheckLocalityLb(const json& setting, bool outlier, Problems& out) {
+  if (!setting.is_object()) return;
+  const json& distribute = Items(Member(setting, "distribute"));
+  const json& failover = Items(Member(setting, "failover"));
+  if (!distribute.empty() && !failover.empty()) {
+    return out.Add("can not simultaneously specify 'distribute' and 'failover'");
+  }
+  std::vector<std::string> sources;
+  for (const json& one : distribute) {
+    sources.push_back(MemberText(one, "from"));
+    std::vector<std::string> destinations;
+    int64_t total = 0;
+    for (const auto& [locality, share] : Mapping(Member(one, "to")).items()) {
+      destinations.push_back(locality);
+      const int64_t weight = MemberNumber({{"weight", share}}, "weight");
+      if (weight <= 0 || weight > 100) return out.Add("locality weight must be in range [1, 100]");
+      total += weight;
+    }
+    if (total != 100) return out.Add(fmt::format("total locality weight {} != 100", total));
+    out.Add(LocalitiesProblem(destinations));
+  }
+  out.Add(LocalitiesProblem(sources));
+  if ((!failover.empty() || !Items(Member(setting, "failoverPriority")).empty()) && !outlier) {
+    out.Warn("outlier detection policy must be provided for failover");
+  }
+  for (const json& one : failover) {
+    const std::string from = MemberText(one, "from"), to = MemberText(one, "to");
+    const auto either = [&](char c) { return from.find(c) != std::string::npos || to.find(c) != std::string::npos; };
+    if (from == to) out.Add("locality lb failover settings must specify different regions");
+    if (either('/')) out.Add("locality lb failover only specify region");
+    if (either('*')) out.Add("locality lb failover region should not contain '*' wildcard");
+  }
+}
+
+void CheckLoadBalancer(const json& balancer, bool outlier, Problems& out) {
+  const json& hash = Member(balancer, "consistentHash");
+  if (const json& cookie = Member(hash, "httpCookie"); cookie.is_object()) {
+    if (MemberText(cookie, "name").empty()) out.Add("name required for HttpCookie");
+    if (Member(cookie, "ttl").is_null()) out.Add("ttl required for HttpCookie");
+  }
+  if (MemberNumber(hash, "minimumRingSize") != 0) {
+    out.Warn("consistent hash MinimumRingSize is deprecated, use ConsistentHashLB's RingHash configuration instead");
+    if (Has(hash, "ringHash") || Has(hash, "maglev")) {
+      out.Add("only one of MinimumRingSize or Maglev/Ringhash can be specified");
+    }
+  }
+  CheckLocalityLb(Member(balancer, "localityLbSetting"), outlier, out);
+}
+
+void CheckTunnel(const json& tunnel, Problems& out) {
+  if (!tunnel.is_object()) return;
+  const std::string protocol = MemberText(tunnel, "protocol"), host = MemberText(tunnel, "targetHost");
+  if (!protocol.empty() && protocol != "CONNECT" && protocol != "POST") {
+    out.Add("tunnel protocol must be \"CONNECT\" or \"POST\"");
+  }
+  const std::string no_name = Fqdn(host), no_address = Ip(host);
+  if (!no_name.empty() && !no_address.empty()) {
+    out.Add(fmt::format("tunnel target host must be valid FQDN or IP address: {}; {}", no_name, no_address));
+  }
+  const std::string no_port = PortNumber(MemberNumber(tunnel, "targetPort"));
+  if (!no_port.empty()) out.Add("tunnel target port is invalid: " + no_port);
 }
 
 void CheckClientTls(const json& tls, Problems& out) {
@@ -65,7 +161,7 @@ void CheckClientTls(const json& tls, Problems& out) {
 void CheckParts(const json& policy, Problems& out) {
   CheckOutlierDetection(Member(policy, "outlierDetection"), out);
   CheckConnectionPool(Member(policy, "connectionPool"), out);
-  CheckLoadBalancer(Member(policy, "loadBalancer"), out);
+  CheckLoadBalancer(Member(policy, "loadBalancer"), Has(policy, "outlierDetection"), out);
   CheckClientTls(Member(policy, "tls"), out);
 }
 
@@ -78,10 +174,12 @@ bool HasAny(const json& policy, std::initializer_list<const char*> fields) {
 
 void CheckPolicy(const json& policy, Problems& out) {
   if (!policy.is_object()) return;
-  if (!HasAny(policy, {"outlierDetection", "connectionPool", "loadBalancer", "tls", "portLevelSettings", "tunnel"})) {
+  if (!HasAny(policy, {"outlierDetection", "connectionPool", "loadBalancer", "tls", "tunnel"}) &&
+      Items(Member(policy, "portLevelSettings")).empty()) {
     return out.Add("traffic policy must have at least one field");
   }
   CheckParts(policy, out);
+  Unwarned ports(out);
   for (const json& port : Items(Member(policy, "portLevelSettings"))) {
     if (Member(port, "port").is_null()) out.Add("portTrafficPolicy must have valid port");
     if (HasAny(port, {"outlierDetection", "connectionPool", "loadBalancer", "tls"})) {
@@ -90,6 +188,7 @@ void CheckPolicy(const json& policy, Problems& out) {
       out.Add("port traffic policy must have at least one field");
     }
   }
+  CheckTunnel(Member(policy, "tunnel"), out);
 }
 
 }  // namespace
@@ -99,10 +198,7 @@ void CheckDestinationRule(const json& object, Problems& out) {
   out.Add(WildcardDomain(MemberText(spec, "host")));
   CheckPolicy(Member(spec, "trafficPolicy"), out);
   for (const json& subset : Items(Member(spec, "subsets"))) {
-    if (!subset.is_object()) {
-      out.Add("subset may not be null");
-      continue;
-    }
+    const Unwarned quiet(out);
     const std::string name = MemberText(subset, "name");
     if (name.empty()) {
       out.Add("subset name cannot be empty");
@@ -112,8 +208,10 @@ void CheckDestinationRule(const json& object, Problems& out) {
     LabelMap(Member(subset, "labels"), out);
     CheckPolicy(Member(subset, "trafficPolicy"), out);
   }
+  const json& selector = Member(spec, "workloadSelector");
   ExportTo(Text(At(object, "metadata"), "namespace"), Member(spec, "exportTo"),
-           !Member(spec, "workloadSelector").is_null(), out);
+           selector.is_null() ? Exported::kAny : Exported::kRuleWithSelector, out);
+  Selector(selector, "matchLabels", "", "", out);
 }
 
 }  // namespace wavetank::validation

@@ -1,6 +1,5 @@
 #include <set>
 
-#include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
@@ -9,87 +8,60 @@
 namespace wavetank::validation {
 namespace {
 
-struct PortProtocol {
-  bool known = false, tls = false, http = false;
-};
-// istiod: pkg/config/protocol, Parse.
-PortProtocol ParsePortProtocol(const std::string& name) {
-  const std::string lower = absl::AsciiStrToLower(name);
-  PortProtocol out;
-  out.http = lower == "http" || lower == "http2" || lower == "grpc" || lower == "grpc-web" ||
-             lower == "grpc-web-text" || lower == "http_proxy";
-  out.tls = lower == "https" || lower == "tls";
-  out.known = out.http || out.tls || lower == "tcp" || lower == "udp" || lower == "mongo" || lower == "redis" ||
-              lower == "mysql" || lower == "hbone";
+// A Port as Go's protobuf prints it: fields that are set, in the order of their numbers.
+std::string PortAsText(const json& port) {
+  std::string out;
+  const auto add = [&](const std::string& field) { out += (out.empty() ? "" : " ") + field; };
+  if (const int64_t number = MemberNumber(port, "number"); number != 0) add(fmt::format("number:{}", number));
+  if (const std::string text = MemberText(port, "protocol"); !text.empty()) add("protocol:" + Quoted(text));
+  if (const std::string text = MemberText(port, "name"); !text.empty()) add("name:" + Quoted(text));
+  if (const int64_t number = MemberNumber(port, "targetPort"); number != 0) add(fmt::format("target_port:{}", number));
   return out;
 }
 
-// A host of a Gateway's server: "ns/host", "./host", "*/host", "host".
-void CheckHost(const std::string& text, Problems& out) {
-  std::string host = text;
-  if (const size_t slash = text.find('/'); slash != std::string::npos) {
-    const std::string ns = text.substr(0, slash);
-    host = text.substr(slash + 1);
-    if (ns.empty() || host.empty()) out.Add("config namespace and dnsName in host entry cannot be empty");
-    if (ns != "*" && ns != "." && !IsDnsLabel(ns)) {
-      out.Add(fmt::format("invalid namespace value {} in gateway", Quoted(ns)));
-    }
-  }
-  if (host != "*" && host.find('.') == std::string::npos) out.Add("short names (non FQDN) are not allowed");
-  if (std::string problem = WildcardDomain(host); !problem.empty() && !IsIp(host)) out.Add(std::move(problem));
-  if (host.find('*') != std::string::npos && host != "*" && !host.starts_with("*.")) {
-    out.Add(fmt::format("partial wildcard {} not allowed", Quoted(host)));
-  }
-}
-
-void CheckTls(const json& tls, Problems& out) {
-  if (!tls.is_object()) return;
-  const std::string mode = MemberText(tls, "mode").empty() ? "PASSTHROUGH" : MemberText(tls, "mode");
-  const auto given = [&](const char* name) { return !MemberText(tls, name).empty(); };
-  if (mode == "ISTIO_MUTUAL") {
-    if (given("serverCertificate")) out.Add("ISTIO_MUTUAL TLS cannot have associated server certificate");
-    if (given("privateKey")) out.Add("ISTIO_MUTUAL TLS cannot have associated private key");
-    if (given("caCertificates")) out.Add("ISTIO_MUTUAL TLS cannot have associated CA bundle");
-    if (given("credentialName")) out.Add("ISTIO_MUTUAL TLS cannot have associated credentialName");
-    return;
-  }
-  if ((mode != "SIMPLE" && mode != "MUTUAL") || given("credentialName")) return;
-  if (!given("serverCertificate")) out.Add(mode + " TLS requires a server certificate");
-  if (!given("privateKey")) out.Add(mode + " TLS requires a private key");
-  if (mode == "MUTUAL" && !given("caCertificates")) out.Add("MUTUAL TLS requires a client CA bundle");
-}
-
-// Port and its fit with TLS.
-void CheckPort(const json& server, Problems& out) {
-  const json& port = Member(server, "port");
-  const json& tls = Member(server, "tls");
+void CheckServerPort(const json& port, Problems& out) {
   if (!port.is_object()) return out.Add("port is required");
-  const std::string name = MemberText(port, "protocol");
-  const PortProtocol protocol = ParsePortProtocol(name);
-  const size_t before = out.size();
-  if (!protocol.known) {
+  const std::string protocol = MemberText(port, "protocol");
+  if (ProtocolOf(protocol) == pilot::Protocol::kUnsupported) {
     out.Add(fmt::format(
         "invalid protocol {}, supported protocols are HTTP, HTTP2, GRPC, GRPC-WEB, MONGO, REDIS, MYSQL, TCP",
-        Quoted(name)));
+        Quoted(protocol)));
   }
   const int64_t number = MemberNumber(port, "number");
-  if (number != 0) out.Add(PortNumber(number));
-  if (MemberText(port, "name").empty()) {
-    out.Add(fmt::format("port name must be set: number:{} protocol:{}", number, Quoted(name)));
+  if (number > 0) out.Add(PortNumber(number));
+  if (MemberText(port, "name").empty()) out.Add("port name must be set: " + PortAsText(port));
+}
+
+void CheckBind(const json& server, Problems& out) {
+  const std::string bind = MemberText(server, "bind");
+  constexpr std::string_view kUnix = "unix://";
+  if (bind.starts_with(kUnix)) {
+    out.Add(UnixAddress(bind.substr(kUnix.size())));
+    const json& port = Member(server, "port");
+    if (MemberNumber(port, "number") != 0) {
+      out.Add("port number must be 0 for unix domain socket: " + PortAsText(port));
+    }
+  } else if (!bind.empty()) {
+    out.Add(Ip(bind));
   }
-  const bool good = out.size() == before;
-  CheckTls(tls, out);
-  if (!good) return;
-  const std::string mode = MemberText(tls, "mode");
-  const bool passthrough = mode.empty() || mode == "PASSTHROUGH" || mode == "AUTO_PASSTHROUGH";
+}
+
+// A port that is right, and its fit with TLS.
+void CheckTlsOfPort(const json& server, Problems& out) {
+  const json& tls = Member(server, "tls");
+  const pilot::Protocol protocol = ProtocolOf(MemberText(Member(server, "port"), "protocol"));
+  const ServerTlsMode mode = ModeOf(tls);
+  const bool passthrough = mode == ServerTlsMode::kPassthrough || mode == ServerTlsMode::kAutoPassthrough;
   const bool files = !MemberText(tls, "caCertificates").empty() || !MemberText(tls, "privateKey").empty() ||
                      !MemberText(tls, "serverCertificate").empty();
-  if (protocol.tls && tls.is_null()) {
-    out.Add("server must have TLS settings for HTTPS/TLS protocols");
-  } else if (!protocol.tls && protocol.http && tls.is_object() && (!passthrough || files)) {
-    out.Add("server cannot have TLS settings for plain text HTTP ports");
-  } else if (!protocol.tls && !protocol.http && tls.is_object()) {
-    out.Add("server cannot have TLS settings for non HTTPS/TLS ports");
+  if (pilot::IsTls(protocol)) {
+    if (tls.is_null()) out.Add("server must have TLS settings for HTTPS/TLS protocols");
+  } else if (tls.is_object()) {
+    if (!pilot::IsHttp(protocol)) {
+      out.Add("server cannot have TLS settings for non HTTPS/TLS ports");
+    } else if (!passthrough || files) {
+      out.Add("server cannot have TLS settings for plain text HTTP ports");
+    }
   }
 }
 
@@ -103,16 +75,25 @@ void CheckGateway(const json& object, Problems& out) {
   for (const json& server : servers) {
     const json& hosts = Items(Member(server, "hosts"));
     if (hosts.empty()) out.Add("server config must contain at least one host");
-    for (const json& host : hosts) CheckHost(TextOf(host), out);
-    CheckPort(server, out);
-    const std::string bind = MemberText(server, "bind");
-    if (!bind.empty() && !bind.starts_with("unix://") && !IsIp(bind)) out.Add(bind + " is not a valid IP");
+    for (const json& host : hosts) HostInNamespace(TextOf(host), true, out);
+    const size_t before = out.size();
+    CheckServerPort(Member(server, "port"), out);
+    const bool good_port = out.size() == before;
+    CheckBind(server, out);
+    ServerTls(Member(server, "tls"), out);
+    if (good_port) CheckTlsOfPort(server, out);
   }
   std::set<std::string> names;
   for (const json& server : servers) {
-    const std::string port = MemberText(Member(server, "port"), "name");
-    if (!names.insert(port).second) {
-      out.Add("port names in servers must be unique: duplicate name " + port);
+    const json& port = Member(server, "port");
+    if (!port.is_object()) continue;
+    const std::string port_name = MemberText(port, "name");
+    if (!names.insert(port_name).second) {
+      out.Add("port names in servers must be unique: duplicate name " + port_name);
+    }
+    if (!pilot::IsHttp(ProtocolOf(MemberText(port, "protocol"))) &&
+        Member(Member(server, "tls"), "httpsRedirect") == true) {
+      out.Warn("tls.httpsRedirect should only be used with http servers");
     }
   }
 }

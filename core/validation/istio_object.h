@@ -3,13 +3,19 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "nlohmann/json.hpp"
 
 namespace wavetank::validation {
 
-// The webhook's words ("configuration is invalid: ..."); empty: it may be stored, or is of a kind without rules here.
-// O(object).
+struct Verdict {
+  std::string denied;  // in the webhook's words ("configuration is invalid: ..."); empty: it may be stored
+  std::vector<std::string> warnings;  // of what may be stored, as kubectl shows them
+};
+
+// Of an object of a kind without rules here: it may be stored. O(object).
+Verdict Judge(const nlohmann::json& object);
 std::string WhyInvalid(const nlohmann::json& object);
 
 }  // namespace wavetank::validation

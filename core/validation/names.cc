@@ -10,10 +10,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
-#include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/config/schema/proto_json.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::validation {
 namespace {
@@ -39,25 +39,38 @@ std::string Preconditions(const std::string& domain) {
   return domain.empty() ? "empty domain name not allowed" : "";
 }
 
+// istiod: pkg/config/security, IsValidCipherSuite; names of others than letters or digits first are expressions.
+bool IsCipherSuite(const std::string& suite) {
+  static const auto* const kKnown = new std::set<std::string>{"ECDHE-ECDSA-AES128-GCM-SHA256",
+                                                              "ECDHE-RSA-AES128-GCM-SHA256",
+                                                              "ECDHE-ECDSA-AES256-GCM-SHA384",
+                                                              "ECDHE-RSA-AES256-GCM-SHA384",
+                                                              "ECDHE-ECDSA-CHACHA20-POLY1305",
+                                                              "ECDHE-RSA-CHACHA20-POLY1305",
+                                                              "ECDHE-ECDSA-AES128-SHA",
+                                                              "ECDHE-RSA-AES128-SHA",
+                                                              "ECDHE-ECDSA-AES256-SHA",
+                                                              "ECDHE-RSA-AES256-SHA",
+                                                              "AES128-GCM-SHA256",
+                                                              "AES256-GCM-SHA384",
+                                                              "AES128-SHA",
+                                                              "AES256-SHA",
+                                                              "DES-CBC3-SHA"};
+  if (suite.empty() || suite == "ALL" || !absl::ascii_isalnum(static_cast<unsigned char>(suite[0]))) return true;
+  return kKnown->contains(suite);
+}
+
 bool IsInternal(const std::string& name) { return name.starts_with(':') || absl::EqualsIgnoreCase(name, "host"); }
 
 std::string UsedHeader(const std::string& name, HeaderUse use) {
   if (name.empty()) return "header name cannot be empty";
   const bool host = absl::EqualsIgnoreCase(name, "host");
-  const bool authority = host || absl::EqualsIgnoreCase(name, ":authority");
   if (use == HeaderUse::kOther && host) return fmt::format("invalid header {}: cannot set Host header", Quoted(name));
-  const bool allowed = (use == HeaderUse::kRequest && authority) || (use == HeaderUse::kDestination && host);
+  const bool allowed =
+      (use == HeaderUse::kRequest && IsAuthorityHeader(name)) || (use == HeaderUse::kDestination && host);
   if (IsInternal(name) && !allowed)
     return fmt::format("invalid header {}: header cannot have \":\" prefix", Quoted(name));
   return "";
-}
-
-std::string HeaderValue(const std::string& value) {
-  const bool bad = std::any_of(value.begin(), value.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return (byte < 0x20 && byte != '\t') || byte == 0x7f;
-  });
-  return bad ? fmt::format("header value configuration {} is invalid", value) : "";
 }
 
 void OneSide(const json& operations, HeaderUse use, Problems& out) {
@@ -93,6 +106,25 @@ const json& Member(const json& in, std::string_view camel) {
   return At(in, snake);
 }
 std::string MemberText(const json& in, std::string_view camel) { return TextOf(Member(in, camel)); }
+double MemberDouble(const json& in, std::string_view camel) {
+  const json& value = Member(in, camel);
+  double number = 0;
+  if (value.is_string()) return absl::SimpleAtod(value.get_ref<const std::string&>(), &number) ? number : 0;
+  return value.is_number() ? value.get<double>() : 0;
+}
+int MemberEnum(const json& in, std::string_view camel, std::initializer_list<std::string_view> names) {
+  const json& value = Member(in, camel);
+  if (value.is_string()) {
+    const auto* const found = std::find(names.begin(), names.end(), value.get_ref<const std::string&>());
+    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+  }
+  return static_cast<int>(std::clamp<int64_t>(NumberOf(value), -1, 1000));
+}
+const json& Mapping(const json& in) {
+  static const auto* const empty = new json(json::object());
+  return in.is_object() ? in : *empty;
+}
+bool Has(const json& in, std::string_view camel) { return !Member(in, camel).is_null(); }
 int64_t MemberNumber(const json& in, std::string_view camel) {
   const json& value = Member(in, camel);
   int64_t number = 0;
@@ -103,15 +135,6 @@ int64_t MemberNumber(const json& in, std::string_view camel) {
 bool IsDnsLabel(std::string_view text) {
   if (text.empty() || text.size() > 63 || text.front() == '-' || text.back() == '-') return false;
   return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isalnum(c) != 0 || c == '-'; });
-}
-
-std::string Quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += c;
-  }
-  return out + "\"";
 }
 
 std::string WildcardDomain(const std::string& domain) {
@@ -136,13 +159,35 @@ std::string PortNumber(int64_t port) {
   return port >= 1 && port <= 65535 ? "" : fmt::format("port number {} must be in the range 1..65535", port);
 }
 
-bool IsIp(const std::string& text) { return IpAddress::Parse(text).ok(); }
+bool IsIp(const std::string& text) { return AddressError(text).empty(); }
+std::string Ip(const std::string& address) { return IsIp(address) ? "" : address + " is not a valid IP"; }
 
 std::string IpSubnet(const std::string& subnet) {
-  if (std::count(subnet.begin(), subnet.end(), '/') == 1) {
-    return IpPrefix::Parse(subnet).ok() ? "" : subnet + " is not a valid CIDR block";
-  }
-  return IsIp(subnet) ? "" : subnet + " is not a valid IP";
+  if (std::count(subnet.begin(), subnet.end(), '/') != 1) return Ip(subnet);
+  return PrefixError(subnet).empty() ? "" : subnet + " is not a valid CIDR block";
+}
+
+std::string UnixAddress(std::string_view path) {
+  if (path.empty()) return "unix address must not be empty";
+  if (path.starts_with('@')) return "";  // an abstract socket
+  return path.starts_with('/') && !path.ends_with('/') ? "" : fmt::format("{} is not an absolute path to a file", path);
+}
+
+std::string PartialWildcard(const std::string& host) {
+  if (host.find('*') == std::string::npos || host == "*" || host.starts_with("*.")) return "";
+  return fmt::format("partial wildcard {} not allowed", Quoted(host));
+}
+
+std::string PortName(const std::string& name) { return IsDnsLabel(name) ? "" : "invalid port name: " + name; }
+
+pilot::Protocol ProtocolOf(const std::string& name) {
+  const pilot::Protocol protocol = pilot::ParseProtocol(name);
+  return protocol == pilot::Protocol::kHbone ? pilot::Protocol::kUnsupported : protocol;
+}
+
+std::string ProtocolName(const std::string& protocol) {
+  const bool known = protocol.empty() || ProtocolOf(protocol) != pilot::Protocol::kUnsupported;
+  return known ? "" : "unsupported protocol: " + protocol;
 }
 
 std::string DurationText(const json& duration) {
@@ -155,6 +200,10 @@ std::string DurationText(const json& duration) {
 
 std::string Percent(int64_t value) {
   return value < 0 || value > 100 ? fmt::format("percentage {} is not in range 0..100", value) : "";
+}
+
+bool IsAuthorityHeader(const std::string& name) {
+  return absl::EqualsIgnoreCase(name, "host") || absl::EqualsIgnoreCase(name, ":authority");
 }
 
 std::string HeaderName(const std::string& name) { return name.empty() ? "header name cannot be empty" : ""; }
@@ -170,19 +219,26 @@ std::string Regex(const json& match, const std::string& where) {
   const std::string& text = regex.get_ref<const std::string&>();
   if (text.empty()) return fmt::format("{}: regex string match should not be empty", Quoted(where));
   if (text.size() > 1024) return fmt::format("{}: regex is too large, max length allowed is 1024", Quoted(where));
-  const re2::RE2 compiled(text, re2::RE2::Quiet);
-  if (compiled.ok()) return "";
-  return fmt::format(
-      "{}: error parsing regexp: {}; Istio uses RE2 style regex-based match "
-      "(https://github.com/google/re2/wiki/Syntax)",
-      Quoted(where), compiled.error());
+  const std::string error = RegexError(text);
+  if (error.empty()) return "";
+  return fmt::format("{}: {}; Istio uses RE2 style regex-based match (https://github.com/google/re2/wiki/Syntax)",
+                     Quoted(where), error);
 }
 
 void GatewayNames(const json& names, Problems& out) {
   for (const json& entry : Items(names)) {
     const std::string name = TextOf(entry);
     const size_t slash = name.find('/');
-    if (slash == std::string::npos) return out.Add(Fqdn(name));  // 1.18.2 looks no further
+    if (slash == std::string::npos) {
+      if (const size_t dot = name.find('.'); dot != std::string::npos) {
+        const size_t next = name.find('.', dot + 1);
+        const std::string better =
+            name.substr(dot + 1, next == std::string::npos ? next : next - dot - 1) + "/" + name.substr(0, dot);
+        out.Warn(fmt::format("using legacy gatewayName format {}; prefer the <namespace>/<name> format: {}",
+                             Quoted(name), Quoted(better)));
+      }
+      return out.Add(Fqdn(name));  // 1.18.2 looks no further
+    }
     const std::string ns = name.substr(0, slash), gateway = name.substr(slash + 1);
     if (ns.empty() || gateway.empty()) out.Add("config namespace and gateway name cannot be empty");
     if (!IsDnsLabel(ns)) out.Add("invalid value for namespace: " + Quoted(ns));
@@ -190,43 +246,158 @@ void GatewayNames(const json& names, Problems& out) {
   }
 }
 
-void ExportTo(const std::string& ns, const json& export_to, bool rule_with_selector, Problems& out) {
+void ExportTo(const std::string& ns, const json& export_to, Exported what, Problems& out) {
   std::set<std::string> seen;
+  const size_t entries = Items(export_to).size();
   for (const json& entry : Items(export_to)) {
     const std::string said = TextOf(entry), key = said == "." ? ns : said;
     if (seen.contains(key)) {
       out.Add(key != said ? "duplicate entries in exportTo: . and current namespace " + ns
                           : "duplicate entries in exportTo for entry " + said);
-    } else if (key == "~") {
+    } else if (key == "~" && what != Exported::kServiceEntry) {
       out.Add("exportTo ~ (none) is not allowed for Istio configuration objects");
-    } else if (key != "*" && key != "." && !IsDnsLabel(key)) {
+    } else if (key != "*" && key != "." && key != "~" && !IsDnsLabel(key)) {
       out.Add("only .,*, or a valid DNS 1123 label is allowed as exportTo entry");
     } else {
       seen.insert(key);
     }
   }
-  if (rule_with_selector && !seen.empty()) {
+  if (what == Exported::kRuleWithSelector && !seen.empty()) {
     if (!seen.contains(ns)) {
       out.Add("destination rule with workload selector cannot have exportTo beyond current namespace");
     } else if (seen.size() > 1) {
       out.Add("destination rule with workload selector cannot have multiple entries in exportTo");
     }
   }
-  if (seen.contains("*") && Items(export_to).size() > 1) {
+  if (seen.contains("*") && entries > 1) {
     out.Add("cannot have both public (*) and non-public exportTo values for a resource");
   }
+  if (seen.contains("~") && entries > 1) out.Add("cannot export service entry to no one (~) and someone");
 }
 
 void LabelMap(const json& labels, Problems& out) {
+  constexpr size_t kLongestPrefix = 253, kLongestName = 63;
   static const auto* const kTag = new re2::RE2(
       "([a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[-a-zA-Z0-9]*[a-zA-Z0-9])?)*/)?"
       "((?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])");
   static const auto* const kValue = new re2::RE2("((?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?");
-  if (!labels.is_object()) return;
-  for (const auto& [name, value] : labels.items()) {
-    if (!re2::RE2::FullMatch(name, *kTag)) out.AddToList("invalid tag key: " + Quoted(name));
+  for (const auto& [name, value] : Mapping(labels).items()) {
+    std::string prefix, plain;
+    if (!re2::RE2::FullMatch(name, *kTag, &prefix, &plain)) {
+      out.AddToList("invalid tag key: " + Quoted(name));
+    } else if (prefix.size() > kLongestPrefix + 1) {
+      out.AddToList(fmt::format("invalid tag key: {} (DNS prefix is too long)", Quoted(name)));
+    } else if (plain.size() > kLongestName) {
+      out.AddToList(fmt::format("invalid tag key: {} (name is too long)", Quoted(name)));
+    }
     const std::string text = TextOf(value);
     if (!re2::RE2::FullMatch(text, *kValue)) out.AddToList("invalid tag value: " + Quoted(text));
+  }
+}
+
+void Selector(const json& selector, std::string_view field, const std::string& before, const std::string& after,
+              Problems& out) {
+  if (!selector.is_object()) return;
+  const json& labels = Mapping(Member(selector, field));
+  for (const auto& [name, value] : labels.items()) {
+    const std::string text = TextOf(value), both = Quoted(fmt::format("{}={}", name, text));
+    if (name.empty()) out.Add("empty key is not supported in selector: " + both);
+    if (name.find('*') != std::string::npos || text.find('*') != std::string::npos) {
+      out.Add("wildcard is not supported in selector: " + both);
+    }
+  }
+  if (labels.empty()) out.Warn(before + "workload selector specified without labels" + after);
+}
+
+void HostInNamespace(const std::string& text, bool gateway, Problems& out) {
+  std::string host = text;
+  if (const size_t slash = text.find('/'); slash != std::string::npos) {
+    const std::string ns = text.substr(0, slash);
+    host = text.substr(slash + 1);
+    if (ns.empty() || host.empty()) out.Add("config namespace and dnsName in host entry cannot be empty");
+    if (ns != "*" && ns != "." && (ns != "~" || gateway) && !IsDnsLabel(ns)) {
+      out.Add(fmt::format("invalid namespace value {} in {}", Quoted(ns), gateway ? "gateway" : "sidecar"));
+    }
+  } else if (!gateway) {
+    return out.Add("host must be of form namespace/dnsName");
+  }
+  if (host != "*" && host.find('.') == std::string::npos) out.Add("short names (non FQDN) are not allowed");
+  if (const std::string problem = WildcardDomain(host); !problem.empty()) {
+    if (!gateway) out.Add(problem);  // 1.18.2 says it twice
+    if (!IsIp(host)) out.Add(problem);
+  }
+  out.Add(PartialWildcard(host));
+}
+
+ServerTlsMode ModeOf(const json& tls) {
+  return static_cast<ServerTlsMode>(
+      MemberEnum(tls, "mode", {"PASSTHROUGH", "SIMPLE", "MUTUAL", "AUTO_PASSTHROUGH", "ISTIO_MUTUAL"}));
+}
+std::string_view ModeName(ServerTlsMode mode) {
+  switch (mode) {
+    case ServerTlsMode::kPassthrough:
+      return "PASSTHROUGH";
+    case ServerTlsMode::kSimple:
+      return "SIMPLE";
+    case ServerTlsMode::kMutual:
+      return "MUTUAL";
+    case ServerTlsMode::kAutoPassthrough:
+      return "AUTO_PASSTHROUGH";
+    case ServerTlsMode::kIstioMutual:
+      return "ISTIO_MUTUAL";
+  }
+  return "";
+}
+
+void ServerTls(const json& tls, Problems& out) {
+  if (!tls.is_object()) return;
+  const ServerTlsMode mode = ModeOf(tls);
+  const int least = MemberEnum(tls, "minProtocolVersion", {"TLS_AUTO", "TLSV1_0", "TLSV1_1", "TLSV1_2", "TLSV1_3"});
+  const json& suites = Items(Member(tls, "cipherSuites"));
+  if ((least == 1 || least == 2) && suites.empty()) {
+    out.Warn(
+        "TLS version below TLSV1_2 require setting compatible ciphers as by default they no longer include compatible "
+        "ciphers.");
+  }
+  std::set<std::string> invalid, valid, twice;
+  for (const json& entry : suites) {
+    const std::string suite = TextOf(entry);
+    if (!IsCipherSuite(suite)) {
+      invalid.insert(suite);
+    } else if (!valid.insert(suite).second) {
+      twice.insert(suite);
+    }
+  }
+  if (!invalid.empty()) out.Warn(fmt::format("ignoring invalid cipher suites: [{}]", fmt::join(invalid, " ")));
+  if (!twice.empty()) out.Warn(fmt::format("ignoring duplicate cipher suites: [{}]", fmt::join(twice, " ")));
+  const auto given = [&](const char* name) { return !MemberText(tls, name).empty(); };
+  if (mode == ServerTlsMode::kIstioMutual) {
+    if (given("serverCertificate")) out.Add("ISTIO_MUTUAL TLS cannot have associated server certificate");
+    if (given("privateKey")) out.Add("ISTIO_MUTUAL TLS cannot have associated private key");
+    if (given("caCertificates")) out.Add("ISTIO_MUTUAL TLS cannot have associated CA bundle");
+    if (given("credentialName")) out.Add("ISTIO_MUTUAL TLS cannot have associated credentialName");
+    return;
+  }
+  if (mode == ServerTlsMode::kPassthrough || mode == ServerTlsMode::kAutoPassthrough) {
+    if (given("serverCertificate") || given("privateKey") || given("caCertificates") || given("credentialName")) {
+      out.Warn(fmt::format("{} mode does not use certificates, they will be ignored", ModeName(mode)));
+    }
+    return;
+  }
+  if ((mode != ServerTlsMode::kSimple && mode != ServerTlsMode::kMutual) || given("credentialName")) return;
+  if (!given("serverCertificate")) out.Add(fmt::format("{} TLS requires a server certificate", ModeName(mode)));
+  if (!given("privateKey")) out.Add(fmt::format("{} TLS requires a private key", ModeName(mode)));
+  if (mode == ServerTlsMode::kMutual && !given("caCertificates")) out.Add("MUTUAL TLS requires a client CA bundle");
+}
+
+void Destination(const json& destination, Problems& out) {
+  if (!destination.is_object()) return;
+  const std::string host = MemberText(destination, "host");
+  out.Add(host == "*" ? "invalid destination host *" : WildcardDomain(host));
+  const std::string subset = MemberText(destination, "subset");
+  if (!subset.empty() && !IsDnsLabel(subset)) out.Add("subset name is invalid: " + subset);
+  if (const json& port = Member(destination, "port"); port.is_object()) {
+    out.Add(PortNumber(MemberNumber(port, "number")));
   }
 }
 

@@ -1,8 +1,9 @@
 // What is wrong with an object, as istiod's validation gathers it: one error as it is, several as
-// github.com/hashicorp/go-multierror prints them.
+// github.com/hashicorp/go-multierror prints them; and what it only warns of.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wavetank::validation {
@@ -18,14 +19,37 @@ class Problems {
     listed_ = true;
     Add(std::move(text));
   }
+  // Nothing for an empty text.
+  void Warn(std::string text) {
+    if (!text.empty()) warnings_.push_back(std::move(text));
+  }
+  // Before each error (go-multierror: Prefix).
+  void Prefix(const std::string& text) {
+    for (std::string& one : all_) one = text + " " + one;
+  }
   bool empty() const { return all_.empty(); }
   size_t size() const { return all_.size(); }
+  const std::vector<std::string>& warnings() const { return warnings_; }
   // "" if there are none.
   std::string Text() const;
 
  private:
-  std::vector<std::string> all_;
+  friend class Unwarned;
+  std::vector<std::string> all_, warnings_;
   bool listed_ = false;
+};
+
+// While it lives, warnings are forgotten: istiod's appendErrors() keeps errors only.
+class Unwarned {
+ public:
+  explicit Unwarned(Problems& problems) : problems_(problems), kept_(problems.warnings_.size()) {}
+  ~Unwarned() { problems_.warnings_.resize(kept_); }
+  Unwarned(const Unwarned&) = delete;
+  Unwarned& operator=(const Unwarned&) = delete;
+
+ private:
+  Problems& problems_;
+  const size_t kept_;
 };
 
 }  // namespace wavetank::validation

@@ -1,9 +1,15 @@
+#include <algorithm>
+#include <optional>
 #include <set>
 
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/config/schema/proto_json.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 
 namespace wavetank::validation {
 namespace {
@@ -43,28 +49,14 @@ void CheckHosts(const json& spec, bool mesh, Problems& out) {
   }
 }
 
-void CheckDestination(const json& destination, Problems& out) {
-  if (!destination.is_object()) return;
-  const std::string host = MemberText(destination, "host");
-  out.Add(host == "*" ? "invalid destination host *" : WildcardDomain(host));
-  const std::string subset = MemberText(destination, "subset");
-  if (!subset.empty() && !IsDnsLabel(subset)) out.Add("subset name is invalid: " + subset);
-  if (const json& port = Member(destination, "port"); port.is_object()) {
-    out.Add(PortNumber(MemberNumber(port, "number")));
-  }
-}
-
-void CheckDestinations(const json& routes, bool http, Problems& out) {
+// `anywhere`: a destination may be of no registry, as those are that istiod makes of Kubernetes' own routes.
+void CheckDestinations(const json& routes, bool http, bool anywhere, Problems& out) {
   int64_t total = 0;
   for (const json& route : Items(routes)) {
-    if (!route.is_object()) {
-      out.AddToList("weight may not be nil");
-      continue;
-    }
     const json& destination = Member(route, "destination");
     if (destination.is_null()) out.AddToList("destination is required");
     if (http) Headers(Member(route, "headers"), HeaderUse::kDestination, out);
-    CheckDestination(destination, out);
+    if (!anywhere) Destination(destination, out);
     const int64_t weight = MemberNumber(route, "weight");
     if (weight < 0) out.Add(fmt::format("weight {} < 0", weight));
     total += weight;
@@ -79,7 +71,7 @@ void CheckConflicts(const json& route, bool delegate, Problems& out) {
   if (!delegate && has("delegate")) {
     const std::string name = MemberText(route, "name");
     if (has("redirect")) out.Add(fmt::format("root HTTP route {} must not specify redirect", name));
-    if (has("route")) out.Add(fmt::format("root HTTP route {} must not specify route", name));
+    if (routes) out.Add(fmt::format("root HTTP route {} must not specify route", name));
     return;
   }
   if (delegate && has("delegate")) out.Add("delegate HTTP route cannot contain delegate");
@@ -100,31 +92,36 @@ void CheckConflicts(const json& route, bool delegate, Problems& out) {
 void CheckHttpMatch(const json& match, bool independent, Problems& out) {
   if (const json& headers = Member(match, "headers"); headers.is_object()) {
     for (const auto& [name, header] : headers.items()) {
-      if (header.is_null()) out.Add(fmt::format("header match {} cannot be null", name));
-      if (const json& prefix = Member(header, "prefix"); prefix.is_string() && prefix == "") {
+      if (Has(header, "prefix") && !Has(header, "regex") && MemberText(header, "prefix").empty()) {
         out.Add(fmt::format("header prefix match {} may not be empty", name));
       }
       out.Add(HeaderName(name));
       if (independent) out.Add(Regex(header, "headers"));
     }
   }
-  if (independent) {
+  if (!independent) {
+    for (const auto& [name, header] : Mapping(Member(match, "withoutHeaders")).items()) out.Add(HeaderName(name));
+  } else {
     for (const char* part : {"uri", "scheme", "method", "authority"}) out.Add(Regex(Member(match, part), part));
     if (const json& parameters = Member(match, "queryParams"); parameters.is_object()) {
       for (const auto& [name, parameter] : parameters.items()) out.Add(Regex(parameter, "queryParams"));
     }
   }
+}
+
+void CheckSourceMatch(const json& match, Problems& out) {
   if (const int64_t port = MemberNumber(match, "port"); port != 0) out.Add(PortNumber(port));
   LabelMap(Member(match, "sourceLabels"), out);
-  GatewayNames(Member(match, "gateways"), out);
+  {
+    const Unwarned quiet(out);
+    GatewayNames(Member(match, "gateways"), out);
+  }
   const std::string ns = MemberText(match, "sourceNamespace");
   if (!ns.empty() && !IsDnsLabel(ns)) out.Add(fmt::format("sourceNamespace match {} is invalid", ns));
 }
 
 void CheckPercentage(const json& percentage, Problems& out) {
-  const json& value = Member(percentage, "value");
-  if (!value.is_number()) return;
-  const double percent = value.get<double>();
+  const double percent = MemberDouble(percentage, "value");
   if (percent < 0 || percent > 100 || (percent > 0 && percent < 0.0001)) {
     out.Add(fmt::format("percentage {} is neither 0.0, nor in range [0.0001, 100.0]", percent));
   }
@@ -134,28 +131,52 @@ std::string HttpStatus(int64_t status) {
   return status < 200 || status > 600 ? fmt::format("HTTP status {} is not in range 200-599", status) : "";
 }
 
+std::string GrpcStatus(const std::string& status) {
+  constexpr std::string_view kKnown[] = {
+      "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+      "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+      "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+      "DATA_LOSS", "UNAUTHENTICATED"};
+  if (std::find(std::begin(kKnown), std::end(kKnown), status) != std::end(kKnown)) return "";
+  return fmt::format(
+      "gRPC status {} is not supported. See https://github.com/grpc/grpc/blob/master/doc/statuscodes.md for a list of "
+      "supported codes, for example 'NOT_FOUND'",
+      Quoted(status));
+}
+
 void CheckFault(const json& fault, Problems& out) {
   if (!fault.is_object()) return;
   const json& abort = Member(fault, "abort");
   const json& delay = Member(fault, "delay");
   if (abort.is_null() && delay.is_null()) out.AddToList("HTTP fault injection must have an abort and/or a delay");
   CheckPercentage(Member(abort, "percentage"), out);
-  if (!Member(abort, "httpStatus").is_null()) out.Add(HttpStatus(MemberNumber(abort, "httpStatus")));
-  if (!Member(abort, "http2Error").is_null()) out.AddToList("HTTP/2 abort fault injection not supported yet");
+  // Of a oneof the field that is declared last counts.
+  if (Has(abort, "http2Error")) {
+    out.AddToList("HTTP/2 abort fault injection not supported yet");
+  } else if (Has(abort, "grpcStatus")) {
+    out.Add(GrpcStatus(MemberText(abort, "grpcStatus")));
+  } else if (Has(abort, "httpStatus")) {
+    out.Add(HttpStatus(MemberNumber(abort, "httpStatus")));
+  }
   CheckPercentage(Member(delay, "percentage"), out);
-  out.Add(DurationText(Member(delay, "fixedDelay")));
-  if (!Member(delay, "exponentialDelay").is_null()) out.AddToList("exponentialDelay not supported yet");
+  if (const json& exponential = Member(delay, "exponentialDelay"); !exponential.is_null()) {
+    out.Add(DurationText(exponential));
+    out.AddToList("exponentialDelay not supported yet");
+  } else {
+    out.Add(DurationText(Member(delay, "fixedDelay")));
+  }
 }
 
 void CheckCors(const json& policy, Problems& out) {
   static const auto* const kMethods =
-      new std::set<std::string>{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE", "*"};
+      new std::set<std::string>{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"};
   for (const json& origin : Items(Member(policy, "allowOrigins"))) {
-    if (MemberText(origin, "exact").empty() && MemberText(origin, "prefix").empty() &&
-        MemberText(origin, "regex").empty()) {
+    const char* said = Has(origin, "prefix") ? "prefix" : "exact";
+    if (MemberText(origin, Has(origin, "regex") ? "regex" : said).empty()) {
       out.Add("'' is not a valid match type for CORS allow origins");
+    } else {
+      out.Add(Regex(origin, "corsPolicy.allowOrigins"));
     }
-    out.Add(Regex(origin, "corsPolicy.allowOrigins"));
   }
   for (const json& method : Items(Member(policy, "allowMethods"))) {
     if (!kMethods->contains(TextOf(method))) out.Add(Quoted(TextOf(method)) + " is not a supported HTTP method");
@@ -163,7 +184,12 @@ void CheckCors(const json& policy, Problems& out) {
   for (const char* list : {"allowHeaders", "exposeHeaders"}) {
     for (const json& name : Items(Member(policy, list))) out.Add(HeaderName(TextOf(name)));
   }
-  out.Add(DurationText(Member(policy, "maxAge")));
+  const json& age = Member(policy, "maxAge");
+  out.Add(DurationText(age));
+  const std::optional<Duration> read = config::ParseGoDuration(TextOf(age));
+  if (read && *read > Duration::zero() && *read % 1s != Duration::zero()) {
+    out.AddToList("max_age duration is accurate only to seconds precision");
+  }
 }
 
 void CheckRedirect(const json& redirect, Problems& out) {
@@ -180,7 +206,46 @@ void CheckRedirect(const json& redirect, Problems& out) {
   if (!scheme.empty() && scheme != "http" && scheme != "https") {
     return out.Add("invalid redirect scheme, must be \"http\" or \"https\"");
   }
-  if (const int64_t number = MemberNumber(redirect, "port"); number > 0) out.Add(PortNumber(number));
+  const int64_t number = MemberNumber(redirect, "port");
+  if (number > 0 && !Has(redirect, "derivePort")) out.Add(PortNumber(number));
+}
+
+void CheckDirectResponse(const json& response, Problems& out) {
+  if (!response.is_object()) return;
+  constexpr size_t kLarge = size_t{100} << 10, kTooLarge = size_t{1} << 20;
+  const json& body = Member(response, "body");
+  std::string bytes = MemberText(body, "string");
+  if (Has(body, "bytes") && !absl::Base64Unescape(MemberText(body, "bytes"), &bytes)) bytes.clear();
+  if (bytes.size() > kTooLarge) {
+    out.Add("large direct_responses may impact control plane performance, must be less than 1MB");
+  } else if (bytes.size() > kLarge) {
+    out.Warn("large direct_responses may impact control plane performance");
+  }
+  out.Add(HttpStatus(MemberNumber(response, "status")));
+}
+
+// A code that Go's net/http has a name for, or one of Envoy's policies.
+bool IsRetryPolicy(const std::string& policy) {
+  static const auto* const kPolicies = new std::set<std::string>{"5xx",
+                                                                 "gateway-error",
+                                                                 "reset",
+                                                                 "connect-failure",
+                                                                 "retriable-4xx",
+                                                                 "refused-stream",
+                                                                 "retriable-status-codes",
+                                                                 "retriable-headers",
+                                                                 "envoy-ratelimited",
+                                                                 "cancelled",
+                                                                 "deadline-exceeded",
+                                                                 "internal",
+                                                                 "resource-exhausted",
+                                                                 "unavailable"};
+  static const auto* const kCodes = new std::set<int64_t>{
+      100, 101, 102, 103, 200, 201, 202, 203, 204, 205, 206, 207, 208, 226, 300, 301, 302, 303, 304, 305, 307,
+      308, 400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421,
+      422, 423, 424, 425, 426, 428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511};
+  int64_t code = 0;
+  return kPolicies->contains(policy) || (NumberError(policy, &code).empty() && kCodes->contains(code));
 }
 
 void CheckRetry(const json& retries, Problems& out) {
@@ -192,34 +257,80 @@ void CheckRetry(const json& retries, Problems& out) {
     out.Add("http retry policy configured when attempts are set to 0 (disabled)");
   }
   out.Add(DurationText(Member(retries, "perTryTimeout")));
+  const std::string retry_on = MemberText(retries, "retryOn");
+  if (retry_on.empty()) return;
+  for (const std::string& policy : std::vector<std::string>(absl::StrSplit(retry_on, ','))) {
+    if (!IsRetryPolicy(policy)) out.Add(Quoted(policy) + " is not a valid retryOn policy");
+  }
 }
 
-void CheckHttpRoute(const json& route, bool delegate, Problems& out) {
+// The authority is set in one place only (istiod: validateAuthorityRewrite).
+std::string AuthorityProblem(const json& route) {
+  std::string current = MemberText(Member(route, "rewrite"), "authority");
+  const json& request = Member(Member(route, "headers"), "request");
+  for (const char* list : {"set", "add"}) {
+    for (const auto& [name, value] : Mapping(Member(request, list)).items()) {
+      if (!IsAuthorityHeader(name)) continue;
+      const std::string next = TextOf(value);
+      if (!current.empty()) {
+        return fmt::format("authority header cannot be set multiple times: have {}, attempting to set {}",
+                           Quoted(current), Quoted(next));
+      }
+      current = next;
+    }
+  }
+  return "";
+}
+
+void CheckHttpRoute(const json& route, bool delegate, bool anywhere, Problems& out) {
   CheckConflicts(route, delegate, out);
   const bool independent = !delegate && Member(route, "delegate").is_null();
-  for (const json& match : Items(Member(route, "match"))) {
-    if (match.is_object()) CheckHttpMatch(match, independent, out);
-  }
+  // Names and values first, then what all kinds of routes have.
+  for (const json& match : Items(Member(route, "match"))) CheckHttpMatch(match, independent, out);
+  for (const json& match : Items(Member(route, "match"))) CheckSourceMatch(match, out);
   Headers(Member(route, "headers"), HeaderUse::kRequest, out);
   CheckCors(Member(route, "corsPolicy"), out);
   CheckFault(Member(route, "fault"), out);
-  if (const json& mirror = Member(Member(route, "mirrorPercentage"), "value"); mirror.is_number()) {
-    const double percent = mirror.get<double>();
-    if (percent > 100) out.Add(fmt::format("mirror_percentage must have a max value of 100 (it has {:f})", percent));
-    if (percent < 0) out.Add(fmt::format("mirror_percentage must have a min value of 0 (it has {:f})", percent));
+  if (Has(route, "mirrorPercent")) {
+    const int64_t percent = MemberNumber(route, "mirrorPercent");
+    if (percent > 100) out.Add(fmt::format("mirror_percent must have a max value of 100 (it has {})", percent));
+    out.Warn("using deprecated setting \"mirrorPercent\", use \"mirrorPercentage\" instead");
   }
-  CheckDestination(Member(route, "mirror"), out);
+  const double percent = MemberDouble(Member(route, "mirrorPercentage"), "value");
+  if (percent > 100) out.Add(fmt::format("mirror_percentage must have a max value of 100 (it has {:f})", percent));
+  if (percent < 0) out.Add(fmt::format("mirror_percentage must have a min value of 0 (it has {:f})", percent));
+  Destination(Member(route, "mirror"), out);
   CheckRedirect(Member(route, "redirect"), out);
-  if (const json& direct = Member(route, "directResponse"); direct.is_object()) {
-    out.Add(HttpStatus(MemberNumber(direct, "status")));
-  }
+  CheckDirectResponse(Member(route, "directResponse"), out);
   CheckRetry(Member(route, "retries"), out);
   if (const json& rewrite = Member(route, "rewrite");
       rewrite.is_object() && MemberText(rewrite, "uri").empty() && MemberText(rewrite, "authority").empty()) {
     out.Add("rewrite must specify URI, authority, or both");
   }
-  CheckDestinations(Member(route, "route"), true, out);
+  out.Add(AuthorityProblem(route));
+  CheckDestinations(Member(route, "route"), true, anywhere, out);
   out.Add(DurationText(Member(route, "timeout")));
+}
+
+// JWT claims are matched at gateways only.
+void CheckClaims(const json& spec, Problems& out) {
+  const json& gateways = Items(Member(spec, "gateways"));
+  std::string names;
+  for (const json& gateway : gateways) {
+    if (gateway != "mesh") return;
+    names += (names.empty() ? "" : " ") + TextOf(gateway);
+  }
+  for (const json& route : Items(Member(spec, "http"))) {
+    for (const json& match : Items(Member(route, "match"))) {
+      for (const char* list : {"headers", "withoutHeaders"}) {
+        for (const auto& [name, value] : Mapping(Member(match, list)).items()) {
+          if (!name.starts_with("@request.auth.claims.")) continue;
+          out.Add(fmt::format(
+              "JWT claim based routing (key: {}) is only supported for gateway, found no gateways: [{}]", name, names));
+        }
+      }
+    }
+  }
 }
 
 void CheckL4Match(const json& match, Problems& out) {
@@ -244,24 +355,29 @@ void CheckTlsRoute(const json& route, const json& spec, Problems& out) {
     for (const json& entry : hosts) {
       const std::string sni = TextOf(entry);
       if (std::string problem = WildcardDomain(sni); !problem.empty()) {
-        if (!IsIp(sni)) out.Add(std::move(problem));
+        if (IsIp(sni)) {
+          out.Warn(fmt::format("using an IP address ({}) goes against SNI spec and most clients do not support this",
+                               Quoted(sni)));
+        } else {
+          out.Add(std::move(problem));
+        }
         continue;
       }
-      std::string all;
+      std::vector<std::string> all;
       bool within = false;
       for (const json& host : Items(Member(spec, "hosts"))) {
-        all += (all.empty() ? "" : ", ") + TextOf(host);
-        within |= Within(sni, TextOf(host));
+        all.push_back(TextOf(host));
+        within |= Within(sni, all.back());
       }
       if (!within) {
         out.Add(fmt::format("SNI host {} is not a compatible subset of any of the virtual service hosts: [{}]",
-                            Quoted(sni), all));
+                            Quoted(sni), fmt::join(all, ", ")));
       }
     }
     CheckL4Match(match, out);
   }
   if (Items(Member(route, "route")).empty()) out.Add("TLS route is required");
-  CheckDestinations(Member(route, "route"), false, out);
+  CheckDestinations(Member(route, "route"), false, false, out);
 }
 
 }  // namespace
@@ -279,22 +395,20 @@ void CheckVirtualService(const json& object, Problems& out) {
   GatewayNames(gateways, out);
   bool mesh = gateways.empty();
   for (const json& gateway : gateways) mesh |= gateway == "mesh";
+  CheckClaims(spec, out);
   CheckHosts(spec, mesh, out);
   if (http.empty() && tls.empty() && tcp.empty()) out.Add("http, tcp or tls must be provided in virtual service");
-  for (const json& route : http) {
-    if (route.is_null()) {
-      out.Add("http route may not be null");
-    } else {
-      CheckHttpRoute(route, delegate, out);
-    }
-  }
+  const bool anywhere = At(At(At(object, "metadata"), "annotations"), "internal.istio.io/route-semantics") == "gateway";
+  for (const json& route : http) CheckHttpRoute(route, delegate, anywhere, out);
   for (const json& route : tls) CheckTlsRoute(route, spec, out);
   for (const json& route : tcp) {
+    const Unwarned quiet(out);
     for (const json& match : Items(Member(route, "match"))) CheckL4Match(match, out);
     if (Items(Member(route, "route")).empty()) out.Add("TCP route is required");
-    CheckDestinations(Member(route, "route"), false, out);
+    CheckDestinations(Member(route, "route"), false, false, out);
   }
-  ExportTo(Text(At(object, "metadata"), "namespace"), Member(spec, "exportTo"), false, out);
+  ExportTo(Text(At(object, "metadata"), "namespace"), Member(spec, "exportTo"), Exported::kAny, out);
+  WarnOfUnreachable(spec, out);
 }
 
 }  // namespace wavetank::validation

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
+#include "core/base/ip.h"
+#include "core/base/json_access.h"
 #include "core/base/random.h"
 #include "fakes/kube/housekeeping/disruption_budgets.h"
 #include "fakes/kube/housekeeping/role_aggregation.h"
@@ -17,6 +21,7 @@
 #include "fakes/kube/store/ip_pool.h"
 #include "fakes/kube/workloads/daemon_sets.h"
 #include "fakes/kube/workloads/deployments.h"
+#include "fakes/kube/workloads/inferred.h"
 #include "fakes/kube/workloads/stateful_sets.h"
 
 namespace wavetank::fakekube {
@@ -38,6 +43,48 @@ ApiServer::Options ServerOptions(const ClusterOptions& options) {
   return server;
 }
 
+std::vector<std::string> PodAddresses(const ApiServer& api) {
+  std::vector<std::string> out;
+  for (const ObjectRef& pod : api.List("Pod")) {
+    if (At(pod->body, {"spec", "hostNetwork"}) != true) out.push_back(Text(At(pod->body, "status"), "podIP"));
+  }
+  return out;
+}
+
+std::vector<std::string> LoadBalancerAddresses(const ApiServer& api) {
+  std::vector<std::string> out;
+  for (const ObjectRef& service : api.List("Service")) {
+    for (const json& ingress : Items(At(service->body, {"status", "loadBalancer", "ingress"})))
+      out.push_back(Text(ingress, "ip"));
+  }
+  return out;
+}
+
+// Whether load balancers have host names alone.
+bool OnlyHostNames(const ApiServer& api) {
+  bool any = false;
+  for (const ObjectRef& service : api.List("Service")) {
+    for (const json& ingress : Items(At(service->body, {"status", "loadBalancer", "ingress"}))) {
+      if (!Text(ingress, "ip").empty()) return false;
+      any = any || !Text(ingress, "hostname").empty();
+    }
+  }
+  return any;
+}
+
+// The IPv4 range of that length in which most of the addresses are; `otherwise` if there is none.
+std::string MostFrequentRange(const std::vector<std::string>& addresses, uint32_t length, std::string otherwise) {
+  std::map<std::string, int> counts;
+  for (const std::string& address : addresses) {
+    const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address);
+    if (!ip.ok() || !ip->is_v4()) continue;
+    if (const absl::StatusOr<IpPrefix> range = IpPrefix::Make(address, length); range.ok()) ++counts[range->ToString()];
+  }
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == counts.end() ? std::move(otherwise) : most->first;
+}
+
 // A UUID that is the same in every run.
 std::string MachineId(const std::string& cluster, const std::string& node, std::string_view what) {
   const uint64_t a = HashName(node, HashName(cluster, HashName(what))), b = Mix64(a);
@@ -48,7 +95,7 @@ std::string MachineId(const std::string& cluster, const std::string& node, std::
 }  // namespace
 
 Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admission, PodRuntime* runtime)
-    : options_(options), api_(host, ServerOptions(options)) {
+    : options_(options), api_(host, ServerOptions(options)), admission_(admission), runtime_(runtime) {
   if (options_.observed) {
     observed_ = std::make_unique<ObservedPods>(api_, runtime);
     return;
@@ -69,14 +116,7 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
     const ObjectRef ns = api_.Get("Namespace", {"", change.object->meta.ns});
     if (ns != nullptr && !ns->meta.deleting) make_default_account(change.object->meta.ns);
   }));
-  load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
-  endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
-  kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime);
-  node_lifecycle_ = std::make_unique<NodeLifecycle>(api_);
-  deployments_ = std::make_unique<DeploymentController>(api_, options_, admission);
-  stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission);
-  daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission);
-  housekeeping_.push_back(std::make_unique<DisruptionBudgetController>(api_));
+  StartControllers();
   housekeeping_.push_back(std::make_unique<RootCaPublisher>(api_));
   housekeeping_.push_back(std::make_unique<RoleAggregator>(api_));
   if (options_.issue_token) tokens_ = std::make_unique<TokenController>(api_, options_);
@@ -116,8 +156,35 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
 
 Cluster::~Cluster() = default;
 
+void Cluster::StartControllers() {
+  load_balancers_ = std::make_unique<LoadBalancerController>(api_, options_);
+  endpoint_slices_ = std::make_unique<EndpointSliceController>(api_, options_);
+  kubelet_ = std::make_unique<Kubelet>(api_, options_, runtime_);
+  node_lifecycle_ = std::make_unique<NodeLifecycle>(api_);
+  deployments_ = std::make_unique<DeploymentController>(api_, options_, admission_);
+  stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission_);
+  daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission_);
+  housekeeping_.push_back(std::make_unique<DisruptionBudgetController>(api_));
+}
+
+absl::Status Cluster::GoLive() {
+  if (live()) return absl::InvalidArgumentError(fmt::format("cluster '{}' lives already", options_.name));
+  // What the cluster gives from now on lies beside what it gave before.
+  options_.pod_cidr = MostFrequentRange(PodAddresses(api_), 16, options_.pod_cidr);
+  options_.load_balancer_cidr = MostFrequentRange(LoadBalancerAddresses(api_), 24, options_.load_balancer_cidr);
+  options_.load_balancer_hostname = OnlyHostNames(api_);
+  api_.BecomeLive();
+  untold_ = InferWorkloads(api_);
+  api_.BeginIntroduction();
+  StartControllers();
+  api_.EndIntroduction();
+  observed_->HandOver(
+      [this](const NamespacedName& pod, const std::string& uid, bool ready) { kubelet_->Hear(pod, uid, ready); });
+  return absl::OkStatus();
+}
+
 bool Cluster::Settled() const {
-  if (observed_ != nullptr) return observed_->Settled();
+  if (!live()) return observed_->Settled();
   return load_balancers_->Settled() && endpoint_slices_->Settled() && kubelet_->Settled() &&
          node_lifecycle_->Settled() && deployments_->Settled() && stateful_sets_->Settled() &&
          daemon_sets_->Settled() && (tokens_ == nullptr || tokens_->Settled()) &&
@@ -125,7 +192,7 @@ bool Cluster::Settled() const {
 }
 
 absl::Status Cluster::SetNodeLost(const std::string& node, bool lost) {
-  if (observed_ != nullptr) {
+  if (!live()) {
     return absl::InvalidArgumentError(
         fmt::format("cluster '{}' is a record: its nodes are as they were", options_.name));
   }
@@ -145,7 +212,7 @@ absl::Status Cluster::SetNodeLost(const std::string& node, bool lost) {
 }
 
 absl::Status Cluster::SetLoadBalancerAddress(const NamespacedName& service, std::string_view address) {
-  if (observed_ != nullptr) {
+  if (!live()) {
     return absl::InvalidArgumentError(fmt::format(
         "{} is a recorded cluster, which has no load balancers; apply the Service with the status that it is "
         "to have",

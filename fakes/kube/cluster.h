@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,13 @@ class Cluster {
   const ApiServer& api() const { return api_; }
   const ClusterOptions& options() const { return options_; }
 
+  // A recorded cluster goes on as a live one: its pods stay, their workloads are inferred (workloads/inferred.h), and
+  // controllers run from now on. InvalidArgument: it lives already.
+  absl::Status GoLive();
+  // What its record did not tell then: pods that nobody makes again, say.
+  const std::vector<std::string>& untold() const { return untold_; }
+  bool live() const { return kubelet_ != nullptr; }
+
   // Nothing is pending: every pod is ready or gone for good, every slice and address written.
   bool Settled() const;
 
@@ -47,8 +55,12 @@ class Cluster {
   absl::Status SetNodeLost(const std::string& node, bool lost);
 
  private:
+  void StartControllers();
+
   ClusterOptions options_;
   ApiServer api_;
+  PodAdmission* admission_;
+  PodRuntime* runtime_;
   std::unique_ptr<LoadBalancerController> load_balancers_;
   std::unique_ptr<EndpointSliceController> endpoint_slices_;
   std::unique_ptr<Kubelet> kubelet_;
@@ -58,7 +70,8 @@ class Cluster {
   std::unique_ptr<DaemonSetController> daemon_sets_;
   std::unique_ptr<TokenController> tokens_;
   std::vector<std::unique_ptr<Controller>> housekeeping_;
-  std::unique_ptr<ObservedPods> observed_;  // instead of all the controllers
+  std::unique_ptr<ObservedPods> observed_;  // of a record: instead of all the controllers, or what ran before them
+  std::vector<std::string> untold_;
   Subscriptions subscriptions_;
 };
 

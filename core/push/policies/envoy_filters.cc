@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/base/status.h"
+#include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_reader.h"
 #include "core/model/selection.h"
-#include "envoy/config/bootstrap/v3/bootstrap.pb.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/core/v3/extension.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
@@ -48,7 +48,7 @@ std::unique_ptr<google::protobuf::Message> NewPatchValue(ApplyTo kind) {
     case ApplyTo::kExtensionConfig:
       return std::make_unique<envoy_config::core::v3::TypedExtensionConfig>();
     case ApplyTo::kBootstrap:
-      return std::make_unique<envoy_config::bootstrap::v3::Bootstrap>();
+      return NewEnvoyMessage("envoy.config.bootstrap.v3.Bootstrap");
     case ApplyTo::kListenerFilter:
       return std::make_unique<envoy_config::listener::v3::ListenerFilter>();
     case ApplyTo::kInvalid:

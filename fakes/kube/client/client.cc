@@ -6,7 +6,10 @@
 #include <deque>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "core/base/json_access.h"
 #include "core/kube/label_selector.h"
+#include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/selector.h"
 
 namespace wavetank::fakekube {
@@ -27,6 +30,20 @@ struct Shared {
   NameId name;
   ClientLatency latency;
   RandomStream stream;
+  ClientPermit permit;  // null: may do everything
+
+  absl::Status Permit(std::string_view verb, const kube::ResourceKind& kind, const std::string& ns) const {
+    return permit == nullptr ? absl::OkStatus() : permit(verb, kind.group, kind.resource, ns);
+  }
+  // Of a write: creating or replacing what is there.
+  absl::Status PermitWrite(const kube::Object& object) const {
+    if (permit == nullptr) return absl::OkStatus();
+    const std::string version = Text(object.body, "apiVersion");
+    // Of all kinds that istiod writes the plural is so.
+    const std::string plural = absl::AsciiStrToLower(object.kind) + "s";
+    const bool there = server.Get(object.kind, {object.meta.ns, object.meta.name}) != nullptr;
+    return permit(there ? "update" : "create", GroupOf(version), plural, object.meta.ns);
+  }
 
   // Round trip for a request now; nothing if nobody will answer.
   std::optional<Duration> RoundTrip(const CallFate& fate) {
@@ -44,10 +61,11 @@ struct Shared {
 // Events leave in order; each is delayed by itself, but never overtakes the one before.
 class WatchStream final : public kube::Watch, public std::enable_shared_from_this<WatchStream> {
  public:
-  WatchStream(std::shared_ptr<Shared> shared, std::string kind, kube::LabelSelector labels, FieldSelector fields,
-              std::string ns, kube::WatchCallbacks callbacks)
+  WatchStream(std::shared_ptr<Shared> shared, const kube::ResourceKind& kind, kube::LabelSelector labels,
+              FieldSelector fields, std::string ns, kube::WatchCallbacks callbacks)
       : shared_(std::move(shared)),
-        kind_(std::move(kind)),
+        resource_(kind),
+        kind_(Qualified(kind)),
         labels_(std::move(labels)),
         fields_(std::move(fields)),
         ns_(std::move(ns)),
@@ -64,6 +82,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
     }
     if (!fate.answered) return EndLater(absl::UnavailableError("connection refused"));
     if (!fate.refusal.ok()) return EndLater(fate.refusal);
+    if (absl::Status refused = shared_->Permit("watch", resource_, ns_); !refused.ok()) return EndLater(refused);
     const std::weak_ptr<WatchStream> weak = weak_from_this();
     absl::StatusOr<ApiServer::WatchId> id = shared_->server.StartWatch(kind_, after,
                                                                        {[weak](const Change& change) {
@@ -185,6 +204,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
   }
 
   std::shared_ptr<Shared> shared_;
+  const kube::ResourceKind resource_;  // of texts that live for ever
   const std::string kind_;
   const kube::LabelSelector labels_;
   const FieldSelector fields_;
@@ -213,15 +233,18 @@ class WatchHandle final : public kube::Watch {
 
 class NetworkClient final : public kube::Client {
  public:
-  NetworkClient(ApiServer& server, Host& host, std::string name, uint64_t seed, ClientLatency latency)
-      : shared_(std::make_shared<Shared>(
-            Shared{server, host, host.Intern(name), std::move(latency), RandomStream(seed, "kube client/" + name)})) {}
+  NetworkClient(ApiServer& server, Host& host, std::string name, uint64_t seed, ClientLatency latency,
+                ClientPermit permit)
+      : shared_(std::make_shared<Shared>(Shared{server, host, host.Intern(name), std::move(latency),
+                                                RandomStream(seed, "kube client/" + name), std::move(permit)})) {}
 
   void List(const kube::ResourceKind& kind, const kube::ListOptions& options,
             absl::AnyInvocable<void(absl::StatusOr<kube::ObjectList>)> done) override {
     Request<kube::ObjectList>(
         ApiCall::kRead,
-        [kind = Qualified(kind), options](ApiServer& server) -> absl::StatusOr<kube::ObjectList> {
+        [kind = Qualified(kind), options, resource = kind,
+         shared = shared_.get()](ApiServer& server) -> absl::StatusOr<kube::ObjectList> {
+          if (absl::Status refused = shared->Permit("list", resource, options.ns); !refused.ok()) return refused;
           absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
           if (!labels.ok()) return labels.status();
           absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
@@ -241,7 +264,7 @@ class NetworkClient final : public kube::Client {
     // Selectors were checked by the List before.
     absl::StatusOr<kube::LabelSelector> labels = kube::LabelSelector::Parse(options.label_selector);
     absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(options.field_selector);
-    auto stream = std::make_shared<WatchStream>(shared_, Qualified(kind), labels.value_or(kube::LabelSelector()),
+    auto stream = std::make_shared<WatchStream>(shared_, kind, labels.value_or(kube::LabelSelector()),
                                                 fields.value_or(FieldSelector()), options.ns, std::move(callbacks));
     stream->Start(resource_version);
     return std::make_unique<WatchHandle>(std::move(stream));
@@ -250,7 +273,8 @@ class NetworkClient final : public kube::Client {
   void Apply(ObjectRef object, absl::AnyInvocable<void(absl::StatusOr<ObjectRef>)> done) override {
     Request<ObjectRef>(
         ApiCall::kWrite,
-        [object = std::move(object)](ApiServer& server) {
+        [object = std::move(object), shared = shared_.get()](ApiServer& server) -> absl::StatusOr<ObjectRef> {
+          if (absl::Status refused = shared->PermitWrite(*object); !refused.ok()) return refused;
           return server.Apply(object->body, {.namespace_must_exist = true});
         },
         std::move(done));
@@ -260,7 +284,9 @@ class NetworkClient final : public kube::Client {
               absl::AnyInvocable<void(absl::Status)> done) override {
     Request<bool>(
         ApiCall::kWrite,
-        [kind = Qualified(kind), name](ApiServer& server) -> absl::StatusOr<bool> {
+        [kind = Qualified(kind), name, resource = kind,
+         shared = shared_.get()](ApiServer& server) -> absl::StatusOr<bool> {
+          if (absl::Status refused = shared->Permit("delete", resource, name.ns); !refused.ok()) return refused;
           absl::Status status = server.Delete(kind, name);
           if (!status.ok()) return status;
           return true;
@@ -310,8 +336,8 @@ class NetworkClient final : public kube::Client {
 }  // namespace
 
 std::unique_ptr<kube::Client> MakeClient(ApiServer& server, Host& host, std::string name, uint64_t seed,
-                                         ClientLatency latency) {
-  return std::make_unique<NetworkClient>(server, host, std::move(name), seed, std::move(latency));
+                                         ClientLatency latency, ClientPermit permit) {
+  return std::make_unique<NetworkClient>(server, host, std::move(name), seed, std::move(latency), std::move(permit));
 }
 
 }  // namespace wavetank::fakekube

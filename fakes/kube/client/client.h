@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/base/random.h"
 #include "core/kube/client.h"
@@ -20,8 +21,13 @@ struct ClientLatency {
   std::function<std::optional<Duration>()> transit;
 };
 
+// What the server says to a request of this client before it does it: OK, Unauthenticated, PermissionDenied; or
+// Unavailable, why there is no connection. Asked each time, so that rights may change.
+using ClientPermit = std::function<absl::Status(std::string_view verb, std::string_view group,
+                                                std::string_view resource, const std::string& ns)>;
+
 // `server` and `host` must outlive the client. `name` keys its random stream and names it in the trace.
 std::unique_ptr<kube::Client> MakeClient(ApiServer& server, Host& host, std::string name, uint64_t seed,
-                                         ClientLatency latency);
+                                         ClientLatency latency, ClientPermit permit = nullptr);
 
 }  // namespace wavetank::fakekube

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/host.h"
 #include "fakes/kube/store/api_server.h"
 
@@ -22,9 +23,12 @@ class PendingWork {
 
   template <class Fn>
   void After(Duration delay, Fn fn) {
+    WAVETANK_ASSERT(delay >= Duration::zero(), delay);
+    WAVETANK_ASSERT(*count_ >= 0, *count_);
     ++*count_;
     host_.RunAfter(delay, [count = count_, fn = std::move(fn)]() mutable {
       if (*count < 0) return;
+      WAVETANK_ASSERT(*count > 0);  // what runs was counted: a cluster is not settled before it
       --*count;
       fn();
     });
@@ -44,7 +48,8 @@ class NameQueue {
   void Add(const NamespacedName& name) {
     if (!names_.insert(name).second) return;
     pending_.After(kDelay, [this, name] {
-      names_.erase(name);
+      const size_t was_waiting = names_.erase(name);
+      WAVETANK_ASSERT(was_waiting == 1, name.ns, name.name);
       sync_(name);
     });
   }

@@ -38,7 +38,10 @@ std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const Nam
 std::string TemplateHash(const kube::Object& workload) {
   const json& pod_template = At(workload.body, {"spec", "template"});
   // Without credentials, so that a log which holds none of them leads to the same names.
-  return SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(kube::Sealed(pod_template))), 10);
+  std::string hash = SafeText(HashName(pod_template.is_null() ? "{}" : JsonText(kube::Sealed(pod_template))), 10);
+  const auto recorded = workload.meta.annotations.find(kRecordedHash);
+  if (recorded == workload.meta.annotations.end() || !recorded->second.starts_with(hash + "=")) return hash;
+  return recorded->second.substr(hash.size() + 1);
 }
 
 int64_t Replicas(const kube::Object& workload) {

@@ -11,6 +11,10 @@ namespace wavetank::fakekube {
 // What ends the name of the `number`th pod that a workload of this cluster makes.
 std::string GeneratedSuffix(const std::string& cluster, uint64_t seed, const NamespacedName& workload, uint64_t number);
 
+// Annotation "OURS=THEIRS" of a workload that was inferred from its recorded pods (workloads/inferred.h): the template
+// whose hash is OURS is the one that the recorded cluster calls THEIRS.
+inline constexpr std::string_view kRecordedHash = "simulation/recorded-template-hash";
+
 // Of spec.template: the same for the same template, whatever else changes in the workload.
 std::string TemplateHash(const kube::Object& workload);
 

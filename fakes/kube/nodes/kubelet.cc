@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/json_object.h"
 #include "core/base/status.h"
@@ -78,6 +79,10 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
     const NamespacedName name{change.object->meta.ns, change.object->meta.name};
     switch (change.type) {
       case kube::WatchEventType::kAdded:
+        if (api_.introducing() && !Text(At(change.object->body, "status"), "podIP").empty()) {
+          Adopt(change.object);
+          break;
+        }
         starting_.insert(name);
         pending_.After(options_.schedule, [this, name] { Schedule(name); });
         break;
@@ -100,6 +105,17 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
         break;
     }
   }));
+}
+
+void Kubelet::Adopt(const ObjectRef& pod) {
+  const std::string ip = Text(At(pod->body, "status"), "podIP");
+  if (ips_.Reserve(ip)) held_[pod->meta.uid] = ip;
+  if (pod->meta.deleting) Terminate(pod);
+}
+
+void Kubelet::Hear(const NamespacedName& name, const std::string& uid, bool ready) {
+  pending_.After(ready ? options_.readiness : Duration::zero(),
+                 [this, name, uid, ready] { SetReady(name, uid, ready); });
 }
 
 void Kubelet::Gone(const kube::Object& pod) {
@@ -214,6 +230,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     }
     ip = *std::move(free);
   }
+  WAVETANK_ASSERT(!ip.empty(), name.ns, name.name);
   held_[uid] = ip;
   const std::string started = api_.DateNow();
   json status =

@@ -24,6 +24,9 @@ class Kubelet {
 
   bool Settled() const { return pending_.idle() && starting_.empty(); }
 
+  // The readiness of a pod that runs already, as its process tells it.
+  void Hear(const NamespacedName& pod, const std::string& uid, bool ready);
+
   // A node's machine is gone, with what runs on it; its pods' objects stay as they are, since its kubelet says nothing.
   void Lose(const std::string& node);
   // It is back: its pods start again, and those that were deleted meanwhile end.
@@ -37,6 +40,8 @@ class Kubelet {
   void Run(const NamespacedName& pod, const std::string& uid);
   void SetReady(const NamespacedName& pod, const std::string& uid, bool ready);
   void Terminate(const ObjectRef& pod);
+  // It was there before this kubelet, and runs.
+  void Adopt(const ObjectRef& pod);
   bool OnLostNode(const kube::Object& pod) const;
   // A pod is gone: its address is another's.
   void Gone(const kube::Object& pod);

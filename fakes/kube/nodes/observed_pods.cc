@@ -1,5 +1,7 @@
 #include "fakes/kube/nodes/observed_pods.h"
 
+#include <utility>
+
 namespace wavetank::fakekube {
 namespace {
 
@@ -54,13 +56,20 @@ void ObservedPods::Follow(const ObjectRef& pod) {
   if (!runs) return;
   running_[name] = life;
   starting_.insert(name);
-  runtime_->Start(pod, [this, name](bool ready) {
+  runtime_->Start(pod, [this, name, uid = life.uid](bool ready) {
+    if (ready_) return ready_(name, uid, ready);
     if (ready) starting_.erase(name);
   });
   if (life.terminating) {
     starting_.erase(name);
     runtime_->Terminate(pod);
   }
+}
+
+void ObservedPods::HandOver(Ready ready) {
+  subscriptions_.Clear();
+  starting_.clear();
+  ready_ = std::move(ready);
 }
 
 void ObservedPods::End(const ObjectRef& pod) {

@@ -4,6 +4,7 @@
 // Their status is what was recorded; whether they become ready here changes nothing in it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -21,6 +22,10 @@ class ObservedPods {
   // Every pod that runs has been ready once.
   bool Settled() const { return starting_.empty(); }
 
+  // The record goes on as a live cluster: nothing is followed any more, and what runs tells `ready` of its readiness.
+  using Ready = std::function<void(const NamespacedName& pod, const std::string& uid, bool ready)>;
+  void HandOver(Ready ready);
+
  private:
   // What a pod's life is told by: a new address is another life.
   struct Life {
@@ -35,6 +40,7 @@ class ObservedPods {
   PodRuntime* runtime_;
   std::map<NamespacedName, Life> running_;
   std::set<NamespacedName> starting_;
+  Ready ready_;
   Subscriptions subscriptions_;
 };
 

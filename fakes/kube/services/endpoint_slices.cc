@@ -170,7 +170,8 @@ void EndpointSliceController::DeleteOthers(const NamespacedName& service, const 
 
 void EndpointSliceController::Queue(const NamespacedName& service) {
   const auto it = services_.find(service);
-  if (it == services_.end() || it->second.queued) return;
+  // Slices that were there before this controller are right until something changes.
+  if (it == services_.end() || it->second.queued || api_.introducing()) return;
   it->second.queued = true;
   pending_.After(options_.endpoint_slice, [this, service] {
     if (const auto again = services_.find(service); again != services_.end()) {
@@ -181,7 +182,7 @@ void EndpointSliceController::Queue(const NamespacedName& service) {
 }
 
 void EndpointSliceController::QueueMirror(const NamespacedName& name) {
-  if (services_.count(name) != 0 || !mirrors_.insert(name).second) return;
+  if (api_.introducing() || services_.count(name) != 0 || !mirrors_.insert(name).second) return;
   pending_.After(options_.endpoint_slice, [this, name] {
     mirrors_.erase(name);
     if (services_.count(name) == 0) Mirror(name);

@@ -33,7 +33,13 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
     }
     if (withheld_.count(name) != 0) return;
     const json& status = At(change.object->body, "status");
-    if (Items(At(status, {"loadBalancer", "ingress"})).empty()) Queue(name);
+    const json& ingress = Items(At(status, {"loadBalancer", "ingress"}));
+    if (ingress.empty()) return Queue(name);
+    if (!api_.introducing()) return;
+    // It was given before this controller was there.
+    const std::string host = Text(ingress.front(), "hostname");
+    const std::string address = Text(ingress.front(), "ip", AddressOfLoadBalancerName(host).value_or(""));
+    if (addresses_.Reserve(address)) held_[name] = address;
   }));
 }
 

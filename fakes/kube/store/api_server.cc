@@ -1,4 +1,5 @@
 #include "fakes/kube/store/api_server.h"
+#include "core/base/assert.h"
 #include "fakes/kube/validation/defaults.h"
 
 #include <fmt/format.h>
@@ -219,6 +220,10 @@ absl::StatusOr<ObjectRef> ApiServer::Store(json body, const ObjectRef& previous)
 }
 
 absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& previous) {
+  if (previous != nullptr) {
+    WAVETANK_ASSERT(previous->meta.resource_version <= resource_version_, previous->meta.resource_version,
+                    resource_version_);
+  }
   ++resource_version_;
   body["metadata"]["resourceVersion"] = std::to_string(resource_version_);
   absl::StatusOr<ObjectRef> object = kube::FromReadBody(std::move(body));
@@ -229,7 +234,11 @@ absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& 
   const std::string& kind = (*object)->kind;
   const GroupKind group_kind = GroupKindOf(**object);
   const NamespacedName name{(*object)->meta.ns, (*object)->meta.name};
-  kinds_[{kind, std::string(group_kind.group)}].objects[name] = *object;
+  WAVETANK_ASSERT((*object)->meta.resource_version == resource_version_, (*object)->meta.resource_version,
+                  resource_version_);
+  ObjectRef& stored = kinds_[{kind, std::string(group_kind.group)}].objects[name];
+  WAVETANK_ASSERT(stored == previous, name.ns, name.name);  // no version between them is lost
+  stored = *object;
   if (previous != nullptr && group_kind.Is("Service") && !options_.observed) {
     services_.Release(*previous, object->get());
   }
@@ -306,7 +315,11 @@ absl::StatusOr<ObjectRef> ApiServer::UpdateChecked(json body, const WriteOptions
   if (!parsed.ok()) return parsed.status();
   const std::string& kind = (*parsed)->kind;
   const NamespacedName name = StoredName(**parsed);
-  if (!name.ns.empty()) body["metadata"]["namespace"] = name.ns;
+  if (name.ns.empty()) {
+    body["metadata"].erase("namespace");  // as when it was created
+  } else {
+    body["metadata"]["namespace"] = name.ns;
+  }
   const GroupKind group_kind = GroupKindOf(**parsed);
   const ObjectRef previous = Get(Qualified(group_kind), name);
   if (previous == nullptr) {
@@ -492,7 +505,27 @@ absl::StatusOr<ObjectRef> ApiServer::Patch(std::string_view kind, const Namespac
   return report ? StoreDefaulted(std::move(patched), *previous) : Update(std::move(patched));
 }
 
+void ApiServer::BecomeLive() {
+  options_.observed = false;
+  for (const ObjectRef& service : List("Service")) {
+    json body = service->body;
+    services_.Assign(body, nullptr).IgnoreError();  // another may hold it; it has it all the same
+  }
+}
+
+void ApiServer::EndIntroduction() {
+  for (const auto& [kind, observer] : std::exchange(newcomers_, {})) {
+    const auto state = kinds_.find(ParseGroupKind(kind));
+    if (state == kinds_.end()) continue;
+    const std::map<NamespacedName, ObjectRef> there = state->second.objects;  // an observer may write
+    for (const auto& [name, object] : there)
+      observer({resource_version_, kube::WatchEventType::kAdded, object, nullptr});
+  }
+  introducing_ = false;
+}
+
 Subscription ApiServer::Observe(std::string_view kind, Observer observer) {
+  if (introducing_) newcomers_.emplace_back(Qualified(ParseGroupKind(kind)), observer);
   return observers_[Qualified(ParseGroupKind(kind))].Add(std::move(observer));
 }
 

@@ -124,6 +124,15 @@ class ApiServer {
   // While the handle lives. A kind without group must be one of Kubernetes' own.
   Subscription Observe(std::string_view kind, Observer observer);
 
+  // A record that goes on as a cluster of its own: what Options::observed says no longer holds, and recorded Services
+  // keep what they have.
+  void BecomeLive();
+  // Observers that come between these two calls are told at the end of all that is there, as added. Those that were
+  // there before hear nothing.
+  void BeginIntroduction() { introducing_ = true; }
+  void EndIntroduction();
+  bool introducing() const { return introducing_; }
+
   // Watches. `after` is a resourceVersion; OutOfRange if its successors are no longer all there, or if this server has
   // not come that far: then it is of another life. A sink must not stop its own watch from within on_change.
   using WatchId = uint64_t;
@@ -213,7 +222,7 @@ class ApiServer {
   absl::StatusOr<ObjectRef> One(std::string_view kind, const NamespacedName& name) const;
 
   Host& host_;
-  const Options options_;
+  Options options_;
   NameId trace_name_;
   int64_t resource_version_;
   uint64_t created_ = 0;
@@ -225,6 +234,8 @@ class ApiServer {
   ServiceAllocator services_;
   std::unique_ptr<History> history_;
   std::map<std::string, Observers<const Change&>, std::less<>> observers_;  // by qualified kind
+  bool introducing_ = false;
+  std::vector<std::pair<std::string, Observer>> newcomers_;
   std::map<WatchId, WatchState> watches_;
   WatchId next_watch_ = 1;
   Faults faults_;

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/assert.h"
+
 namespace wavetank::fakekube {
 namespace {
 
@@ -62,6 +64,13 @@ void GoBack(json& body, json change) {
 }  // namespace
 
 void ApiServer::History::Add(const Change& change) {
+  // Versions only grow: a watch that resumes at one misses nothing and gets nothing twice.
+  WAVETANK_ASSERT(change.object != nullptr, change.resource_version);
+  WAVETANK_ASSERT(change.resource_version > floor_, change.resource_version, floor_);
+  if (!entries_.empty()) {
+    const int64_t last = entries_.back().resource_version;
+    WAVETANK_ASSERT(change.resource_version > last, change.resource_version, last);
+  }
   const uint64_t number = first_ + entries_.size();
   entries_.push_back({change.resource_version, change.type, {change.object, nullptr}, nullptr});
   Entry& entry = entries_.back();
@@ -97,6 +106,7 @@ void ApiServer::History::Add(const Change& change) {
 }
 
 void ApiServer::History::Forget(int64_t up_to) {
+  WAVETANK_ASSERT(up_to >= floor_, up_to, floor_);
   floor_ = up_to;
   first_ += entries_.size();
   entries_.clear();
@@ -110,6 +120,8 @@ ObjectRef ApiServer::History::Unpack(const std::shared_ptr<const Packed>& versio
   const kube::Object* in_force = nullptr;
   while (at != nullptr && at->to != kNothing) {
     changes.push_back(at);
+    WAVETANK_ASSERT(at->to >= first_, at->to, first_);
+    WAVETANK_ASSERT(at->to - first_ < entries_.size(), at->to, entries_.size());
     const Version& next = entries_[at->to - first_].object;
     in_force = next.in_force.get();
     at = next.packed.get();

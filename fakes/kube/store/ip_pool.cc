@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/ip.h"
 #include "core/base/random.h"
 
@@ -30,6 +31,7 @@ IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
     return;
   size_ = uint64_t{1} << (32 - prefix);
   first_ = static_cast<uint32_t>(ip->low()) & ~static_cast<uint32_t>(size_ - 1);
+  WAVETANK_ASSERT(uint64_t{first_} + size_ <= uint64_t{1} << 32, first_, size_);
 }
 
 bool IpPool::Usable(uint32_t address) const {
@@ -60,6 +62,8 @@ absl::StatusOr<std::string> IpPool::Allocate(std::string_view key) {
   uint32_t offset = 0;
   for (uint64_t attempt = 0; attempt < kDraws; ++attempt) {
     offset = static_cast<uint32_t>(HashName(key, attempt) % (size_ - 2 * kept) + kept);
+    WAVETANK_ASSERT(offset >= kept, offset, kept);
+    WAVETANK_ASSERT(offset < size_ - kept, offset, size_);
     if (Usable(first_ + offset) && taken_.insert(first_ + offset).second) return AddressText(first_ + offset);
   }
   return Scan(offset);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/json_object.h"
 #include "fakes/kube/control/pod_template.h"
@@ -144,6 +145,8 @@ void DeploymentController::CreateSet(const Rollout& rollout) {
                                                                  int64_t{0}, rollout.wanted);
   json set_spec = {{"replicas", first}, {"selector", std::move(selector)}, {"template", std::move(set_template)}};
   if (spec.contains("minReadySeconds")) set_spec["minReadySeconds"] = spec["minReadySeconds"];
+  WAVETANK_ASSERT(first >= 0, first, rollout.wanted);
+  WAVETANK_ASSERT(first <= rollout.wanted, first, rollout.wanted);
   json annotations = HandedOn(*rollout.deployment);
   annotations[kRevision] = std::to_string(rollout.revision);
   api_.Create({{"apiVersion", "apps/v1"},
@@ -160,6 +163,8 @@ void DeploymentController::CreateSet(const Rollout& rollout) {
 }
 
 void DeploymentController::Scale(const ObjectRef& set, int64_t replicas) {
+  WAVETANK_ASSERT(set != nullptr);
+  WAVETANK_ASSERT(replicas >= 0, replicas);
   if (Replicas(*set) == replicas) return;
   api_.Patch("ReplicaSet", {set->meta.ns, set->meta.name}, {{"spec", {{"replicas", replicas}}}}).IgnoreError();
 }

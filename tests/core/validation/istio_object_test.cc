@@ -120,11 +120,44 @@ TEST(Validation, WhatIsRightPassesAndOtherKindsAreNotLookedAt) {
   EXPECT_EQ(WhyInvalid(nlohmann::json::array()), "");
 }
 
+TEST(Validation, WhatIsOnlyWarnedOfIsStored) {
+  const auto object = kube::ParseYaml(R"(
+apiVersion: networking.istio.io/v1beta1
+kind: VirtualService
+metadata: {name: a, namespace: x}
+spec:
+  hosts: [tea]
+  http:
+  - {name: all, route: [{destination: {host: tea}}]}
+  - {route: [{destination: {host: milk}}]}
+)",
+                                      "test");
+  ASSERT_TRUE(object.ok()) << object.status();
+  const Verdict verdict = Judge(*object);
+  EXPECT_EQ(verdict.denied, "");
+  EXPECT_THAT(verdict.warnings,
+              ElementsAre("virtualService rule #1 not used (only the last rule can have no matches)"));
+}
+
+TEST(Validation, AnAuthorizationPolicyIsToldByItsName) {
+  const auto object = kube::ParseYaml(
+      "apiVersion: security.istio.io/v1\nkind: AuthorizationPolicy\nmetadata: {name: a, namespace: x}\n"
+      "spec: {action: DENY, rules: [{when: [{key: source.ip, values: [1.2.3]}]}]}",
+      "test");
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_THAT(Judge(*object).denied,
+              StartsWith("configuration is invalid: invalid policy a.x: invalid `value` for `key` source.ip: 1 error "
+                         "occurred:\n\t* bad IP address (1.2.3)"));
+}
+
 TEST(Validation, ShapesThatNoSchemaWouldLetInDoNoHarm) {
   for (const char* spec :
        {"5", "[]", "{hosts: 5, http: {}}", "{http: [5, null, [], {route: 7, match: [null, 3]}]}",
         "{servers: [1, null, {port: 5, hosts: {}, tls: []}]}", "{host: [], subsets: [1], trafficPolicy: 3}"}) {
-    for (const char* kind : {"VirtualService", "Gateway", "DestinationRule"}) Errors(kind, "x", spec);
+    for (const char* kind : {"VirtualService", "Gateway", "DestinationRule", "ServiceEntry", "Sidecar", "WorkloadEntry",
+                             "WorkloadGroup", "EnvoyFilter", "ProxyConfig"}) {
+      Errors(kind, "x", spec);
+    }
   }
   EXPECT_THAT(WhyInvalid({{"apiVersion", "networking.istio.io/v1beta1"}, {"kind", "VirtualService"}}),
               StartsWith("configuration is invalid: "));

@@ -28,6 +28,12 @@
 
 namespace wavetank::fakekube::http {
 
+// What validating webhooks say of an object.
+struct WebhookVerdict {
+  std::optional<std::string> denied;  // why it may not be stored, in the API server's words
+  std::vector<std::string> warnings;  // clients show them
+};
+
 struct RestOptions {
   // Who presents it may do everything, and nobody comes in without it or a ServiceAccount's token, who may do what RBAC
   // allows. Empty: everybody may do everything.
@@ -37,9 +43,9 @@ struct RestOptions {
   const kube::TokenAuthority* tokens = nullptr;  // null: no ServiceAccount has tokens
   // Whom Pods pass that clients create. Null: nobody. Must outlive the API and the requests under way.
   PodAdmission* admission = nullptr;
-  // Asked of every object as it would be stored (dry runs too, subresources not), when all else has let it in: why a
-  // validating webhook denies it, in the API server's words. Null: none is asked.
-  std::function<std::optional<std::string>(const nlohmann::json& object)> denied;
+  // Asked of every object as it would be stored (dry runs too, subresources not), when all else has let it in. Null:
+  // there are no validating webhooks.
+  std::function<WebhookVerdict(const nlohmann::json& object)> webhooks;
   // Limited lists whose later pages can still be asked for; older ones are 410 Expired.
   size_t kept_lists = 32;
   size_t max_depth = 64;  // of a request's JSON
@@ -124,8 +130,9 @@ class RestApi {
   // Writes `body` in place of `previous`, or of nothing (null), if its type or schema knows it.
   Response Write(nlohmann::json body, const ObjectRef& previous, const Call& call);
   Response Store(nlohmann::json body, const ObjectRef& previous, const Call& call);
-  // nullopt: RestOptions::denied has nothing against it.
-  std::optional<Response> RefuseDenied(const nlohmann::json& object, const Call& call) const;
+  // nullopt: RestOptions::webhooks have nothing against it; what they warn of is added.
+  std::optional<Response> AskWebhooks(const nlohmann::json& object, const Call& call,
+                                      std::vector<std::string>* warnings) const;
   Response One(int code, const kube::Object& object, const Call& call) const;
   Form FormFor(const Call& call) const;
 

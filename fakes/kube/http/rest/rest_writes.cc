@@ -136,7 +136,15 @@ std::optional<Response> RefuseUnknown(const Resource& resource, const std::vecto
                                 resource.kind, resource.version, all));
 }
 
-// kubectl prints these (RFC 7234, 5.5).
+// kubectl prints these (RFC 7234, 5.5). A long one is left out.
+void WarnOf(const std::vector<std::string>& warnings, Response* response) {
+  constexpr size_t kMost = 32, kLongest = 2048;
+  for (size_t i = 0; i < std::min(warnings.size(), kMost); ++i) {
+    if (warnings[i].size() > kLongest) continue;
+    response->headers.emplace_back("Warning", "299 - " + JsonText(json(warnings[i])));
+  }
+}
+
 void Warn(const std::vector<std::string>& unknown, const Query& query, Response* response) {
   constexpr size_t kMost = 10, kLongest = 500;
   if (query.Get("fieldValidation") == "Ignore") return;
@@ -266,17 +274,23 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
     if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
       return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
   }
-  if (std::optional<Response> denied = RefuseDenied(body, call)) return *std::move(denied);
+  std::vector<std::string> warnings;
+  if (std::optional<Response> denied = AskWebhooks(body, call, &warnings)) return *std::move(denied);
   Response response = Store(std::move(body), previous, call);
-  if (response.code < 300) Warn(unknown, call.query, &response);
+  if (response.code < 300) {
+    Warn(unknown, call.query, &response);
+    WarnOf(warnings, &response);
+  }
   return response;
 }
 
-std::optional<Response> RestApi::RefuseDenied(const json& object, const Call& call) const {
-  if (options_.denied == nullptr || !call.target.subresource.empty()) return std::nullopt;
-  const std::optional<std::string> why = options_.denied(object);
-  if (!why.has_value()) return std::nullopt;
-  return Failure(400, "", *why);
+std::optional<Response> RestApi::AskWebhooks(const json& object, const Call& call,
+                                             std::vector<std::string>* warnings) const {
+  if (options_.webhooks == nullptr || !call.target.subresource.empty()) return std::nullopt;
+  WebhookVerdict verdict = options_.webhooks(object);
+  if (verdict.denied.has_value()) return Failure(400, "", *verdict.denied);
+  *warnings = std::move(verdict.warnings);
+  return std::nullopt;
 }
 
 Response RestApi::Store(json body, const ObjectRef& previous, const Call& call) {
@@ -382,8 +396,9 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, call.query)) return *std::move(refused);
   const bool force = call.query.Flag("force");
   const WriteOptions options = HowToWrite(call);
+  std::vector<std::string> warnings;
   if (const bool dry_run = call.query.Has("dryRun");
-      dry_run || resource.schema != nullptr || options_.denied != nullptr) {
+      dry_run || resource.schema != nullptr || options_.webhooks != nullptr) {
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
@@ -396,7 +411,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
         return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
                          call.target.name);
     }
-    if (std::optional<Response> denied = RefuseDenied(*merged, call)) return *std::move(denied);
+    if (std::optional<Response> denied = AskWebhooks(*merged, call, &warnings)) return *std::move(denied);
   }
   if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
     // Admission sees what the apply makes; what it adds is nobody's.
@@ -419,6 +434,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   if (!stored.ok()) return FromStore(stored.status(), resource, call.target.name);
   Response response = One(previous == nullptr ? 201 : 200, **stored, call);
   Warn(unknown, call.query, &response);
+  WarnOf(warnings, &response);
   return response;
 }
 
