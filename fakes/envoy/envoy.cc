@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/process/process.h"
 #include "fakes/envoy/process/secrets.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -13,6 +14,14 @@ namespace {
 constexpr uint16_t kOutboundPort = 15001;
 constexpr uint16_t kInboundPort = 15006;
 
+// The binary's own version, as an Envoy tells it in its node; the data plane's if it tells none.
+EnvoyRelease ReleaseOf(EnvoyContext& context, EnvoyRelease otherwise) {
+  envoy::config::core::v3::Node node;
+  context.FillNode(&node);
+  const uint32_t minor = node.user_agent_build_version().version().minor_number();
+  return minor == 0 ? otherwise : EnvoyRelease{minor};
+}
+
 }  // namespace
 
 // The parts of an Envoy, and its life.
@@ -20,7 +29,7 @@ class Envoy::Impl {
  public:
   Impl(DataPlane& plane, EnvoyContext& context, const EnvoyOptions& options)
       : process(context, plane.fabric(), plane.options().latencies, options, plane.options().seed,
-                plane.options().release),
+                ReleaseOf(context, plane.options().release)),
         secrets(process, [this] { xds.OnSecret(); }),
         view(plane, process, secrets),
         xds(process, secrets, view),

@@ -98,6 +98,7 @@ Json MutualTls(const Json& json, bool upstream) {
       {"tls_params",
        {{"tls_minimum_protocol_version", versions.at(0)}, {"tls_maximum_protocol_version", versions.at(1)}}}};
   const Json alpn = upstream ? Json{"istio-peer-exchange", "istio"} : Json{"h2", "http/1.1"};
+  if (json.contains("ciphers")) common["tls_params"]["cipher_suites"] = json["ciphers"];
   common["alpn_protocols"] = json.value("alpn", alpn);
   if (json.contains("certificate")) common["tls_certificate_sds_secret_configs"] = {SdsSecret(json["certificate"])};
   if (json.contains("root")) {
@@ -364,14 +365,10 @@ Case ParseCase(Json json) {
   return c;
 }
 
-absl::Status LoadFile(const std::string& path, const std::string& network, std::vector<Case>* out) {
-  std::ifstream in(path);
-  if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read", path));
+absl::Status ReadCases(std::string text, const std::string& path, const std::string& network, std::vector<Case>* out) {
   std::string name;
   try {
-    std::stringstream text;
-    text << in.rdbuf();
-    const Json file = Json::parse(absl::StrReplaceAll(text.str(), {{"127.77.0.", network}}));
+    const Json file = Json::parse(absl::StrReplaceAll(text, {{"127.77.0.", network}}));
     for (const Json& json : file.at("cases")) {
       name = json.at("name");
       Case c = ParseCase(json);
@@ -389,12 +386,26 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
   return absl::OkStatus();
 }
 
+absl::Status LoadFile(const std::string& path, const std::string& network, std::vector<Case>* out) {
+  std::ifstream in(path);
+  if (!in) return absl::NotFoundError(fmt::format("{}: cannot be read", path));
+  std::stringstream text;
+  text << in.rdbuf();
+  return ReadCases(text.str(), path, network, out);
+}
+
 }  // namespace
 
 std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
                      const std::vector<std::string>& values) {
   std::string out = name;
   for (size_t i = 0; i < echo.size(); ++i) out += fmt::format(" {}={}", echo[i], values[i].empty() ? "-" : values[i]);
+  return out;
+}
+
+absl::StatusOr<std::vector<Case>> MakeCases(const Json& cases, const std::string& source, const std::string& network) {
+  std::vector<Case> out;
+  if (absl::Status s = ReadCases(Json{{"cases", cases}}.dump(), source, network, &out); !s.ok()) return s;
   return out;
 }
 

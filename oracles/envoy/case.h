@@ -36,9 +36,9 @@
 //   listener  {"http": NAME, "at": ADDRESS, "to": CLUSTER | "virtual_hosts": [...] | "rds": NAME,
 //              "route": {...}, "filters": [...], "manager": {...}} or {"tcp": NAME, "at": ADDRESS, "cluster": CLUSTER}
 //   "mtls": {"certificate": SECRET, "root": SECRET, "sans": [URI, ...], "alpn": [...], "sni": NAME, "versions": [MIN,
-//   MAX]} in a cluster or listener, each key of it optional: a TLS transport socket as Istio makes it, of the
-//   listener's filter chains or of the cluster; {"require": false} in a listener takes clients without a certificate
-//   too
+//   MAX], "ciphers": [NAME, ...]} in a cluster or listener, each key of it optional: a TLS transport socket as Istio
+//   makes it, of the listener's filter chains or of the cluster; {"require": false} in a listener takes clients without
+//   a certificate too
 // HOST is "IP:PORT" followed by any of "w3" (weight), "p1" (priority), "@a" (locality) and "UNHEALTHY", "DRAINING",
 // "DEGRADED". All addresses lie in 127.77.0.0/24, which stands for a loopback network of the runner's choice, so that
 // several runners do not meet.
@@ -53,6 +53,7 @@
 
 #include "absl/status/statusor.h"
 #include "fakes/envoy/process/xds_type.h"
+#include "nlohmann/json_fwd.hpp"
 #include "oracles/envoy/name_server.h"
 #include "oracles/envoy/secrets.h"
 #include "oracles/envoy/tokens.h"
@@ -132,5 +133,8 @@ std::string EchoBody(const std::string& name, const std::vector<std::string>& ec
 // All cases of a file, or of the *.json files of a folder in order of their names, with "127.77.0." replaced by
 // `network`. Errors name the file and the case.
 absl::StatusOr<std::vector<Case>> LoadCases(const std::string& path, const std::string& network);
+// The same of a list of cases that are in no file; errors name `source`.
+absl::StatusOr<std::vector<Case>> MakeCases(const nlohmann::json& cases, const std::string& source,
+                                            const std::string& network);
 
 }  // namespace wavetank::envoydiff

@@ -8,13 +8,19 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "absl/strings/str_split.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "oracles/envoy/generate/generator.h"
+#include "oracles/envoy/generate/shrink.h"
 #include "oracles/envoy/real_driver.h"
 #include "oracles/envoy/sim_driver.h"
 
@@ -149,6 +155,70 @@ absl::StatusOr<std::vector<CaseResult>> RunCases(std::vector<Case> cases, const 
                                                  const std::function<void(const CaseResult&)>& done) {
   return Run("cases", std::vector<std::vector<Case>>(static_cast<size_t>(std::clamp(options.jobs, 1, 8)), cases),
              options, done);
+}
+
+namespace {
+
+absl::StatusOr<std::vector<CaseResult>> RunJson(const nlohmann::json& json, const Options& options,
+                                                const std::function<void(const CaseResult&)>& done) {
+  std::vector<std::vector<Case>> cases;
+  for (int worker = 0; worker < std::clamp(options.jobs, 1, 8); ++worker) {
+    absl::StatusOr<std::vector<Case>> made = MakeCases(json, "generated", LoopbackNetwork(worker));
+    if (!made.ok()) return made.status();
+    cases.push_back(*std::move(made));
+  }
+  return Run("generated", cases, options, done);
+}
+
+// What differs, without figures: "requests", "ADS message", "cluster.c.upstream_rq_total", ...
+std::set<std::string> Kinds(const std::vector<std::string>& differences) {
+  std::set<std::string> out;
+  for (const std::string& difference : differences) {
+    std::string kind = difference.substr(0, difference.find(':'));
+    kind.erase(std::remove_if(kind.begin(), kind.end(), [](char c) { return (c >= '0' && c <= '9') || c == ' '; }),
+               kind.end());
+    out.insert(kind);
+  }
+  return out;
+}
+
+std::string Smaller(const nlohmann::json& start, const CaseResult& result, const Options& options, int tries) {
+  const std::set<std::string> kinds = Kinds(result.differences);
+  Options once = options;
+  once.jobs = 1;
+  once.filter.clear();
+  once.every = 1;
+  once.retries = 0;
+  const nlohmann::json smaller = ShrinkCase(start, tries, [&](const nlohmann::json& json) {
+    const auto results = RunJson(nlohmann::json::array({json}), once, [](const CaseResult&) {});
+    if (!results.ok() || results->empty()) return false;
+    const std::set<std::string> now = Kinds(results->front().differences);
+    // Of what differed before something still does, and nothing else.
+    return !now.empty() && std::includes(kinds.begin(), kinds.end(), now.begin(), now.end());
+  });
+  return JsonText(smaller);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CaseResult>> RunGenerated(const GeneratedCases& generated, const Options& options,
+                                                     const std::function<void(const CaseResult&)>& done) {
+  nlohmann::json cases = nlohmann::json::array();
+  std::map<std::string, size_t> by_name;
+  for (int i = 0; i < generated.count; ++i) {
+    cases.push_back(GenerateCase(generated.first + static_cast<uint64_t>(i)));
+    by_name[cases.back()["name"]] = static_cast<size_t>(i);
+  }
+  auto results = RunJson(cases, options, [&](const CaseResult& result) {
+    if (result.differences.empty() || generated.shrink == 0) done(result);
+  });
+  if (!results.ok() || generated.shrink == 0) return results;
+  for (CaseResult& result : *results) {
+    if (result.differences.empty()) continue;
+    result.smaller = Smaller(cases[by_name[result.name]], result, options, generated.shrink);
+    done(result);
+  }
+  return results;
 }
 
 absl::StatusOr<std::string> FindEnvoy(const std::string& given, const std::vector<std::string>& builds) {

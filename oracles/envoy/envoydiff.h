@@ -1,6 +1,7 @@
 // Compares simulated with real Envoys: every case on both, differences in words.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@ struct CaseResult {
   int tries = 1;                         // more than one: it differed at first (Options::retries)
   std::vector<std::string> at_first;     // the differences of the first try, if there were more
   Outcome simulated, real;
+  std::string smaller;  // of a generated case that differs: the least part of it that does, as a case file has it
 };
 
 // In the cases' order. `done` is told after each case, from any thread but one at a time. InvalidArgument or NotFound:
@@ -39,6 +41,15 @@ absl::StatusOr<std::vector<CaseResult>> RunCases(const std::string& path, const 
 // The same for cases made elsewhere, which send no requests or run one at a time: all share their addresses.
 absl::StatusOr<std::vector<CaseResult>> RunCases(std::vector<Case> cases, const Options& options,
                                                  const std::function<void(const CaseResult&)>& done);
+
+// Cases that nobody wrote: those of the seeds from `first` on (generate/generator.h).
+struct GeneratedCases {
+  uint64_t first = 1;
+  int count = 1;
+  int shrink = 60;  // how often a case that differs may run again to become smaller; 0: not
+};
+absl::StatusOr<std::vector<CaseResult>> RunGenerated(const GeneratedCases& cases, const Options& options,
+                                                     const std::function<void(const CaseResult&)>& done);
 
 // A real Envoy that can be run: `given` if not empty; else $WAVETANK_ENVOY, what tools/envoy installed below one of
 // `builds`, or `envoy` on $PATH. NotFound says what to do.

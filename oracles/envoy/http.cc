@@ -164,7 +164,7 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
   answer.head = headers_text;
   buffer.erase(0, head);
   const std::string length = HeaderValue(headers_text, "content-length");
-  if (HeaderValue(headers_text, "transfer-encoding") == "chunked") {
+  if (HeaderValue(headers_text, "transfer-encoding") == "chunked" && method != "HEAD") {
     for (;;) {
       size_t line = 0;
       while ((line = buffer.find("\r\n")) == std::string::npos) {
@@ -176,7 +176,7 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
       buffer.erase(0, line + 2 + size + 2);
       if (size == 0) break;
     }
-  } else if (!length.empty()) {
+  } else if (!length.empty() && method != "HEAD") {
     const size_t n = std::strtoul(length.c_str(), nullptr, 10);
     if (ReadN(fd_, &buffer, n)) answer.body = buffer.substr(0, n);
   }
@@ -278,8 +278,9 @@ void HttpServer::Serve(int fd) {
       Reset(fd);
       break;
     }
+    const bool head_only = request.starts_with("HEAD ");
     if (!SendAll(fd, fmt::format("HTTP/1.1 {} X\r\n{}content-length: {}\r\n\r\n{}", denied ? 403 : code.load(), headers,
-                                 body.size(), body))) {
+                                 body.size(), head_only ? "" : body))) {
       break;
     }
   }

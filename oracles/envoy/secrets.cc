@@ -1,7 +1,10 @@
 #include "oracles/envoy/secrets.h"
 
+#include <algorithm>
+#include <iterator>
 #include <mutex>
 
+#include "absl/strings/str_join.h"
 #include "core/x509/calendar.h"
 #include "core/x509/x509.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
@@ -31,10 +34,10 @@ const Ca& CaOf(const std::string& name) {
   return cas->emplace(name, std::move(ca)).first->second;
 }
 
-absl::StatusOr<CaseSecret> Workload(const std::string& name, const std::string& san, const std::string& ca,
-                                    const std::string& validity) {
+absl::StatusOr<CaseSecret> Workload(const std::string& name, const std::vector<std::string>& sans,
+                                    const std::string& ca, const std::string& validity) {
   x509::CertificateSpec spec;
-  if (!san.empty()) spec.sans = {san};
+  std::copy_if(sans.begin(), sans.end(), std::back_inserter(spec.sans), [](const auto& san) { return !san.empty(); });
   if (validity == "valid") {
     spec.not_before = Year(2021), spec.not_after = Year(2059);
   } else if (validity == "expired") {
@@ -46,7 +49,7 @@ absl::StatusOr<CaseSecret> Workload(const std::string& name, const std::string& 
         fmt::format("secret '{}': validity '{}' is none of valid, expired, future", name, validity));
   }
   const x509::CertificateAuthority& issuer = CaOf(ca).intermediate;
-  const x509::KeyPairRef key = x509::KeyPair::Derive(kSeed, name + san + ca + validity);
+  const x509::KeyPairRef key = x509::KeyPair::Derive(kSeed, name + absl::StrJoin(sans, "") + ca + validity);
   const auto leaf = x509::Certificate::Issue(spec, key->public_key(), *issuer.certificate, *issuer.key);
   if (!leaf.ok()) return leaf.status();
   std::vector<x509::CertificateRef> chain{*leaf};
@@ -69,7 +72,9 @@ CaseSecret Roots(const std::vector<std::string>& cas) {
 
 absl::StatusOr<CaseSecret> MakeSecret(const std::string& name, const nlohmann::json& json) {
   if (json.contains("roots")) return Roots(json["roots"].get<std::vector<std::string>>());
-  return Workload(name, json.value("san", ""), json.value("ca", "mesh"), json.value("validity", "valid"));
+  const nlohmann::json san = json.value("san", nlohmann::json::array());
+  const auto sans = san.is_array() ? san.get<std::vector<std::string>>() : std::vector{san.get<std::string>()};
+  return Workload(name, sans, json.value("ca", "mesh"), json.value("validity", "valid"));
 }
 
 std::string SecretBytes(const std::string& name, const CaseSecret& secret) {
@@ -87,7 +92,7 @@ std::string SecretBytes(const std::string& name, const CaseSecret& secret) {
 
 CaseSecret SecretForAnyName(const std::string& name) {
   if (name == "ROOTCA" || name.starts_with("file-root:") || name.ends_with("-cacert")) return Roots({"mesh"});
-  return *Workload(name, "spiffe://cluster.local/ns/default/sa/default", "mesh", "valid");
+  return *Workload(name, {"spiffe://cluster.local/ns/default/sa/default"}, "mesh", "valid");
 }
 
 }  // namespace wavetank::envoydiff

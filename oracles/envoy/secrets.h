@@ -18,8 +18,8 @@ struct CaseSecret {
 };
 using Secrets = std::map<std::string, CaseSecret>;
 
-// {"san": URI, "ca": NAME, "validity": "valid" | "expired" | "future"}: a workload's certificate, below an intermediate
-// of the CA of that name (default "mesh"); {"roots": [NAME, ...]}: the roots of CAs.
+// {"san": URI or DNS name, or a list, "ca": NAME, "validity": "valid" | "expired" | "future"}: a workload's
+// certificate, below an intermediate of the CA of that name (default "mesh"); {"roots": [NAME, ...]}: the roots of CAs.
 absl::StatusOr<CaseSecret> MakeSecret(const std::string& name, const nlohmann::json& json);
 
 // envoy.extensions.transport_sockets.tls.v3.Secret, serialised.

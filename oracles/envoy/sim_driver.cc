@@ -146,7 +146,7 @@ class Backend final : public Application {
     out.server = name_;
     std::vector<std::string> values;
     for (const std::string& name : state.echo) values.push_back(All(call.spec, name));
-    out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
+    if (call.spec.method != "HEAD") out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
     std::string headers;
     for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
     if (!headers.empty()) out.headers = said_.emplace_back(std::move(headers));
@@ -348,10 +348,11 @@ class SimulatedRun {
     }
   }
 
-  RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show) {
+  // `head`: of a request that wants no body.
+  RequestOutcome Convert(const RequestRecord& r, const std::vector<std::string>& show, bool head) {
     RequestOutcome o;
     o.code = r.code;
-    o.body = r.body;
+    if (!head) o.body = r.body;
     o.seconds = std::chrono::duration<double>(r.latency).count();
     for (const std::string& name : show) {
       std::optional<std::string> all;  // of one name after commas, as the real one's client has them
@@ -391,7 +392,7 @@ class SimulatedRun {
       --left;
       ++running;
       Client(requests.from).Send(to, spec, options, [&](const RequestRecord& r) {
-        outcomes.push_back(Convert(r, requests.show));
+        outcomes.push_back(Convert(r, requests.show, requests.method == "HEAD"));
         --running;
         next();
       });
@@ -401,6 +402,8 @@ class SimulatedRun {
     while (running > 0 && kernel_.Now() < limit && kernel_.Step()) {
     }
     kernel_.RunUntil(kernel_.Now() + 20ms);
+    clients_.clear();  // as the real one's, which close their connections
+    kernel_.RunUntil(kernel_.Now() + 1ms);
   }
 
   class Closed final : public Acceptor {

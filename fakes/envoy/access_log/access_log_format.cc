@@ -497,11 +497,6 @@ std::optional<std::string_view> LoggedRequestHeader(const AccessLogEntry& entry,
   if (entry.request == nullptr) return std::nullopt;
   const bool scheme = name == ":scheme";
   const std::optional<std::string_view> sent = scheme ? std::nullopt : FindHeader(*entry.request, name);
-  if (name == "x-forwarded-for" && entry.edge) {
-    *kept =
-        sent ? fmt::format("{},{}", *sent, entry.downstream_peer.ip.ToString()) : entry.downstream_peer.ip.ToString();
-    return *kept;
-  }
   if (sent) return sent;
   if (name == "x-request-id") return *kept = RequestIdText(entry.request_id);
   // The first proxy on the way notes it; whoever has a certificate in a mesh is one itself.

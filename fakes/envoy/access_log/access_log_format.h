@@ -31,7 +31,6 @@ struct AccessLogEntry {
   Time start{}, end{};
   const RequestSpec* request = nullptr;  // nullptr: of a connection
   bool http = false;                     // the connection speaks HTTP
-  bool edge = false;                     // its peer is added to x-forwarded-for (use_remote_address)
   uint64_t request_id = 0;               // equal for all proxies that a request passes
   uint16_t code = 0;
   ResponseFlags flags = kNoFlags;

@@ -47,6 +47,31 @@ class ServerConnection final : public ConnectionHandler {
   }
 
  private:
+  class LaterAnswer final : public Deferral {
+   public:
+    LaterAnswer(ServerConnection& connection, ExchangeId exchange, const RequestSpec& spec)
+        : connection_(connection), exchange_(exchange), spec_(spec) {}
+    std::function<void(const AppReply&)> Later() override;
+
+   private:
+    ServerConnection& connection_;
+    ExchangeId exchange_;
+    const RequestSpec& spec_;
+  };
+
+  static Reply ReplyOf(const AppReply& app, bool may_have_body) {
+    Reply reply;
+    reply.code = app.code;
+    reply.server = app.server;
+    reply.body = app.body;
+    // An application says something unless that must not be.
+    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && may_have_body;
+    reply.headers = app.headers;
+    reply.grpc_status = app.grpc_status;
+    reply.check_denied = app.check_denied;
+    return reply;
+  }
+
   void OnConnected(ConnectionId) override {}
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
@@ -58,20 +83,14 @@ class ServerConnection final : public ConnectionHandler {
     Close(CloseKind::kFin);
   }
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
-    const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_)});
+    LaterAnswer later(*this, exchange, spec);
+    const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later});
+    if (app.later) return;
     if (app.code == 0) {
       Close(CloseKind::kReset);
       return;
     }
-    Reply reply;
-    reply.code = app.code;
-    reply.server = app.server;
-    reply.body = app.body;
-    // An application says something unless that must not be.
-    reply.has_body = app.code >= 200 && app.code != 204 && app.code != 304 && spec.method != "HEAD";
-    reply.headers = app.headers;
-    reply.grpc_status = app.grpc_status;
-    reply.check_denied = app.check_denied;
+    const Reply reply = ReplyOf(app, spec.method != "HEAD");
     if (app.delay <= kInlineService) {
       state_->fabric.Answer(exchange, reply, lead + app.delay);
       return;
@@ -86,7 +105,21 @@ class ServerConnection final : public ConnectionHandler {
   ConnectionId id_;
   ServerConnection* next_ = nullptr;
   ServerConnection* prev_ = nullptr;
+  std::shared_ptr<ServerConnection*> self_;  // made when an answer has to find it later
 };
+
+std::function<void(const AppReply&)> ServerConnection::LaterAnswer::Later() {
+  std::shared_ptr<ServerConnection*>& self = connection_.self_;
+  if (self == nullptr) self = std::make_shared<ServerConnection*>(&connection_);
+  return [weak = std::weak_ptr<ServerConnection*>(self), exchange = exchange_,
+          may_have_body = spec_.method != "HEAD"](const AppReply& app) {
+    const auto alive = weak.lock();
+    if (alive == nullptr) return;
+    ServerConnection& connection = **alive;
+    if (app.code == 0) return connection.Close(CloseKind::kReset);
+    connection.state_->fabric.Answer(exchange, ReplyOf(app, may_have_body), Duration::zero());
+  };
+}
 
 AppServer::AppServer(Fabric& fabric, Host& host, Application& application)
     : state_(std::make_unique<State>(State{fabric, host, application, nullptr})) {}

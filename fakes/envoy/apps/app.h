@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -12,10 +13,23 @@
 
 namespace wavetank::envoysim {
 
+struct AppReply;
+
+// How an application answers later than it was asked.
+class Deferral {
+ public:
+  virtual ~Deferral() = default;
+  // The answer goes out when the function is called, once at most; AppReply::delay does not count. It may outlive the
+  // request, its connection and the server.
+  virtual std::function<void(const AppReply&)> Later() = 0;
+};
+
 // A request as the application sees it.
 struct InboundCall {
   const RequestSpec& spec;
   const AcceptInfo& connection;
+  Duration lead{};               // how far the request is ahead of the clock
+  Deferral* deferral = nullptr;  // null: it has to answer at once
 };
 
 struct AppReply {
@@ -27,6 +41,7 @@ struct AppReply {
   std::string_view headers;       // Reply::headers; over gRPC those of the OkHttpResponse or the DeniedHttpResponse
   uint16_t grpc_status = 0xffff;  // 0xffff: the answer is not gRPC's
   uint16_t check_denied = 0;      // Reply::check_denied
+  bool later = false;             // nothing else counts: Deferral::Later() was called
 };
 
 class Application {

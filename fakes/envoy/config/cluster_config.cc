@@ -42,13 +42,24 @@ absl::StatusOr<DiscoveryType> TypeOf(const cluster_v3::Cluster& cluster) {
   }
 }
 
+// Of round_robin_lb_config or least_request_lb_config. Envoy: load_balancer_impl.cc, EdfLoadBalancerBase
+void SetSlowStart(const cluster_v3::Cluster::SlowStartConfig& config, LbConfig* lb) {
+  lb->slow_start_window = ToDuration(config.slow_start_window());
+  if (config.has_aggression() && config.aggression().default_value() > 0) {
+    lb->slow_start_aggression = config.aggression().default_value();
+  }
+  if (config.has_min_weight_percent()) lb->slow_start_min_weight = config.min_weight_percent().value() / 100;
+}
+
 absl::Status SetLb(const cluster_v3::Cluster& cluster, DiscoveryType type, LbConfig* lb) {
   switch (cluster.lb_policy()) {
     case cluster_v3::Cluster::ROUND_ROBIN:
       lb->policy = LbPolicy::kRoundRobin;
+      SetSlowStart(cluster.round_robin_lb_config().slow_start_config(), lb);
       break;
     case cluster_v3::Cluster::LEAST_REQUEST:
       lb->policy = LbPolicy::kLeastRequest;
+      SetSlowStart(cluster.least_request_lb_config().slow_start_config(), lb);
       break;
     case cluster_v3::Cluster::RANDOM:
       lb->policy = LbPolicy::kRandom;

@@ -86,6 +86,16 @@ void MarkUndecodable(Decoded<T>* out) {
 
 }  // namespace
 
+ConfigStore& ConfigStore::Of(EnvoyRelease release) {
+  if (release.minor == extensions_.release().minor) return *this;
+  std::unique_ptr<ConfigStore>& other = others_[release.minor];
+  if (other == nullptr) {
+    other = std::make_unique<ConfigStore>(Extensions(extensions_.set(), release, extensions_.filters()));
+    other->set_reuses_work(reuses_work_);
+  }
+  return *other;
+}
+
 const Decoded<ClusterConfig>& ConfigStore::Cluster(std::string_view resource) {
   using Proto = envoy::config::cluster::v3::Cluster;
   return Get(&clusters_, resource, [&](const Hash128& hash, Decoded<ClusterConfig>* out) {

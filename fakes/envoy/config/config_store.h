@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -94,6 +95,8 @@ inline const std::string& NameOf(const ActiveCluster& c) { return c.config->name
 class ConfigStore {
  public:
   explicit ConfigStore(const Extensions& extensions) : extensions_(extensions) {}
+  // This one, or that of Envoys of another release beside it: what they accept differs.
+  ConfigStore& Of(EnvoyRelease release);
   ConfigStore(const ConfigStore&) = delete;
   ConfigStore& operator=(const ConfigStore&) = delete;
 
@@ -169,6 +172,7 @@ class ConfigStore {
   std::shared_ptr<const NamedSet<T>> Intern(const Hash128& hash, MakeItems make_items);
 
   const Extensions extensions_;
+  std::map<uint32_t, std::unique_ptr<ConfigStore>> others_;  // by minor release
   Cache<ClusterConfig> clusters_;
   Cache<EndpointTable> endpoints_;
   Cache<ListenerConfig> listeners_;

@@ -37,6 +37,10 @@ absl::Status CompileFilter(const hcm::HttpFilter& filter, const Extensions& exte
         fmt::format("Error: terminal filter named {} of type {} must be the last filter in a http filter chain.",
                     *terminal, "envoy.filters.http.router"));
   }
+  if (filter.disabled()) {  // until a route enables it, which none does here
+    extensions.NoteWithoutEffect("disabled HTTP filter", filter.name());
+    return absl::OkStatus();
+  }
   const HttpFilterType* const type = extensions.filters()->Http(ConfigType(filter.typed_config()), filter.name());
   if (type == nullptr) {
     extensions.NoteWithoutEffect("HTTP filter", filter.typed_config());
@@ -97,8 +101,18 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (field: \"route_specifier\", reason: is required)");
   }
-  out.use_remote_address = proto.use_remote_address().value();
-  out.xff_num_trusted_hops = proto.xff_num_trusted_hops();
+  out.arrival = ArrivalRules::Of(proto);
+  if (!proto.server_name().empty()) out.server_line = fmt::format("server: {}\n", proto.server_name());
+  switch (proto.server_header_transformation()) {
+    case hcm::HttpConnectionManager::APPEND_IF_ABSENT:
+      out.server_header = HttpConnectionManager::ServerHeader::kAppendIfAbsent;
+      break;
+    case hcm::HttpConnectionManager::PASS_THROUGH:
+      out.server_header = HttpConnectionManager::ServerHeader::kPassThrough;
+      break;
+    default:
+      break;
+  }
   if (proto.has_stream_idle_timeout()) out.stream_idle_timeout = ToDuration(proto.stream_idle_timeout());
   const auto& common = proto.common_http_protocol_options();
   out.idle_timeout = ToDuration(common.idle_timeout());

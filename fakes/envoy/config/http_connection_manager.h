@@ -11,6 +11,7 @@
 #include "fakes/envoy/access_log/access_log.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/config/route_config.h"
+#include "fakes/envoy/http/arrival.h"
 #include "fakes/envoy/http/path_normalisation.h"
 
 namespace envoy::extensions::filters::network::http_connection_manager::v3 {
@@ -26,8 +27,11 @@ struct HttpConnectionManager {
   Duration rds_initial_fetch_timeout = 15s;
   std::vector<HttpFilterLink> filters;  // those that do something, the router last
   bool filters_see_replies = false;     // some of them
-  bool use_remote_address = false;
-  uint32_t xff_num_trusted_hops = 0;
+  ArrivalRules arrival;
+  // HttpConnectionManager.ServerHeaderTransformation, and the line that it writes.
+  enum class ServerHeader : uint8_t { kOverwrite, kAppendIfAbsent, kPassThrough };
+  ServerHeader server_header = ServerHeader::kOverwrite;
+  std::string server_line = "server: envoy\n";
   Duration stream_idle_timeout = 5min;
   Duration idle_timeout{}, max_connection_duration{};  // 0: none
   uint32_t max_requests_per_connection = 0;            // 0: any number

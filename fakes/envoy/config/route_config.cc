@@ -57,11 +57,14 @@ constexpr std::pair<std::string_view, RetryOn> kRetryOnNames[] = {
 
 absl::StatusOr<RetryPolicy> CompileRetry(const route_v3::RetryPolicy& proto, const Extensions& extensions) {
   RetryPolicy out;
-  for (std::string_view item : Split(proto.retry_on(), ',')) {
-    for (const auto& [name, bit] : kRetryOnNames) {
-      if (item == name) out.on |= bit;
-    }
-    // A bare number among them is a retriable status code, as Istio allows. Envoy ignores unknown words.
+  out.on = RetryOnOf(proto.retry_on());
+  // What Istio never writes and nobody does here.
+  for (const auto& [there, name] :
+       {std::pair{!proto.retriable_headers().empty(), "retriable_headers"},
+        std::pair{!proto.retriable_request_headers().empty(), "retriable_request_headers"},
+        std::pair{proto.has_per_try_idle_timeout(), "per_try_idle_timeout"},
+        std::pair{proto.has_rate_limited_retry_back_off(), "rate_limited_retry_back_off"}}) {
+    if (there) extensions.NoteWithoutEffect("retry policy", name);
   }
   if (proto.has_num_retries()) out.retries = proto.num_retries().value();
   if (proto.has_per_try_timeout()) out.per_try_timeout = ToDuration(proto.per_try_timeout());
@@ -178,6 +181,10 @@ absl::Status CompileRouteAction(const route_v3::RouteAction& action, const Exten
         continue;
     }
     out->hashes.push_back(std::move(h));
+  }
+  for (const auto& upgrade : action.upgrade_configs()) {
+    out->upgrades.emplace_back(absl::AsciiStrToLower(upgrade.upgrade_type()),
+                               !upgrade.has_enabled() || upgrade.enabled().value());
   }
   for (const auto& mirror : action.request_mirror_policies()) {
     MirrorPolicy m{mirror.cluster()};
@@ -339,6 +346,17 @@ absl::Status AddDomain(const std::string& raw, uint32_t host, RouteTable* table)
 
 }  // namespace
 
+// A bare number among them is a retriable status code, as Istio allows. Envoy ignores unknown words.
+uint32_t RetryOnOf(std::string_view list) {
+  uint32_t out = 0;
+  for (const std::string_view item : Split(list, ',')) {
+    for (const auto& [name, bit] : kRetryOnNames) {
+      if (item == name) out |= bit;
+    }
+  }
+  return out;
+}
+
 absl::Status CompileRouteMatch(const route_v3::RouteMatch& match, RouteEntry* out) {
   using Kind = StringMatch::Kind;
   out->case_sensitive = !match.has_case_sensitive() || match.case_sensitive().value();
@@ -378,6 +396,14 @@ absl::Status CompileRouteMatch(const route_v3::RouteMatch& match, RouteEntry* ou
   }
   for (const auto& header : match.headers()) {
     absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(header);
+    if (!m.ok()) return m.status();
+    out->headers.push_back(*std::move(m));
+  }
+  if (match.has_grpc()) {  // Envoy: source/common/grpc/common.cc, isGrpcRequestHeaders
+    envoy::config::route::v3::HeaderMatcher grpc;
+    grpc.set_name("content-type");
+    grpc.mutable_string_match()->mutable_safe_regex()->set_regex("application/grpc(\\+.*)?");
+    absl::StatusOr<HeaderMatch> m = HeaderMatch::Make(grpc);
     if (!m.ok()) return m.status();
     out->headers.push_back(*std::move(m));
   }
@@ -436,6 +462,7 @@ absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(const route_v3::
     if (absl::Status s = CompileLimits(proto, &host.limits); !s.ok()) return s;
     if (absl::Status s = CompileHeaders(proto, extensions, &host.headers); !s.ok()) return s;
     host.require_tls = proto.require_tls() != route_v3::VirtualHost::NONE;
+    host.require_tls_of_others = proto.require_tls() == route_v3::VirtualHost::EXTERNAL_ONLY;
     host.count_attempts = proto.include_request_attempt_count();
     host.count_attempts_in_reply = proto.include_attempt_count_in_response();
     table->edits_headers |= !host.headers.empty();
@@ -499,8 +526,7 @@ bool RouteEntry::Matches(const RequestSpec& spec, uint64_t random, const Dynamic
       if (!path.Matches(without_query)) return false;
   }
   if (runtime_per_million < 1'000'000 && random % 1'000'000 >= runtime_per_million) return false;
-  if (!std::all_of(headers.begin(), headers.end(),
-                   [&](const HeaderMatch& m) { return m.Matches(FindHeader(spec, m.name())); })) {
+  if (!std::all_of(headers.begin(), headers.end(), [&](const HeaderMatch& m) { return m.Matches(spec); })) {
     return false;
   }
   if (!queries.empty()) {

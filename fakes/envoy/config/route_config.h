@@ -63,6 +63,9 @@ struct RetryPolicy {
   Duration max_interval = 250ms;
 };
 
+// The conditions in a list of x-envoy-retry-on or x-envoy-retry-grpc-on, as RetryPolicy::on has them.
+uint32_t RetryOnOf(std::string_view list);
+
 struct HashPolicy {
   enum class Kind : uint8_t { kHeader, kCookie, kSourceIp, kQuery };
   Kind kind = Kind::kHeader;
@@ -131,6 +134,7 @@ struct RouteEntry {
   // max_stream_duration; 0: none. `grpc_timeout_max`: the header grpc-timeout counts, up to this if it is not 0.
   Duration max_stream_duration{};
   std::optional<Duration> grpc_timeout_max;
+  std::vector<std::pair<std::string, bool>> upgrades;  // upgrade_configs: type in lower case, whether it is enabled
 
   // `random` decides runtime fractions; `notes` may be null.
   bool Matches(const RequestSpec& spec, uint64_t random, const DynamicMetadata* notes) const;
@@ -141,6 +145,7 @@ struct RouteEntry {
 struct VirtualHost {
   std::string name;
   HeaderLevel headers;
+  bool require_tls_of_others = false;  // require_tls holds for external requests only
   bool require_tls = false, count_attempts = false, count_attempts_in_reply = false;
   RouteFilterConfigs filters;
   RateLimitActions limits;

@@ -27,6 +27,11 @@ constexpr EnvoyChangeRow kChanges[] = {
      "changelog 1.32.0 (use_eds_cache_for_ads)"},
     {EnvoyChange::kConnectErrorsAreWords, 32, "A failed connect says why in words; before, by its number (111)",
      "envoyproxy/envoy#35154"},
+    {EnvoyChange::kNothingIsInternal, 33,
+     "Without internal_address_config no client is internal, so that its x-envoy-* orders are dropped; before, one "
+     "with a "
+     "private address was",
+     "changelog 1.33.0 (explicit_internal_address_config)"},
     {EnvoyChange::kActiveOverflowIsCounted, 38,
      "A request over max_requests counts as upstream_rq_active_overflow; before, as upstream_rq_pending_overflow",
      "changelog 1.38.0 (skip_pending_overflow_count_on_active_rq)"},

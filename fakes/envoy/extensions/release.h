@@ -18,6 +18,7 @@ enum class EnvoyChange : uint8_t {
   kTokensFlowBack,             // local rate limits; before a timer adds them
   kEndpointsAreCached,         // for a changed cluster whose endpoints do not come; before it is empty
   kConnectErrorsAreWords,      // "delayed connect error: Connection refused"; before its number
+  kNothingIsInternal,          // without internal_address_config; before, RFC 1918's addresses are
   kActiveOverflowIsCounted,    // upstream_rq_active_overflow; before upstream_rq_pending_overflow
   kBodiesHideTransportFailure  // of local replies
 };

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 #include "fakes/envoy/config/route_config.h"
-#include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/match/matchers.h"
 #include "fakes/envoy/match/proto_time.h"
 
@@ -17,6 +18,7 @@ namespace {
 
 // Probabilities in parts per million.
 struct FaultConfig final : RouteFilterConfig {
+  bool abort_by_header = false, delay_by_header = false;
   uint32_t abort_per_million = 0;
   uint16_t abort_status = 0;
   uint16_t abort_grpc_status = kNoGrpcStatus;
@@ -36,10 +38,12 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
     out.abort_per_million = PartsPerMillion(fault.abort().percentage());
     out.abort_status = static_cast<uint16_t>(fault.abort().http_status());
     if (fault.abort().has_grpc_status()) {
-      // Envoy: common/http/utility, the status that stands for it.
+      // Whoever does not speak gRPC is told that all is well. Envoy: filters/http/fault/fault_filter.cc,
+      // abortWithStatus
       out.abort_grpc_status = static_cast<uint16_t>(fault.abort().grpc_status());
-      out.abort_status = HttpStatusOfGrpc(out.abort_grpc_status);
+      out.abort_status = 200;
     }
+    out.abort_by_header = fault.abort().has_header_abort();
     if (fault.abort().has_http_status() && (out.abort_status < 200 || out.abort_status >= 600)) {
       return absl::InvalidArgumentError(
           "Proto constraint validation failed (FaultAbortValidationError.HttpStatus: "
@@ -48,6 +52,7 @@ absl::StatusOr<FaultConfig> CompileFault(const envoy::extensions::filters::http:
   }
   if (fault.has_delay()) {
     out.delay_per_million = PartsPerMillion(fault.delay().percentage());
+    out.delay_by_header = fault.delay().has_header_delay();
     out.delay = std::chrono::seconds(fault.delay().fixed_delay().seconds()) +
                 std::chrono::nanoseconds(fault.delay().fixed_delay().nanos());
   }
@@ -72,37 +77,75 @@ absl::StatusOr<FaultConfig> FromAny(const google::protobuf::Any& config) {
 
 class FaultFilter final : public HttpFilter {
  public:
-  explicit FaultFilter(FaultConfig config) : config_(std::move(config)) {}
+  FaultFilter(FaultConfig config, std::string prefix) : config_(std::move(config)), prefix_(std::move(prefix)) {}
 
   FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
     const auto* const of_route = static_cast<const FaultConfig*>(stream.RouteConfig());
-    const FaultConfig& fault = of_route != nullptr ? *of_route : config_;
-    if (!Concerns(fault, stream)) return FilterStatus::kContinue;
+    const FaultConfig& said = of_route != nullptr ? *of_route : config_;
+    if (!Concerns(said, stream)) return FilterStatus::kContinue;
+    FaultConfig fault = said;
+    AskHeaders(stream.request(), &fault);
     const bool abort = fault.abort_per_million > 0 && stream.random().Chance(fault.abort_per_million);
     const LocalReply answer{fault.abort_status,     kFaultInjected, "fault_filter_abort", "fault filter abort", {},
                             fault.abort_grpc_status};
     if (fault.delay_per_million > 0 && stream.random().Chance(fault.delay_per_million)) {
       stream.AddFlags(kDelayInjected);
-      stream.After(lead + fault.delay, [abort, answer](HttpStream& later) {
+      ++stream.Counter(prefix_ + "fault.delays_injected");
+      stream.After(lead + fault.delay, [abort, answer, aborts = prefix_ + "fault.aborts_injected"](HttpStream& later) {
+        if (abort) ++later.Counter(aborts);
         abort ? later.Answer(answer, Duration::zero()) : later.Continue(Duration::zero());
       });
       return FilterStatus::kStop;
     }
     if (!abort) return FilterStatus::kContinue;
+    ++stream.Counter(prefix_ + "fault.aborts_injected");
     stream.Answer(answer, lead);
     return FilterStatus::kStop;
   }
 
  private:
+  // What the request itself asks for, where the configuration leaves it to that.
+  // Envoy: filters/common/fault/fault_config.cc
+  static void AskHeaders(const RequestSpec& request, FaultConfig* fault) {
+    const auto number = [&](std::string_view name) -> std::optional<uint32_t> {
+      uint32_t value = 0;
+      const std::optional<std::string_view> text = FindHeader(request, name);
+      if (!text || !absl::SimpleAtoi(std::string(*text), &value)) return std::nullopt;
+      return value;
+    };
+    const auto limit = [&](std::string_view name, uint32_t* per_million) {
+      if (const auto percent = number(name)) *per_million = std::min(*per_million, *percent * 10'000);
+    };
+    if (fault->abort_by_header) {
+      const auto status = number("x-envoy-fault-abort-request"), grpc = number("x-envoy-fault-abort-grpc-request");
+      if (status && *status >= 200 && *status < 600) {
+        fault->abort_status = static_cast<uint16_t>(*status);
+      } else if (grpc) {
+        fault->abort_status = 200;
+        fault->abort_grpc_status = static_cast<uint16_t>(*grpc);
+      } else {
+        fault->abort_per_million = 0;
+      }
+      limit("x-envoy-fault-abort-request-percentage", &fault->abort_per_million);
+    }
+    if (fault->delay_by_header) {
+      const auto ms = number("x-envoy-fault-delay-request");
+      fault->delay = std::chrono::milliseconds(ms.value_or(0));
+      if (!ms) fault->delay_per_million = 0;
+      limit("x-envoy-fault-delay-request-percentage", &fault->delay_per_million);
+    }
+  }
+
   static bool Concerns(const FaultConfig& fault, const HttpStream& stream) {
     if (fault.abort_per_million == 0 && fault.delay_per_million == 0) return false;
-    const auto matches = [&](const HeaderMatch& m) { return m.Matches(FindHeader(stream.request(), m.name())); };
+    const auto matches = [&](const HeaderMatch& m) { return m.Matches(stream.request()); };
     if (!std::all_of(fault.headers.begin(), fault.headers.end(), matches)) return false;
     return fault.upstream_cluster.empty() ||
            (stream.route() != nullptr && fault.upstream_cluster == stream.route()->cluster);
   }
 
   const FaultConfig config_;
+  const std::string prefix_;
 };
 
 }  // namespace
@@ -112,10 +155,10 @@ HttpFilterType FaultFilterType() {
   type.message = type.route_message = "envoy.extensions.filters.http.fault.v3.HTTPFault";
   type.name = "envoy.filters.http.fault";
   type.make = [](const google::protobuf::Any& config,
-                 const FilterContext&) -> absl::StatusOr<std::shared_ptr<const HttpFilter>> {
+                 const FilterContext& context) -> absl::StatusOr<std::shared_ptr<const HttpFilter>> {
     absl::StatusOr<FaultConfig> made = FromAny(config);
     if (!made.ok()) return made.status();
-    return std::make_shared<FaultFilter>(*std::move(made));
+    return std::make_shared<FaultFilter>(*std::move(made), std::string(context.stat_prefix));
   };
   type.make_for_route = [](const google::protobuf::Any& config,
                            const Extensions&) -> absl::StatusOr<std::shared_ptr<const RouteFilterConfig>> {

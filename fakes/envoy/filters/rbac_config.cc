@@ -229,8 +229,7 @@ bool RbacCondition::Matches(const RbacSubject& subject) const {
       return !child_matches(children_.front());
     case Kind::kHeader:
       // A connection has no headers, so that only their absence is found.
-      return header_->Matches(subject.request == nullptr ? std::nullopt
-                                                         : FindHeader(*subject.request, header_->name()));
+      return subject.request == nullptr ? header_->Matches(std::nullopt) : header_->Matches(*subject.request);
     case Kind::kPath: {
       if (subject.request == nullptr) return false;
       const std::string_view path = subject.request->path;

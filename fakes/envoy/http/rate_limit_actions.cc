@@ -76,9 +76,8 @@ bool RateLimitActions::Apply(const Action& action, const RateLimitSubject& subje
       return true;
     }
     case Kind::kMatch: {
-      const bool matches = std::all_of(action.headers.begin(), action.headers.end(), [&](const HeaderMatch& header) {
-        return header.Matches(FindHeader(*subject.request, header.name()));
-      });
+      const bool matches = std::all_of(action.headers.begin(), action.headers.end(),
+                                       [&](const HeaderMatch& header) { return header.Matches(*subject.request); });
       if (matches != action.expect_match) return false;
       out->emplace_back(action.key, action.value);
       return true;

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/base/assert.h"
+
 namespace wavetank::envoysim {
 
 class EdfScheduler {
@@ -38,8 +40,10 @@ class EdfScheduler {
   // The next value, put back with weight_of(value). Must not be empty. O(log n).
   template <typename WeightOf>
   uint32_t PickAndAdd(WeightOf weight_of) {
+    WAVETANK_ASSERT(!heap_.empty());
     std::pop_heap(heap_.begin(), heap_.end(), Later);
     Entry& entry = heap_.back();
+    WAVETANK_ASSERT(entry.deadline >= now_, entry.value);  // the scheduler's time never runs backwards
     now_ = entry.deadline;
     entry.deadline = now_ + Step(weight_of(entry.value));
     entry.order = order_++;
@@ -59,6 +63,8 @@ class EdfScheduler {
     return a.deadline != b.deadline ? a.deadline > b.deadline : a.order > b.order;
   }
   static Deadline Step(Weight w) {
+    WAVETANK_ASSERT(w.numerator > 0, w.denominator);
+    WAVETANK_ASSERT(w.denominator > 0, w.numerator);
     const Deadline n = static_cast<Deadline>(kScale) * w.denominator;
     return std::max<Deadline>(n / w.numerator, 1);
   }

@@ -1,9 +1,11 @@
 #include "fakes/envoy/lb/load_balancer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 
 namespace wavetank::envoysim {
@@ -13,6 +15,8 @@ namespace {
 // Returns the first available priority (-1: none) and what is left over.
 std::pair<int, uint32_t> DistributeLoad(const std::vector<uint32_t>& availability, uint32_t normalized, uint32_t total,
                                         std::vector<uint32_t>* load) {
+  WAVETANK_ASSERT(normalized > 0, total);
+  WAVETANK_ASSERT(load->size() == availability.size(), load->size(), availability.size());
   int first = -1;
   for (size_t i = 0; i < availability.size(); ++i) {
     if (first < 0 && availability[i] > 0) first = static_cast<int>(i);
@@ -36,7 +40,30 @@ EdfScheduler::Weight LoadBalancer::WeightOf(uint32_t host) const {
   // LEAST_REQUEST with unequal weights: weight / (active + 1), the active request bias being 1.
   const uint64_t denominator =
       config_.policy == LbPolicy::kLeastRequest ? uint64_t{hosts_[host]->active_requests} + 1 : 1;
-  return {std::max<uint32_t>(table_->endpoints[host].weight, 1), denominator};
+  const uint64_t weight = std::max<uint32_t>(table_->endpoints[host].weight, 1);
+  if (!SlowStarting()) return {weight, denominator};
+  return {weight * SlowStartShare(host), denominator * kWholeWeight};
+}
+
+bool LoadBalancer::SlowStarting() const {
+  return config_.slow_start_window > Duration::zero() && latest_host_.has_value() &&
+         (now_ - *latest_host_) / 1ms <= config_.slow_start_window / 1ms;
+}
+
+uint64_t LoadBalancer::SlowStartShare(uint32_t host) const {
+  const std::optional<Time> since = hosts_[host]->healthy_since;
+  const int64_t window = config_.slow_start_window / 1ms;
+  if (!since.has_value() || Health(host) != EdsHealth::kHealthy) return kWholeWeight;
+  const int64_t age = (now_ - *since) / 1ms;
+  if (age >= window) return kWholeWeight;
+  const int64_t whole = static_cast<int64_t>(kWholeWeight);
+  int64_t share = std::max<int64_t>(age, 1) * whole / window;
+  if (config_.slow_start_aggression != 1) {
+    const double factor = static_cast<double>(std::max<int64_t>(age, 1)) / static_cast<double>(window);
+    share = std::llround(std::pow(factor, 1 / config_.slow_start_aggression) * static_cast<double>(whole));
+  }
+  const int64_t least = std::llround(config_.slow_start_min_weight * static_cast<double>(whole));
+  return static_cast<uint64_t>(std::clamp<int64_t>(std::max(share, least), 1, whole));
 }
 
 void LoadBalancer::Prepare(Source* source) const {
@@ -45,8 +72,8 @@ void LoadBalancer::Prepare(Source* source) const {
   if (source->hosts.size() < 2) return;
   if (config_.policy != LbPolicy::kRoundRobin && config_.policy != LbPolicy::kLeastRequest) return;
   const uint32_t first = table_->endpoints[source->hosts.front()].weight;
-  source->weighted = std::any_of(source->hosts.begin(), source->hosts.end(),
-                                 [&](uint32_t h) { return table_->endpoints[h].weight != first; });
+  source->weighted = SlowStarting() || std::any_of(source->hosts.begin(), source->hosts.end(),
+                                                   [&](uint32_t h) { return table_->endpoints[h].weight != first; });
   if (!source->weighted) return;
   for (uint32_t host : source->hosts) source->edf.Add(WeightOf(host), host);
   for (uint64_t i = seed_ % source->hosts.size(); i > 0; --i) {
@@ -80,13 +107,22 @@ void LoadBalancer::PrepareLocalities(const Priority& priority, EdsHealth health,
   }
 }
 
-void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts) {
+void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts,
+                          Time now) {
   std::vector<Priority> old = std::move(priorities_);
   table_ = std::move(table);
   hosts_ = hosts;
+  now_ = now;
+  if (!latest_host_.has_value()) latest_host_ = now;
+  for (const LbHost* host : hosts_) {
+    if (host->healthy_since.has_value() && *host->healthy_since > *latest_host_) latest_host_ = host->healthy_since;
+  }
+  WAVETANK_ASSERT(hosts_.size() == table_->endpoints.size(), hosts_.size(), table_->endpoints.size());
   priorities_.assign(std::max<uint32_t>(table_->priorities, 1), Priority{});
   for (uint32_t i = 0; i < table_->endpoints.size(); ++i) {
-    Priority& p = priorities_[table_->endpoints[i].priority];
+    const uint32_t priority = table_->endpoints[i].priority;
+    WAVETANK_ASSERT(priority < priorities_.size(), priority, priorities_.size());
+    Priority& p = priorities_[priority];
     p.all.hosts.push_back(i);
     switch (Health(i)) {
       case EdsHealth::kHealthy:
@@ -149,12 +185,16 @@ void LoadBalancer::ComputeLoads() {
     const auto [first_healthy, left] = DistributeLoad(healthy, normalized, 100, &healthy_load_);
     const auto [first_degraded, rest] = DistributeLoad(degraded, normalized, left, &degraded_load_);
     if (rest > 0) {
+      WAVETANK_ASSERT(std::max(first_healthy, first_degraded) >= 0, normalized);  // something is available
       if (first_healthy >= 0) {
         healthy_load_[first_healthy] += rest;
       } else {
         degraded_load_[first_degraded] += rest;
       }
     }
+    const uint32_t loads = std::accumulate(healthy_load_.begin(), healthy_load_.end(), uint32_t{0}) +
+                           std::accumulate(degraded_load_.begin(), degraded_load_.end(), uint32_t{0});
+    WAVETANK_ASSERT(loads == 100, loads, normalized);  // each request finds a priority
   }
   const uint32_t threshold = std::min<uint32_t>(100, config_.panic_threshold_percent);
   if (normalized == 0 && threshold == 0) {
@@ -185,14 +225,19 @@ void LoadBalancer::ComputeLoads() {
     healthy_load_[i] = static_cast<uint32_t>(uint64_t{100} * priorities_[i].total / hosts);
     left -= healthy_load_[i];
   }
+  WAVETANK_ASSERT(first >= 0, hosts);
+  WAVETANK_ASSERT(left <= 100, left);
   healthy_load_[first] += left;
 }
 
 int32_t LoadBalancer::Pick(const Context& context) {
   if (table_ == nullptr || table_->empty()) return kNone;
+  now_ = context.now;
   int32_t host = kNone;
   for (uint32_t attempt = 0; attempt <= context.reselections; ++attempt) {
     host = PickOnce(context, attempt);
+    WAVETANK_ASSERT(host >= kNone, host);
+    WAVETANK_ASSERT(host < static_cast<int64_t>(hosts_.size()), host, hosts_.size());
     if (host == kNone || !context.avoid.has_value() || !(*context.avoid)(static_cast<uint32_t>(host))) break;
   }
   return host;

@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "core/base/random.h"
+#include "core/base/time.h"
 #include "fakes/envoy/lb/edf.h"
 #include "fakes/envoy/lb/endpoint_table.h"
 
@@ -26,12 +27,17 @@ struct LbConfig {
   uint64_t maximum_ring_size = 8 * 1024 * 1024;
   uint64_t maglev_table_size = 65537;
   bool use_hostname_for_hashing = false;
+  // Of ROUND_ROBIN and LEAST_REQUEST: a host that is new (Istio's warmupDurationSecs) gets its weight by and by.
+  Duration slow_start_window{};  // 0: at once
+  double slow_start_aggression = 1;
+  double slow_start_min_weight = 0.1;  // of its weight
 };
 
 // The part of a host's state that balancing needs. Indexed like EndpointTable::endpoints.
 struct LbHost {
   uint32_t active_requests = 0;
-  bool ejected = false;  // by outlier detection
+  bool ejected = false;                 // by outlier detection
+  std::optional<Time> healthy_since{};  // when a balancer first saw it healthy
 };
 
 class LoadBalancer {
@@ -43,6 +49,7 @@ class LoadBalancer {
     // Retries: hosts to avoid, asked again up to `reselections` times; the last choice is taken in any case.
     std::optional<absl::FunctionRef<bool(uint32_t host)>> avoid = std::nullopt;
     uint32_t reselections = 0;
+    Time now{};  // for slow start
   };
 
   // `random` is the balancer's own stream: its first draw is the seed of round-robin positions, as each Envoy process
@@ -51,7 +58,8 @@ class LoadBalancer {
 
   // Takes over new endpoints, or the same ones with other health. O(n), O(ring) for the hashing policies. `hosts` must
   // outlive the next Update.
-  void Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts);
+  // `now` matters to slow start alone.
+  void Update(std::shared_ptr<const EndpointTable> table, const std::vector<const LbHost*>& hosts, Time now = {});
 
   // Index of the endpoint, or kNone: no healthy upstream.
   int32_t Pick(const Context& context);
@@ -93,6 +101,11 @@ class LoadBalancer {
   int32_t PickFrom(Source* source);
   int32_t PickHashed(const HashTable& table, uint64_t hash, uint32_t attempt) const;
   EdfScheduler::Weight WeightOf(uint32_t host) const;
+  // Whether some host may still be new. Envoy: load_balancer_impl.cc, EdfLoadBalancerBase::noHostsAreInSlowStart
+  bool SlowStarting() const;
+  // What a host's weight counts for, of kWholeWeight. Envoy: the same, applySlowStartFactor
+  uint64_t SlowStartShare(uint32_t host) const;
+  static constexpr uint64_t kWholeWeight = uint64_t{1} << 24;
 
   LbConfig config_;
   RandomStream random_;
@@ -102,6 +115,8 @@ class LoadBalancer {
   std::vector<Priority> priorities_;
   std::vector<uint32_t> healthy_load_, degraded_load_;
   std::vector<bool> panic_;
+  Time now_{};                       // of the last Update() or Pick()
+  std::optional<Time> latest_host_;  // when the newest host came, as slow start counts
 };
 
 }  // namespace wavetank::envoysim

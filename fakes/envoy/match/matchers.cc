@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/type/matcher/v3/string.pb.h"
+#include "fakes/envoy/tcp/http.h"
 #include "fmt/format.h"
 #include "re2/re2.h"
 
@@ -172,6 +173,15 @@ bool QueryMatch::Matches(std::string_view query) const {
     return !string_.has_value() || string_->Matches(value);  // the first occurrence counts
   }
   return false;
+}
+
+bool HeaderMatch::Matches(const RequestSpec& request) const {
+  const auto is = [&](const auto& header) { return header.first == name_; };
+  if (std::count_if(request.headers.begin(), request.headers.end(), is) < 2) return Matches(FindHeader(request, name_));
+  const bool any = std::any_of(request.headers.begin(), request.headers.end(), [&](const auto& header) {
+    return is(header) && Matches(std::optional<std::string_view>(header.second)) != invert_;
+  });
+  return any != invert_;
 }
 
 }  // namespace wavetank::envoysim

@@ -45,6 +45,8 @@ class StringMatch {
   std::shared_ptr<const re2::RE2> regex_;
 };
 
+struct RequestSpec;
+
 using HeaderList = std::vector<std::pair<std::string, std::string>>;  // names in lower case
 
 // envoy.config.route.v3.HeaderMatcher
@@ -53,6 +55,9 @@ class HeaderMatch {
   static absl::StatusOr<HeaderMatch> Make(const envoy::config::route::v3::HeaderMatcher& matcher);
   // `value`: of the header, if it is there.
   bool Matches(std::optional<std::string_view> value) const;
+  // Of a request; of several values of one name any may match.
+  // Envoy: source/common/http/header_utility.cc, matchHeaders
+  bool Matches(const RequestSpec& request) const;
   const std::string& name() const { return name_; }
 
  private:

@@ -46,6 +46,11 @@ class Process {
   Duration Draw(const LatencyRange& range);
 
   uint64_t& Counter(std::string_view name);
+  template <typename Each>
+  void ForEachCounter(Each each) const {  // in no order
+    if (counters_ == nullptr) return;
+    for (const auto& [name, value] : *counters_) each(name, value);  // order: the caller's business
+  }
   uint64_t counter(std::string_view name) const;  // 0: never incremented
 
  private:

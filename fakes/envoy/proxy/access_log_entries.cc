@@ -35,8 +35,7 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
   entry->tls = tls_;
   if (!tls_) return;
   const TlsClient* const client = flight_->tls.get();
-  entry->tls13 =
-      chain_->socket.tls->tls13 && (client == nullptr || client->context == nullptr || client->context->tls13);
+  entry->tls13 = CommonVersion(client == nullptr ? nullptr : client->context.get(), *chain_->socket.tls) == 3;
   entry->client_certificate = !client_identity_.empty();
   entry->client_uri = client_identity_;
   entry->server_uri = server_identity_;
@@ -86,7 +85,6 @@ void Router::EntryOf(const Stream& s, AccessLogEntry* out) const {
   entry.start = s.start;
   entry.request = s.spec;
   entry.http = true;
-  entry.edge = s.manager->use_remote_address;
   entry.request_id = s.log != nullptr ? s.log->request_id : static_cast<uint64_t>(plane_.fabric().root(s.exchange));
   entry.flags = s.flags;
   if (s.cluster != nullptr) {

@@ -5,6 +5,7 @@
 
 #include "fakes/envoy/proxy/data_plane_view.h"
 #include "fakes/envoy/proxy/downstream.h"
+#include "fmt/format.h"
 
 namespace wavetank::envoysim {
 namespace {
@@ -24,7 +25,11 @@ void DownstreamConnection::LimitAge() {
   age_timer_ = envoy_.host().RunAfter(age, [this, http] {
     age_timer_ = kNoTimer;
     if (log_ != nullptr) log_->flags |= kDurationTimeout;
-    if (!http) return CloseNow(CloseKind::kFin);
+    if (!http) {
+      ++envoy_.Counter(fmt::format("tcp.{}.max_downstream_connection_duration", chain_->tcp->stat_prefix));
+      return CloseNow(CloseKind::kFin);
+    }
+    http_stats_->Count(HttpStat::kCxMaxDurationReached);
     draining_ = true;
     if (timer_ == kNoTimer) {
       timer_ = envoy_.host().RunAfter(kDrainTimeout, [this] {
@@ -35,6 +40,35 @@ void DownstreamConnection::LimitAge() {
   });
 }
 
+// Envoy: active_stream_listener_base.cc, conn_manager_impl.cc, tcp_proxy.cc
+void DownstreamConnection::CountBegin() {
+  const std::string prefix = StatPrefix();
+  listener_stats_ = &envoy_.listener_stats(prefix);
+  ++listener_stats_->total;
+  ++listener_stats_->active;
+  if (chain_->tcp.has_value()) ++envoy_.Counter(fmt::format("tcp.{}.downstream_cx_total", chain_->tcp->stat_prefix));
+  if (!chain_->http.has_value()) return;
+  const std::string http = fmt::format("http.{}.", chain_->http->stat_prefix);
+  http_stats_ = &envoy_.http_stats(http);
+  listener_http_stats_ = &envoy_.http_stats(prefix + http);
+  http_stats_->Count(HttpStat::kCxTotal);
+  http_stats_->Count(HttpStat::kCxActive);
+  if (chain_->socket.tls != nullptr) http_stats_->Count(HttpStat::kCxSslTotal);
+}
+
+void DownstreamConnection::CountEnd(bool local) {
+  if (listener_stats_ == nullptr) return;
+  --listener_stats_->active;
+  listener_stats_ = nullptr;
+  if (http_stats_ == nullptr) return;
+  http_stats_->Uncount(HttpStat::kCxActive);
+  http_stats_->Count(HttpStat::kCxDestroy);
+  http_stats_->Count(local ? HttpStat::kCxDestroyLocal : HttpStat::kCxDestroyRemote);
+  if (streams_.empty()) return;
+  http_stats_->Count(HttpStat::kCxDestroyActiveRq);
+  http_stats_->Count(local ? HttpStat::kCxDestroyLocalActiveRq : HttpStat::kCxDestroyRemoteActiveRq);
+}
+
 void DownstreamConnection::ArmIdle(Duration after) {
   const bool http = chain_->http.has_value();
   const Duration idle = http ? chain_->http->idle_timeout : chain_->tcp->idle_timeout;
@@ -42,14 +76,23 @@ void DownstreamConnection::ArmIdle(Duration after) {
     idle_timer_ = kNoTimer;
     if (!streams_.empty()) return ArmIdle(idle);
     const Duration silent = envoy_.host().Now() - envoy_.fabric().last_used(id_);
-    silent >= idle ? CloseNow(CloseKind::kFin) : ArmIdle(idle - silent);
+    if (silent < idle) return ArmIdle(idle - silent);
+    if (http_stats_ != nullptr) {
+      http_stats_->Count(HttpStat::kCxIdleTimeout);
+    } else {
+      ++envoy_.Counter(fmt::format("tcp.{}.idle_timeout", chain_->tcp->stat_prefix));
+    }
+    CloseNow(CloseKind::kFin);
   });
 }
 
 bool DownstreamConnection::closing_after_this() {
   ++requests_;
   const uint32_t most = chain_->http->max_requests_per_connection;
-  if (most > 0 && requests_ >= most) draining_ = true;
+  if (most > 0 && requests_ >= most && !draining_) {
+    draining_ = true;
+    http_stats_->Count(HttpStat::kCxMaxRequestsReached);
+  }
   return closing();
 }
 

@@ -12,7 +12,7 @@ DataPlaneView::DataPlaneView(DataPlane& plane, Process& process, Secrets& secret
     : plane_(plane), process_(process), secrets_(secrets) {}
 
 void DataPlaneView::Begin() {
-  ConfigStore& store = plane_.configs();
+  ConfigStore& store = plane_.configs().Of(process_.release());
   active_ = {store.Intern<ActiveCluster>({}), store.Intern<ActiveCluster>({})};
   listening_ = store.Intern<ListenerConfig>({});
   by_address_ = store.ByAddress(listening_);
@@ -21,6 +21,8 @@ void DataPlaneView::Begin() {
 
 void DataPlaneView::End(StopKind kind) {
   filter_states_.clear();
+  http_stats_.clear();
+  listener_stats_.clear();
   while (connections_ != nullptr) connections_->Abort(kind);
   // Sockets close in an order that does not depend on a hash.
   std::vector<std::pair<std::string_view, ClusterRuntime*>> runtimes;
@@ -50,7 +52,7 @@ void DataPlaneView::WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entr
 void DataPlaneView::SetListening(std::shared_ptr<const NamedSet<ListenerConfig>> listening) {
   listening_since_ = host().Now();
   listening_ = std::move(listening);
-  by_address_ = plane_.configs().ByAddress(listening_);
+  by_address_ = plane_.configs().Of(process_.release()).ByAddress(listening_);
   ++epoch_;
 }
 
@@ -122,10 +124,82 @@ std::shared_ptr<const RouteTable> DataPlaneView::Routes(std::string_view name) c
   return found == nullptr ? nullptr : *found;
 }
 
+HttpStats& DataPlaneView::http_stats(const std::string& prefix) {
+  std::unique_ptr<HttpStats>& stats = http_stats_[prefix];
+  if (stats == nullptr) stats = std::make_unique<HttpStats>();
+  return *stats;
+}
+
+ListenerStats& DataPlaneView::listener_stats(const std::string& prefix) {
+  std::unique_ptr<ListenerStats>& stats = listener_stats_[prefix];
+  if (stats == nullptr) stats = std::make_unique<ListenerStats>();
+  return *stats;
+}
+
+void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const {
+  for (const auto& active : active_.All()) {
+    const std::string prefix = fmt::format("cluster.{}.", active->config->name);
+    const auto runtime = runtimes_.find(active->config->name);
+    for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+      (*out)[prefix + std::string(ClusterStatName(static_cast<ClusterStat>(i)))] +=
+          runtime == runtimes_.end() ? 0 : runtime->second->stats()[i];
+    }
+    if (runtime == runtimes_.end()) {
+      // Nobody asked for it yet: all that is known are its hosts.
+      uint64_t total = 0, healthy = 0, degraded = 0;
+      for (const LbEndpoint& e :
+           active->endpoints == nullptr ? std::vector<LbEndpoint>() : active->endpoints->endpoints) {
+        ++total;
+        healthy += e.health == EdsHealth::kHealthy;
+        degraded += e.health == EdsHealth::kDegraded;
+      }
+      (*out)[prefix + "membership_total"] = total;
+      (*out)[prefix + "membership_healthy"] = healthy;
+      (*out)[prefix + "membership_degraded"] = degraded;
+      for (const char* gauge : {"membership_excluded", "upstream_cx_active", "upstream_rq_active",
+                                "upstream_rq_pending_active", "circuit_breakers.default.cx_open",
+                                "circuit_breakers.default.rq_pending_open", "circuit_breakers.default.rq_open",
+                                "circuit_breakers.default.rq_retry_open", "circuit_breakers.default.cx_pool_open"}) {
+        (*out)[prefix + gauge] = 0;
+      }
+      continue;
+    }
+    for (const auto& [name, value] : runtime->second->CodeCounters()) (*out)[prefix + name] += value;
+    for (const auto& [name, value] : runtime->second->Gauges()) (*out)[prefix + name] = value;
+  }
+}
+
+std::map<std::string, uint64_t> DataPlaneView::AllStats() const {
+  std::map<std::string, uint64_t> out;
+  process_.ForEachCounter([&](std::string_view name, uint64_t value) { out[std::string(name)] += value; });
+  AddClusterStats(&out);
+  for (const auto& [prefix, stats] : http_stats_) {  // order: the result is sorted
+    const bool of_listener = prefix.starts_with("listener.");
+    for (size_t i = 0; i < stats->values.size(); ++i) {
+      const HttpStat stat = static_cast<HttpStat>(i);
+      const bool of_codes = stat >= HttpStat::kRqCompleted && stat <= HttpStat::kRq5xx;
+      if (!of_listener || of_codes) out[prefix + std::string(HttpStatName(stat))] += stats->values[i];
+    }
+  }
+  for (const auto& [prefix, stats] : listener_stats_) {  // order: the result is sorted
+    out[prefix + "downstream_cx_total"] += stats->total;
+    out[prefix + "downstream_cx_active"] += stats->active;
+    out[prefix + "downstream_cx_destroy"] += stats->total - stats->active;
+  }
+  out["cluster_manager.active_clusters"] = active_.All().size();
+  out["listener_manager.total_listeners_active"] = listening_ == nullptr ? 0 : listening_->items().size();
+  return out;
+}
+
 uint64_t DataPlaneView::counter(std::string_view name) const {
   uint64_t value = process_.counter(name);
   constexpr std::string_view kCluster = "cluster.";
-  if (!name.starts_with(kCluster)) return value;
+  if (!name.starts_with(kCluster)) {
+    if (value > 0) return value;
+    const auto all = AllStats();
+    const auto found = all.find(std::string(name));
+    return found == all.end() ? 0 : found->second;
+  }
   for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
     const std::string_view stat = ClusterStatName(static_cast<ClusterStat>(i));
     if (!name.ends_with(stat) || name.size() < kCluster.size() + stat.size() + 1) continue;
@@ -133,7 +207,10 @@ uint64_t DataPlaneView::counter(std::string_view name) const {
     const auto it = runtimes_.find(cluster);
     if (it != runtimes_.end()) value += it->second->stats()[i];
   }
-  return value;
+  if (value > 0) return value;
+  const auto all = AllStats();
+  const auto found = all.find(std::string(name));
+  return found == all.end() ? 0 : found->second;
 }
 
 std::vector<EndpointStatus> DataPlaneView::Endpoints() const {
@@ -255,26 +332,34 @@ std::shared_ptr<const NamedSet<ActiveCluster>> DataPlaneView::NextActive(
     }
   }
   while (c < changes.size()) take();
-  return changed ? plane_.configs().Intern<ActiveCluster>(std::move(next)) : nullptr;
+  return changed ? plane_.configs().Of(process_.release()).Intern<ActiveCluster>(std::move(next)) : nullptr;
 }
 
 std::vector<std::string> DataPlaneView::Adopt(ActiveSets next, const ActiveChanges& changes) {
   active_ = std::move(next);
   ++epoch_;
   std::vector<std::string> gone;
-  if (!has_runtimes()) return gone;
+  AdoptInRuntimes(changes, &gone);
+  // A cluster with slow start has to know how old each of its hosts is before anybody asks for one.
+  for (const auto& [name, active] : changes) {
+    if (active != nullptr && active->config->lb.slow_start_window > Duration::zero()) Cluster(name);
+  }
+  return gone;
+}
+
+void DataPlaneView::AdoptInRuntimes(const ActiveChanges& changes, std::vector<std::string>* gone) {
+  if (!has_runtimes()) return;
   for (const auto& [name, active] : changes) {
     const auto it = runtimes_.find(name);
     if (it == runtimes_.end()) continue;
     if (active != nullptr && active->config->hash == it->second->config().hash) {
       it->second->Update(active);
     } else {
-      if (RetireRuntime(name)) gone.push_back(name);
+      if (RetireRuntime(name)) gone->push_back(name);
     }
   }
   retired_.erase(std::remove_if(retired_.begin(), retired_.end(), [](const auto& r) { return r->idle(); }),
                  retired_.end());
-  return gone;
 }
 
 // A removed or changed cluster: what runs on it runs out; a successor starts from nothing, its counters excepted.
@@ -287,6 +372,7 @@ bool DataPlaneView::RetireRuntime(const std::string& name) {
     if (stat == ClusterStat::kEjectionsActive || runtime->stats()[i] == 0) continue;
     Counter(fmt::format("cluster.{}.{}", name, ClusterStatName(stat))) += runtime->stats()[i];
   }
+  for (const auto& [code, count] : runtime->CodeCounters()) Counter(fmt::format("cluster.{}.{}", name, code)) += count;
   runtime->Retire();
   retired_.push_back(std::move(runtime));
   return active_.Find(name) == nullptr;

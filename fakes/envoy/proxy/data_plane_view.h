@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "fakes/envoy/process/secrets.h"
 #include "fakes/envoy/proxy/data_plane.h"
 #include "fakes/envoy/proxy/downstream.h"
+#include "fakes/envoy/proxy/http_stats.h"
 #include "fakes/envoy/proxy/router.h"
 #include "fakes/envoy/upstream/cluster_runtime.h"
 #include "fakes/envoy/upstream/endpoint_status.h"
@@ -106,10 +108,21 @@ class DataPlaneView {
   std::vector<std::string> ListenerNames() const;
   std::vector<std::string> RouteNames() const;
   uint64_t counter(std::string_view name) const;
+  // All of them, and gauges, by Envoy's names; those too that are 0.
+  std::map<std::string, uint64_t> AllStats() const;
+
+  // Of the connection managers with a stat_prefix ("http.PREFIX."), of one at a listener
+  // ("listener.ADDRESS.http.PREFIX."), and of a listener ("listener.ADDRESS.").
+  HttpStats& http_stats(const std::string& prefix);
+  ListenerStats& listener_stats(const std::string& prefix);
 
  private:
+  void AddClusterStats(std::map<std::string, uint64_t>* out) const;
+
   // Whether it is gone for good.
   bool RetireRuntime(const std::string& name);
+  // Clusters in use follow their changes; `gone`: those that are no more.
+  void AdoptInRuntimes(const ActiveChanges& changes, std::vector<std::string>* gone);
 
   DataPlane& plane_;
   Process& process_;
@@ -121,6 +134,8 @@ class DataPlaneView {
   StringMap<std::unique_ptr<ClusterRuntime>> runtimes_;
   std::vector<std::unique_ptr<ClusterRuntime>> retired_;
   RouteCache route_cache_;
+  StringMap<std::unique_ptr<HttpStats>> http_stats_;
+  StringMap<std::unique_ptr<ListenerStats>> listener_stats_;
   absl::flat_hash_map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
   Time listening_since_{};
   DownstreamConnection* connections_ = nullptr;  // list

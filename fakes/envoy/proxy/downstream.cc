@@ -20,7 +20,7 @@ class TcpUpstream final : public ConnectionHandler {
     ++host_.connections;
     cluster_.BeginRequest(host_);
     cluster_.Count(ClusterStat::kCxTotal);
-    cluster_.Count(ClusterStat::kRqTotal);
+    cluster_.Count(ClusterStat::kRqPendingTotal);
   }
 
   void Start(Duration lead) {
@@ -114,6 +114,7 @@ class TcpUpstream final : public ConnectionHandler {
     cluster_.process().host().Cancel(timer_);
     timer_ = kNoTimer;
     ready_ = true;
+    cluster_.Count(ClusterStat::kRqTotal);
     cluster_.Report(host_, OutlierResult::kTcpConnected, 0);
     downstream_->TcpUpstreamReady();
   }
@@ -236,6 +237,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
     CloseNow(CloseKind::kReset);
     return;
   }
+  CountBegin();
   if (chain_->socket.tls != nullptr) {
     if (!HandshakeOk(flight, lead)) return;
   } else if (flight.kind == FirstFlight::Kind::kTls && chain_->http.has_value()) {
@@ -319,6 +321,10 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
         unadmitted_.emplace_back(exchange, &spec);
         return;
       case Admission::kAdmitted:
+        if (!spoke_) {
+          http_stats_->Count(spec.protocol == HttpProtocol::kHttp2 ? HttpStat::kCxHttp2Total : HttpStat::kCxHttp1Total);
+        }
+        spoke_ = true;
         envoy_.plane().router().Begin(*this, exchange, spec, lead);
     }
     return;
@@ -337,6 +343,7 @@ void DownstreamConnection::AbortStreams(std::string_view details) {
 }
 
 void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, std::string_view /*detail*/) {
+  CountEnd(/*local=*/false);
   AbortStreams("downstream_remote_disconnect");
   WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) {
@@ -346,6 +353,7 @@ void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, 
 }
 
 void DownstreamConnection::CloseNow(CloseKind kind) {
+  CountEnd(/*local=*/true);
   AbortStreams("downstream_local_disconnect");
   WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);

@@ -13,6 +13,7 @@
 
 #include "fakes/envoy/config/listener_config.h"
 #include "fakes/envoy/config/network_filter.h"
+#include "fakes/envoy/proxy/http_stats.h"
 #include "fakes/envoy/tcp/fabric.h"
 #include "fakes/envoy/upstream/cluster_runtime.h"
 
@@ -53,7 +54,19 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   const SocketAddress& restored_destination() const;
   const IpAddress& source_ip() const;
   std::string_view peer_identity() const { return client_identity_; }
+  std::string_view own_identity() const { return server_identity_; }
+  // The peer's leaf certificate; nullptr: it presented none, or TLS does not end here.
+  x509::CertificateRef peer_certificate() const {
+    if (!tls_ || flight_ == nullptr || flight_->tls == nullptr || flight_->tls->certificate == nullptr) return nullptr;
+    const auto& chain = flight_->tls->certificate->certificates;
+    return chain.empty() ? nullptr : chain.front();
+  }
+  // The chain's connection manager, kept alive with its listener.
+  std::shared_ptr<const HttpConnectionManager> manager() const { return {listener_, &*chain_->http}; }
   bool tls() const { return tls_; }
+  // Of its connection manager, and of that at this listener; there is one.
+  HttpStats& http_stats() const { return *http_stats_; }
+  HttpStats& listener_http_stats() const { return *listener_http_stats_; }
   // Adds what an access log says of the connection.
   void Describe(AccessLogEntry* entry) const;
   // As network filters know it.
@@ -115,6 +128,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void AnnounceFlight();
   // proxy/connection_limits.cc: how long it may be open, and how long silent.
   void LimitAge();
+  // connection_limits.cc: what it counts as when its chain is chosen, and when it is gone.
+  void CountBegin();
+  void CountEnd(bool local);
   void ArmIdle(Duration after);
   void Splice();
   void StartTcpProxy(Duration lead);
@@ -155,6 +171,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   TcpUpstream* upstream_ = nullptr;
   uint32_t connect_attempts_ = 0;
   std::vector<ExchangeId> held_;
+  HttpStats *http_stats_ = nullptr, *listener_http_stats_ = nullptr;
+  ListenerStats* listener_stats_ = nullptr;
+  bool spoke_ = false;                  // a request came
   std::unique_ptr<ConnectionLog> log_;  // nullptr: no log wants a line
 };
 

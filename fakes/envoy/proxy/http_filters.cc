@@ -109,6 +109,7 @@ class Router::FilteredStream final : public HttpStream {
 
  private:
   const RouteFilterConfig* Configured(std::string_view name) const {
+    if (s_.to_https) return nullptr;  // the route that tells so says nothing to filters, nor does its host
     for (const RouteFilterConfigs* level :
          {s_.route != nullptr ? &s_.route->filters : nullptr, s_.host != nullptr ? &s_.host->filters : nullptr}) {
       if (level == nullptr) continue;

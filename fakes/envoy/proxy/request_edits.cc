@@ -69,6 +69,9 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
   return sum;
 }
 
+// Since 1.35 the upstream is told which host was asked for. Envoy: envoyproxy/envoy#39617
+bool KeepsOriginalHost(EnvoyRelease release) { return release.minor >= 35; }
+
 // In Envoy's order: the most specific level first, unless the table wants its word to be the last.
 template <typename Each>
 void ForEachLevel(const RouteTable& table, const VirtualHost* host, const RouteEntry* route, const RouteEdits* weighted,
@@ -89,12 +92,14 @@ bool Router::Normalise(StreamId id, Duration lead) {
   std::string path = s.spec->path;
   const PathNormalisation::Verdict verdict = s.manager->paths.Apply(&path);
   if (verdict == PathNormalisation::Verdict::kReject) {
+    s.downstream->http_stats().Count(HttpStat::kRqFailedPathNormalization);
     Local(id, 400, kNoFlags, "path_normalization_failed", "", lead);
     return false;
   }
   if (verdict == PathNormalisation::Verdict::kRedirect) {
     std::string lines;
     AddHeaderLine("location", path, &lines);
+    s.downstream->http_stats().Count(HttpStat::kRqRedirectedWithNormalizedPath);
     Local(id, 307, kNoFlags, "path_normalization_failed", "", lead, plane_.configs().Keep(lines));
     return false;
   }
@@ -107,13 +112,81 @@ bool Router::Normalise(StreamId id, Duration lead) {
   return true;
 }
 
-std::string_view Router::SchemeOf(const Stream& s) {
-  const bool edge = s.manager->use_remote_address && s.manager->xff_num_trusted_hops == 0;
-  const std::optional<std::string_view> said = edge ? std::nullopt : FindHeader(*s.spec, "x-forwarded-proto");
-  if (said.has_value()) return *said == "https" ? "https" : "http";
-  // Whoever has a certificate in a mesh is a proxy itself, whose client asked in clear text.
-  const bool client = s.downstream->tls() && s.downstream->peer_identity().empty();
-  return client ? "https" : "http";
+std::string_view Router::SchemeOf(const Stream& s) { return *FindHeader(*s.spec, ":scheme"); }
+
+void Router::ApplyArrival(StreamId id) {
+  Stream& s = *streams_.Get(id);
+  DataPlaneView& envoy = *s.envoy;
+  const ArrivalRules& rules = s.manager->arrival;
+  const DownstreamConnection& downstream = *s.downstream;
+  // What of the connection changes the result; the same request on such a connection needs no work again.
+  uint64_t key = reinterpret_cast<uintptr_t>(s.manager);  // address: says where in a cache to look
+  key = Mix64(key + (downstream.tls() ? 1 : 0));
+  if (rules.use_remote_address) key = Mix64(key ^ downstream.source_ip().high()) ^ Mix64(downstream.source_ip().low());
+  const x509::CertificateRef certificate = downstream.peer_certificate();
+  if (certificate != nullptr) key = Mix64(key ^ certificate->fingerprint());
+  if (arrivals_.empty()) arrivals_.resize(kArrivals);
+  Arrived& known = arrivals_[Mix64(s.spec->id() ^ key) % kArrivals];
+  if (known.of != s.spec->id() || known.key != key || known.manager.get() != s.manager) {
+    ArrivalPeer peer;
+    peer.ip = downstream.source_ip();
+    peer.own = envoy.options().ip;
+    peer.port = downstream.original_destination().port;
+    peer.tls = downstream.tls();
+    if (certificate != nullptr) {
+      peer.identity = downstream.peer_identity();
+      peer.own_identity = downstream.own_identity();
+      peer.certificate = certificate->der();
+      peer.subject = certificate->subject();
+      peer.dns_names = certificate->sans().dns_names;
+    }
+    known = {s.spec->id(), key, downstream.manager(),
+             Arrive(rules, peer, !envoy.release().Has(EnvoyChange::kNothingIsInternal), *s.spec)};
+  }
+  if (known.spec == nullptr) return;
+  s.own_spec = known.spec;
+  s.spec = s.own_spec.get();
+}
+
+// Whether a request to become something else than HTTP may; if not, it was answered.
+// Envoy: source/common/http/filter_manager.cc, createFilterChain; conn_manager_impl.cc, createUpgradeFilterChain
+bool Router::MayUpgrade(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  const std::string upgrade = UpgradeOf(*s.spec);
+  if (upgrade.empty() || s.route == nullptr) return true;  // 404 comes first
+  for (const auto& [type, enabled] : s.route->upgrades) {
+    if (type != upgrade) continue;
+    if (!enabled) RefuseUpgrade(id, lead);
+    return enabled;
+  }
+  const std::vector<std::string>& allowed = s.manager->arrival.upgrades;
+  if (std::find(allowed.begin(), allowed.end(), upgrade) != allowed.end()) return true;
+  RefuseUpgrade(id, lead);
+  return false;
+}
+
+// The answer to a request that may not upgrade.
+void Router::RefuseUpgrade(StreamId id, Duration lead) {
+  streams_.Get(id)->downstream->http_stats().Count(HttpStat::kRqWsOnNonWsRoute);
+  Local(id, 403, kNoFlags, "upgrade_failed", "", lead);
+}
+
+std::string_view Router::WithServer(const HttpConnectionManager& manager, std::string_view lines) {
+  using ServerHeader = HttpConnectionManager::ServerHeader;
+  std::string kept, via = manager.arrival.via;
+  bool adds = manager.server_header != ServerHeader::kPassThrough;
+  ForEachHeader(lines, [&](std::string_view name, std::string_view value) {
+    if (name == "server" && manager.server_header == ServerHeader::kOverwrite) return;
+    if (name == "server" && manager.server_header == ServerHeader::kAppendIfAbsent) adds = false;
+    if (name == "via" && !via.empty()) {
+      via = fmt::format("{}, {}", value, via);
+      return;
+    }
+    AddHeaderLine(name, value, &kept);
+  });
+  if (adds) kept += manager.server_line;
+  if (!via.empty()) AddHeaderLine("via", via, &kept);
+  return plane_.configs().Keep(kept);
 }
 
 void Router::EditRequest(Stream* s) {
@@ -128,15 +201,18 @@ void Router::EditRequest(Stream* s) {
     entry.request = &before;
     level.request.Apply(entry, &edit);
   });
-  if (s->weighted != nullptr && !s->weighted->host.literal.empty()) {
-    s->weighted->host.Apply(&edit);
-  } else if (edits != nullptr && !edits->host.empty()) {
-    edits->host.Apply(&edit);
-  }
+  const std::string host = edit.now().authority;
+  // The route's word comes last. Envoy: config_impl.cc, WeightedClusterEntry::finalizeRequestHeaders
+  if (s->weighted != nullptr && !s->weighted->host.literal.empty()) s->weighted->host.Apply(&edit);
+  if (edits != nullptr && !edits->host.empty()) edits->host.Apply(&edit);
+  if (edit.now().authority != host && KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", host);
   if (edits != nullptr && !edits->path.empty()) {
-    const std::string path = edit.now().path;
-    edit.Set("x-envoy-original-path", path);
-    edit.SetPath(edits->path.Of(path, s->route->Matched()));
+    const std::string path = edit.now().path, rewritten = edits->path.Of(path, s->route->Matched());
+    // What comes to nothing is no rewrite. Envoy: config_impl.cc, finalizePathHeader
+    if (!rewritten.empty() && rewritten.front() != '?' && rewritten.front() != '#') {
+      edit.Set("x-envoy-original-path", path);
+      edit.SetPath(rewritten);
+    }
   }
   if (std::shared_ptr<const RequestSpec> changed = edit.Take()) {
     s->own_spec = std::move(changed);
@@ -144,33 +220,51 @@ void Router::EditRequest(Stream* s) {
   }
 }
 
+void Router::NumberTry(const Stream& s, RequestEdit* edit) {
+  if (s.host != nullptr && s.host->count_attempts) edit->Set("x-envoy-attempt-count", std::to_string(s.attempts));
+  if (s.expected > Duration::zero()) {
+    edit->Set("x-envoy-expected-rq-timeout-ms", std::to_string(s.expected / std::chrono::milliseconds(1)));
+  }
+}
+
 const RequestSpec& Router::RequestOfTry(Stream* s) {
-  const bool counts = s->host != nullptr && s->host->count_attempts;
+  const bool counts = (s->host != nullptr && s->host->count_attempts) || s->expected > Duration::zero();
   const bool names = s->route->edits != nullptr && s->route->edits->host.of_host && !s->upstream_host->hostname.empty();
   if (!counts && !names) return *s->spec;
-  if (!names && !s->table->edits_headers) {
+  if (!names && (s->table == nullptr || !s->table->edits_headers)) {
     if (attempts_.empty()) attempts_.resize(kAttempts);
-    Attempt& known = attempts_[(s->spec->id() * 4 + s->attempts) % kAttempts];
-    if (known.of != s->spec->id() || known.attempt != s->attempts) {
+    const uint64_t key = Mix64(static_cast<uint64_t>(s->expected.count())) + s->attempts;
+    Attempt& known = attempts_[(s->spec->id() * 4 + key) % kAttempts];
+    if (known.of != s->spec->id() || known.key != key || known.host != s->host) {
       RequestEdit edit(*s->spec);
-      edit.Set("x-envoy-attempt-count", std::to_string(s->attempts));
-      known = {s->spec->id(), s->attempts, edit.Take()};
+      NumberTry(*s, &edit);
+      known = {s->spec->id(), key, s->host, edit.Take()};
     }
     s->sent = known.spec;
     return *s->sent;
   }
   RequestEdit edit(*s->spec);
-  if (counts) edit.Set("x-envoy-attempt-count", std::to_string(s->attempts));
-  if (names) s->route->edits->host.Set(s->upstream_host->hostname, &edit);
+  if (counts) NumberTry(*s, &edit);
+  if (names) {
+    if (KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", edit.now().authority);
+    s->route->edits->host.Set(s->upstream_host->hostname, &edit);
+  }
   s->sent = edit.Take();
   return *s->sent;
 }
 
-std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t code) {
+// Envoy: config_impl.cc, VirtualHostImpl::getRouteFromEntries
+bool Router::WantsTls(const Stream& s) {
+  return s.host != nullptr && s.host->require_tls && s.downstream != nullptr && SchemeOf(s) == "http" &&
+         !(s.host->require_tls_of_others && FindHeader(*s.spec, "x-envoy-internal") == "true");
+}
+
+std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t code, std::string_view details) {
   std::string out(lines);
   AccessLogEntry entry;
   EntryOf(s, &entry);
   entry.code = code;
+  entry.details = details;
   ForEachLevel(*s.table, s.host, s.route, s.weighted, [&](const HeaderLevel& level) {
     if (level.reply.empty()) return;
     const std::string before = out;
@@ -180,7 +274,7 @@ std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t 
   if (s.host != nullptr && s.host->count_attempts_in_reply && s.attempts > 0) {
     AddHeaderLine("x-envoy-attempt-count", std::to_string(s.attempts), &out);
   }
-  if (!s.set_cookie.empty()) AddHeaderLine("set-cookie", s.set_cookie, &out);
+  if (!s.set_cookie.empty() && code != 0) AddHeaderLine("set-cookie", s.set_cookie, &out);
   return out;
 }
 

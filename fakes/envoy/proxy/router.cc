@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "fakes/envoy/config/alpn_offers.h"
 #include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -48,11 +49,14 @@ std::string Underscored(std::string text) {
 
 // Envoy: source/common/http/conn_manager_utility.cc, getLastAddressFromXFF
 std::optional<IpAddress> Router::ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec) {
-  if (manager.use_remote_address && manager.xff_num_trusted_hops == 0) return std::nullopt;
+  const ArrivalRules& rules = manager.arrival;
+  if (rules.use_remote_address && rules.xff_num_trusted_hops == 0) return std::nullopt;
   const std::optional<std::string_view> header = FindHeader(spec, "x-forwarded-for");
   if (!header) return std::nullopt;
   std::string_view rest = *header;
-  for (uint32_t skip = manager.xff_num_trusted_hops - (manager.use_remote_address ? 1 : 0); skip > 0; --skip) {
+  // Where the peer was added, it is one hop more.
+  const bool alone = rules.use_remote_address && rules.skip_xff_append;
+  for (uint32_t skip = rules.xff_num_trusted_hops - (alone ? 1 : 0); skip > 0; --skip) {
     const size_t comma = rest.rfind(',');
     if (comma == std::string_view::npos) return std::nullopt;
     rest = rest.substr(0, comma);
@@ -105,6 +109,11 @@ void Router::Take(const RouteDecision& decision, Stream* s) {
   s->host = decision.host;
   s->route = decision.route;
   s->cluster = decision.cluster;
+  s->to_https = WantsTls(*s);
+  if (s->to_https) {  // another route answers in its place
+    s->route = nullptr;
+    s->cluster = nullptr;
+  }
 }
 
 void Router::Reroute(Stream* s) { Take(DecideAnew(*s->envoy, *s->manager, *s->spec, &s->notes), s); }
@@ -121,39 +130,60 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   s.manager = &manager;
   s.start = envoy.host().Now();
   downstream.AddStream(id);
+  HttpStats& stats = downstream.http_stats();
+  stats.Count(HttpStat::kRqTotal);
+  stats.Count(HttpStat::kRqActive);
+  stats.Count(spec.protocol == HttpProtocol::kHttp2 ? HttpStat::kRqHttp2Total : HttpStat::kRqHttp1Total);
   if (manager.logs != nullptr && plane_.collects_access_logs()) {
     s.log = std::make_unique<RequestLog>();
     s.log->request_id = static_cast<uint64_t>(plane_.fabric().root(exchange));
   }
   lead += 2 * plane_.options().latencies.http_hop;  // both directions, as with local paths
   if (!manager.paths.empty() && !Normalise(id, lead)) return;
-  s.own_spec == nullptr ? Take(Decide(envoy, manager, spec), &s) : Reroute(&s);
+  const bool normalised = s.own_spec != nullptr;
+  ApplyArrival(id);
+  normalised ? Reroute(&s) : Take(Decide(envoy, manager, *s.spec), &s);
+  if (!MayUpgrade(id, lead)) return;
   RunFilters(id, lead);
 }
 
 void Router::Continue(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   DataPlaneView& envoy = *s.envoy;
-  if (s.host != nullptr && s.host->require_tls && s.downstream != nullptr && SchemeOf(s) == "http") {
+  const auto count = [&](HttpStat stat) {
+    if (s.downstream != nullptr) s.downstream->http_stats().Count(stat);
+  };
+  count(HttpStat::kRouterTotal);
+  if (s.to_https) {
     std::string lines;
     AddHeaderLine("location", HttpsLocationOf(*s.spec), &lines);
-    s.route = nullptr;  // another one answers in its place
-    s.cluster = nullptr;
+    count(HttpStat::kRouterRedirect);
     return Local(id, 301, kNoFlags, "direct_response", "", lead, plane_.configs().Keep(lines));
   }
-  if (s.route == nullptr) return Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
+  if (s.route == nullptr) {
+    count(HttpStat::kRouterNoRoute);
+    return Local(id, 404, kNoRouteFound, "route_not_found", "", lead);
+  }
   const RouteEntry& route = *s.route;
   if (s.log != nullptr) s.log->routed = envoy.host().Now() + lead;
   switch (route.action) {
-    case RouteEntry::Action::kDirect:
+    case RouteEntry::Action::kDirect: {
+      count(HttpStat::kRouterDirectResponse);
+      std::string lines;
+      // Envoy: router.cc, decodeHeaders: a new place is told with every answer of that kind, measured 201 too.
+      if (route.direct_code == 201 || route.direct_code / 100 == 3) {
+        AddHeaderLine("location", fmt::format("{}://{}{}", SchemeOf(s), s.spec->authority, s.spec->path), &lines);
+      }
       Local(id, route.direct_code, kNoFlags, "direct_response", plane_.configs().Keep(route.direct_body), lead,
-            plane_.configs().Keep(EditReply(s, {}, route.direct_code)));
+            plane_.configs().Keep(EditReply(s, lines, 0, "direct_response")));
       return;
+    }
     case RouteEntry::Action::kRedirect: {
+      count(HttpStat::kRouterRedirect);
       std::string lines;
       AddHeaderLine("location", route.redirect->LocationOf(*s.spec, SchemeOf(s), route.Matched()), &lines);
       Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead,
-            plane_.configs().Keep(EditReply(s, lines, route.redirect_code)));
+            plane_.configs().Keep(EditReply(s, lines, 0, "direct_response")));
       return;
     }
     case RouteEntry::Action::kNonForwarding:  // measured: as if its cluster were unknown
@@ -178,14 +208,11 @@ void Router::Continue(StreamId id, Duration lead) {
     }
   }
   if (s.cluster == nullptr) {
+    count(HttpStat::kRouterNoCluster);
     Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
     return;
   }
-  Duration timeout = route.timeout;
-  if (const auto header = FindHeader(*s.spec, "x-envoy-upstream-rq-timeout-ms")) {
-    int64_t ms = 0;
-    if (absl::SimpleAtoi(std::string(*header), &ms) && ms >= 0) timeout = std::chrono::milliseconds(ms);
-  }
+  const Duration timeout = PlanTries(&s);
   if (s.table != nullptr) EditRequest(&s);
   const LbPolicy policy = s.cluster->config().lb.policy;
   if (policy == LbPolicy::kRingHash || policy == LbPolicy::kMaglev) s.hash = HashOfRequest(&s);
@@ -193,9 +220,60 @@ void Router::Continue(StreamId id, Duration lead) {
     s.timeout = envoy.host().RunAfter(lead + timeout, [this, id] { OnTimeout(id); });
   }
   LimitDuration(id, lead);
-  if (route.retry.has_value()) s.retries_left = route.retry->retries;
+  if (s.retry != nullptr) s.retries_left = s.retry->retries;
   if (!route.mirrors.empty()) Mirror(s);
   Try(id, lead);
+}
+
+// How long the request and its tries may take, and what is tried again: as the route says, and as the request does,
+// which from here on says it no more. Returns the request's own limit. Envoy: router.cc, FilterUtility::finalTimeout;
+// retry_state_impl.cc
+Duration Router::PlanTries(Stream* s) {
+  constexpr std::string_view kTimeout = "x-envoy-upstream-rq-timeout-ms",
+                             kPerTry = "x-envoy-upstream-rq-per-try-timeout-ms", kOn = "x-envoy-retry-on",
+                             kGrpcOn = "x-envoy-retry-grpc-on", kMost = "x-envoy-max-retries",
+                             kCodes = "x-envoy-retriable-status-codes";
+  const RouteEntry& route = *s->route;
+  if (route.retry.has_value()) s->retry = &*route.retry;
+  Duration timeout = route.timeout;
+  s->per_try_timeout = s->retry != nullptr ? s->retry->per_try_timeout : Duration::zero();
+  const bool orders = std::any_of(s->spec->headers.begin(), s->spec->headers.end(),
+                                  [](const auto& header) { return header.first.starts_with("x-envoy-"); });
+  if (orders) {
+    const auto number = [&](std::string_view name) -> std::optional<uint64_t> {
+      uint64_t value = 0;
+      const std::optional<std::string_view> text = FindHeader(*s->spec, name);
+      if (!text || !absl::SimpleAtoi(std::string(*text), &value)) return std::nullopt;
+      return value;
+    };
+    if (const auto ms = number(kTimeout)) timeout = std::chrono::milliseconds(*ms);
+    if (const auto ms = number(kPerTry)) s->per_try_timeout = std::chrono::milliseconds(*ms);
+    const std::optional<std::string_view> on = FindHeader(*s->spec, kOn), grpc_on = FindHeader(*s->spec, kGrpcOn);
+    if (on || grpc_on || s->retry != nullptr) {
+      auto own = std::make_unique<RetryPolicy>(s->retry != nullptr ? *s->retry : RetryPolicy());
+      if (on) own->on |= RetryOnOf(*on);
+      if (grpc_on) own->on |= RetryOnOf(*grpc_on);
+      if (const auto most = number(kMost)) own->retries = static_cast<uint32_t>(*most);
+      if (const auto codes = FindHeader(*s->spec, kCodes)) {
+        const std::vector<std::string> list = absl::StrSplit(std::string(*codes), ',');
+        for (const std::string& code : list) {
+          uint32_t value = 0;
+          if (absl::SimpleAtoi(code, &value)) own->status_codes.push_back(value);
+        }
+      }
+      s->own_retry = std::move(own);
+      s->retry = s->own_retry.get();
+    }
+    RequestEdit edit(*s->spec);
+    for (const std::string_view name : {kTimeout, kPerTry, kOn, kGrpcOn, kMost, kCodes}) edit.Remove(name);
+    if (std::shared_ptr<const RequestSpec> changed = edit.Take()) {
+      s->own_spec = std::move(changed);
+      s->spec = s->own_spec.get();
+    }
+  }
+  if (timeout > Duration::zero() && s->per_try_timeout >= timeout) s->per_try_timeout = Duration::zero();
+  s->expected = s->per_try_timeout > Duration::zero() ? s->per_try_timeout : timeout;
+  return timeout;
 }
 
 // A copy of the request goes to another cluster; its answer is nobody's business.
@@ -233,14 +311,14 @@ void Router::Try(StreamId id, Duration lead) {
   ++s.attempts;
   s.transport_failure = {};  // of an earlier try
   const bool retry = s.attempts > 1;
-  const uint32_t reselections = retry && s.route->retry.has_value() && s.route->retry->avoid_previous_hosts
-                                    ? s.route->retry->host_selection_attempts
-                                    : 0;
+  const uint32_t reselections =
+      retry && s.retry != nullptr && s.retry->avoid_previous_hosts ? s.retry->host_selection_attempts : 0;
   static const SocketAddress kNowhere;
   HostRuntime* host = s.cluster->PickHost(s.hash, s.tried, reselections,
                                           s.downstream != nullptr ? s.downstream->restored_destination() : kNowhere);
   if (host == nullptr) {
     s.cluster->Count(ClusterStat::kCxNoneHealthy);
+    CountCode(s, 503);
     Local(id, 503, kNoHealthyUpstream, "no_healthy_upstream", "no healthy upstream", lead);
     return;
   }
@@ -279,8 +357,8 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   s.cluster->Count(ClusterStat::kRqTotal);
   s.cluster->Report(*s.upstream_host, OutlierResult::kConnected, 0);
   // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
-  if (s.route->retry.has_value() && s.route->retry->per_try_timeout > Duration::zero()) {
-    s.per_try = s.envoy->host().RunAfter(lead + s.route->retry->per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+  if (s.per_try_timeout > Duration::zero()) {
+    s.per_try = s.envoy->host().RunAfter(lead + s.per_try_timeout, [this, id] { OnPerTryTimeout(id); });
   }
   if (s.log != nullptr) {
     s.log->host = s.log->remote = s.upstream_host->address;
@@ -323,8 +401,14 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
   // An answer that is not waited for to its end ends the connection, if that is HTTP/1.1's.
   const bool cut = retriable && reply.has_body && MayRetry(*s);
   EndTry(*s, id, /*reset=*/cut);
-  if (retriable && MaybeRetry(id, {.code = reply.code}, lead)) return;
-  if (s->attempts > 1 && reply.code < 500) s->cluster->Count(ClusterStat::kRqRetrySuccess);
+  if (retriable && MaybeRetry(id, {.code = reply.code}, lead)) {
+    s->cluster->CountCode(reply.code, /*retried=*/true);
+    return;
+  }
+  CountCode(*s, reply.code);
+  // What needs no further try after a first one was a success, whatever its code. Envoy: retry_state_impl.cc,
+  // shouldRetry
+  if (s->attempts > 1 && !retriable) s->cluster->Count(ClusterStat::kRqRetrySuccess);
   Finish(id, reply, "via_upstream", lead);
 }
 
@@ -343,8 +427,13 @@ void Router::EndTry(Stream& s, StreamId id, bool reset) {
 }
 
 bool Router::Retriable(const Stream& s, const Reply& reply) const {
-  if (!s.route->retry.has_value()) return false;
-  const RetryPolicy& p = *s.route->retry;
+  if (s.retry == nullptr) return false;
+  const RetryPolicy& p = *s.retry;
+  // An Envoy's own rate limit. Envoy: retry_state_impl.cc, wouldRetryFromHeaders
+  bool limited = false;
+  ForEachHeader(reply.headers,
+                [&](std::string_view name, std::string_view) { limited |= name == "x-envoy-ratelimited"; });
+  if (limited) return (p.on & kRetryEnvoyRateLimited) != 0;
   if (reply.grpc_status != 0xffff) {
     constexpr std::pair<uint16_t, RetryOn> kGrpc[] = {{1, kRetryGrpcCancelled},
                                                       {4, kRetryGrpcDeadlineExceeded},
@@ -363,8 +452,8 @@ bool Router::Retriable(const Stream& s, const Reply& reply) const {
 }
 
 bool Router::Retriable(const Stream& s, ResetReason reason) const {
-  if (!s.route->retry.has_value() || reason == ResetReason::kOverflow) return false;
-  const uint32_t on = s.route->retry->on;
+  if (s.retry == nullptr || reason == ResetReason::kOverflow) return false;
+  const uint32_t on = s.retry->on;
   if ((on & (kRetry5xx | kRetryGatewayError | kRetryReset)) != 0) return true;
   switch (reason) {
     case ResetReason::kRemoteRefusedStream:
@@ -401,11 +490,12 @@ bool Router::MaybeRetry(StreamId id, FailedTry failed, Duration lead) {
   ++s.cluster->retries;
   s.retrying = true;
   s.cluster->Count(ClusterStat::kRqRetry);
+  s.cluster->Count(ClusterStat::kRqRetryBackoffExponential);
   failed.upstream = s.upstream_host->address;
   failed.transport_failure = s.transport_failure;
   failed.at = s.envoy->host().Now() + lead;
   s.failed_tries.push_back(failed);
-  const RetryPolicy& policy = *s.route->retry;
+  const RetryPolicy& policy = *s.retry;
   if (policy.avoid_previous_hosts) s.tried.push_back(s.upstream_host->id);
   // Full jitter: uniform in [0, base * 2^(n-1)), capped. Envoy: source/common/common/backoff_strategy.cc
   const Duration limit =
@@ -427,6 +517,8 @@ void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, D
   const bool retriable = Retriable(s, reason);
   EndTry(s, id, /*reset=*/true);
   if (retriable && MaybeRetry(id, {.flags = FlagOf(reason), .reason = ResetReasonName(reason)}, lead)) return;
+  if (!retriable && s.retry != nullptr && s.attempts > 1) s.cluster->Count(ClusterStat::kRqRetrySuccess);
+  CountCode(s, 503);
   const std::string name(ResetReasonName(reason));
   std::string details = "upstream_reset_before_response_started{" + Underscored(name);
   if (!s.transport_failure.empty()) details += fmt::format("|{}", s.transport_failure);
@@ -436,7 +528,14 @@ void Router::Failed(StreamId id, ResetReason reason, std::string_view failure, D
   if (!raw.empty() && !s.envoy->release().Has(EnvoyChange::kBodiesHideTransportFailure)) {
     body += ", transport failure reason: " + raw;
   }
-  Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead);
+  // Envoy: router.cc, onUpstreamAbort: `dropped`
+  Local(id, 503, FlagOf(reason), plane_.configs().Keep(details), plane_.configs().Keep(body), lead,
+        reason == ResetReason::kOverflow ? "x-envoy-overloaded: true\n" : "");
+}
+
+// Envoy: router.cc, chargeUpstreamCode
+void Router::CountCode(const Stream& s, uint16_t code) {
+  s.cluster->CountCode(code, /*retried=*/false, FindHeader(*s.spec, "x-envoy-internal").has_value());
 }
 
 void Router::OnTimeout(StreamId id) {
@@ -448,6 +547,7 @@ void Router::OnTimeout(StreamId id) {
     s->cluster->Report(*s->upstream_host, OutlierResult::kTimeout, 0);
   }
   EndTry(*s, id, /*reset=*/true);
+  CountCode(*s, 504);
   Local(id, 504, kUpstreamRequestTimeout, "response_timeout", "upstream request timeout", Duration::zero());
 }
 
@@ -463,6 +563,7 @@ void Router::OnPerTryTimeout(StreamId id) {
       MaybeRetry(id, {.code = 504, .flags = kUpstreamRequestTimeout}, Duration::zero())) {
     return;
   }
+  CountCode(*s, 504);
   Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
 }
 
@@ -480,6 +581,10 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
   s->envoy->host().Cancel(s->longest);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
+  if (s->downstream != nullptr) {
+    s->downstream->http_stats().Uncount(HttpStat::kRqActive);
+    s->downstream->http_stats().Count(HttpStat::kRqRxReset);
+  }
   const StreamId call = s->call;
   streams_.Free(id);
   if (call != kNoStream) AbortDownstream(call, {});
@@ -489,6 +594,14 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
                    Duration lead, std::string_view headers, uint16_t grpc_status) {
   Stream& s = *streams_.Get(id);
   s.flags |= flags;
+  // A route that leads somewhere has its word about answers that are not from there.
+  // Envoy: filter_manager.cc, sendLocalReplyViaFilterChain
+  const bool leads = s.route != nullptr && s.route->action != RouteEntry::Action::kDirect &&
+                     s.route->action != RouteEntry::Action::kRedirect;
+  if (s.downstream != nullptr && leads && s.table != nullptr &&
+      (s.table->edits_headers || (s.host != nullptr && s.host->count_attempts_in_reply))) {
+    headers = plane_.configs().Keep(EditReply(s, headers, 0, details));
+  }
   Reply reply;
   reply.code = code;
   reply.body = body;
@@ -503,6 +616,14 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
     reply.headers = plane_.configs().Keep(lines + GrpcStatusLines(reply.grpc_status, body));
   }
   reply.has_body = !reply.body.empty();
+  // Envoy: source/common/http/utility.cc, prepareLocalReply
+  if (reply.has_body && s.downstream != nullptr) {
+    bool said = false;
+    ForEachHeader(reply.headers, [&](std::string_view name, std::string_view) { said |= name == "content-type"; });
+    std::string lines = fmt::format("content-length: {}\n", reply.body.size());
+    if (!said) lines += "content-type: text/plain\n";
+    reply.headers = plane_.configs().Keep(lines + std::string(reply.headers));
+  }
   Finish(id, reply, details, lead);
 }
 
@@ -524,7 +645,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   std::string_view headers = upstream.headers;
   if (passed_on && s.table != nullptr &&
       (s.table->edits_headers || !s.set_cookie.empty() || (s.host != nullptr && s.host->count_attempts_in_reply))) {
-    headers = plane_.configs().Keep(EditReply(s, headers, upstream.code));
+    headers = plane_.configs().Keep(EditReply(s, headers, upstream.code, details));
   }
   if (s.manager->filters_see_replies) {
     upstream.headers = headers;
@@ -535,6 +656,13 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
     headers = headers.empty() ? s.response_headers
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
+  headers = WithServer(*s.manager, headers);
+  for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
+    stats->Count(HttpStat::kRqCompleted);
+    const int kind = upstream.code / 100;
+    if (kind >= 1 && kind <= 5) stats->Count(static_cast<HttpStat>(static_cast<int>(HttpStat::kRq1xx) + kind - 1));
+  }
+  s.downstream->http_stats().Uncount(HttpStat::kRqActive);
   RequestRecord record;
   record.code = upstream.code;
   record.flags = s.flags;

@@ -24,6 +24,7 @@ namespace wavetank::envoysim {
 
 class DataPlaneView;
 class DownstreamConnection;
+class RequestEdit;
 
 // Routing decisions that hold for an epoch of the Envoy's configuration: the same request through the same connection
 // manager needs no matching again.
@@ -90,6 +91,11 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::vector<uint32_t> tried;  // HostRuntime::id, if the retry policy avoids previous hosts
     uint32_t attempts = 0;
     uint32_t retries_left = 0;
+    RetryPolicy const* retry = nullptr;  // the route's, unless the request wants another
+    std::unique_ptr<const RetryPolicy> own_retry;
+    Duration per_try_timeout{};
+    Duration expected{};    // x-envoy-expected-rq-timeout-ms; 0: none
+    bool to_https = false;  // its virtual host wants TLS: it has no route, and is told so
     bool retrying = false;  // holds a retry slot of the circuit breaker
     bool counted = false;   // in the host's active requests
     ResponseFlags flags = kNoFlags;
@@ -125,6 +131,14 @@ class Router final : public ExchangeOwner, public PoolUser {
   static void Take(const RouteDecision& decision, Stream* stream);
   // A filter has cleared the route cache.
   static void Reroute(Stream* stream);
+  static bool WantsTls(const Stream& stream);
+  // request_edits.cc: what the connection manager makes of a request's head as it comes in.
+  void ApplyArrival(StreamId id);
+  bool MayUpgrade(StreamId id, Duration lead);
+  void RefuseUpgrade(StreamId id, Duration lead);
+  // An answer's lines with the one that names the proxy.
+  std::string_view WithServer(const HttpConnectionManager& manager, std::string_view lines);
+  static void NumberTry(const Stream& stream, RequestEdit* edit);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);
   // http_filters.cc: a stream as its filters see it, and its way through them from the next one on.
@@ -139,6 +153,7 @@ class Router final : public ExchangeOwner, public PoolUser {
                HttpStream::Answered answered);
   // The route's action.
   void Continue(StreamId id, Duration lead);
+  static Duration PlanTries(Stream* stream);
   void Try(StreamId id, Duration lead);
   // request_edits.cc: what the connection manager and the route make of a request and its answer.
   // False: refused or redirected, and answered.
@@ -149,7 +164,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   // The request of one try: it says which.
   const RequestSpec& RequestOfTry(Stream* stream);
   // The lines of an answer, of an upstream or the route's own.
-  std::string EditReply(const Stream& stream, std::string_view lines, uint16_t code);
+  // `code`: 0 while there is none, in an answer of the proxy's own.
+  std::string EditReply(const Stream& stream, std::string_view lines, uint16_t code, std::string_view details);
   void EntryOf(const Stream& stream, AccessLogEntry* entry) const;
   void LimitDuration(StreamId id, Duration lead);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
@@ -158,6 +174,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   bool MaybeRetry(StreamId id, FailedTry failed, Duration lead);
   // Whether a try is left and the retry budget has room.
   bool MayRetry(const Stream& stream) const;
+  static void CountCode(const Stream& stream, uint16_t code);
   void OnTimeout(StreamId id);
   void OnPerTryTimeout(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
@@ -173,14 +190,22 @@ class Router final : public ExchangeOwner, public PoolUser {
 
   // Requests that say which try they are, remembered: routing decisions are, by their ids.
   struct Attempt {
-    uint64_t of = 0;
-    uint32_t attempt = 0;
+    uint64_t of = 0, key = 0;
+    const VirtualHost* host = nullptr;
     std::shared_ptr<const RequestSpec> spec;
   };
   static constexpr size_t kAttempts = 64;
+  // Requests as connection managers pass them on, likewise.
+  struct Arrived {
+    uint64_t of = 0, key = 0;
+    std::shared_ptr<const HttpConnectionManager> manager;  // kept, so that its address is nobody else's
+    std::shared_ptr<const RequestSpec> spec;               // null: as it came
+  };
+  static constexpr size_t kArrivals = 256;
 
   DataPlane& plane_;
   std::vector<Attempt> attempts_;
+  std::vector<Arrived> arrivals_;
   Slab<Stream, StreamId> streams_;
 };
 

@@ -1,8 +1,9 @@
 #include "fakes/envoy/tcp/fabric.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
+
+#include "core/base/assert.h"
 
 namespace wavetank::envoysim {
 namespace {
@@ -25,6 +26,8 @@ Duration Fabric::RetryDelay(int tries) const {
 }
 
 bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
+  WAVETANK_ASSERT(connection.path != nullptr, connection.state);
+  WAVETANK_ASSERT(*when >= host_.Now(), *when, host_.Now());
   connection.last_used = host_.Now();
   if (connection.path->local()) {
     // Both directions are charged on the way there, so that an answer is complete when it arrives.
@@ -32,7 +35,7 @@ bool Fabric::Cross(Connection& connection, End to, Time* when, bool* local) {
     return true;
   }
   *local = false;
-  if (connection.vanished[Index(to)]) return false;
+  if (connection.vanished[Index(to)] || connection.cut) return false;
   const std::optional<Duration> transit = connection.path->Transit(host_.Now());
   if (!transit.has_value()) return false;
   Time& last = connection.last_arrival[Index(to)];
@@ -44,6 +47,8 @@ void Fabric::Free(ConnectionId id) {
   Connection* c = connections_.Get(id);
   if (c == nullptr) return;
   Unsplice(*c);
+  WAVETANK_ASSERT(counters_.open_connections == connections_.in_use(), counters_.open_connections,
+                  connections_.in_use());
   connections_.Free(id);
   --counters_.open_connections;
 }
@@ -58,6 +63,8 @@ void Fabric::Unsplice(Connection& connection) {
 
 ConnectionId Fabric::Connect(const Origin& origin, const SocketAddress& destination, ConnectionHandler* client,
                              Duration lead) {
+  WAVETANK_ASSERT(client != nullptr);
+  WAVETANK_ASSERT(lead >= Duration::zero(), lead);
   const ConnectionId id = connections_.Allocate();
   Connection& c = *connections_.Get(id);
   c.state = State::kConnecting;
@@ -73,9 +80,12 @@ ConnectionId Fabric::Connect(const Origin& origin, const SocketAddress& destinat
 void Fabric::SendSyn(ConnectionId id, Duration lead) {
   Connection* c = connections_.Get(id);
   if (c == nullptr || c->handler[Index(End::kClient)] == nullptr) return;
+  WAVETANK_ASSERT(c->state == State::kConnecting, c->state, c->tries);
+  WAVETANK_ASSERT(c->handler[Index(End::kServer)] == nullptr, c->tries);  // no SYN of one that was accepted
   const Route route = network_.Resolve(c->origin, c->dialled, flows_++);
   c->path = route.path;
   c->info = route.info;
+  c->cut = false;
   const bool same_pod = route.path != nullptr && route.path->local();
   Duration round_trip = lead;
   bool lost = route.outcome == Route::Outcome::kBlackholed;
@@ -104,6 +114,7 @@ void Fabric::SendSyn(ConnectionId id, Duration lead) {
     return;
   }
   c = connections_.Get(id);  // same object; Accept cannot free it, as closing from the server end is deferred
+  WAVETANK_ASSERT(c != nullptr, same_pod);
   c->handler[Index(End::kServer)] = server;
   if (same_pod) {
     c->state = State::kConnected;
@@ -156,6 +167,7 @@ bool Fabric::local(ConnectionId connection) const {
 void Fabric::SetFlight(ConnectionId connection, std::shared_ptr<const FirstFlight> flight, Duration lead) {
   Connection* c = connections_.Get(connection);
   if (c == nullptr) return;
+  WAVETANK_ASSERT(flight != nullptr);
   c->flight = std::move(flight);
   switch (c->flight->kind) {
     case FirstFlight::Kind::kHttp1:
@@ -260,6 +272,20 @@ void Fabric::ResetDialled(const IpAddress& ip) {
   }
 }
 
+void Fabric::CutWhere(
+    const std::function<bool(const Origin& origin, const SocketAddress& dialled, const AcceptInfo& info)>& cut) {
+  connections_.ForEach([&](ConnectionId, Connection& c) {
+    if (c.path != nullptr && !c.path->local()) c.cut = cut(c.origin, c.dialled, c.info);
+  });
+}
+
+bool Fabric::IsCut(ConnectionId connection) const {
+  for (const Connection* c = connections_.Get(connection); c != nullptr; c = connections_.Get(c->next)) {
+    if (c->cut) return true;
+  }
+  return false;
+}
+
 void Fabric::SendClose(ConnectionId id, End to, CloseKind kind, std::string detail, int tries) {
   Connection* c = connections_.Get(id);
   if (c == nullptr) return;
@@ -316,6 +342,9 @@ void Fabric::Splice(ConnectionId downstream, ConnectionId upstream) {
   Connection* d = connections_.Get(downstream);
   Connection* u = connections_.Get(upstream);
   if (d == nullptr || u == nullptr) return;
+  WAVETANK_ASSERT(d != u);
+  WAVETANK_ASSERT(d->next == kNoConnection);
+  WAVETANK_ASSERT(u->prev == kNoConnection);
   d->next = upstream;
   u->prev = downstream;
 }
@@ -329,6 +358,7 @@ ExchangeId Fabric::root(ExchangeId exchange) const {
 
 ExchangeId Fabric::NewExchange(ConnectionId connection, const RequestSpec& spec, ExchangeOwner* owner, uint64_t cookie,
                                ExchangeId of) {
+  WAVETANK_ASSERT(owner != nullptr, cookie);
   const ExchangeId first = of == kNoExchange ? kNoExchange : root(of);
   const ExchangeId id = exchanges_.Allocate();
   Exchange& x = *exchanges_.Get(id);
@@ -410,6 +440,7 @@ void Fabric::DeliverRequest(ExchangeId id, Duration lead) {
 void Fabric::Answer(ExchangeId exchange, const Reply& reply, Duration delay) {
   Exchange* x = exchanges_.Get(exchange);
   if (x == nullptr || x->answered) return;
+  WAVETANK_ASSERT(delay >= Duration::zero(), delay);
   x->reply = reply;
   x->answered = true;
   x->tries = 0;
@@ -452,6 +483,8 @@ void Fabric::DeliverReply(ExchangeId id, Duration lead) {
   if (x == nullptr) return;
   Connection* c = connections_.Get(x->connection);
   if (c == nullptr || c->handler[Index(End::kClient)] == nullptr) return;
+  WAVETANK_ASSERT(x->answered, x->cookie);
+  WAVETANK_ASSERT(counters_.open_exchanges == exchanges_.in_use(), counters_.open_exchanges, exchanges_.in_use());
   ExchangeOwner* owner = x->owner;
   const uint64_t cookie = x->cookie;
   const Reply reply = x->reply;
@@ -462,6 +495,7 @@ void Fabric::DeliverReply(ExchangeId id, Duration lead) {
 
 void Fabric::Abandon(ExchangeId exchange) {
   if (exchanges_.Get(exchange) == nullptr) return;
+  WAVETANK_ASSERT(counters_.open_exchanges > 0);
   exchanges_.Free(exchange);
   --counters_.open_exchanges;
 }

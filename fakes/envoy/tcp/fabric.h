@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -153,6 +154,12 @@ class Fabric {
   // As Close, but the other end never hears of it: the host is gone.
   void Vanish(ConnectionId connection, End end);
 
+  // From now on segments are lost on the connections of which `cut` is true, and pass on all others.
+  void CutWhere(
+      const std::function<bool(const Origin& origin, const SocketAddress& dialled, const AcceptInfo& info)>& cut);
+  // Whether that is so of a connection, or of one that it is spliced to on its way.
+  bool IsCut(ConnectionId connection) const;
+
   // Whatever translated this address has forgotten its connections: both ends of each get a reset.
   void ResetDialled(const IpAddress& ip);
 
@@ -194,6 +201,7 @@ class Fabric {
   struct Connection {
     State state = State::kGone;
     bool classified = false;                             // OnFirstFlight was called
+    bool cut = false;                                    // the network under it lets nothing pass any more
     bool vanished[2] = {false, false};                   // by End: its host is gone, packets to it are lost
     uint8_t tries = 0;                                   // of the SYN
     ConnectionHandler* handler[2] = {nullptr, nullptr};  // by End; nullptr: closed

@@ -12,7 +12,11 @@ std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_
   if (name == ":authority" || name == "host") return spec.authority;
   if (name == ":path") return spec.path;
   if (name == ":method") return spec.method;
-  if (name == ":scheme") return "http";
+  if (name == ":scheme") {
+    // What the first proxy on the way noted. Envoy: conn_manager_utility.cc, getScheme
+    const std::optional<std::string_view> said = FindHeader(spec, "x-forwarded-proto");
+    return said == "https" ? "https" : "http";
+  }
   for (const auto& [key, value] : spec.headers) {
     if (key == name) return value;
   }

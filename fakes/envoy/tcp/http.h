@@ -28,6 +28,7 @@ struct RequestSpec {
   std::string authority;  // Host / :authority
   std::string path = "/";
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  uint16_t depth = 0;  // how many applications' calls have led to it; nobody sees it on the wire
 
   uint64_t id() const { return id_; }
 

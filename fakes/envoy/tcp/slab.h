@@ -5,6 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/base/assert.h"
+
 namespace wavetank::envoysim {
 
 // An id is generation << 32 | (index + 1). Ids of freed objects are never valid again until a slot was reused 2^32
@@ -22,6 +24,7 @@ class Slab {
       free_.pop_back();
     }
     Slot& slot = At(index);
+    WAVETANK_ASSERT(!slot.used, index, size_);  // else two holders have one object
     slot.used = true;
     return static_cast<Id>(static_cast<uint64_t>(slot.generation) << 32 | (index + 1));
   }
@@ -38,7 +41,10 @@ class Slab {
   // `id` must be valid. The value is reset to T{}.
   void Free(Id id) {
     const uint32_t index = static_cast<uint32_t>(static_cast<uint64_t>(id)) - 1;
+    WAVETANK_ASSERT(index < size_, index, size_);
     Slot& slot = At(index);
+    WAVETANK_ASSERT(slot.used, index, slot.generation);
+    WAVETANK_ASSERT(slot.generation == static_cast<uint64_t>(id) >> 32, index, slot.generation);
     slot.used = false;
     ++slot.generation;
     slot.value = T{};

@@ -23,6 +23,7 @@ constexpr Alert kAlerts[] = {
     {"certificate_unknown", 46, "SSLV3_ALERT_CERTIFICATE_UNKNOWN"},
     {"unknown_ca", 48, "TLSV1_ALERT_UNKNOWN_CA"},
     {"decrypt_error", 51, "TLSV1_ALERT_DECRYPT_ERROR"},
+    {"protocol_version", 70, "TLSV1_ALERT_PROTOCOL_VERSION"},
     {"certificate_required", 116, "TLSV1_ALERT_CERTIFICATE_REQUIRED"},
 };
 
@@ -93,6 +94,13 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, bool required, x509:
   return out;
 }
 
+// Of a server's certificate; else its key is on an elliptic curve.
+bool HasRsaKey(const TlsParty& party) {
+  if (party.certificate == nullptr || party.certificate->certificates.empty()) return false;
+  constexpr std::string_view kRsaEncryption("\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01", 9);  // 1.2.840.113549.1.1.1
+  return party.certificate->certificates.front()->public_key().find(kRsaEncryption) != std::string::npos;
+}
+
 std::string Identity(const TlsParty* party) {
   if (party == nullptr || party->certificate == nullptr || party->certificate->certificates.empty()) return {};
   const auto& uris = party->certificate->certificates.front()->sans().uris;
@@ -111,6 +119,27 @@ std::shared_ptr<const CertificateChain> CertificateChain::Of(std::vector<x509::C
 HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& server, Time now) {
   HandshakeResult out;
   const TlsClient* client = hello.tls.get();
+  const TlsContext* speaks = client != nullptr ? client->context.get() : nullptr;
+  const auto before_12 = [](const std::string& cipher) { return cipher.ends_with("-SHA"); };
+  if (speaks != nullptr && speaks->highest_version < 2 &&
+      std::none_of(speaks->ciphers.begin(), speaks->ciphers.end(), before_12)) {
+    out.client.error = fmt::format("TLS_error:|{}:SSL routines:OPENSSL_internal:NO_CIPHERS_AVAILABLE:TLS_error_end",
+                                   kSslLibrary + 175);
+    out.client_counter = "connection_error";
+    return out;
+  }
+  const std::optional<int> version = CommonVersion(speaks, *server.context);
+  if (!version.has_value() || (*version < 3 && !HaveCommonCipher(speaks, *server.context, HasRsaKey(server)))) {
+    out.client.error = ReceivedAlert(version.has_value() ? "handshake_failure" : "protocol_version");
+    if (version.has_value()) {  // BoringSSL says twice that its hello was not liked
+      constexpr std::string_view kEnd = ":TLS_error_end";
+      out.client.error.insert(
+          out.client.error.size() - kEnd.size(),
+          fmt::format("|{}:SSL routines:OPENSSL_internal:HANDSHAKE_FAILURE_ON_CLIENT_HELLO", kSslLibrary + 154));
+    }
+    out.client_counter = out.server_counter = "connection_error";
+    return out;
+  }
   // The server's own list decides; without an overlap the session goes on without ALPN.
   for (const std::string& protocol : server.context->alpn) {
     if (std::find(hello.alpn.begin(), hello.alpn.end(), protocol) != hello.alpn.end()) {
@@ -139,8 +168,7 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
       server.context->require_client_certificate || (server.context->validates && !server.context->sans.empty());
   const PeerCheck check = Check(server, client, required, x509::Purpose::kClientAuth, now, &cache_);
   if (!check.ok) {
-    const bool tls13 =
-        server.context->tls13 && (client == nullptr || client->context == nullptr || client->context->tls13);
+    const bool tls13 = *version == 3;
     out.client.error = ReceivedAlert(check.no_certificate && !tls13 ? "handshake_failure" : check.alert);
     // In TLS 1.3 the client is done, and its request under way, before the server has looked at its certificate.
     out.client.ok = out.client.refused = tls13 && client != nullptr && client->context != nullptr;

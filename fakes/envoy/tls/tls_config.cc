@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
@@ -49,10 +52,62 @@ absl::Status AddValidation(const tls::CertificateValidationContext& context, Tls
   return AddSans(context, &out->sans);
 }
 
+// What BoringSSL knows. Envoy: source/common/tls/context_config_impl.cc (DEFAULT_CIPHER_SUITES)
+constexpr std::string_view kDefaultCiphers[] = {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305",
+                                                "ECDHE-RSA-AES128-GCM-SHA256",   "ECDHE-RSA-CHACHA20-POLY1305",
+                                                "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384"};
+constexpr std::string_view kOtherCiphers[] = {"AES128-GCM-SHA256",
+                                              "AES256-GCM-SHA384",
+                                              "AES128-SHA",
+                                              "AES256-SHA",
+                                              "ECDHE-ECDSA-AES128-SHA",
+                                              "ECDHE-ECDSA-AES256-SHA",
+                                              "ECDHE-RSA-AES128-SHA",
+                                              "ECDHE-RSA-AES256-SHA",
+                                              "ECDHE-RSA-AES128-SHA256",
+                                              "ECDHE-ECDSA-AES128-SHA256",
+                                              "DES-CBC3-SHA",
+                                              "PSK-AES128-CBC-SHA",
+                                              "PSK-AES256-CBC-SHA",
+                                              "ECDHE-PSK-AES128-CBC-SHA",
+                                              "ECDHE-PSK-AES256-CBC-SHA",
+                                              "ECDHE-PSK-CHACHA20-POLY1305"};
+
+absl::Status SetCiphers(const tls::TlsParameters& parameters, TlsContext* out) {
+  if (parameters.cipher_suites().empty()) {
+    out->ciphers.assign(std::begin(kDefaultCiphers), std::end(kDefaultCiphers));
+    return absl::OkStatus();
+  }
+  std::vector<std::string> unknown;
+  for (const std::string& entry : parameters.cipher_suites()) {
+    // "[A|B]": of equal preference.
+    const std::vector<std::string> names = absl::StrSplit(entry, absl::ByAnyChar("[]|:"), absl::SkipEmpty());
+    for (const std::string& name : names) {
+      const auto is = [&](std::string_view known) { return known == name; };
+      if (std::any_of(std::begin(kDefaultCiphers), std::end(kDefaultCiphers), is) ||
+          std::any_of(std::begin(kOtherCiphers), std::end(kOtherCiphers), is)) {
+        out->ciphers.push_back(name);
+      } else {
+        unknown.push_back(name);
+      }
+    }
+  }
+  if (unknown.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format(
+      "Failed to initialize cipher suites {}. The following ciphers were rejected when tried individually: {}",
+      absl::StrJoin(parameters.cipher_suites(), ":"), absl::StrJoin(unknown, ", ")));
+}
+
 absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, TlsContext* out) {
-  // Envoy: tls.proto; a client's highest version is 1.2 unless it says otherwise, a server's 1.3.
+  // Envoy: tls.proto; a client's highest version is 1.2 unless it says otherwise, a server's 1.3; the lowest is 1.2.
   const auto highest = common.tls_params().tls_maximum_protocol_version();
-  out->tls13 = highest == tls::TlsParameters::TLSv1_3 || (highest == tls::TlsParameters::TLS_AUTO && downstream);
+  const auto lowest = common.tls_params().tls_minimum_protocol_version();
+  out->highest_version = highest == tls::TlsParameters::TLS_AUTO ? (downstream ? 3 : 2) : highest - 1;
+  out->lowest_version = lowest == tls::TlsParameters::TLS_AUTO ? 2 : lowest - 1;
+  // With secrets to come the context is made later, and nothing is refused.
+  const bool later = !common.tls_certificate_sds_secret_configs().empty() ||
+                     common.has_validation_context_sds_secret_config() || common.has_combined_validation_context();
+  if (absl::Status s = SetCiphers(common.tls_params(), out); !s.ok() && !later) return s;
   out->alpn.assign(common.alpn_protocols().begin(), common.alpn_protocols().end());
   if (!common.tls_certificate_sds_secret_configs().empty()) {
     out->certificate_secret = common.tls_certificate_sds_secret_configs(0).name();
@@ -120,8 +175,46 @@ bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames
   const auto any = [](const SanMatch& m, const std::vector<std::string>& list) {
     return std::any_of(list.begin(), list.end(), [&](const std::string& n) { return m.match.Matches(n); });
   };
+  // Envoy: source/common/tls/cert_validator/san_matcher.cc, DnsExactStringSanMatcher
+  const auto dns = [&](const SanMatch& m) {
+    if (m.match.kind() != StringMatch::Kind::kExact) return any(m, names.dns_names);
+    return std::any_of(names.dns_names.begin(), names.dns_names.end(),
+                       [&](const std::string& pattern) { return DnsNameMatches(m.match.text(), pattern); });
+  };
   return std::any_of(matches.begin(), matches.end(), [&](const SanMatch& m) {
-    return (m.type != SanType::kDns && any(m, names.uris)) || (m.type != SanType::kUri && any(m, names.dns_names));
+    return (m.type != SanType::kDns && any(m, names.uris)) || (m.type != SanType::kUri && dns(m));
+  });
+}
+
+// Envoy: source/common/tls/utility.cc, dnsNameMatch
+bool DnsNameMatches(std::string_view name, std::string_view pattern) {
+  const std::string lower = absl::AsciiStrToLower(std::string(name)),
+                    wild = absl::AsciiStrToLower(std::string(pattern));
+  if (lower == wild) return true;
+  const size_t dot = lower.find('.'), wild_dot = wild.find('.');
+  if (dot == lower.npos || wild_dot == wild.npos || lower.substr(dot) != wild.substr(wild_dot)) return false;
+  const std::string label = lower.substr(0, dot), form = wild.substr(0, wild_dot);
+  const size_t star = form.find('*');
+  if (star == form.npos || form.find('*', star + 1) != form.npos || form.starts_with("xn--")) return false;
+  if (wild.find('*', wild_dot) != wild.npos) return false;
+  return form == "*" || (form.size() <= label.size() + 1 && label.starts_with(form.substr(0, star)) &&
+                         label.ends_with(form.substr(star + 1)));
+}
+
+std::optional<int> CommonVersion(const TlsContext* client, const TlsContext& server) {
+  if (client == nullptr) return server.highest_version;
+  const int highest = std::min(client->highest_version, server.highest_version);
+  if (highest < client->lowest_version || highest < server.lowest_version) return std::nullopt;
+  return highest;
+}
+
+bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool rsa_key) {
+  // Whoever is no Envoy (an API server, istiod) says nothing of ciphers, and has them all.
+  if (client == nullptr || client->ciphers.empty() || server.ciphers.empty()) return true;
+  return std::any_of(server.ciphers.begin(), server.ciphers.end(), [&](const std::string& cipher) {
+    const bool ecdsa = cipher.find("-ECDSA-") != cipher.npos;
+    return ecdsa != rsa_key && cipher.find("PSK") == cipher.npos &&
+           std::find(client->ciphers.begin(), client->ciphers.end(), cipher) != client->ciphers.end();
   });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,10 @@ struct SanMatch {
 struct TlsContext {
   std::string sni;  // upstream
   std::vector<std::string> alpn;
-  bool require_client_certificate = false;  // downstream
-  bool tls13 = false;                       // its highest version is 1.3, not 1.2
-  std::string certificate_secret;           // empty: none by SDS
+  bool require_client_certificate = false;      // downstream
+  int lowest_version = 2, highest_version = 2;  // 1.x
+  std::vector<std::string> ciphers;             // of TLS up to 1.2
+  std::string certificate_secret;               // empty: none by SDS
   std::string validation_secret;
   std::shared_ptr<const CertificateChain> certificate;  // inline
   x509::TrustBundleRef trusted_ca;                      // inline
@@ -49,6 +51,13 @@ class Extensions;
 // kInvalidArgument with Envoy's words if it would be refused.
 absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
                                                        bool downstream, const Extensions& extensions);
+
+// The version that both speak, 1.x; nothing: none. A client that is not simulated (null) speaks all.
+std::optional<int> CommonVersion(const TlsContext* client, const TlsContext& server);
+// Whether they have a cipher for TLS 1.2 in common that goes with the server's key.
+bool HaveCommonCipher(const TlsContext* client, const TlsContext& server, bool rsa_key);
+// Whether a certificate's name, which may begin with a wildcard, stands for `name`.
+bool DnsNameMatches(std::string_view name, std::string_view pattern);
 
 // Whether one of `matches` accepts one of the names; true if there are none to satisfy.
 bool SansMatch(const std::vector<SanMatch>& matches, const x509::SubjectAltNames& names);

@@ -1,6 +1,7 @@
 #include "fakes/envoy/upstream/cluster_runtime.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -33,6 +34,29 @@ constexpr std::string_view kStatNames[] = {
     "ssl.fail_verify_error",
     "ssl.fail_verify_san",
     "ssl.fail_verify_no_cert",
+    "upstream_cx_destroy",
+    "upstream_cx_destroy_local",
+    "upstream_cx_destroy_remote",
+    "upstream_cx_destroy_with_active_rq",
+    "upstream_cx_destroy_local_with_active_rq",
+    "upstream_cx_destroy_remote_with_active_rq",
+    "upstream_cx_http1_total",
+    "upstream_cx_http2_total",
+    "upstream_cx_max_requests",
+    "upstream_cx_idle_timeout",
+    "upstream_rq_pending_total",
+    "upstream_rq_cancelled",
+    "upstream_rq_pending_failure_eject",
+    "upstream_rq_retry_backoff_exponential",
+    "upstream_rq_max_duration_reached",
+    "outlier_detection.ejections_detected_consecutive_5xx",
+    "outlier_detection.ejections_detected_consecutive_gateway_failure",
+    "outlier_detection.ejections_detected_consecutive_local_origin_failure",
+    "outlier_detection.ejections_enforced_consecutive_5xx",
+    "outlier_detection.ejections_enforced_consecutive_gateway_failure",
+    "outlier_detection.ejections_enforced_consecutive_local_origin_failure",
+    "update_attempt",
+    "update_success",
 };
 static_assert(std::size(kStatNames) == static_cast<size_t>(ClusterStat::kCount));
 
@@ -96,6 +120,8 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
         cluster_.process().host().Now() - connection->idle_since_ > config.idle_timeout) {
       // It was closed when it had idled long enough; nobody looked until now.
       cluster_.process().fabric().Close(connection->id_, Fabric::End::kClient, CloseKind::kFin);
+      cluster_.Count(ClusterStat::kCxIdleTimeout);
+      cluster_.CountDestroyed(/*local=*/true, 0);
       Remove(connection);
       continue;
     }
@@ -113,6 +139,7 @@ void HttpPool::NewStream(StreamId stream, Duration lead) {
   }
   pending_.push_back(stream);
   ++cluster_.pending_requests;
+  cluster_.Count(ClusterStat::kRqPendingTotal);
   const size_t capacity =
       protocol_ == HttpProtocol::kHttp2 ? size_t{connecting_} * cluster_.config().max_concurrent_streams : connecting_;
   if (capacity < pending_.size()) Connect(lead);
@@ -155,6 +182,7 @@ void HttpPool::Connect(Duration lead) {
   ++cluster_.connections;
   ++host_.connections;
   cluster_.Count(ClusterStat::kCxTotal);
+  cluster_.Count(protocol_ == HttpProtocol::kHttp2 ? ClusterStat::kCxHttp2Total : ClusterStat::kCxHttp1Total);
   Process& envoy = cluster_.process();
   const Origin origin{envoy.options().workload, Origin::Who::kProxy, cluster_.config().bind_source};
   connection->id_ = envoy.fabric().Connect(origin, host_.address, connection, lead);
@@ -175,7 +203,10 @@ void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration l
   ++connection->requests_;
   const size_t room = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
   const uint32_t limit = cluster_.config().max_requests_per_connection;
-  if (limit > 0 && connection->requests_ >= limit) connection->draining_ = true;
+  if (limit > 0 && connection->requests_ >= limit) {
+    connection->draining_ = true;
+    cluster_.Count(ClusterStat::kCxMaxRequests);
+  }
   if (connection->listed_ && (connection->streams_.size() >= room || connection->draining_)) {
     ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
     connection->listed_ = false;
@@ -196,12 +227,14 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
 void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
   --connecting_;
   cluster_.Count(ClusterStat::kCxConnectFail);
+  cluster_.CountDestroyed(/*local=*/reason != ResetReason::kRemoteConnectionFailure, 0);
   const std::string text(failure);
   Remove(connection);
   // Everything that waits in this pool fails with the connection. Envoy: source/common/conn_pool/conn_pool_base.cc
   std::deque<StreamId> failed = std::move(pending_);
   pending_.clear();
   cluster_.pending_requests -= static_cast<uint32_t>(failed.size());
+  cluster_.Count(ClusterStat::kRqPendingFailureEject, static_cast<int64_t>(failed.size()));
   PoolUser& router = cluster_.streams();
   for (StreamId stream : failed) router.OnPoolFailure(stream, reason, text, Duration::zero());
 }
@@ -211,6 +244,7 @@ void HttpPool::CancelPending(StreamId stream) {
   if (it == pending_.end()) return;
   pending_.erase(it);
   --cluster_.pending_requests;
+  cluster_.Count(ClusterStat::kRqCancelled);
 }
 
 void HttpPool::Remove(UpstreamConnection* connection) {
@@ -235,6 +269,7 @@ void HttpPool::Drain() {
   }
   for (UpstreamConnection* c : idle) {
     cluster_.process().fabric().Close(c->id_, Fabric::End::kClient, CloseKind::kFin);
+    cluster_.CountDestroyed(/*local=*/true, 0);
     Remove(c);
   }
   for (const auto& c : connections_) {
@@ -314,6 +349,7 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
   const std::vector<StreamId> streams = std::move(streams_);
   PoolUser& router = pool_.cluster().streams();
   HttpPool& pool = pool_;
+  pool.cluster().CountDestroyed(/*local=*/false, streams.size());
   pool.Remove(this);
   pool.ConnectPending();
   for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
@@ -334,6 +370,7 @@ void UpstreamConnection::Reset(StreamId stream) {
     return;
   }
   pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kReset);
+  pool_.cluster().CountDestroyed(/*local=*/true, 1);
   HttpPool& pool = pool_;
   pool.Remove(this);
   pool.ConnectPending();
@@ -345,6 +382,7 @@ void UpstreamConnection::Release(StreamId stream) {
   if (draining_) {
     if (!streams_.empty()) return;
     pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
+    pool_.cluster().CountDestroyed(/*local=*/true, 0);
     HttpPool& pool = pool_;
     pool.Remove(this);
     pool.ConnectPending();
@@ -399,9 +437,12 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   std::vector<HostRuntime*> before = std::move(by_index_);
   by_index_.clear();
   for (HostRuntime* host : before) host->index = -1;
-  bool joined = false, left = false;
+  // Each priority of which hosts come or go is a change of its own.
+  std::set<uint32_t> changed;
+  absl::flat_hash_map<const HostRuntime*, uint32_t> priorities;
+  for (size_t i = 0; i < before.size(); ++i) priorities[before[i]] = table_->endpoints[i].priority;
   const auto leave = [&](HostRuntime* host) {
-    left = true;
+    changed.insert(priorities[host]);
     if (host->lb.ejected) --ejected_, Count(ClusterStat::kEjectionsActive, -1);
     for (const auto& pool : host->pools) pool->Drain();
     const auto it = hosts_.find(host->address);
@@ -419,7 +460,11 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
     }
     HostRuntime* host = it != hosts_.end() ? it->second.get() : AddHost(e.address);
     if (it == hosts_.end()) host->locality = locality.Name();
-    joined |= it == hosts_.end();
+    if (const auto was = priorities.find(host); it == hosts_.end() || was == priorities.end()) {
+      changed.insert(e.priority);
+    } else if (was->second != e.priority) {
+      changed.insert({was->second, e.priority});
+    }
     host->index = static_cast<int32_t>(by_index_.size());
     host->hostname = e.hostname;
     host->metadata = e.transport_socket_match;
@@ -429,7 +474,7 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   for (HostRuntime* host : before) {
     if (host->index < 0) leave(host);
   }
-  if (joined || left) Count(ClusterStat::kMembershipChange);
+  Count(ClusterStat::kMembershipChange, static_cast<int64_t>(changed.size()));
   table_ = std::move(table);
   RebuildLb();
 }
@@ -441,8 +486,14 @@ void ClusterRuntime::RebuildLb() {
   updated_once_ = true;
   std::vector<const LbHost*> hosts;
   hosts.reserve(by_index_.size());
-  for (HostRuntime* host : by_index_) hosts.push_back(&host->lb);
-  lb_->Update(table_, hosts);
+  const bool slow = config().lb.slow_start_window > Duration::zero();
+  for (size_t i = 0; i < by_index_.size(); ++i) {
+    LbHost& host = by_index_[i]->lb;
+    const bool healthy = !host.ejected && table_->endpoints[i].health == EdsHealth::kHealthy;
+    if (slow && healthy && !host.healthy_since.has_value()) host.healthy_since = last_update_;
+    hosts.push_back(&host);
+  }
+  lb_->Update(table_, hosts, last_update_);
 }
 
 void ClusterRuntime::Retire() {
@@ -475,7 +526,9 @@ void ClusterRuntime::Abort(StopKind kind) {
 
 HostRuntime* ClusterRuntime::PickHost(const LoadBalancer::Context& context, const SocketAddress& original_dst) {
   if (!lb_.has_value()) return original_dst.empty() ? nullptr : OriginalHost(original_dst);
-  const int32_t index = lb_->Pick(context);
+  LoadBalancer::Context timed = context;
+  timed.now = context_.process.host().Now();
+  const int32_t index = lb_->Pick(timed);
   return index == LoadBalancer::kNone ? nullptr : by_index_[index];
 }
 
@@ -521,6 +574,62 @@ HttpPool& ClusterRuntime::Pool(HostRuntime& host, HttpProtocol protocol, const s
     if (pool->Is(protocol, alpn_id)) return *pool;
   }
   return *host.pools.emplace_back(std::make_unique<HttpPool>(*this, host, protocol, alpn, alpn_id));
+}
+
+// Envoy: source/common/http/codes.cc, chargeResponseStat and chargeBasicResponseStat
+void ClusterRuntime::CountCode(uint16_t code, bool retried, bool internal) {
+  auto at = std::find_if(codes_.begin(), codes_.end(), [&](const CodeCount& c) { return c.code == code; });
+  if (at == codes_.end()) at = codes_.insert(at, CodeCount{code});
+  ++(retried ? at->retried : internal ? at->internal : at->external);
+}
+
+std::map<std::string, uint64_t> ClusterRuntime::CodeCounters() const {
+  std::map<std::string, uint64_t> out;
+  const auto add = [&](std::string_view prefix, uint16_t code, uint64_t count) {
+    if (count == 0) return;
+    out[fmt::format("{}upstream_rq_{}", prefix, code)] += count;
+    out[fmt::format("{}upstream_rq_{}xx", prefix, code / 100)] += count;
+    out[fmt::format("{}upstream_rq_completed", prefix)] += count;
+  };
+  for (const CodeCount& c : codes_) {
+    add("", c.code, c.external + c.internal);
+    add("external.", c.code, c.external);
+    add("internal.", c.code, c.internal);
+    add("retry.", c.code, c.retried);
+  }
+  return out;
+}
+
+std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
+  std::map<std::string, uint64_t> out;
+  uint64_t healthy = 0, degraded = 0;
+  for (size_t i = 0; i < by_index_.size(); ++i) {
+    const EdsHealth health = table_->endpoints[i].health;
+    healthy += health == EdsHealth::kHealthy && !by_index_[i]->lb.ejected;
+    degraded += health == EdsHealth::kDegraded && !by_index_[i]->lb.ejected;
+  }
+  out["membership_total"] = lb_.has_value() ? by_index_.size() : hosts_.size();
+  out["membership_healthy"] = lb_.has_value() ? healthy : hosts_.size();
+  out["membership_degraded"] = degraded;
+  out["membership_excluded"] = 0;
+  out["upstream_cx_active"] = connections;
+  out["upstream_rq_active"] = active_requests;
+  out["upstream_rq_pending_active"] = pending_requests;
+  const CircuitBreakers& limits = config().circuit_breakers;
+  out["circuit_breakers.default.cx_open"] = connections >= limits.max_connections;
+  out["circuit_breakers.default.rq_pending_open"] = pending_requests >= limits.max_pending_requests;
+  out["circuit_breakers.default.rq_open"] = active_requests >= limits.max_requests;
+  out["circuit_breakers.default.rq_retry_open"] = retries >= limits.max_retries;
+  out["circuit_breakers.default.cx_pool_open"] = 0;
+  return out;
+}
+
+void ClusterRuntime::CountDestroyed(bool local, size_t requests) {
+  Count(ClusterStat::kCxDestroy);
+  Count(local ? ClusterStat::kCxDestroyLocal : ClusterStat::kCxDestroyRemote);
+  if (requests == 0) return;
+  Count(ClusterStat::kCxDestroyWithActiveRq);
+  Count(local ? ClusterStat::kCxDestroyLocalWithActiveRq : ClusterStat::kCxDestroyRemoteWithActiveRq);
 }
 
 void ClusterRuntime::EndRequest(HostRuntime& host) {
@@ -598,7 +707,8 @@ void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t co
     if (local) {
       if (++host.consecutive_local == o.consecutive_local_origin_failure) {
         host.consecutive_local = 0;
-        ConsecutiveFailures(host, o.enforcing_consecutive_local_origin_failure);
+        ConsecutiveFailures(host, o.enforcing_consecutive_local_origin_failure, ClusterStat::kEjectionsDetectedLocal,
+                            ClusterStat::kEjectionsEnforcedLocal);
       }
       return;
     }
@@ -612,19 +722,23 @@ void ClusterRuntime::Report(HostRuntime& host, OutlierResult result, uint32_t co
   if (code >= 502 && code <= 504) {
     if (++host.consecutive_gateway == o.consecutive_gateway_failure) {
       host.consecutive_gateway = 0;
-      ConsecutiveFailures(host, o.enforcing_consecutive_gateway_failure);
+      ConsecutiveFailures(host, o.enforcing_consecutive_gateway_failure, ClusterStat::kEjectionsDetectedGateway,
+                          ClusterStat::kEjectionsEnforcedGateway);
     }
   } else {
     host.consecutive_gateway = 0;
   }
   if (++host.consecutive_5xx == o.consecutive_5xx) {
     host.consecutive_5xx = 0;
-    ConsecutiveFailures(host, o.enforcing_consecutive_5xx);
+    ConsecutiveFailures(host, o.enforcing_consecutive_5xx, ClusterStat::kEjectionsDetected5xx,
+                        ClusterStat::kEjectionsEnforced5xx);
   }
 }
 
-void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing) {
+void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing, ClusterStat detected,
+                                         ClusterStat enforced) {
   if (host.lb.ejected || host.index < 0) return;
+  Count(detected);
   const OutlierConfig& o = *config().outlier;
   const uint64_t percent = std::min<uint32_t>(o.max_ejection_percent, 100);
   const EnvoyRelease release = process().release();
@@ -637,6 +751,7 @@ void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing) 
     return;
   }
   if (enforcing < 100 && context_.process.random().Below(100) >= enforcing) return;
+  Count(enforced);
   Eject(host);
 }
 

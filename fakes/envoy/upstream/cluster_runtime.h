@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,29 @@ enum class ClusterStat : uint8_t {
   kSslFailVerifyError,
   kSslFailVerifySan,
   kSslFailVerifyNoCert,
+  kCxDestroy,
+  kCxDestroyLocal,
+  kCxDestroyRemote,
+  kCxDestroyWithActiveRq,
+  kCxDestroyLocalWithActiveRq,
+  kCxDestroyRemoteWithActiveRq,
+  kCxHttp1Total,
+  kCxHttp2Total,
+  kCxMaxRequests,
+  kCxIdleTimeout,
+  kRqPendingTotal,
+  kRqCancelled,
+  kRqPendingFailureEject,
+  kRqRetryBackoffExponential,
+  kRqMaxDurationReached,
+  kEjectionsDetected5xx,
+  kEjectionsDetectedGateway,
+  kEjectionsDetectedLocal,
+  kEjectionsEnforced5xx,
+  kEjectionsEnforcedGateway,
+  kEjectionsEnforcedLocal,
+  kUpdateAttempt,
+  kUpdateSuccess,
   kCount,
 };
 // "upstream_cx_total", "ssl.handshake", ...
@@ -236,6 +260,16 @@ class ClusterRuntime {
 
   void Report(HostRuntime& host, OutlierResult result, uint32_t code);
 
+  // An answer of that code: the request's, or one that is followed by another try.
+  void CountCode(uint16_t code, bool retried, bool internal = false);
+  // What CountCode() counted, by Envoy's names: "upstream_rq_200", "retry.upstream_rq_503",
+  // "external.upstream_rq_2xx"...
+  std::map<std::string, uint64_t> CodeCounters() const;
+  // Gauges: "membership_total", "upstream_cx_active", "circuit_breakers.default.rq_open", ...
+  std::map<std::string, uint64_t> Gauges() const;
+  // A connection is gone, and so many requests with it.
+  void CountDestroyed(bool local, size_t requests);
+
   void Count(ClusterStat stat, int64_t delta = 1) { stats_[static_cast<size_t>(stat)] += static_cast<uint64_t>(delta); }
   const ClusterStats& stats() const { return stats_; }
   void set_stats(const ClusterStats& stats) { stats_ = stats; }
@@ -257,7 +291,8 @@ class ClusterRuntime {
   void SetTable(std::shared_ptr<const EndpointTable> table);
   void RebuildLb();
   void HealthChanged();
-  void ConsecutiveFailures(HostRuntime& host, uint32_t enforcing);
+  // `detected`, `enforced`: how each is counted.
+  void ConsecutiveFailures(HostRuntime& host, uint32_t enforcing, ClusterStat detected, ClusterStat enforced);
   void Eject(HostRuntime& host);
   void ArmInterval();
   void OnInterval();
@@ -274,6 +309,11 @@ class ClusterRuntime {
   std::vector<HostRuntime*> by_index_;
   uint32_t next_host_id_ = 1;
   ClusterStats stats_{};
+  struct CodeCount {
+    uint16_t code = 0;
+    uint64_t external = 0, internal = 0, retried = 0;
+  };
+  std::vector<CodeCount> codes_;  // few
   bool retired_ = false;
   NameId trace_name_ = kNoName;
   // Outlier detection and the update merge window.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fakes/envoy/xds/xds_state.h"
 #include "fmt/format.h"
 
@@ -16,6 +17,7 @@ std::vector<XdsState::WarmingCluster>::iterator XdsState::FindWarming(std::strin
 }
 
 void XdsState::WarmCluster(const std::shared_ptr<const ClusterConfig>& config) {
+  WAVETANK_ASSERT(config != nullptr);
   secrets_.Need(config->secrets, ads_ != nullptr);
   WarmingCluster warming{config};
   if (config->type == DiscoveryType::kEds) {
@@ -42,6 +44,7 @@ void XdsState::AwaitEndpoints() {
     if (w.needs_endpoints) first = std::min(first, w.gives_up_at);
   }
   if (first == Time::max()) return;
+  WAVETANK_ASSERT(first >= host_.Now(), first, host_.Now());  // one whose time has come no longer waits
   warming_timer_ = host_.RunAfter(first - host_.Now(), [this] {
     warming_timer_ = kNoTimer;
     GiveUpOnEndpoints();
@@ -118,6 +121,7 @@ void XdsState::PromoteClusters(bool endpoints_came) {
     return true;
   });
   warming_clusters_.erase(still, warming_clusters_.end());
+  WAVETANK_ASSERT(replaced <= ready.size(), replaced, ready.size());
   if (warming_clusters_.empty()) {
     warming_clusters_.shrink_to_fit();
     AwaitEndpoints();
@@ -152,6 +156,7 @@ void XdsState::ClustersMayBeWarm() {
     ads_->Subscribe(XdsType::kEds, EdsNames());
   }
   if (!warming_clusters_.empty()) return;
+  WAVETANK_ASSERT(!eds_waits_);  // else nobody would ask for endpoints any more
   ads_->Release(XdsType::kCds);
   if (pending_cds_.set) {
     const Pending done = std::exchange(pending_cds_, Pending{});
@@ -162,6 +167,8 @@ void XdsState::ClustersMayBeWarm() {
 
 void XdsState::AskForListeners() {
   if (lds_subscribed_ || !cds_received_) return;
+  WAVETANK_ASSERT(ads_ != nullptr);
+  WAVETANK_ASSERT(warming_clusters_.empty(), warming_clusters_.size());  // listeners come after the clusters
   lds_subscribed_ = true;
   ads_->Subscribe(XdsType::kLds, nullptr);
   if (process_.options().initial_fetch_timeout > Duration::zero()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "core/base/assert.h"
 #include "fakes/envoy/xds/xds_state.h"
 #include "fmt/format.h"
 
@@ -67,6 +68,7 @@ void XdsState::PromoteListeners() {
     }
   }
   while (r < ready.size()) next.push_back(ready[r++]);
+  for (size_t i = 1; i < next.size(); ++i) WAVETANK_ASSERT(next[i - 1]->name < next[i]->name, next[i]->name);
   view_.SetListening(configs_.Intern<ListenerConfig>(std::move(next)));
   view_.DrainStale();
   if (warming_listeners_.empty() && pending_lds_.set) {
@@ -118,6 +120,7 @@ void XdsState::DrainListener(const std::shared_ptr<const ListenerConfig>& listen
   d.timer = host_.RunAfter(process_.options().drain_time, [this, config = listener.get()] {
     const auto at = std::find_if(draining_listeners_.begin(), draining_listeners_.end(),
                                  [&](const DrainingListener& one) { return one.config.get() == config; });
+    WAVETANK_ASSERT(at != draining_listeners_.end(), draining_listeners_.size());  // its timer goes with it
     draining_listeners_.erase(at);
     if (ads_ != nullptr) WantRoutes();
   });
@@ -169,6 +172,7 @@ void XdsState::RefuseTakenAddresses(Changes<ListenerConfig>* changes) {
 void XdsState::CheckLive() {
   if (process_.live() || !process_.running() || !lds_received_ || !warming_listeners_.empty()) return;
   if (!process_.options().has_ads && !warming_clusters_.empty()) return;
+  WAVETANK_ASSERT(on_live_ != nullptr);
   process_.set_live();
   on_live_();
 }

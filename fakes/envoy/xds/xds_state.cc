@@ -3,7 +3,11 @@
 namespace wavetank::envoysim {
 
 XdsState::XdsState(Process& process, Secrets& secrets, DataPlaneView& view)
-    : process_(process), secrets_(secrets), view_(view), host_(process.host()), configs_(view.plane().configs()) {}
+    : process_(process),
+      secrets_(secrets),
+      view_(view),
+      host_(process.host()),
+      configs_(view.plane().configs().Of(process.release())) {}
 
 void XdsState::Begin(std::function<void()> on_live) {
   on_live_ = std::move(on_live);

@@ -36,7 +36,7 @@ class HealthCheckFilter final : public HttpFilter {
   explicit HealthCheckFilter(HealthCheckConfig config) : config_(std::move(config)) {}
 
   FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
-    const auto fits = [&](const HeaderMatch& m) { return m.Matches(FindHeader(stream.request(), m.name())); };
+    const auto fits = [&](const HeaderMatch& m) { return m.Matches(stream.request()); };
     if (!std::all_of(config_.headers.begin(), config_.headers.end(), fits)) return FilterStatus::kContinue;
     stream.Memory() = std::make_shared<AskedForHealth>();
     uint16_t code = 200;

@@ -131,6 +131,38 @@ TEST(LoadBalancerTest, RoundRobinIsExact) {
   }
 }
 
+// How many of 1100 requests go to a host that is so old beside one that has been there for long.
+int SharesOfANewHost(LbConfig config, Duration age) {
+  config.slow_start_window = 60s;
+  Balanced balanced(config, {{{1, 1}}});
+  const Time joined = Time{} + 1h;
+  balanced.hosts_[0].healthy_since = Time{};
+  balanced.hosts_[1].healthy_since = joined;
+  balanced.lb_.Update(balanced.table_, {&balanced.hosts_[0], &balanced.hosts_[1]}, joined);
+  LoadBalancer::Context context;
+  context.now = joined + age;
+  for (int i = 0; i < 300; ++i) (void)balanced.lb_.Pick(context);  // its first turn is due by the weight it came with
+  int count = 0;
+  for (int i = 0; i < 1100; ++i) count += balanced.lb_.Pick(context) == 1;
+  return count;
+}
+
+TEST(LoadBalancerTest, AHostThatIsNewGetsItsWeightByAndBy) {
+  const LbConfig config = Config(LbPolicy::kRoundRobin);
+  EXPECT_NEAR(SharesOfANewHost(config, 1s), 100, 2);  // a tenth of the weight at least
+  EXPECT_NEAR(SharesOfANewHost(config, 30s), 1100 / 3, 2);
+  EXPECT_NEAR(SharesOfANewHost(config, 45s), 1100 * 3 / 7, 2);
+}
+
+TEST(LoadBalancerTest, AggressionAndTheLeastWeightShapeTheWarmUp) {
+  LbConfig config = Config(LbPolicy::kLeastRequest);
+  config.slow_start_min_weight = 0.5;
+  EXPECT_NEAR(SharesOfANewHost(config, 1s), 1100 / 3, 2);
+  config.slow_start_min_weight = 0.01;
+  config.slow_start_aggression = 2;
+  EXPECT_NEAR(SharesOfANewHost(config, 15s), 1100 / 3, 2);  // the square root of a quarter
+}
+
 TEST(LoadBalancerTest, RoundRobinStartsAnywhere) {
   std::string firsts;
   for (uint64_t seed = 1; seed < 40; ++seed) {
