@@ -13,7 +13,8 @@ constexpr WallNs kSameChange = 250'000'000;
 
 bool SeenByAllReplicas(InputKind kind) {
   return kind != InputKind::kIstiodStarted && kind != InputKind::kProxyConnected &&
-         kind != InputKind::kProxyDisconnected && kind != InputKind::kProxyRefused;
+         kind != InputKind::kProxyDisconnected && kind != InputKind::kProxyRefused && kind != InputKind::kTraffic &&
+         kind != InputKind::kBehaviour;
 }
 
 auto KeyOf(const InferredInput& input) {

@@ -2,112 +2,19 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 
-#include "absl/strings/str_split.h"
+#include "core/base/json_access.h"
 #include "fmt/format.h"
-#include "import/istiod/istiod_log.h"
-#include "import/istiod/record_reader.h"
-#include "import/text/envelope.h"
-#include "import/text/line_splitter.h"
+#include "import/access/access_format.h"
+#include "import/access/traffic_inputs.h"
+#include "import/clocks.h"
+#include "import/envoy/proxy_files.h"
+#include "import/log_file.h"
 
 namespace wavetank::importing {
 namespace {
 
 constexpr size_t kSniffed = 64 << 10;
-
-// "a/istiod-1.log.2" and "a/istiod-1.log" are of one process, which is called "a/istiod-1".
-std::string ReplicaOf(std::string name) {
-  bool cut = true;
-  while (cut) {
-    cut = false;
-    for (const std::string_view suffix : {".log", ".txt", ".gz", "-previous", "_previous", ".previous", ".old"}) {
-      if (name.size() <= suffix.size() || !name.ends_with(suffix)) continue;
-      name.resize(name.size() - suffix.size());
-      cut = true;
-    }
-    const size_t dot = name.rfind('.');
-    if (dot != name.npos && dot + 1 < name.size() && dot > 0 && name.size() - dot <= 12 &&
-        name.find_first_not_of("0123456789-", dot + 1) == name.npos) {
-      name.resize(dot);
-      cut = true;
-    }
-  }
-  return name;
-}
-
-bool LooksLikeIstiodLog(std::string_view head) {
-  Envelope envelope;
-  int records = 0, lines = 0;
-  for (const absl::string_view line : absl::StrSplit(absl::string_view(head.data(), head.size()), '\n')) {
-    const Unwrapped unwrapped = envelope.Unwrap({line.data(), line.size()});
-    if (!unwrapped.complete || unwrapped.line.empty()) continue;
-    if (RecordReader::LooksLikeRecord(unwrapped.line) && ++records >= 2) return true;
-    if (++lines > 500) break;
-  }
-  return records > 0;
-}
-
-// One file of istiod's log. kubectl logs --prefix puts several pods into one.
-class IstiodFile {
- public:
-  IstiodFile(std::string name, WallNs skew, Evidence& evidence)
-      : name_(std::move(name)), replica_(ReplicaOf(name_)), skew_(skew), evidence_(evidence) {}
-
-  void Read(PeekableStream& bytes) {
-    LineSplitter splitter([this](std::string_view line, uint64_t number, bool cut) { Line(line, number, cut); });
-    while (true) {
-      const absl::StatusOr<std::string_view> piece = bytes.Next();
-      if (!piece.ok()) {
-        evidence_.refusals.Add("file that ends before its end", {name_, splitter.lines()},
-                               std::string(piece.status().message()));
-        break;
-      }
-      if (piece->empty()) break;
-      evidence_.bytes += piece->size();
-      splitter.Feed(*piece);
-    }
-    if (splitter.Finish()) evidence_.refusals.Add("last line without an end", {name_, splitter.lines()});
-    for (auto& [pod, log] : pods_) {
-      log->reader.Finish();
-      log->istiod.Finish();
-    }
-  }
-
- private:
-  struct Log {
-    Log(IstiodFile& file, const std::string& replica)
-        : istiod(replica, file.evidence_),
-          reader(file.name_, file.evidence_.refusals, [this, &file](const LogRecord& r) {
-            if (file.skew_ == 0) return istiod.Add(r, file.name_);
-            LogRecord moved = r;
-            moved.at += file.skew_;
-            istiod.Add(moved, file.name_);
-          }) {}
-    IstiodLog istiod;
-    RecordReader reader;
-  };
-
-  void Line(std::string_view line, uint64_t number, bool cut) {
-    const Unwrapped unwrapped = envelope_.Unwrap(line);
-    if (!unwrapped.complete) return;
-    if (last_ == nullptr || unwrapped.pod != last_pod_) {
-      last_pod_ = unwrapped.pod;
-      std::unique_ptr<Log>& log = pods_[last_pod_];
-      if (log == nullptr) log = std::make_unique<Log>(*this, last_pod_.empty() ? replica_ : last_pod_);
-      last_ = log.get();
-    }
-    last_->reader.Line(unwrapped.line, number, cut);
-  }
-
-  const std::string name_, replica_;
-  const WallNs skew_;
-  Evidence& evidence_;
-  Envelope envelope_;
-  std::map<std::string, std::unique_ptr<Log>> pods_;
-  std::string last_pod_;
-  Log* last_ = nullptr;
-};
 
 WallNs SkewOf(const ImportOptions& options, const SourceFile& file) {
   WallNs skew = 0;
@@ -117,23 +24,32 @@ WallNs SkewOf(const ImportOptions& options, const SourceFile& file) {
   return skew;
 }
 
-// Which cluster a file's objects are of. A path names a source, a folder in one, or a file.
-std::string ClusterOf(const ImportOptions& options, const SourceFile& file) {
+// With the folders above it, which say whose it is.
+std::string PathOf(const SourceFile& file) {
+  const bool single = file.source == file.name || file.source.ends_with("/" + file.name);
+  return single ? file.source : file.source + "/" + file.name;
+}
+
+// Which cluster a file is said to be of. A path names a source, a folder in one, or a file. Empty: it is not said.
+std::string NamedCluster(const ImportOptions& options, const SourceFile& file) {
   for (const auto& [name, path] : options.clusters) {
     const std::string within = file.source + "/" + file.name;
     if (file.source == path || file.name == path || file.name.starts_with(path + "/") || within.starts_with(path)) {
       return name;
     }
   }
+  return {};
+}
+std::string ClusterOf(const ImportOptions& options, const SourceFile& file) {
+  if (std::string named = NamedCluster(options, file); !named.empty()) return named;
   std::string source = file.source;
   while (source.size() > 1 && source.back() == '/') source.pop_back();
   return ReplicaOf(source.substr(source.rfind('/') + 1));
 }
 
-// A dump of a cluster is one JSON value: it is read as a whole.
-void ReadKube(KubeFile kind, const SourceFile& file, const std::string& cluster, PeekableStream& bytes, Imported& out) {
+// A dump of a cluster, or of a proxy, is one JSON value: it is read as a whole. False: it is too large.
+bool ReadWhole(const SourceFile& file, PeekableStream& bytes, Imported& out, std::string& text) {
   constexpr size_t kMost = size_t{1} << 30;
-  std::string text;
   while (true) {
     const absl::StatusOr<std::string_view> piece = bytes.Next();
     if (!piece.ok()) {
@@ -142,12 +58,33 @@ void ReadKube(KubeFile kind, const SourceFile& file, const std::string& cluster,
     }
     if (piece->empty()) break;
     if (text.size() + piece->size() > kMost) {
-      return out.evidence.refusals.Add("file of more than 1 GiB that must be read as a whole", {file.name, 0});
+      out.evidence.refusals.Add("file of more than 1 GiB that must be read as a whole", {file.name, 0});
+      return false;
     }
     text.append(*piece);
   }
   out.evidence.bytes += text.size();
-  ReadKubeFile(kind, text, cluster, file.name, out.kube, out.evidence.refusals);
+  return true;
+}
+
+// Pods by name and by address, as dumps and histories tell of them.
+PodDirectory PodsOf(const KubeEvidence& kube) {
+  PodDirectory out;
+  for (const std::vector<KubeChange>* changes : {&kube.state, &kube.history}) {
+    for (const KubeChange& change : *changes) {
+      if (change.kind != "Pod." || change.deleted) continue;
+      const nlohmann::json& object = At(change.body, "object");
+      const nlohmann::json& labels = At(At(object, "metadata"), "labels");
+      PodFacts facts{
+          {change.cluster, change.ns, change.name}, wavetank::Text(labels, "app"), wavetank::Text(labels, "version")};
+      if (const std::string ip = wavetank::Text(At(object, "status"), "podIP"); !ip.empty()) out.by_ip[ip] = facts;
+      const auto [begin, end] = out.by_name.equal_range(change.name);
+      if (std::none_of(begin, end, [&](const auto& known) { return known.second.name == facts.name; })) {
+        out.by_name.emplace(change.name, std::move(facts));
+      }
+    }
+  }
+  return out;
 }
 
 void NoteVersions(Evidence& evidence) {
@@ -168,25 +105,63 @@ void NoteVersions(Evidence& evidence) {
 absl::StatusOr<Imported> Import(const ImportOptions& options) {
   Imported out;
   Evidence& evidence = out.evidence;
-  const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals,
-                                          [&](const SourceFile& file, PeekableStream& bytes) {
-                                            ++evidence.files;
-                                            const std::string_view head = bytes.Peek(kSniffed);
-                                            if (head.empty())
-                                              return evidence.refusals.Add("empty file", {file.name, 0});
-                                            if (LooksLikeIstiodLog(head))
-                                              return IstiodFile(file.name, SkewOf(options, file), evidence).Read(bytes);
-                                            if (const KubeFile kind = KindOfKubeFile(head); kind != KubeFile::kNone) {
-                                              return ReadKube(kind, file, ClusterOf(options, file), bytes, out);
-                                            }
-                                            evidence.refusals.Add("file of no known kind", {file.name, 0});
-                                          });
+  std::vector<AccessFormat> formats;
+  for (const std::string& text : options.access_formats) {
+    absl::StatusOr<AccessFormat> format = AccessFormat::Parse(text);
+    if (!format.ok()) return format.status();
+    formats.push_back(*std::move(format));
+  }
+  formats.insert(formats.end(), AccessFormat::Known().begin(), AccessFormat::Known().end());
+  uint64_t own_lines = 0, other_lines = 0, mute = 0;
+  const auto visit = [&](const SourceFile& file, PeekableStream& bytes) {
+    ++evidence.files;
+    const std::string_view head = bytes.Peek(kSniffed);
+    if (head.empty()) return evidence.refusals.Add("empty file", {file.name, 0});
+    const std::string path = PathOf(file);
+    std::string text;
+    if (const ProxyFile kind = KindOfProxyFile(path, head); kind != ProxyFile::kNone) {
+      mute += kind == ProxyFile::kMute ? 1 : 0;
+      if (kind != ProxyFile::kMute && ReadWhole(file, bytes, out, text)) {
+        ReadProxyFile(kind, text, path, file.name, ClusterOf(options, file), evidence);
+      }
+      return;
+    }
+    if (const LogKind kind = KindOfLog(path, head, formats); kind != LogKind::kNone) {
+      return ReadLogFile(kind, path, file.name, NamedCluster(options, file), SkewOf(options, file), bytes,
+                         {formats, evidence, out.traffic, own_lines, other_lines});
+    }
+    if (const KubeFile kind = KindOfKubeFile(head); kind != KubeFile::kNone) {
+      if (ReadWhole(file, bytes, out, text)) {
+        ReadKubeFile(kind, text, ClusterOf(options, file), file.name, out.kube, evidence.refusals);
+      }
+      return;
+    }
+    evidence.refusals.Add("file of no known kind", {file.name, 0});
+  };
+  const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit);
   if (!walked.ok()) return walked;
   NoteVersions(evidence);
   for (const auto& [kind, count] : out.kube.unseen) {
     evidence.notes.push_back(
         fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
   }
+  if (mute > 0) {
+    evidence.notes.push_back(fmt::format("{} files of a bug report say nothing that a mesh is made of", mute));
+  }
+  if (own_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines of proxies' logs are their agent's and Envoy's own, and not imported", own_lines));
+  }
+  if (other_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines are of containers that are neither istiod nor a proxy, and not imported", other_lines));
+  }
+  AlignClocks(evidence, [&](const std::string& replica) {
+    return std::any_of(options.skews.begin(), options.skews.end(), [&](const auto& skew) {
+      return replica.starts_with(ReplicaOf(skew.first.substr(skew.first.rfind('/') + 1)));
+    });
+  });
+  InferTraffic(out.traffic, PodsOf(out.kube), evidence);
   Align(evidence);
   return out;
 }

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "import/evidence/evidence.h"
+#include "import/evidence/traffic.h"
 #include "import/kube/kube_evidence.h"
 #include "import/sources/source.h"
 
@@ -20,15 +21,21 @@ struct ImportOptions {
   // Which cluster the objects of a file or a folder are of, by its path. Others are of a cluster that is called after
   // the source.
   std::vector<std::pair<std::string, std::string>> clusters;  // name, path
+  // Formats of access logs besides Istio's and Envoy's own, in Envoy's command language.
+  std::vector<std::string> access_formats;
   SourceLimits limits;
 };
 
 struct Imported {
   Evidence evidence;
   KubeEvidence kube;
+  Traffic traffic;
+
+  bool empty() const { return evidence.runs.empty() && evidence.claims.empty() && kube.empty() && traffic.empty(); }
 };
 
-// NotFound, PermissionDenied: a source is not there. Anything else that is wrong with them is in Evidence::refusals.
+// NotFound, PermissionDenied: a source is not there. InvalidArgument: a format of access logs is none. Anything else
+// that is wrong with them is in Evidence::refusals.
 absl::StatusOr<Imported> Import(const ImportOptions& options);
 
 // One input for what several replicas have seen, and everything in order of time. Import() has done so.

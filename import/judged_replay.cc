@@ -1,5 +1,6 @@
 #include "import/judged_replay.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -25,6 +26,23 @@ std::string InWords(const nlohmann::json& claim) {
     return fmt::format("{} push of {} events for {}{}", Text(claim, "trigger"), Number(claim, "events"),
                        config.empty() ? "everything (" + Text(claim, "reason") + ")" : config,
                        more == 0 ? "" : fmt::format(" and {} more", more));
+  }
+  if (kind == "held") return fmt::format("{} held {} endpoints", Text(claim, "name"), Number(claim, "count"));
+  if (kind == "traffic") {
+    const auto shares = [&](const char* field) {
+      std::string out;
+      const auto total = static_cast<double>(std::max<int64_t>(Number(claim, "requests", 1), 1));
+      for (const auto& [what, count] : At(claim, field).items()) {
+        out += fmt::format("{}{} {:.1f} %", out.empty() ? "" : ", ", what,
+                           100 * static_cast<double>(NumberOf(count)) / total);
+      }
+      return out;
+    };
+    const nlohmann::json& flags = At(claim, "flags");
+    return fmt::format("{} requests of {} to {}:{}: {}{}; p50 {} ms, p99 {} ms", Number(claim, "requests"),
+                       Text(claim, "name"), Text(claim, "host"), Number(claim, "port"), shares("codes"),
+                       flags.contains("-") && flags.size() == 1 ? "" : "; flags " + shares("flags"),
+                       Number(claim, "p50Ms", -1), Number(claim, "p99Ms", -1));
   }
   if (kind == "clusters") return fmt::format("{} remote clusters", Number(claim, "count"));
   std::string out = kind;
@@ -89,9 +107,13 @@ class Printer {
 
 bool WasImported(const replay::LogHeader& header) { return At(header.world, kImportedKey) == true; }
 
-absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all) {
+absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const HeldInWorld& held) {
   Judge judge;
   replay::WorldTarget world;
+  if (held) {
+    judge.AskWorld(
+        [&](const std::string& proxy, const std::string& cluster) { return held(*world.world(), proxy, cluster); });
+  }
   JudgedTarget target(world, judge);
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(log, target, {});
   if (!result.ok()) return result.status();

@@ -1,12 +1,18 @@
 // A log that was imported, run again, with every claim judged; and what of it people and programs see.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "import/judge/judge.h"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
+
+namespace wavetank::sim {
+class World;
+}
 
 namespace wavetank::importing {
 
@@ -19,7 +25,12 @@ struct JudgedReplay {
   std::string json;
 };
 
-// `all`: the text has the claims that agree, too. The errors are those of a replay.
-absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all);
+// What a proxy of that world holds now; which of its clusters, if that is known.
+using HeldInWorld = std::function<std::optional<HeldEndpoints>(sim::World& world, const std::string& proxy,
+                                                               const std::string& cluster)>;
+
+// `all`: the text has the claims that agree, too. `held`: judges claims of what proxies held; null: nobody does. The
+// errors are those of a replay.
+absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const HeldInWorld& held = nullptr);
 
 }  // namespace wavetank::importing

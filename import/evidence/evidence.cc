@@ -53,6 +53,10 @@ std::string_view NameOf(InputKind kind) {
       return "proxyDisconnected";
     case InputKind::kProxyRefused:
       return "proxyRefused";
+    case InputKind::kTraffic:
+      return "traffic";
+    case InputKind::kBehaviour:
+      return "behaviour";
   }
   return "?";
 }
@@ -73,6 +77,10 @@ std::string_view NameOf(ClaimKind kind) {
       return "proxyConnected";
     case ClaimKind::kProxyLost:
       return "proxyLost";
+    case ClaimKind::kHeld:
+      return "held";
+    case ClaimKind::kTraffic:
+      return "traffic";
   }
   return "?";
 }

@@ -42,6 +42,8 @@ enum class InputKind : uint8_t {
   kProxyConnected,      // name, namespace
   kProxyDisconnected,   // name, namespace; detail: why
   kProxyRefused,        // by the rate limit; detail: its address
+  kTraffic,             // cluster, namespace, name: the client; host; extra: port, requests, periodNs, method, path
+  kBehaviour,           // cluster, namespace, name: an app's pods ("@ADDRESS": that one); extra: answers, latency
 };
 std::string_view NameOf(InputKind kind);
 
@@ -53,6 +55,7 @@ struct InferredInput {
   bool initial = false;
   std::string replica;
   std::string cluster, ns, name, host, object_kind, change, detail;
+  std::string extra;  // what this kind has besides: a JSON object
   // Of a remote Secret: each cluster that it names and what became of it ("added", "updated", "removed", "unchanged",
   // "failed", "ownCluster", "duplicate"), in the order of the lines.
   std::vector<std::pair<std::string, std::string>> clusters;
@@ -69,6 +72,8 @@ enum class ClaimKind : uint8_t {
   kGatewayReload,   // the network gateways were read anew
   kProxyConnected,  // name: proxy
   kProxyLost,       // name: proxy; detail
+  kHeld,            // name: proxy; type: its cluster; count: endpoints; extra: endpoints by upstream
+  kTraffic,         // name: client; extra: host, port, requests, codes, flags, upstreams, p50Ms, p99Ms
 };
 std::string_view NameOf(ClaimKind kind);
 
@@ -88,6 +93,7 @@ struct Claim {
   // How many proxies were sent something of each type, from this push on until the next.
   std::map<std::string, int64_t> sent;
   int64_t count = 0;
+  std::string extra;  // what this kind has besides: a JSON object
 };
 
 // Of one stretch of one istiod's log.

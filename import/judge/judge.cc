@@ -1,8 +1,10 @@
 #include "import/judge/judge.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/trace.h"
 #include "fmt/format.h"
@@ -12,10 +14,55 @@ namespace wavetank::importing {
 namespace {
 
 using nlohmann::json;
+using wavetank::Text;  // of JSON; a Place has one of its own
 
 // Both meshes' debouncers wait 100 ms; what comes before that in a cluster takes less than as much again, twice.
 constexpr Duration kAboutThen = 500ms;
 constexpr Duration kSyncsWithin = 30s;
+
+// How far from its window's edge a request may be sent, as inputs spread them evenly.
+constexpr Duration kEdge = 50ms;
+
+// "UF,URX", whatever order a version of Envoy writes them in.
+std::string InOrder(const std::string& flags) {
+  if (flags.find(',') == flags.npos) return flags;
+  std::vector<std::string> words = absl::StrSplit(flags, ',');
+  std::sort(words.begin(), words.end());
+  return fmt::format("{}", fmt::join(words, ","));
+}
+
+std::string Shares(const std::map<std::string, uint64_t>& counts, uint64_t total) {
+  std::string out;
+  for (const auto& [what, count] : counts) {
+    out += fmt::format("{}{} {:.1f} %", out.empty() ? "" : ", ", what,
+                       100.0 * static_cast<double>(count) / static_cast<double>(total));
+  }
+  return out;
+}
+
+// Of two samples of one distribution no share differs by more than three deviations and a hundredth, which a log's
+// resolution of a millisecond may cost. Names the first that does, in both.
+std::string FirstDifference(const std::map<std::string, uint64_t>& a, uint64_t n,
+                            const std::map<std::string, uint64_t>& b, uint64_t m) {
+  std::set<std::string> all;
+  for (const auto* counts : {&a, &b}) {
+    for (const auto& [what, count] : *counts) all.insert(what);
+  }
+  const auto of = [](const std::map<std::string, uint64_t>& counts, const std::string& what) {
+    const auto it = counts.find(what);
+    return it == counts.end() ? 0.0 : static_cast<double>(it->second);
+  };
+  const auto size_a = static_cast<double>(n), size_b = static_cast<double>(m);
+  for (const std::string& what : all) {
+    const double share_a = of(a, what) / size_a, share_b = of(b, what) / size_b;
+    const double pooled = (of(a, what) + of(b, what)) / (size_a + size_b);
+    const double deviation = std::sqrt(pooled * (1 - std::min(pooled, 1.0)) * (1 / size_a + 1 / size_b));
+    if (std::abs(share_a - share_b) > 3 * deviation + 0.01) {
+      return fmt::format("{} {:.1f} % and here {:.1f} %", what, 100 * share_a, 100 * share_b);
+    }
+  }
+  return {};
+}
 
 std::string Reach(bool full) { return full ? "full" : "incremental"; }
 
@@ -48,6 +95,15 @@ const JudgedClaim* Judgement::FirstDisagreement() const {
 void Judge::OnInput(const replay::LogInput& input) {
   if (input.kind == "claim") {
     claims_.push_back(input);
+    const json& claim = At(input.body, "claim");
+    if (const std::string kind = Text(claim, "kind"); kind == "held" || kind == "proxyConnected") {
+      judged_[input.seq] = JudgeHeld(input);
+    }
+    if (Text(claim, "kind") == "traffic") {
+      Window& window = requests_[AskedBy(claim)].emplace_back();
+      window.from = input.at;
+      window.until = input.at + Duration(Number(claim, "spanNs"));
+    }
     return;
   }
   std::string words = input.kind;
@@ -106,6 +162,8 @@ void Judge::OnEvent(const replay::LoggedEvent& event) {
     case TraceKind::kGatewaysChanged:
       gateways_.push_back(event.time);
       return;
+    case TraceKind::kRequest:
+      return OnRequest(event);
     case TraceKind::kXdsNack:
       nacks_.emplace_back(event.time, event.subject, event.detail);
       return;
@@ -233,12 +291,135 @@ JudgedClaim Judge::JudgeNack(const replay::LogInput& input) const {
   return out;
 }
 
+JudgedClaim Judge::JudgeHeld(const replay::LogInput& input) const {
+  JudgedClaim out;
+  out.at = input.at;
+  out.claim = At(input.body, "claim");
+  if (!held_by_) {
+    out.why = "nothing was asked of the world";
+    return out;
+  }
+  const std::optional<HeldEndpoints> held = held_by_(Text(out.claim, "name"), Text(out.claim, "type"));
+  out.simulated_at = input.at;
+  if (!held) {
+    out.verdict = Verdict::kDisagrees;
+    out.why = "no such proxy runs in the simulated mesh";
+    return out;
+  }
+  out.verdict = Verdict::kAgrees;
+  if (Text(out.claim, "kind") == "proxyConnected") return out;
+  size_t upstreams = 0, differ = 0;
+  std::string first;
+  HeldEndpoints real;
+  for (const auto& [upstream, endpoints] : At(out.claim, "endpoints").items()) {
+    for (const json& endpoint : Items(endpoints)) real[upstream].insert(TextOf(endpoint));
+  }
+  std::set<std::string> all;
+  for (const HeldEndpoints* side : std::initializer_list<const HeldEndpoints*>{&real, &*held}) {
+    for (const auto& [upstream, endpoints] : *side) {
+      if (upstream.starts_with("outbound")) all.insert(upstream);
+    }
+  }
+  const auto of = [](const HeldEndpoints& side, const std::string& upstream) {
+    const auto it = side.find(upstream);
+    return it == side.end() ? std::set<std::string>() : it->second;
+  };
+  for (const std::string& upstream : all) {
+    const std::set<std::string> a = of(real, upstream), b = of(*held, upstream);
+    ++upstreams;
+    if (a == b) continue;
+    constexpr size_t kShown = 3;
+    if (++differ <= kShown) {
+      first += fmt::format("{}{}: real {}, here {}", first.empty() ? "" : "; ", upstream,
+                           a.empty() ? "none" : fmt::format("{}", fmt::join(a, " ")),
+                           b.empty() ? "none" : fmt::format("{}", fmt::join(b, " ")));
+    }
+  }
+  out.simulated = fmt::format("{} of {} upstreams hold the same endpoints", upstreams - differ, upstreams);
+  if (differ > 0) {
+    out.verdict = Verdict::kDisagrees;
+    out.why = first;
+  }
+  return out;
+}
+
+// A client without its cluster, which few logs tell, and the authority of its requests.
+Judge::Asked Judge::AskedBy(const json& claim) {
+  const int64_t port = Number(claim, "port", 80);
+  const std::string host = Text(claim, "host");
+  return {Text(claim, "name"), port == 80 ? host : fmt::format("{}:{}", host, port)};
+}
+
+void Judge::OnRequest(const replay::LoggedEvent& event) {
+  const std::string client = event.subject.substr(0, event.subject.find('@'));
+  auto it = requests_.find(Asked(client, event.object));
+  if (it == requests_.end()) it = requests_.find(Asked(client.substr(0, client.rfind('.')), event.object));
+  if (it == requests_.end()) return;
+  const Time sent = event.time - Duration(event.b);
+  // The last window that had begun; requests are spread evenly, so that the edges are not sharp.
+  Window* found = nullptr;
+  for (auto window = it->second.rbegin(); window != it->second.rend() && found == nullptr; ++window) {
+    if (window->from <= sent + kEdge) found = &*window;
+  }
+  if (found == nullptr || sent > found->until + kEdge) return;
+  ++found->requests;
+  ++found->codes[fmt::format("{}", event.a)];
+  const std::vector<std::string> parts = absl::StrSplit(event.detail, '|');
+  ++found->flags[InOrder(parts[0])];
+  if (parts.size() > 2 && !parts[2].empty()) ++found->upstreams[parts[2]];
+  found->durations.Add(event.b / 1'000'000);
+}
+
+JudgedClaim Judge::JudgeTraffic(const replay::LogInput& input) const {
+  JudgedClaim out;
+  out.at = input.at;
+  out.claim = At(input.body, "claim");
+  if (At(out.claim, "tcp") == true) {
+    out.why = "a connection leaves no record of what it asked for";
+    return out;
+  }
+  const auto it = requests_.find(AskedBy(out.claim));
+  const Window* window = nullptr;
+  if (it != requests_.end()) {
+    for (const Window& one : it->second) {
+      if (one.from == input.at) window = &one;
+    }
+  }
+  if (window == nullptr || window->requests == 0) {
+    out.why = "the simulated mesh has no such client, or nobody to ask";
+    return out;
+  }
+  out.simulated_at = window->from;
+  out.simulated = fmt::format("{} requests: {}", window->requests, Shares(window->codes, window->requests));
+  if (!window->flags.contains("-") || window->flags.size() > 1) {
+    out.simulated += "; flags " + Shares(window->flags, window->requests);
+  }
+  out.simulated +=
+      fmt::format("; p50 {} ms, p99 {} ms", window->durations.Quantile(0.5), window->durations.Quantile(0.99));
+  const auto total = static_cast<uint64_t>(std::max<int64_t>(Number(out.claim, "requests", 1), 1));
+  const auto differs = [&](const char* field, const std::map<std::string, uint64_t>& simulated) {
+    std::map<std::string, uint64_t> real;
+    for (const auto& [what, count] : At(out.claim, field).items()) {
+      real[InOrder(what)] += static_cast<uint64_t>(NumberOf(count));
+    }
+    const std::string which = FirstDifference(real, total, simulated, window->requests);
+    if (!which.empty()) out.why += fmt::format("{}{} {}", out.why.empty() ? "" : "; ", field, which);
+  };
+  differs("codes", window->codes);
+  differs("flags", window->flags);
+  if (!At(out.claim, "upstreams").is_null()) differs("upstreams", window->upstreams);
+  out.verdict = out.why.empty() ? Verdict::kAgrees : Verdict::kDisagrees;
+  return out;
+}
+
 Judgement Judge::Finish() {
   Judgement out;
   for (const replay::LogInput& input : claims_) {
     const std::string kind = Text(At(input.body, "claim"), "kind");
     JudgedClaim judged;
-    if (kind == "push") {
+    if (const auto at_once = judged_.find(input.seq); at_once != judged_.end()) {
+      judged = std::move(at_once->second);
+    } else if (kind == "push") {
       judged = JudgePush(input);
     } else if (kind == "clusters") {
       judged = JudgeClusters(input);
@@ -248,6 +429,8 @@ Judgement Judge::Finish() {
       judged = JudgeReload(input);
     } else if (kind == "nack") {
       judged = JudgeNack(input);
+    } else if (kind == "traffic") {
+      judged = JudgeTraffic(input);
     } else {
       judged.at = input.at;
       judged.claim = At(input.body, "claim");

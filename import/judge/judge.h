@@ -5,14 +5,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/time.h"
+#include "import/evidence/traffic.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
@@ -40,8 +43,14 @@ struct Judgement {
   const JudgedClaim* FirstDisagreement() const;
 };
 
+// What a proxy of the world holds at this moment: endpoints by upstream cluster. nullopt: no such proxy runs.
+using HeldEndpoints = std::map<std::string, std::set<std::string>>;
+using HeldBy = std::function<std::optional<HeldEndpoints>(const std::string& proxy, const std::string& cluster)>;
+
 class Judge {
  public:
+  // Without it claims of what proxies held cannot be judged.
+  void AskWorld(HeldBy held_by) { held_by_ = std::move(held_by); }
   void OnInput(const replay::LogInput& input);
   void OnEvent(const replay::LoggedEvent& event);
   // Once, when all is over.
@@ -59,6 +68,17 @@ class Judge {
     std::set<uint64_t> inputs;
     bool used = false;
   };
+  // What was claimed of a client's requests within a window, and what became of those that it sent here.
+  struct Window {
+    Time from{}, until{};
+    uint64_t requests = 0;
+    std::map<std::string, uint64_t> codes, flags, upstreams;
+    Durations durations;
+  };
+  void OnRequest(const replay::LoggedEvent& event);
+  // At its own instant.
+  JudgedClaim JudgeHeld(const replay::LogInput& input) const;
+  JudgedClaim JudgeTraffic(const replay::LogInput& input) const;
   JudgedClaim JudgePush(const replay::LogInput& input);
   JudgedClaim JudgeClusters(const replay::LogInput& input) const;
   JudgedClaim JudgeSync(const replay::LogInput& input);
@@ -66,7 +86,9 @@ class Judge {
   JudgedClaim JudgeNack(const replay::LogInput& input) const;
   Push* Find(Time at, const nlohmann::json& claim);
 
+  HeldBy held_by_;
   std::vector<replay::LogInput> claims_;
+  std::map<uint64_t, JudgedClaim> judged_;  // by the claim's number: those that were judged at once
   std::map<uint64_t, std::string> inputs_;
   std::map<std::string, Push> open_;  // by istiod: what has gathered since its last push
   std::vector<Push> pushes_;
@@ -74,6 +96,10 @@ class Judge {
   std::vector<std::pair<Time, std::string>> synced_;
   std::vector<Time> gateways_;  // when they changed
   std::vector<std::tuple<Time, std::string, std::string>> nacks_;
+  // By client and what it asked for, in order of time.
+  using Asked = std::pair<std::string, std::string>;
+  static Asked AskedBy(const nlohmann::json& claim);
+  std::map<Asked, std::vector<Window>> requests_;
   Time first_change_{};
   bool changed_ = false;
 };

@@ -29,6 +29,16 @@ ordered_json PlaceJson(const Place& place) {
   return out;
 }
 
+// What a kind has besides. Its texts come from a source, too.
+void PutExtra(ordered_json& out, const std::string& extra) {
+  if (extra.empty()) return;
+  const ordered_json parsed = ordered_json::parse(extra, nullptr, false);
+  if (!parsed.is_object()) return;
+  for (const auto& [key, value] : parsed.items()) {
+    out[key] = value.is_string() ? ordered_json(Harmless(value.get<std::string>())) : value;
+  }
+}
+
 ordered_json Printed(const std::string& text) { return ordered_json::parse(HarmlessPrinted(text), nullptr, false); }
 
 bool HoldsPrinted(const InferredInput& input) {
@@ -37,6 +47,12 @@ bool HoldsPrinted(const InferredInput& input) {
 
 std::string About(const InferredInput& input) {
   std::string out;
+  if (input.kind == InputKind::kTraffic) {
+    return fmt::format("{}{} to {}: {}", input.ns.empty() ? "" : input.ns + "/", input.name, input.host, input.detail);
+  }
+  if (input.kind == InputKind::kBehaviour) {
+    return fmt::format("{}{}: {}", input.ns.empty() ? "" : input.ns + "/", input.name, input.detail);
+  }
   if (!input.object_kind.empty() && input.kind == InputKind::kConfig) out += input.object_kind + "/";
   if (!input.host.empty()) {
     out += input.host;
@@ -88,6 +104,7 @@ ordered_json ToJson(const InferredInput& input) {
   } else {
     PutText(out, "detail", input.detail);
   }
+  PutExtra(out, input.extra);
   if (input.initial) out["initial"] = true;
   out["inferred"] = true;
   PutText(out, "replica", input.replica);
@@ -97,7 +114,9 @@ ordered_json ToJson(const InferredInput& input) {
 }
 
 ordered_json ToJson(const Claim& claim) {
-  ordered_json out = {{"at", FormatWall(claim.at)}, {"kind", NameOf(claim.kind)}};
+  ordered_json out;
+  if (claim.at != kNoTime) out["at"] = FormatWall(claim.at);  // none: when the dump was made
+  out["kind"] = NameOf(claim.kind);
   if (claim.kind == ClaimKind::kPush) {
     out["trigger"] = claim.full ? "full" : "incremental";
     out["events"] = claim.events;
@@ -117,7 +136,8 @@ ordered_json ToJson(const Claim& claim) {
   PutText(out, "name", claim.name);
   PutText(out, "type", claim.type);
   PutText(out, "detail", claim.detail);
-  if (claim.kind == ClaimKind::kClusters) out["count"] = claim.count;
+  if (claim.kind == ClaimKind::kClusters || claim.kind == ClaimKind::kHeld) out["count"] = claim.count;
+  PutExtra(out, claim.extra);
   if (claim.initial) out["initial"] = true;
   PutText(out, "replica", claim.replica);
   out["from"] = PlaceJson(claim.place);
@@ -165,6 +185,19 @@ std::string Timeline(const Evidence& evidence) {
         fmt::format("{}  {:<18} {}  ({})\n", FormatWall(input.at), NameOf(input.kind), Harmless(About(input)), places);
   }
   return out;
+}
+
+std::string TrafficSummary(const Traffic& traffic) {
+  if (traffic.empty()) return {};
+  uint64_t requests = 0;
+  std::set<std::string> clients;
+  for (const auto& [key, flow] : traffic.flows) {
+    for (const auto& [begin, window] : flow.windows) requests += window.requests;
+    if (!key.client.pod.empty()) clients.insert(key.client.ns + "/" + key.client.pod);
+  }
+  return fmt::format("access logs: {} to {}, {} lines; {} requests of {} proxies, in {} flows\n",
+                     FormatWall(traffic.from), FormatWall(traffic.to), traffic.lines, requests, clients.size(),
+                     traffic.flows.size());
 }
 
 std::string Summary(const Evidence& evidence) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "import/evidence/evidence.h"
+#include "import/evidence/traffic.h"
 #include "nlohmann/json.hpp"
 
 namespace wavetank::importing {
@@ -22,6 +23,7 @@ nlohmann::ordered_json ToJson(const Claim& claim);
 
 // What the evidence covers, how much of each kind there is, and what could not be read.
 std::string Summary(const Evidence& evidence);
+std::string TrafficSummary(const Traffic& traffic);  // of access logs; empty if there are none
 // One line for each input: "02:49:52.593  config  PeerAuthentication/alpha/wl-svc1  (istiod.log:215)".
 std::string Timeline(const Evidence& evidence);
 

@@ -10,15 +10,16 @@
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/report/report.h"
+#include "import/skeleton/history.h"
+#include "import/skeleton/parts.h"
+#include "import/skeleton/traffic_parts.h"
 #include "record/mesh_facts.h"
 
 namespace wavetank::importing {
 namespace {
 
 using nlohmann::json;
-using Key = std::tuple<std::string, std::string, std::string, std::string>;  // cluster, kind, namespace, name
-
-Key KeyOf(const KubeChange& change) { return {change.cluster, change.kind, change.ns, change.name}; }
+using Key = ObjectKey;
 
 // In the order in which a world is told of them: what runs comes last, and finds what it reads. As record/ does.
 int Rank(const std::string& kind) {
@@ -28,6 +29,65 @@ int Rank(const std::string& kind) {
                                                     {"Pod.", 7}};
   const auto it = kRanks.find(kind);
   return it == kRanks.end() ? 4 : it->second;
+}
+
+bool IsTraffic(const InferredInput& input) {
+  return input.kind == InputKind::kTraffic || input.kind == InputKind::kBehaviour;
+}
+
+// The objects of dumps that no history tells of, and what all sources cover.
+DumpedMesh Dumped(const Evidence& evidence, const KubeEvidence& kube, const std::map<Key, const KubeChange*>& first,
+                  const std::set<Key>& told, const std::vector<const KubeChange*>& changes) {
+  DumpedMesh out;
+  for (const KubeChange& change : kube.state) {
+    const Key key = KeyOfObject(change);
+    const auto it = first.find(key);
+    if (it != first.end() && it->second == &change && !told.contains(key)) out.objects.push_back(&change);
+  }
+  out.from = INT64_MAX;
+  out.to = INT64_MIN;
+  const auto cover = [&](WallNs at) {
+    if (at == kNoTime) return;
+    out.from = std::min(out.from, at);
+    out.to = std::max(out.to, at);
+  };
+  for (const KubeChange* change : changes) cover(change->at);
+  for (const Claim& claim : evidence.claims) {
+    if (!claim.initial) cover(claim.at);
+  }
+  for (const InferredInput& input : evidence.inputs) {
+    if (!input.initial) cover(input.at);
+  }
+  return out;
+}
+
+// Secrets are in few dumps; that istiod knew a cluster, its log and its debug pages say.
+void AddRemoteSecrets(const Evidence& evidence, const DumpedMesh& mesh, const std::map<Key, const KubeChange*>& first,
+                      BeforeDump& before) {
+  std::set<Key> done;
+  for (const InferredInput& input : evidence.inputs) {
+    if (!input.initial || input.kind != InputKind::kRemoteSecret) continue;
+    std::string context = mesh.primary;  // the cluster whose istiod reads it
+    for (const auto& [id, its] : mesh.contexts) {
+      if (!input.cluster.empty() && (input.cluster == id || input.cluster == its)) context = its;
+    }
+    const Key key{context, "Secret.", input.ns, input.name};
+    if (first.contains(key) || before.not_yet.contains(key) || !done.insert(key).second) continue;
+    if (std::any_of(before.stand_ins.begin(), before.stand_ins.end(),
+                    [&](const KubeChange& change) { return KeyOfObject(change) == key; })) {
+      continue;
+    }
+    std::vector<std::pair<std::string, std::string>> kubeconfigs;
+    for (const auto& [cluster, effect] : input.clusters) {
+      if (effect != "removed" && effect != "failed") kubeconfigs.emplace_back(cluster, KubeconfigFor(cluster, 0));
+    }
+    if (kubeconfigs.empty()) continue;
+    KubeChange secret;
+    std::tie(secret.cluster, secret.kind, secret.ns, secret.name) = key;
+    secret.input_kind = "apply";
+    secret.body = {{"object", RemoteSecretObject(input.ns, input.name, kubeconfigs, 0)}};
+    before.stand_ins.push_back(std::move(secret));
+  }
 }
 
 }  // namespace
@@ -43,7 +103,8 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   std::map<Key, const KubeChange*> first;
   std::vector<const KubeChange*> changes;
   size_t repeated = 0;
-  for (const KubeChange& change : kube.state) repeated += first.insert_or_assign(KeyOf(change), &change).second ? 0 : 1;
+  for (const KubeChange& change : kube.state)
+    repeated += first.insert_or_assign(KeyOfObject(change), &change).second ? 0 : 1;
   if (repeated > 0)
     out.notes.push_back(fmt::format("{} objects are told of more than once; the last stands", repeated));
   for (const KubeChange& change : kube.history) changes.push_back(&change);
@@ -51,10 +112,10 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
                    [](const KubeChange* a, const KubeChange* b) { return a->at < b->at; });
   std::set<Key> told;
   for (const KubeChange* change : changes) {
-    if (!told.insert(KeyOf(*change)).second) continue;
+    if (!told.insert(KeyOfObject(*change)).second) continue;
     // A dump is of later, or of whenever: how the object began, its own history says.
-    first.erase(KeyOf(*change));
-    if (!change->created && !change->deleted) first[KeyOf(*change)] = change;
+    first.erase(KeyOfObject(*change));
+    if (!change->created && !change->deleted) first[KeyOfObject(*change)] = change;
   }
   // Contexts, as a recording has them.
   std::map<std::string, record::ClusterSnapshot> snapshots;
@@ -77,11 +138,26 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   std::map<std::string, std::string> names;  // of the world's clusters, by context
   for (size_t i = 0; i < ordered.size(); ++i) names[ordered[i].context] = out.world.clusters[i].name;
 
-  WallNs begin = INT64_MAX;
-  for (const KubeChange* change : changes) begin = std::min(begin, change->at);
-  for (const Claim& claim : evidence.claims) {
-    if (!claim.initial) begin = std::min(begin, claim.at);
+  DumpedMesh dumped = Dumped(evidence, kube, first, told, changes);
+  for (const auto& [context, name] : names) dumped.contexts[name] = context;
+  for (const sim::WorldCluster& cluster : out.world.clusters) {
+    if (dumped.primary.empty() && cluster.control_plane == cluster.name) dumped.primary = dumped.contexts[cluster.name];
   }
+  BeforeDump before;
+  if (dumped.from <= dumped.to) before = InferBefore(evidence, dumped);
+  AddRemoteSecrets(evidence, dumped, first, before);
+  for (const Key& key : before.not_yet) first.erase(key);
+  for (const KubeChange& stand_in : before.stand_ins) first[KeyOfObject(stand_in)] = &stand_in;
+  for (const KubeChange& change : before.changes) changes.push_back(&change);
+  std::stable_sort(changes.begin(), changes.end(),
+                   [](const KubeChange* a, const KubeChange* b) { return a->at < b->at; });
+  if (!before.told.empty()) {
+    out.notes.push_back(
+        fmt::format("{} changes before the dump are inferred, of logs and creation times (--timeline shows them)",
+                    before.told.size()));
+  }
+  out.inferred = std::move(before.told);
+  const WallNs begin = dumped.from;
   out.begins = (begin == INT64_MAX ? WallNs{0} : begin) - kComesUp.count();
   const auto at = [&](WallNs wall) {
     return out.world.start + std::max(Duration::zero(), Duration(wall - out.begins));
@@ -105,19 +181,44 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
                    [](const KubeChange* a, const KubeChange* b) { return Rank(a->kind) < Rank(b->kind); });
   for (const KubeChange* change : picture) put(*change, out.world.start);
   for (const KubeChange* change : changes) put(*change, at(change->at));
+  // Requests, from pods that are there.
+  size_t strangers = 0, number = 0;
+  const auto cluster_of = [&](const std::string& name) {
+    if (const auto it = names.find(name); it != names.end()) return it->second;
+    for (const sim::WorldCluster& cluster : out.world.clusters) {
+      if (cluster.name == name) return name;
+    }
+    return std::string();
+  };
+  for (const InferredInput& input : evidence.inputs) {
+    if (!IsTraffic(input)) continue;
+    const std::string cluster = cluster_of(input.cluster);
+    if (cluster.empty()) {
+      ++strangers;
+    } else if (input.kind == InputKind::kTraffic) {
+      out.inputs.push_back(TrafficInput(input, cluster, input.ns, number++, at(input.at)));
+    } else {
+      out.inputs.push_back(BehaviourInput(input, cluster, input.ns, input.name, at(input.at)));
+    }
+  }
+  if (strangers > 0) {
+    out.notes.push_back(
+        fmt::format("{} flows and behaviours are of pods that no object tells of; they are not done", strangers));
+  }
   std::map<std::string, std::string> istiods;
   for (const IstiodRun& run : evidence.runs) istiods[run.replica] = run.cluster;
+  // What was held when the dump was made, whose own time no file tells: when all has happened and come to rest.
+  const WallNs end = std::max(dumped.to, out.begins + kComesUp.count()) + Duration(10s).count();
   for (const Claim& claim : evidence.claims) {
-    if (!claim.initial) out.inputs.push_back(ClaimInput(claim, istiods[claim.replica], at(claim.at)));
+    if (claim.initial) continue;
+    out.inputs.push_back(ClaimInput(claim, istiods[claim.replica], at(claim.at == kNoTime ? end : claim.at)));
   }
   std::stable_sort(out.inputs.begin(), out.inputs.end(),
                    [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
   for (size_t i = 0; i < out.inputs.size(); ++i) out.inputs[i].seq = i;
-  size_t inferred = 0;
-  for (const InferredInput& input : evidence.inputs) inferred += input.initial ? 0 : 1;
-  if (inferred > 0) {
+  if (before.unused > 0) {
     out.notes.push_back(
-        fmt::format("the mesh is made of objects; {} inputs that logs tell of are not done to it", inferred));
+        fmt::format("{} inputs that logs tell of say nothing that could be done to a mesh of objects", before.unused));
   }
   return out;
 }

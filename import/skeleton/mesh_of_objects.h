@@ -8,8 +8,8 @@
 
 namespace wavetank::importing {
 
-// The first picture is what the dumps hold; of objects that the history tells of, what that tells first. Inputs that
-// were inferred of logs are not done to such a mesh, which knows better; claims are judged by it.
+// The first picture is what the dumps hold; of objects that the history tells of, what that tells first; of those that
+// logs and creation times tell of, what must have been there before (history.h).
 // InvalidArgument: no cluster, or none that says anything of services.
 absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeEvidence& kube);
 

@@ -100,7 +100,14 @@ json ProxyPod(const std::string& cluster, const std::string& ns, const std::stri
       {"env", std::move(env)},
       {"volumeMounts", json::array({{{"name", "istiod-ca-cert"}, {"mountPath", "/var/run/secrets/istio"}},
                                     {{"name", "istio-token"}, {"mountPath", "/var/run/secrets/tokens"}}})}};
+  // What the application asks goes through its proxy, as where istiod injected it.
+  const json init = {{"name", "istio-init"},
+                     {"image", "example/proxyv2:1.18.2"},
+                     {"args",
+                      {"istio-iptables", "-p", "15001", "-z", "15006", "-u", "1337", "-m", "REDIRECT", "-i", "*", "-x",
+                       "", "-b", "*", "-d", "15090,15021,15020"}}};
   out["spec"] = {{"serviceAccountName", "default"},
+                 {"initContainers", json::array({init})},
                  {"containers", json::array({{{"name", "app"}, {"image", "example/app"}}, proxy})},
                  {"volumes", json::array({{{"name", "istiod-ca-cert"}, {"configMap", {{"name", "istio-ca-root-cert"}}}},
                                           {{"name", "istio-token"},
@@ -122,10 +129,24 @@ json WorkloadPod(const std::string& ns, const std::string& name, const std::stri
   return out;
 }
 
-json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn) {
+namespace {
+// As a Service has them, or a slice.
+json PortList(const std::vector<PortPart>& ports, bool of_slice) {
+  json out = json::array();
+  for (const PortPart& part : ports) {
+    json one = {{"name", part.name}, {"port", of_slice ? part.target : part.port}, {"protocol", "TCP"}};
+    if (!of_slice) one["targetPort"] = part.target;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+}  // namespace
+
+json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn,
+                   const std::vector<PortPart>& parts) {
   json out = Object("v1", "Service", ns, name);
   const std::string ip = fmt::format("10.96.{}.{}", 1 + number / 250, 1 + number % 250);
-  json ports = json::array({{{"name", "http"}, {"port", 80}, {"targetPort", 8080}, {"protocol", "TCP"}}});
+  json ports = PortList(parts, false);
   if (turn % 2 == 1) ports.push_back({{"name", "tcp-more"}, {"port", 9000}, {"targetPort", 9000}, {"protocol", "TCP"}});
   out["spec"] = {{"clusterIP", ip},
                  {"clusterIPs", json::array({ip})},
@@ -165,11 +186,20 @@ json NodeObject(int64_t turn) {
   return out;
 }
 
-json SliceObject(const std::string& ns, const std::string& service, const std::vector<EndpointPart>& endpoints) {
+json ServerPod(const std::string& ns, const std::string& name, const std::string& ip,
+               const std::vector<PortPart>& ports) {
+  json out = WorkloadPod(ns, name, ip, "default");
+  json& declared = out["spec"]["containers"][0]["ports"] = json::array();
+  for (const PortPart& part : ports) declared.push_back({{"containerPort", part.target}, {"protocol", "TCP"}});
+  return out;
+}
+
+json SliceObject(const std::string& ns, const std::string& service, const std::vector<EndpointPart>& endpoints,
+                 const std::vector<PortPart>& ports) {
   json out = Object("discovery.k8s.io/v1", "EndpointSlice", ns, service + "-imported");
   out["metadata"]["labels"] = {{"kubernetes.io/service-name", service}};
   out["addressType"] = "IPv4";
-  out["ports"] = json::array({{{"name", "http"}, {"port", 8080}, {"protocol", "TCP"}}});
+  out["ports"] = PortList(ports, true);
   out["endpoints"] = json::array();
   for (const EndpointPart& endpoint : endpoints) {
     json one = {{"addresses", json::array({endpoint.ip})}, {"conditions", {{"ready", true}}}};

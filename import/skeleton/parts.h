@@ -19,7 +19,13 @@ nlohmann::json MeshConfigMap(const std::string& mesh, const std::string& network
 nlohmann::json ProxyPod(const std::string& cluster, const std::string& ns, const std::string& name, int number);
 nlohmann::json WorkloadPod(const std::string& ns, const std::string& name, const std::string& ip,
                            const std::string& account);
-nlohmann::json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn);
+// A Service's port and where its pods listen for it.
+struct PortPart {
+  std::string name = "http";
+  int port = 80, target = 8080;
+};
+nlohmann::json ServiceObject(const std::string& ns, const std::string& name, int number, int64_t turn,
+                             const std::vector<PortPart>& ports = {PortPart()});
 nlohmann::json GatewayService(const std::string& name, int64_t turn);
 nlohmann::json NodePortGateway();
 nlohmann::json NodeObject(int64_t turn);
@@ -28,7 +34,11 @@ struct EndpointPart {
   std::string pod;  // empty: of no pod
 };
 nlohmann::json SliceObject(const std::string& ns, const std::string& service,
-                           const std::vector<EndpointPart>& endpoints);
+                           const std::vector<EndpointPart>& endpoints,
+                           const std::vector<PortPart>& ports = {PortPart()});
+// A pod that answers at these ports; its label app is its name.
+nlohmann::json ServerPod(const std::string& ns, const std::string& name, const std::string& ip,
+                         const std::vector<PortPart>& ports);
 nlohmann::json ServiceEntryObject(const std::string& ns, const std::string& host, int64_t turn);
 nlohmann::json WorkloadEntryObject(const std::string& ns, const std::string& host, int64_t turn,
                                    const std::string& account);

@@ -6,11 +6,13 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
 #include "import/skeleton/parts.h"
+#include "import/skeleton/traffic_parts.h"
 #include "sim/world_options.h"
 
 namespace wavetank::importing {
@@ -37,6 +39,10 @@ struct Host {
     std::vector<EndpointPart> endpoints;
   };
   std::map<std::string, Slice> slices;  // by cluster
+  // As access logs tell of it: its ports, and the pods that answered.
+  std::vector<PortPart> ports;
+  std::vector<EndpointPart> servers;
+  std::vector<PortPart> Ports() const { return ports.empty() ? std::vector<PortPart>{PortPart()} : ports; }
 };
 
 class Builder {
@@ -44,8 +50,11 @@ class Builder {
   explicit Builder(const Evidence& evidence) : evidence_(evidence) {}
 
   absl::StatusOr<Skeleton> Build() {
-    if (evidence_.runs.empty()) {
-      return absl::InvalidArgumentError("no log of an istiod among the sources: there is nothing to make a mesh of");
+    const bool traffic = std::any_of(evidence_.inputs.begin(), evidence_.inputs.end(),
+                                     [](const InferredInput& input) { return input.kind == Kind::kTraffic; });
+    if (evidence_.runs.empty() && !traffic) {
+      return absl::InvalidArgumentError(
+          "no log of an istiod and no requests in access logs among the sources: there is nothing to make a mesh of");
     }
     FindClusters();
     FindBeginning();
@@ -55,7 +64,7 @@ class Builder {
       if (!input.initial) Change(input);
     }
     for (const Claim& claim : evidence_.claims) {
-      if (!claim.initial) Say(claim);
+      if (!claim.initial && claim.at != kNoTime) Say(claim);
     }
     std::stable_sort(out_.inputs.begin(), out_.inputs.end(),
                      [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });
@@ -108,9 +117,10 @@ class Builder {
       if (!input.initial) first = std::min(first, input.at);
     }
     for (const Claim& claim : evidence_.claims) {
-      if (!claim.initial) first = std::min(first, claim.kind == ClaimKind::kPush ? claim.first_event : claim.at);
+      if (!claim.initial && claim.at != kNoTime)
+        first = std::min(first, claim.kind == ClaimKind::kPush ? claim.first_event : claim.at);
     }
-    if (first == INT64_MAX) first = evidence_.runs.front().from;
+    if (first == INT64_MAX) first = evidence_.runs.empty() ? 0 : evidence_.runs.front().from;
     out_.begins = first - kComesUp.count();
   }
 
@@ -153,11 +163,64 @@ class Builder {
         }
       }
     }
+    PrepareTraffic();
     FindRemoteGateways();
     for (auto& [name, host] : hosts_) {
       if (host.home.empty()) host.home = primary_;
       if (first_slices_.contains(name)) host.slices[host.home];
     }
+  }
+
+  // Clients, the services that they asked and the pods that answered them. All stand in istiod's own cluster.
+  void PrepareTraffic() {
+    for (const InferredInput& input : evidence_.inputs) {
+      if (input.kind != Kind::kTraffic) continue;
+      const auto client = std::pair(input.ns, input.name);
+      proxies_.try_emplace(client, static_cast<int>(proxies_.size()));
+      proxies_at_start_.insert(client);
+    }
+    for (const Claim& claim : evidence_.claims) {
+      if (claim.kind != ClaimKind::kTraffic) continue;
+      const json extra = ParseJson(claim.extra);
+      const std::string name = wavetank::Text(extra, "service");
+      if (!IsKubernetesHost(name)) continue;
+      const bool fresh = !hosts_.contains(name);
+      Host& host = hosts_[name];
+      if (fresh) {
+        const size_t dot = name.find('.');
+        host.name = FirstLabel(name);
+        host.ns = name.substr(dot + 1, name.find('.', dot + 1) - dot - 1);
+        host.number = static_cast<int>(hosts_.size());
+        host.exists = true;
+        first_slices_.insert(name);
+      }
+      const int port = static_cast<int>(Number(extra, "port", 80));
+      int target = port;
+      for (const auto& [address, count] : wavetank::At(extra, "upstreams").items()) {
+        const size_t colon = address.rfind(':');
+        int64_t number = 0;
+        if (colon == address.npos || !ReadInteger(address.substr(colon + 1), number)) continue;
+        const std::string ip = address.substr(0, colon);
+        if (number < 1 || number > 65535 || ip.find(':') != ip.npos) continue;
+        target = static_cast<int>(number);
+        const std::string pod = ServerName(ip);
+        if (std::none_of(host.servers.begin(), host.servers.end(), [&](const auto& s) { return s.ip == ip; })) {
+          host.servers.push_back({ip, pod});
+        }
+      }
+      const bool known =
+          std::any_of(host.ports.begin(), host.ports.end(), [&](const auto& p) { return p.port == port; });
+      if (!known) {
+        host.ports.push_back(
+            {fmt::format("{}-{}", wavetank::At(extra, "tcp") == true ? "tcp" : "http", port), port, target});
+      }
+    }
+  }
+
+  static std::string ServerName(const std::string& ip) {
+    std::string out = "at-" + ip;
+    std::replace(out.begin(), out.end(), '.', '-');
+    return out;
   }
 
   // A cluster whose gateways are read while it is being synced has one.
@@ -211,9 +274,13 @@ class Builder {
     for (const std::string& cluster : remote_gateways_) Add(start, cluster, GatewayService(kGateway, 0));
     for (auto& [name, host] : hosts_) {
       if (host.exists) ApplyService(start, name, host);
+      for (const EndpointPart& server : host.servers) {
+        if (servers_.insert(server.ip).second)
+          Add(start, primary_, ServerPod(host.ns, server.pod, server.ip, PortsAt(server.ip)));
+      }
       for (auto& [cluster, slice] : host.slices) {
         slice.exists = true;
-        slice.endpoints = {{NextAddress(host), ""}};
+        slice.endpoints = host.servers.empty() ? std::vector<EndpointPart>{{NextAddress(host), ""}} : host.servers;
         ApplySlice(start, name, host, cluster);
       }
     }
@@ -224,6 +291,17 @@ class Builder {
     }
     Add(start, primary_, IstiodPod());
     for (const auto& key : proxies_at_start_) AddProxy(start, key);
+  }
+
+  // All that anybody asked of a pod.
+  std::vector<PortPart> PortsAt(const std::string& ip) const {
+    std::vector<PortPart> out;
+    for (const auto& [name, host] : hosts_) {
+      if (std::any_of(host.servers.begin(), host.servers.end(), [&](const auto& s) { return s.ip == ip; })) {
+        out.insert(out.end(), host.ports.begin(), host.ports.end());
+      }
+    }
+    return out;
   }
 
   static std::string GatewayHost() { return std::string(kGateway) + "." + kMeshNamespace + ".svc.cluster.local"; }
@@ -239,7 +317,7 @@ class Builder {
   }
   void AddService(Time at, const std::string& cluster, const Host& host) {
     if (host.ns == kMeshNamespace && host.name == kGateway && remote_gateways_.contains(cluster)) return;
-    Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn));
+    Add(at, cluster, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
   }
 
   std::string NextAddress(Host& host) {
@@ -253,7 +331,7 @@ class Builder {
       if (slice.endpoints.empty()) return Remove(at, primary_, "WorkloadEntry", host.ns, ExternalName(name));
       return Add(at, primary_, WorkloadEntryObject(host.ns, name, host.endpoint_turn, host.account));
     }
-    Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints));
+    Add(at, cluster, SliceObject(host.ns, host.name, slice.endpoints, host.Ports()));
   }
   static std::string ExternalName(const std::string& host) {
     return WorkloadEntryObject("x", host, 0, "")["metadata"]["name"].get<std::string>();
@@ -282,6 +360,9 @@ class Builder {
       host.account = pod;
       if (!IsKubernetesHost(input.host)) return ApplySlice(at, input.host, host, cluster);
       Add(at - 1ms, cluster, WorkloadPod(host.ns, pod, ip, pod));
+    } else if (slice.endpoints.empty() && !host.servers.empty()) {
+      slice.exists = true;
+      slice.endpoints = host.servers;
     } else {
       slice.exists = true;
       const auto plain = std::find_if(slice.endpoints.begin(), slice.endpoints.end(),
@@ -305,7 +386,7 @@ class Builder {
     if (host.exists) ++host.turn;
     host.exists = true;
     if (!IsKubernetesHost(input.host)) return Add(at, primary_, ServiceEntryObject(host.ns, input.host, host.turn));
-    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn));
+    Add(at, host.home, ServiceObject(host.ns, host.name, host.number, host.turn, host.Ports()));
   }
 
   void RemoteSecret(Time at, const InferredInput& input) {
@@ -389,6 +470,15 @@ class Builder {
       case Kind::kIstiodStarted:
         Remove(at, primary_, "Pod", kMeshNamespace, "istiod-0");
         return Add(at + 10ms, primary_, IstiodPod());
+      case Kind::kTraffic:
+        // A host that is no service of the mesh, or that the proxy knew no cluster for.
+        if (!IsKubernetesHost(wavetank::Text(ParseJson(input.extra), "service"))) break;
+        out_.inputs.push_back(TrafficInput(input, primary_, input.ns.empty() ? "default" : input.ns, flows_++, at));
+        return;
+      case Kind::kBehaviour:
+        if (!input.name.starts_with('@')) break;
+        out_.inputs.push_back(BehaviourInput(input, primary_, "", ServerName(input.name.substr(1)), at));
+        return;
       case Kind::kGatewayDns:
       case Kind::kDns:
       case Kind::kClusterUnreachable:
@@ -417,6 +507,8 @@ class Builder {
   std::map<std::string, int64_t> turns_;
   std::map<std::string, size_t> unsaid_;
   std::set<std::string> remote_gateways_;  // clusters
+  std::set<std::string> servers_;          // addresses of pods that are made
+  size_t flows_ = 0;
   int64_t gateway_turn_ = 0;
   bool has_gateway_ = false, has_node_ = false;
 };
@@ -448,7 +540,14 @@ absl::Status WriteLog(const Skeleton& skeleton, const std::string& path, const s
       if (absl::Status status = (*writer)->AddCheckpoint(""); !status.ok()) return status;
     }
     if (absl::Status status = (*writer)->Add(input); !status.ok()) return status;
-    last = input.at;
+    last = std::max(last, input.at);
+    // Requests go on after their input.
+    if (input.kind == "traffic") {
+      const int64_t gaps = std::max<int64_t>(Number(input.body, "requests") - 1, 0);
+      constexpr int64_t kMost = Duration(24h).count();  // whatever a source claims
+      const int64_t period = std::clamp<int64_t>(Number(input.body, "periodNs"), 1, kMost);
+      last = std::max(last, input.at + Duration(gaps > kMost / period ? kMost : gaps * period));
+    }
   }
   if (!pictured) {
     if (absl::Status status = (*writer)->AddCheckpoint(""); !status.ok()) return status;

@@ -23,7 +23,8 @@ struct Skeleton {
   sim::WorldOptions world;
   std::vector<replay::LogInput> inputs;  // in order of time; claims among them
   std::vector<std::string> notes;
-  WallNs begins = 0;  // the calendar's instant of the world's beginning
+  std::vector<std::string> inferred;  // changes that no source tells as they were: a line each
+  WallNs begins = 0;                  // the calendar's instant of the world's beginning
 };
 
 // Pure. InvalidArgument: no istiod's log, so no mesh.

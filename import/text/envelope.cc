@@ -63,6 +63,7 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
     const size_t slash = line.find('/', 5);
     if (end != line.npos && slash != line.npos && slash < end) {
       out.pod = line.substr(5, slash - 5);
+      out.container = line.substr(slash + 1, end - slash - 1);
       line = out.line = line.substr(end + 2);
     }
   }
@@ -76,7 +77,7 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
       const std::string stream = wavetank::Text(json, "stream", "stderr");
       const Unwrapped piece = Piece(stream, last, text);
       text_ = std::string(piece.line);
-      return {text_, out.pod, piece.complete};
+      return {text_, out.pod, piece.complete, out.container};
     }
   }
   const std::string_view first = FirstWord(line);
@@ -92,6 +93,7 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
         const std::string_view text = blank == rest.npos ? std::string_view() : rest.substr(blank + 1);
         Unwrapped piece = Piece(stream, tag == 'F', text);
         piece.pod = out.pod;
+        piece.container = out.container;
         return piece;
       }
     }

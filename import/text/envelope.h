@@ -10,8 +10,9 @@ namespace wavetank::importing {
 
 struct Unwrapped {
   std::string_view line;
-  std::string_view pod;  // as kubectl's prefix names it; empty if it does not
-  bool complete = true;  // false: the runtime cut the line here, and its rest follows
+  std::string_view pod;             // as kubectl's prefix names it; empty if it does not
+  bool complete = true;             // false: the runtime cut the line here, and its rest follows
+  std::string_view container = {};  // as the same prefix names it
 };
 
 // One per file: pieces of a line that a runtime cut ("P") are put together here, for each stream of the container.

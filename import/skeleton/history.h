@@ -1,0 +1,38 @@
+// What came before a dump, inferred backwards from it: a dump holds the state at its instant; when its objects came to
+// be, their creation times say, and what changed before, the lines of logs. The last change of an object leads to what
+// the dump holds. What stood there before it no source tells: something else of its kind stands in.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "import/evidence/evidence.h"
+#include "import/kube/kube_evidence.h"
+
+namespace wavetank::importing {
+
+using ObjectKey = std::tuple<std::string, std::string, std::string, std::string>;  // cluster, kind, namespace, name
+ObjectKey KeyOfObject(const KubeChange& change);
+
+struct BeforeDump {
+  std::vector<KubeChange>
+      stand_ins;                    // of the first picture: take the place of what the dump holds, or are there besides
+  std::set<ObjectKey> not_yet;      // of the first picture: come to be only later
+  std::vector<KubeChange> changes;  // with their times
+  std::vector<std::string> told;    // a line for each of them: when, what, and by which source
+  size_t unused = 0;                // inputs of logs that nothing could be made of
+};
+
+struct DumpedMesh {
+  std::vector<const KubeChange*> objects;       // of dumps alone; none that a history tells of
+  std::map<std::string, std::string> contexts;  // by the clusters' IDs
+  std::string primary;                          // context of the istiod whose logs they are
+  WallNs from = 0, to = 0;                      // what the evidence covers
+};
+
+BeforeDump InferBefore(const Evidence& evidence, const DumpedMesh& mesh);
+
+}  // namespace wavetank::importing
