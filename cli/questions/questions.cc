@@ -12,6 +12,8 @@ void AddQuestions(CLI::App& app, Outcome& outcome) {
   AddExport(app, outcome);
   AddShrink(app, outcome);
   AddAnonymise(app, outcome);
+  AddLogs(app, outcome);
+  AddUpgrade(app, outcome);
 }
 
 }  // namespace wavetank::cli

@@ -19,6 +19,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "replay/world_target.h"
+#include "scenarios/answers/address_names.h"
 #include "scenarios/answers/pod_names.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/results/nacks.h"
@@ -170,6 +171,23 @@ void Print(const HostExplanation& e, const std::vector<pilot::SecretController::
   for (const HostExplanation::Cluster& cluster : e.clusters) PrintCluster(cluster, address);
 }
 
+// What the network under the mesh does to addresses that istiod sends: address, why.
+std::map<std::string, std::string> OutOfReach(const HostExplanation& e, const std::string& proxy, sim::World& world) {
+  std::map<std::string, std::string> out;
+  const scenario::AddressNames names(world);
+  for (const HostExplanation::Cluster& cluster : e.clusters) {
+    for (const EndpointDecision& d : cluster.assignment.endpoints) {
+      for (const pilot::EndpointRoute& r : d.routes) {
+        const absl::StatusOr<IpAddress> ip = IpAddress::Parse(r.address);
+        if (!ip.ok()) continue;
+        const SocketAddress address{*ip, static_cast<uint16_t>(r.port)};
+        if (std::string why = names.Obstacle(proxy, address); !why.empty()) out[address.ToString()] = std::move(why);
+      }
+    }
+  }
+  return out;
+}
+
 // The proxies that istiods are connected with, by "pod.namespace@cluster".
 std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>> Connected(const sim::World& world) {
   std::map<std::string, std::pair<const pilot::Istiod*, const pilot::Connection*>> out;
@@ -218,6 +236,8 @@ int Answer(const WhyArguments& a, sim::World& world) {
   if (a.json) {
     nlohmann::ordered_json out = ToJson(explanation, a.endpoint);
     out["nacks"] = scenario::ToJson(nacks);
+    for (const auto& [address, why] : OutOfReach(explanation, *found, world))
+      out["outOfReach"].push_back({{"address", address}, {"why", why}});
     out["stoppedClusters"] = nlohmann::ordered_json::array();
     for (const auto& cluster : remotes) {
       if (cluster.stopped) out["stoppedClusters"].push_back(cluster.id.str());
@@ -225,6 +245,8 @@ int Answer(const WhyArguments& a, sim::World& world) {
     std::cout << JsonText(out, 1) << "\n";
   } else {
     Print(explanation, remotes, a.endpoint);
+    for (const auto& [address, why] : OutOfReach(explanation, *found, world))
+      std::cout << fmt::format("out of reach: {}: {}\n", address, why);
     PrintNacks(nacks);
   }
   return kOk;
