@@ -66,12 +66,14 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
   void OnResponse(std::shared_ptr<const pilot::DiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
     Commons& commons = *client_->site().commons;
+    client_->set_ads_status(absl::OkStatus());
     if (commons.on_xds) commons.on_xds(client_->options().proxy, *response);
     observer_->OnResponse({BodyOf(*response), response->version_info, response->nonce});
   }
   void OnDeltaResponse(std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
     Commons& commons = *client_->site().commons;
+    client_->set_ads_status(absl::OkStatus());
     if (commons.on_delta_xds) commons.on_delta_xds(client_->options().proxy, *response);
     auto message = std::make_shared<envoysim::DeltaDiscoveryResponse>();
     pilot::ToProto(*response, message.get());
@@ -80,7 +82,9 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
   void OnStreamClosed(const absl::Status& status) override {
     AdsStreamObserver* observer = std::exchange(observer_, nullptr);
     if (channel_ != nullptr) std::exchange(channel_, nullptr)->Close(Channel::End::kClient);
-    if (observer != nullptr) observer->OnClose(status);
+    if (observer == nullptr) return;
+    client_->set_ads_status(status.ok() ? absl::UnavailableError("EOF") : status);
+    observer->OnClose(status);
   }
 
  private:
@@ -196,8 +200,12 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
   // Called once, whoever comes first: the answer, or the end of the channel.
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
   auto once = std::make_shared<Done>(std::move(done));
-  const auto finish = [once](absl::StatusOr<std::vector<std::string>> answer) {
-    if (Done call = std::exchange(*once, nullptr); call != nullptr) call(std::move(answer));
+  const auto finish = [this, alive = std::weak_ptr<char>(alive_),
+                       once](absl::StatusOr<std::vector<std::string>> answer) {
+    Done call = std::exchange(*once, nullptr);
+    if (call == nullptr) return;
+    if (!alive.expired()) ca_status_ = answer.status();
+    call(std::move(answer));
   };
   Dial([this, finish, csr = std::move(csr_pem), ttl](absl::StatusOr<ChannelRef> dialled) {
     if (!dialled.ok()) return finish(dialled.status());

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "core/security/agent.h"
 #include "core/security/authenticator.h"
+#include "core/security/ca_client.h"
 #include "fakes/envoy/process/ads_transport.h"
 #include "sim/cluster_site.h"
 
@@ -51,12 +51,19 @@ class IstiodClient final : public security::CaClient {
   ClusterSite& site() { return site_; }
   const Options& options() const { return options_; }
 
+  // What the last attempt at it came to; OK while it goes well.
+  const absl::Status& ads_status() const { return ads_status_; }
+  const absl::Status& ca_status() const { return ca_status_; }
+  void set_ads_status(const absl::Status& status) { ads_status_ = status; }
+
  private:
   friend class AdsTransportToIstiod;
 
   ClusterSite& site_;
   Options options_;
   std::function<void(const absl::Status&)> break_ads_;  // of the last stream that was opened
+  absl::Status ads_status_, ca_status_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 }  // namespace wavetank::sim

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "core/kube/credentials/service_account_token.h"
-#include "core/security/agent.h"
+#include "core/security/ca_client.h"
 #include "core/xds/messages.h"
 #include "fakes/envoy/apps/app.h"
 #include "fakes/envoy/envoy.h"
@@ -20,6 +20,8 @@
 #include "sim/timing.h"
 
 namespace wavetank::sim {
+
+struct TrafficRecord;
 
 // An application instance, as answered requests name it.
 struct PodIdentity {
@@ -51,6 +53,8 @@ struct Commons {
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
   AppBehaviours behaviours;
+  // Sees every call of an application to another service that has ended. May be empty.
+  std::function<void(const TrafficRecord&)> on_call;
   // Told whenever a proxy sets out to open its ADS stream. May be empty.
   std::function<void(const std::string& proxy)> on_dial;
   // Sees every response that reaches a proxy, before its Envoy does; for observers. May be empty.

@@ -30,6 +30,8 @@ class IstiodProcess {
   // failure().
   void Start(std::function<void(bool)> ready);
   const absl::Status& failure() const { return failure_; }
+  // It never starts.
+  void Fail(const absl::Status& why) { failure_ = why; }
 
   pilot::Istiod& istiod() { return *istiod_; }
   const pilot::Istiod& istiod() const { return *istiod_; }

@@ -1,17 +1,21 @@
 #include "sim/pod_process.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/numbers.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/types.h"
+#include "core/profile/releases.h"
 #include "core/security/namespace_controller.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
+#include "sim/agent/pod_agent.h"
+#include "sim/pod_calls.h"
 
 namespace wavetank::sim {
 namespace {
@@ -50,6 +54,7 @@ PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
 
 PodProcess::~PodProcess() {
   client_ = nullptr;
+  calls_ = nullptr;
   envoy_ = nullptr;
   agent_ = nullptr;
   servers_.clear();
@@ -58,6 +63,16 @@ PodProcess::~PodProcess() {
 
 void PodProcess::Start(std::function<void(bool)> ready) {
   Commons& commons = *site_.commons;
+  // What istiod's webhook puts in place of the word has not been put: no registry has such an image.
+  for (const nlohmann::json& container : Items(At(pod_->body, {"spec", "containers"}))) {
+    if (Text(container, "image") != "auto") continue;
+    failure_ = absl::NotFoundError(
+        "Failed to pull image \"auto\": rpc error: code = Unknown desc = failed to pull and unpack image "
+        "\"docker.io/library/auto:latest\": failed to resolve reference \"docker.io/library/auto:latest\": pull access "
+        "denied, repository does not exist or may require authorization: server message: insufficient_scope: "
+        "authorization failed");
+    return;
+  }
   ready_ = std::move(ready);
   started_ = commons.host->Now();
   TakeBehaviour();
@@ -166,15 +181,29 @@ void PodProcess::StartProxy() {
   istiod_ = std::make_unique<IstiodClient>(site_, std::move(way));
   ads_ = istiod_->NewAdsTransport();
 
-  security::AgentOptions agent;
-  agent.seed = commons.seed;
-  agent.name = fmt::format("{}/{}", name_, pod_->meta.uid);
-  agent.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
-  agent.secret_ttl = bootstrap.secret_ttl;
-  agent.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;
-  agent.parser = commons.certificates;
-  agent_ = std::make_unique<security::Agent>(*commons.host, *istiod_, std::move(agent));
+  PodAgent::Options parts;
+  wavetank::agent::SecretOptions& secrets = parts.secrets;
+  secrets.seed = commons.seed;
+  secrets.name = fmt::format("{}/{}", name_, pod_->meta.uid);
+  secrets.identity = {bootstrap.trust_domain, pod_->meta.ns, bootstrap.service_account};
+  secrets.secret_ttl = bootstrap.secret_ttl;
+  secrets.rotation_grace_ppm = bootstrap.secret_rotation_grace_ppm;
+  secrets.file_mounted_certs = bootstrap.file_mounted_certs;
+  secrets.output_dir = bootstrap.output_certs;
+  secrets.parser = commons.certificates;
+  // Gateways have no DNS server (istiod: pkg/istio-agent/agent.go, initLocalDNSServer).
+  if (bootstrap.dns_capture && !router()) {
+    parts.dns.emplace();
+    parts.dns->proxy_namespace = pod_->meta.ns;
+    parts.dns->proxy_domain = bootstrap.domain;
+    for (const std::string& part : {fmt::format("{}.svc.", pod_->meta.ns), std::string("svc."), std::string()}) {
+      parts.dns->search.push_back(part + site_.domain);
+    }
+    parts.on_ready = [this] { TellReady(); };
+  }
+  agent_ = std::make_unique<PodAgent>(*commons.host, *istiod_, site_.cluster->api(), pod_, std::move(parts));
   agent_->Start();
+  ads_ = agent_->Through(std::move(ads_));
 
   envoysim::EnvoyOptions options;
   options.name = name_;
@@ -196,6 +225,44 @@ void PodProcess::StartProxy() {
   envoy_->Start();
 }
 
+namespace {
+
+std::string RpcError(const absl::Status& status) {
+  // grpc-go: codes.Code's names are those of absl, but for their case.
+  static constexpr std::string_view kCodes[] = {
+      "OK",       "Canceled",       "Unknown",          "InvalidArgument",   "DeadlineExceeded",
+      "NotFound", "AlreadyExists",  "PermissionDenied", "ResourceExhausted", "FailedPrecondition",
+      "Aborted",  "OutOfRange",     "Unimplemented",    "Internal",          "Unavailable",
+      "DataLoss", "Unauthenticated"};
+  return fmt::format("rpc error: code = {} desc = {}",
+                     kCodes[static_cast<size_t>(status.raw_code()) % std::size(kCodes)], Message(status));
+}
+
+}  // namespace
+
+std::string PodProcess::Trouble() const {
+  if (!failure_.ok()) return std::string(Message(failure_));
+  if (!bootstrap_.has_value() || proxy_ready_) return "";
+  if (const absl::StatusOr<std::string> roots = RootCertificates(); !roots.ok()) {
+    return fmt::format("MountVolume.SetUp failed for volume \"istiod-ca-cert\" : configmap \"{}\" not found",
+                       security::kCaRootConfigMap);
+  }
+  if (istiod_ == nullptr) return "its containers have not started";
+  std::string out;
+  // istiod: security/pkg/nodeagent/cache/secretcache.go and sds/sdsservice.go, pkg/istio-agent/xds_proxy.go.
+  if (!istiod_->ca_status().ok()) {
+    out = fmt::format("failed to warm certificate: failed to generate workload certificate: create certificate: {}",
+                      RpcError(istiod_->ca_status()));
+  }
+  if (!istiod_->ads_status().ok()) {
+    out += fmt::format("{}upstream terminated with unexpected error {}", out.empty() ? "" : "; ",
+                       RpcError(istiod_->ads_status()));
+  }
+  // istiod: pilot/cmd/pilot-agent/status/ready/probe.go.
+  if (out.empty()) out = "config not received from XDS server (is Istiod running?)";
+  return "Envoy proxy is NOT ready: " + out;
+}
+
 void PodProcess::Terminate() {
   if (envoy_ != nullptr && envoy_->running()) envoy_->Drain();
 }
@@ -208,15 +275,33 @@ envoysim::AppClient& PodProcess::client() {
   return *client_;
 }
 
-void PodProcess::FillNode(envoy::config::core::v3::Node* node) { pilot::ToProto(*node_, node); }
+void PodProcess::FillNode(envoy::config::core::v3::Node* node) {
+  pilot::ToProto(*node_, node);
+  // The proxy runs the Envoy of its image's release; where stock Envoys run, all are one.
+  const bool stock = site_.commons->plane->options().release.minor == envoysim::EnvoyRelease().minor;
+  const int minor = stock ? 0 : pilot::EnvoyMinorOf(Text(node_->metadata, "ISTIO_VERSION"));
+  if (minor == 0) return;
+  auto* version = node->mutable_user_agent_build_version()->mutable_version();
+  version->set_major_number(1);
+  version->set_minor_number(static_cast<uint32_t>(minor));
+}
 
 void PodProcess::OnLive() {
+  // Envoy is live after the first answers, refused or not; the agent's probe asks whether one of CDS and of LDS was
+  // accepted (pilot-agent: status/ready/probe.go, checkConfigStatus).
+  for (const envoysim::XdsType type : {envoysim::XdsType::kCds, envoysim::XdsType::kLds}) {
+    if (!envoy_->accepted_version(type).empty()) continue;
+    site_.commons->host->RunAfter(bootstrap_->readiness_period, [this, weak = std::weak_ptr<int>(alive_)] {
+      if (!weak.expired()) OnLive();
+    });
+    return;
+  }
   proxy_ready_ = true;
   TellReady();
 }
 
 void PodProcess::TellReady() {
-  const bool ready = proxy_ready_ && app_ready_;
+  const bool ready = proxy_ready_ && app_ready_ && (agent_ == nullptr || agent_->ready());
   if (ready_ == nullptr || ready == told_ready_) return;
   told_ready_ = ready;
   ready_(ready);
@@ -229,6 +314,7 @@ const AppBehaviour* PodProcess::Behaviour() const {
 
 void PodProcess::TakeBehaviour() {
   ++behaviour_;
+  if (calls_ != nullptr) calls_->Forget();
   const AppBehaviour* behaviour = Behaviour();
   if (behaviour != nullptr || !app_ready_) TurnReady(behaviour == nullptr || behaviour->ready, behaviour_);
 }
@@ -247,7 +333,7 @@ void PodProcess::TurnReady(bool ready, uint64_t generation) {
 }
 
 void PodProcess::Subscribe(std::string_view name, OnSecret on_secret) {
-  agent_->Subscribe(name, [on_secret = std::move(on_secret)](absl::StatusOr<security::SecretItem> item) mutable {
+  agent_->Subscribe(name, [on_secret = std::move(on_secret)](absl::StatusOr<wavetank::agent::SecretItem> item) mutable {
     if (!item.ok()) return on_secret(item.status());
     envoysim::Secret secret;
     if (item->key != nullptr) secret.certificate = envoysim::CertificateChain::Of(item->chain);
@@ -257,9 +343,21 @@ void PodProcess::Subscribe(std::string_view name, OnSecret on_secret) {
 }
 
 void PodProcess::Resolve(std::string_view name, absl::AnyInvocable<void(absl::StatusOr<envoysim::DnsAnswer>)> done) {
-  absl::StatusOr<std::vector<IpAddress>> addresses = site_.dns->Resolve(name, pod_->meta.ns);
-  if (!addresses.ok()) return done(addresses.status());
-  done(envoysim::DnsAnswer{*std::move(addresses), kDnsTtl});
+  absl::StatusOr<WorldDns::Answer> answer = site_.dns->Ask(name, pod_->meta.ns);
+  if (!answer.ok()) return done(answer.status());
+  done(envoysim::DnsAnswer{std::move(answer->addresses), answer->ttl.value_or(kDnsTtl)});
+}
+
+const wavetank::agent::SecretManager* PodProcess::agent() const {
+  return agent_ == nullptr ? nullptr : &agent_->secrets();
+}
+
+absl::StatusOr<std::vector<IpAddress>> PodProcess::ResolveName(std::string_view name) const {
+  const auto upstream = [this](std::string_view asked) { return site_.dns->Resolve(asked, pod_->meta.ns); };
+  if (agent_ != nullptr) {
+    if (auto answer = agent_->Resolve(name, upstream)) return *std::move(answer);
+  }
+  return upstream(name);
 }
 
 envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
@@ -268,9 +366,38 @@ envoysim::AppReply PodProcess::Serve(const envoysim::InboundCall& call) {
   reply.server = server_;
   const Commons& commons = *site_.commons;
   if (commons.behaviours.empty()) return reply;
-  if (const AppBehaviour* behaviour = Behaviour(); behaviour != nullptr)
-    Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
+  const AppBehaviour* behaviour = Behaviour();
+  if (behaviour == nullptr) return reply;
+  Behave(*behaviour, call, commons.host->Now() - started_, random_, &reply);
+  if (reply.code == 200 && !behaviour->calls.empty()) reply.later = CallFirst(*behaviour, call, reply);
   return reply;
+}
+
+bool PodProcess::CallFirst(const AppBehaviour& behaviour, const envoysim::InboundCall& call,
+                           const envoysim::AppReply& reply) {
+  if (call.deferral == nullptr) return false;
+  const std::vector<size_t> due = DueCalls(behaviour, call.spec, random_);
+  if (due.empty()) return false;
+  const auto answer = [later = call.deferral->Later(), reply](uint16_t code) {
+    envoysim::AppReply now = reply;
+    now.code = code;
+    now.delay = Duration::zero();
+    later(now);
+  };
+  constexpr uint16_t kLoopDetected = 508;
+  const bool circle = call.spec.depth >= PodCalls::kDeepest;
+  site_.commons->host->RunAfter(
+      call.lead + reply.delay, [this, weak = std::weak_ptr<int>(alive_), answer, due, circle, depth = call.spec.depth] {
+        if (weak.expired()) return;
+        if (circle) return answer(kLoopDetected);
+        const AppBehaviour* now = Behaviour();
+        // Another rule came meanwhile, under which it calls nobody.
+        if (now == nullptr || now->calls.size() <= due.back()) return answer(200);
+        if (calls_ == nullptr) calls_ = std::make_unique<PodCalls>(*this);
+        calls_->Make(*now, due, depth,
+                     [answer, failed = now->call_failed](bool ok) { answer(ok ? uint16_t{200} : failed); });
+      });
+  return true;
 }
 
 }  // namespace wavetank::sim

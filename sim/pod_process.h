@@ -14,7 +14,14 @@
 #include "sim/ads_client.h"
 #include "sim/cluster_site.h"
 
+namespace wavetank::agent {
+class SecretManager;
+}
+
 namespace wavetank::sim {
+
+class PodAgent;
+class PodCalls;
 
 class PodProcess final : public envoysim::EnvoyContext,
                          public envoysim::SecretProvider,
@@ -45,10 +52,13 @@ class PodProcess final : public envoysim::EnvoyContext,
   // As trace records and reports name it, as istiod does too: "sleep-6d4f.sample@cluster1".
   const std::string& name() const { return name_; }
   const std::string& app() const { return app_; }
+  NameId server() const { return server_; }  // its applications, in answers (AppReply::server)
   // An application of the pod, whose container declares the port.
   bool Listens(uint16_t port) const { return site_.commons->network->at(workload_).ports.contains(port); }
   // Why the proxy does not start, if it cannot.
   const absl::Status& failure() const { return failure_; }
+  // Why a container or the proxy is not ready, in the words of kubelet, agent and Envoy; empty: it is.
+  std::string Trouble() const;
 
   // Null without a sidecar or gateway.
   envoysim::Envoy* envoy() { return envoy_.get(); }
@@ -56,14 +66,19 @@ class PodProcess final : public envoysim::EnvoyContext,
   // Nothing: not injected. Its metadata are the node's.
   const std::optional<pilot::ProxyBootstrap>& bootstrap() const { return bootstrap_; }
   const pilot::Node& node() const { return *node_; }
-  // Null without a proxy that has started.
-  const security::Agent* agent() const { return agent_.get(); }
+  // Both null without a proxy that has started. What its secrets are, and all that it does.
+  const wavetank::agent::SecretManager* agent() const;
+  const PodAgent* pod_agent() const { return agent_.get(); }
+  // A name as the pod's applications ask for it: of its agent, where that captures names, else of the cluster's DNS.
+  absl::StatusOr<std::vector<IpAddress>> ResolveName(std::string_view name) const;
   bool router() const { return bootstrap_.has_value() && bootstrap_->role == pilot::ProxyBootstrap::Role::kRouter; }
   // Made when first asked for.
   envoysim::AppClient& client();
 
  private:
   void StartProxy();
+  // Before it answers, its application calls others; false: it has nothing to call for this request.
+  bool CallFirst(const AppBehaviour& behaviour, const envoysim::InboundCall& call, const envoysim::AppReply& reply);
   const AppBehaviour* Behaviour() const;  // null: no rule is for this pod
   // Tells the kubelet what both of them make of it: the proxy, where there is one, and the application.
   void TellReady();
@@ -102,11 +117,12 @@ class PodProcess final : public envoysim::EnvoyContext,
   Duration mount_backoff_ = 500ms;
 
   std::unique_ptr<IstiodClient> istiod_;
-  std::unique_ptr<security::Agent> agent_;
+  std::unique_ptr<PodAgent> agent_;
   std::unique_ptr<envoysim::AdsTransport> ads_;
   std::unique_ptr<envoysim::Envoy> envoy_;
   std::vector<std::unique_ptr<envoysim::AppServer>> servers_;
   std::unique_ptr<envoysim::AppClient> client_;
+  std::unique_ptr<PodCalls> calls_;  // null: its application has called nobody
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -1,11 +1,17 @@
 #include "sim/traffic.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fmt/format.h"
 
 namespace wavetank::sim {
 namespace {
+
+// Streams of one request have numbers beyond all users'.
+constexpr uint64_t kFirstShortStream = uint64_t{1} << 32;
+// A user that is answered within no time still lets time pass.
+constexpr Duration kLeastThought = 1us;
 
 // What a client reports whose request found no way out of its pod.
 envoysim::RequestRecord Failure(std::string_view details) {
@@ -16,13 +22,43 @@ envoysim::RequestRecord Failure(std::string_view details) {
 
 }  // namespace
 
+envoysim::RequestSpec RequestOf(const TrafficSpec& spec) {
+  envoysim::RequestSpec out;
+  out.authority = spec.port == 80 ? spec.host : fmt::format("{}:{}", spec.host, spec.port);
+  out.path = spec.path;
+  out.method = spec.method;
+  out.headers = spec.headers;
+  return out;
+}
+
+void SendRequest(PodProcess& pod, const TrafficSpec& spec, const envoysim::RequestSpec& request,
+                 const envoysim::AppClient::Options& options, envoysim::AppClient::Done done) {
+  const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec.host);
+  if (!addresses.ok()) {
+    return pod.site().commons->host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
+  }
+  pod.client().Send({addresses->front(), static_cast<uint16_t>(spec.port)}, request, options, std::move(done));
+}
+
+void TellRecord(const Commons& commons, const TrafficSpec& spec, const std::string& client, Time sent,
+                int64_t client_attempts, const envoysim::RequestRecord& record,
+                const std::function<void(const TrafficRecord&)>& to) {
+  std::vector<envoysim::Hop> hops;
+  if (record.upstream_connection != envoysim::kNoConnection)
+    commons.plane->fabric().DescribeHops(record.upstream_connection, &hops);
+  const auto server = commons.servers.find(record.server);
+  to({spec, client, sent, commons.host->Now(), record, server == commons.servers.end() ? nullptr : &server->second,
+      hops, client_attempts});
+}
+
 TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credential& credential, Clients clients,
                              OnRecord on_record)
-    : commons_(commons), spec_(std::move(spec)), clients_(std::move(clients)), on_record_(std::move(on_record)) {
-  request_.authority = spec_.port == 80 ? spec_.host : fmt::format("{}:{}", spec_.host, spec_.port);
-  request_.path = spec_.path;
-  request_.method = spec_.method;
-  request_.headers = spec_.headers;
+    : commons_(commons),
+      spec_(std::move(spec)),
+      clients_(std::move(clients)),
+      on_record_(std::move(on_record)),
+      request_(RequestOf(spec_)),
+      began_(commons.host->Now()) {
   if (!credential.param.empty()) {
     request_.path +=
         (request_.path.find('?') == std::string::npos ? '?' : '&') + credential.param + "=" + credential.token;
@@ -32,64 +68,101 @@ TrafficSource::TrafficSource(Commons& commons, TrafficSpec spec, const Credentia
     request_.headers.emplace_back("authorization", "Bearer " + credential.token);
   }
   commons_.host->Post([this, weak = std::weak_ptr<int>(alive_)] {
-    if (!weak.expired()) Tick();
+    if (weak.expired()) return;
+    if (spec_.users == 0) return Tick();
+    for (int64_t user = 1; user <= spec_.users && !Over(); ++user) SendOne(static_cast<uint64_t>(user));
   });
 }
 
 TrafficSource::~TrafficSource() = default;
 
+Duration TrafficSource::Period() const {
+  if (spec_.ramp <= Duration::zero()) return spec_.period;
+  // In requests per million seconds, so that slow rates count; evenly from the one rate to the other.
+  constexpr int64_t kScale = 1'000'000'000'000'000;
+  const int64_t first = kScale / std::max<int64_t>(spec_.period.count(), 1),
+                last = kScale / std::max<int64_t>(spec_.last_period.count(), 1);
+  const int64_t part = std::min<int64_t>((commons_.host->Now() - began_) / 1us, spec_.ramp / 1us);
+  const auto rate =
+      first + static_cast<int64_t>(static_cast<__int128>(last - first) * part / std::max<int64_t>(spec_.ramp / 1us, 1));
+  return Duration(kScale / std::max<int64_t>(rate, 1));
+}
+
 void TrafficSource::Tick() {
-  if (stopped_ || (spec_.requests > 0 && sent_ >= spec_.requests)) return;
-  SendOne();
-  commons_.host->RunAfter(spec_.period, [this, weak = std::weak_ptr<int>(alive_)] {
+  if (Over()) return;
+  SendOne(0);
+  commons_.host->RunAfter(Period(), [this, weak = std::weak_ptr<int>(alive_)] {
     if (!weak.expired()) Tick();
   });
 }
 
-void TrafficSource::SendOne() {
+void TrafficSource::SendOne(uint64_t user) {
   ++sent_;
   ++pending_;
-  const Time now = commons_.host->Now();
+  Try each{"", commons_.host->Now(), 1, user};
   const std::vector<PodProcess*> clients = clients_();
-  const auto fail_later = [&](std::string client, std::string_view why) {
-    commons_.host->Post([this, weak = std::weak_ptr<int>(alive_), client = std::move(client), now, why] {
-      if (!weak.expired()) Finish(client, now, Failure(why));
+  if (clients.empty()) {
+    commons_.host->Post([this, weak = std::weak_ptr<int>(alive_), each = std::move(each)] {
+      if (!weak.expired()) Finish(each, Failure("no client pod"));
     });
-  };
-  if (clients.empty()) return fail_later("", "no client pod");
-  PodProcess& pod = *clients[turn_++ % clients.size()];
-  const absl::StatusOr<std::vector<IpAddress>> addresses = pod.site().dns->Resolve(spec_.host, pod.pod()->meta.ns);
-  if (!addresses.ok()) return fail_later(pod.name(), "no such host");
-  const SocketAddress destination{addresses->front(), static_cast<uint16_t>(spec_.port)};
-  auto done = [this, weak = std::weak_ptr<int>(alive_), client = pod.name(), now,
-               number = turn_](const envoysim::RequestRecord& record) {
-    if (weak.expired()) return;
-    Finish(client, now, record);
-    if (spec_.tcp) {
-      commons_.host->Post([this, weak, number] {
-        if (!weak.expired()) sessions_.erase(number);
-      });
-    }
-  };
-  if (spec_.tcp) {
-    auto& session = sessions_[turn_];
-    session = pod.client().OpenSession(destination, envoysim::FirstFlight::Kind::kOpaque);
-    session->Send(request_, std::move(done));
-  } else {
-    pod.client().Send(destination, request_, {spec_.keep_alive, Duration::zero()}, std::move(done));
+    return;
   }
+  PodProcess* pod = clients[turn_++ % clients.size()];
+  // A stream stays where it was opened.
+  if (const auto stream = streams_.find(user); user != 0 && stream != streams_.end()) {
+    for (PodProcess* other : clients) pod = other->name() == stream->second.client ? other : pod;
+  }
+  each.client = pod->name();
+  Attempt(*pod, std::move(each));
 }
 
-void TrafficSource::Finish(const std::string& client, Time sent, const envoysim::RequestRecord& record) {
-  --pending_;
-  if (!on_record_) return;
-  hops_.clear();
-  if (record.upstream_connection != envoysim::kNoConnection) {
-    commons_.plane->fabric().DescribeHops(record.upstream_connection, &hops_);
+void TrafficSource::Attempt(PodProcess& pod, Try each) {
+  const bool stays = spec_.keep_alive && each.user != 0;
+  const uint64_t number = stays ? each.user : kFirstShortStream + streams_opened_++;
+  auto done = [this, weak = std::weak_ptr<int>(alive_), each, stays, number](const envoysim::RequestRecord& record) {
+    if (weak.expired()) return;
+    Ended(each, record);
+    if (!spec_.tcp || stays) return;
+    commons_.host->Post([this, weak, number] {
+      if (!weak.expired()) streams_.erase(number);
+    });
+  };
+  if (!spec_.tcp) return SendRequest(pod, spec_, request_, {spec_.keep_alive, spec_.timeout}, std::move(done));
+  Stream& stream = streams_[number];
+  if (stream.session == nullptr || !stream.session->open() || stream.client != pod.name()) {
+    const absl::StatusOr<std::vector<IpAddress>> addresses = pod.ResolveName(spec_.host);
+    if (!addresses.ok()) {
+      return commons_.host->Post([done = std::move(done)]() mutable { done(Failure("no such host")); });
+    }
+    const SocketAddress to{addresses->front(), static_cast<uint16_t>(spec_.port)};
+    stream = {pod.name(), pod.client().OpenSession(to, envoysim::FirstFlight::Kind::kOpaque)};
   }
-  const auto server = commons_.servers.find(record.server);
-  on_record_({spec_, client, sent, commons_.host->Now(), record,
-              server == commons_.servers.end() ? nullptr : &server->second, hops_});
+  stream.session->Send(request_, std::move(done));
+}
+
+void TrafficSource::Ended(Try each, const envoysim::RequestRecord& record) {
+  if (!stopped_ && spec_.retry.Again(each.attempt, record)) {
+    commons_.host->RunAfter(spec_.retry.Wait(each.attempt), [this, weak = std::weak_ptr<int>(alive_), each]() mutable {
+      if (weak.expired()) return;
+      ++each.attempt;
+      for (PodProcess* client : clients_()) {
+        if (client->name() == each.client) return Attempt(*client, std::move(each));
+      }
+      Finish(each, Failure("no client pod"));  // it is gone meanwhile
+    });
+    return;
+  }
+  Finish(each, record);
+}
+
+void TrafficSource::Finish(const Try& each, const envoysim::RequestRecord& record) {
+  --pending_;
+  if (on_record_) TellRecord(commons_, spec_, each.client, each.sent, each.attempt, record, on_record_);
+  if (each.user == 0 || Over()) return;
+  commons_.host->RunAfter(std::max(spec_.think, kLeastThought),
+                          [this, weak = std::weak_ptr<int>(alive_), user = each.user] {
+                            if (!weak.expired() && !Over()) SendOne(user);
+                          });
 }
 
 }  // namespace wavetank::sim

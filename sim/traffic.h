@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fakes/envoy/apps/app.h"
+#include "sim/apps/retry.h"
 #include "sim/pod_process.h"
 
 namespace wavetank::sim {
@@ -20,9 +21,16 @@ struct TrafficSpec {
   std::string path = "/", method = "GET";
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   bool keep_alive = false;
-  bool tcp = false;        // one TCP connection per request, bytes that no inspector knows
+  bool tcp = false;        // bytes that no inspector knows: a connection per request, or of keep_alive one per user
   int64_t requests = 0;    // 0: until it is stopped
   Duration period = 10ms;  // between two requests
+  // Not zero: the period changes into this one, its rate evenly, within `ramp` from the start.
+  Duration ramp{}, last_period{};
+  // Not 0: a closed loop. So many users send, wait for the answer, think, and send again; the period does not count.
+  int64_t users = 0;
+  Duration think{};
+  Duration timeout{};  // the client's patience with an attempt; zero: none
+  RetryRule retry;
 };
 
 // What a client shows: apart from TrafficSpec, which reports see.
@@ -38,7 +46,19 @@ struct TrafficRecord {
   const envoysim::RequestRecord& record;
   const PodIdentity* server;               // null: no server answered
   const std::vector<envoysim::Hop>& hops;  // of the last upstream connection, the client's sidecar first
+  int64_t client_attempts = 1;             // of the client itself; `record` is the last one's
 };
+
+// What a client of that traffic sends, without credentials.
+envoysim::RequestSpec RequestOf(const TrafficSpec& spec);
+// Resolves the host as the pod does, and sends one request from it. `request` must live until done; `done` is called
+// once, never within this call, unless the pod goes first.
+void SendRequest(PodProcess& pod, const TrafficSpec& spec, const envoysim::RequestSpec& request,
+                 const envoysim::AppClient::Options& options, envoysim::AppClient::Done done);
+// Tells `to` of a request that has ended now; its hops are asked for while its connection lives.
+void TellRecord(const Commons& commons, const TrafficSpec& spec, const std::string& client, Time sent,
+                int64_t client_attempts, const envoysim::RequestRecord& record,
+                const std::function<void(const TrafficRecord&)>& to);
 
 class TrafficSource {
  public:
@@ -51,15 +71,28 @@ class TrafficSource {
 
   void Stop() { stopped_ = true; }
   // Everything was sent (or it was stopped), and everything is answered.
-  bool Done() const { return (stopped_ || (spec_.requests > 0 && sent_ >= spec_.requests)) && pending_ == 0; }
+  bool Done() const { return Over() && pending_ == 0; }
   int64_t pending() const { return pending_; }
   int64_t sent() const { return sent_; }
   const TrafficSpec& spec() const { return spec_; }
 
  private:
+  // One request of a client, through all its attempts.
+  struct Try {
+    std::string client;
+    Time sent{};
+    int64_t attempt = 1;
+    uint64_t user = 0;  // of a closed loop, from 1
+  };
+
+  bool Over() const { return stopped_ || (spec_.requests > 0 && sent_ >= spec_.requests); }
   void Tick();
-  void SendOne();
-  void Finish(const std::string& client, Time sent, const envoysim::RequestRecord& record);
+  // Of the open loop, now.
+  Duration Period() const;
+  void SendOne(uint64_t user);
+  void Attempt(PodProcess& pod, Try each);
+  void Ended(Try each, const envoysim::RequestRecord& record);
+  void Finish(const Try& each, const envoysim::RequestRecord& record);
 
   Commons& commons_;
   const TrafficSpec spec_;
@@ -69,8 +102,14 @@ class TrafficSource {
   bool stopped_ = false;
   int64_t sent_ = 0, pending_ = 0;
   uint64_t turn_ = 0;
-  std::vector<envoysim::Hop> hops_;
-  std::map<uint64_t, std::unique_ptr<envoysim::AppClient::Session>> sessions_;
+  Time began_{};
+  // Of TCP: by request, or of streams that stay by user, with the pod that holds each.
+  struct Stream {
+    std::string client;
+    std::unique_ptr<envoysim::AppClient::Session> session;
+  };
+  std::map<uint64_t, Stream> streams_;
+  uint64_t streams_opened_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

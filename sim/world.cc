@@ -8,6 +8,7 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "sim/world_site.h"
 
 namespace wavetank::sim {
@@ -58,6 +59,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
   }
   world->links_ = std::make_unique<Links>(options.seed, inside, between);
   world->network_ = std::make_unique<MeshNetwork>(*world->links_);
+  absl::StatusOr<Underlay> underlay = Underlay::Create(options.Physical());
+  if (!underlay.ok()) return underlay.status();
+  world->network_->SetUnderlay(*std::move(underlay));
   envoysim::DataPlane::Options plane;
   // What runs a stock Envoy runs one of today.
   if (!profile->Has(pilot::Change::kUpstreamEnvoy))
@@ -85,6 +89,9 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
         }
         return absl::StatusOr<std::string>(authority->Issue(claims));
       });
+  commons.on_call = [w = world.get()](const TrafficRecord& record) {
+    if (w->on_call) w->on_call(record);
+  };
   commons.xds_retry_base = t.xds_retry_base;
   commons.xds_retry_max = t.xds_retry_max;
   if (options.delta_xds) commons.ads_protocol = envoysim::AdsTransport::Protocol::kDelta;
@@ -219,6 +226,38 @@ std::vector<std::string> World::Complaints() const {
   std::vector<std::string> out;
   for (const auto& site : sites_) site->Complain(&out);
   for (const auto& [cluster, why] : rejected_) out.push_back(why);
+  return out;
+}
+
+std::vector<std::string> World::MendedLines() const {
+  static const std::map<Mend, std::string_view> kDeeds = {
+      {Mend::kIstiod, "istiod, its Service, webhook configuration and injector ConfigMap were installed"},
+      {Mend::kClusterId, "istiod's Deployment says no CLUSTER_ID (1.18.2: \"Kubernetes\"); it has the cluster's name"},
+      {Mend::kExternal, "istiod serves a remote cluster; EXTERNAL_ISTIOD was taken as true"},
+      {Mend::kControlPlane, "namespace istio-system was annotated topology.istio.io/controlPlaneClusters"},
+      {Mend::kAddress, "Service istiod and the webhook lead to the primary's east-west gateway"},
+      {Mend::kServers,
+       "a kubeconfig names a server of no cluster of this world; the cluster of that name stands for it, "
+       "and neither CA nor token is checked"},
+      {Mend::kRbac, "no role is bound to the account of the remote Secret; it reads as if istioctl's were"},
+      {Mend::kRoots, "Secret istio-system/cacerts holds an intermediate CA under a common root"},
+      {Mend::kTokens, "a remote Secret for each other cluster was given to istiod"},
+      {Mend::kNetwork, "namespace istio-system was labelled topology.istio.io/network, as its gateway is"}};
+  std::vector<std::string> out;
+  for (const auto& [what, clusters] : mended_) {
+    out.push_back(fmt::format("mended {} ({}): {}", MendName(what), fmt::join(clusters, ", "), kDeeds.at(what)));
+  }
+  return out;
+}
+
+std::vector<std::string> World::Unready() const {
+  std::vector<std::string> out;
+  for (const auto& site : sites_) {
+    for (const auto& [name, pod] : site->pods()) {
+      if (std::string why = pod->Trouble(); !why.empty()) out.push_back(fmt::format("{}: {}", pod->name(), why));
+    }
+    for (const std::string& why : site->Refusals()) out.push_back(fmt::format("{}: {}", site->config().name, why));
+  }
   return out;
 }
 

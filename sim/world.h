@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,6 +112,11 @@ class World {
   std::vector<const IstiodProcess*> Istiods() const;
   // Why something does not come up: istiods and proxies that fail, pods that admission refuses.
   std::vector<std::string> Complaints() const;
+  // What it did that no real mesh does, a line each: "mended clusterID (cluster1, cluster2): ...".
+  std::vector<std::string> MendedLines() const;
+  void Mended(Mend what, const std::string& cluster) { mended_[what].insert(cluster); }
+  // Proxies that are not ready and pods that were not admitted, and why, in the words of kubelet, agent and Envoy.
+  std::vector<std::string> Unready() const;
 
   // From now on `tell` sees every line that a proxy writes to an access log (of its configuration, to any file),
   // perhaps ahead of the clock. It changes nothing in the world, nor does the asking.
@@ -118,6 +124,8 @@ class World {
 
   // Every answered or failed request of traffic.
   std::function<void(const TrafficRecord&)> on_request;
+  // Every call of an application to another service (AppBehaviour::calls); its spec has no id, and names the call.
+  std::function<void(const TrafficRecord&)> on_call;
   int64_t requests_under_way() const;
   bool TrafficDone(std::string_view id) const;
   // Its requests that have no answer yet.
@@ -143,7 +151,8 @@ class World {
   Subscriptions subscriptions_;
   std::map<std::string, std::unique_ptr<TrafficSource>, std::less<>> traffic_;
   std::map<std::pair<std::string, std::string>, int> secret_generations_;  // (of, in) -> rotations
-  std::map<std::string, std::string> rejected_;  // by cluster: why its remote Secret cannot be used
+  std::map<std::string, std::string> rejected_;   // by cluster: why its remote Secret cannot be used
+  std::map<Mend, std::set<std::string>> mended_;  // clusters
   uint64_t inputs_ = 0;
   Time last_control_{};
 };

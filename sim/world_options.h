@@ -10,6 +10,8 @@
 #include "absl/status/statusor.h"
 #include "core/base/time.h"
 #include "nlohmann/json.hpp"
+#include "sim/mending/mending.h"
+#include "sim/network/underlay_plan.h"
 
 namespace wavetank::sim {
 
@@ -47,12 +49,19 @@ struct WorldOptions {
   Time start{};
   std::string profile = "istio-1.18";
   std::vector<WorldCluster> clusters;
-  std::vector<WorldLink> links;               // those that differ from the timing's default
+  std::vector<WorldLink> links;  // those that differ from the timing's default
+  // The physical network (sim/network/underlay.h).
+  std::vector<WorldPlace> sites;
+  std::vector<WorldRoute> routes;
+  std::vector<WorldFirewall> firewalls;
+  std::vector<WorldNat> nat;
   std::map<std::string, std::string> timing;  // overrides, by name
   std::string mesh_config;                    // YAML of istiod's installation; empty: defaults
+  Mending mending;
   bool delta_xds = false;
   bool trace_requests = true;
 
+  UnderlayPlan Physical() const;
   nlohmann::json ToJson() const;
   // InvalidArgument names the field.
   static absl::StatusOr<WorldOptions> FromJson(const nlohmann::json& in);

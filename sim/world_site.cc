@@ -10,12 +10,15 @@
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/registry/network_manager.h"
+#include "core/settings/istiod_settings.h"
 #include "fakes/kube/client/client.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/rbac.h"
 #include "fmt/format.h"
-#include "sim/installation.h"
+#include "sim/mending/installation.h"
 #include "sim/network/kube_proxy.h"
+#include "sim/remote/remote_reader.h"
+#include "sim/upgrade/release_of_pod.h"
 #include "sim/webhooks/istio_webhook.h"
 
 namespace wavetank::sim {
@@ -43,13 +46,16 @@ std::string CaBundle(const kube::Object& configuration, const std::string& webho
 // The token reviews that one istiod asks of one cluster.
 class World::Site::Reviewer final : public kube::TokenReviewer {
  public:
-  Reviewer(World& world, Site& of, Line& line) : world_(world), of_(of), line_(line) {}
+  // `permit`: whether istiod may ask; null: it is its own cluster.
+  Reviewer(World& world, Site& of, Line& line, WorkloadId from, fakekube::ClientPermit permit)
+      : world_(world), of_(of), line_(line), from_(from), permit_(std::move(permit)) {}
   void Review(const std::string& token, const std::vector<std::string>& audiences,
               absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override {
     const Time now = world_.Now();
     const std::optional<Duration> there = line_.Transit(now), back = line_.Transit(now);
     const fakekube::CallFate fate = of_.cluster_->api().FateOf(fakekube::ApiCall::kTokenReview);
-    if (!there || !back || !fate.answered) {
+    const bool reached = world_.network_->ReachesApiServer(from_, of_.place_.site, of_.place_.network);
+    if (!there || !back || !reached || !fate.answered) {
       constexpr Duration kRequestTimeout = 10s;
       world_.host_->RunAfter(kRequestTimeout, [done = std::move(done)]() mutable {
         done(absl::UnavailableError("token review: i/o timeout"));
@@ -61,6 +67,9 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
     const Duration skew = of_.cluster_->api().faults().clock_skew;
     absl::StatusOr<kube::TokenClaims> claims = of_.tokens_.Verify(token, audiences, now + skew);
     if (absl::IsUnauthenticated(fate.refusal)) claims = fate.refusal;
+    if (permit_ != nullptr) {
+      if (absl::Status may = permit_("create", "authentication.k8s.io", "tokenreviews", ""); !may.ok()) claims = may;
+    }
     if (claims.ok() && !claims->pod_name.empty()) {
       const kube::ObjectRef pod = of_.cluster_->api().Get("Pod", {claims->ns, claims->pod_name});
       if (pod == nullptr || pod->meta.uid != claims->pod_uid) {
@@ -75,11 +84,13 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
   World& world_;
   Site& of_;
   Line& line_;
+  WorkloadId from_;
+  const fakekube::ClientPermit permit_;
 };
 
 // What surrounds one istiod: its clients of API servers, its resolver, its host.
 struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolver {
-  IstiodRun(World& w, Site& s, std::string n) : world(w), site(s), name(std::move(n)) {
+  IstiodRun(World& w, Site& s, std::string n, WorkloadId pod) : world(w), site(s), name(std::move(n)), workload(pod) {
     host = &world.kernel_.NewHost(name, static_cast<int>(world.timing_.istiod_cpus), world.costs_.get());
   }
   ~IstiodRun() override {
@@ -88,49 +99,77 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
     world.outside_->IstiodGone(gone);
   }
 
-  std::unique_ptr<kube::Client> ClientOf(Site& to) {
+  std::unique_ptr<kube::Client> ClientOf(Site& to, fakekube::ClientPermit permit = nullptr) {
     fakekube::ClientLatency latency;
     latency.request = world.timing_.api_request;
     latency.watch_delay = world.timing_.watch_delay;
     latency.watch_jitter = world.timing_.watch_jitter;
     Line& line = world.links_->Between(site.place_.site, to.place_.site);
-    latency.transit = [&line, &w = world] { return line.Transit(w.Now()); };
+    latency.transit = [&line, &w = world, &to, from = workload]() -> std::optional<Duration> {
+      if (!w.network_->ReachesApiServer(from, to.place_.site, to.place_.network)) return std::nullopt;
+      return line.Transit(w.Now());
+    };
     return fakekube::MakeClient(to.cluster_->api(), *host, fmt::format("{}->{}", name, to.config_.name),
-                                world.options_.seed, std::move(latency));
+                                world.options_.seed, std::move(latency), std::move(permit));
   }
 
-  absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& cluster_id,
-                                                        const std::string& kubeconfig) override {
-    absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, "kubeconfig of " + cluster_id);
+  // What that cluster's API server lets the bearer of the kubeconfig do. What it refused last is remembered.
+  fakekube::ClientPermit PermitOf(Site& to, const std::string& cluster, const kube::KubeConfig& config) {
+    if (to.config_.observed) return nullptr;  // a recording holds neither accounts nor roles
+    auto reader = std::make_shared<RemoteReader>(
+        RemoteReader::Server{&to.cluster_->api(), &to.tokens_, to.api_ca_.certificate, config.server}, config,
+        [&w = world, &to](bool bound) {
+          if (!w.options_.mending.Does(Mend::kRbac, !bound)) return false;
+          if (!bound) w.Mended(Mend::kRbac, to.config_.name);
+          return true;
+        });
+    return [reader, cluster, &w = world, refused = refused](std::string_view verb, std::string_view group,
+                                                            std::string_view resource, const std::string& ns) {
+      absl::Status may = reader->Permit(w.Now(), verb, group, resource, ns);
+      const std::pair<std::string, std::string> key(cluster, fmt::format("{} {}.{}", verb, resource, group));
+      if (may.ok()) {
+        refused->erase(key);
+      } else {
+        (*refused)[key] = std::string(Message(may));
+      }
+      return may;
+    };
+  }
+
+  absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& id, const std::string& kubeconfig) override {
+    absl::StatusOr<kube::KubeConfig> parsed = kube::ParseKubeConfig(kubeconfig, "kubeconfig of " + id);
     if (!parsed.ok()) return parsed.status();
+    refused->clear();  // what is still refused is refused again
     for (const auto& candidate : world.sites_) {
-      if (parsed->server == ApiServerUrl(candidate->config_.name)) {
-        registered[cluster_id] = candidate.get();
-        return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
-      }
+      if (parsed->server != ApiServerUrl(candidate->config_.name)) continue;
+      registered[id] = candidate.get();
+      permits[id] = PermitOf(*candidate, id, *parsed);
+      return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate, permits[id]));
     }
-    // A kubeconfig of a real mesh names a real server: here the cluster of that name stands in for it.
+    // A kubeconfig of a real mesh names a real server.
     for (const auto& candidate : world.sites_) {
-      if (candidate->config_.name == cluster_id) {
-        return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
-      }
+      if (candidate->config_.name != id && candidate->ClusterId() != id) continue;
+      if (!world.options_.mending.Does(Mend::kServers, true)) break;
+      world.Mended(Mend::kServers, candidate->config_.name);
+      registered[id] = candidate.get();
+      return absl::StatusOr<std::unique_ptr<kube::Client>>(ClientOf(*candidate));
     }
     return absl::UnavailableError(
-        fmt::format("no API server answers at {}: no cluster of this world is named '{}'", parsed->server, cluster_id));
+        fmt::format("no API server answers at {}: no cluster of this world is named '{}'", parsed->server, id));
   }
 
   Answer Resolve(const std::string& hostname) override {
     Answer answer;
-    const absl::StatusOr<std::vector<IpAddress>> found = site.dns_->Resolve(hostname, kSystemNamespace);
+    const absl::StatusOr<WorldDns::Answer> found = site.dns_->Ask(hostname, kSystemNamespace);
     if (!found.ok()) return answer;
-    for (const IpAddress& ip : *found) answer.addresses.push_back(ip.ToString());
-    answer.ttl = 60s;
+    for (const IpAddress& ip : found->addresses) answer.addresses.push_back(ip.ToString());
+    answer.ttl = found->ttl.value_or(60s);
     return answer;
   }
 
   // By the ID that istiod knows a cluster by: its own, or its remote Secret's.
   bool IsCalled(const Site& candidate, std::string_view cluster) const {
-    if (&candidate == &site) return candidate.config_.cluster_id() == cluster;
+    if (&candidate == &site) return cluster_id == cluster;
     const auto it = registered.find(cluster);
     return it == registered.end() ? candidate.config_.name == cluster : it->second == &candidate;
   }
@@ -140,8 +179,10 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       if (!IsCalled(*candidate, cluster)) continue;
       std::unique_ptr<Reviewer>& reviewer = reviewers[candidate->config_.name];
       if (reviewer == nullptr) {
-        reviewer = std::make_unique<Reviewer>(world, *candidate,
-                                              world.links_->Between(site.place_.site, candidate->place_.site));
+        const auto permit = permits.find(cluster);
+        reviewer = std::make_unique<Reviewer>(
+            world, *candidate, world.links_->Between(site.place_.site, candidate->place_.site), workload,
+            permit == permits.end() || candidate.get() == &site ? fakekube::ClientPermit() : permit->second);
       }
       return reviewer.get();
     }
@@ -156,22 +197,39 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
     return nullptr;
   }
 
+  // How traces call the cluster of that ID.
+  std::string NameOf(std::string_view cluster) const {
+    if (cluster == cluster_id) return site.config_.name;
+    const auto it = registered.find(cluster);
+    return it == registered.end() ? std::string(cluster) : it->second->config_.name;
+  }
+
   World& world;
   Site& site;
   std::string name;
+  WorkloadId workload;
+  std::string cluster_id;  // that this istiod gives its own cluster
   Host* host;
   std::map<std::string, Site*, std::less<>> registered;  // by cluster ID, those that remote Secrets have led to
+  std::map<std::string, fakekube::ClientPermit, std::less<>> permits;  // by cluster ID
+  // (cluster, request) -> what an API server said to it last; outlives requests that are on their way.
+  std::shared_ptr<std::map<std::pair<std::string, std::string>, std::string>> refused =
+      std::make_shared<std::map<std::pair<std::string, std::string>, std::string>>();
   std::map<std::string, fakekube::RbacAuthorizer> authorizers;
   std::unique_ptr<kube::Client> config_cluster;
   std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
   std::unique_ptr<IstiodProcess> process;
 };
 
+x509::CertificateAuthority ApiServerCa(uint64_t seed, std::string_view cluster) {
+  return x509::MakeRootCa(seed, fmt::format("kubernetes/{}", cluster), Time{}, kCaLifetime);
+}
+
 World::Site::Site(World& world, const WorldCluster& config, SiteId site)
     : world_(world),
       config_(config),
       tokens_(world.options_.seed, config.name),
-      api_ca_(x509::MakeRootCa(world.options_.seed, "kubernetes/" + config.name, Time{}, kCaLifetime)) {
+      api_ca_(ApiServerCa(world.options_.seed, config.name)) {
   fakekube::ClusterOptions options;
   options.name = config.name;
   options.pod_cidr = config.pod_cidr;
@@ -209,7 +267,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.name = config.name;
   place_.network_name = config.network;
   place_.site = site;
-  place_.network = world.network_->Network(config.network);
+  place_.network = world.network_->underlay()->SiteOf(site);
   place_.cluster = cluster_.get();
   place_.dns = dns_.get();
   place_.tokens = &tokens_;
@@ -219,7 +277,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   Workload api_server;
   api_server.site = site;
   api_server.network = place_.network;
-  api_server.ip = IpAddress::V4(192, 168, static_cast<uint8_t>(site), 1);
+  api_server.ip = ApiServerAddress(site);
   api_server.name = world.host_->Intern(config.name + "/kube-apiserver");
   api_server_ = world.network_->Add(std::move(api_server));
 }
@@ -228,10 +286,10 @@ World::Site::~Site() = default;
 
 void World::Site::StopIstiods() { istiods_.clear(); }
 
-std::optional<std::string> World::Site::Denied(const nlohmann::json& object) const {
+fakekube::http::WebhookVerdict World::Site::AskIstio(const nlohmann::json& object) const {
   const IstiodProcess* const process = world_.IstiodOf(config_.name);
-  if (process == nullptr || !process->istiod().Ready()) return std::nullopt;
-  return DeniedByIstio(cluster_->api(), object);
+  if (process == nullptr || !process->istiod().Ready()) return {};
+  return JudgeByIstio(cluster_->api(), object);
 }
 
 fakekube::http::RestApi& World::Site::rest() {
@@ -239,7 +297,7 @@ fakekube::http::RestApi& World::Site::rest() {
     fakekube::http::RestOptions options;
     options.tokens = &tokens_;
     options.admission = this;
-    options.denied = [this](const nlohmann::json& object) { return Denied(object); };
+    options.webhooks = [this](const nlohmann::json& object) { return AskIstio(object); };
     rest_ = std::make_unique<fakekube::http::RestApi>(cluster_->api(), std::move(options));
   }
   return *rest_;
@@ -281,13 +339,32 @@ void World::Site::Complain(std::vector<std::string>* out) const {
       out->push_back(
           fmt::format("{}: istiod {} does not start: {}", config_.name, name.name, Message(run->process->failure())));
     }
+    std::string told;
+    for (const auto& [request, why] : *run->refused) {
+      if (request.first == std::exchange(told, request.first)) continue;  // the first of each cluster
+      out->push_back(fmt::format("{}: istiod {} cannot read cluster {}: {}", config_.name, name.name, told, why));
+    }
   }
   for (const auto& [name, pod] : pods_) {
     if (!pod->failure().ok()) {
       out->push_back(fmt::format("{}: pod {}/{}: {}", config_.name, name.ns, name.name, Message(pod->failure())));
     }
   }
-  if (!last_refusal_.empty()) out->push_back(fmt::format("{}: {}", config_.name, last_refusal_));
+  for (const std::string& why : Refusals()) out->push_back(fmt::format("{}: {}", config_.name, why));
+}
+
+std::vector<std::string> World::Site::Refusals() const {
+  std::vector<std::string> out;
+  for (const auto& [pod, why] : refusals_) {
+    const size_t slash = pod.find('/');
+    if (pod.back() == '-') {  // of a ReplicaSet, which may be gone or want none any more
+      const kube::ObjectRef owner =
+          cluster_->api().Get("ReplicaSet", {pod.substr(0, slash), pod.substr(slash + 1, pod.size() - slash - 2)});
+      if (owner == nullptr || Number(At(owner->body, "spec"), "replicas", 1) == 0) continue;
+    }
+    out.push_back(why);
+  }
+  return out;
 }
 
 void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) {
@@ -312,10 +389,76 @@ void World::Site::Remove(const kube::ObjectRef& pod) {
   pods_.erase(name);
 }
 
+std::string World::Site::ClusterId() const {
+  return istiods_.empty() ? config_.cluster_id() : istiods_.begin()->second->cluster_id;
+}
+
+absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::NamespacedName& name,
+                                                              const std::string& trace_name) {
+  pilot::IstiodSettings settings;
+  pilot::IstiodOptions& options = settings.options;
+  const Timing& timing = world_.timing_;
+  options.name = trace_name;
+  options.seed = world_.options_.seed;
+  const kube::ObjectRef pod = cluster_->api().Get("Pod", name);
+  if (pod != nullptr) {
+    absl::StatusOr<pilot::Profile> profile = ProfileOfIstiod(*pod, world_.profile_);
+    if (!profile.ok()) return profile.status();
+    options.profile = *std::move(profile);
+  } else {
+    options.profile = world_.profile_;
+  }
+  options.mesh_config = world_.options_.mesh_config;
+  options.debounce_after = timing.debounce_after;
+  options.debounce_max = timing.debounce_max;
+  options.push_throttle = static_cast<int>(timing.push_throttle);
+  options.requests_per_second = static_cast<int>(timing.connections_per_second);
+
+  const auto key_of = [this, &name](std::string_view kind, const std::string& of,
+                                    const std::string& key) -> std::optional<std::string> {
+    const kube::ObjectRef object = cluster_->api().Get(kind, {name.ns, of});
+    const json& value = object == nullptr ? Null() : At(object->body, {"data", key});
+    if (!value.is_string()) return std::nullopt;
+    std::string text;
+    if (kind != "Secret") return value.get<std::string>();
+    return absl::Base64Unescape(value.get_ref<const std::string&>(), &text) ? std::optional(text) : std::nullopt;
+  };
+  absl::StatusOr<pilot::ContainerSettings> said =
+      pilot::ReadContainerSettings(pod == nullptr ? Null() : pod->body, "discovery", key_of);
+  if (!said.ok()) return said.status();
+  // What the world was told expressly holds.
+  for (const auto& [variable, quantity] :
+       {std::pair("PILOT_DEBOUNCE_AFTER", "istiod.debounce_after"),
+        std::pair("PILOT_DEBOUNCE_MAX", "istiod.debounce_max"),
+        std::pair("PILOT_PUSH_THROTTLE", "istiod.push_throttle"),
+        std::pair("PILOT_MAX_REQUESTS_PER_SECOND", "istiod.connections_per_second")}) {
+    if (world_.options_.timing.contains(quantity)) said->variables.erase(variable);
+  }
+  pilot::Apply(*said, &settings);
+  if (world_.options_.timing.contains("istiod.connection_age")) settings.connection_age.reset();
+
+  const Mending& mending = world_.options_.mending;
+  // A Deployment that says nothing of itself; one that an upgrade made of it says its revision.
+  const bool sketch = said->variables.size() == said->variables.count("REVISION");
+  if (!settings.cluster_named) {
+    const bool mends = mending.Does(Mend::kClusterId, sketch);
+    options.cluster_id = pilot::ClusterId(mends ? config_.cluster_id() : "Kubernetes");
+    if (mends) world_.Mended(Mend::kClusterId, config_.name);
+  }
+  const bool named_by_remote =
+      std::any_of(world_.options_.clusters.begin(), world_.options_.clusters.end(),
+                  [&](const WorldCluster& c) { return !c.primary() && c.control_plane == config_.name; });
+  if (named_by_remote && !settings.external_said && mending.Does(Mend::kExternal, sketch)) {
+    options.external = true;
+    world_.Mended(Mend::kExternal, config_.name);
+  }
+  return settings;
+}
+
 void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready) {
   std::unique_ptr<IstiodRun>& run = istiods_[name];
   // Two clusters may give the same pod name; traces must not confuse them.
-  run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name));
+  run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name), workload);
   run->config_cluster = run->ClientOf(*this);
   pilot::IstiodSurroundings surroundings;
   surroundings.host = run->host;
@@ -328,23 +471,17 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     const auto it = web.find(url);
     return it == web.end() ? std::nullopt : std::optional(it->second);
   };
-  pilot::IstiodOptions options;
-  options.name = run->name;
-  options.cluster_id = pilot::ClusterId(config_.cluster_id());
-  options.seed = world_.options_.seed;
-  options.profile = world_.profile_;
-  options.external =
-      std::any_of(world_.options_.clusters.begin(), world_.options_.clusters.end(),
-                  [&](const WorldCluster& c) { return !c.primary() && c.control_plane == config_.name; });
-  options.mesh_config = world_.options_.mesh_config;
-  options.debounce_after = world_.timing_.debounce_after;
-  options.debounce_max = world_.timing_.debounce_max;
-  options.push_throttle = static_cast<int>(world_.timing_.push_throttle);
-  options.requests_per_second = static_cast<int>(world_.timing_.connections_per_second);
+  surroundings.cluster_name = [run = run.get()](std::string_view cluster) { return run->NameOf(cluster); };
+  absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, run->name);
+  const absl::Status failure = settings.status();
+  if (!settings.ok()) settings = pilot::IstiodSettings{};
+  run->cluster_id = settings->options.cluster_id.str();
+  if (!settings->resolves_gateways) surroundings.resolver = nullptr;
+  const Duration age = settings->connection_age.value_or(world_.timing_.connection_age);
   run->process = std::make_unique<IstiodProcess>(
-      *world_.channels_, *run->host, workload, std::move(surroundings), std::move(options),
-      IstiodProcess::ConnectionAge{world_.options_.seed, world_.timing_.connection_age,
-                                   world_.timing_.connection_age_grace});
+      *world_.channels_, *run->host, workload, std::move(surroundings), std::move(settings->options),
+      IstiodProcess::ConnectionAge{world_.options_.seed, age, world_.timing_.connection_age_grace});
+  if (!failure.ok()) return run->process->Fail(failure);
   Workload& pod = world_.network_->at(workload);
   pod.ports[15012] = run->process->grpc();
   pod.ports[15017] = run->process->webhook();
@@ -378,14 +515,17 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
                                       done = std::move(done)](absl::StatusOr<json> answer) mutable {
     if (alive.expired()) return;
     --reviews_;
+    const json& meta = At(pod, "metadata");
+    const std::string called = Text(meta, "name", Text(meta, "generateName"));
+    const std::string key = fmt::format("{}/{}", Text(meta, "namespace"), called);
     if (!answer.ok()) {
-      last_refusal_ = fmt::format("pod {} was not admitted: webhook {}: {}",
-                                  Text(At(pod, "metadata"), "name", Text(At(pod, "metadata"), "generateName")), name,
-                                  Message(answer.status()));
+      // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go.
+      refusals_[key] = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}", called, name,
+                                   Message(answer.status()));
       if (may_fail) return done(std::move(pod));
       return done(answer.status());
     }
-    last_refusal_.clear();
+    refusals_.erase(key);
     done(pilot::ApplyAdmissionResponse(std::move(pod), *answer));
   });
   const auto finish = [once](absl::StatusOr<json> answer) {

@@ -12,15 +12,22 @@
 #include "core/x509/x509.h"
 #include "sim/world.h"
 
-namespace wavetank::pilot {
-struct WebhookTarget;
+namespace wavetank::fakekube::http {
+struct WebhookVerdict;
 }
+namespace wavetank::pilot {
+struct IstiodSettings;
+struct WebhookTarget;
+}  // namespace wavetank::pilot
 
 namespace wavetank::sim {
 
 class KubeProxy;
 
 inline constexpr Duration kCaLifetime = 24h * 3650;  // of the authorities that the world makes
+
+// Signs that cluster's API server.
+x509::CertificateAuthority ApiServerCa(uint64_t seed, std::string_view cluster);
 
 class World::Site final : public fakekube::PodAdmission, public fakekube::PodRuntime {
  public:
@@ -36,8 +43,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   fakekube::Cluster& cluster() { return *cluster_; }
   ClusterSite& place() { return place_; }
   const kube::TokenAuthority& tokens() const { return tokens_; }
-  // Why istiod's validation webhook denies an object that is to be stored; nullopt: it may be.
-  std::optional<std::string> Denied(const nlohmann::json& object) const;
+  // What istiod's validation webhook says of an object that is to be stored.
+  fakekube::http::WebhookVerdict AskIstio(const nlohmann::json& object) const;
   // Made when the first real client, or the replay of one, asks.
   fakekube::http::RestApi& rest();
   std::string ca_pem() const { return api_ca_.certificate->ToPem(); }
@@ -47,6 +54,10 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   // A ready istiod if there is any; null if none runs.
   IstiodProcess* Serving() const;
   void Istiods(std::vector<const IstiodProcess*>* out) const;
+  // Why pods that are still wanted were not admitted, one line for those of a ReplicaSet.
+  std::vector<std::string> Refusals() const;
+  // That its istiod gives it; without an istiod, its installation.
+  std::string ClusterId() const;
   void Complain(std::vector<std::string>* out) const;
 
   // PodRuntime
@@ -62,6 +73,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   class Reviewer;
   struct IstiodRun;
 
+  // Of an istiod pod: environment and arguments of its container. FailedPrecondition: the container cannot start.
+  absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, const std::string& trace_name);
   void StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready);
   void CallWebhook(nlohmann::json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
                    absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done);
@@ -79,7 +92,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
   std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
   int64_t reviews_ = 0, review_count_ = 0;
-  std::string last_refusal_;
+  std::map<std::string, std::string> refusals_;  // "ns/name" of a pod, or what its names begin with -> why
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

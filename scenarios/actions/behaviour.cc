@@ -1,9 +1,13 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "absl/strings/ascii.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/mesh/retries.h"
+#include "sim/apps/host_port.h"
 #include "sim/inputs/kinds/apps.h"
 
 namespace wavetank::scenario {
@@ -33,8 +37,31 @@ void CheckBehaviour(const Field& f) {
   }
   if (f["readyFor"].present() != f["unreadyFor"].present())
     f.Fail("turns in one direction only", "give readyFor and unreadyFor, or neither of them");
+  for (const Field& call : f["calls"].Items()) {
+    if (!sim::ParseHostPort(call["to"].Text())) call["to"].Fail("is no host:port", "write it as backend.sample:5000");
+    CheckRetries(call["retries"]);
+  }
+  if (!f["calls"].present() && (f["parallel"].present() || f["callFailed"].present()))
+    f.Fail("calls nobody", "say whom under calls:, or leave out parallel and callFailed");
   if (f["slowStart"].present() && !f["latency"].present())
     f["slowStart"].Fail("there is no time of service to begin with", "add latency: {p50: 5ms}");
+}
+
+sim::AppCall CallOf(const Arguments& a) {
+  sim::AppCall out;
+  const sim::HostPort to = sim::ParseHostPort(a.Text("to")).value_or(sim::HostPort{});
+  out.host = to.host;
+  out.port = to.port;
+  out.path = a.Text("path", out.path);
+  out.method = a.Text("method", out.method);
+  for (const auto& [name, value] : a.Json("headers").items())
+    out.headers.emplace_back(absl::AsciiStrToLower(name), TextOf(value, JsonText(value)));
+  out.on_path = a.Text("onPath");
+  out.share_ppm = a.Share("share").value_or(out.share_ppm);
+  out.timeout = a.Time("timeout").value_or(0ns);
+  if (a.Has("retries")) out.retry = RetriesOf(a.Json("retries"));
+  out.optional = a.Flag("optional");
+  return out;
 }
 
 AppBehaviour BehaviourOf(const Arguments& a) {
@@ -57,6 +84,9 @@ AppBehaviour BehaviourOf(const Arguments& a) {
   out.ready_for = a.Time("readyFor").value_or(0ns);
   out.unready_for = a.Time("unreadyFor").value_or(0ns);
   out.slow_start = a.Time("slowStart").value_or(0ns);
+  for (const nlohmann::json& item : Items(a.Json("calls"))) out.calls.push_back(CallOf(Arguments(item, a.line())));
+  out.parallel = a.Flag("parallel");
+  out.call_failed = static_cast<uint16_t>(a.Integer("callFailed", out.call_failed));
   out.slow_factor = a.Integer("slowFactor", out.slow_start > 0ns ? 10 : 1);
   return out;
 }
@@ -77,6 +107,9 @@ std::string DescribeBehaviour(const Arguments& a) {
   }
   if (a.Has("ready")) how += a.Flag("ready") ? " ready" : " not ready";
   if (a.Has("readyFor")) how += fmt::format(" ready {}, unready {}", a.Text("readyFor"), a.Text("unreadyFor"));
+  std::vector<std::string> called;
+  for (const nlohmann::json& item : Items(a.Json("calls"))) called.push_back(Arguments(item, a.line()).Text("to"));
+  if (!called.empty()) how += fmt::format(" call {}{}", fmt::join(called, ", "), a.Flag("parallel") ? " at once" : "");
   if (a.Has("slowStart")) how += " slow for " + a.Text("slowStart");
   return fmt::format("{}{} behave:{}", pods, a.Has("cluster") ? " of " + a.Text("cluster") : "",
                      how.empty() ? " as at first" : how);
@@ -97,7 +130,17 @@ std::vector<MappingRow> InnerRows() {
                      row::Other("reset", FieldType::kFlag, "The connection is reset instead"),
                      row::Other("share", FieldType::kShare, "Of the requests; all if left out"),
                      row::Text("header", "Only to requests with this header"), row::Text("value", "and this value")}};
-  return {std::move(latency), std::move(answer)};
+  MappingRow call{"behaviour.call",
+                  "A request to another service before it answers",
+                  {row::Text("to", "host:port as the application writes it").Required(),
+                   row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out"),
+                   row::Other("headers", FieldType::kTextMap, "Of the request"),
+                   row::Text("onPath", "Only for requests whose path begins so"),
+                   row::Other("share", FieldType::kShare, "Of those requests; all if left out"),
+                   row::Other("timeout", FieldType::kDuration, "Of an attempt; none if left out"),
+                   row::Mapping("retries", "retries", "Its own retries; none if left out"),
+                   row::Other("optional", FieldType::kFlag, "Its failure is not the application's")}};
+  return {std::move(latency), std::move(answer), std::move(call)};
 }
 
 }  // namespace
@@ -111,6 +154,9 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
                 row::Text("version", "Their label version; every one if left out"),
                 row::Mapping("latency", "behaviour.latency", "Time of service"),
                 row::Mappings("answers", "behaviour.answer", "The first that fits is given; 200 if none does"),
+                row::Mappings("calls", "behaviour.call", "Whom it calls before it answers 200, in order"),
+                row::Other("parallel", FieldType::kFlag, "All calls at once instead of one after the other"),
+                row::Integer("callFailed", 400, 599, "The answer when a call failed; 502 if left out"),
                 row::Other("ready", FieldType::kFlag, "Whether the readiness probe succeeds; true if left out"),
                 row::Other("readyFor", FieldType::kDuration, "It succeeds for so long, then fails, in turn"),
                 row::Other("unreadyFor", FieldType::kDuration, "And fails for so long"),
@@ -121,7 +167,8 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
        .what =
            "applications of those pods take so long and answer so (200 if nothing fits; `reset: true` resets the "
            "connection; `header` and `value`: only to such requests); also `ready: false`, `readyFor`, `unreadyFor`, "
-           "`slowStart`. The latest rule for a pod is in force; one without any of these ends it",
+           "`slowStart`. `calls: [{to: backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
+           "answer. The latest rule for a pod is in force; one without any of these ends it",
        .check = CheckBehaviour,
        .describe = DescribeBehaviour,
        .inputs = InputsOfBehaviour});

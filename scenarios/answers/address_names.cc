@@ -35,6 +35,12 @@ const AddressNames::Owner* AddressNames::OwnerOf(const envoysim::SocketAddress& 
   return owner == owners_.end() ? nullptr : &owner->second;
 }
 
+std::string AddressNames::Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const {
+  const sim::PodProcess* const from = world_.FindPod(pod);
+  if (from == nullptr || address.ip.empty()) return {};
+  return world_.commons().network->WhyNot({from->workload(), envoysim::Origin::Who::kProxy, {}}, address).why;
+}
+
 std::string AddressNames::Named(const std::string& address) const {
   const auto owner = owners_.find(address.substr(0, address.rfind(':')));
   return owner == owners_.end() ? address : fmt::format("{} {}", owner->second.name, address);

@@ -27,6 +27,9 @@ class AddressNames {
   };
   // Null: no owner of it was ever learned.
   const Owner* OwnerOf(const envoysim::SocketAddress& address) const;
+  // What the network itself does to connections from that pod's proxy to the address now: "no route leads ...". Empty:
+  // nothing, or there is no such pod.
+  std::string Obstacle(const std::string& pod, const envoysim::SocketAddress& address) const;
   // The same of "172.30.2.1:15443".
   std::string Named(const std::string& address) const;
 

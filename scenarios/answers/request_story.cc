@@ -17,6 +17,13 @@ std::string Code(uint16_t code, envoysim::ResponseFlags flags) {
   return out;
 }
 
+// The words, and what the network has to do with it.
+std::string WithObstacle(const AddressNames& names, const std::string& client, const envoysim::SocketAddress& upstream,
+                         std::string words) {
+  const std::string obstacle = names.Obstacle(client, upstream);
+  return obstacle.empty() ? words : fmt::format("{} ({})", words, obstacle);
+}
+
 void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool failed, RequestStory* out) {
   const envoysim::RequestRecord& r = t.record;
   if (r.failed_tries != nullptr) {
@@ -24,7 +31,9 @@ void TellTries(const AddressNames& names, const sim::TrafficRecord& t, bool fail
       out->tries.push_back(
           {names.Of(each.upstream),
            fmt::format("failed ({}): {}; the route's retry policy allows another", Code(each.code, each.flags),
-                       FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason}))});
+                       WithObstacle(names, t.client, each.upstream,
+                                    FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster,
+                                                    each.reason})))});
     }
   }
   if (r.upstream == envoysim::SocketAddress{}) return;
@@ -55,6 +64,8 @@ void TellCandidates(const sim::World& world, const AddressNames& names, const si
     } else {
       candidate.verdict = e.healthy ? "not chosen by the load balancer" : "not healthy";
     }
+    if (const auto address = envoysim::SocketAddress::Parse(e.address); address.ok())
+      candidate.verdict = WithObstacle(names, t.client, *address, std::move(candidate.verdict));
     out->candidates.push_back(std::move(candidate));
   }
 }
@@ -87,9 +98,12 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.flow = t.spec.flow;
   out.asked = fmt::format("{} {}:{}{}", t.spec.method, t.spec.host, t.spec.port, t.spec.path);
   out.sent = t.sent;
-  out.answer = failed ? fmt::format("{}: {}", Code(r.code, r.flags),
-                                    FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}}))
-                      : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
+  out.answer =
+      failed
+          ? fmt::format("{}: {}", Code(r.code, r.flags),
+                        WithObstacle(names, t.client, r.upstream,
+                                     FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}})))
+          : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
   out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,
                             r.attempts == 1 ? "try" : "tries");
   out.listener = r.listener;

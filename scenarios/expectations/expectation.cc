@@ -21,18 +21,20 @@ struct Selected {
 bool Concerns(const Expectation& e, const TrafficResult& t) {
   using Phase = Expectation::Phase;
   if (e.phase != Phase::kAll && t.meanwhile != (e.phase == Phase::kMeanwhile)) return false;
+  if (!e.call.empty()) return t.flow.ends_with(" calls " + e.call);
   return e.flow.empty() || t.flow == e.flow;
 }
 
 Selected Select(const Expectation& e, const StepResult& step) {
   Selected out;
-  for (const TrafficResult& t : step.traffic) {
+  for (const TrafficResult& t : e.call.empty() ? step.traffic : step.calls) {
     if (!Concerns(e, t)) continue;
     ++out.flows;
     out.sum.sent += t.sent;
     out.sum.failed += t.failed;
     out.sum.retried += t.retried;
     out.sum.attempts += t.attempts;
+    out.sum.client_attempts += t.client_attempts;
     out.sum.remote += t.remote;
     out.sum.mtls_verified += t.mtls_verified;
     const auto add = [](auto& into, const auto& from) {
@@ -117,7 +119,10 @@ std::string Percent(int64_t ppm) {
 int64_t Ppm(int64_t part, int64_t whole) { return whole == 0 ? 0 : part * 1'000'000 / whole; }
 
 std::string FlowsOf(const Expectation& e) {
-  return fmt::format("{}{}", e.flow.empty() ? "all flows" : e.flow,
+  return fmt::format("{}{}",
+                     !e.call.empty()  ? "calls to " + e.call
+                     : e.flow.empty() ? "all flows"
+                                      : e.flow,
                      e.phase == Expectation::Phase::kMeanwhile ? ", meanwhile" : "");
 }
 
@@ -140,6 +145,7 @@ void JudgeRange(const Expectation& e, const std::string& name, int64_t value, co
 std::vector<FieldRow> OfTraffic(std::vector<FieldRow> more) {
   std::vector<FieldRow> out = {
       row::Other("flow", FieldType::kFlow, "A flow's name; all flows of the step if left out"),
+      row::Text("call", "Instead of flows: what applications call, host:port as they write it"),
       row::Choice("of", {"then", "meanwhile"},
                   "Which of the step's traffic is judged; the one after convergence if left out")};
   for (FieldRow& field : more) out.push_back(std::move(field));
@@ -179,7 +185,8 @@ ExpectationResult Judge(const Expectation& e, const StepResult& step, const Worl
   } else if (!e.mode.empty()) {
     r = JudgeSeconds(*kind, e, step);
   } else if (const Selected s = Select(e, step); s.flows == 0 || s.sum.sent == 0) {
-    r.explanation = "no such request was sent in this step; add the flow to meanwhile or then";
+    r.explanation = e.call.empty() ? "no such request was sent in this step; add the flow to meanwhile or then"
+                                   : "no application called it in this step; the action behaviour says who calls whom";
   } else {
     r = kind->judge_traffic(e, s.sum);
   }

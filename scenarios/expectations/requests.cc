@@ -18,6 +18,7 @@ ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) 
   JudgeRange(e, "sent", sum.sent, std::to_string(sum.sent), &r);
   judge("retried", sum.retried);
   JudgeRange(e, "attempts", sum.attempts, fmt::format("{} attempts", sum.attempts), &r);
+  JudgeRange(e, "clientAttempts", sum.client_attempts, fmt::format("{} attempts of clients", sum.client_attempts), &r);
   JudgeRange(e, "pods", static_cast<int64_t>(sum.by_pod.size()), fmt::format("{} pods answered", sum.by_pod.size()),
              &r);
   JudgeRange(e, "p50", sum.p50.count(), FormatDuration(sum.p50), &r);
@@ -27,7 +28,7 @@ ExpectationResult JudgeRequests(const Expectation& e, const TrafficResult& sum) 
 
 void ReadRequests(const Field& f, Expectation* e) {
   if (e->ranges.empty()) f.Fail("names no quantity", "write failed: 0");
-  for (const char* const whole : {"sent", "attempts", "pods"}) {
+  for (const char* const whole : {"sent", "attempts", "clientAttempts", "pods"}) {
     if (e->mode.empty() || !f[whole].present()) continue;
     f[whole].Fail("counts the requests of a whole step, of which no instant has all", "write it outside of " + e->mode);
   }
@@ -43,12 +44,14 @@ void RegisterRequests(std::vector<ExpectationKind>& table) {
                           row::Range("sent", {kCount}, "Sent requests"),
                           row::Range("retried", {kCount, kShare}, "Retried requests"),
                           row::Range("attempts", {kCount}, "Tries of all of them together"),
+                          row::Range("clientAttempts", {kCount}, "Those of the clients, with their own retries"),
                           row::Range("pods", {kCount}, "Different pods that answered"),
                           row::Range("p50", {kDuration}, "Median latency"),
                           row::Range("p99", {kDuration}, "99th percentile of latency")})},
        .example = "{of: meanwhile, failed: 0, sent: 1000, retried: <= 3, attempts: <= 1003, pods: 4, p50: <= 10ms, "
                   "p99: <= 1s}",
-       .what = "each quantity lies in its range",
+       .what = "each quantity lies in its range; of a `call: backend.sample:5000` instead of flows: what applications "
+               "call; `clientAttempts` counts clients' own retries",
        .always = true,
        .eventually = true,
        .read = ReadRequests,

@@ -296,6 +296,19 @@ const MappingRow& ClientRow() {
   return *row;
 }
 
+const MappingRow& RetriesRow() {
+  static const auto* const row = new MappingRow{
+      "retries",
+      "A client's own retries, beside those of its proxy",
+      {row::Integer("attempts", 1, 100, "In all").Required(),
+       row::Other("backOff", FieldType::kDuration, "Before the second, then twice as long each time; 25ms if left out"),
+       row::Other("most", FieldType::kDuration, "But never longer; 10s if left out"),
+       row::Other("on", FieldType::kTexts,
+                  "5xx, 4xx, gateway-error, no-answer (refused, reset, timed out), a status; 5xx and no-answer if left "
+                  "out")}};
+  return *row;
+}
+
 Field FieldOf(const Field& f, const MappingRow& row, std::string_view name) {
   return f.IsScalar() && name == row.bare ? f : f[std::string(name)];
 }

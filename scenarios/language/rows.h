@@ -83,8 +83,9 @@ struct MappingRow {
 // A field of a mapping, which may be written as its `bare` field alone.
 Field FieldOf(const Field& f, const MappingRow& row, std::string_view name);
 
-// Pods of an app: which several rows refer to.
+// Pods of an app, and a client's own retries: which several rows refer to.
 const MappingRow& ClientRow();
+const MappingRow& RetriesRow();
 
 // Records the first mistake with `f`'s document: a field that the row does not know, one that is missing or has another
 // type. `scenario`: whose clusters and flows may be named; null: not looked at.

@@ -11,6 +11,8 @@
 #include "core/base/time.h"
 #include "nlohmann/json.hpp"
 #include "scenarios/language/range.h"
+#include "sim/mending/mending.h"
+#include "sim/world_options.h"
 
 namespace wavetank::scenario {
 
@@ -51,6 +53,14 @@ struct LinkSpec {
   int64_t loss_ppm = 0;
 };
 
+// What lies under the clusters' networks (sim/network/underlay.h).
+struct PhysicalSpec {
+  std::vector<sim::WorldPlace> sites;
+  std::vector<sim::WorldRoute> routes;
+  std::vector<sim::WorldFirewall> firewalls;
+  std::vector<sim::WorldNat> nat;
+};
+
 struct RemoteSecretSpec {
   std::string of, in;
 };
@@ -84,6 +94,13 @@ struct FlowSpec {
   bool keep_alive = false;  // one connection for all requests, else a new one each
   bool tcp = false;         // bytes instead of HTTP
   int64_t rate_per_kilosecond = 100'000;
+  // Not zero: the rate becomes this one, evenly, within `ramp` from the traffic's start.
+  Duration ramp{};
+  int64_t ramp_to_per_kilosecond = 0;
+  int64_t users = 0;  // not 0: a closed loop; of TCP with kept connections: so many streams
+  Duration think{};
+  Duration timeout{};      // the client's patience with an attempt; zero: none
+  nlohmann::json retries;  // as the row of that name; null: none
 };
 
 struct Traffic {
@@ -104,6 +121,7 @@ struct Expectation {
   std::string mode;   // "", "always", "eventually"
   Duration within{};  // eventually
   std::string flow;   // empty: every flow of the step
+  std::string call;   // not empty: calls of applications to it, "backend.sample:5000", instead of flows
   // Which traffic is judged: that after the wave, that of the wave itself, or all of the step.
   enum class Phase : uint8_t { kThen, kMeanwhile, kAll };
   Phase phase = Phase::kThen;
@@ -124,7 +142,8 @@ struct Expectation {
 
 struct Step {
   std::string name;
-  std::optional<Duration> at;  // since the start of the timeline
+  std::optional<Duration> at;  // since the start of the timeline, or since `at_step` began
+  std::string at_step;         // an earlier step's name
   Duration after{};            // since the previous step had converged
   // Not 0: the actions are done one at a time and in turn, so many in all, one every so often.
   int64_t repeat = 0;
@@ -150,8 +169,14 @@ struct Scenario {
   uint64_t seed = 1;
   std::string profile = "istio-1.18";
   CaPlan ca = CaPlan::kCommonRoot;
+  bool ca_said = false;
+  sim::Mending mending;      // what of a mesh's gaps is filled in
+  bool unready = false;      // proxies may stay unready: that is what it shows
+  std::optional<Time> date;  // where its clock begins; the world's own if left out
   std::vector<ClusterSpec> clusters;
+  bool of_log = false;  // an event log brings the clusters, and what lies under them
   std::vector<LinkSpec> links;
+  PhysicalSpec physical;
   std::vector<RemoteSecretSpec> remote_secrets;
   std::vector<nlohmann::json> key_sets;  // as the action keySet has them
   std::vector<IssuerSpec> issuers;

@@ -25,7 +25,8 @@ void AddMesh(std::vector<MappingRow>& all) {
   all.push_back(
       {"scenario",
        "A Wavetank scenario",
-       {row::Text("name", "Name").Required(), row::Text("description", "What the scenario is about"),
+       {row::Text("name", "Name").Required(),
+        row::Text("description", "What the scenario is about"),
         row::Text("extends", "Another scenario file: what this one leaves out, except for steps, is as there"),
         row::Mapping("incident", "incident", "What was reported in public, for the library of incidents"),
         row::Other("settle", kDuration, "How long a wave may take to settle; 10m if left out"),
@@ -33,12 +34,18 @@ void AddMesh(std::vector<MappingRow>& all) {
         row::Text("profile", "Behaviour profile (`wavetank profiles`); istio-1.18 if left out"),
         row::Choice("ca", {"common-root", "own-roots", "self-signed"},
                     "cacerts Secrets under one root, under a root each, or none"),
-        AtLeast(1, row::Mappings("clusters", "cluster", "")), row::Mappings("links", "link", ""),
+        row::Text("mend", "What of the mesh's gaps is filled in: all, none, or names (docs/mending.md)"),
+        row::Other("unready", kFlag, "Proxies may stay unready; a run fails otherwise"),
+        row::Text("date", "Where its clock begins, 2026-11-23 or 2026-11-23T10:00:00Z"),
+        AtLeast(1, row::Mappings("clusters", "cluster", "")),
+        row::Mappings("links", "link", ""),
+        row::Mapping("physical", "physical", "What lies under the networks; Istio knows nothing of it"),
         row::Mappings("remoteSecrets", "remoteSecret", ""),
         row::Mappings("keySets", "action.keySet", "What istiods find at jwksUris from the start"),
         row::Mappings("issuers", "issuer", "Issuers of tokens (JWT)"),
         row::Other("timing", kTextMap, "Overrides of `wavetank timing`"),
-        row::Other("meshConfig", kObject, "MeshConfig of every istiod"), row::Mappings("flows", "flow", ""),
+        row::Other("meshConfig", kObject, "MeshConfig of every istiod"),
+        row::Mappings("flows", "flow", ""),
         row::Mappings("steps", "step", "")}});
   all.push_back(
       {"cluster",
@@ -86,6 +93,35 @@ void AddMesh(std::vector<MappingRow>& all) {
                   row::Text("jwksUri", "Where istiod finds its keys; found by the issuer's name if left out")}});
 }
 
+void AddPhysical(std::vector<MappingRow>& all) {
+  all.push_back({"physical",
+                 "Sites, routes, firewalls and NAT under the networks",
+                 {row::Mappings("sites", "physical.site", "Pods of one site reach each other by address"),
+                  row::Mappings("routes", "physical.route", "To pods' and private addresses of other sites"),
+                  row::Mappings("firewalls", "action.firewall", "In order; the first that fits decides"),
+                  row::Mappings("nat", "physical.nat", "Translation of addresses at a site's border")}});
+  all.push_back({"physical.site",
+                 "A physical network; clusters that none names stand in one of their network's name",
+                 {row::Text("name", "Name").Required(),
+                  row::Other("clusters", kClusters, "Whose pods, nodes and load balancers are attached to it"),
+                  row::Other("private", kTexts, "Ranges of load balancers that are known within the site alone")}});
+  FieldRow between = row::Other("between", kTexts, "Two sites, in both directions");
+  between.low = between.high = 2;
+  all.push_back({"physical.route",
+                 "Leads from one site to addresses of another, or between two in both directions",
+                 {row::Text("from", "Site"), row::Text("to", "Site"), std::move(between),
+                  row::Other("ranges", kTexts, "Of destinations; all if left out")}});
+  all.push_back({"physical.nat",
+                 "Of destinations (address, to) or of sources (as)",
+                 {row::Text("site", "Whose border it stands at").Required(),
+                  row::Text("address", "What is called from outside or inside"),
+                  row::Integer("port", 1, 65535, "And its port; every one if left out"),
+                  row::Text("to", "The address that gets it"),
+                  row::Integer("toPort", 1, 65535, "And the port there; the same if left out"),
+                  row::Other("source", kTexts, "Ranges of senders inside; all if left out"),
+                  row::Text("as", "The address that they bear outside")}});
+}
+
 void AddIncident(std::vector<MappingRow>& all) {
   all.push_back({"incident",
                  "The head of a story of the library of incidents",
@@ -105,9 +141,23 @@ void AddTraffic(std::vector<MappingRow>& all) {
                   row::Text("to", "host:port as the application writes it").Required(),
                   row::Text("path", "Request path; / if left out"), row::Text("method", "GET if left out"),
                   row::Other("headers", kTextMap, "Of each request"), row::Mapping("token", "token", ""),
-                  row::Choice("connections", {"new", "keep-alive"}, "A new connection per request, or kept ones"),
+                  row::Choice("connections", {"new", "keep-alive"},
+                              "A new connection per request, or kept ones; of TCP: streams that stay"),
                   row::Choice("protocol", {"http", "tcp"}, ""),
-                  row::Other("rate", kRate, "Events per second or minute, e.g. 100/s")}});
+                  row::Other("rate", kRate, "Events per second or minute, e.g. 100/s"),
+                  row::Mapping("ramp", "ramp", "The rate changes from the traffic's start on"),
+                  row::Mapping("closedLoop", "closedLoop", "Users that wait for answers, instead of a rate"),
+                  row::Other("timeout", kDuration, "The client's patience with an attempt; none if left out"),
+                  row::Mapping("retries", "retries", "The client's own; none if left out")}});
+  all.push_back(RetriesRow());
+  all.push_back({"ramp",
+                 "From the flow's rate to another",
+                 {row::Other("to", kRate, "The rate at last").Required(),
+                  row::Other("over", kDuration, "How long it takes, evenly").Required()}});
+  all.push_back({"closedLoop",
+                 "Each user sends, waits for the answer, thinks, and sends again",
+                 {row::Integer("users", 1, 100'000, "How many").Required(),
+                  row::Other("think", kDuration, "Between an answer and the next request; none if left out")}});
   all.push_back(
       {"token",
        "A token (JWT) that each request brings, signed (ES256) when its traffic starts",
@@ -133,7 +183,8 @@ void AddSteps(std::vector<MappingRow>& all) {
   all.push_back(
       {"step",
        "One wave",
-       {row::Text("name", "Name").Required(), row::Other("at", kDuration, "Since the start of the timeline"),
+       {row::Text("name", "Name").Required(),
+        row::Text("at", "Since the start of the timeline (10s), or since an earlier step began ('scaled to 3'+2s)"),
         row::Text("after", "`converged`, or a duration since the step before had ended"),
         row::Mapping("repeat", "repeat", ""), row::Mappings("do", "action", "Actions, in order, at one instant"),
         row::Mappings("meanwhile", "traffic", "Sent from the first action until linger after convergence"),
@@ -199,6 +250,7 @@ const std::vector<MappingRow>& AllMappings() {
   static const auto* const rows = [] {
     auto* all = new std::vector<MappingRow>();
     AddMesh(*all);
+    AddPhysical(*all);
     AddIncident(*all);
     AddTraffic(*all);
     AddSteps(*all);

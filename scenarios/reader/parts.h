@@ -12,6 +12,8 @@ namespace wavetank::scenario {
 // it.
 ClusterSpec ReadCluster(const Field& f, size_t index, const std::string& file);
 LinkSpec ReadLink(const Field& f, const Scenario& scenario);
+// Of clusters that are known. What does not fit them is told with its place.
+PhysicalSpec ReadPhysical(const Field& f, const Scenario& scenario);
 FlowSpec ReadFlow(const Field& f, const Scenario& scenario);
 Traffic ReadTraffic(const Field& f, const Scenario& scenario);
 Expectation ReadExpectation(const Field& f, const Scenario& scenario);

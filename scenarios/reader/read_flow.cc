@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "scenarios/mesh/retries.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
 
@@ -64,6 +67,27 @@ FlowSpec ReadFlow(const Field& f, const Scenario& scenario) {
   flow.keep_alive = f["connections"].Text() == "keep-alive";
   flow.tcp = f["protocol"].Text() == "tcp";
   flow.rate_per_kilosecond = f["rate"].RatePerKilosecond(flow.rate_per_kilosecond);
+  if (const Field ramp = f["ramp"]; ramp.present()) {
+    CheckMapping(ramp, MappingNamed("ramp"), &scenario);
+    flow.ramp = ramp["over"].Time(0ns);
+    flow.ramp_to_per_kilosecond = ramp["to"].RatePerKilosecond(0);
+  }
+  if (const Field loop = f["closedLoop"]; loop.present()) {
+    CheckMapping(loop, MappingNamed("closedLoop"), &scenario);
+    flow.users = loop["users"].Integer(1, 1, 100'000);
+    flow.think = loop["think"].Time(0ns);
+    if (f["rate"].present() || f["ramp"].present())
+      loop.Fail("is no rate: users wait for answers", "leave out rate and ramp, or closedLoop");
+  }
+  flow.timeout = f["timeout"].Time(0ns);
+  if (f["timeout"].present() && flow.tcp) f["timeout"].Fail("is of HTTP", "leave it out");
+  CheckRetries(f["retries"]);
+  if (f["retries"].present()) flow.retries = f["retries"].Json();
+  // One stream at least, with a message as often as the rate says.
+  if (flow.tcp && flow.keep_alive && flow.users == 0) {
+    flow.users = 1;
+    flow.think = Duration(1'000'000'000'000 / std::max<int64_t>(flow.rate_per_kilosecond, 1));
+  }
   return flow;
 }
 

@@ -8,7 +8,9 @@
 #include <set>
 
 #include "core/base/json_access.h"
+#include "core/base/status.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/language/date.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
 
@@ -64,10 +66,25 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   s.profile = root["profile"].Text(s.profile);
   const std::string ca = root["ca"].Text("common-root");
   s.ca = ca == "common-root" ? CaPlan::kCommonRoot : ca == "own-roots" ? CaPlan::kOwnRoots : CaPlan::kSelfSigned;
+  s.ca_said = root["ca"].present();
+  if (const auto mending = sim::Mending::Parse(root["mend"].Text()); mending.ok()) {
+    s.mending = *mending;
+  } else {
+    root["mend"].Fail(Message(mending.status()), "write all, none or some of them between commas");
+  }
+  s.unready = root["unready"].Flag(false);
+  if (root["date"].present()) {
+    if (const auto date = ParseDate("", root["date"].Text()); date.ok()) {
+      s.date = *date;
+    } else {
+      root["date"].Fail(Message(date.status()), "write 2026-11-23 or 2026-11-23T10:00:00Z");
+    }
+  }
   for (const Field& cluster : root["clusters"].Items()) {
     s.clusters.push_back(ReadCluster(cluster, s.clusters.size(), s.file));
   }
-  if (!root["clusters"].present()) s.clusters = mesh;
+  s.of_log = !root["clusters"].present() && !mesh.empty();
+  if (s.of_log) s.clusters = mesh;
   if (s.clusters.empty()) root["clusters"].Fail("is required but missing", "name at least one cluster");
   std::set<std::string> names;
   for (const Field& cluster : root["clusters"].Items()) {
@@ -83,6 +100,9 @@ absl::StatusOr<Scenario> Read(Document& document, const std::vector<ClusterSpec>
   for (const Field& link : root["links"].Items()) {
     s.links.push_back(ReadLink(link, s));
   }
+  if (root["physical"].present() && s.of_log)
+    root["physical"].Fail("the log brings its own", "leave it out; steps may change it");
+  if (root["physical"].present()) s.physical = ReadPhysical(root["physical"], s);
   for (const Field& secret : root["remoteSecrets"].Items()) {
     CheckMapping(secret, MappingNamed("remoteSecret"), &s);
     s.remote_secrets.push_back({secret["of"].Text(), secret["in"].Text()});

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/base/status.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/answers/moment.h"
 #include "scenarios/expectations/expectation.h"
 #include "scenarios/reader/mappings.h"
 #include "scenarios/reader/parts.h"
@@ -78,6 +80,9 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   }
   CheckMapping(k, kind->row, &scenario);
   e.flow = k["flow"].Text();
+  e.call = k["call"].Text();
+  if (!e.call.empty() && (!e.flow.empty() || !e.mode.empty()))
+    k["call"].Fail("is of no flow, and of no instant", "leave out flow, always and eventually");
   // What holds always or eventually is about the whole step, unless it says otherwise.
   using Phase = Expectation::Phase;
   const bool meanwhile = k["of"].Text() == "meanwhile";
@@ -92,12 +97,27 @@ Expectation ReadExpectation(const Field& f, const Scenario& scenario) {
   return e;
 }
 
+namespace {
+
+// When a step begins, whatever becomes of the one before it.
+void ReadInstant(const Field& f, const Scenario& scenario, Step* step) {
+  std::vector<std::string> names;
+  for (const Step& earlier : scenario.steps) names.push_back(earlier.name);
+  const absl::StatusOr<Moment> moment = ParseMoment("at", f["at"].Text(), names);
+  if (!moment.ok()) return f["at"].Fail(Message(moment.status()));
+  step->at = moment->offset;
+  step->at_step = moment->step;
+  if (f["after"].present()) f["after"].Fail("stands beside at", "say one of both");
+}
+
+}  // namespace
+
 Step ReadStep(const Field& f, const Scenario& scenario) {
   CheckMapping(f, MappingNamed("step"), &scenario);
   Step step;
   step.line = f.line();
   step.name = f["name"].Text();
-  if (f["at"].present()) step.at = f["at"].Time(0ns);
+  if (f["at"].present()) ReadInstant(f, scenario, &step);
   if (f["after"].present() && f["after"].Text() != "converged") step.after = f["after"].Time(0ns);
   for (const Field& action : f["do"].Items()) step.actions.push_back(ReadAction(action, scenario));
   if (const Field repeat = f["repeat"]; repeat.present()) {

@@ -38,7 +38,7 @@ bool RunResult::Shown() const {
 }
 
 bool RunResult::Passed() const {
-  if (!error.empty() || nacks_between > 0) return false;
+  if (!error.empty() || nacks_between > 0 || !unready.empty()) return false;
   // What the simulated release is known to do wrong is shown, and is no surprise.
   for (const sim::Violation& v : violations) {
     if (v.known.empty()) return false;
@@ -56,7 +56,11 @@ bool RunResult::Passed() const {
 std::vector<DeadPath> DeadPaths(const RunResult& result) {
   std::vector<DeadPath> out;
   for (const StepResult& step : result.steps) {
-    for (const TrafficResult& t : step.traffic) {
+    std::vector<const TrafficResult*> all;
+    for (const TrafficResult& t : step.traffic) all.push_back(&t);
+    for (const TrafficResult& t : step.calls) all.push_back(&t);
+    for (const TrafficResult* each : all) {
+      const TrafficResult& t = *each;
       for (const auto& [name, upstream] : t.upstreams) {
         if (upstream.tries < kEnoughTries || upstream.failed < upstream.tries) continue;
         DeadPath path{t.flow, step.name, name, "", t.meanwhile, upstream.tries, t.retried, t.failed, t.sent, t.end};

@@ -58,7 +58,8 @@ struct TrafficResult {
   std::map<std::string, int64_t> gateway_snis;
   // Ways of answered requests: the gateways passed, as traces name their proxies, and last the pod that answered.
   std::map<std::vector<std::string>, int64_t> ways;
-  int64_t mtls_verified = 0;  // both sides verified at the far pod
+  int64_t client_attempts = 0;  // of the clients themselves: as many as were sent, and their own retries
+  int64_t mtls_verified = 0;    // both sides verified at the far pod
   Duration p50{}, p99{}, max{};
   // Per bucket of time since `start`.
   Duration bucket{};
@@ -124,6 +125,8 @@ struct StepResult {
   Time start{}, end{};
   Convergence convergence;
   std::vector<TrafficResult> traffic;
+  // Of applications to other services, by who calls whom: "frontend@cluster1 calls backend.sample:5000".
+  std::vector<TrafficResult> calls;
   std::vector<ExpectationResult> expectations;
   std::vector<std::string> notes;
   std::vector<std::string> watched;        // invariants
@@ -174,6 +177,8 @@ struct RunResult {
   // Of them, those in no step: nothing expects them.
   int64_t nacks_between = 0;
   std::vector<WithoutEffect> without_effect;
+  std::vector<std::string> mended;   // what was done for the mesh (sim/mending.h)
+  std::vector<std::string> unready;  // proxies that were never ready, and why; fails the run
   // Those that were watched for the whole run, and what broke them, in the order of time.
   std::vector<std::string> invariants;
   std::vector<sim::Violation> violations;

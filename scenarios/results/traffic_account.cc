@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "scenarios/answers/failure_words.h"
-
 namespace wavetank::scenario {
 
 namespace {
@@ -54,6 +52,15 @@ void TrafficAccount::AddTry(const envoysim::SocketAddress& address, bool failed)
   upstream.failed += failed ? 1 : 0;
 }
 
+// The words, and what the network has to do with it where nobody answered.
+std::string TrafficAccount::CauseOf(const FailureFacts& facts, const sim::TrafficRecord& t,
+                                    const envoysim::SocketAddress& upstream) const {
+  std::string words = FailureInWords(facts);
+  const bool unanswered = facts.code == 0 || facts.code == 503 || facts.code == 504;
+  const std::string obstacle = unanswered ? addresses_.Obstacle(t.client, upstream) : std::string();
+  return obstacle.empty() ? words : words + " (" + obstacle + ")";
+}
+
 // Every try, by the upstream that it went to.
 void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   const envoysim::RequestRecord& r = t.record;
@@ -61,7 +68,8 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   if (r.failed_tries != nullptr) {
     for (const envoysim::FailedTry& each : *r.failed_tries) {
       AddTry(each.upstream, true);
-      std::string cause = FailureInWords({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason});
+      std::string cause =
+          CauseOf({each.code, each.flags, "", each.transport_failure, r.cluster, each.reason}, t, each.upstream);
       AddFailure(true, each.code, envoysim::ResponseFlagsToString(each.flags), each.upstream, std::move(cause),
                  each.at);
     }
@@ -69,7 +77,7 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   if (r.upstream != envoysim::SocketAddress{}) AddTry(r.upstream, failed);
   if (failed) {
     AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
-               FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster}), t.done);
+               CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}}, t, r.upstream), t.done);
   }
 }
 
@@ -88,6 +96,7 @@ void TrafficAccount::Add(const sim::TrafficRecord& t) {
                          ? std::string(r.details)
                          : envoysim::ResponseFlagsToString(r.flags)];
   if (r.attempts > 1) ++result_.retried;
+  result_.client_attempts += t.client_attempts;
   latencies_.push_back((t.done - t.sent).count());
   bucket_latencies_[bucket].push_back(latencies_.back());
   result_.series[bucket].retried += r.attempts > 1 ? 1 : 0;

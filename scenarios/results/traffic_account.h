@@ -9,6 +9,7 @@
 
 #include "core/base/name_table.h"
 #include "scenarios/answers/address_names.h"
+#include "scenarios/answers/failure_words.h"
 #include "scenarios/results/result.h"
 #include "sim/traffic.h"
 
@@ -34,6 +35,8 @@ class TrafficAccount {
   TrafficResult::Second* SecondOf(Time at);  // null if none are kept
   void AddFailure(bool retried, int code, std::string flags, const envoysim::SocketAddress& upstream, std::string cause,
                   Time at);
+  std::string CauseOf(const FailureFacts& facts, const sim::TrafficRecord& t,
+                      const envoysim::SocketAddress& upstream) const;
   void AddTry(const envoysim::SocketAddress& address, bool failed);
   void AddTries(const sim::TrafficRecord& record, bool failed);
 

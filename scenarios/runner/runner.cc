@@ -24,6 +24,7 @@
 #include "scenarios/results/traffic_account.h"
 #include "scenarios/runner/access_log_file.h"
 #include "scenarios/runner/start.h"
+#include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/traffic.h"
 #include "sim/invariants/watch.h"
 #include "sim/world.h"
@@ -55,6 +56,13 @@ class ScenarioRun final : public WorldView {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
       if (options_.on_request) options_.on_request(*world_, record);
+    };
+    world_->on_call = [this](const sim::TrafficRecord& record) {
+      if (!calls_since_) return;
+      calls_
+          .try_emplace(record.spec.flow, world_->kernel().names(), addresses_, record.spec.flow, calls_meanwhile_,
+                       *calls_since_)
+          .first->second.Add(record);
     };
     world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
       ++records_;
@@ -108,6 +116,12 @@ class ScenarioRun final : public WorldView {
       if (!Rest(world_->Now() + kStartLimit) && !Cut()) NoteUnrest("the mesh has not settled", &start_notes_);
     }
     for (const std::string& complaint : world_->Complaints()) start_notes_.push_back(complaint);
+    if (!scenario_.ca_said && scenario_.ca != CaPlan::kSelfSigned && scenario_.mending.Does(sim::Mend::kRoots, true)) {
+      for (const ClusterSpec& cluster : scenario_.clusters) {
+        if (cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
+      }
+    }
+    unready_at_start_ = !world_->Unready().empty();
     if (options_.on_up) {
       if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;
     }
@@ -178,6 +192,17 @@ class ScenarioRun final : public WorldView {
     return absl::OkStatus();
   }
 
+  // Recorded clusters go on as live ones, so that steps can scale, kill and drain what is in them.
+  absl::Status GoLive() {
+    for (const sim::WorldCluster& cluster : world_->options().clusters) {
+      if (!cluster.observed || world_->cluster(cluster.name).live()) continue;
+      if (absl::Status status = Do(sim::inputs::GoLive{cluster.name}); !status.ok()) return status;
+      for (const std::string& note : world_->cluster(cluster.name).untold())
+        start_notes_.push_back(fmt::format("{}: {}", cluster.name, note));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status Steps() {
     for (const Step& step : scenario_.steps) {
       if (Over()) break;
@@ -211,6 +236,9 @@ class ScenarioRun final : public WorldView {
     for (const Nack& nack : nacks_.Since()) result_.nacks_between += nack.count;
     result_.nacks = nacks_.All();
     result_.without_effect = WithoutEffectOf(*world_);
+    result_.mended = world_->MendedLines();
+    // Stories of incidents say themselves what is to be seen.
+    if (unready_at_start_ && !scenario_.incident && !scenario_.unready) result_.unready = world_->Unready();
     for (std::string& note : ScriptNotes(*world_)) result_.notes.push_back(std::move(note));
     AddTopology(*world_, scenario_, &result_);
     result_.invariants = options_.invariants;
@@ -356,6 +384,8 @@ class ScenarioRun final : public WorldView {
                                                         std::optional<Time> seconds_since) {
     std::vector<std::string> ids;
     if (!traffic.empty()) addresses_.Learn();
+    calls_since_ = world_->Now();
+    calls_meanwhile_ = meanwhile;
     for (const Traffic& t : traffic) {
       ids.push_back(fmt::format("{}#{}", t.flow, traffic_count_++));
       accounts_.emplace(ids.back(), TrafficAccount(world_->kernel().names(), addresses_, t.flow, meanwhile,
@@ -404,10 +434,19 @@ class ScenarioRun final : public WorldView {
       out->traffic.push_back(account->second.Finish(world_->Now(), unanswered));
       accounts_.erase(account);
     }
+    for (auto& [name, account] : calls_) out->calls.push_back(account.Finish(world_->Now(), 0));
+    calls_.clear();
+    calls_since_.reset();
   }
 
   absl::Status RunStep(const Step& step) {
-    if (step.at) Run(std::max(world_->Now(), origin_ + *step.at));
+    std::optional<Time> late;  // when it was to begin
+    if (step.at) {
+      const auto earlier = began_.find(step.at_step);
+      const Time wanted = (earlier == began_.end() ? origin_ : earlier->second) + *step.at;
+      if (wanted < world_->Now()) late = wanted;
+      Run(std::max(world_->Now(), wanted));
+    }
     Run(world_->Now() + step.after);
     if (Cut()) return absl::OkStatus();  // it had not begun
     if (options_.until && options_.until->step == step.name && !stop_) stop_ = world_->Now() + options_.until->offset;
@@ -415,6 +454,13 @@ class ScenarioRun final : public WorldView {
     out.name = step.name;
     out.start = world_->Now();
     if (result_.steps.empty()) out.notes = start_notes_;
+    began_[step.name] = world_->Now();
+    if (late) {
+      out.notes.push_back(
+          fmt::format("was to begin at {}, when the step before had not ended (`settle: 0s` there does "
+                      "not wait)",
+                      FormatDuration(*late - Beginning())));
+    }
 
     const Time event = world_->Now() + (step.meanwhile.empty() ? Duration::zero() : kLeadIn);
     std::optional<Time> seconds_since;
@@ -588,8 +634,14 @@ class ScenarioRun final : public WorldView {
   size_t step_number_ = 0;
   Watch* watch_ = nullptr;
   std::map<std::string, TrafficAccount, std::less<>> accounts_;
+  // Of calls of applications, while traffic of the step is under way.
+  std::map<std::string, TrafficAccount, std::less<>> calls_;
+  std::optional<Time> calls_since_;
+  std::map<std::string, Time> began_;  // steps, by name
+  bool calls_meanwhile_ = false;
   RunResult result_;
   std::vector<std::string> start_notes_;
+  bool unready_at_start_ = false;
   Time origin_{};
   int64_t traffic_count_ = 0, records_ = 0;
 };
@@ -603,12 +655,14 @@ RunResult SinceBeginning(RunResult result, Duration beginning) {
   }
   for (StepResult& step : result.steps) {
     for (Time* time : {&step.start, &step.end, &step.convergence.event}) *time -= beginning;
-    for (TrafficResult& traffic : step.traffic) {
-      traffic.start -= beginning;
-      traffic.end -= beginning;
-      for (TrafficResult::Failure& failure : traffic.failures) {
-        failure.first -= beginning;
-        failure.last -= beginning;
+    for (std::vector<TrafficResult>* all : {&step.traffic, &step.calls}) {
+      for (TrafficResult& traffic : *all) {
+        traffic.start -= beginning;
+        traffic.end -= beginning;
+        for (TrafficResult::Failure& failure : traffic.failures) {
+          failure.first -= beginning;
+          failure.last -= beginning;
+        }
       }
     }
   }
@@ -676,6 +730,7 @@ absl::StatusOr<RunResult> RunFrom(const Scenario& scenario, const RunOptions& op
   absl::StatusOr<RunResult> result =
       RunIn(*std::move(world), scenario, options, std::move(notes), [&](ScenarioRun& run) -> absl::Status {
         if (absl::Status status = run.Follow(**log, alone); !status.ok() || alone) return status;
+        if (absl::Status status = run.GoLive(); !status.ok()) return status;
         return run.Steps();
       });
   if (!result.ok()) return result.status();
@@ -706,10 +761,17 @@ absl::StatusOr<RunResult> RunLog(const RunOptions& options) {
   return RunFrom(scenario, options, true);
 }
 
-absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& options) {
-  if (!options.from.empty()) return RunFrom(scenario, options, false);
+absl::StatusOr<RunResult> Run(const Scenario& given, const RunOptions& options) {
+  if (!options.from.empty()) return RunFrom(given, options, false);
+  Scenario scenario = given;
+  if (options.mending.chosen()) scenario.mending = options.mending;
+  if (options.date) scenario.date = options.date;
   absl::StatusOr<StartPhases> start = MakeStart(scenario);
   if (!start.ok()) return start.status();
+  if (options.strict) {
+    if (absl::Status status = Strictly(*start); !status.ok()) return status;
+  }
+  DateByCertificates(*start, &scenario, &start->notes);
   sim::WorldOptions world_options = MakeWorldOptions(scenario);
   if (options.seed) world_options.seed = *options.seed;
   if (!options.profile.empty()) world_options.profile = options.profile;
@@ -717,10 +779,13 @@ absl::StatusOr<RunResult> Run(const Scenario& scenario, const RunOptions& option
   if (!world.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", scenario.file, Message(world.status())));
   }
-  return RunIn(*std::move(world), scenario, options, std::move(start->notes), [&](ScenarioRun& run) -> absl::Status {
-    if (absl::Status status = run.Start(*start); !status.ok()) return status;
-    return run.Steps();
-  });
+  absl::StatusOr<RunResult> result =
+      RunIn(*std::move(world), scenario, options, std::move(start->notes), [&](ScenarioRun& run) -> absl::Status {
+        if (absl::Status status = run.Start(*start); !status.ok()) return status;
+        return run.Steps();
+      });
+  if (!result.ok()) return result.status();
+  return SinceBeginning(*std::move(result), world_options.start - Time{});
 }
 
 }  // namespace wavetank::scenario

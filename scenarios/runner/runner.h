@@ -34,6 +34,9 @@ struct Tick {
 struct RunOptions {
   std::optional<uint64_t> seed;  // instead of the scenario's
   std::string profile;           // instead of the scenario's, if not empty
+  sim::Mending mending;          // instead of the scenario's, if chosen
+  std::optional<Time> date;      // likewise
+  bool strict = false;           // what a manifest says without effect is an error
   std::string log;               // event log to write, if not empty
   bool real_istiod = false;      // real istiods serve the proxies (on_up): the log holds inputs alone
   std::string from;              // event log whose inputs take the place of the scenario's own mesh, if not empty

@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "core/base/json_access.h"
+#include "core/kube/time_format.h"
 #include "fakes/kube/objects/kinds.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/actions/action.h"
 #include "scenarios/mesh/manifests.h"
 #include "sim/inputs/kinds/install.h"
@@ -43,10 +46,12 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
+    for (const json& object : *objects) out.certificates.Add(object);
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
                           [](const json& object) { return Text(object, "kind") == "Namespace"; });
-    if (scenario.ca != CaPlan::kSelfSigned && cluster.primary()) {
+    const bool roots = scenario.ca_said || scenario.mending.Does(sim::Mend::kRoots, true);
+    if (scenario.ca != CaPlan::kSelfSigned && roots && cluster.primary()) {
       out.phases[0].push_back(
           PlugInCa{cluster.name, scenario.ca == CaPlan::kOwnRoots ? "root-" + cluster.name : "root"});
     }
@@ -67,6 +72,22 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   }
   if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
   return out;
+}
+
+absl::Status Strictly(const StartPhases& start) {
+  // All notes of manifests are of that kind.
+  if (start.notes.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      fmt::format("--strict: what is said here has no effect:\n{}", fmt::join(start.notes, "\n")));
+}
+
+void DateByCertificates(const StartPhases& start, Scenario* scenario, std::vector<std::string>* notes) {
+  if (scenario->date) return;
+  scenario->date = start.certificates.DateBeside(Time{});
+  if (!scenario->date) return;
+  notes->push_back(
+      fmt::format("the world begins at {}, since certificates of the manifests begin then; --date says otherwise",
+                  kube::FormatRfc3339(kWorldEpochUnixSeconds + scenario->date->time_since_epoch() / 1s)));
 }
 
 absl::Status CheckSteps(const Scenario& scenario, std::vector<std::string>* notes) {

@@ -46,6 +46,23 @@ std::string NetworkOf(const std::vector<json>& objects, bool* labelled) {
   return gateway;
 }
 
+// Whether an istiod among them is told anything.
+bool BringsControlPlane(const std::vector<json>& objects) {
+  for (const json& object : objects) {
+    if (Text(object, "kind") != "Deployment" || Text(At(object, "metadata"), "namespace") != "istio-system") continue;
+    for (const json& container : Items(At(object, {"spec", "template", "spec", "containers"}))) {
+      if (Text(container, "name") == "discovery" && !Items(At(container, "env")).empty()) return true;
+    }
+  }
+  return false;
+}
+
+bool BringsRoots(const std::vector<json>& objects) {
+  return std::any_of(objects.begin(), objects.end(), [](const json& object) {
+    return Text(object, "kind") == "Secret" && Text(At(object, "metadata"), "name") == "cacerts";
+  });
+}
+
 bool IsRemoteSecret(const json& object) {
   return Text(object, "kind") == "Secret" && Text(LabelsOf(object), "istio/multiCluster") == "true";
 }
@@ -62,6 +79,9 @@ class Surveyor {
     absl::StatusOr<std::unique_ptr<sim::World>> world = sim::World::Create(MakeWorldOptions(scenario_));
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
+    for (const ClusterSpec& cluster : scenario_.clusters) {
+      if (scenario_.ca != CaPlan::kSelfSigned && cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
+    }
     for (const std::vector<sim::Input>& phase : plan->start.phases) {
       Say("applying manifests");
       for (const sim::Input& input : phase) {
@@ -74,6 +94,8 @@ class Surveyor {
       }
     }
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
+    for (std::string& line : world_->MendedLines()) survey_.mended.push_back(std::move(line));
+    survey_.unready = world_->Unready();
     TellOfPodsWithoutSidecar();
     TellOfUndeclaredPorts();
     survey_.services = ListServices(*world_);
@@ -232,7 +254,9 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   out.scenario.seed = options.seed;
   out.scenario.profile = options.profile;
   size_t index = 0;
-  bool brings_secrets = false;
+  bool brings_secrets = false, sketch = true;
+  out.scenario.mending = options.mending;
+  out.scenario.date = options.date;
   std::vector<std::string> to_label, notes;
   for (const SurveyCluster& c : options.clusters) {
     ClusterSpec spec;
@@ -247,12 +271,21 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     if (!objects.ok()) return objects.status();
     bool labelled = false;
     spec.network = NetworkOf(*objects, &labelled);
+    if (BringsControlPlane(*objects) || BringsRoots(*objects)) sketch = false;
     if (!spec.network.empty() && !labelled) to_label.push_back(spec.name);
     if (spec.network.empty()) spec.network = "network1";
     brings_secrets = brings_secrets || std::any_of(objects->begin(), objects->end(), IsRemoteSecret);
     out.scenario.clusters.push_back(std::move(spec));
   }
-  if (options.remote_secrets && !brings_secrets) {
+  if (!options.mending.Does(sim::Mend::kRoots, sketch)) out.scenario.ca = CaPlan::kSelfSigned;
+  if (!options.mending.Does(sim::Mend::kNetwork, sketch)) to_label.clear();
+  const bool gives_secrets = options.remote_secrets && options.mending.Does(sim::Mend::kTokens, sketch);
+  if (!gives_secrets && !brings_secrets && out.scenario.clusters.size() > 1) {
+    notes.emplace_back(
+        "the manifests bring no remote Secrets, so that no istiod knows another cluster; `wavetank "
+        "create-remote-secret` prints one, --mend tokens gives each istiod one for each other cluster");
+  }
+  if (gives_secrets && !brings_secrets) {
     for (const ClusterSpec& in : out.scenario.clusters) {
       for (const ClusterSpec& of : out.scenario.clusters) {
         if (in.name != of.name && in.primary()) out.scenario.remote_secrets.push_back({of.name, in.name});
@@ -264,6 +297,10 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
   }
   absl::StatusOr<StartPhases> start = MakeStart(out.scenario);
   if (!start.ok()) return start.status();
+  if (options.strict) {
+    if (absl::Status status = Strictly(*start); !status.ok()) return status;
+  }
+  if (!options.calendar) DateByCertificates(*start, &out.scenario, &notes);
   // The guides label the system namespace by hand, which no manifest shows.
   for (const std::string& name : to_label) {
     const ClusterSpec& cluster = *out.scenario.FindCluster(name);
@@ -342,6 +379,8 @@ nlohmann::ordered_json SurveyJson(const Survey& s) {
                                    {"failed", r.failed}});
   }
   out["notes"] = s.notes;
+  out["mended"] = s.mended;
+  out["unready"] = s.unready;
   out["nacks"] = ToJson(s.nacks);
   out["withoutEffect"] = ToJson(s.without_effect);
   out["digest"] = s.digest;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +32,12 @@ struct SurveyOptions {
   std::vector<SurveyCluster> clusters;
   uint64_t seed = 1;
   std::string profile = "istio-1.18";
-  bool remote_secrets = true;  // between all clusters, where the manifests bring none
-  int requests = 20;           // per client, Service and port
+  bool remote_secrets = true;  // between all clusters, where the manifests bring none, if they are mended
+  sim::Mending mending;
+  bool strict = false;       // what a manifest says without effect is an error
+  bool calendar = false;     // its clock is the present's, whatever the certificates say
+  std::optional<Time> date;  // where the clock begins; else where the manifests' certificates hold
+  int requests = 20;         // per client, Service and port
   std::function<void(std::string_view)> progress;
 };
 
@@ -61,7 +66,9 @@ struct Survey {
   std::vector<ServiceRow> services;
   std::vector<EndpointRow> endpoints;
   std::vector<ReachabilityRow> reachability;
-  std::vector<std::string> notes;  // what was assumed, what does not come up
+  std::vector<std::string> notes;    // what was assumed, what does not come up
+  std::vector<std::string> mended;   // what was done for the mesh (sim/mending.h)
+  std::vector<std::string> unready;  // proxies that are not ready, and why
   std::vector<Nack> nacks;
   std::vector<WithoutEffect> without_effect;
   std::string digest;

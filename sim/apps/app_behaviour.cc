@@ -47,6 +47,18 @@ void Behave(const AppBehaviour& behaviour, const envoysim::InboundCall& call, Du
   }
 }
 
+std::vector<size_t> DueCalls(const AppBehaviour& behaviour, const envoysim::RequestSpec& request,
+                             RandomStream& random) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < behaviour.calls.size(); ++i) {
+    const AppCall& call = behaviour.calls[i];
+    if (!request.path.starts_with(call.on_path)) continue;
+    if (call.share_ppm < kWhole && random.Between(0, kWhole - 1) >= call.share_ppm) continue;
+    out.push_back(i);
+  }
+  return out;
+}
+
 void AppBehaviours::Set(Rule rule) {
   std::erase_if(rules_, [&](const Rule& old) {
     return old.cluster == rule.cluster && old.ns == rule.ns && old.app == rule.app && old.version == rule.version;

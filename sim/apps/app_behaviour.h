@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/random.h"
 #include "core/base/time.h"
 #include "fakes/envoy/apps/app.h"
+#include "sim/apps/retry.h"
 
 namespace wavetank::sim {
 
@@ -20,6 +22,19 @@ struct AppAnswer {
   bool reset = false;             // instead of an answer the connection is reset
   int64_t share_ppm = 1'000'000;  // of the requests that have the header
   std::string header, value;      // no header: every request
+};
+
+// A request to another service that an application sends before it answers.
+struct AppCall {
+  std::string host;  // as the application writes it
+  int64_t port = 80;
+  std::string path = "/", method = "GET";
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string on_path;                                       // only for requests whose path begins so; empty: for all
+  int64_t share_ppm = 1'000'000;                             // of those
+  Duration timeout{};                                        // of an attempt; zero: none
+  RetryRule retry;
+  bool optional = false;  // its failure is not the application's
 };
 
 struct AppBehaviour {
@@ -37,11 +52,18 @@ struct AppBehaviour {
   // A pod that has just started takes `slow_factor` times as long, and evenly less until `slow_start` is over.
   Duration slow_start{};
   int64_t slow_factor = 1;
+  // Once the time of service is over, and the answer is to be 200: one after the other, or all at once.
+  std::vector<AppCall> calls;
+  bool parallel = false;
+  uint16_t call_failed = 502;  // the answer when a call failed that is not optional
 };
 
 // Answers as `behaviour` wants; `age`: since the pod started. Draws from `random` only what is left to chance.
 void Behave(const AppBehaviour& behaviour, const envoysim::InboundCall& call, Duration age, RandomStream& random,
             envoysim::AppReply* reply);
+
+// Those of its calls that are due for a request. Draws from `random` only what is left to chance.
+std::vector<size_t> DueCalls(const AppBehaviour& behaviour, const envoysim::RequestSpec& request, RandomStream& random);
 
 class AppBehaviours {
  public:

@@ -50,6 +50,7 @@ class Reader final : public FieldVisitor {
     const json* in = Find(name, need);
     if (in == nullptr || in->is_null()) return;
     if (!in->is_array()) return Wrong(name, "a list of texts");
+    value.clear();  // what it is if it is left out
     for (const json& item : *in) {
       if (!item.is_string()) return Wrong(name, "a list of texts");
       value.push_back(item.get<std::string>());

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/assert.h"
+#include "sim/network/go_words.h"
 
 namespace wavetank::sim {
 
@@ -40,6 +41,7 @@ std::string_view Describe(CloseKind kind) {
 }
 
 absl::Status Unavailable(CloseKind kind, std::string_view detail) {
+  if (kind == CloseKind::kTlsFailed) return absl::UnavailableError(GrpcHandshakeFailure(detail));
   return absl::UnavailableError(detail.empty() ? std::string(Describe(kind))
                                                : absl::StrCat(std::string(Describe(kind)), ": ", std::string(detail)));
 }
@@ -70,6 +72,11 @@ void Channel::ClientHandler::OnClose(ConnectionId, CloseKind kind, std::string_v
   const ChannelRef channel = channel_.shared_from_this();
   channel->owner_.by_flight_.erase(channel->flight_.get());
   channel->DropClient();
+  // A TCP connection that never stood.
+  if (channel->on_open_ != nullptr && (kind == CloseKind::kRefused || kind == CloseKind::kTimeout)) {
+    const std::string what = kind == CloseKind::kRefused ? "connect: connection refused" : "i/o timeout";
+    return channel->Tell(End::kClient, absl::UnavailableError(GrpcDialFailure(channel->to_, what)));
+  }
   channel->Tell(End::kClient, Unavailable(kind, detail));
 }
 
@@ -105,7 +112,9 @@ class ChannelServer::Handler final : public ConnectionHandler {
       Refuse(connection, CloseKind::kReset, {});
       return;
     }
-    const envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, channels.world_.Now());
+    envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, channels.world_.Now());
+    if (result.client.local)
+      result.client.error = GoTlsRefusal(*tls, flight->sni, result.client.san_mismatch, channels.world_.Now());
     channels.fabric_.AnswerTls(connection, result.client, lead);
     if (!result.server_ok) {
       // A client that refuses closes by itself.
@@ -171,7 +180,8 @@ void Channel::Pump(End to) {
   Host& receiver = *hosts_[Index(to)];
   while (!direction.waiting.empty() && !closed_) {
     const Time now = owner_.world_.Now();
-    const std::optional<Duration> transit = line_ == nullptr ? Duration::zero() : line_->Transit(now);
+    std::optional<Duration> transit = line_ == nullptr ? Duration::zero() : line_->Transit(now);
+    if (owner_.fabric_.IsCut(connections_[Index(End::kClient)])) transit = std::nullopt;
     if (!transit) {
       if (!direction.blocked) {
         direction.blocked = true;
@@ -284,6 +294,7 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
   const ChannelRef channel(new Channel(*this));
   channel->client_workload_ = dialling.from;
   channel->hosts_[0] = dialling.host;
+  channel->to_ = dialling.to;
   channel->on_open_ = std::move(on_open);
   auto flight = std::make_shared<FirstFlight>();
   flight->kind = FirstFlight::Kind::kTls;
@@ -303,7 +314,7 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
     if (channel->open_ || channel->closed_) return;
     auto on_open_now = std::exchange(channel->on_open_, nullptr);
     channel->Close(Channel::End::kClient);
-    if (on_open_now != nullptr) on_open_now(absl::DeadlineExceededError("i/o timeout"));
+    if (on_open_now != nullptr) on_open_now(absl::DeadlineExceededError(GrpcDialFailure(channel->to_, "i/o timeout")));
   });
   return channel;
 }

@@ -106,6 +106,7 @@ class Channel final : public std::enable_shared_from_this<Channel> {
   Direction directions_[2];  // by receiving End
   envoysim::ConnectionId connections_[2]{};
   WorkloadId client_workload_{};
+  envoysim::SocketAddress to_;  // as dialled
   std::shared_ptr<const envoysim::FirstFlight> flight_;
 };
 using ChannelRef = std::shared_ptr<Channel>;

@@ -19,21 +19,57 @@ std::string_view WithoutDot(std::string_view name) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<IpAddress>> WorldDns::Resolve(std::string_view name) const {
+absl::StatusOr<WorldDns::Answer> WorldDns::Ask(std::string_view name, std::optional<Duration>* ttl) const {
   name = WithoutDot(name);
-  if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok()) return std::vector{*literal};
-  if (const auto it = zone_.find(name); it != zone_.end()) {
-    if (it->second.empty()) return NoSuchName(name);
-    return it->second;
+  if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok()) return Answer{{*literal}, {}};
+  std::optional<Duration> least;
+  const auto holds = [&](const std::optional<Duration>& more) {
+    if (more) least = std::min(least.value_or(*more), *more);
+    if (ttl != nullptr) *ttl = least;
+  };
+  for (int aliases = 0; aliases <= kMaxAliases; ++aliases) {
+    const auto it = zone_.find(name);
+    if (it == zone_.end()) {
+      const auto address = fakekube::AddressOfLoadBalancerName(name);
+      const absl::StatusOr<IpAddress> ip = IpAddress::Parse(address.value_or(""));
+      if (!address || !ip.ok()) return NoSuchName(name);
+      return Answer{{*ip}, least};
+    }
+    const DnsRecord& record = it->second;
+    holds(record.ttl);
+    if (record.a_fails && record.aaaa_fails)
+      return absl::UnavailableError(fmt::format("no answer for {}: server failure", name));
+    if (!record.alias.empty()) {
+      name = WithoutDot(record.alias);
+      continue;
+    }
+    Answer answer{{}, least};
+    for (const IpAddress& ip : record.addresses) {
+      if (ip.is_v4() ? !record.a_fails : !record.aaaa_fails) answer.addresses.push_back(ip);
+    }
+    if (!answer.addresses.empty()) return answer;
+    if (record.a_fails || record.aaaa_fails)
+      return absl::UnavailableError(fmt::format("no answer for {}: server failure", name));
+    return NoSuchName(name);
   }
-  if (const auto address = fakekube::AddressOfLoadBalancerName(name)) {
-    if (const absl::StatusOr<IpAddress> ip = IpAddress::Parse(*address); ip.ok()) return std::vector{*ip};
-  }
-  return NoSuchName(name);
+  return absl::UnavailableError("a chain of aliases without end");
+}
+
+absl::StatusOr<std::vector<IpAddress>> WorldDns::Resolve(std::string_view name) const {
+  absl::StatusOr<Answer> answer = Ask(name);
+  if (!answer.ok()) return answer.status();
+  return std::move(answer->addresses);
 }
 
 absl::StatusOr<std::vector<IpAddress>> ClusterDns::Resolve(std::string_view name, std::string_view ns) const {
-  if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok()) return std::vector{*literal};
+  Answered answer = Ask(name, ns);
+  if (!answer.ok()) return answer.status();
+  return std::move(answer->addresses);
+}
+
+ClusterDns::Answered ClusterDns::Ask(std::string_view name, std::string_view ns) const {
+  if (const absl::StatusOr<IpAddress> literal = IpAddress::Parse(name); literal.ok())
+    return WorldDns::Answer{{*literal}, {}};
   if (name.empty() || name.back() != '.') {
     // resolv.conf: search NS.svc.DOMAIN svc.DOMAIN DOMAIN, ndots 5.
     const auto dots = std::count(name.begin(), name.end(), '.');
@@ -47,17 +83,34 @@ absl::StatusOr<std::vector<IpAddress>> ClusterDns::Resolve(std::string_view name
   return Qualified(WithoutDot(name), 0);
 }
 
-absl::StatusOr<std::vector<IpAddress>> ClusterDns::Qualified(std::string_view name, int depth) const {
+ClusterDns::Answered ClusterDns::Outside(std::string_view name) const {
+  const Time now = api_.host().Now();
+  if (const auto kept = kept_.find(name); kept != kept_.end()) {
+    if (now < kept->second.until) {
+      Answered answer = kept->second.answer;
+      if (answer.ok()) answer->ttl = kept->second.until - now;
+      return answer;
+    }
+    kept_.erase(kept);
+  }
+  std::optional<Duration> ttl;
+  Answered answer = world_.Ask(name, &ttl);
+  // That a server failed is no answer to be kept.
+  if (ttl && *ttl > Duration::zero() && (answer.ok() || absl::IsNotFound(answer.status())))
+    kept_.insert_or_assign(std::string(name), Kept{now + *ttl, answer});
+  return answer;
+}
+
+ClusterDns::Answered ClusterDns::Qualified(std::string_view name, int depth) const {
   const std::string zone = ".svc." + domain_;
-  if (name.size() <= zone.size() || name.substr(name.size() - zone.size()) != zone) return world_.Resolve(name);
+  if (name.size() <= zone.size() || name.substr(name.size() - zone.size()) != zone) return Outside(name);
   const std::string_view rest = name.substr(0, name.size() - zone.size());
   const size_t dot = rest.rfind('.');
   if (dot == std::string_view::npos) return NoSuchName(name);
   return Service(rest.substr(0, dot), rest.substr(dot + 1), depth);
 }
 
-absl::StatusOr<std::vector<IpAddress>> ClusterDns::Service(std::string_view name, std::string_view ns,
-                                                           int depth) const {
+ClusterDns::Answered ClusterDns::Service(std::string_view name, std::string_view ns, int depth) const {
   // "pod-0.service.namespace": the endpoint with that host name.
   std::string hostname;
   if (const size_t dot = name.find('.'); dot != std::string_view::npos) {
@@ -92,7 +145,7 @@ absl::StatusOr<std::vector<IpAddress>> ClusterDns::Service(std::string_view name
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
   if (out.empty()) return NoSuchName(fmt::format("{}.{}", name, ns));
-  return out;
+  return WorldDns::Answer{std::move(out), {}};
 }
 
 }  // namespace wavetank::sim

@@ -1,49 +1,75 @@
 // Names: what a cluster's DNS says to its pods, and what the world's DNS says to all.
 //
-// Fault model: a name of the world's zone may be set to nothing, to other addresses, or to no answer at all. Answers
-// take no time of their own.
+// Fault model: a name of the world's zone may be set to nothing, to other addresses or to another name, and queries of
+// one type (A, AAAA) may fail; answers with a time to live are kept by each cluster's DNS for so long, those that a
+// name is unknown too. Answers take no time of their own.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "core/base/ip.h"
+#include "core/base/time.h"
 #include "fakes/kube/store/api_server.h"
 
 namespace wavetank::sim {
 
 // Names outside clusters: load balancers' host names, and what scenarios set.
+struct DnsRecord {
+  std::vector<IpAddress> addresses;  // none, and no alias: NXDOMAIN
+  std::string alias;                 // CNAME
+  // Queries of these types get no answer: what they would have said is missing.
+  bool a_fails = false, aaaa_fails = false;
+  std::optional<Duration> ttl;  // of what is said of the name, or of that there is nothing; nothing: it is not kept
+};
+
 class WorldDns {
  public:
-  // Empty: NXDOMAIN.
-  void Set(const std::string& name, std::vector<IpAddress> addresses) { zone_[name] = std::move(addresses); }
-  // Sorted by nothing: in the order given. NotFound: NXDOMAIN; Unavailable: no server answers.
+  struct Answer {
+    std::vector<IpAddress> addresses;
+    std::optional<Duration> ttl;
+  };
+  void Set(const std::string& name, DnsRecord record) { zone_[name] = std::move(record); }
+  // Sorted by nothing: in the order given, of what an A and an AAAA query bring. NotFound: NXDOMAIN; Unavailable: no
+  // server answers. `ttl`: of a failure too.
+  absl::StatusOr<Answer> Ask(std::string_view name, std::optional<Duration>* ttl = nullptr) const;
   absl::StatusOr<std::vector<IpAddress>> Resolve(std::string_view name) const;
 
  private:
-  std::map<std::string, std::vector<IpAddress>, std::less<>> zone_;
+  std::map<std::string, DnsRecord, std::less<>> zone_;
 };
 
 // CoreDNS of one cluster, with a pod's search list.
 class ClusterDns {
  public:
-  ClusterDns(const fakekube::ApiServer& api, const WorldDns& world, std::string domain = "cluster.local")
+  ClusterDns(fakekube::ApiServer& api, const WorldDns& world, std::string domain = "cluster.local")
       : api_(api), world_(world), domain_(std::move(domain)) {}
 
   // As a pod of namespace `ns` asks: "helloworld", "helloworld.sample", fully qualified names, names of the world. An
   // IP literal is itself. ClusterIP Services give their VIP, headless ones their ready endpoints.
   absl::StatusOr<std::vector<IpAddress>> Resolve(std::string_view name, std::string_view ns) const;
+  // The same, with the time for which the answer holds from now on, if it says one.
+  absl::StatusOr<WorldDns::Answer> Ask(std::string_view name, std::string_view ns) const;
 
  private:
-  absl::StatusOr<std::vector<IpAddress>> Service(std::string_view name, std::string_view ns, int depth) const;
-  absl::StatusOr<std::vector<IpAddress>> Qualified(std::string_view name, int depth) const;
+  using Answered = absl::StatusOr<WorldDns::Answer>;
+  Answered Service(std::string_view name, std::string_view ns, int depth) const;
+  Answered Qualified(std::string_view name, int depth) const;
+  // Of the world outside, from memory as long as what it said holds.
+  Answered Outside(std::string_view name) const;
 
-  const fakekube::ApiServer& api_;
+  fakekube::ApiServer& api_;
   const WorldDns& world_;
   std::string domain_;
+  struct Kept {
+    Time until{};
+    Answered answer;
+  };
+  mutable std::map<std::string, Kept, std::less<>> kept_;
 };
 
 }  // namespace wavetank::sim

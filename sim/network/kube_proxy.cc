@@ -147,6 +147,7 @@ void KubeProxy::SyncNodePorts(const std::string& key, bool local,
     if (ports.empty()) break;
     const std::string& name = node->meta.name;
     MeshNetwork::ServiceAddresses& addresses = now[key + kNodePorts + "/" + name];
+    addresses.of_node = true;
     for (const nlohmann::json& address : Items(AddressesOf(node))) {
       const std::string type = Text(address, "type"), ip = Text(address, "address");
       if (type == "InternalIP") AddAddress(ip, &addresses.vips);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/inject/proxy_bootstrap.h"
+#include "fmt/format.h"
 
 namespace wavetank::sim {
 
@@ -34,6 +35,11 @@ const SocketAddress* Pick(const ServiceBackends& service, uint64_t hash, NodeInd
 }
 
 }  // namespace
+
+void MeshNetwork::SetUnderlay(Underlay underlay) {
+  networks_ = underlay.site_names();
+  underlay_ = std::make_unique<Underlay>(std::move(underlay));
+}
 
 NetworkIndex MeshNetwork::Network(std::string_view name) {
   const auto it = std::find(networks_.begin(), networks_.end(), name);
@@ -74,12 +80,16 @@ void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::strin
   Forget(state);
   const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
     const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
-    virtual_ports_[virtual_key] = VirtualPort{site, network, backends};
+    virtual_ports_[virtual_key] = VirtualPort{site, network, backends, addresses.of_node};
     state.keys.push_back(virtual_key);
+  };
+  const auto known_in = [&](const IpAddress& address) {
+    const bool outside = underlay_ == nullptr || !underlay_->IsPrivate(network, address);
+    return outside ? kEverywhere : static_cast<uint16_t>(kPrivate | static_cast<uint16_t>(network));
   };
   for (const auto& [port, backends] : addresses.ports) {  // order: a vector
     for (const IpAddress& vip : addresses.vips) add(static_cast<uint16_t>(site), vip, port, backends);
-    for (const IpAddress& address : addresses.load_balancers) add(kEverywhere, address, port, backends);
+    for (const IpAddress& address : addresses.load_balancers) add(known_in(address), address, port, backends);
   }
   const std::vector<IpAddress> before = std::exchange(state.load_balancers, std::move(addresses.load_balancers));
   const std::vector<IpAddress> now = state.load_balancers;
@@ -121,6 +131,7 @@ Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info,
     route.path = &links_.Between(from.site, to != nullptr ? to->site : via);
   }
   if (to == nullptr || !to->up) return route;  // blackholed
+  route.info.acceptor = it->second;
   if (to->inbound != nullptr && to != &from &&
       (to->interception == nullptr || to->interception->TakesInbound(info.destination.port))) {
     route.acceptor = to->inbound;
@@ -133,7 +144,132 @@ Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info,
   return route;
 }
 
-Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destination, uint64_t flow) {
+const MeshNetwork::VirtualPort* MeshNetwork::FindPort(uint16_t scope, const SocketAddress& at) const {
+  const auto it = virtual_ports_.find({scope, at});
+  return it == virtual_ports_.end() ? nullptr : &it->second;
+}
+
+MeshNetwork::Way MeshNetwork::Find(const Workload& from, const SocketAddress& destination) const {
+  Way way{nullptr, from.network, destination};
+  const auto within = [](NetworkIndex site) { return static_cast<uint16_t>(kPrivate | static_cast<uint16_t>(site)); };
+  const auto take = [&](const VirtualPort* service) {
+    way.service = service;
+    if (service != nullptr) way.site = service->network;
+    return service != nullptr;
+  };
+  if (underlay_ == nullptr) {
+    take(FindPort(kEverywhere, destination));
+    return way;
+  }
+  if (take(FindPort(within(from.network), destination))) return way;
+  if (const std::optional<Underlay::Destination> translated = underlay_->Translate(destination)) {
+    // From here on as within the site whose router does it: its load balancers, its nodes' ports, its pods.
+    way.site = translated->site;
+    way.to = translated->to;
+    if (take(FindPort(within(translated->site), way.to))) return way;
+    if (const VirtualPort* open = FindPort(kEverywhere, way.to); open != nullptr && open->network == translated->site) {
+      take(open);
+      return way;
+    }
+    for (uint16_t cluster = 0; cluster < links_.sites().size(); ++cluster) {
+      const VirtualPort* node = FindPort(cluster, way.to);
+      if (node != nullptr && node->of_node && node->network == translated->site && take(node)) return way;
+    }
+    return way;
+  }
+  if (take(FindPort(kEverywhere, destination)) || HasPod(from.network, destination.ip)) return way;
+  for (const NetworkIndex site : underlay_->RoutesTo(from.network, destination.ip)) {
+    if (!take(FindPort(within(site), destination)) && !HasPod(site, destination.ip)) continue;
+    way.site = site;
+    way.routed = true;
+    return way;
+  }
+  return way;
+}
+
+MeshNetwork::Obstacle MeshNetwork::Unknown(const Workload& from, const SocketAddress& destination) const {
+  const std::string& here = networks_[static_cast<uint16_t>(from.network)];
+  for (uint16_t site = 0; site < networks_.size(); ++site) {
+    if (site == static_cast<uint16_t>(from.network)) continue;
+    if (HasPod(NetworkIndex(site), destination.ip) ||
+        FindPort(static_cast<uint16_t>(kPrivate | site), destination) != nullptr) {
+      return {fmt::format("no route leads from {} to {}, which is in {}", here, destination.ip.ToString(),
+                          networks_[site])};
+    }
+  }
+  return {fmt::format("nothing that {} reaches has {}", here, destination.ip.ToString()), true};
+}
+
+Route MeshNetwork::Pass(const Workload& from, Route route, const Way& way, const SocketAddress& wire,
+                        Obstacle* obstacle) {
+  if (underlay_ == nullptr) return route;
+  const SiteId* to_cluster = way.service == nullptr ? nullptr : &way.service->site;
+  if (route.info.acceptor != WorkloadId{}) to_cluster = &at(route.info.acceptor).site;
+  Crossing crossing;
+  crossing.before = {route.info.source.ip, wire};
+  crossing.from = from.network;
+  crossing.to = way.site;
+  crossing.from_cluster = from.site;
+  if (to_cluster != nullptr) crossing.to_cluster = *to_cluster;
+  crossing.routed = way.routed;
+  if (crossing.from != crossing.to) route.info.source.ip = underlay_->SourceOutside(from.network, route.info.source.ip);
+  crossing.after = {route.info.source.ip, route.info.destination};
+  switch (underlay_->Judge(crossing, obstacle == nullptr ? nullptr : &obstacle->why)) {
+    case Underlay::Fate::kPasses:
+      break;
+    case Underlay::Fate::kDropped:
+      route.outcome = Route::Outcome::kBlackholed;
+      return route;
+    case Underlay::Fate::kRejected:
+      route.outcome = Route::Outcome::kRefused;
+      return route;
+  }
+  if (obstacle != nullptr && way.service == nullptr && route.outcome == Route::Outcome::kBlackholed &&
+      !HasPod(way.site, way.to.ip)) {
+    *obstacle = Unknown(from, wire);
+  }
+  return route;
+}
+
+MeshNetwork::Obstacle MeshNetwork::WhyNot(const Origin& origin, const SocketAddress& destination) {
+  Obstacle obstacle;
+  Walk(origin, destination, 0, &obstacle);
+  return obstacle;
+}
+
+bool MeshNetwork::StillPasses(const Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
+  if (underlay_ == nullptr || info.acceptor == WorkloadId{}) return true;
+  const Workload &from = at(origin.workload), &to = at(info.acceptor);
+  if (&from == &to) return true;
+  Crossing crossing;
+  // The address of an own Service never leaves the node.
+  const bool inside = FindPort(static_cast<uint16_t>(from.site), dialled) != nullptr;
+  crossing.before = {origin.source.empty() ? from.ip : origin.source, inside ? info.destination : dialled};
+  crossing.after = {info.source.ip, info.destination};
+  crossing.from = from.network;
+  crossing.to = to.network;
+  crossing.from_cluster = from.site;
+  crossing.to_cluster = to.site;
+  crossing.established = true;
+  return underlay_->Judge(crossing, nullptr) == Underlay::Fate::kPasses;
+}
+
+bool MeshNetwork::ReachesApiServer(WorkloadId from, SiteId cluster, NetworkIndex site) const {
+  if (underlay_ == nullptr) return true;
+  constexpr uint16_t kApiPort = 6443;
+  const Workload& client = *workloads_[static_cast<uint32_t>(from)];
+  const IpAddress ip = ApiServerAddress(cluster);
+  Crossing crossing;
+  crossing.before = crossing.after = {client.ip, {ip, kApiPort}};
+  crossing.from = client.network;
+  crossing.to = site;
+  crossing.from_cluster = client.site;
+  crossing.to_cluster = cluster;
+  if (crossing.from != crossing.to) crossing.after.source = underlay_->SourceOutside(client.network, client.ip);
+  return underlay_->Judge(crossing, nullptr) == Underlay::Fate::kPasses;
+}
+
+Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, uint64_t flow, Obstacle* obstacle) {
   const Workload& from = at(origin.workload);
   envoysim::AcceptInfo info;
   info.workload = origin.workload;
@@ -168,14 +304,14 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
     return route;
   }
 
-  const auto site = static_cast<uint16_t>(from.site);
-  auto virtual_port = virtual_ports_.find({site, destination});
-  bool inside = virtual_port != virtual_ports_.end();
-  if (virtual_port == virtual_ports_.end()) virtual_port = virtual_ports_.find({kEverywhere, destination});
+  Way way{FindPort(static_cast<uint16_t>(from.site), destination), from.network, destination};
+  bool inside = way.service != nullptr;
+  if (!inside) way = Find(from, destination);
+  SocketAddress wire = destination;
   // A Service's endpoints may be a load balancer themselves (istiod's Service in a remote cluster), which is as far as
   // it goes.
-  for (int hops = 0; virtual_port != virtual_ports_.end(); ++hops) {
-    const VirtualPort& service = virtual_port->second;
+  for (int hops = 0; way.service != nullptr; ++hops) {
+    const VirtualPort& service = *way.service;
     const SocketAddress* backend =
         Pick(service.backends, Mix64(flow + static_cast<uint64_t>(hops)), from.node, inside, from.site == service.site);
     if (backend == nullptr || hops > 1) {
@@ -186,17 +322,23 @@ Route MeshNetwork::Resolve(const Origin& origin, const SocketAddress& destinatio
       if (none || hops > 1) route.outcome = Route::Outcome::kRefused;
       route.info = info;
       route.path = &links_.Between(from.site, service.site);
-      return route;
+      return inside ? route : Pass(from, std::move(route), way, wire, obstacle);
     }
     info.destination = *backend;
-    if (by_address_.contains({static_cast<uint16_t>(service.network), info.destination.ip})) {
-      return ToPod(from, info, service.network, service.site);
+    const bool home = HasPod(service.network, info.destination.ip);
+    Way next{nullptr, service.network, info.destination};
+    if (!home) next = Find(from, info.destination);
+    if (home || next.service == nullptr) {
+      // A Service of its own is the sender's node's doing: the pod's address is what leaves it.
+      if (inside) wire = info.destination;
+      return Pass(from, ToPod(from, info, service.network, service.site), way, wire, obstacle);
     }
-    virtual_port = virtual_ports_.find({kEverywhere, info.destination});
+    way = next;
+    wire = info.destination;
     inside = false;
-    if (virtual_port == virtual_ports_.end()) return ToPod(from, info, service.network, service.site);
   }
-  return ToPod(from, info, from.network, from.site);
+  info.destination = way.to;
+  return Pass(from, ToPod(from, info, way.site, from.site), way, wire, obstacle);
 }
 
 }  // namespace wavetank::sim

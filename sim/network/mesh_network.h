@@ -1,8 +1,9 @@
 // Where a SYN ends up: pods in flat networks, cluster VIPs, load balancers, and the redirect rules of pods with a
 // sidecar. The addresses of Services are told to it by each cluster's KubeProxy.
 //
-// Reachability. Pods of one network reach each other by pod IP, whatever their cluster. Load balancer addresses are
-// reachable from everywhere over the lines between sites. Any other address gets no answer.
+// Reachability. Pods of one site reach each other by pod IP, whatever their cluster. Load balancer addresses are
+// reachable from everywhere over the lines between clusters. What routes, firewalls and NAT make of it: underlay.h. Any
+// other address gets no answer.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "fakes/envoy/tcp/network.h"
 #include "sim/network/links.h"
+#include "sim/network/underlay.h"
 
 namespace wavetank::pilot {
 struct Interception;
@@ -27,7 +29,6 @@ using envoysim::IpAddress;
 using envoysim::SocketAddress;
 using envoysim::WorkloadId;
 
-enum class NetworkIndex : uint16_t {};
 enum class NodeIndex : uint32_t {};  // 0: none
 
 // A pod as the network sees it. The acceptors belong to its Envoy and applications and may be absent.
@@ -62,6 +63,9 @@ class MeshNetwork final : public envoysim::Network {
  public:
   explicit MeshNetwork(Links& links) : links_(links) {}
 
+  // Before anything else. Without one every network is a site, and nothing is cut, denied or translated.
+  void SetUnderlay(Underlay underlay);
+  Underlay* underlay() { return underlay_.get(); }  // null: none was set
   NetworkIndex Network(std::string_view name);
   NodeIndex Node(SiteId site, std::string_view name);
 
@@ -73,13 +77,27 @@ class MeshNetwork final : public envoysim::Network {
   struct ServiceAddresses {
     std::vector<IpAddress> vips, load_balancers;
     std::vector<std::pair<uint16_t, ServiceBackends>> ports;
+    bool of_node = false;  // `vips` are a node's own addresses
   };
   void SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses);
   void RemoveService(SiteId site, const std::string& key);
   // A load balancer's address was given back: the cloud forgets the connections through it.
   std::function<void(const IpAddress&)> on_address_gone;
 
-  envoysim::Route Resolve(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow) override;
+  envoysim::Route Resolve(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow) override {
+    return Walk(origin, destination, flow, nullptr);
+  }
+  // Why the network itself keeps a connection from there: "no route leads from east to 10.2.0.5, which is in west".
+  // Empty: it does not. `nobody`: nothing in this world has the address.
+  struct Obstacle {
+    std::string why;
+    bool nobody = false;
+  };
+  Obstacle WhyNot(const envoysim::Origin& origin, const SocketAddress& destination);
+  // Whether segments of a connection that stands still get through.
+  bool StillPasses(const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info);
+  // Whether a pod reaches a cluster's API server now.
+  bool ReachesApiServer(WorkloadId from, SiteId cluster, NetworkIndex site) const;
 
   // The pod at an address of a network; nullptr if there is none.
   const Workload* Find(NetworkIndex network, const IpAddress& ip) const;
@@ -90,14 +108,36 @@ class MeshNetwork final : public envoysim::Network {
     SiteId site;
     NetworkIndex network;
     ServiceBackends backends;
+    bool of_node = false;
   };
-  using AddressKey = std::pair<uint16_t, IpAddress>;      // network or site, address
-  using VirtualKey = std::pair<uint16_t, SocketAddress>;  // site, address and port; kEverywhere for load balancers
-  static constexpr uint16_t kEverywhere = 0xffff;
+  using AddressKey = std::pair<uint16_t, IpAddress>;  // network or site, address
+  // Cluster, address and port; of load balancers kEverywhere, or kPrivate and the site within which they are known.
+  using VirtualKey = std::pair<uint16_t, SocketAddress>;
+  static constexpr uint16_t kEverywhere = 0xffff, kPrivate = 0x8000;
 
+  // Where an address leads that is no Service's of the sender's own cluster.
+  struct Way {
+    const VirtualPort* service = nullptr;  // null: a pod in `site` may have it
+    NetworkIndex site{};
+    SocketAddress to;     // after NAT
+    bool routed = false;  // by a route to another site
+  };
+  Way Find(const Workload& from, const SocketAddress& destination) const;
+  const VirtualPort* FindPort(uint16_t scope, const SocketAddress& at) const;
+  bool HasPod(NetworkIndex network, const IpAddress& ip) const {
+    return by_address_.contains({static_cast<uint16_t>(network), ip});
+  }
+  // That nothing within reach has the address; says who has it elsewhere.
+  Obstacle Unknown(const Workload& from, const SocketAddress& destination) const;
+  envoysim::Route Walk(const envoysim::Origin& origin, const SocketAddress& destination, uint64_t flow,
+                       Obstacle* obstacle);
+  // The route as the underlay lets it be. `wire`: the destination as the packet leaves with it.
+  envoysim::Route Pass(const Workload& from, envoysim::Route route, const Way& way, const SocketAddress& wire,
+                       Obstacle* obstacle);
   envoysim::Route ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via);
 
   Links& links_;
+  std::unique_ptr<Underlay> underlay_;
   std::vector<std::string> networks_;
   std::vector<std::pair<SiteId, std::string>> nodes_;  // by NodeIndex, from 1
   std::vector<std::unique_ptr<Workload>> workloads_;   // by WorkloadId; 0 is none

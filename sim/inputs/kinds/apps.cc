@@ -1,10 +1,14 @@
 #include "sim/inputs/kinds/apps.h"
 
 #include "sim/inputs/fields.h"
+#include "sim/inputs/kinds/retry_fields.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {
 namespace {
+
+constexpr size_t kMostCalls = 100;
+constexpr uint16_t kCallFailed = AppBehaviour().call_failed;
 
 void VisitQuantile(FieldVisitor& visitor, AppBehaviour::Quantile& point) {
   visitor.Visit("sharePpm", Need::kRequired, point.share_ppm);
@@ -22,6 +26,22 @@ void VisitAnswer(FieldVisitor& visitor, AppAnswer& answer) {
   visitor.Visit("sharePpm", Need::kLenient, answer.share_ppm);
   visitor.Visit("header", Need::kSparse, answer.header);
   visitor.Visit("value", Need::kSparse, answer.value);
+}
+
+void VisitCall(FieldVisitor& visitor, AppCall& call) {
+  visitor.Visit("host", Need::kRequired, call.host);
+  visitor.Visit("port", Need::kLenient, call.port);
+  if (call.port < 1 || call.port > 65535) visitor.Refuse("port", "is no port, 1 to 65535");
+  visitor.Visit("path", Need::kLenient, call.path);
+  visitor.Visit("method", Need::kLenient, call.method);
+  std::map<std::string, std::string> headers(call.headers.begin(), call.headers.end());
+  visitor.Visit("headers", Need::kSparse, headers);
+  if (visitor.reading()) call.headers.assign(headers.begin(), headers.end());
+  visitor.Visit("onPath", Need::kSparse, call.on_path);
+  visitor.Visit("sharePpm", Need::kLenient, call.share_ppm);
+  visitor.Visit("timeoutNs", Need::kSparse, call.timeout);
+  VisitRetry(visitor, call.retry);
+  visitor.Visit("optional", Need::kSparse, call.optional);
 }
 
 template <class Item>
@@ -53,6 +73,13 @@ void SetBehaviour::Fields(FieldVisitor& visitor) {
   visitor.Visit("unreadyForNs", Need::kSparse, b.unready_for);
   visitor.Visit("slowStartNs", Need::kSparse, b.slow_start);
   visitor.Visit("slowFactor", Need::kLenient, b.slow_factor);
+  if (b.calls.size() > kMostCalls) visitor.Refuse("calls", "are more than 100");
+  VisitList(visitor, "calls", b.calls, VisitCall);
+  visitor.Visit("parallel", Need::kSparse, b.parallel);
+  int64_t failed = b.call_failed == kCallFailed ? 0 : b.call_failed;
+  visitor.Visit("callFailed", Need::kSparse, failed);
+  if (failed != 0 && (failed < 400 || failed > 599)) return visitor.Refuse("callFailed", "is no error, 400 to 599");
+  if (visitor.reading()) b.call_failed = failed == 0 ? kCallFailed : static_cast<uint16_t>(failed);
 }
 
 absl::Status SetBehaviour::Apply(InputTarget& target) const {

@@ -1,7 +1,9 @@
-// How a cluster of the mesh begins: what `istioctl install` leaves behind, and the CA that was plugged in before.
+// How a cluster of the mesh begins: what `istioctl install` leaves behind, and the CA that was plugged in before; and
+// how it gets another release of Istio.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "sim/inputs/input.h"
@@ -17,10 +19,27 @@ struct Install {
   absl::Status Apply(InputTarget& target) const;
 };
 
-// Secret cacerts: an intermediate CA of the cluster under the root of that name.
+// One part of an upgrade to another release, of one cluster. A remote cluster's istiod and injector are its primary's:
+// there those parts change nothing.
+struct Upgrade {
+  static constexpr std::string_view kKind = "upgrade";
+  std::string cluster;
+  std::string profile;   // "istio-1.30"
+  std::string revision;  // beside what runs; empty: in its place
+  // istiod, with the injector; injector, without istiod; gateways; workloads: those with sidecars; oldIstiod: what is
+  // of no revision but this one goes.
+  std::string part = "istiod";
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// Secret cacerts: an intermediate CA of the cluster under the root of that name; root-cert.pem also holds the roots of
+// the names in `trusts`.
 struct PlugInCa {
   static constexpr std::string_view kKind = "cacerts";
   std::string cluster, root = "root";
+  std::vector<std::string> trusts{};
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

@@ -1,9 +1,30 @@
 #include "sim/inputs/kinds/network.h"
 
+#include "absl/strings/numbers.h"
+#include "fmt/format.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {
+namespace {
+
+// Connections that stand go on, or not, by what the underlay says now.
+void LookAtConnections(InputTarget& target) {
+  MeshNetwork& network = *target.commons.network;
+  target.commons.plane->fabric().CutWhere(
+      [&network](const envoysim::Origin& origin, const SocketAddress& dialled, const envoysim::AcceptInfo& info) {
+        return !network.StillPasses(origin, dialled, info);
+      });
+}
+
+void EmitFault(InputTarget& target, bool started, const std::string& subject) {
+  TraceRecord record;
+  record.kind = started ? TraceKind::kFaultStarted : TraceKind::kFaultEnded;
+  record.subject = target.host.Intern(subject);
+  target.host.Emit(record);
+}
+
+}  // namespace
 
 void SetLink::Fields(FieldVisitor& visitor) {
   visitor.Visit("between", Need::kRequired, between);
@@ -27,10 +48,7 @@ absl::Status SetLink::Apply(InputTarget& target) const {
   quality.loss_ppm = loss_ppm.value_or(quality.loss_ppm);
   if (absl::Status status = CheckQuality(quality); !status.ok()) return status;
   line.set_quality(quality);
-  TraceRecord record;
-  record.kind = quality.cut ? TraceKind::kFaultStarted : TraceKind::kFaultEnded;
-  record.subject = target.host.Intern(line.name());
-  target.host.Emit(record);
+  EmitFault(target, quality.cut, line.name());
   return absl::OkStatus();
 }
 
@@ -47,11 +65,62 @@ absl::Status SetLoadBalancer::Apply(InputTarget& target) const {
   return (*site)->cluster().SetLoadBalancerAddress({ns, name}, address);
 }
 
+void SetFirewall::Fields(FieldVisitor& visitor) {
+  visitor.Visit("state", Need::kRequired, state);
+  if (state != "deny" && state != "allow" && state != "removed") visitor.Refuse("state", "is deny, allow or removed");
+  visitor.Visit("name", Need::kSparse, name);
+  visitor.Visit("from", Need::kSparse, from);
+  visitor.Visit("to", Need::kSparse, to);
+  visitor.Visit("ports", Need::kSparse, ports);
+  visitor.Visit("reject", Need::kSparse, reject);
+  visitor.Visit("established", Need::kSparse, established);
+}
+
+absl::Status SetFirewall::Apply(InputTarget& target) const {
+  Underlay& underlay = *target.commons.network->underlay();
+  WorldFirewall rule{name, from, to, {}, state == "allow", reject, established};
+  for (const std::string& port : ports) {
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(port, &number))
+      return absl::InvalidArgumentError(fmt::format("firewall: '{}' is no port; write 1 to 65535", port));
+    rule.ports.push_back(number);
+  }
+  absl::Status status = state == "removed" ? underlay.RemoveFirewall(name) : underlay.SetFirewall(rule);
+  if (!status.ok()) return status;
+  LookAtConnections(target);
+  EmitFault(target, state == "deny", name.empty() ? "firewall" : "firewall " + name);
+  return absl::OkStatus();
+}
+
+void SetRoute::Fields(FieldVisitor& visitor) {
+  visitor.Visit("from", Need::kRequired, from);
+  visitor.Visit("to", Need::kRequired, to);
+  visitor.Visit("ranges", Need::kSparse, ranges);
+  visitor.Visit("lost", Need::kLenient, lost);
+}
+
+absl::Status SetRoute::Apply(InputTarget& target) const {
+  Underlay& underlay = *target.commons.network->underlay();
+  const absl::StatusOr<Underlay::Road> road = underlay.ReadRoad(from, to, ranges);
+  if (!road.ok()) return road.status();
+  if (lost) {
+    underlay.Lose(*road);
+  } else if (!underlay.Restore(*road)) {
+    return absl::InvalidArgumentError(
+        fmt::format("the route from {} to {} was not lost; name it as it was when it got lost", from, to));
+  }
+  LookAtConnections(target);
+  EmitFault(target, lost, fmt::format("route {} to {}", from, to));
+  return absl::OkStatus();
+}
+
 }  // namespace wavetank::sim::inputs
 
 namespace wavetank::sim {
 void RegisterNetwork(InputTable& table) {
   table.Add<inputs::SetLink>();
   table.Add<inputs::SetLoadBalancer>();
+  table.Add<inputs::SetFirewall>();
+  table.Add<inputs::SetRoute>();
 }
 }  // namespace wavetank::sim

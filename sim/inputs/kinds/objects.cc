@@ -1,5 +1,6 @@
 #include "sim/inputs/kinds/objects.h"
 
+#include "fakes/kube/http/rest/rest.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
 
@@ -24,7 +25,9 @@ void ApplyObject::Fields(FieldVisitor& visitor) {
 absl::Status ApplyObject::Apply(InputTarget& target) const {
   absl::StatusOr<World::Site*> site = target.FindSite(cluster);
   if (!site.ok()) return site.status();
-  if (const auto denied = (*site)->Denied(MappingOf(object))) return absl::InvalidArgumentError(*denied);
+  if (const auto verdict = (*site)->AskIstio(MappingOf(object)); verdict.denied) {
+    return absl::InvalidArgumentError(*verdict.denied);
+  }
   return (*site)->cluster().api().Apply(MappingOf(object)).status();
 }
 
@@ -55,6 +58,14 @@ absl::Status PatchObject::Apply(InputTarget& target) const {
   return (*site)->cluster().api().Patch(object_kind, {ns, name}, MappingOf(patch)).status();
 }
 
+void GoLive::Fields(FieldVisitor& visitor) { visitor.Visit("cluster", Need::kRequired, cluster); }
+
+absl::Status GoLive::Apply(InputTarget& target) const {
+  absl::StatusOr<World::Site*> site = target.FindSite(cluster);
+  if (!site.ok()) return site.status();
+  return (*site)->cluster().GoLive();
+}
+
 }  // namespace wavetank::sim::inputs
 
 namespace wavetank::sim {
@@ -62,5 +73,6 @@ void RegisterObjects(InputTable& table) {
   table.Add<inputs::ApplyObject>();
   table.Add<inputs::DeleteObject>();
   table.Add<inputs::PatchObject>();
+  table.Add<inputs::GoLive>();
 }
 }  // namespace wavetank::sim

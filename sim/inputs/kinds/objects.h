@@ -37,4 +37,14 @@ struct PatchObject {
   absl::Status Apply(InputTarget& target) const;
 };
 
+// A recorded cluster goes on as a live one: its controllers run from now on, and its workloads are what its pods tell
+// of them (fakekube::Cluster::GoLive).
+struct GoLive {
+  static constexpr std::string_view kKind = "live";
+  std::string cluster;
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
 }  // namespace wavetank::sim::inputs

@@ -4,7 +4,7 @@
 #include "core/security/remote_secret.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
-#include "sim/installation.h"
+#include "sim/mending/installation.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {

@@ -4,6 +4,7 @@
 
 #include "core/base/bounds.h"
 #include "sim/inputs/fields.h"
+#include "sim/inputs/kinds/retry_fields.h"
 #include "sim/traffic.h"
 #include "sim/world_inputs.h"
 
@@ -11,6 +12,7 @@ namespace wavetank::sim::inputs {
 namespace {
 
 constexpr Duration kLeastPeriod = 1us;
+constexpr int64_t kMostUsers = 100'000;
 
 void TokenFields(FieldVisitor& v, StartTraffic::Token& token) {
   v.Visit("issuer", Need::kRequired, token.mint.issuer);
@@ -45,6 +47,15 @@ void StartTraffic::Fields(FieldVisitor& visitor) {
   visitor.Visit("tcp", Need::kLenient, tcp);
   visitor.Visit("requests", Need::kLenient, requests);
   visitor.Visit("periodNs", Need::kLenient, period);
+  visitor.Visit("rampNs", Need::kSparse, ramp);
+  visitor.Visit("lastPeriodNs", Need::kSparse, last_period);
+  visitor.Visit("users", Need::kSparse, users);
+  visitor.Visit("thinkNs", Need::kSparse, think);
+  visitor.Visit("timeoutNs", Need::kSparse, timeout);
+  if (ramp < Duration::zero() || think < Duration::zero() || timeout < Duration::zero())
+    visitor.Refuse("rampNs", "is negative, or thinkNs or timeoutNs");
+  if (users < 0 || users > kMostUsers) visitor.Refuse("users", "is no number from 0 to 100000");
+  VisitRetry(visitor, retry);
   // GET is left out, as most are.
   std::string other = method == "GET" ? "" : method;
   visitor.Visit("method", Need::kSparse, other);
@@ -75,6 +86,12 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
   spec.tcp = tcp;
   spec.requests = std::clamp<int64_t>(requests, 0, bounds::kRequests);
   spec.period = std::clamp(period, kLeastPeriod, bounds::kInputDuration);
+  spec.ramp = std::min(ramp, bounds::kInputDuration);
+  spec.last_period = std::clamp(last_period, kLeastPeriod, bounds::kInputDuration);
+  spec.users = users;
+  spec.think = std::min(think, bounds::kInputDuration);
+  spec.timeout = std::min(timeout, bounds::kInputDuration);
+  spec.retry = retry;
   Credential credential;
   if (token) {
     absl::StatusOr<std::string> minted = target.issuers.Mint(token->mint, target.host.Now());

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/time.h"
+#include "sim/apps/retry.h"
 #include "sim/inputs/input.h"
 #include "sim/token_issuers.h"
 
@@ -31,6 +32,10 @@ struct StartTraffic {
   bool keep_alive = false, tcp = false;
   int64_t requests = 0;  // 0: until StopTraffic
   Duration period = 10ms;
+  Duration ramp{}, last_period{};  // TrafficSpec
+  int64_t users = 0;
+  Duration think{}, timeout{};
+  RetryRule retry;
   std::optional<Token> token;
 
   void Fields(FieldVisitor& visitor);

@@ -31,16 +31,26 @@ void Serve(std::map<std::string, std::string>& web, const std::string& uri, cons
 void SetDns::Fields(FieldVisitor& visitor) {
   visitor.Visit("name", Need::kRequired, name);
   visitor.Visit("addresses", Need::kLenient, addresses);
+  visitor.Visit("alias", Need::kSparse, alias);
+  visitor.Visit("failing", Need::kSparse, failing);
+  for (const std::string& type : failing) {
+    if (type != "A" && type != "AAAA") visitor.Refuse("failing", "holds what is neither A nor AAAA");
+  }
+  visitor.Visit("ttlNs", ttl);
+  if (ttl && *ttl < Duration::zero()) visitor.Refuse("ttlNs", "is negative");
 }
 
 absl::Status SetDns::Apply(InputTarget& target) const {
-  std::vector<IpAddress> parsed;
+  DnsRecord record;
   for (const std::string& text : addresses) {
     absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
     if (!ip.ok()) return ip.status();
-    parsed.push_back(*ip);
+    record.addresses.push_back(*ip);
   }
-  target.commons.dns.Set(name, std::move(parsed));
+  record.alias = alias;
+  for (const std::string& type : failing) (type == "A" ? record.a_fails : record.aaaa_fails) = true;
+  record.ttl = ttl;
+  target.commons.dns.Set(name, std::move(record));
   return absl::OkStatus();
 }
 

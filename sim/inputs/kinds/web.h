@@ -1,11 +1,13 @@
 // What the world outside of the clusters answers: DNS, and the URLs at which istiods look for keys.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "core/base/ip.h"
+#include "core/base/time.h"
 #include "nlohmann/json.hpp"
 #include "sim/inputs/input.h"
 
@@ -16,6 +18,9 @@ struct SetDns {
   static constexpr std::string_view kKind = "dns";
   std::string name;
   std::vector<std::string> addresses;
+  std::string alias = {};                 // another name instead (CNAME)
+  std::vector<std::string> failing = {};  // types of queries that get no answer: A, AAAA
+  std::optional<Duration> ttl = {};       // DnsRecord
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 absl::StatusOr<Scenario> WithAction(std::string_view name, std::string_view value) {
-  return ParseScenario("s.yaml", fmt::format("name: n\nclusters: [{{name: c1}}, {{name: c2}}]\n"
+  return ParseScenario("s.yaml", fmt::format("name: n\nclusters: [{{name: c1}}, {{name: c2, network: network2}}]\n"
                                              "steps: [{{name: s, do: [{{{}: {}}}]}}]\n",
                                              name, value));
 }
@@ -69,6 +69,52 @@ TEST(Actions, MistakesNameTheirPlaceAndTheRemedy) {
   EXPECT_THAT(ErrorOf("apiServer", "{cluster: c1, fault: slow, skew: 3s}"), HasSubstr("says nothing of the fault"));
   EXPECT_THAT(ErrorOf("apiServer", "{cluster: c1, fault: tired}"), HasSubstr("is not one of unreachable"));
   EXPECT_THAT(ErrorOf("remoteSecret", "{of: c1, in: c2}"), HasSubstr("write one of deleted"));
+}
+
+TEST(Actions, WhatStandsUnderNetworksAndGatewaysIsAskedForInFull) {
+  EXPECT_THAT(ErrorOf("firewall", "{state: removed}"), HasSubstr("which rule is removed?"));
+  EXPECT_THAT(ErrorOf("firewall", "{state: removed, name: a, to: [c1]}"), HasSubstr("by its name alone"));
+  EXPECT_THAT(ErrorOf("firewall", "{state: allow, reject: true}"), HasSubstr("is of rules that deny"));
+  EXPECT_THAT(ErrorOf("route", "{from: network1, state: lost}"), HasSubstr("a route has two ends"));
+  EXPECT_THAT(ErrorOf("route", "{from: a, to: b, between: [a, b], state: lost}"), HasSubstr("a route has two ends"));
+  EXPECT_THAT(ErrorOf("dns", "{name: a, failing: [MX]}"), HasSubstr("write A or AAAA"));
+  EXPECT_THAT(ErrorOf("dns", "{name: a, alias: b, addresses: [10.0.0.1]}"), HasSubstr("a name is an alias"));
+  EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: moved}"), HasSubstr("where to?"));
+  EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: added}"), HasSubstr("what is added?"));
+  EXPECT_THAT(ErrorOf("gateway", "{cluster: c1, state: moved, address: lb.example}"), HasSubstr("is no address"));
+  EXPECT_THAT(ErrorOf("behaviour", "{app: a, calls: [{to: 'b:x'}]}"), HasSubstr("is no host:port"));
+  EXPECT_THAT(ErrorOf("behaviour", "{app: a, calls: [{to: b, retries: {attempts: 2, on: [x]}}]}"),
+              HasSubstr("'x' is nothing that is tried again"));
+  EXPECT_THAT(ErrorOf("behaviour", "{app: a, parallel: true}"), HasSubstr("calls nobody"));
+}
+
+TEST(Actions, SitesOfAScenarioAreLookedAtBeforeAnythingRuns) {
+  const auto error = [](std::string_view name, std::string_view value) {
+    const absl::StatusOr<Scenario> scenario = WithAction(name, value);
+    if (!scenario.ok()) return std::string("not read");
+    const Inputs inputs = MakeInputs(*scenario, scenario->steps[0].actions[0], nullptr);
+    return inputs.ok() ? std::string("accepted") : std::string(Message(inputs.status()));
+  };
+  EXPECT_EQ(error("route", "{between: [network1, network2], state: lost}"), "accepted");
+  EXPECT_EQ(error("route", "{from: network1, to: south, state: lost}"),
+            "s.yaml:3: no site is named 'south'; there are network1, network2");
+  EXPECT_THAT(error("firewall", "{state: deny, to: [c3]}"), HasSubstr("s.yaml:3: firewall: 'c3' is no range"));
+  EXPECT_THAT(error("firewall", "{state: deny, ports: [http]}"), HasSubstr("'http' is no port"));
+}
+
+TEST(Actions, AGatewayGoesWithItsServiceAndMovesByItsOwnObjects) {
+  const auto kinds = [](std::string_view value) {
+    const absl::StatusOr<Scenario> scenario = WithAction("gateway", value);
+    std::string out;
+    if (!scenario.ok()) return std::string(Message(scenario.status()));
+    const Inputs inputs = MakeInputs(*scenario, scenario->steps[0].actions[0], nullptr);
+    if (!inputs.ok()) return std::string(Message(inputs.status()));
+    for (const sim::Input& input : *inputs) out += std::string(input.kind()) + " ";
+    return out;
+  };
+  EXPECT_EQ(kinds("{cluster: c1, state: removed}"), "delete delete ");
+  EXPECT_EQ(kinds("{cluster: c1, state: moved, address: new, network: network2, node: n}"),
+            "loadBalancer patch patch patch ");
 }
 
 TEST(Actions, ALossMayBeAFraction) {

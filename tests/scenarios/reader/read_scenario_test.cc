@@ -43,6 +43,61 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+// Of two clusters, with something under them.
+std::string PhysicalError(const std::string& physical) {
+  return ErrorOf("name: n\nclusters: [{name: c1}, {name: c2}]\nphysical:\n" + physical + "\n");
+}
+
+TEST(ParseScenario, WhatLiesUnderTheNetworksIsTakenApartAndToldWithItsPlace) {
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", R"(name: n
+clusters: [{name: c1}, {name: c2}]
+physical:
+  sites: [{name: east, clusters: [c1]}, {name: west, clusters: [c2], private: [192.168.0.0/16]}]
+  routes: [{between: [east, west]}, {from: east, to: west, ranges: [192.168.0.0/24]}]
+  firewalls: [{state: deny, to: [c2/kube-apiserver], ports: [6443], reject: true}]
+  nat: [{site: west, address: 203.0.113.9, port: 443, to: 192.168.0.1, toPort: 15443}, {site: east, as: 203.0.113.1}]
+)");
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->physical.routes.size(), 3u);
+  EXPECT_EQ(s->physical.firewalls[0].ports[0], 6443);
+  EXPECT_EQ(s->physical.nat[0].to_port, 15443);
+  EXPECT_THAT(PhysicalError("  sites: [{name: e, clusters: [c3]}]"), HasSubstr("no cluster is named 'c3'"));
+  EXPECT_THAT(PhysicalError("  sites: [{name: e, clusters: [c1]}]\n  routes:\n    - {from: e, to: nowhere}"),
+              HasSubstr("s.yaml:6:7: physical.routes[0]: no site is named 'nowhere'"));
+  EXPECT_THAT(PhysicalError("  sites: [{name: e, clusters: [c1]}]\n  routes: [{from: e}]"), HasSubstr("two ends"));
+  EXPECT_THAT(PhysicalError("  firewalls: [{state: removed, name: a}]"), HasSubstr("nothing to remove"));
+  EXPECT_THAT(PhysicalError("  firewalls: [{state: deny, to: [10.0.0.0/33]}]"), HasSubstr("'10.0.0.0/33' is no range"));
+  EXPECT_THAT(PhysicalError("  nat: [{site: network1, address: lb.example, to: 10.0.0.1}]"),
+              HasSubstr("no IP address"));
+}
+
+TEST(ParseScenario, ClientsLoopsRampsAndRetriesFitTogetherOrAreRefused) {
+  const auto flow = [](const std::string& more) {
+    return Replaced(kGood, R"(to: "h.ns:5000"})", R"(to: "h.ns:5000", )" + more + "}");
+  };
+  const absl::StatusOr<Scenario> s = ParseScenario(
+      "s.yaml", flow("closedLoop: {users: 3, think: 1s}, timeout: 2s, retries: {attempts: 2, on: [429]}"));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->flows[0].users, 3);
+  EXPECT_EQ(s->flows[0].think, 1s);
+  EXPECT_EQ(s->flows[0].timeout, 2s);
+  EXPECT_THAT(ErrorOf(flow("rate: 5/s, closedLoop: {users: 3}")), HasSubstr("is no rate"));
+  EXPECT_THAT(ErrorOf(flow("ramp: {to: 5/s}")), HasSubstr("over"));
+  EXPECT_THAT(ErrorOf(flow("retries: {attempts: 2, on: [sometimes]}")), HasSubstr("'sometimes' is nothing"));
+  EXPECT_THAT(ErrorOf(flow("retries: {attempts: 0}")), HasSubstr("attempts"));
+}
+
+TEST(ParseScenario, AStepBeginsAtAnInstantOrSomeTimeAfterAnother) {
+  const auto with = [](const std::string& at) { return std::string(kGood) + "  - {name: t, at: " + at + "}\n"; };
+  const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", with("s+2s"));
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(s->steps[1].at_step, "s");
+  EXPECT_EQ(s->steps[1].at, 2s);
+  EXPECT_EQ(ParseScenario("s.yaml", with("1m30s"))->steps[1].at, 90s);
+  EXPECT_THAT(ErrorOf(with("nothing+2s")), HasSubstr("at 'nothing': no duration and no step"));
+  EXPECT_THAT(ErrorOf(with("5s, after: 3s")), HasSubstr("stands beside at"));
+}
+
 TEST(ParseScenario, ReadsFlowsStepsAndShares) {
   const absl::StatusOr<Scenario> s = ParseScenario("s.yaml", kGood);
   ASSERT_TRUE(s.ok()) << s.status();

@@ -1,0 +1,24 @@
+#include "scenarios/language/date.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+
+namespace wavetank::scenario {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ParseDate, ReadsDaysAndInstants) {
+  EXPECT_EQ(*ParseDate("--date", "2023-09-02"), Time{} + 24h);
+  EXPECT_EQ(*ParseDate("--date", "2023-09-01T01:00:00Z"), Time{} + 1h);
+}
+
+TEST(ParseDate, RefusesWhatNoWorldCanLiveIn) {
+  EXPECT_THAT(std::string(Message(ParseDate("--date", "2021-01-01").status())), HasSubstr("from 2023-09-01 to"));
+  EXPECT_THAT(std::string(Message(ParseDate("--date", "soon").status())), HasSubstr("is no date"));
+}
+
+}  // namespace
+}  // namespace wavetank::scenario

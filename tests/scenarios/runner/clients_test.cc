@@ -1,0 +1,86 @@
+// Clients that are more than a rate: loops, ramps, streams, retries of their own, and applications that call others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scenarios/reader/read_scenario.h"
+#include "scenarios/runner/runner.h"
+#include "sim/world.h"
+
+namespace wavetank::scenario {
+namespace {
+
+constexpr const char* kTwoHelloworlds = R"(name: n
+extends: scenarios/multi-primary-one-network/scenario.yaml
+)";
+
+absl::StatusOr<RunResult> RunClients(const std::string& flow, const std::string& steps) {
+  const std::string text = std::string(kTwoHelloworlds) +
+                           "flows:\n  - {name: f, from: {cluster: cluster1, namespace: sample, app: sleep}, "
+                           "to: 'helloworld.sample:5000', " +
+                           flow + "}\nsteps:\n" + steps;
+  // Beside the repository's own scenarios, whose paths count from there.
+  absl::StatusOr<Scenario> scenario = ParseScenario(WAVETANK_SOURCE_DIR "/clients.yaml", text);
+  if (!scenario.ok()) return scenario.status();
+  for (ClusterSpec& cluster : scenario->clusters) {
+    for (ManifestSpec& manifest : cluster.manifests) manifest.path = WAVETANK_SOURCE_DIR "/" + manifest.path;
+  }
+  return Run(*scenario, {});
+}
+
+TEST(Clients, OfAClosedLoopSendAsFastAsTheyAreAnswered) {
+  // Each of two users takes 100 ms for a request and 400 ms to think: four requests a second.
+  const auto result =
+      RunClients("closedLoop: {users: 2, think: 400ms}",
+                 "  - {name: s, do: [{behaviour: {app: helloworld, latency: {p50: 100ms, max: 100ms}}}], "
+                 "settle: 0s, meanwhile: [{flow: f}], linger: 20s}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_GE(t.sent, 78);
+  EXPECT_LE(t.sent, 110);  // some are answered in less than 100 ms
+  EXPECT_EQ(t.failed, 0);
+}
+
+TEST(Clients, OfARampChangeTheirRateEvenly) {
+  const auto result =
+      RunClients("rate: 10/s, ramp: {to: 90/s, over: 10s}",
+                 "  - {name: s, do: [{behaviour: {app: helloworld}}], settle: 0s, meanwhile: [{flow: f}], "
+                 "linger: 10s}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  // 500 in ten seconds; what comes before and after them is at the last rate.
+  const TrafficResult& t = result->steps[0].traffic[0];
+  const double more = std::chrono::duration<double>(t.end - t.start).count() - 10;
+  EXPECT_NEAR(static_cast<double>(t.sent), 500 + more * 90, 60);
+}
+
+TEST(Clients, OfTcpWithKeptConnectionsStayWithTheirPod) {
+  const auto result = RunClients("protocol: tcp, connections: keep-alive, rate: 20/s",
+                                 "  - {name: s, then: [{flow: f, requests: 60}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_EQ(t.sent, 60);
+  EXPECT_EQ(t.failed, 0);
+  EXPECT_EQ(t.by_pod.size(), 1u);
+}
+
+TEST(Clients, TryAgainByThemselvesWhatTheirProxyGaveUp) {
+  const auto result =
+      RunClients("rate: 50/s, retries: {attempts: 3, backOff: 5ms, on: [418]}",
+                 "  - {name: s, do: [{behaviour: {app: helloworld, answers: [{code: 418}]}}], then: "
+                 "[{flow: f, requests: 50}], expect: [{requests: {failed: 100%, clientAttempts: 150}}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->steps[0].expectations[0].held) << result->steps[0].expectations[0].explanation;
+}
+
+TEST(Clients, GiveUpAfterTheirOwnPatience) {
+  const auto result =
+      RunClients("rate: 50/s, timeout: 200ms",
+                 "  - {name: s, do: [{behaviour: {app: helloworld, latency: {p50: 5s, max: 6s}}}], then: "
+                 "[{flow: f, requests: 20}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const TrafficResult& t = result->steps[0].traffic[0];
+  EXPECT_GE(t.failed, 18);
+  EXPECT_LE(t.p99, 210ms);
+}
+
+}  // namespace
+}  // namespace wavetank::scenario

@@ -1,0 +1,201 @@
+// What istiod's manifests say, and what a kubeconfig shows, in a whole mesh.
+#include <gmock/gmock.h>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "core/base/json_access.h"
+#include "sim/mending/installation.h"
+#include "sim/world_site.h"
+#include "tests/sim/two_cluster_world.h"
+
+namespace wavetank::sim {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class IstiodEnvironment : public TwoClusterWorld {
+ protected:
+  void Begin(const std::string& mend = "") {
+    WorldOptions options = TwoClusters(false);
+    options.mending = *Mending::Parse(mend);
+    absl::StatusOr<std::unique_ptr<World>> world = World::Create(options);
+    ASSERT_TRUE(world.ok()) << world.status();
+    world_ = *std::move(world);
+  }
+  // istiod, told `env`, in cluster1 alone.
+  void Istiod(const json& env, json args = json::array({"discovery"})) {
+    Do("cacerts", {{"cluster", "cluster1"}, {"root", "root"}});
+    Do("install", {{"cluster", "cluster1"}});
+    json patch = world_->cluster("cluster1").api().Get("Deployment", {kSystemNamespace, "istiod"})->body;
+    json& container = patch["spec"]["template"]["spec"]["containers"][0];
+    container["env"] = env;
+    container["args"] = std::move(args);
+    Do("apply", {{"cluster", "cluster1"}, {"object", patch}});
+    world_->RunUntilSettled(world_->Now() + 3min);
+  }
+  void Sleep() {
+    for (const char* file : {"sample", "sleep"}) Apply("cluster1", file);
+    world_->RunUntilSettled(world_->Now() + 3min);
+  }
+  // Both clusters' istiods, without remote Secrets.
+  void TwoIstiods(const std::string& mend = "") {
+    Begin(mend);
+    for (const std::string cluster : {"cluster1", "cluster2"}) {
+      Do("cacerts", {{"cluster", cluster}, {"root", "root"}});
+      Do("install", {{"cluster", cluster}});
+    }
+    ASSERT_TRUE(world_->RunUntilSettled(world_->Now() + 2min));
+  }
+  // cluster2's remote Secret in cluster1, its kubeconfig with `from` replaced.
+  void SecretWith(const std::string& from, const std::string& to) {
+    Do("remoteSecret", {{"of", "cluster2"}, {"in", "cluster1"}, {"state", "present"}});
+    fakekube::ApiServer& api = world_->cluster("cluster1").api();
+    json secret = api.Get("Secret", {kSystemNamespace, "istio-remote-secret-cluster2"})->body;
+    std::string config;
+    ASSERT_TRUE(absl::Base64Unescape(secret["data"]["cluster2"].get<std::string>(), &config));
+    ASSERT_THAT(config, HasSubstr(from));
+    secret["data"]["cluster2"] = absl::Base64Escape(absl::StrReplaceAll(config, {{from, to}}));
+    ASSERT_TRUE(api.Apply(secret).ok());
+    world_->RunUntil(world_->Now() + 1min);
+  }
+  std::string TokenIn(const std::string& secret) {
+    std::string config;
+    absl::Base64Unescape(
+        Text(At(world_->cluster("cluster1").api().Get("Secret", {kSystemNamespace, secret})->body, "data"), "cluster2"),
+        &config);
+    const size_t at = config.find("token: \"") + 8;
+    return config.substr(at, config.find('"', at) - at);
+  }
+};
+
+TEST_F(IstiodEnvironment, ItsClusterIdIsTheManifests) {
+  Begin();
+  Istiod(json::array({{{"name", "CLUSTER_ID"}, {"value", "west"}}}));
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_id.str(), "west");
+}
+
+TEST_F(IstiodEnvironment, WithoutClusterIdItIsKubernetes) {
+  Begin();
+  Istiod(json::array({{{"name", "PILOT_TRACE_SAMPLING"}, {"value", "1"}}}));
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_id.str(), "Kubernetes");
+}
+
+TEST_F(IstiodEnvironment, AnIstiodThatIsToldNothingIsMendedAndThatIsSaid) {
+  Begin();
+  Istiod(json::array());
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_id.str(), "cluster1");
+  EXPECT_THAT(world_->MendedLines(), Contains(HasSubstr("mended clusterID (cluster1)")));
+}
+
+TEST_F(IstiodEnvironment, ProxiesOfAnotherClusterIdAreRefusedAndSayWhy) {
+  Begin();
+  Istiod(json::array({{{"name", "CLUSTER_ID"}, {"value", "west"}}}));
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("rpc error: code = Unauthenticated")));
+}
+
+TEST_F(IstiodEnvironment, WithoutACaServerNoPodIsAdmitted) {
+  Begin();
+  Istiod(json::array(
+      {{{"name", "CLUSTER_ID"}, {"value", "cluster1"}}, {{"name", "ENABLE_CA_SERVER"}, {"value", "false"}}}));
+  Sleep();
+  EXPECT_FALSE(world_->IstiodOf("cluster1")->istiod().options().enable_ca);
+  EXPECT_THAT(world_->Unready(), Contains(HasSubstr("was not admitted: failed calling webhook")));
+}
+
+TEST_F(IstiodEnvironment, AReferenceToNothingKeepsItDown) {
+  Begin();
+  Istiod(
+      json::array({{{"name", "CLUSTER_ID"}, {"valueFrom", {{"configMapKeyRef", {{"name", "none"}, {"key", "k"}}}}}}}));
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("couldn't find key k in ConfigMap istio-system/none")));
+}
+
+TEST_F(IstiodEnvironment, ItsRevisionDecidesWhichWebhookItPatches) {
+  Begin();
+  Istiod(json::array({{{"name", "CLUSTER_ID"}, {"value", "cluster1"}}, {{"name", "REVISION"}, {"value", "canary"}}}));
+  for (const kube::ObjectRef& configuration : world_->cluster("cluster1").api().List("MutatingWebhookConfiguration")) {
+    EXPECT_TRUE(Text(At(Items(At(configuration->body, "webhooks"))[0], "clientConfig"), "caBundle").empty());
+  }
+}
+
+TEST_F(IstiodEnvironment, AGoodKubeconfigIsRead) {
+  TwoIstiods();
+  SecretWith("kind: Config", "kind: Config");
+  EXPECT_THAT(world_->Complaints(), IsEmpty());
+  EXPECT_THAT(world_->MendedLines(), Contains(HasSubstr("mended rbac (cluster2)")));
+}
+
+TEST_F(IstiodEnvironment, ATokenOfNobodyIsUnauthorized) {
+  TwoIstiods();
+  Do("remoteSecret", {{"of", "cluster2"}, {"in", "cluster1"}, {"state", "present"}});
+  SecretWith(TokenIn("istio-remote-secret-cluster2"), "garbage");
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("cannot read cluster cluster2: Unauthorized")));
+}
+
+TEST_F(IstiodEnvironment, WithoutARoleNothingIsRead) {
+  TwoIstiods("istiod,clusterID,roots");
+  SecretWith("kind: Config", "kind: Config");
+  EXPECT_THAT(world_->Complaints(),
+              Contains(AllOf(HasSubstr("is forbidden: User "),
+                             HasSubstr("system:serviceaccount:istio-system:istio-reader-service-account"))));
+}
+
+TEST_F(IstiodEnvironment, ARoleThatIsBoundDecides) {
+  TwoIstiods();
+  const json account = {
+      {"kind", "ServiceAccount"}, {"name", "istio-reader-service-account"}, {"namespace", "istio-system"}};
+  Do("apply", {{"cluster", "cluster2"},
+               {"object",
+                {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                 {"kind", "ClusterRole"},
+                 {"metadata", {{"name", "reader"}}},
+                 {"rules", json::array({{{"apiGroups", json::array({""})},
+                                         {"resources", json::array({"pods"})},
+                                         {"verbs", json::array({"list", "watch"})}}})}}}});
+  Do("apply", {{"cluster", "cluster2"},
+               {"object",
+                {{"apiVersion", "rbac.authorization.k8s.io/v1"},
+                 {"kind", "ClusterRoleBinding"},
+                 {"metadata", {{"name", "reader"}}},
+                 {"roleRef", {{"apiGroup", "rbac.authorization.k8s.io"}, {"kind", "ClusterRole"}, {"name", "reader"}}},
+                 {"subjects", json::array({account})}}}});
+  SecretWith("kind: Config", "kind: Config");
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("is forbidden")));
+  EXPECT_THAT(world_->Complaints(), Not(Contains(HasSubstr("cannot list resource \"pods\""))));
+}
+
+TEST_F(IstiodEnvironment, AnUnknownServerStandsForTheClusterOfThatNameOnlyIfMended) {
+  TwoIstiods("istiod,clusterID,roots,rbac");
+  SecretWith("https://cluster2.kubernetes.example:6443", "https://203.0.113.9:6443");
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("no API server answers at https://203.0.113.9:6443")));
+}
+
+TEST_F(IstiodEnvironment, AnotherCaIsNotTrusted) {
+  TwoIstiods();
+  const std::string other = absl::Base64Escape(world_->FindSite("cluster1")->ca_pem());
+  const std::string right = absl::Base64Escape(world_->FindSite("cluster2")->ca_pem());
+  SecretWith(right, other);
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("x509: certificate signed by unknown authority")));
+}
+
+TEST_F(IstiodEnvironment, ImageAutoIsPulledByNobody) {
+  Begin();
+  Istiod(json::array());
+  Do("apply", {{"cluster", "cluster1"},
+               {"object",
+                {{"apiVersion", "v1"},
+                 {"kind", "Pod"},
+                 {"metadata", {{"name", "gateway"}, {"namespace", "edge"}}},
+                 {"spec", {{"containers", json::array({{{"name", "istio-proxy"}, {"image", "auto"}}})}}}}}});
+  world_->RunUntil(world_->Now() + 10s);
+  EXPECT_THAT(world_->Unready(), Contains(HasSubstr("Failed to pull image \"auto\"")));
+}
+
+}  // namespace
+}  // namespace wavetank::sim
