@@ -16,9 +16,10 @@ namespace {
 struct ApplyArguments {
   MeshArguments mesh;
   std::string server, token_file;
-  std::string profile = "istio-1.18";
+  std::string profile = "istio-1.18", mend, date;
   uint64_t seed = 1;
   int requests = 20;
+  bool strict = false;
   bool json = false, no_remote_secrets = false, all_endpoints = false;
 };
 
@@ -41,6 +42,9 @@ void Print(const scenario::Survey& survey, const ApplyArguments& a) {
     rows.push_back({r.client, r.client_cluster, r.service, Counts(r.answered_by), Counts(r.failed)});
   }
   PrintTable(rows);
+  if (!survey.unready.empty()) std::cout << "\n";
+  for (const std::string& proxy : survey.unready) std::cout << "not ready: " << proxy << "\n";
+  for (const std::string& deed : survey.mended) std::cout << deed << "\n";
   for (const std::string& note : survey.notes) std::cout << "note: " << note << "\n";
   for (const auto& without : survey.without_effect) std::cout << "note: " << Describe(without) << "\n";
 }
@@ -51,6 +55,9 @@ int ApplyManifests(const ApplyArguments& a) {
   options.profile = a.profile;
   options.requests = a.requests;
   options.remote_secrets = !a.no_remote_secrets;
+  if (absl::Status status = TakeMending(a.mend, a.date, &options.mending, &options.date); !status.ok())
+    return Complain(status);
+  options.strict = a.strict;
   absl::StatusOr<std::vector<scenario::SurveyCluster>> clusters = a.mesh.Clusters();
   if (!clusters.ok()) return Complain(clusters.status());
   options.clusters = *std::move(clusters);
@@ -66,7 +73,7 @@ int ApplyManifests(const ApplyArguments& a) {
   } else {
     Print(*survey, a);
   }
-  return kOk;
+  return survey->unready.empty() ? kOk : kNo;
 }
 
 }  // namespace
@@ -81,6 +88,8 @@ void AddApply(CLI::App& app, Outcome& outcome) {
   verb->add_option("--token-file", a->token_file, "The token that the server demands, if it does");
   verb->add_option("--profile", a->profile, "Behaviour profile");
   verb->add_option("--seed", a->seed, "Of the world");
+  AddMending(verb, &a->mend, &a->date);
+  verb->add_flag("--strict", a->strict, "What a manifest says without effect here is an error");
   verb->add_option("--requests", a->requests, "Per client, Service and port")->check(CLI::Range(0, 100000));
   verb->add_flag("--no-remote-secrets", a->no_remote_secrets, "Only those that the manifests bring");
   verb->add_flag("--all-endpoints", a->all_endpoints, "Inbound and agent endpoints too");

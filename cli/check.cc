@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/time/time.h"
@@ -9,6 +11,7 @@
 #include "check/lint/output.h"
 #include "cli/mesh_arguments.h"
 #include "cli/verb.h"
+#include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 
@@ -20,8 +23,8 @@ struct CheckArguments {
   std::string output = "table", fail_on = "error", baseline, write_baseline, now;
   bool rules = false, game_day = false;
   int failures = 1;
-  size_t sample = 100;
-  std::string slo;
+  std::optional<size_t> sample;
+  std::string slo, budget;
 };
 
 // A rule for each line, for who writes a silence or asks what is looked at.
@@ -93,8 +96,15 @@ int GameDay(const CheckArguments& a) {
   if (!slo.ok()) return Complain(slo.status());
   if (a.output != "table" && a.output != "json")
     return Complain(absl::InvalidArgumentError("--game-day prints a table or json; choose --output table or json"));
+  const std::optional<Duration> budget = ParseDuration(a.budget);
+  if (!a.budget.empty() && (!budget || *budget <= Duration::zero()))
+    return Complain(absl::InvalidArgumentError(fmt::format("--budget '{}' is no duration; write it as 5m", a.budget)));
+  if (!a.budget.empty() && a.failures < 2)
+    return Complain(absl::InvalidArgumentError("--budget is for pairs of failures; add --failures 2"));
+  const auto end = std::chrono::steady_clock::now() + budget.value_or(Duration::zero());
   absl::StatusOr<check::MeshSource> source = a.mesh.Source();
   if (!source.ok()) return Complain(source.status());
+  source->live = true;
   absl::StatusOr<check::GameDay> day = [&]() -> absl::StatusOr<check::GameDay> {
     Progress progress;
     source->progress = [&](std::string_view what) { progress.Say(what); };
@@ -103,7 +113,8 @@ int GameDay(const CheckArguments& a) {
     const check::Mesh mesh(*std::move(settled));
     check::GameDayOptions options;
     options.failures = a.failures;
-    options.sample = a.sample;
+    options.sample = a.sample.value_or(a.budget.empty() ? options.sample : SIZE_MAX);
+    if (!a.budget.empty()) options.time_left = [end] { return std::chrono::steady_clock::now() < end; };
     options.progress = source->progress;
     return check::RunGameDay(mesh, options);
   }();
@@ -156,7 +167,9 @@ void AddCheck(CLI::App& app, Outcome& outcome) {
   verb->add_flag("--game-day", a->game_day,
                  "Instead: every single failure, tried in a fork of the mesh under its traffic");
   verb->add_option("--failures", a->failures, "Of a game day, at once: 1, or 2 for pairs too")->check(CLI::Range(1, 2));
-  verb->add_option("--sample", a->sample, "How many pairs of failures are tried");
+  verb->add_option("--sample", a->sample, "How many pairs of failures are tried at most; 100, or all with --budget");
+  verb->add_option("--budget", a->budget,
+                   "How long pairs are tried, as 5m; single failures are tried whatever it says");
   verb->add_option("--slo", a->slo,
                    "Share of requests that each flow must have answered in each failure, as 99.9%; else exit code 1");
   verb->callback([a, &outcome] { outcome.code = Check(*a); });

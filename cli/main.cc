@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   AddIncidents(app, outcome);
   AddPc(app, outcome);
   AddPs(app, outcome);
+  AddAgent(app, outcome);
   AddKubeconfig(app, outcome);
   AddSynth(app, outcome);
   AddPlan(app, outcome);
@@ -74,6 +75,8 @@ int main(int argc, char** argv) {
   AddSwarm(app, outcome);
   AddSession(app, outcome);
   AddDocuments(app, outcome);
+  AddIstiodVariables(app, outcome);
+  AddCreateRemoteSecret(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

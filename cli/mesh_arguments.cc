@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "core/base/status.h"
 #include "fmt/format.h"
+#include "scenarios/language/date.h"
 #include "scenarios/language/yaml_reader.h"
 
 namespace wavetank::cli {
@@ -42,6 +44,30 @@ void MeshArguments::AddTo(CLI::App* verb, const char* folder, const char* help) 
   verb->add_option("--cluster", clusters, "NAME=FILE..., any number of times");
   verb->add_option("--control-plane", control_planes, "NAME=PRIMARY for a cluster without an istiod of its own");
   verb->add_option("-n,--namespace", ns, "Of objects that name none");
+}
+
+void AddMending(CLI::App* verb, std::string* mend, std::string* date) {
+  verb->add_option(
+      "--mend", *mend,
+      "What of the mesh's gaps is filled in: all, none, or names between commas: istiod, clusterID, external, "
+      "controlPlane, address, servers, rbac, roots, tokens, network; without it, what a mesh without a "
+      "control plane of its own lacks");
+  verb->add_option(
+      "--date", *date,
+      "Where the mesh's clock begins, 2026-11-23 or 2026-11-23T10:00:00Z; without it, where the manifests' "
+      "certificates hold, else 2023-09-01");
+}
+
+absl::Status TakeMending(const std::string& mend, const std::string& date, sim::Mending* mending,
+                         std::optional<Time>* begins) {
+  absl::StatusOr<sim::Mending> chosen = sim::Mending::Parse(mend);
+  if (!chosen.ok()) return absl::InvalidArgumentError(fmt::format("--mend: {}", Message(chosen.status())));
+  if (chosen->chosen()) *mending = *chosen;
+  if (date.empty()) return absl::OkStatus();
+  absl::StatusOr<Time> parsed = scenario::ParseDate("--date", date);
+  if (!parsed.ok()) return parsed.status();
+  *begins = *parsed;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<scenario::SurveyCluster>> MeshArguments::Clusters() const {

@@ -1,6 +1,7 @@
 // The arguments by which verbs name a mesh: of manifests alone, or of whatever it is made.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "check/mesh/source.h"
 #include "scenarios/answers/moment.h"
 #include "scenarios/survey/mesh_survey.h"
+#include "sim/mending/mending.h"
 
 namespace CLI {
 class App;
@@ -24,6 +26,12 @@ struct MeshArguments {
   // InvalidArgument: not NAME=VALUE, or nothing is named at all.
   absl::StatusOr<std::vector<scenario::SurveyCluster>> Clusters() const;
 };
+
+// --mend and --date. `mend`, `date`: the options' texts.
+void AddMending(CLI::App* verb, std::string* mend, std::string* date);
+// InvalidArgument: a text is none. What is empty leaves what is there.
+absl::Status TakeMending(const std::string& mend, const std::string& date, sim::Mending* mending,
+                         std::optional<Time>* begins);
 
 // Whether a scenario is meant rather than manifests: a folder with a scenario.yaml, or a file whose top level has
 // clusters or steps and no kind.

@@ -18,15 +18,23 @@ void PrintProfilesJson() {
     bases.push_back({{"name", base.name}, {"istio", base.istio}, {"envoy", base.envoy}});
   }
   for (const pilot::ProfileRow& row : pilot::ProfileRows()) {
-    switches.push_back(
-        {{"name", row.name}, {"what", row.what}, {"since", row.since}, {"until", row.until}, {"issue", row.issue}});
+    switches.push_back({{"name", row.name},
+                        {"what", row.what},
+                        {"since", row.since},
+                        {"until", row.until},
+                        {"issue", row.issue},
+                        {"proxies", row.proxies},
+                        {"guardedUntil", row.guarded_until}});
   }
   std::cout << JsonText(nlohmann::ordered_json{{"bases", bases}, {"switches", switches}}, 1) << "\n";
 }
 
 std::string WhenOf(const pilot::ProfileRow& row) {
   if (row.since.empty()) return "in no release of Istio yet";
-  return fmt::format("since Istio {}{}", row.since, row.until.empty() ? "" : fmt::format(" until {}", row.until));
+  const std::string until = row.until.empty() ? "" : fmt::format(" until {}", row.until);
+  const std::string guard =
+      row.proxies.empty() ? "" : fmt::format(", before {} for proxies since {} alone", row.guarded_until, row.proxies);
+  return fmt::format("since Istio {}{}{}", row.since, until, guard);
 }
 
 // The releases that have the change, in the order of the table.

@@ -12,6 +12,7 @@
 #include "replay/replayer.h"
 #include "replay/world_target.h"
 #include "reports/violations.h"
+#include "scenarios/survey/mesh_survey.h"
 #include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
@@ -82,9 +83,35 @@ int PrintEvents(replay::LogReader& log, const ReplayArguments& a) {
   }
 }
 
+// All proxies at once, as several claims are of one instant.
+class HeldRows {
+ public:
+  std::optional<importing::HeldEndpoints> Of(sim::World& world, const std::string& proxy, const std::string& cluster) {
+    if (!at_ || *at_ != world.Now()) {
+      at_ = world.Now();
+      rows_.clear();
+      for (const scenario::EndpointRow& row : scenario::ListEndpoints(world)) {
+        rows_[{row.proxy.substr(0, row.proxy.find('@')), row.cluster}][row.upstream].insert(row.endpoint);
+      }
+    }
+    for (auto it = rows_.lower_bound({proxy, ""}); it != rows_.end() && it->first.first == proxy; ++it) {
+      if (cluster.empty() || it->first.second == cluster) return it->second;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::optional<Time> at_;
+  std::map<std::pair<std::string, std::string>, importing::HeldEndpoints> rows_;  // by proxy and its cluster
+};
+
 // Of a log that was imported there is no trace to compare with, but claims.
 int ReplayImported(replay::LogReader& log, const ReplayArguments& a) {
-  const absl::StatusOr<importing::JudgedReplay> judged = importing::ReplayAndJudge(log, a.claims);
+  HeldRows rows;
+  const absl::StatusOr<importing::JudgedReplay> judged = importing::ReplayAndJudge(
+      log, a.claims, [&](sim::World& world, const std::string& proxy, const std::string& cluster) {
+        return rows.Of(world, proxy, cluster);
+      });
   if (!judged.ok()) return Complain(judged.status());
   std::cout << (a.json ? judged->json : judged->text);
   return WithWholeness(judged->judgement.disagree == 0 ? kOk : kNo, log.path(), judged->result.complete);

@@ -20,9 +20,9 @@ namespace {
 
 struct RunArguments {
   std::vector<std::string> paths;
-  std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from, invariants;
+  std::string report, log, access_log, metrics, metrics_interval = "15s", profile, until, from, invariants, mend, date;
   std::optional<uint64_t> seed;
-  bool json = false, verbose = false;
+  bool json = false, verbose = false, strict = false;
   serve::ControlPlaneOptions control_plane;
 };
 
@@ -40,6 +40,8 @@ absl::StatusOr<scenario::RunOptions> OptionsFor(const RunArguments& a, const sce
   options.access_log = Place(a.access_log, a, index);
   options.from = a.from;
   options.partial = true;
+  options.strict = a.strict;
+  if (absl::Status status = TakeMending(a.mend, a.date, &options.mending, &options.date); !status.ok()) return status;
   if (!a.invariants.empty()) {
     absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
     if (!names.ok()) return names.status();
@@ -214,6 +216,8 @@ void AddRun(CLI::App& app, Outcome& outcome) {
                    "--metrics-interval of virtual time (docs/capacity.md)");
   verb->add_option("--metrics-interval", a->metrics_interval, "15s, as Prometheus scrapes")->capture_default_str();
   verb->add_option("--seed", a->seed, "Instead of the scenario's seed");
+  AddMending(verb, &a->mend, &a->date);
+  verb->add_flag("--strict", a->strict, "What a manifest says without effect here is an error");
   verb->add_option("--profile", a->profile, "Behaviour profile (`wavetank profiles` lists them)");
   verb->add_option(
       "--until", a->until,

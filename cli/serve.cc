@@ -30,6 +30,7 @@
 #include "scenarios/survey/mesh_survey.h"
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
+#include "serve/pods/pod_folder.h"
 #include "serve/server.h"
 #include "sim/invariants/catalogue.h"
 
@@ -40,12 +41,13 @@ namespace fs = std::filesystem;
 
 struct ServeArguments {
   MeshArguments mesh;
-  std::string durability = "acknowledged", profile = "istio", log, bootstrap, bootstraps, advertise, secret_ttl;
+  std::string durability = "acknowledged", profile = "istio", log, bootstrap, bootstraps, pod_folders, envoy, advertise,
+              secret_ttl;
   std::string first_request = "30s", idle = "0s";
   std::vector<std::string> timing;
   std::optional<uint64_t> seed;
   serve::ServerOptions server;
-  std::string invariants;
+  std::string invariants, mend;
   std::string kube_token_file, kube_client_ca, kubeconfig;
   bool json = false, modelled_costs = false, delta = false, no_remote_secrets = false;
   bool play = false, no_watch = false, grpc = false;
@@ -76,9 +78,13 @@ bool UpstreamEnvoy(const ServeArguments& a) { return a.profile.find("upstream-en
 
 absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   serve::SessionOptions out;
+  sim::Mending mending;
+  std::optional<Time> present;  // the calendar's
+  if (absl::Status status = TakeMending(a.mend, "", &mending, &present); !status.ok()) return status;
   if (a.mesh.folders.size() == 1 && a.mesh.clusters.empty() && LooksLikeScenario(a.mesh.folders[0])) {
     absl::StatusOr<scenario::Scenario> scenario = scenario::LoadScenario(a.mesh.folders[0]);
     if (!scenario.ok()) return scenario.status();
+    if (mending.chosen()) scenario->mending = mending;
     absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
     if (!start.ok()) return start.status();
     out.scenario = *std::move(scenario);
@@ -86,6 +92,8 @@ absl::StatusOr<serve::SessionOptions> Plan(const ServeArguments& a) {
   } else {
     scenario::SurveyOptions survey;
     survey.remote_secrets = !a.no_remote_secrets;
+    survey.mending = mending;
+    survey.calendar = true;
     absl::StatusOr<std::vector<scenario::SurveyCluster>> clusters = a.mesh.Clusters();
     if (!clusters.ok()) return clusters.status();
     survey.clusters = *std::move(clusters);
@@ -165,6 +173,26 @@ absl::Status WriteBootstraps(const ServeArguments& a, serve::Server& server) {
     std::ofstream file(path);
     file << bootstrap->dump(1) << "\n";
     if (!file.flush()) return absl::UnavailableError(fmt::format("{}: cannot be written", path.string()));
+  }
+  return absl::OkStatus();
+}
+
+// A folder for each pod with a proxy, for `wavetank agent` or for pilot-agent itself.
+absl::Status WritePodFolders(const ServeArguments& a, serve::Server& server) {
+  const auto all = server.loop().Call([&](sim::World& world) {
+    std::map<std::string, absl::StatusOr<std::map<std::string, std::string>>> out;
+    for (const std::string& pod : serve::ProxiedPods(world)) {
+      const serve::GrpcListeners* where = server.ListenersOf(world.FindPod(pod)->site().name);
+      if (where == nullptr || where->secure.empty()) continue;
+      out.emplace(pod, serve::PodFolder(world, pod, Advertised(a, where->secure), a.envoy));
+    }
+    return out;
+  });
+  if (all->empty()) return absl::InvalidArgumentError("--pod-folders needs --secure-listen");
+  for (const auto& [pod, files] : *all) {
+    if (!files.ok()) return files.status();
+    const absl::Status written = serve::WritePodFolder((fs::path(a.pod_folders) / pod).string(), *files);
+    if (!written.ok()) return written;
   }
   return absl::OkStatus();
 }
@@ -328,7 +356,8 @@ int Serve(const ServeArguments& a) {
   // Told of everything from the world's beginning; asked on its thread alone.
   const auto metrics = std::make_shared<capacity::IstiodMetrics>();
   serve::ServerOptions server_options = a.server;
-  if (!a.server.debug_listen.empty() && a.server.control_plane.program.empty()) {
+  const bool asked = !a.server.debug_listen.empty() || !a.server.kube.listen.empty();
+  if (asked && a.server.control_plane.program.empty()) {
     options->on_world = [metrics](sim::World& world) { metrics->Observe(world.kernel()); };
     server_options.metrics = [metrics](const std::string& cluster) { return metrics->TextOf(cluster); };
   }
@@ -369,6 +398,9 @@ int Serve(const ServeArguments& a) {
   if (!a.bootstraps.empty()) {
     if (absl::Status status = WriteBootstraps(a, **server); !status.ok()) return Complain(status);
   }
+  if (!a.pod_folders.empty()) {
+    if (absl::Status status = WritePodFolders(a, **server); !status.ok()) return Complain(status);
+  }
   if (!a.kubeconfig.empty()) {
     if (absl::Status status = WriteKubeconfig(a, *(*server)->kube()); !status.ok()) return Complain(status);
   }
@@ -403,6 +435,7 @@ void AddServe(CLI::App& app, Outcome& outcome) {
           "Path of a real istiod (pilot-discovery 1.18), which serves ADS in place of our own, one per primary; or of "
           "manifests NAME=PRIMARY, for a cluster without an istiod of its own");
   serve::ServerOptions& s = a->server;
+  verb->add_option("--mend", a->mend, "What of the mesh's gaps is filled in: all, none, or names (docs/mending.md)");
   verb->add_option("--listen", s.listen,
                    "Plaintext gRPC of the first primary; each further primary 100 ports above. Empty: none")
       ->capture_default_str();
@@ -441,6 +474,10 @@ void AddServe(CLI::App& app, Outcome& outcome) {
   verb->add_option("--bootstrap", a->bootstrap,
                    "Print the bootstrap of this pod's Envoy and end, e.g. sleep, or sleep-5d4f.sample@cluster1");
   verb->add_option("--bootstraps", a->bootstraps, "Folder to write all pods' bootstraps into, as POD.json");
+  verb->add_option(
+      "--pod-folders", a->pod_folders,
+      "Folder to write, for each pod, what its agent finds: roots, token, labels, environment (docs/agent.md)");
+  verb->add_option("--envoy", a->envoy, "Program that those agents start as their Envoy");
   verb->add_flag("--grpc", a->grpc, "Bootstraps are for GRPC_XDS_BOOTSTRAP: applications that speak xDS themselves");
   verb->add_option("--advertise", a->advertise, "Host that bootstraps name instead of the one listened on");
   verb->add_flag("--delta", a->delta, "Bootstraps ask for the delta protocol");

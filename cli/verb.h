@@ -46,6 +46,7 @@ void AddDiff(CLI::App& app, Outcome& outcome);
 void AddIncidents(CLI::App& app, Outcome& outcome);
 void AddPc(CLI::App& app, Outcome& outcome);
 void AddPs(CLI::App& app, Outcome& outcome);
+void AddAgent(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddSynth(CLI::App& app, Outcome& outcome);
 void AddPlan(CLI::App& app, Outcome& outcome);
@@ -54,6 +55,8 @@ void AddCalibrate(CLI::App& app, Outcome& outcome);
 void AddSwarm(CLI::App& app, Outcome& outcome);
 void AddSession(CLI::App& app, Outcome& outcome);
 void AddDocuments(CLI::App& app, Outcome& outcome);
+void AddIstiodVariables(CLI::App& app, Outcome& outcome);
+void AddCreateRemoteSecret(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 void AddQuestions(CLI::App& app, Outcome& outcome);  // all of cli/questions/
 std::string VersionText();                           // "wavetank 0.1 (commit ...; ...), behaviour of Istio 1.18.2"

@@ -1,5 +1,5 @@
 # Most of a compile here goes into reading the same headers and into the same instances of templates. So common headers
-# are compiled once and used by every folder's library (a second set, with the test frameworks, is for the tests), and
+# are compiled once and used by every folder's library (sets for those that hold messages or worlds, and for tests), and
 # several sources of a folder are compiled as one: a name in an anonymous namespace is therefore unique in its folder.
 #
 # Neither together with ccache: there a change of one file should compile that file alone, and a change of one header
@@ -35,8 +35,17 @@ endif()
 set(WAVETANK_COMMON_HEADERS <algorithm> <deque> <functional> <map> <memory> <optional> <set> <string> <string_view>
   <utility> <variant> <vector> <absl/container/flat_hash_map.h> <absl/functional/any_invocable.h>
   <absl/status/statusor.h> <absl/strings/str_cat.h> <absl/strings/str_split.h> <fmt/format.h> <nlohmann/json.hpp>)
+# Our own too, where most of a set's folders read them: what they hold is compiled once, and so are its templates.
+set(WAVETANK_PUSH_HEADERS ${PROJECT_SOURCE_DIR}/core/push/push_context.h ${PROJECT_SOURCE_DIR}/core/xds/generator.h)
 set(WAVETANK_MESSAGE_HEADERS <google/protobuf/any.pb.h> <google/protobuf/struct.pb.h> <google/protobuf/wrappers.pb.h>
-  <envoy/config/core/v3/base.pb.h> <envoy/config/endpoint/v3/endpoint.pb.h>)
+  <envoy/config/core/v3/base.pb.h> <envoy/config/endpoint/v3/endpoint.pb.h> <envoy/config/cluster/v3/cluster.pb.h>
+  <envoy/config/listener/v3/listener.pb.h> <envoy/config/route/v3/route.pb.h>
+  <envoy/extensions/filters/network/http_connection_manager/v3/http_connection_manager.pb.h>
+  <envoy/extensions/transport_sockets/tls/v3/tls.pb.h> <envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h>)
+set(WAVETANK_WORLD_HEADERS ${PROJECT_SOURCE_DIR}/sim/world.h)
+# The folders whose sources mostly read these.
+set(WAVETANK_WORLD_FOLDERS
+  "^(sim|sim/invariants|replay|scenarios.*|check/.*|library/(session|swarm)|serve(/debug|/kube|/loop|/pods)?|import|capacity/metrics|oracles/control_plane)$")
 
 # wavetank_precompile(SET LIBRARIES... HEADERS...): an object library `SET` that holds nothing but the headers.
 function(wavetank_precompile set)

@@ -1,4 +1,5 @@
-# cmake --install: the program, the library with its headers and packages, schemas, man page, completions.
+# cmake --install: the program, the library with its headers and packages, schemas, man page, completions, the library
+# of incidents.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/Wavetank)
@@ -18,6 +19,10 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/wavetank.pc.in ${PROJECT_BINARY_DIR}/
 install(FILES ${PROJECT_BINARY_DIR}/wavetank.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES ${PROJECT_SOURCE_DIR}/scenarios/scenario.schema.json ${PROJECT_SOURCE_DIR}/docs/results.schema.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/wavetank)
+# `wavetank incidents` finds them beside its own folder (cli/incidents/); stories name manifests by their places.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/scenarios/incidents ${PROJECT_SOURCE_DIR}/scenarios/manifests
+  ${PROJECT_SOURCE_DIR}/scenarios/gateway-node-port-local
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/wavetank/scenarios)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${PROJECT_BINARY_DIR}/library/wavetank.bash RENAME wavetank
   DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)

@@ -156,15 +156,15 @@ absl::Status InspectFile(const std::string& path) {
   uint32_t page = BigEndian(&head[16], 2);
   if (page == 1) page = 65536;
   const uint64_t whole = static_cast<uint64_t>(page) * BigEndian(&head[28], 4);
-  if (static_cast<uint64_t>(info.st_size) < whole) {
-    return absl::DataLossError(
-        fmt::format("{}: the file is cut short: {} bytes of {}: take a whole copy", path, info.st_size, whole));
-  }
-  // What a killed run left may be longer, until the journal beside it is read.
+  // What a killed run left may be longer or shorter, until the journal beside it is read.
   const auto beside = [&](const char* suffix) {
     struct stat other;
     return stat((path + suffix).c_str(), &other) == 0 && other.st_size > 0;
   };
+  if (static_cast<uint64_t>(info.st_size) < whole && !beside("-journal") && !beside("-wal")) {
+    return absl::DataLossError(
+        fmt::format("{}: the file is cut short: {} bytes of {}: take a whole copy", path, info.st_size, whole));
+  }
   if (static_cast<uint64_t>(info.st_size) > whole && !beside("-journal") && !beside("-wal")) {
     return absl::DataLossError(fmt::format("{}: {} bytes stand behind the log's end: take a copy that nobody changed",
                                            path, static_cast<uint64_t>(info.st_size) - whole));

@@ -18,6 +18,7 @@ ordered_json TrafficJson(const scenario::TrafficResult& t) {
   out["failed"] = t.failed;
   out["retried"] = t.retried;
   out["attempts"] = t.attempts;
+  out["clientAttempts"] = t.client_attempts;
   out["remote"] = t.remote;
   out["mtlsVerified"] = t.mtls_verified;
   out["byVersion"] = t.by_version;
@@ -96,6 +97,8 @@ ordered_json ResultsJson(const RunResult& result) {
   out["interrupted"] = result.interrupted;
   out["error"] = result.error;
   out["notes"] = result.notes;
+  out["mended"] = result.mended;
+  out["unready"] = result.unready;
   out["nacks"] = scenario::ToJson(result.nacks);
   out["withoutEffect"] = scenario::ToJson(result.without_effect);
   out["invariants"] = {{"watched", result.invariants}, {"violations", ordered_json::array()}};
@@ -132,6 +135,8 @@ ordered_json ResultsJson(const RunResult& result) {
     row["convergence"] = ConvergenceJson(step.convergence);
     row["traffic"] = ordered_json::array();
     for (const auto& t : step.traffic) row["traffic"].push_back(TrafficJson(t));
+    row["calls"] = ordered_json::array();
+    for (const auto& t : step.calls) row["calls"].push_back(TrafficJson(t));
     row["expectations"] = ordered_json::array();
     for (const auto& e : step.expectations) {
       row["expectations"].push_back(

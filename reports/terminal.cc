@@ -64,6 +64,7 @@ std::string TrafficLines(const scenario::TrafficResult& t, const Palette& p, boo
   out += "  " + (t.failed == 0 ? std::string("none failed") : p.Bad(fmt::format("{} failed", t.failed)));
   if (t.retried > 0)
     out += p.Bad(fmt::format(", {} retried", t.retried)) + fmt::format(" ({} tries in all)", t.attempts);
+  if (t.client_attempts > t.sent) out += p.Bad(fmt::format(", {} attempts of the clients", t.client_attempts));
   out += fmt::format("  p50 {}, p99 {}\n", FormatDuration(t.p50), FormatDuration(t.p99));
   const size_t shown = verbose ? t.failures.size() : std::min(t.failures.size(), kFailuresShown);
   for (size_t i = 0; i < shown; ++i) out += FailureLine(t.failures[i]);
@@ -141,6 +142,8 @@ std::string Verdict(const scenario::RunResult& result, const Palette& p, size_t 
                        result.nacks_between);
   }
   out += ViolationLines(result, p);
+  for (const std::string& proxy : result.unready) out += p.Bad("never ready: ") + proxy + "\n";
+  for (const std::string& deed : result.mended) out += deed + "\n";
   for (const std::string& note : result.notes) out += "note: " + note + "\n";
   for (const auto& without : result.without_effect) out += "note: " + Describe(without) + "\n";
   if (!result.error.empty()) out += "the run ended here: " + result.error + "\n";
@@ -181,6 +184,7 @@ std::string TerminalTables(const scenario::RunResult& result, const TerminalOpti
       }
     }
     for (const auto& t : step.traffic) out += TrafficLines(t, p, options.verbose);
+    for (const auto& t : step.calls) out += TrafficLines(t, p, options.verbose);
     for (const auto& e : step.ejected) {
       out += fmt::format("  ejected   {} by {} ({})\n", e.host, e.proxy, e.cluster);
     }

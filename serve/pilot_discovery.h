@@ -9,7 +9,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "serve/child_process.h"
+#include "serve/agent/child_process.h"
 
 namespace wavetank::serve {
 

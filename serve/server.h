@@ -26,7 +26,7 @@ struct ServerOptions {
   std::string secure_listen = "127.0.0.1:15012";  // empty: none
   std::string unix_socket;                        // empty: none
   std::string debug_listen;                       // istiod's monitoring port; empty: none
-  MetricsPage metrics;                            // of that port; empty: none
+  MetricsPage metrics;                            // of that port, and in istiods' pods; empty: none
   KubeOptions kube;                               // no Kubernetes API unless it names an address
   Limits limits;
   WorkloadSecrets::Options secrets;

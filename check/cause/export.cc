@@ -175,12 +175,45 @@ class Export {
       cluster["manifests"] = Json::array({c.name + ".yaml"});
       scenario_["clusters"].push_back(std::move(cluster));
     }
+    Physical(options);
     for (const sim::WorldLink& l : options.links) {
       scenario_["links"].push_back({{"between", {l.a, l.b}},
                                     {"latency", DurationText(l.latency)},
                                     {"jitter", DurationText(l.jitter)},
                                     {"loss", fmt::format("{}%", static_cast<double>(l.loss_ppm) / 1e4)}});
     }
+  }
+
+  void Physical(const sim::WorldOptions& options) {
+    Json physical;
+    const auto unless_empty = [](Json& into, const char* key, const auto& value) {
+      if (!value.empty()) into[key] = value;
+    };
+    for (const sim::WorldPlace& p : options.sites) {
+      Json& site = physical["sites"].emplace_back(Json{{"name", p.name}});
+      unless_empty(site, "clusters", p.clusters);
+      unless_empty(site, "private", p.private_ranges);
+    }
+    for (const sim::WorldRoute& r : options.routes)
+      unless_empty(physical["routes"].emplace_back(Json{{"from", r.from}, {"to", r.to}}), "ranges", r.ranges);
+    for (const sim::WorldFirewall& f : options.firewalls) {
+      Json& rule = physical["firewalls"].emplace_back(Json{{"state", f.allow ? "allow" : "deny"}});
+      unless_empty(rule, "name", f.name);
+      unless_empty(rule, "from", f.from);
+      unless_empty(rule, "to", f.to);
+      for (const int64_t port : f.ports) rule["ports"].push_back(std::to_string(port));
+      if (f.reject) rule["reject"] = true;
+      if (f.established) rule["established"] = true;
+    }
+    for (const sim::WorldNat& n : options.nat) {
+      Json& rule = physical["nat"].emplace_back(Json{{"site", n.site}});
+      for (const auto& [key, text] : {std::pair("address", n.address), std::pair("to", n.to), std::pair("as", n.as)})
+        unless_empty(rule, key, text);
+      if (n.port != 0) rule["port"] = n.port;
+      if (n.to_port != 0) rule["toPort"] = n.to_port;
+      unless_empty(rule, "source", n.source);
+    }
+    if (!physical.is_null()) scenario_["physical"] = std::move(physical);
   }
 
   // What the action of that name would do, where there is one; else the input itself.
@@ -211,7 +244,11 @@ class Export {
   bool IsThen(size_t index) const {
     const replay::LogInput& input = story_.inputs[index];
     const int64_t requests = Number(input.body, "requests");
-    if (input.kind != "traffic" || requests == 0 || input.body.contains("token")) return false;
+    if (input.kind != "traffic" || requests == 0) return false;
+    // Loops, ramps and a client's own retries take as long as they take.
+    for (const char* more : {"token", "users", "rampNs", "retries", "timeoutNs"}) {
+      if (input.body.contains(more)) return false;
+    }
     const Time done = input.at + requests * Duration(Number(input.body, "periodNs"));
     return std::none_of(story_.inputs.begin() + static_cast<std::ptrdiff_t>(index), story_.inputs.end(),
                         [&](const replay::LogInput& other) {

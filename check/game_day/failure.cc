@@ -128,6 +128,42 @@ void AddAddressesAndNames(const Mesh& mesh, std::vector<Failure>* out) {
   }
 }
 
+// Names outside of clusters that proxies resolve: those of ServiceEntries.
+void AddNames(const Mesh& mesh, std::vector<Failure>* out) {
+  std::set<std::string> names;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const config::ServiceEntryRef& entry : cluster->configs.ServiceEntries()) {
+      using Resolution = config::ServiceEntry::Resolution;
+      const config::ServiceEntry& spec = entry->spec;
+      if (spec.resolution != Resolution::kDns && spec.resolution != Resolution::kDnsRoundRobin) continue;
+      for (const auto& endpoint : spec.endpoints) names.insert(endpoint.address);
+      if (spec.endpoints.empty()) names.insert(spec.hosts.begin(), spec.hosts.end());
+    }
+  }
+  for (const std::string& name : names) {
+    // One that nobody resolves cannot fail any more.
+    if (IsIpAddress(name) || !mesh.world().commons().dns.Resolve(name).ok()) continue;
+    const sim::Input dns = sim::inputs::SetDns{name, {}};
+    out->push_back({"DNS name", name, [dns](sim::World& world) { return world.Do(dns); }});
+  }
+}
+
+// Between physical sites, where they are apart from networks.
+void AddRoutes(const Mesh& mesh, std::vector<Failure>* out) {
+  if (mesh.world().options().sites.empty()) return;
+  const std::vector<std::string> sites = mesh.world().commons().network->underlay()->site_names();
+  for (size_t i = 0; i < sites.size(); ++i) {
+    for (size_t j = i + 1; j < sites.size(); ++j) {
+      const sim::Input there = sim::inputs::SetRoute{sites[i], sites[j], {}, true},
+                       back = sim::inputs::SetRoute{sites[j], sites[i], {}, true};
+      out->push_back({"route", fmt::format("between {} and {}", sites[i], sites[j]), [there, back](sim::World& world) {
+                        if (absl::Status status = world.Do(there); !status.ok()) return status;
+                        return world.Do(back);
+                      }});
+    }
+  }
+}
+
 sim::Input Unreachable(const std::string& cluster) {
   sim::inputs::FailApiServer fault;
   fault.cluster = cluster;
@@ -210,7 +246,9 @@ std::vector<Failure> SingleFailures(const Mesh& mesh) {
   AddNodesAndZones(mesh, &out);
   AddGatewaysAndIstiods(mesh, &out);
   AddAddressesAndNames(mesh, &out);
+  AddNames(mesh, &out);
   AddApiServersAndSecrets(mesh, &out);
+  AddRoutes(mesh, &out);
   AddLinksAndClusters(mesh, &out);
   AddRoots(mesh, &out);
   return out;

@@ -63,13 +63,18 @@ void Reap(const Child& child) {
 
 absl::StatusOr<std::vector<std::string>> InForks(size_t count, int at_a_time,
                                                  const std::function<std::string(size_t)>& work,
-                                                 const std::function<void(size_t)>& done) {
+                                                 const std::function<void(size_t)>& done,
+                                                 const std::function<bool(size_t)>& more) {
   std::vector<std::string> answers(count);
   std::vector<Child> running;
   absl::Status status;
   size_t next = 0;
   while ((status.ok() && next < count) || !running.empty()) {
     while (status.ok() && next < count && running.size() < static_cast<size_t>(std::max(at_a_time, 1))) {
+      if (more && !more(next)) {
+        count = next;
+        break;
+      }
       absl::StatusOr<Child> child = Start(next, running, work);
       if (!child.ok()) {
         status = child.status();
@@ -103,6 +108,7 @@ absl::StatusOr<std::vector<std::string>> InForks(size_t count, int at_a_time,
     }
   }
   if (!status.ok()) return status;
+  answers.resize(count);
   return answers;
 }
 

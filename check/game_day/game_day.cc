@@ -217,7 +217,8 @@ absl::StatusOr<GameDay> RunGameDay(const Mesh& mesh, const GameDayOptions& optio
       [&](size_t i) { return Try(mesh, flows, trials[i], options); },
       [&](size_t) {
         if (options.progress) options.progress(fmt::format("game day: {} of {} failures", ++done, trials.size()));
-      });
+      },
+      [&](size_t i) { return i < singles.size() || !options.time_left || options.time_left(); });
   if (!answers.ok()) return answers.status();
   for (const std::string& answer : *answers) {
     const json read = json::parse(answer, nullptr, false);
@@ -229,6 +230,7 @@ absl::StatusOr<GameDay> RunGameDay(const Mesh& mesh, const GameDayOptions& optio
     trial.chain = read["chain"].get<std::vector<std::string>>();
     out.trials.push_back(std::move(trial));
   }
+  out.pairs_tried = out.trials.size() - singles.size();
   out.weak_points = WeakPoints(mesh, flows);
   out.capacities = Capacities(mesh);
   return out;

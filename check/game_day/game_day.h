@@ -14,8 +14,10 @@
 namespace wavetank::check {
 
 struct GameDayOptions {
-  int failures = 1;        // at once: 1 or 2
-  size_t sample = 100;     // of pairs
+  int failures = 1;     // at once: 1 or 2
+  size_t sample = 100;  // of pairs, at most
+  // Not null: asked before each pair whether there is time for it. Single failures are always tried.
+  std::function<bool()> time_left;
   size_t flow_limit = 24;  // where the mesh has no flows of its own
   int64_t rate = 50;       // requests per second and flow, at most
   Duration horizon = 40s;  // virtual time that a failure is watched
@@ -60,7 +62,7 @@ struct Capacity {
 struct GameDay {
   std::vector<std::string> flows;
   std::vector<Trial> trials;  // single failures in order, then pairs
-  size_t pairs_possible = 0;
+  size_t pairs_possible = 0, pairs_tried = 0;
   std::vector<WeakPoint> weak_points;
   std::vector<Capacity> capacities;
   // Trials by harm: those that do not recover, then by how many requests failed.

@@ -45,7 +45,7 @@ std::string GameDayText(const GameDay& day) {
   }
   std::string out = Table(rows);
   if (day.pairs_possible > 0)
-    out += fmt::format("\n{} pairs are possible; those above are a sample\n", day.pairs_possible);
+    out += fmt::format("\n{} pairs are possible; {} of them were tried\n", day.pairs_possible, day.pairs_tried);
   const auto worst = day.Worst(10);
   if (!worst.empty()) out += "\nThe worst:\n";
   for (size_t i = 0; i < worst.size(); ++i) {
@@ -87,6 +87,7 @@ ordered_json GameDayJson(const GameDay& day) {
     each["chain"] = trial.chain;
   }
   out["pairsPossible"] = day.pairs_possible;
+  out["pairsTried"] = day.pairs_tried;
   out["worst"] = ordered_json::array();
   for (const Trial* trial : day.Worst(10)) out["worst"].push_back(trial->failure);
   out["pointsOfSingleFailure"] = ordered_json::array();

@@ -7,6 +7,7 @@
 #include "core/model/labels.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
+#include "sim/world_site.h"
 
 namespace wavetank::check {
 namespace {
@@ -39,7 +40,8 @@ Mesh::Mesh(SettledMesh settled) : settled_(std::move(settled)) {
   for (const sim::WorldCluster& options : world().options().clusters) {
     auto cluster = std::make_unique<MeshCluster>();
     cluster->name = options.name;
-    cluster->network = options.network;
+    if (sim::World::Site* site = world().FindSite(options.name); site != nullptr)
+      cluster->network = world().commons().network->underlay()->Name(site->place().network);
     cluster->control_plane = options.control_plane;
     cluster->primary = options.primary();
     if (sim::IstiodProcess* process = world().IstiodOf(options.name); process != nullptr) {

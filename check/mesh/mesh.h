@@ -25,7 +25,7 @@ struct Place {
 
 struct MeshCluster {
   std::string name;
-  std::string network;        // physical: pods of one network reach each other
+  std::string network;        // physical, its site: pods of one reach each other
   std::string label;          // topology.istio.io/network of istio-system; empty without
   std::string control_plane;  // the cluster whose istiod serves its proxies
   bool primary = true;

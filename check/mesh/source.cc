@@ -107,6 +107,7 @@ absl::StatusOr<SettledMesh> FromScenario(const MeshSource& source) {
   if (absl::Status status = AddOverlays(source, &*scenario); !status.ok()) return status;
   absl::StatusOr<scenario::StartPhases> start = scenario::MakeStart(*scenario);
   if (!start.ok()) return start.status();
+  scenario::DateByCertificates(*start, &*scenario, &start->notes);
   return FromStart(*std::move(scenario), *std::move(start), source);
 }
 
@@ -161,6 +162,13 @@ absl::StatusOr<SettledMesh> FromLog(const MeshSource& source) {
     if (absl::Status status = read.ok() ? out.world->Do(*read) : read.status(); !status.ok()) {
       out.notes.push_back(fmt::format("refused: {}: {}", replay::Describe(input), Message(status)));
     }
+  }
+  if (!out.world->RunUntilSettled(out.world->Now() + kSettleLimit)) out.notes.emplace_back("the mesh has not settled");
+  for (const sim::WorldCluster& cluster : out.world->options().clusters) {
+    if (!source.live || !cluster.observed || out.world->cluster(cluster.name).live()) continue;
+    if (absl::Status status = out.world->Do(sim::inputs::GoLive{cluster.name}); !status.ok()) return status;
+    for (const std::string& note : out.world->cluster(cluster.name).untold())
+      out.notes.push_back(fmt::format("{}: {}", cluster.name, note));
   }
   if (!out.world->RunUntilSettled(out.world->Now() + kSettleLimit)) out.notes.emplace_back("the mesh has not settled");
   for (const auto& [name, path] : source.with) {

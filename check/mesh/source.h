@@ -26,6 +26,7 @@ struct MeshSource {
   std::vector<scenario::SurveyCluster> clusters;          // manifests or dumps; neither of the above then
   std::vector<std::pair<std::string, std::string>> with;  // (cluster, path): manifests applied over all that
   std::optional<Duration> log_until;                      // of the log: what had been done until then
+  bool live = false;                                      // recorded clusters of a log go on as live ones
   std::string profile;                                    // empty: the source's own, or istio-1.18
   uint64_t seed = 1;                                      // of worlds of manifests
   std::function<void(std::string_view)> progress;

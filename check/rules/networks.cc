@@ -1,6 +1,8 @@
 // Networks and what istiod makes of them.
 #include <map>
 #include <set>
+#include <string>
+#include <tuple>
 
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
@@ -43,48 +45,60 @@ void NetworkWithoutGateway(const Mesh& mesh, Findings& findings) {
   }
 }
 
-void UnreachableEndpoint(const Mesh& mesh, Findings& findings) {
-  // Clusters may use the same addresses: what a network has itself is reached there.
+// What a proxy's packets to an address meet, once for each of the address and the network's doing.
+struct OutOfReach {
+  int count = 0;
+  std::string proxy, address, whose, why;
+};
+
+// By the proxies' cluster, the address's owner and why: addresses of outbound endpoints that the network keeps from
+// proxies. `pods`: those of pods, or all others that something in the mesh has.
+std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> KeptApart(const Mesh& mesh, bool pods) {
   std::map<std::string, const sim::PodProcess*> by_address;
-  std::set<std::pair<std::string, std::string>> own;  // network, address
-  for (const sim::PodProcess* pod : mesh.world().Pods()) {
-    const std::string& ip = kube::ParsePod(*pod->pod()).ip;
-    by_address[ip] = pod;
-    if (const MeshCluster* cluster = mesh.Find(pod->site().name)) own.insert({cluster->network, ip});
-  }
-  struct Example {
-    int count = 0;
-    std::string text;
-  };
-  std::map<std::pair<const MeshCluster*, const MeshCluster*>, Example> by_clusters;
-  std::set<std::pair<std::string, std::string>> pairs;  // proxy, address
+  for (const sim::PodProcess* pod : mesh.world().Pods()) by_address[kube::ParsePod(*pod->pod()).ip] = pod;
+  std::map<std::tuple<std::string, std::string, std::string>, OutOfReach> out;
+  std::set<std::pair<std::string, std::string>> seen;  // proxy, address
   for (const auto& here : mesh.clusters()) {
     for (const sim::PodProcess* pod : mesh.Pods(*here)) {
       if (pod->envoy() == nullptr || pod->router()) continue;
       for (const envoysim::EndpointStatus& endpoint : pod->envoy()->Endpoints()) {
-        const std::string ip = endpoint.address.substr(0, endpoint.address.rfind(':'));
-        const auto there = by_address.find(ip);
-        if (!endpoint.cluster.starts_with("outbound|") || there == by_address.end() ||
-            own.contains({here->network, ip}))
+        if (!endpoint.cluster.starts_with("outbound|") || !seen.insert({pod->name(), endpoint.address}).second)
           continue;
-        const MeshCluster* far = mesh.Find(there->second->site().name);
-        if (far == nullptr || far->network == here->network || !pairs.insert({pod->name(), endpoint.address}).second)
-          continue;
-        Example& example = by_clusters[{here.get(), far}];
-        if (example.count++ == 0)
-          example.text =
-              fmt::format("{} sends to {}, which is {}", pod->name(), endpoint.address, there->second->name());
+        const absl::StatusOr<SocketAddress> address = SocketAddress::Parse(endpoint.address);
+        if (!address.ok()) continue;
+        const sim::MeshNetwork::Obstacle obstacle =
+            mesh.world().commons().network->WhyNot({pod->workload(), envoysim::Origin::Who::kProxy, {}}, *address);
+        if (obstacle.why.empty() || obstacle.nobody) continue;
+        const auto owner = by_address.find(address->ip.ToString());
+        if ((owner != by_address.end()) != pods) continue;
+        const std::string far = pods ? owner->second->site().name : address->ip.ToString();
+        // Which pods it is differs; what stands in the way is one thing.
+        const std::string kind = pods ? std::string() : obstacle.why;
+        OutOfReach& found = out[{here->name, far, kind}];
+        if (found.count++ == 0)
+          found = {1, pod->name(), endpoint.address, pods ? owner->second->name() : std::string(), obstacle.why};
       }
     }
   }
-  for (const auto& here : mesh.clusters()) {
-    for (const auto& far : mesh.clusters()) {
-      const auto it = by_clusters.find({here.get(), far.get()});
-      if (it == by_clusters.end()) continue;
-      findings.Add(here->name, "", {},
-                   fmt::format("proxies of {} hold {} addresses of pods in {}, which network {} does not reach: {}",
-                               here->name, it->second.count, far->name, here->network, it->second.text));
-    }
+  return out;
+}
+
+void UnreachableEndpoint(const Mesh& mesh, Findings& findings) {
+  for (const auto& [key, found] : KeptApart(mesh, true)) {
+    const auto& [here, far, why] = key;
+    findings.Add(here, "", {},
+                 fmt::format("proxies of {} hold {} addresses of pods in {} that they do not reach: {} sends to {}, "
+                             "which is {}; {}",
+                             here, found.count, far, found.proxy, found.address, found.whose, found.why));
+  }
+}
+
+void AddressOutOfReach(const Mesh& mesh, Findings& findings) {
+  for (const auto& [key, found] : KeptApart(mesh, false)) {
+    const auto& [here, address, why] = key;
+    findings.Add(here, "", {},
+                 fmt::format("{} proxies of {} send to {} and do not reach it: {}", found.count, here, found.address,
+                             found.why));
   }
 }
 
@@ -174,6 +188,11 @@ const std::vector<Rule>& NetworkRules() {
        "a proxy holds a pod's address in a network that its packets do not reach: those requests time out",
        "see what made istiod think so: labels of networks, gateways, the names of clusters",
        "istio/istio#49412, #42516", UnreachableEndpoint},
+      {"WT116", "AddressOutOfReach", Level::kError,
+       "a proxy balances over an address that routes, firewalls or NAT keep from it: its share of the requests waits "
+       "for the connect timeout, or is refused",
+       "open the way, or take the address from the gateway's Service (its status, externalIPs, meshNetworks)",
+       "istio/istio#43656", AddressOutOfReach},
       {"WT104", "NetworkNameShared", Level::kError, "pods of one network's name are sent to each other by pod address",
        "give each network a name of its own: the label of istio-system, of the gateway's Service and pods",
        "istio/istio#39712", NetworkNameShared},

@@ -14,7 +14,7 @@ namespace wavetank::cli {
 namespace {
 
 struct ImportArguments {
-  std::vector<std::string> sources, skews, clusters;
+  std::vector<std::string> sources, skews, clusters, formats;
   std::string log;
   bool json = false, strict = false, timeline = false;
 };
@@ -35,6 +35,7 @@ absl::StatusOr<std::pair<std::string, importing::WallNs>> ReadSkew(const std::st
 int RunImport(const ImportArguments& a) {
   importing::ImportOptions options;
   options.sources = a.sources;
+  options.access_formats = a.formats;
   for (const std::string& text : a.skews) {
     auto skew = ReadSkew(text);
     if (!skew.ok()) return Complain(skew.status());
@@ -50,13 +51,13 @@ int RunImport(const ImportArguments& a) {
   const absl::StatusOr<importing::Imported> imported = importing::Import(options);
   if (!imported.ok()) return Complain(imported.status());
   const importing::Evidence& evidence = imported->evidence;
-  if (evidence.runs.empty() && imported->kube.empty()) {
+  if (imported->empty()) {
     std::cerr << importing::Summary(evidence);
     return Complain(
-        absl::InvalidArgumentError("no evidence in what was named; name logs of istiod, dumps of Kubernetes' objects, "
-                                   "audit logs, or archives or folders with them"));
+        absl::InvalidArgumentError("no evidence in what was named; name logs of istiod or of proxies, dumps of "
+                                   "Kubernetes' objects, audit logs, or archives or folders with them"));
   }
-  std::vector<std::string> notes;
+  std::vector<std::string> notes, inferred;
   if (!a.log.empty()) {
     const absl::StatusOr<importing::Skeleton> skeleton = imported->kube.empty()
                                                              ? importing::MakeSkeleton(evidence)
@@ -66,6 +67,7 @@ int RunImport(const ImportArguments& a) {
       return Complain(status);
     }
     notes = skeleton->notes;
+    inferred = skeleton->inferred;
     notes.push_back(fmt::format("{}: {} inputs and claims; `wavetank replay {}` judges the claims", a.log,
                                 skeleton->inputs.size(), a.log));
   }
@@ -73,7 +75,13 @@ int RunImport(const ImportArguments& a) {
     std::cout << JsonText(importing::ToJson(evidence), 1) << "\n";
   } else {
     if (a.timeline) std::cout << importing::Timeline(evidence) << "\n";
+    if (a.timeline && !inferred.empty()) {
+      std::cout << "inferred to have happened before the dump:\n";
+      for (const std::string& line : inferred) std::cout << "  " << importing::Harmless(line) << "\n";
+      std::cout << "\n";
+    }
     std::cout << importing::Summary(evidence);
+    std::cout << importing::TrafficSummary(imported->traffic);
     if (!imported->kube.empty()) {
       std::cout << fmt::format("objects: {} of dumps, {} writes with their times\n", imported->kube.state.size(),
                                imported->kube.history.size());
@@ -91,13 +99,16 @@ int RunImport(const ImportArguments& a) {
 void AddImport(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand(
       "import",
-      "Reads evidence of a real mesh (istiod's logs): what must have happened, and what is claimed to have followed");
+      "Reads evidence of a real mesh (logs, dumps): what must have happened, and what is claimed to have followed");
   auto a = std::make_shared<ImportArguments>();
   verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
   verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
   verb->add_option("--cluster", a->clusters,
                    "NAME=PATH: which cluster the objects of a source, a folder or a file are of");
   verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind");
+  verb->add_option("--access-log-format", a->formats,
+                   "Format of access logs, text or JSON, if it is not Istio's or Envoy's own; several times")
+      ->allow_extra_args(false);
   verb->add_flag("--json", a->json, "The inferred timeline, the claims and what was left out, as JSON");
   verb->add_flag("--timeline", a->timeline, "Print each inferred input with its line");
   verb->add_flag("--strict", a->strict, "Exit code 2 if anything was left out");

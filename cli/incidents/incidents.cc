@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 #include <thread>
 
@@ -19,7 +20,7 @@ using scenario::IncidentVerdict;
 
 struct IncidentsArguments {
   std::vector<std::string> wanted;
-  std::string library = "scenarios/incidents", profile;
+  std::string library, profile;
   bool json = false, page = false;
 };
 
@@ -67,8 +68,20 @@ int Print(const IncidentsArguments& a, const std::vector<ordered_json>& rows) {
   return code;
 }
 
+// That of the repository one stands in, or what was installed with this program: BIN/../share/wavetank.
+std::string FindLibrary() {
+  namespace fs = std::filesystem;
+  constexpr const char* kHere = "scenarios/incidents";
+  std::error_code error;
+  if (fs::is_directory(kHere, error)) return kHere;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  const fs::path installed = program.parent_path().parent_path() / "share/wavetank" / kHere;
+  return !error && fs::is_directory(installed, error) ? installed.string() : kHere;
+}
+
 int Incidents(const IncidentsArguments& a) {
-  absl::StatusOr<std::vector<IncidentStory>> all = scenario::LoadIncidents(a.library);
+  absl::StatusOr<std::vector<IncidentStory>> all =
+      scenario::LoadIncidents(a.library.empty() ? FindLibrary() : a.library);
   if (!all.ok()) return Complain(all.status());
   if (a.page) {
     std::cout << scenario::IncidentPage(*all);
@@ -103,7 +116,8 @@ void AddIncidents(CLI::App& app, Outcome& outcome) {
   auto a = std::make_shared<IncidentsArguments>();
   verb->add_option("id", a->wanted, "A01, or A01-gateway-per-zone; all if none is named");
   verb->add_option("--profile", a->profile, "With this behaviour profile; those that each story names if left out");
-  verb->add_option("--library", a->library, "Folder with a folder for each incident")->capture_default_str();
+  verb->add_option("--library", a->library,
+                   "Folder with a folder for each incident; scenarios/incidents, or what was installed");
   verb->add_flag("--page", a->page, "Prints docs/incidents.md and runs nothing");
   verb->add_flag("--json", a->json, "As JSON");
   verb->footer("Exit code 1: a story has another verdict than it names, or an expectation beside it does not hold.");

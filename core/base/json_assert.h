@@ -1,4 +1,5 @@
-// What the JSON library's own assertions do. Included before everything else by the build (CMakeLists.txt).
+// What the JSON library's own assertions do. Included before the library by cmake/overlay/nlohmann/json.hpp, in
+// the builds that users run.
 #pragma once
 
 namespace wavetank::assertion {

@@ -16,4 +16,10 @@ namespace wavetank::pilot {
 // `out` is then half filled.
 absl::Status ReadEnvoyJson(const nlohmann::json& json, google::protobuf::Message& out);
 
+enum class UnknownFields { kPassedOver, kRefused };
+
+// The same, but the message says what golang/protobuf's jsonpb would ("unknown field \"x\" in envoy...", "json: cannot
+// unmarshal ..."), and no path.
+absl::Status ReadEnvoyJsonAsGo(const nlohmann::json& json, UnknownFields unknown, google::protobuf::Message& out);
+
 }  // namespace wavetank::pilot

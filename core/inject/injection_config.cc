@@ -95,7 +95,9 @@ std::vector<std::string> Names(const json& list) {
 void ReadTemplates(const kube::Object& map, const json& templates, InjectionConfig& out) {
   if (!templates.is_object()) return;
   for (const auto& [name, text] : templates.items()) {
-    if (name == "sidecar" || name == "gateway" || !text.is_string()) continue;
+    if (name == "sidecar" || name == "gateway" || name == "grpc-agent" || name == "grpc-simple" || !text.is_string()) {
+      continue;
+    }
     const std::string& yaml = text.get_ref<const std::string&>();
     if (yaml.find("{{") != std::string::npos) {
       out.unread_templates[name] = "it holds Go template actions, which are not interpreted";

@@ -1,9 +1,9 @@
 // Which pods the injector injects, and with what: ConfigMap istio-sidecar-injector (istiod:
 // pkg/kube/inject/{inject,watcher}.go).
 //
-// The templates `sidecar` and `gateway` are built in (injection_templates.h) with the meaning that 1.18.2's have; a
-// ConfigMap's own text for these two names is not interpreted. A template of another name works if it is plain YAML;
-// one that holds Go template actions is refused when a pod asks for it.
+// The templates `sidecar`, `gateway`, `grpc-agent` and `grpc-simple` are built in (injection_templates.h) with the
+// meaning that 1.18.2's have; a ConfigMap's own text for these two names is not interpreted. A template of another name
+// works if it is plain YAML; one that holds Go template actions is refused when a pod asks for it.
 #pragma once
 
 #include <map>

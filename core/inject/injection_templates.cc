@@ -44,10 +44,7 @@ class Renderer {
       metadata["labels"]["networking.istio.io/tunnel"] = tunnel != nullptr && !tunnel->empty() ? *tunnel : "http";
     }
     json& annotations = metadata["annotations"];
-    for (const char* name :
-         {"kubectl.kubernetes.io/default-logs-container", "kubectl.kubernetes.io/default-container"}) {
-      if (!app_containers_.empty() && !annotations_.contains(name)) annotations[name] = app_containers_.front();
-    }
+    AddDefaultContainer(annotations);
     if (Flag("istio_cni.enabled")) AddCniAnnotations(annotations);
 
     json spec = {{"initContainers", json::array()},
@@ -72,6 +69,85 @@ class Renderer {
     json spec = {{"containers", json::array({ProxyContainer("router")})}, {"volumes", Volumes()}};
     AddPullSecrets(spec);
     return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  }
+
+  json GrpcAgent() const {
+    json metadata = {
+        {"labels", CanonicalLabels()},
+        {"annotations", {{"istio.io/rev", Revision()}, {"sidecar.istio.io/rewriteAppHTTPProbers", "false"}}}};
+    AddDefaultContainer(metadata["annotations"]);
+    json containers = json::array({GrpcAgentContainer()});
+    for (const std::string& name : app_containers_) {
+      containers.push_back(
+          {{"name", name},
+           {"env",
+            {{{"name", "GRPC_XDS_EXPERIMENTAL_SECURITY_SUPPORT"}, {"value", "true"}},
+             {{"name", "GRPC_XDS_BOOTSTRAP"}, {"value", "/etc/istio/proxy/grpc-bootstrap.json"}}}},
+           {"volumeMounts",
+            {{{"mountPath", "/var/lib/istio/data"}, {"name", "istio-data"}},
+             {{"mountPath", "/etc/istio/proxy"}, {"name", "istio-xds"}},
+             {{"mountPath", "/var/run/secrets/workload-spiffe-credentials"}, {"name", "workload-certs"}}}}});
+    }
+    json volumes = json::array();
+    for (const json& volume : Volumes()) {
+      const std::string name = Text(volume, "name");
+      if (name == "credential-socket" || name == "kube-ca-cert") continue;
+      volumes.push_back(volume);
+      if (name == "istio-envoy") volumes.back()["name"] = "istio-xds";
+    }
+    json spec = {{"containers", std::move(containers)}, {"volumes", std::move(volumes)}};
+    AddPullSecrets(spec);
+    return {{"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
+  }
+
+  json GrpcSimple() const {
+    constexpr const char *kFolder = "/var/lib/grpc/data/", *kVolume = "grpc-io-proxyless-bootstrap";
+    const json mounts = json::array({{{"mountPath", kFolder}, {"name", kVolume}}});
+    const auto field = [](const char* name, const char* path) {
+      return json{{"name", name}, {"valueFrom", {{"fieldRef", {{"fieldPath", path}}}}}};
+    };
+    // The file that gRPC's xDS client begins with: istiod by plaintext, and who asks (gRFC A27).
+    const std::string script = fmt::format(
+        "NODE_ID=\"sidecar~${{INSTANCE_IP}}~${{POD_NAME}}.${{POD_NAMESPACE}}~cluster.local\"\n"
+        "SERVER_URI=\"dns:///istiod.${{ISTIO_NAMESPACE}}.svc:15010\"\n"
+        "echo '\n{}' > {}bootstrap.json",
+        R"({
+  "xds_servers": [
+    {
+      "server_uri": "'${SERVER_URI}'",
+      "channel_creds": [{"type": "insecure"}],
+      "server_features" : ["xds_v3"]
+    }
+  ],
+  "node": {
+    "id": "'${NODE_ID}'",
+    "metadata": {
+      "GENERATOR": "grpc"
+    }
+  }
+})",
+        kFolder);
+    json init = {{"name", "grpc-bootstrap-init"},
+                 {"image", "busybox:1.28"},
+                 {"volumeMounts", mounts},
+                 {"env", json::array({field("INSTANCE_IP", "status.podIP"), field("POD_NAME", "metadata.name"),
+                                      field("POD_NAMESPACE", "metadata.namespace")})},
+                 {"command", json::array({"sh", "-c", script})}};
+    init["env"].push_back({{"name", "ISTIO_NAMESPACE"}, {"value", Value("istioNamespace") + "\n"}});
+    json containers = json::array();
+    for (const json& container : Items(At(spec_, "containers"))) {
+      containers.push_back({{"name", Text(container, "name")},
+                            {"env",
+                             {{{"name", "GRPC_XDS_BOOTSTRAP"}, {"value", std::string(kFolder) + "bootstrap.json"}},
+                              {{"name", "GRPC_GO_LOG_VERBOSITY_LEVEL"}, {"value", "99"}},
+                              {{"name", "GRPC_GO_LOG_SEVERITY_LEVEL"}, {"value", "info"}}}},
+                            {"volumeMounts", mounts}});
+    }
+    return {{"metadata", {{"annotations", {{"sidecar.istio.io/rewriteAppHTTPProbers", "false"}}}}},
+            {"spec",
+             {{"initContainers", json::array({std::move(init)})},
+              {"containers", std::move(containers)},
+              {"volumes", json::array({{{"name", kVolume}, {"emptyDir", json::object()}}})}}}};
   }
 
  private:
@@ -142,6 +218,13 @@ class Renderer {
     }
     ports.push_back(port);
     return absl::StrJoin(ports, ",");
+  }
+
+  void AddDefaultContainer(json& annotations) const {
+    for (const char* name :
+         {"kubectl.kubernetes.io/default-logs-container", "kubectl.kubernetes.io/default-container"}) {
+      if (!app_containers_.empty() && !annotations_.contains(name)) annotations[name] = app_containers_.front();
+    }
   }
 
   void AddCniAnnotations(json& annotations) const {
@@ -302,6 +385,37 @@ class Renderer {
       out["securityContext"] = SecurityContext();
       out["resources"] = Resources();
     }
+    return out;
+  }
+
+  // A sidecar's agent that hands certificates and xDS to the application, and runs no Envoy.
+  json GrpcAgentContainer() const {
+    json out = ProxyContainer("sidecar");
+    out.erase("securityContext");
+    out["ports"] = json::array({{{"containerPort", 15020}, {"protocol", "TCP"}, {"name", "mesh-metrics"}}});
+    out["lifecycle"] = {
+        {"postStart",
+         {{"exec", {{"command", {"pilot-agent", "wait", "--url=http://localhost:15020/healthz/ready"}}}}}}};
+    if (out.contains("readinessProbe")) out["readinessProbe"]["httpGet"]["port"] = 15020;
+    json env = json::array({{{"name", "ISTIO_META_GENERATOR"}, {"value", "grpc"}},
+                            {{"name", "OUTPUT_CERTS"}, {"value", "/var/lib/istio/data"}}});
+    for (const json& variable : out["env"]) {
+      const std::string name = Text(variable, "name");
+      if (name != "ISTIO_CPU_LIMIT" && name != "ISTIO_META_INTERCEPTION_MODE" && name != "ISTIO_BOOTSTRAP_OVERRIDE") {
+        env.push_back(variable);
+      }
+    }
+    env.push_back({{"name", "ISTIO_META_DNS_CAPTURE"}, {"value", "false"}});
+    env.push_back({{"name", "DISABLE_ENVOY"}, {"value", "true"}});
+    out["env"] = std::move(env);
+    json mounts = json::array();
+    for (const json& mount : out["volumeMounts"]) {
+      const std::string name = Text(mount, "name");
+      if (name == "credential-socket" || name == "kube-ca-cert" || name == "custom-bootstrap-volume") continue;
+      mounts.push_back(mount);
+      if (name == "istio-envoy") mounts.back()["name"] = "istio-xds";
+    }
+    out["volumeMounts"] = std::move(mounts);
     return out;
   }
 
@@ -495,5 +609,7 @@ class Renderer {
 
 json SidecarTemplate(const InjectionTemplateData& data) { return Renderer(data).Sidecar(); }
 json GatewayTemplate(const InjectionTemplateData& data) { return Renderer(data).Gateway(); }
+json GrpcAgentTemplate(const InjectionTemplateData& data) { return Renderer(data).GrpcAgent(); }
+json GrpcSimpleTemplate(const InjectionTemplateData& data) { return Renderer(data).GrpcSimple(); }
 
 }  // namespace wavetank::pilot

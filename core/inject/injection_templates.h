@@ -1,5 +1,6 @@
-// The parts of a pod that injection adds: what 1.18.2's templates `sidecar` and `gateway` say (manifests/charts/
-// istio-control/istio-discovery/files/{injection-template,gateway-injection-template}.yaml).
+// The parts of a pod that injection adds: what 1.18.2's templates `sidecar`, `gateway`, `grpc-agent` and `grpc-simple`
+// say (manifests/charts/istio-control/istio-discovery/files/{injection-template,gateway-injection-template,grpc-agent,
+// grpc-simple}.yaml).
 #pragma once
 
 #include <string>
@@ -22,5 +23,8 @@ struct InjectionTemplateData {
 // To be merged strategically into the pod.
 nlohmann::json SidecarTemplate(const InjectionTemplateData& data);
 nlohmann::json GatewayTemplate(const InjectionTemplateData& data);
+// For applications whose gRPC library reads xDS: an agent without Envoy, and nothing but a bootstrap.
+nlohmann::json GrpcAgentTemplate(const InjectionTemplateData& data);
+nlohmann::json GrpcSimpleTemplate(const InjectionTemplateData& data);
 
 }  // namespace wavetank::pilot

@@ -1,13 +1,13 @@
 #include "core/inject/injection_webhook.h"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
@@ -232,7 +232,7 @@ std::optional<std::string> WhatReplicasShare(const json& pod, const json& metada
   if (At(owners[0], "controller") != true || Text(owners[0], "name").empty()) return {};
   std::string out = fmt::format("{} {}", path, JsonText(At(metadata, "namespace")));
   const auto add = [&](const std::string& key, const json& value) {
-    fmt::format_to(std::back_inserter(out), "\n{} {} {}", key.size(), key, JsonText(value));
+    absl::StrAppend(&out, "\n", key.size(), " ", key, " ", JsonText(value));
   };
   for (const auto& [key, value] : pod.items()) {
     if (key != "metadata") {
@@ -338,12 +338,16 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
         overlay = SidecarTemplate(data);
       } else if (one == "gateway") {
         overlay = GatewayTemplate(data);
+      } else if (one == "grpc-agent") {
+        overlay = GrpcAgentTemplate(data);
+      } else if (one == "grpc-simple") {
+        overlay = GrpcSimpleTemplate(data);
       } else if (const auto it = config_.templates.find(one); it != config_.templates.end()) {
         overlay = it->second;
       } else if (const auto unread = config_.unread_templates.find(one); unread != config_.unread_templates.end()) {
         return absl::InvalidArgumentError(fmt::format("template \"{}\" cannot be used: {}", one, unread->second));
       } else {
-        std::vector<std::string> known = {"gateway", "sidecar"};
+        std::vector<std::string> known = {"gateway", "grpc-agent", "grpc-simple", "sidecar"};
         for (const auto& [other, template_overlay] : config_.templates) known.push_back(other);
         return absl::InvalidArgumentError(
             fmt::format("requested template \"{}\" not found; have {}", one, absl::StrJoin(known, ", ")));

@@ -17,7 +17,7 @@ namespace wavetank::pilot {
 namespace {
 
 using nlohmann::json;
-using Env = std::map<std::string, std::string, std::less<>>;
+using Env = ProxyEnvironment;
 
 absl::Status Invalid(std::string text) { return absl::InvalidArgumentError(text); }
 
@@ -47,6 +47,14 @@ std::string Expand(const std::string& text, const Env& env) {
     }
   }
   return out;
+}
+
+// Go's strconv.ParseBool.
+bool IsTrue(std::string_view text) {
+  for (const char* yes : {"1", "t", "T", "TRUE", "true", "True"}) {
+    if (text == yes) return true;
+  }
+  return false;
 }
 
 // Whole units of a Kubernetes quantity, rounded up: "2000m" and "2" are 2. nullopt for what is none.
@@ -211,6 +219,20 @@ std::string NodeCluster(const ProxyBootstrap& b) {
   return tracing == "CANONICAL_NAME_ONLY" ? or_default(canonical) : canonical + "." + b.ns;
 }
 
+// As Go prints a list of model.PodPort: its three fields, in their order.
+std::string PodPortsText(const json& ports) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const json& port : ports) {
+    nlohmann::ordered_json one = nlohmann::ordered_json::object();
+    if (const std::string name = Text(port, "name"); !name.empty()) one["name"] = name;
+    const json& number = At(port, "containerPort");
+    one["containerPort"] = number.is_number_integer() ? number.get<int64_t>() : 0;
+    one["protocol"] = Text(port, "protocol");
+    out.push_back(std::move(one));
+  }
+  return JsonText(out);
+}
+
 // istiod: pkg/bootstrap/config.go, GetNodeMetaData and ConvertNodeToXDSNode.
 absl::Status FillMetadata(const json& pod, const json& container, const Env& env, const BootstrapOptions& options,
                           ProxyBootstrap& out) {
@@ -240,11 +262,8 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   if (const std::string text = Text(meta, "POD_PORTS"); !text.empty()) {
     const json ports = ParseJson(text);
     if (!ports.is_array()) return Invalid("ISTIO_META_POD_PORTS is no JSON list");
-    if (ports.empty()) {
-      meta.erase("POD_PORTS");
-    } else {
-      meta["POD_PORTS"] = JsonText(ports);
-    }
+    // An empty list is none to the typed metadata, so that the text stays as it was written.
+    if (!ports.empty()) meta["POD_PORTS"] = PodPortsText(ports);
   }
   const json& pod_metadata = At(pod, "metadata");
   for (const auto& [name, value] : TextMap(At(pod_metadata, "labels"))) {
@@ -273,7 +292,7 @@ absl::Status FillMetadata(const json& pod, const json& container, const Env& env
   if (env.contains("SERVICE_ACCOUNT")) meta["SERVICE_ACCOUNT"] = out.service_account;
   meta["ENVOY_STATUS_PORT"] = 15021;
   meta["ENVOY_PROMETHEUS_PORT"] = 15090;
-  meta["PILOT_SAN"] = json::array({out.discovery_san});
+  meta["PILOT_SAN"] = json::array({DiscoveryHost(out.discovery_address)});
   meta["PROXY_CONFIG"] = out.proxy_config;
   for (auto it = meta.begin(); it != meta.end();) {  // empty texts are absent to Go's omitempty
     it = it->is_string() && it->get_ref<const std::string&>().empty() ? meta.erase(it) : std::next(it);
@@ -325,6 +344,10 @@ void ReadReadiness(const json& container, ProxyBootstrap& out) {
 bool HasProxy(const json& pod) {
   const json* container = FindNamed(At(At(pod, "spec"), "containers"), "istio-proxy");
   if (container == nullptr) return false;
+  for (const json& variable : Items(At(*container, "env"))) {
+    // An agent for gRPC alone runs no Envoy (template grpc-agent; istiod: pilot/cmd/pilot-agent/options/options.go).
+    if (Text(variable, "name") == "DISABLE_ENVOY" && Text(variable, "value") == "true") return false;
+  }
   const json& args = At(*container, "args");
   return args.is_array() && args.size() >= 2 && args[0] == "proxy";
 }
@@ -337,6 +360,13 @@ int NodeCpus(const json& node) {
     if (cores.has_value() && *cores > 0 && *cores <= 10'000) return static_cast<int>(*cores);
   }
   return 0;
+}
+
+absl::StatusOr<ProxyEnvironment> ReadProxyEnvironment(const json& pod, const BootstrapOptions& options) {
+  const json* container = FindNamed(At(At(pod, "spec"), "containers"), "istio-proxy");
+  if (container == nullptr) return absl::NotFoundError("the pod has no istio-proxy container");
+  const std::string ip = options.pod_ip.empty() ? Text(At(pod, "status"), "podIP") : options.pod_ip;
+  return ReadEnv(pod, *container, ip, options);
 }
 
 absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const BootstrapOptions& options) {
@@ -418,6 +448,9 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
     }
     out.secret_rotation_grace_ppm = static_cast<int64_t>(value * 1e6 + 0.5);
   }
+  out.file_mounted_certs = IsTrue(Lookup(env, "FILE_MOUNTED_CERTS"));
+  out.output_certs = Lookup(env, "OUTPUT_CERTS");
+  out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
   absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec);

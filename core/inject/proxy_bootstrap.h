@@ -3,6 +3,7 @@
 // injected or written by hand.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +52,9 @@ struct ProxyBootstrap {
   std::string root_cert_config_map;  // "istio-ca-root-cert"; empty: Kubernetes' own root or a mounted one
   Duration secret_ttl = 24h;
   int64_t secret_rotation_grace_ppm = 500'000;
+  bool file_mounted_certs = false;  // FILE_MOUNTED_CERTS
+  std::string output_certs;         // OUTPUT_CERTS
+  bool dns_capture = false;         // ISTIO_META_DNS_CAPTURE
 
   int concurrency = 0;  // worker threads; 0: one per core of the node
   Duration drain = 45s, termination_drain = 5s;
@@ -75,11 +79,15 @@ struct BootstrapOptions {
 // else status.capacity.cpu, whole cores, rounded up. 0 if the node says neither.
 int NodeCpus(const nlohmann::json& node);
 
-// Whether the pod has a proxy that an agent runs.
+// Whether the pod has an Envoy that an agent runs.
 bool HasProxy(const nlohmann::json& pod);
 
 // NotFound: the pod has no container istio-proxy. FailedPrecondition: it has no address yet. InvalidArgument names what
 // cannot be read, which makes a real agent end with an error.
 absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const nlohmann::json& pod, const BootstrapOptions& options = {});
+
+// The environment of the proxy's container, as Kubernetes gives it: variables by name. Errors as above.
+using ProxyEnvironment = std::map<std::string, std::string, std::less<>>;
+absl::StatusOr<ProxyEnvironment> ReadProxyEnvironment(const nlohmann::json& pod, const BootstrapOptions& options = {});
 
 }  // namespace wavetank::pilot

@@ -51,6 +51,9 @@ void OverlayProxyConfig(json& config, const json& overlay) {
       config[name].update(value);
     } else if (!value.is_null()) {
       config[name] = value;
+      // Two names of one thing (clusterName): the later takes the other away.
+      if (name == "tracingServiceName") config.erase("serviceCluster");
+      if (name == "serviceCluster") config.erase("tracingServiceName");
     }
   }
 }

@@ -38,11 +38,17 @@ std::string MeshConfigMapName(const IstiodOptions& options) {
   return options.revision.empty() || options.revision == "default" ? "istio" : "istio-" + options.revision;
 }
 
-DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options) {
+DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options, const IstiodSurroundings& surroundings) {
   DiscoveryServer::Options out;
   out.name = options.name;
+  if (surroundings.cluster_name) {
+    out.proxy_name = [&surroundings](const Proxy& proxy) {
+      return proxy.id + "@" + surroundings.cluster_name(proxy.cluster().str());
+    };
+  }
   out.debounce.after = options.debounce_after;
   out.debounce.max = options.debounce_max;
+  out.debounce.debounce_eds = options.debounce_eds;
   out.push_throttle = options.push_throttle;
   if (options.shuffle_pushes) out.push_order = RandomStream(options.seed, "push order of " + options.name);
   out.requests_per_second = options.requests_per_second;
@@ -70,12 +76,12 @@ std::string PodName(const nlohmann::json& review) {
 }
 
 security::IstiodCaOptions CaOptions(const IstiodOptions& options, const std::string& trust_domain) {
-  security::IstiodCaOptions out;
+  security::IstiodCaOptions out = options.ca;
   out.seed = options.seed;
   out.cluster = options.cluster_id.str();
   out.system_namespace = options.system_namespace;
   out.trust_domain = trust_domain;
-  out.dns_names = security::IstiodDnsNames(options.system_namespace, options.revision, {});
+  out.dns_names = security::IstiodDnsNames(options.system_namespace, options.revision, options.custom_hosts);
   out.mount_delay = options.cacerts_mount_delay;
   return out;
 }
@@ -112,7 +118,7 @@ struct Istiod::Impl {
               discovery.ConfigUpdate(std::move(request));
             }),
         discovery(
-            host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options)) {
+            host, [this] { return CurrentEnvironment(); }, DiscoveryOptions(options, surroundings)) {
     webhook.SetConfig(
         InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id, options.profile));
     discovery.SetObserver(surroundings.observer);

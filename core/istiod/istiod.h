@@ -51,6 +51,7 @@ struct IstiodOptions {
   std::string mesh_config;                // YAML, when there is no ConfigMap `istio`
   Duration debounce_after = 100ms;        // PILOT_DEBOUNCE_AFTER
   Duration debounce_max = 10s;            // PILOT_DEBOUNCE_MAX
+  bool debounce_eds = true;               // PILOT_ENABLE_EDS_DEBOUNCE
   int push_throttle = 100;                // PILOT_PUSH_THROTTLE
   bool shuffle_pushes = false;            // istiod serves its proxies in no certain order; `seed` then chooses one
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
@@ -59,6 +60,9 @@ struct IstiodOptions {
   bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
+  std::vector<std::string> custom_hosts;  // ISTIOD_CUSTOM_HOST
+  // Lifetimes and checks of its CA; what else stands there follows from the other options.
+  security::IstiodCaOptions ca;
   // Of the injection values of a default installation, which hold as long as there is no ConfigMap
   // `istio-sidecar-injector`.
   std::string network, mesh_id;
@@ -80,6 +84,8 @@ struct IstiodSurroundings {
   // What a URL answers, for key sets of RequestAuthentications; nullopt: no server answers. Without this function none
   // ever does.
   std::function<std::optional<std::string>(const std::string& url)> fetch;
+  // How traces call the cluster of that ID; without, by its ID.
+  std::function<std::string(std::string_view cluster)> cluster_name;
 };
 
 class Istiod {

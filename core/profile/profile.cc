@@ -49,6 +49,18 @@ int MinorOf(std::string_view release) {
   return NextNumber(&release);
 }
 
+int EnvoyMinorOf(std::string_view istio) {
+  std::string_view rest = istio;
+  const int major = NextNumber(&rest), minor = NextNumber(&rest);
+  constexpr int kAhead = 8;
+  return major == 1 && minor > 0 ? minor + kAhead : 0;
+}
+
+std::string_view ProxiesWith(const Profile& profile, Change change) {
+  const ProfileRow& row = ProfileRows()[static_cast<size_t>(change)];
+  return row.proxies.empty() || HoldsIn(profile.istio, row.guarded_until) ? std::string_view() : row.proxies;
+}
+
 bool HoldsIn(std::string_view release, std::string_view since) {
   if (since.empty()) return false;
   while (!release.empty() || !since.empty()) {

@@ -3,8 +3,9 @@
 namespace wavetank::pilot {
 
 const std::vector<Release>& Releases() {
-  static const auto* const rows =
-      new std::vector<Release>{{Profile().base, Profile().istio, Profile().envoy}, {"istio-1.30", "1.30.3", "1.38"}};
+  static const auto* const rows = new std::vector<Release>{{Profile().base, Profile().istio, Profile().envoy},
+                                                           {"istio-1.24", "1.24.6", "1.32"},
+                                                           {"istio-1.30", "1.30.3", "1.38"}};
   return *rows;
 }
 
@@ -32,7 +33,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "a peer that tells nothing in the TCP metadata exchange is looked up by its address", "1.20", "", ""},
       {Change::kPeerMetadataFilter, "peer-metadata-filter",
        "HTTP metadata is exchanged by the filter peer_metadata, which has taken the place of the one in a null Wasm VM",
-       "1.19", "", ""},
+       "1.19", "", "", "1.19", "1.21"},
       {Change::kLocalityWeightsWhenNeeded, "locality-weights-when-needed",
        "locality_weighted_lb_config is set where localities are weighted or fail over alone; elsewhere it got in the "
        "way of LEAST_REQUEST",
@@ -79,7 +80,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "https://github.com/istio/istio/issues/48471"},
       {Change::kInboundRetries, "inbound-retries",
        "a server's proxy tries twice more what its application has not seen; not for gRPC", "1.24", "",
-       "https://github.com/istio/istio/issues/51704"},
+       "https://github.com/istio/istio/issues/51704", "1.24", "1.27"},
       {Change::kIngressChainsNameSidecar, "ingress-chains-name-sidecar",
        "filter chains of a Sidecar's ingress name it in their metadata", "1.24", "", ""},
       {Change::kAbsoluteDomains, "absolute-domains",
@@ -106,7 +107,8 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kNetworkChangeReachesAll, "network-change-reaches-all",
        "a change of networks reaches all gateway Services of a cluster, not the first that changes", "1.25", "", ""},
       {Change::kGatewaysKeepTheirCluster, "gateways-keep-their-cluster",
-       "gateways in EDS say in istio.workload their own cluster, not the client's", "1.25", "", ""},
+       "gateways in EDS say in istio.workload their own cluster, not the client's", "1.21", "",
+       "https://github.com/istio/istio/blob/1.21.0/releasenotes/notes/network-gw-metadata.yaml"},
       {Change::kUnknownNetworkUsesGateways, "unknown-network-uses-gateways",
        "a proxy without network reaches every network that has gateways through them", "1.30", "",
        "https://github.com/istio/istio/issues/58613"},
@@ -115,7 +117,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "subset's cluster asks its subset alone",
        "1.20", "", "https://github.com/istio/istio/pull/46678"},
       {Change::kNotReadyEndpointsStay, "not-ready-endpoints-stay",
-       "endpoints that are not ready stay in the index, with their identities, and are not sent", "1.26", "",
+       "endpoints that are not ready stay in the index, with their identities, and are not sent", "1.25", "",
        "https://github.com/istio/istio/issues/54715"},
       {Change::kPodLabelsReachEndpoints, "pod-labels-reach-endpoints",
        "a changed label of a running pod reaches its endpoints", "1.25", "", ""},
@@ -128,7 +130,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "1.20", "", "https://github.com/istio/istio/pull/45506"},
       {Change::kTrustDomainPerCluster, "trust-domain-per-cluster",
        "identities of a remote cluster are of the trust domain of its own mesh config", "1.29", "",
-       "https://github.com/istio/istio/pull/59473"},
+       "https://github.com/istio/istio/pull/58455"},
       {Change::kSwapLosesEndpoints, "swap-loses-endpoints",
        "when the registry of a changed remote Secret takes over, the clean-up after the old one removes the new one's "
        "endpoints",
@@ -142,7 +144,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "ServiceEntries without addresses get the first free ones of 240.240.0.0/16, in the order in which they come",
        "1.25", "", ""},
       {Change::kClusterLocalBySpecificity, "cluster-local-by-specificity",
-       "of serviceSettings the most specific host decides, also one that says clusterLocal: false", "1.26", "",
+       "of serviceSettings the most specific host decides, also one that says clusterLocal: false", "1.24", "",
        "https://github.com/istio/istio/issues/52367"},
       {Change::kStandardAppProtocols, "standard-app-protocols",
        "appProtocol kubernetes.io/h2c, ws and wss are HTTP/2, HTTP and HTTPS", "1.19", "", ""},

@@ -26,6 +26,8 @@ struct ProfileRow {
   std::string_view since;  // the first release of Istio in which it is so: "1.20"; empty: in none yet
   std::string_view until;  // the first release in which it is so no more; empty: it still is
   std::string_view issue;  // where it is told in public; empty: nowhere
+  // Releases of istiod before `guarded_until` do it only for proxies since `proxies`. Empty: for all.
+  std::string_view proxies = {}, guarded_until = {};
 };
 // In the order of `Change`.
 const std::vector<ProfileRow>& ProfileRows();
@@ -35,6 +37,13 @@ int MinorOf(std::string_view release);
 
 // Whether a rule that is so since `since` is so in `release`: both "1.20" or "1.20.3". Nothing is since an empty one.
 bool HoldsIn(std::string_view release, std::string_view since);
+
+// Of the Envoy in a release's proxies: 26 of "1.18.2". Each minor release of Istio took the next one of Envoy
+// (istio/proxy: ENVOY_SHA of the tags 1.18.2 to 1.30.3). 0: the text is no version.
+int EnvoyMinorOf(std::string_view istio);
+
+// The release of Istio for whose proxies alone an istiod of `profile` does it: "1.19". Empty: for all, or for none.
+std::string_view ProxiesWith(const Profile& profile, Change change);
 
 // The profile of a release, every rule as it is there.
 Profile ProfileOf(const Release& release);

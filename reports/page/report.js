@@ -54,10 +54,12 @@ function draw() {
       main.append(table(["proxy", "#total", ...stages.map(s => "#" + s)], step.convergence.proxies.slice(0, 40).map(
         r => [r.proxy, time(r.totalMs), ...stages.map(s => time(r.stagesMs[s]))])));
     }
-    if (step.traffic.length) {
-      main.append(make("h3", {}, "Traffic"), table(["flow", "phase", "#sent", "by version", "by cluster", "#failed", "#retried", "#tries", "#via gateway", "#p50", "#p99"],
-        step.traffic.map(t => [t.flow, t.phase, String(t.sent),
-          shares(t.byVersion), shares(t.byCluster), String(t.failed), String(t.retried), String(t.attempts),
+    for (const [title, rows] of [["Traffic", step.traffic], ["Calls of applications", step.calls]]) {
+      if (!rows.length) continue;
+      const own = rows.some(t => t.clientAttempts > t.sent);
+      main.append(make("h3", {}, title), table([title === "Traffic" ? "flow" : "call", "phase", "#sent", "by version", "by cluster", "#failed", "#retried", "#tries", ...(own ? ["#client attempts"] : []), "#via gateway", "#p50", "#p99"],
+        rows.map(t => [t.flow, t.phase, String(t.sent),
+          shares(t.byVersion), shares(t.byCluster), String(t.failed), String(t.retried), String(t.attempts), ...(own ? [String(t.clientAttempts)] : []),
           String(sum(t.gatewaySnis)), time(t.latencyMs.p50), time(t.latencyMs.p99)])));
     }
     for (const e of step.ejected) main.append(make("p", {class: "warn"}, `${e.host} was kept out by outlier detection of ${e.proxy} (${e.cluster})`));

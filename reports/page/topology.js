@@ -25,11 +25,24 @@ function canvas(label, width) {
   return root;
 }
 function arrow(edge) { return `url(#${edgeClass(edge).replace("edge", "arrow").replace(" ", "-")})`; }
-function labelled(labels, words, x, y, width, strong) {
+function overlap(a, b) {
+  const wide = Math.min(a.x + a.w, b.x + b.w) - Math.max(a.x, b.x), high = Math.min(a.y + a.h, b.y + b.h) - Math.max(a.y, b.y);
+  return wide > 0 && high > 0 ? wide * high : 0;
+}
+// Puts the words at the first of `spots` at which they cover neither what is taken nor another label, or where they cover the least.
+function labelled(labels, taken, words, spots, width, strong) {
   const half = words.length * 3.2 + 4;
-  x = Math.min(Math.max(x, half + 2), width - half - 2);
-  labels.push(svg("rect", {class: "halo", x: x - half, y: y - 8, width: 2 * half, height: 16, rx: 3}),
-    svg("text", {class: strong ? "label strong" : "label", x, y: y + 4, "text-anchor": "middle"}, words));
+  let best = null, least = Infinity;
+  for (const spot of spots) {
+    const x = Math.min(Math.max(spot.x, half + 2), width - half - 2), box = {x: x - half, y: spot.y - 8, w: 2 * half, h: 16};
+    const covered = taken.reduce((sum, other) => sum + overlap(box, other), 0);
+    if (covered >= least) continue;
+    [best, least] = [box, covered];
+    if (covered === 0) break;
+  }
+  taken.push(best);
+  labels.push(svg("rect", {class: "halo", x: best.x, y: best.y, width: best.w, height: best.h, rx: 3}),
+    svg("text", {class: strong ? "label strong" : "label", x: best.x + half, y: best.y + 12, "text-anchor": "middle"}, words));
 }
 
 function workloadsSvg(clusters, nodes, edges, stacked) {
@@ -58,7 +71,8 @@ function workloadsSvg(clusters, nodes, edges, stacked) {
     root.append(svg("text", {x: box.x + 14, y: box.y + 28, "font-weight": 700}, title ? title.label : box.cluster));
     if (box.hidden) root.append(svg("text", {class: "label", x: box.x + 14, y: box.y + tall - 14}, `and ${box.hidden} workloads that no measured request touched`));
   }
-  const labels = [], ports = new Map();
+  const labels = [], ports = new Map(), waiting = [];
+  const taken = [...place.values()].map(p => ({x: p.x, y: p.y, w: p.w, h: high}));
   const port = (node, side) => {  // edges of one node's side do not start on top of each other
     const key = node.x + "/" + node.y + "/" + side, used = ports.get(key) || 0;
     ports.set(key, used + 1);
@@ -71,21 +85,22 @@ function workloadsSvg(clusters, nodes, edges, stacked) {
     const y1 = port(a, right), y2 = port(b, same ? right : !right), bow = lane * (stacked ? 0.5 + 0.25 * (lanes++ % 3) : 0.62), out = same ? (right ? bow : -bow) : (x2 - x1) / 2;
     const c1 = x1 + out, c2 = same ? x2 + out : x2 - out;
     root.append(svg("path", {class: edgeClass(edge), "data-edge": "", "marker-end": arrow(edge), d: `M${x1} ${y1} C${c1} ${y1} ${c2} ${y2} ${x2} ${y2}`}));
-    // Two long labels at one height would cover each other.
-    const words = edgeWords(edge), half = words.length * 3.2 + 4;
-    const t = same ? 0.5 : share(edge) > 0 ? (edge.from < edge.to ? 0.3 : 0.45) : 0.2, at = (p, q, r, s) => (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t ** 3 * s;
-    // A long label would leave its gap.
-    const x = same ? at(x1, c1, c2, x2) : Math.min(Math.max(at(x1, c1, c2, x2), Math.min(x1, x2) + half + 4), Math.max(x1, x2) - half - 4);
-    labelled(labels, words, x, at(y1, y1, y2, y2), width, share(edge) > 0);
+    const at = (t, p, q, r, s) => (1 - t) ** 3 * p + 3 * (1 - t) ** 2 * t * q + 3 * (1 - t) * t * t * r + t ** 3 * s;
+    // Along the edge first; beside it where edges lie on top of each other.
+    const spots = [0, 14, -14, 28, -28].flatMap(dy => [same ? 0.5 : 0.25, 0.4, 0.6, 0.75, 0.15, 0.85].map(t => ({x: at(t, x1, c1, c2, x2), y: at(t, y1, y1, y2, y2) + dy})));
+    if (edgeWords(edge)) waiting.push({edge, spots});
   }
+  // What fails has the best places.
+  for (const {edge, spots} of waiting.sort((a, b) => share(b.edge) - share(a.edge))) labelled(labels, taken, edgeWords(edge), spots, width, share(edge) > 0);
   root.append(...labels);
   for (const n of nodes) {
     const p = place.get(n.id);
     if (!p || n.kind === "cluster") continue;
     root.append(svg("rect", {class: "node " + n.kind, "data-node": n.id, x: p.x, y: p.y, width: p.w, height: high, rx: n.kind === "service" ? 15 : n.kind === "workload" ? 4 : 10}));
-    const room = Math.floor((p.w - 90) / 7);
+    // Where both do not fit, the name is worth more than the kind, which the shape tells, too.
+    const both = n.kind !== n.label && n.label.length <= (p.w - 90) / 7, room = Math.floor((p.w - 20) / 7);
     root.append(svg("text", {x: p.x + 10, y: p.y + 20}, n.label.length > room ? n.label.slice(0, room - 1) + "…" : n.label));
-    if (n.kind !== n.label) root.append(svg("text", {class: "label", x: p.x + p.w - 10, y: p.y + 20, "text-anchor": "end"}, n.kind));
+    if (both) root.append(svg("text", {class: "label", x: p.x + p.w - 10, y: p.y + 20, "text-anchor": "end"}, n.kind));
   }
   root.setAttribute("viewBox", `0 0 ${width} ${height}`);
   root.setAttribute("width", "100%");

@@ -7,9 +7,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
+#include "core/agent/secret_manager.h"
 #include "core/envoyapi/json_printer.h"
 #include "core/kube/time_format.h"
-#include "core/security/agent.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "serve/grpc/bootstrap.h"
@@ -113,7 +113,7 @@ Json Inline(std::string_view text) {
   return {{"inline_bytes", absl::Base64Escape(absl::string_view(text.data(), text.size()))}};
 }
 
-std::string ChainPem(const security::Agent& agent) {
+std::string ChainPem(const wavetank::agent::SecretManager& agent) {
   std::string out;
   for (const x509::CertificateRef& certificate : agent.chain()) out += certificate->ToPem();
   return out;
@@ -122,7 +122,7 @@ std::string ChainPem(const security::Agent& agent) {
 // The workload's own come from its agent, gateways' credentials from istiod.
 Json Secrets(const sim::PodProcess& pod, const scenario::XdsSnapshot& held) {
   Json active = Json::array();
-  if (const security::Agent* const agent = pod.agent(); agent != nullptr && !agent->chain().empty()) {
+  if (const wavetank::agent::SecretManager* const agent = pod.agent(); agent != nullptr && !agent->chain().empty()) {
     active.push_back(SecretEntry(
         "default",
         {{"tls_certificate", {{"certificate_chain", Inline(ChainPem(*agent))}, {"private_key", Inline(kRedacted)}}}}));
@@ -253,7 +253,7 @@ std::string ProxyClustersText(const sim::PodProcess& pod) {
 
 Json ProxyCerts(const sim::PodProcess& pod) {
   Json out{{"certificates", Json::array()}};
-  const security::Agent* const agent = pod.agent();
+  const wavetank::agent::SecretManager* const agent = pod.agent();
   if (agent == nullptr || agent->chain().empty()) return out;
   const auto describe = [](const x509::Certificate& certificate) {
     Json names = Json::array();

@@ -107,10 +107,12 @@ http::Response AdminAnswer(const sim::PodProcess& pod, const HeldConfig& held, c
   if (path == "/stats") return Plain(200, Stats(pod, request.query.find("format=prometheus") != std::string::npos));
   if (path == "/stats/prometheus") return Plain(200, Stats(pod, true));
   if (path == "/ready") return pod.envoy()->live() ? Plain(200, "LIVE\n") : Plain(503, "INITIALIZING\n");
+  // envoy: source/server/admin/runtime_handler.cc; a simulated Envoy has no runtime values.
+  if (path == "/runtime") return JsonPage({{"entries", Json::object()}, {"layers", Json::array()}});
   if (path == "/memory") return JsonPage({{"allocated", "0"}, {"heap_size", "0"}});
   return Plain(404,
                "invalid path. admin commands are:\n  /certs\n  /clusters\n  /config_dump\n  /listeners\n  /ready\n"
-               "  /server_info\n  /stats\n  /stats/prometheus\n");
+               "  /runtime\n  /server_info\n  /stats\n  /stats/prometheus\n");
 }
 
 }  // namespace wavetank::serve

@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "core/security/agent.h"
+#include "core/agent/secret_manager.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
@@ -30,15 +30,13 @@ using Delta = discovery::DeltaDiscoveryRequest;
 
 constexpr char kSecretType[] = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
-bool Known(const std::string& name) {
-  return name == security::kWorkloadSecretName || name == security::kRootSecretName;
-}
+bool Known(const std::string& name) { return name == agent::kWorkloadSecretName || name == agent::kRootSecretName; }
 
 // The resource `name`, which is one of the two.
 void Fill(const std::string& name, const WorkloadSecret& from, google::protobuf::Any* out) {
   envoy::extensions::transport_sockets::tls::v3::Secret secret;
   secret.set_name(name);
-  if (name == security::kWorkloadSecretName) {
+  if (name == agent::kWorkloadSecretName) {
     secret.mutable_tls_certificate()->mutable_certificate_chain()->set_inline_bytes(from.chain_pem);
     secret.mutable_tls_certificate()->mutable_private_key()->set_inline_bytes(from.key->ExportPrivateKeyPem());
   } else {

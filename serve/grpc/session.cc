@@ -1,5 +1,6 @@
 #include "serve/grpc/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/status.h"
@@ -32,7 +33,12 @@ absl::Status Session::Start() {
   sim::WorldOptions world_options = scenario::MakeWorldOptions(options_.scenario);
   if (!options_.modelled_costs) world_options.timing.emplace("istiod.cpus", "0");
   for (const auto& [name, value] : options_.timing) world_options.timing[name] = value;
-  if (options_.real_calendar) world_options.start = CalendarTime() - kHeadStart;
+  if (options_.real_calendar) {
+    world_options.start = CalendarTime() - kHeadStart;
+    // Certificates of the manifests may be younger than the head start.
+    const std::optional<Time> date = options_.start.certificates.DateBeside(world_options.start);
+    if (date) world_options.start = std::clamp(*date, world_options.start, CalendarTime());
+  }
   absl::StatusOr<std::unique_ptr<sim::World>> made = sim::World::Create(world_options);
   if (!made.ok()) {
     return absl::InvalidArgumentError(fmt::format("{}: {}", options_.scenario.file, Message(made.status())));
@@ -73,6 +79,15 @@ absl::Status Session::Start() {
     if (!world.RunUntilSettled(world.Now() + kStartLimit)) notes_.emplace_back("the mesh has not settled");
   }
   for (const std::string& complaint : world.Complaints()) notes_.push_back(complaint);
+  const scenario::Scenario& scenario = options_.scenario;
+  if (!scenario.ca_said && scenario.ca != scenario::CaPlan::kSelfSigned &&
+      scenario.mending.Does(sim::Mend::kRoots, true)) {
+    for (const scenario::ClusterSpec& cluster : scenario.clusters) {
+      if (cluster.primary()) world.Mended(sim::Mend::kRoots, cluster.name);
+    }
+  }
+  for (const std::string& proxy : world.Unready()) notes_.push_back("not ready: " + proxy);
+  for (std::string& deed : world.MendedLines()) notes_.push_back(std::move(deed));
   return absl::OkStatus();
 }
 

@@ -40,7 +40,7 @@ absl::StatusOr<std::string> AnswerStatus(const sim::World& world, const StatusQu
   // istioctl waits for a version that it has not seen: any.
   const pilot::PushContextRef& push = process->istiod().discovery().last_push_context();
   response.set_version_info(push == nullptr ? "" : push->version());
-  response.set_nonce(fmt::format("status-{}", world.Now().time_since_epoch().count()));
+  response.set_nonce(fmt::format("{}{}", kStatusNonce, world.Now().time_since_epoch().count()));
   response.mutable_control_plane()->set_identifier(debug::ControlPlaneIdentifier(process->istiod()));
   return response.SerializeAsString();
 }

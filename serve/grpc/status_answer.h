@@ -3,12 +3,16 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "serve/grpc/frontend.h"
 
 namespace wavetank::serve {
+
+// Every answer's nonce begins so.
+inline constexpr std::string_view kStatusNonce = "status-";
 
 struct StatusQuestion {
   std::string cluster;  // whose istiod is asked

@@ -170,8 +170,11 @@ void WorkloadSecrets::OnSigned(const std::string& pod, const std::string& identi
   secret->version = fmt::format("{}-{}", ++entry.generation, (*leaf)->serial().substr(0, 16));
   secret->identity = identity;
   secret->key = key;
-  // The last entry of istiod's answer holds the roots.
-  for (size_t i = 0; i + 1 < chain->size(); ++i) secret->chain_pem += (*chain)[i];
+  // All that istiod sent, roots too, as Istio's agent gives it to its Envoy; the last entry holds the roots.
+  for (const std::string& pem : *chain) {
+    if (!secret->chain_pem.empty() && secret->chain_pem.back() != '\n') secret->chain_pem += '\n';
+    secret->chain_pem += pem;
+  }
   secret->roots_pem = chain->back();
   entry.secret = std::move(secret);
   // When half of its life is over, as Istio's agent does (SECRET_GRACE_PERIOD_RATIO).

@@ -23,7 +23,7 @@ struct WorkloadSecret {
   std::string version;   // changes with every generation
   std::string identity;  // SPIFFE
   x509::KeyPairRef key;
-  std::string chain_pem;  // leaf first, without the roots
+  std::string chain_pem;  // leaf first, then all that istiod sent, roots included
   std::string roots_pem;
 };
 using WorkloadSecretRef = std::shared_ptr<const WorkloadSecret>;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <tuple>
 
@@ -10,6 +11,7 @@
 #include "record/recording.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
+#include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "tests/record/fake_transport.h"
@@ -201,6 +203,126 @@ TEST_F(RecordedWorld, ShowsWhatEachChangeCameToAndWritesALogThatReplaysIdentical
   ASSERT_TRUE(replayed.ok()) << replayed.status();
   EXPECT_TRUE(replayed->compared);
   EXPECT_FALSE(replayed->divergence) << replay::Describe(*replayed->divergence);
+}
+
+// Steps on the mesh that the record ends with; `at_end` looks at it then.
+absl::StatusOr<scenario::RunResult> GoOn(const std::string& log, const std::string& steps,
+                                         const std::function<void(sim::World&)>& at_end) {
+  const auto clusters = scenario::ClustersOfLog(log);
+  if (!clusters.ok()) return clusters.status();
+  const auto scenario = scenario::ParseScenario("on.yaml",
+                                                "name: n\nflows: [{name: f, from: {cluster: cluster1, namespace: "
+                                                "sample, app: sleep}, to: 'helloworld.sample:5000'}]\n"
+                                                "steps:\n" +
+                                                    steps,
+                                                *clusters);
+  if (!scenario.ok()) return scenario.status();
+  scenario::RunOptions options;
+  options.from = log;
+  options.on_end = at_end;
+  return scenario::Run(*scenario, options);
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshThatIsScaledAndServes) {
+  Build(/*remote=*/false);
+  Start();
+  Run(2s);
+  Finish();
+  const auto result =
+      GoOn(path_,
+           "  - {name: three, do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, "
+           "replicas: 3}}], then: [{flow: f, requests: 400}], expect: [{requests: {failed: 0}}, {split: "
+           "{is: {v1: 25%, v2: 75%}}}]}\n"
+           "  - {name: none, do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, "
+           "replicas: 0}}], then: [{flow: f, requests: 100}], expect: [{requests: {failed: 0}}, {split: "
+           "{is: {v1: 100%}}}]}\n",
+           [](sim::World& world) {
+             EXPECT_EQ(world.Pods("cluster2", "sample", "helloworld").size(), 0u);
+             EXPECT_EQ(world.Pods("cluster1", "sample", "helloworld").size(), 1u);
+           });
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& step : result->steps) {
+    for (const auto& e : step.expectations) EXPECT_TRUE(e.held) << step.name << ": " << e.text << ": " << e.explanation;
+  }
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshWithoutTouchingWhatRuns) {
+  Build(/*remote=*/false);
+  Start();
+  Run(2s);
+  Finish();
+  const Held before = EndpointsOf(*world_);
+  std::set<std::string> names;
+  for (const sim::PodProcess* pod : world_->Pods()) names.insert(pod->name());
+  const auto result = GoOn(path_, "  - {name: nothing, after: 30s}\n", [&](sim::World& world) {
+    EXPECT_EQ(EndpointsOf(world), before);
+    std::set<std::string> now;
+    for (const sim::PodProcess* pod : world.Pods()) now.insert(pod->name());
+    EXPECT_EQ(now, names);
+  });
+  ASSERT_TRUE(result.ok()) << result.status();
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshInWhichKilledPodsComeBack) {
+  Build(/*remote=*/false);
+  Start();
+  Run(2s);
+  Finish();
+  const auto result =
+      GoOn(path_,
+           "  - {name: killed, do: [{kill: {cluster: cluster1, namespace: sample, app: helloworld}}]}\n"
+           "  - {name: drained, do: [{drain: {cluster: cluster1, node: n1}}], settle: 30s}\n"
+           "  - {name: back, do: [{uncordon: {cluster: cluster1, node: n1}}]}\n"
+           "  - {name: rolled, do: [{restart: {cluster: cluster1, deployment: sample/helloworld-v1}}]}\n",
+           [](sim::World& world) {
+             const auto pods = world.Pods("cluster1", "sample", "helloworld");
+             ASSERT_EQ(pods.size(), 1u);
+             // Injected as its siblings were.
+             EXPECT_NE(pods[0]->envoy(), nullptr);
+           });
+  ASSERT_TRUE(result.ok()) << result.status();
+}
+
+TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseLoadBalancersMove) {
+  Build(/*remote=*/false);
+  Start();
+  Run(2s);
+  Finish();
+  const auto result = GoOn(path_,
+                           "  - {name: gone, do: [{loadBalancer: {cluster: cluster2, service: "
+                           "istio-system/istio-eastwestgateway, address: none}}], then: [{flow: f, requests: 100}], "
+                           "expect: [{requests: {failed: <= 100%}}]}\n"
+                           "  - {name: another, do: [{loadBalancer: {cluster: cluster2, service: "
+                           "istio-system/istio-eastwestgateway, address: new}}], then: [{flow: f, requests: 200}], "
+                           "expect: [{requests: {failed: 0}}, {split: {by: cluster, is: {cluster1: 50%, cluster2: "
+                           "50%}}}]}\n",
+                           [](sim::World&) {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& e : result->steps[1].expectations) EXPECT_TRUE(e.held) << e.text << ": " << e.explanation;
+}
+
+TEST_F(RecordedWorld, ARunThatGoesOnIsReplayedIdentically) {
+  Build(/*remote=*/false);
+  Start();
+  Run(2s);
+  Finish();
+  const auto clusters = scenario::ClustersOfLog(path_);
+  ASSERT_TRUE(clusters.ok()) << clusters.status();
+  const auto scenario = scenario::ParseScenario("on.yaml",
+                                                "name: n\nsteps: [{name: two, do: [{scale: {cluster: cluster2, "
+                                                "deployment: sample/helloworld-v2, replicas: 2}}]}]\n",
+                                                *clusters);
+  ASSERT_TRUE(scenario.ok()) << scenario.status();
+  scenario::RunOptions options;
+  options.from = path_;
+  options.log = folder_ / "on.wtlog";
+  ASSERT_TRUE(scenario::Run(*scenario, options).ok());
+  auto log = replay::LogReader::Open(options.log);
+  ASSERT_TRUE(log.ok()) << log.status();
+  replay::WorldTarget target;
+  const auto replayed = replay::Replay(**log, target);
+  ASSERT_TRUE(replayed.ok()) << replayed.status();
+  EXPECT_FALSE(replayed->divergence);
 }
 
 }  // namespace

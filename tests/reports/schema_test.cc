@@ -25,6 +25,10 @@ std::string Fault(const ordered_json& schema, const ordered_json& value, const s
     const auto& choices = schema["enum"];
     return std::find(choices.begin(), choices.end(), value) == choices.end() ? place + ": none of the choices" : "";
   }
+  if (schema.contains("$ref")) {
+    const std::string name = schema["$ref"];  // "#/$defs/NAME"
+    return Fault(Schema()["$defs"].at(name.substr(name.rfind('/') + 1)), value, place);
+  }
   const std::string type = schema.at("type");
   const bool fits = type == "object"    ? value.is_object()
                     : type == "array"   ? value.is_array()

@@ -77,6 +77,15 @@ TEST_F(DebugPortsTest, StatusOverAdsNamesProxiesAndControlPlane) {
   EXPECT_THAT(response.control_plane().identifier(), AllOf(HasSubstr("istiod"), HasSubstr("1.18.2")));
 }
 
+// istio: pkg/adsc, Send puts the time into the nonce of every request; it answers nothing that was sent.
+TEST_F(DebugPortsTest, AQuestionWithANonceThatNobodyGaveIsAnswered) {
+  SotwClient client(PlainChannel(server_->grpc()[0]->where().plaintext));
+  discovery::DiscoveryRequest question = Ask("istio.io/debug/syncz");
+  question.set_response_nonce("2026-11-23 10:00:00 +0000 UTC");
+  ASSERT_TRUE(client.Send(question));
+  EXPECT_EQ(client.Read().type_url(), "istio.io/debug/syncz");
+}
+
 TEST_F(DebugPortsTest, DebugOverPlaintextAdsIsRefusedAsByIstiod) {
   SotwClient client(PlainChannel(server_->grpc()[0]->where().plaintext));
   ASSERT_TRUE(client.Send(Ask("istio.io/debug", {"syncz"})));

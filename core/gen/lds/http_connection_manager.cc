@@ -119,7 +119,7 @@ void HttpConnectionManagers::WriteHttpFilters(const Kind& kind, const HttpTracin
   const bool istio = !push_.profile().Has(Change::kUpstreamEnvoy);
   const auto add = [&](const std::string& filter) { w.Bytes(HcmPb::kHttpFiltersFieldNumber, filter); };
   // Before anything that may reject a request, so that rejections are attributed too.
-  if (istio) add(HttpMetadataExchange(push_, listener_class == ListenerClass::kSidecarInbound));
+  if (istio) add(HttpMetadataExchange(proxy_, push_, listener_class == ListenerClass::kSidecarInbound));
   if (inbound_or_gateway) w.Append(authz_.CustomHttp());
   w.Append(wasm_.Of(wasm, Phase::kAuthn));
   if (inbound_or_gateway) {

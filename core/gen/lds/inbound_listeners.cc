@@ -8,6 +8,7 @@
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/rds/patch_routes.h"
 #include "core/gen/view/destination_cluster.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/gen/view/metadata_exchange.h"
 #include "core/gen/view/proxy_view.h"
@@ -55,6 +56,7 @@ class InboundListeners {
         tcp_socket_(InboundMutualTlsSocket(proxy_, mesh_, false)) {
     if (scope.istio_authn) authentication_ = IstioAuthnFilter();
     if (scope.istio_filters) metadata_exchange_ = MetadataExchangeFilter(scope.push);
+    retries_ = DoneFor(proxy_, scope.push.profile(), Change::kInboundRetries);
   }
 
   std::vector<Listener> Build() {
@@ -224,7 +226,7 @@ class InboundListeners {
     http.protocol = config.protocol;
     http.stat_prefix = config.passthrough ? config.cluster : absl::StrCat("inbound_", config.Name(true));
     http.route_config = InboundRouteConfiguration(config.cluster, config.hostname, config.service_port,
-                                                  !IsGrpc(config.protocol) && Has(Change::kInboundRetries));
+                                                  !IsGrpc(config.protocol) && retries_);
     if (PatchesRoutes(scope_.patches.get())) {
       http.route_config =
           PatchRoutes(*scope_.patches, config::EnvoyFilter::Context::kSidecarInbound, proxy_, http.route_config);
@@ -308,6 +310,7 @@ class InboundListeners {
   MergedPeerAuthentication authn_;
   std::string http_socket_, tcp_socket_;
   std::string authentication_, metadata_exchange_;
+  bool retries_ = false;  // by default, of what an application has not seen
 };
 
 }  // namespace

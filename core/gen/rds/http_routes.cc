@@ -322,8 +322,8 @@ uint32_t GrpcStatus(std::string_view name) {
   return at == std::end(kNames) ? 0 : static_cast<uint32_t>(at - std::begin(kNames));
 }
 
-// False if nothing is left to inject.
-bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
+// What 1.18.2 cannot translate leaves nothing behind, and then the route has an empty fault.
+void TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
   if (fault.delay && fault.delay->fixed_delay) {
     if (fault.delay->percentage) {
       SetMillionths(*fault.delay->percentage, *out.mutable_delay()->mutable_percentage());
@@ -342,7 +342,6 @@ bool TranslateFault(const config::HttpFaultInjection& fault, FaultPb& out) {
       out.mutable_abort()->set_grpc_status(GrpcStatus(*fault.abort->grpc_status));
     }
   }
-  return out.has_delay() || out.has_abort();
 }
 
 // What all matches of one HTTP route share, encoded.
@@ -427,12 +426,12 @@ class Translator {
       WriteDestinations(in, authority, w, out.cluster);
     }
     if (in.fault) {
-      if (FaultPb fault; TranslateFault(*in.fault, fault)) {
-        w.Message(RoutePb::kTypedPerFilterConfigFieldNumber, [&] {
-          w.Bytes(wire::kMapKey, "envoy.filters.http.fault");
-          w.Any(wire::kMapValue, TypeUrlOf(fault), Serialize(fault));
-        });
-      }
+      FaultPb fault;
+      TranslateFault(*in.fault, fault);
+      w.Message(RoutePb::kTypedPerFilterConfigFieldNumber, [&] {
+        w.Bytes(wire::kMapKey, "envoy.filters.http.fault");
+        w.Any(wire::kMapValue, TypeUrlOf(fault), Serialize(fault));
+      });
     }
     return out;
   }

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/envoyapi/any.h"
+#include "core/gen/view/done_for.h"
 #include "core/gen/view/listener_filters.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
@@ -77,11 +78,11 @@ const std::string& MetadataExchangeFilter(const PushContext& push) {
   return push.profile().Has(Change::kMetadataDiscovery) ? *kDiscovery : *kPlain;
 }
 
-const std::string& HttpMetadataExchange(const PushContext& push, bool inbound) {
+const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, bool inbound) {
   static const std::string* const kWasm = MakeWasmFilter();
   static const std::string* const kInbound = MakePeerMetadataFilter("downstream");
   static const std::string* const kOutbound = MakePeerMetadataFilter("upstream");
-  if (!push.profile().Has(Change::kPeerMetadataFilter)) return *kWasm;
+  if (!DoneFor(proxy, push.profile(), Change::kPeerMetadataFilter)) return *kWasm;
   return inbound ? *kInbound : *kOutbound;
 }
 

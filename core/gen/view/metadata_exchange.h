@@ -10,6 +10,7 @@ class Any;
 
 namespace wavetank::pilot {
 
+struct Proxy;
 class PushContext;
 
 // Of a network filter: peers exchange their identities. `discovery`: a peer that tells nothing is looked up by address.
@@ -19,6 +20,6 @@ google::protobuf::Any MetadataExchangeConfig(bool discovery);
 const std::string& MetadataExchangeFilter(const PushContext& push);
 
 // The HttpFilter message of a listener that takes (`inbound`) or makes connections.
-const std::string& HttpMetadataExchange(const PushContext& push, bool inbound);
+const std::string& HttpMetadataExchange(const Proxy& proxy, const PushContext& push, bool inbound);
 
 }  // namespace wavetank::pilot

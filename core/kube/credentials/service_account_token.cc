@@ -1,7 +1,6 @@
 #include "core/kube/credentials/service_account_token.h"
 
 #include <algorithm>
-#include <iterator>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
@@ -57,16 +56,15 @@ std::string TokenAuthority::Issue(const TokenClaims& claims) const {
     audiences += Quoted(audience);
   }
   std::string payload = fmt::format(R"({{"aud":[{}],)", audiences);
-  const auto out = std::back_inserter(payload);
   const auto seconds = [](Time t) { return kWorldEpochUnixSeconds + Seconds(t); };
-  if (claims.expires != claims.issued) fmt::format_to(out, R"("exp":{},)", seconds(claims.expires));
-  fmt::format_to(out, R"("iat":{},"iss":{},"kubernetes.io":{{"namespace":{},)", seconds(claims.issued), Quoted(issuer_),
-                 Quoted(claims.ns));
+  if (claims.expires != claims.issued) payload += fmt::format(R"("exp":{},)", seconds(claims.expires));
+  payload += fmt::format(R"("iat":{},"iss":{},"kubernetes.io":{{"namespace":{},)", seconds(claims.issued),
+                         Quoted(issuer_), Quoted(claims.ns));
   if (!claims.pod_name.empty()) {
-    fmt::format_to(out, R"("pod":{{"name":{},"uid":{}}},)", Quoted(claims.pod_name), Quoted(claims.pod_uid));
+    payload += fmt::format(R"("pod":{{"name":{},"uid":{}}},)", Quoted(claims.pod_name), Quoted(claims.pod_uid));
   }
-  fmt::format_to(out, R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", Quoted(claims.service_account),
-                 Quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
+  payload += fmt::format(R"("serviceaccount":{{"name":{}}}}},"sub":{}}})", Quoted(claims.service_account),
+                         Quoted(fmt::format("system:serviceaccount:{}:{}", claims.ns, claims.service_account)));
   static const std::string header = x509::Base64Url(R"({"alg":"HS256","typ":"JWT"})") + ".";
   const std::string text = header + x509::Base64Url(payload);
   std::string token = text + "." + x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));

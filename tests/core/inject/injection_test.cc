@@ -474,6 +474,42 @@ TEST(SidecarInjectionTest, ProxyConfigResourcesOverrideByNearness) {
 
 // --- gateways
 
+TEST(GrpcInjectionTest, TheAgentTemplateAddsAnAgentWithoutEnvoyAndABootstrapForTheApplication) {
+  json pod = AppPod();
+  pod["metadata"]["annotations"]["inject.istio.io/templates"] = "grpc-agent";
+  const json out = Injected(Webhook(), pod);
+  EXPECT_THAT(NamesOf(out["spec"]["containers"]), ElementsAre("echo", "istio-proxy"));
+  EXPECT_EQ(EnvOf(out, "DISABLE_ENVOY"), "true");
+  EXPECT_EQ(EnvOf(out, "ISTIO_META_GENERATOR"), "grpc");
+  EXPECT_EQ(EnvOf(out, "ISTIO_META_INTERCEPTION_MODE"), "absent");
+  const json* agent = FindNamed(out["spec"]["containers"], "istio-proxy");
+  ASSERT_NE(agent, nullptr);
+  EXPECT_EQ((*agent)["readinessProbe"]["httpGet"]["port"], 15020);
+  EXPECT_FALSE(agent->contains("securityContext"));
+  EXPECT_THAT(NamesOf((*agent)["volumeMounts"]), Contains("istio-xds"));
+  EXPECT_EQ((*FindNamed(out["spec"]["containers"][0]["env"], "GRPC_XDS_BOOTSTRAP"))["value"],
+            "/etc/istio/proxy/grpc-bootstrap.json");
+  EXPECT_THAT(NamesOf(out["spec"]["volumes"]), Contains("istio-xds"));
+  EXPECT_THAT(NamesOf(out["spec"]["volumes"]), Not(Contains("istio-envoy")));
+  EXPECT_TRUE(out["spec"].value("initContainers", json::array()).empty()) << "nothing is intercepted";
+  EXPECT_EQ(Text(out["metadata"]["labels"], "security.istio.io/tlsMode"), "") << "users say so, if they do mTLS";
+  EXPECT_EQ(out["spec"]["containers"][0]["readinessProbe"]["httpGet"]["path"], "/ok");
+  EXPECT_FALSE(HasProxy(out)) << "no Envoy runs there";
+}
+
+TEST(GrpcInjectionTest, TheSimpleTemplateAddsABootstrapOnly) {
+  json pod = AppPod();
+  pod["metadata"]["annotations"]["inject.istio.io/templates"] = "grpc-simple";
+  const json out = Injected(Webhook(), pod);
+  EXPECT_THAT(NamesOf(out["spec"]["containers"]), ElementsAre("echo"));
+  EXPECT_THAT(NamesOf(out["spec"]["initContainers"]), ElementsAre("grpc-bootstrap-init"));
+  EXPECT_THAT(out["spec"]["initContainers"][0]["command"][2].get<std::string>(),
+              HasSubstr("SERVER_URI=\"dns:///istiod.${ISTIO_NAMESPACE}.svc:15010\""));
+  EXPECT_EQ((*FindNamed(out["spec"]["containers"][0]["env"], "GRPC_XDS_BOOTSTRAP"))["value"],
+            "/var/lib/grpc/data/bootstrap.json");
+  EXPECT_FALSE(HasProxy(out));
+}
+
 TEST(GatewayInjectionTest, FillsTheContainerThatStandsThereAndKeepsItsWishes) {
   const json pod = Injected(Webhook("c2", "netX"), GatewayPod());
   ASSERT_THAT(NamesOf(pod["spec"]["containers"]), ElementsAre("istio-proxy"));
@@ -539,7 +575,7 @@ TEST(ProxyBootstrapTest, ReadsEverythingThatAgentAndEnvoyNeed) {
   EXPECT_EQ(meta["INSTANCE_IPS"], "10.1.0.7");
   EXPECT_EQ(meta["LABELS"]["app"], "echo");
   EXPECT_FALSE(meta["LABELS"].contains("pod-template-hash"));
-  EXPECT_EQ(meta["POD_PORTS"], R"([{"containerPort":5000,"name":"http","protocol":"TCP"}])");
+  EXPECT_EQ(meta["POD_PORTS"], R"([{"name":"http","containerPort":5000,"protocol":"TCP"}])");
 }
 
 TEST(ProxyBootstrapTest, InterceptsWhatTheAnnotationsSay) {

@@ -53,6 +53,32 @@ TEST(Profile, AReleaseHasTheRulesThatItBroughtAndThoseBefore) {
   EXPECT_FALSE(later.Has(Change::kGatewayOncePerCla));
 }
 
+TEST(Profile, TheReleaseInTheMiddleHasWhatCameBeforeItAlone) {
+  const absl::StatusOr<Profile> middle = ParseProfile("istio-1.24");
+  ASSERT_TRUE(middle.ok()) << middle.status();
+  EXPECT_TRUE(middle->Has(Change::kNoRetriesOf503));
+  EXPECT_TRUE(middle->Has(Change::kClusterLocalBySpecificity));
+  EXPECT_FALSE(middle->Has(Change::kNotReadyEndpointsStay));  // 1.25
+  EXPECT_FALSE(middle->Has(Change::kGracefulSecretUpdate));
+}
+
+TEST(Profile, IstiodsOfSomeReleasesAskWhatAProxyIsOf) {
+  const Profile middle = *ParseProfile("istio-1.24"), last = *ParseProfile("istio-1.30");
+  EXPECT_EQ(ProxiesWith(middle, Change::kInboundRetries), "1.24");
+  EXPECT_EQ(ProxiesWith(last, Change::kInboundRetries), "");
+  EXPECT_EQ(ProxiesWith(middle, Change::kPeerMetadataFilter), "");  // asked until 1.21
+  EXPECT_EQ(ProxiesWith(ProfileOf({"istio-1.20", "1.20.8", "1.28"}), Change::kPeerMetadataFilter), "1.19");
+}
+
+TEST(Profile, EachReleaseOfIstioHasTheNextEnvoy) {
+  for (const Release& release : Releases()) {
+    EXPECT_EQ(EnvoyMinorOf(release.istio), MinorOf(release.envoy)) << release.name;
+  }
+  EXPECT_EQ(EnvoyMinorOf("1.20.3"), 28);
+  EXPECT_EQ(EnvoyMinorOf("unknown"), 0);
+  EXPECT_EQ(EnvoyMinorOf(""), 0);
+}
+
 // A name that began another could not be told from it before a '-'.
 TEST(Profile, NoNameIsTheBeginningOfAnother) {
   for (const ProfileRow& a : ProfileRows()) {

@@ -104,6 +104,28 @@ TEST_F(MergeGatewaysTest, PortsAreTheTargetPortsOfTheRoutersService) {
   EXPECT_THAT(Listeners(*Merge()), ElementsAre(":80/HTTP one"));
 }
 
+TEST_F(MergeGatewaysTest, AGatewayThatNamesServicesIsThatOfTheirPodsAtAllTheirPorts) {
+  const auto put = [&](std::string_view services) {
+    std::string yaml = config::ConfigYaml("Gateway", "istio-system", "a",
+                                          "servers:\n"
+                                          "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [a]}\n"
+                                          "- {name: two, port: {number: 90, name: b, protocol: HTTP}, hosts: [a]}");
+    yaml.insert(yaml.find("\nspec:"),
+                "\n  annotations: {internal.istio.io/gateway-service: \"" + std::string(services) + "\"}");
+    configs.Put(config::ParseYaml(yaml));
+  };
+  put("other.istio-system.svc.cluster.local");
+  const auto service = AddService("gw", "istio-system", {80});
+  for (const uint32_t port : {8080u, 8081u}) {
+    instances.push_back({service, service->ports[0], {}});
+    instances.back().endpoint.endpoint_port = port;
+  }
+  EXPECT_EQ(Merge(), nullptr) << "its selector, which takes all, does not count";
+  put("gw.istio-system.svc.cluster.local,x.example.com");
+  EXPECT_THAT(Listeners(*Merge()), ElementsAre(":8080/HTTP one", ":8081/HTTP one"))
+      << "and a port that the Service does not have is none";
+}
+
 TEST_F(MergeGatewaysTest, HostsLoseWhatTheyNeedNot) {
   Gateway("a",
           "- {name: one, port: {number: 80, name: http, protocol: HTTP}, hosts: [./a, \"*/b\", x/c, d]}\n"

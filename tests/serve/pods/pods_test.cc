@@ -192,7 +192,7 @@ TEST_F(PodsTest, ARealIstioctlShowsProxiesAndTheirConfiguration) {
   EXPECT_THAT(Run(program + " proxy-config bootstrap " + pod), HasSubstr("\"bootstrap\""));
   EXPECT_THAT(Run(program + " version"), HasSubstr("1.18.2"));
   EXPECT_THAT(Run(program + " x internal-debug syncz"), HasSubstr("cluster_acked"));
-  EXPECT_THAT(Run(program + " x describe pod " + pod), HasSubstr("Pod is part of mesh"));
+  EXPECT_THAT(Run(program + " x describe pod " + pod), HasSubstr("Port: http 80/HTTP targets pod port 80"));
 }
 
 TEST(Curl, ReadsWhatPeopleWrite) {

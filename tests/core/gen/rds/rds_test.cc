@@ -279,6 +279,16 @@ TEST_F(Rds, FaultMirrorRewriteAndHeadersAreTranslated) {
   EXPECT_THAT(out.request_headers_to_remove(), ElementsAre("x-b"));
 }
 
+TEST_F(Rds, AFaultOfWhichNothingCanBeTranslatedIsAnEmptyOne) {
+  world_.AddService("web");
+  config::VirtualService rule = To(GenWorld::Host("web"));
+  rule.http[0].fault.emplace().delay.emplace().percent = 50;
+  AddVirtualService(rule);
+  const auto out = Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0);
+  ASSERT_TRUE(out.typed_per_filter_config().contains("envoy.filters.http.fault"));
+  EXPECT_EQ(out.typed_per_filter_config().at("envoy.filters.http.fault").value(), "");
+}
+
 TEST_F(Rds, RedirectNamesNoPortThatItsSchemeImplies) {
   world_.AddService("web");
   config::VirtualService rule = To(GenWorld::Host("web"));

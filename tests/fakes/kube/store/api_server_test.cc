@@ -178,6 +178,16 @@ TEST_F(ClusterTest, AQuietWatchIsToldByBookmarksHowFarTheServerIs) {
   EXPECT_EQ(mark, api().resource_version());
 }
 
+TEST_F(ClusterTest, AnUpdateOfAClusterScopedObjectThatNamesANamespaceIsOfTheSameObject) {
+  ASSERT_TRUE(api().Apply({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "one"}}}}).ok());
+  json body = api().Get("Namespace", {"", "one"})->body;
+  body["metadata"]["namespace"] = "default";
+  body["metadata"]["labels"]["told"] = "yes";
+  ASSERT_TRUE(api().Update(std::move(body)).ok());
+  EXPECT_EQ(api().Get("Namespace", {"", "one"})->meta.labels.at("told"), "yes");
+  EXPECT_EQ(api().Get("Namespace", {"default", "one"}), nullptr);
+}
+
 TEST_F(ClusterTest, ANamespaceTakesItsContentWithItAndStaysGone) {
   ApplyText(kWeb);
   ASSERT_TRUE(api().Apply(Knative("w")).ok());

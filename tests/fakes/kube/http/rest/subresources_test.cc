@@ -125,9 +125,12 @@ TEST_F(SubresourceTest, NullsAndZeroesSayNothing) {
 }
 
 TEST_F(SubresourceTest, WhatAWebhookDeniesIsNotStoredHoweverItIsWritten) {
-  rest_options_.denied = [](const json& object) -> std::optional<std::string> {
-    if (object["metadata"].value("labels", json::object()).contains("bad")) return "admission webhook \"w\" denied it";
-    return std::nullopt;
+  rest_options_.webhooks = [](const json& object) {
+    http::WebhookVerdict verdict;
+    if (object["metadata"].value("labels", json::object()).contains("bad")) {
+      verdict.denied = "admission webhook \"w\" denied it";
+    }
+    return verdict;
   };
   Restart();
   const std::string maps = "/api/v1/namespaces/default/configmaps", one = maps + "/one";
@@ -145,6 +148,27 @@ TEST_F(SubresourceTest, WhatAWebhookDeniesIsNotStoredHoweverItIsWritten) {
   EXPECT_TRUE(denied(Send("PATCH", one + "?fieldManager=me", bad, "application/apply-patch+yaml")));
   EXPECT_TRUE(denied(Send("PATCH", one + "?fieldManager=me&dryRun=All", bad, "application/apply-patch+yaml")));
   EXPECT_FALSE(Send("GET", one).body["metadata"].contains("labels"));
+}
+
+TEST_F(SubresourceTest, WhatAWebhookWarnsOfReachesTheClientHoweverItWrites) {
+  rest_options_.webhooks = [](const json&) { return http::WebhookVerdict{std::nullopt, {"say \"when\"", "second"}}; };
+  Restart();
+  const std::string maps = "/api/v1/namespaces/default/configmaps", one = maps + "/one";
+  const json good = {{"apiVersion", "v1"}, {"kind", "ConfigMap"}, {"metadata", {{"name", "one"}}}};
+  const auto warnings = [&](const std::string& method, const std::string& target, const json& body = nullptr,
+                            const std::string& type = "application/json") {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : rest_->Handle(Ask(method, target, body, type)).headers) {
+      if (name == "Warning") out.push_back(value);
+    }
+    return out;
+  };
+  const auto both = ::testing::ElementsAre(R"(299 - "say \"when\"")", R"(299 - "second")");
+  EXPECT_THAT(warnings("POST", maps + "?dryRun=All", good), both);
+  EXPECT_THAT(warnings("POST", maps, good), both);
+  EXPECT_THAT(warnings("PATCH", one, {{"data", {{"a", "b"}}}}, "application/merge-patch+json"), both);
+  EXPECT_THAT(warnings("PATCH", one + "?fieldManager=me", good, "application/apply-patch+yaml"), both);
+  EXPECT_THAT(warnings("GET", one), ::testing::IsEmpty());
 }
 
 TEST_F(SubresourceTest, WhatEtcdWouldNotTakeIsRefused) {

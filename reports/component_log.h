@@ -1,0 +1,66 @@
+// The logs of simulated istiods, agents and Envoys, in the formats of 1.18.2, told from the events of a run.
+//
+// A line is written where a real process writes one and the events say all that stands in it; what a trace does not
+// hold (sizes of a push context, addresses of peers, pages of debug) is left out, and no line is made up for it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "replay/event_log.h"
+
+namespace wavetank::report {
+
+class ComponentLog {
+ public:
+  using Tell = std::function<void(Time at, const std::string& line)>;
+
+  // `component`: as traces name it: an istiod's pod ("istiod-1.cluster1") or a proxy ("sleep-1.sample@cluster1").
+  ComponentLog(std::string component, Tell tell) : component_(std::move(component)), tell_(std::move(tell)) {}
+
+  // In the order of the log.
+  void Add(const replay::LoggedEvent& event);
+
+ private:
+  void OfIstiod(const replay::LoggedEvent& event);
+  void OfProxy(const replay::LoggedEvent& event);
+  void Line(const replay::LoggedEvent& event, std::string_view level, std::string_view scope, const std::string& text);
+
+  struct Client {
+    std::string istiod, connection;
+    std::set<std::string> types;  // that it was sent since it connected
+  };
+
+  const std::string component_;
+  const Tell tell_;
+  std::map<std::string, Client> clients_;  // by proxy
+  // Of this istiod.
+  int64_t pushes_ = 0;
+  std::string first_config_;
+  int64_t configs_ = 0;
+  Time first_update_{}, last_update_{};
+  std::map<std::string, Time> added_;  // clusters that have not synced
+  bool connected_ = false;             // this proxy
+};
+
+// "2023-09-01T00:00:12.345678Z".
+std::string LogTime(Time time);
+
+// Names of istiods and proxies in the events of a log, sorted.
+class ComponentNames {
+ public:
+  void Add(const replay::LoggedEvent& event);
+  // "istiod" (if there is one), "istiod@cluster1", a pod's whole name or its beginning ("sleep@cluster1"). NotFound
+  // lists what there is, InvalidArgument those that it may mean.
+  absl::StatusOr<std::string> Find(const std::string& asked) const;
+
+ private:
+  std::set<std::string> istiods_, proxies_;
+};
+
+}  // namespace wavetank::report
