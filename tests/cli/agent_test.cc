@@ -11,6 +11,7 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
 #include "tests/left_out.h"
+#include "tests/own_network.h"
 
 namespace wavetank {
 namespace {
@@ -131,11 +132,12 @@ clusters:
     return out;
   }
 
+  OwnNetwork network_;  // ports of Istio's own Envoy are fixed (15000, 15006, ...), and other tests' Envoys have them
   std::unique_ptr<Process> serve_;
   fs::path pod_;
 };
 
-// Ports of Istio's own Envoy are fixed (15000, 15006, ...): this test needs them free, as any sidecar does.
+// Who may make no network of its own needs those ports free, as any sidecar does.
 bool PortsAreFree() {
   for (const uint16_t port : {15000, 15001, 15006, 15020, 15021, 15090}) {
     fakekube::http::Outgoing call;
