@@ -31,6 +31,16 @@ std::string LabelOf(const kube::Object& pod, std::string_view name) {
   return it == pod.meta.labels.end() ? std::string() : it->second;
 }
 
+IstiodAddress AddressOf(const std::string& text) {
+  IstiodAddress out;
+  const size_t colon = text.rfind(':');
+  out.host = text.substr(0, colon);
+  if (int32_t port = 0; colon != std::string::npos && absl::SimpleAtoi(text.substr(colon + 1), &port)) {
+    out.port = static_cast<uint16_t>(port);
+  }
+  return out;
+}
+
 }  // namespace
 
 PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
@@ -143,12 +153,7 @@ void PodProcess::StartProxy() {
   way.proxy = name_;
   way.ns = pod_->meta.ns;
   way.address = pod.ip;
-  const size_t colon = bootstrap.discovery_address.rfind(':');
-  way.istiod.host = bootstrap.discovery_address.substr(0, colon);
-  if (int32_t port = 0;
-      colon != std::string::npos && absl::SimpleAtoi(bootstrap.discovery_address.substr(colon + 1), &port)) {
-    way.istiod.port = static_cast<uint16_t>(port);
-  }
+  way.istiod = AddressOf(bootstrap.discovery_address);
   way.server_name = bootstrap.discovery_san;
   way.roots_pem = [this] { return RootCertificates(); };
   way.node = node_;
@@ -178,6 +183,14 @@ void PodProcess::StartProxy() {
     peer.cluster_id = Text(node_->metadata, "CLUSTER_ID", site_.name);
     return peer;
   };
+  // CA_ADDR names another server for certificates, believed by the same roots (istiod:
+  // security/pkg/nodeagent/caclient).
+  if (bootstrap.ca_address != bootstrap.discovery_address) {
+    IstiodClient::Options to_ca = way;
+    to_ca.istiod = AddressOf(bootstrap.ca_address);
+    to_ca.server_name = bootstrap.ca_san;
+    ca_ = std::make_unique<IstiodClient>(site_, std::move(to_ca));
+  }
   istiod_ = std::make_unique<IstiodClient>(site_, std::move(way));
   ads_ = istiod_->NewAdsTransport();
 
@@ -201,7 +214,9 @@ void PodProcess::StartProxy() {
     }
     parts.on_ready = [this] { TellReady(); };
   }
-  agent_ = std::make_unique<PodAgent>(*commons.host, *istiod_, site_.cluster->api(), pod_, std::move(parts));
+  parts.dynamic_config = bootstrap.dynamic_config;
+  agent_ = std::make_unique<PodAgent>(*commons.host, ca_ == nullptr ? *istiod_ : *ca_, site_.cluster->api(), pod_,
+                                      std::move(parts));
   agent_->Start();
   ads_ = agent_->Through(std::move(ads_));
 
@@ -250,9 +265,10 @@ std::string PodProcess::Trouble() const {
   if (istiod_ == nullptr) return "its containers have not started";
   std::string out;
   // istiod: security/pkg/nodeagent/cache/secretcache.go and sds/sdsservice.go, pkg/istio-agent/xds_proxy.go.
-  if (!istiod_->ca_status().ok()) {
+  const absl::Status& ca_status = (ca_ == nullptr ? *istiod_ : *ca_).ca_status();
+  if (!ca_status.ok()) {
     out = fmt::format("failed to warm certificate: failed to generate workload certificate: create certificate: {}",
-                      RpcError(istiod_->ca_status()));
+                      RpcError(ca_status));
   }
   if (!istiod_->ads_status().ok()) {
     out += fmt::format("{}upstream terminated with unexpected error {}", out.empty() ? "" : "; ",

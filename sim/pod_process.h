@@ -117,6 +117,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   Duration mount_backoff_ = 500ms;
 
   std::unique_ptr<IstiodClient> istiod_;
+  std::unique_ptr<IstiodClient> ca_;  // where certificates come from elsewhere
   std::unique_ptr<PodAgent> agent_;
   std::unique_ptr<envoysim::AdsTransport> ads_;
   std::unique_ptr<envoysim::Envoy> envoy_;

@@ -271,6 +271,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.cluster = cluster_.get();
   place_.dns = dns_.get();
   place_.tokens = &tokens_;
+  if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(*cluster_, *world.network_, site, place_.network, t.kube_proxy);
 
   // The API server as a client of webhooks. Its address is nobody's business.

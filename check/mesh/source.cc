@@ -8,6 +8,7 @@
 #include "fakes/kube/objects/manifest.h"
 #include "fmt/format.h"
 #include "replay/event_log.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/reader/read_scenario.h"
@@ -32,7 +33,7 @@ absl::StatusOr<std::vector<BroughtObject>> ReadBrought(const scenario::Scenario&
           out.push_back({cluster.name, spec.file, spec.line, std::move(object), false, {}});
         continue;
       }
-      absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+      absl::StatusOr<std::vector<fakekube::Manifest>> manifests = scenario::LoadRendered(spec.path);
       if (!manifests.ok()) return manifests.status();
       for (fakekube::Manifest& m : *manifests) {
         nlohmann::json& meta = m.object["metadata"];

@@ -8,14 +8,15 @@
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "fmt/format.h"
+#include "replay/component_log.h"
 #include "replay/event_log.h"
-#include "reports/component_log.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct LogsArguments {
   std::string log, component, since;
+  bool json = false;
 };
 
 // Every event of the log, in order.
@@ -41,7 +42,7 @@ int PrintLogs(const LogsArguments& a) {
           fmt::format("--since '{}' is no duration; write 30s: the last 30 seconds of the log", a.since)));
   }
   replay::LogHeader header;
-  report::ComponentNames names;
+  replay::ComponentNames names;
   Time end{};
   absl::Status read = ForEachEvent(
       a.log,
@@ -58,8 +59,8 @@ int PrintLogs(const LogsArguments& a) {
   }
   const absl::StatusOr<std::string> component = names.Find(a.component);
   if (!component.ok()) return Complain(component.status());
-  report::ComponentLog lines(*component, [&](Time at, const std::string& line) {
-    if (!since || end - at <= *since) std::cout << line << "\n";
+  replay::ComponentLog lines(*component, [&](Time at, const std::string& line) {
+    if (!since || end - at <= *since) std::cout << (a.json ? replay::AsJson(line) : line) << "\n";
   });
   read = ForEachEvent(
       a.log, [&](const replay::LoggedEvent& event) { lines.Add(event); }, &header);
@@ -77,6 +78,7 @@ void AddLogs(CLI::App& app, Outcome& outcome) {
                    "`istiod`, `istiod@cluster1`, a pod by its name, or as far as it is unique: sleep@cluster1")
       ->required();
   verb->add_option("--since", a->since, "Only so much of the log's end, e.g. 30s");
+  verb->add_flag("--log_as_json", a->json, "As with this argument of istiod and agents");
   verb->footer("Formats are those of Istio 1.18.2; what events do not hold is left out (docs/logs.md).");
   verb->callback([a, &outcome] { outcome.code = PrintLogs(*a); });
 }

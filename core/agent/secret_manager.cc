@@ -306,15 +306,23 @@ void SecretManager::ScheduleRotation() {
   });
 }
 
-absl::StatusOr<SecretItem> SecretManager::Roots(const std::string& pem) const {
-  // istiod: mergeConfigTrustBundle sorts the certificates by their text.
+// istiod: mergeConfigTrustBundle sorts the certificates by their text.
+std::string SecretManager::WithConfigured(const std::string& pem) const {
   std::set<std::string> anchors;
   for (const std::string* each : {&pem, &config_roots_pem_}) {
     for (std::string& one : SplitPem(*each)) anchors.insert(std::move(one));
   }
   std::string all;
   for (const std::string& one : anchors) all += one + "\n";
-  auto bundle = parser_->ParseBundle(all, "the root certificates");
+  return all;
+}
+
+std::string SecretManager::roots_pem() const {
+  return served_roots_pem_.empty() || config_roots_pem_.empty() ? served_roots_pem_ : WithConfigured(served_roots_pem_);
+}
+
+absl::StatusOr<SecretItem> SecretManager::Roots(const std::string& pem) const {
+  auto bundle = parser_->ParseBundle(WithConfigured(pem), "the root certificates");
   if (!bundle.ok()) return bundle.status();
   return SecretItem{std::string(kRootSecretName), nullptr, {}, *std::move(bundle)};
 }

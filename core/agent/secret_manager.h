@@ -98,7 +98,7 @@ class SecretManager {
   const x509::CertificateRef& certificate() const { return leaf_; }
   // What it serves now: the chain, leaf first, and the roots; empty while there is none.
   const std::vector<x509::CertificateRef>& chain() const { return chain_; }
-  const std::string& roots_pem() const { return served_roots_pem_; }
+  std::string roots_pem() const;
   int64_t csr_count() const { return csr_count_; }
 
  private:
@@ -125,6 +125,7 @@ class SecretManager {
   absl::Status Accept(x509::KeyPairRef key, const std::vector<std::string>& cert_chain);
   void ScheduleRotation();
   absl::StatusOr<SecretItem> Cached(const std::string& name) const;
+  std::string WithConfigured(const std::string& pem) const;
   absl::StatusOr<SecretItem> Roots(const std::string& pem) const;
   // Whether files are this secret's source, now.
   bool FromFiles(const std::string& name) const;

@@ -451,6 +451,7 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   out.file_mounted_certs = IsTrue(Lookup(env, "FILE_MOUNTED_CERTS"));
   out.output_certs = Lookup(env, "OUTPUT_CERTS");
   out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
+  out.dynamic_config = IsTrue(Lookup(env, "PROXY_CONFIG_XDS_AGENT"));
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
   absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec);

@@ -55,6 +55,7 @@ struct ProxyBootstrap {
   bool file_mounted_certs = false;  // FILE_MOUNTED_CERTS
   std::string output_certs;         // OUTPUT_CERTS
   bool dns_capture = false;         // ISTIO_META_DNS_CAPTURE
+  bool dynamic_config = false;      // PROXY_CONFIG_XDS_AGENT
 
   int concurrency = 0;  // worker threads; 0: one per core of the node
   Duration drain = 45s, termination_drain = 5s;

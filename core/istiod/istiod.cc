@@ -17,6 +17,7 @@
 #include "core/gen/rds/rds.h"
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
+#include "core/istiod/trust_bundle_generator.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/model/proxyless.h"
 #include "core/registry/crd_client.h"
@@ -25,6 +26,7 @@
 #include "core/security/credentials.h"
 #include "core/security/jwks_cache.h"
 #include "core/security/namespace_controller.h"
+#include "core/security/trust_bundle.h"
 #include "core/xds/discovery_server.h"
 
 namespace wavetank::pilot {
@@ -54,6 +56,7 @@ DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options, const Is
   out.requests_per_second = options.requests_per_second;
   out.xds_auth = options.xds_auth;
   out.cache = options.xds_cache;
+  out.cluster_aliases = options.cluster_aliases;
   return out;
 }
 
@@ -75,13 +78,15 @@ std::string PodName(const nlohmann::json& review) {
   return text(request, "namespace") + "/" + name;
 }
 
-security::IstiodCaOptions CaOptions(const IstiodOptions& options, const std::string& trust_domain) {
+security::IstiodCaOptions CaOptions(const IstiodOptions& options, const config::MeshConfig& mesh) {
   security::IstiodCaOptions out = options.ca;
   out.seed = options.seed;
   out.cluster = options.cluster_id.str();
   out.system_namespace = options.system_namespace;
-  out.trust_domain = trust_domain;
-  out.dns_names = security::IstiodDnsNames(options.system_namespace, options.revision, options.custom_hosts);
+  out.trust_domain = mesh.trust_domain;
+  // istiod: GetDiscoveryAddress.
+  const std::string host = mesh.discovery_address.substr(0, mesh.discovery_address.rfind(':'));
+  out.dns_names = security::IstiodDnsNames(host, options.system_namespace, options.revision, options.custom_hosts);
   out.mount_delay = options.cacerts_mount_delay;
   return out;
 }
@@ -128,6 +133,8 @@ struct Istiod::Impl {
     SetGenerator(XdsType::kEcds, MakeEcdsGenerator(&credentials));
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
+    // Without it istiod answers such a request with nothing, as with any that no generator has an answer for.
+    if (options.multi_root) SetGenerator(XdsType::kPcds, MakeTrustBundleGenerator(trust_bundle));
     SetGenerator(XdsType::kSds, std::make_unique<security::SecretGenerator>(host, credentials, discovery.cache()));
     generators.push_back(MakeProxylessGenerator());
     for (const XdsType type : {XdsType::kCds, XdsType::kLds, XdsType::kRds}) {
@@ -159,6 +166,7 @@ struct Istiod::Impl {
   void StartCa();
   void StartControllers();
   void StartInjection();
+  absl::Status StartTrustBundle();
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
   void AwaitSync(Duration delay);
   bool CachesSynced() const;
@@ -187,6 +195,7 @@ struct Istiod::Impl {
   InjectionWebhook webhook;
   config::ConfigStore configs;
   security::Credentials credentials;
+  security::TrustBundleSources trust_bundle;
   security::JwksCache key_sets;
   std::vector<std::unique_ptr<Generator>> generators;
   DiscoveryServer discovery;
@@ -219,7 +228,7 @@ void Istiod::Impl::Start() {
 
 void Istiod::Impl::StartCa() {
   if (!options.enable_ca) return StartControllers();
-  server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, TrustDomain()));
+  server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, *mesh->mesh()));
   server->ca->Start(Guard([this](absl::Status status) {
     if (!status.ok()) return Fail(status);
     StartControllers();
@@ -230,6 +239,7 @@ void Istiod::Impl::StartControllers() {
   if (absl::Status selectors = DiscoveryNamespaces::Check(mesh->mesh()->discovery_selectors); !selectors.ok()) {
     return Fail(selectors);
   }
+  if (absl::Status bundle = StartTrustBundle(); !bundle.ok()) return Fail(bundle);
   // What there is already is no change.
   mesh->AddMeshHandler([this] {
     PushRequest request;
@@ -291,6 +301,23 @@ void Istiod::Impl::StartControllers() {
   crds->Start();
   registries->Start();
   AwaitSync(1ms);
+}
+
+// istiod: initWorkloadTrustBundle. The CA's roots are those of the start: later ones are not added.
+absl::Status Istiod::Impl::StartTrustBundle() {
+  using Source = security::TrustBundleSources::Source;
+  if (!options.multi_root) return absl::OkStatus();
+  trust_bundle.OnChanged([this] {
+    PushRequest request;
+    request.full = true;
+    request.reasons = Reason(TriggerReason::kGlobal);
+    discovery.ConfigUpdate(std::move(request));
+  });
+  const auto take = [this] { return trust_bundle.Update(Source::kMeshConfig, mesh->mesh()->ca_certificates); };
+  if (absl::Status status = take(); !status.ok()) return status;
+  mesh->AddMeshHandler([take] { take().IgnoreError(); });  // what cannot be read leaves what was there
+  if (server->ca == nullptr) return absl::OkStatus();
+  return trust_bundle.Update(Source::kIstioCa, {server->ca->ca()->bundle()->roots_pem()});
 }
 
 void Istiod::Impl::StartInjection() {
@@ -454,7 +481,11 @@ void Istiod::CreateCertificate(security::PeerCredentials peer, security::Certifi
                                security::CaServer::Done done) {
   const std::shared_ptr<SecurityServer>& server = impl_->server;
   if (server->ca_server == nullptr) {
-    impl_->host.Post([done = std::move(done)]() mutable { done(absl::UnavailableError("istiod is not ready")); });
+    // Without a CA nobody has registered the service (grpc-go: server.go, handleStream).
+    absl::Status why = impl_->options.enable_ca
+                           ? absl::UnavailableError("istiod is not ready")
+                           : absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService");
+    impl_->host.Post([done = std::move(done), why = std::move(why)]() mutable { done(why); });
     return;
   }
   // The answer of an istiod that died meanwhile never arrives.

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,9 @@ struct IstiodOptions {
   bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
-  std::vector<std::string> custom_hosts;  // ISTIOD_CUSTOM_HOST
+  bool multi_root = false;                // ISTIO_MULTIROOT_MESH: roots of caCertificates and of the CA go to agents
+  std::map<ClusterId, ClusterId> cluster_aliases;  // --clusterAliases
+  std::vector<std::string> custom_hosts;           // ISTIOD_CUSTOM_HOST
   // Lifetimes and checks of its CA; what else stands there follows from the other options.
   security::IstiodCaOptions ca;
   // Of the injection values of a default installation, which hold as long as there is no ConfigMap

@@ -132,6 +132,7 @@ constexpr std::array<TypeNames, kXdsTypes> kTypeNames{{
     {"SDS", "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"},
     {"NDS", "type.googleapis.com/istio.networking.nds.v1.NameTable"},
     {"ECDS", "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"},
+    {"PCDS", "type.googleapis.com/istio.mesh.v1alpha1.ProxyConfig"},
 }};
 
 }  // namespace

@@ -57,8 +57,8 @@ struct NodeMetadata {
   nlohmann::json raw;  // everything, ProxyConfig included
 };
 
-enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds, kNds, kEcds };
-inline constexpr int kXdsTypes = 7;
+enum class XdsType : uint8_t { kCds, kEds, kLds, kRds, kSds, kNds, kEcds, kPcds };
+inline constexpr int kXdsTypes = 8;
 std::string_view TypeUrl(XdsType type);
 std::string_view ShortTypeName(XdsType type);  // "CDS"
 // nullopt: a type that istiod does not serve.

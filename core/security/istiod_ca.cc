@@ -30,9 +30,8 @@ KeyCertPem PluggedPem(const kube::SecretData& data) {
 
 }  // namespace
 
-std::vector<std::string> IstiodDnsNames(std::string_view system_namespace, std::string_view revision,
-                                        const std::vector<std::string>& custom_hosts) {
-  const std::string host = fmt::format("istiod.{}.svc", system_namespace);
+std::vector<std::string> IstiodDnsNames(const std::string& host, std::string_view system_namespace,
+                                        std::string_view revision, const std::vector<std::string>& custom_hosts) {
   std::vector<std::string> out{host};
   const auto add = [&](const std::string& name) {
     if (!name.empty() && std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);

@@ -47,9 +47,9 @@ struct IstiodCaOptions {
   Duration start_timeout = 20min;     // of waiting for the API server
 };
 
-// Names in istiod's serving certificate (istiod: getDNSNames).
-std::vector<std::string> IstiodDnsNames(std::string_view system_namespace, std::string_view revision,
-                                        const std::vector<std::string>& custom_hosts);
+// Names in istiod's serving certificate; `host` is that of the mesh's discoveryAddress (istiod: getDNSNames).
+std::vector<std::string> IstiodDnsNames(const std::string& host, std::string_view system_namespace,
+                                        std::string_view revision, const std::vector<std::string>& custom_hosts);
 
 // istiod's own certificate, for 15012 and the webhooks.
 struct ServingCertificate {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/parse_bool.h"
@@ -53,7 +54,17 @@ constexpr Argument kArguments[] = {
     {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kNone},
     {"shutdownDuration", "10s", VariableEffect::kNone},
     {"configDir", "", VariableEffect::kNone},
-    {"clusterAliases", "", VariableEffect::kNone},
+    {"clusterAliases", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       // pflag: stringToString, pairs parted by commas.
+       for (const absl::string_view pair : absl::StrSplit(v, ',', absl::SkipEmpty())) {
+         const size_t equals = pair.find('=');
+         if (equals == absl::string_view::npos) return false;
+         s->options.cluster_aliases[ClusterId(std::string(pair.substr(0, equals)))] =
+             ClusterId(std::string(pair.substr(equals + 1)));
+       }
+       return true;
+     }},
     {"httpAddr", ":8080", VariableEffect::kNone},
     {"httpsAddr", ":15017", VariableEffect::kNone},
     {"grpcAddr", ":15010", VariableEffect::kNone},

@@ -19,7 +19,9 @@ namespace {
 constexpr int64_t kWriteQuota = 64 * 1024;
 
 // By the protocol, or by istiod's own convention for its own types: no names means everything.
-bool IsWildcardType(XdsType type) { return type == XdsType::kCds || type == XdsType::kLds || type == XdsType::kNds; }
+bool IsWildcardType(XdsType type) {
+  return type == XdsType::kCds || type == XdsType::kLds || type == XdsType::kNds || type == XdsType::kPcds;
+}
 
 std::vector<std::string> SortedUnique(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
@@ -69,6 +71,7 @@ Work GenerationWork(XdsType type, const GeneratedResources& generated, int64_t b
       break;
     case XdsType::kRds:
     case XdsType::kNds:
+    case XdsType::kPcds:
       break;
   }
   work.cached = generated.cached > 0 && generated.cached * 2 >= resources;
@@ -200,6 +203,11 @@ absl::Status Connection::Initialize(const Node* node) {
   absl::StatusOr<Proxy> proxy = ParseServiceNode(node->id, node->metadata);
   if (!proxy.ok()) return proxy.status();
   proxy_ = *std::move(proxy);
+  // istiod: ads.go, initProxyMetadata.
+  if (const auto alias = server_->options().cluster_aliases.find(proxy_.metadata.cluster_id);
+      alias != server_->options().cluster_aliases.end()) {
+    proxy_.metadata.cluster_id = alias->second;
+  }
   proxy_.service_cluster = node->cluster;
   node_locality_ = node->locality;
   last_push_ = server_->push_context();

@@ -41,6 +41,8 @@ class DiscoveryServer final : public XdsUpdater {
     Duration request_patience = 1s;    // how long a new stream may wait for its turn
     bool xds_auth = true;              // XDS_AUTH
     bool cache = true;                 // PILOT_ENABLE_XDS_CACHE
+    // --clusterAliases: a proxy that says the first belongs to the cluster that istiod knows by the second.
+    std::map<ClusterId, ClusterId> cluster_aliases;
     // How a proxy is called in the trace; by default "pod.namespace@cluster".
     std::function<std::string(const Proxy&)> proxy_name;
     // In what order connections join the push queue: istiod's is that of a Go map. Without, in order of connecting.

@@ -6,6 +6,7 @@
 #include "core/kube/label_selector.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/manifest.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifest_check.h"
 
 namespace wavetank::scenario {
@@ -39,7 +40,7 @@ absl::StatusOr<std::vector<json>> LoadManifestObjects(const ManifestSpec& spec, 
     std::erase_if(*objects, [&](const json& object) { return !selector->Matches(LabelsOf(object)); });
     return objects;
   }
-  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = fakekube::LoadManifests(spec.path);
+  absl::StatusOr<std::vector<fakekube::Manifest>> manifests = LoadRendered(spec.path);
   if (!manifests.ok()) return manifests.status();
   std::vector<json> out;
   for (fakekube::Manifest& manifest : *manifests) {

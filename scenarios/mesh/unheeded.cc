@@ -28,8 +28,8 @@ constexpr UnreadField kOfServices[] = {
 bool WithoutActors(const fakekube::GroupKind& kind) {
   const std::string_view group = kind.group, name = kind.kind;
   return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
-         group == "autoscaling" || group == "metallb.io" || group == "cert-manager.io" ||
-         group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
+         group == "autoscaling" || (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
+         group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
          (group == "batch" && (name == "Job" || name == "CronJob")) ||
          (group.empty() && (name == "LimitRange" || name == "ResourceQuota" || name == "PersistentVolumeClaim"));

@@ -8,6 +8,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "scenarios/actions/action.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "sim/inputs/kinds/install.h"
 #include "sim/inputs/kinds/objects.h"
@@ -46,6 +47,17 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   for (const ClusterSpec& cluster : scenario.clusters) {
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(cluster, &out.notes);
     if (!objects.ok()) return objects.status();
+    absl::StatusOr<ClusterRanges> ranges = ReadRanges(cluster);
+    if (!ranges.ok()) return ranges.status();
+    for (const auto& [said, taken, field] :
+         {std::tuple(ranges->pods, cluster.pod_cidr, "pods"),
+          std::tuple(ranges->services, cluster.service_cidr, "services"),
+          std::tuple(ranges->load_balancers, cluster.load_balancer_cidr, "loadBalancers")}) {
+      if (said.empty() || said == taken) continue;
+      out.notes.push_back(
+          fmt::format("{}: its files give {} the range {}, and the scenario {}; say `{}: {}` to have it", cluster.name,
+                      field, said, taken, field, said));
+    }
     for (const json& object : *objects) out.certificates.Add(object);
     // Namespaces first: their labels decide what becomes of everything in them.
     std::stable_partition(objects->begin(), objects->end(),
@@ -70,6 +82,7 @@ absl::StatusOr<StartPhases> MakeStart(const Scenario& scenario) {
   for (const RemoteSecretSpec& secret : scenario.remote_secrets) {
     out.phases[1].push_back(SetRemoteSecret{secret.of, secret.in, "present"});
   }
+  for (std::string& note : SharedRanges(scenario)) out.notes.push_back(std::move(note));
   if (absl::Status status = CheckSteps(scenario, &out.notes); !status.ok()) return status;
   return out;
 }

@@ -14,6 +14,7 @@
 #include "fakes/envoy/envoy.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/failure_words.h"
+#include "scenarios/mesh/installer_files.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/nacks.h"
@@ -311,6 +312,12 @@ absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options) {
     for (const std::string& path : c.paths) spec.manifests.push_back({path, c.ns, ""});
     absl::StatusOr<std::vector<json>> objects = LoadClusterManifests(spec, nullptr);  // MakeStart() tells the notes
     if (!objects.ok()) return objects.status();
+    absl::StatusOr<ClusterRanges> ranges = ReadRanges(spec);
+    if (!ranges.ok()) return ranges.status();
+    if (!ranges->pods.empty()) spec.pod_cidr = ranges->pods;
+    if (!ranges->services.empty()) spec.service_cidr = ranges->services;
+    if (!ranges->load_balancers.empty()) spec.load_balancer_cidr = ranges->load_balancers;
+    for (const std::string& note : ranges->notes) notes.push_back(fmt::format("{}: {}", c.name, note));
     bool labelled = false;
     spec.network = NetworkOf(*objects, &labelled);
     if (BringsControlPlane(*objects) || BringsRoots(*objects)) sketch = false;

@@ -1,6 +1,5 @@
 #include "serve/pods/pod_access.h"
 
-#include <deque>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -9,11 +8,11 @@
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "fakes/envoy/access_log/access_log.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
 #include "serve/pods/pod_connection.h"
+#include "serve/pods/pod_logs.h"
 #include "serve/pods/stream_tunnel.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
@@ -23,23 +22,15 @@ namespace wavetank::serve {
 namespace http = fakekube::http;
 
 struct PodAccess::State {
-  State(Loop& its_loop, const HeldConfig& its_held) : loop(its_loop), held(its_held), commands(its_loop, its_held) {
-    loop.world().CollectAccessLogs([this](const sim::PodProcess& pod, const envoysim::AccessLogLine& line) {
-      if (line.path != "/dev/stdout" && line.path != "/dev/stderr") return;
-      std::deque<std::string>& lines = logs[pod.name()];
-      lines.emplace_back(line.text);
-      if (lines.back().empty() || lines.back().back() != '\n') lines.back() += '\n';
-      if (lines.size() > kKeptLines) lines.pop_front();
-    });
-  }
-  static constexpr size_t kKeptLines = 1000;
+  State(Loop& its_loop, const HeldConfig& its_held)
+      : loop(its_loop), held(its_held), commands(its_loop, its_held), logs(its_loop.world()) {}
 
   Loop& loop;
   const HeldConfig& held;
   PodCommands commands;
   ListenerOf listener_of;
   PodMetrics metrics;
-  std::map<std::string, std::deque<std::string>> logs;  // of istio-proxy, by pod; the last of each
+  PodLogs logs;
 };
 
 namespace {
@@ -303,17 +294,14 @@ http::Response Log(const State& state, const sim::PodProcess& pod, const http::R
   if (!known) {
     return http::BadRequest(fmt::format("container {} is not valid for pod {}", wanted, pod.pod()->meta.name));
   }
-  // What simulated programs print: proxies, their access logs; others nothing.
-  const auto lines = state.logs.find(pod.name());
-  if (wanted != "istio-proxy" || lines == state.logs.end()) return out;
+  const std::vector<std::string> lines = state.logs.Of(pod, wanted);
   size_t first = 0;
   int64_t tail = 0;
   const std::vector<std::string> asked = Values(request.query, "tailLines");
-  if (!asked.empty() && absl::SimpleAtoi(asked[0], &tail) && tail >= 0 &&
-      static_cast<size_t>(tail) < lines->second.size()) {
-    first = lines->second.size() - static_cast<size_t>(tail);
+  if (!asked.empty() && absl::SimpleAtoi(asked[0], &tail) && tail >= 0 && static_cast<size_t>(tail) < lines.size()) {
+    first = lines.size() - static_cast<size_t>(tail);
   }
-  for (size_t i = first; i < lines->second.size(); ++i) out.body += lines->second[i];
+  for (size_t i = first; i < lines.size(); ++i) out.body += lines[i];
   return out;
 }
 

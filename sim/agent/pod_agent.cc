@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/gen/nds/name_table.h"
+#include "core/istiod/trust_bundle_generator.h"
 #include "fmt/format.h"
 #include "sim/agent/relay_transport.h"
 
@@ -30,6 +31,19 @@ PodAgent::PodAgent(Host& host, security::CaClient& client, const fakekube::ApiSe
         secrets.log = MakeLog();
         return secrets;
       }()) {
+  if (options.dynamic_config) {
+    relay_.Handle(agent::kProxyConfigTypeUrl, [this](std::string_view resource) -> absl::Status {
+      const absl::StatusOr<std::vector<std::string>> roots = pilot::DecodeTrustBundle(resource);
+      if (!roots.ok()) return roots.status();
+      std::string pem;
+      for (const std::string& root : *roots) {
+        if (!pem.empty() && pem.back() != '\n') pem += '\n';
+        pem += root;
+      }
+      secrets_.UpdateConfigTrustBundle(std::move(pem));
+      return absl::OkStatus();
+    });
+  }
   if (dns_ != nullptr) {
     relay_.Handle(agent::kNameTableTypeUrl,
                   [this, on_ready = std::move(options.on_ready)](std::string_view resource) -> absl::Status {
@@ -48,7 +62,7 @@ PodAgent::~PodAgent() { alive_.reset(); }
 agent::Log PodAgent::MakeLog() {
   return [this](agent::Level level, std::string_view scope, std::string_view text) {
     if (level == agent::Level::kDebug) return;  // --log_output_level=default:info
-    lines_.push_back(agent::LogLine(host_.Now(), level, scope, text));
+    lines_.emplace_back(host_.Now(), agent::LogLine(host_.Now(), level, scope, text));
     if (lines_.size() > kMaxLines) lines_.pop_front();
   };
 }

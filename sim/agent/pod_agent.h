@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,6 +28,7 @@ class PodAgent {
     agent::SecretOptions secrets;          // `files` and `log` are the agent's own
     std::optional<agent::DnsOptions> dns;  // nothing: names are not captured (ISTIO_META_DNS_CAPTURE)
     std::function<void()> on_ready;        // ready() has become true
+    bool dynamic_config = false;           // asks istiod for its configuration, too (PROXY_CONFIG_XDS_AGENT)
   };
   // `host`, `client` and `api` outlive it.
   PodAgent(Host& host, security::CaClient& client, const fakekube::ApiServer& api, kube::ObjectRef pod,
@@ -51,14 +53,14 @@ class PodAgent {
   const agent::DnsTable* dns() const { return dns_.get(); }
   PodFiles& files() { return *files_; }
   // The newest of what it has said, as "kubectl logs -c istio-proxy" shows it.
-  const std::deque<std::string>& log() const { return lines_; }
+  const std::deque<std::pair<Time, std::string>>& log() const { return lines_; }
 
  private:
   agent::Log MakeLog();
   void WatchFiles();
 
   Host& host_;
-  std::deque<std::string> lines_;
+  std::deque<std::pair<Time, std::string>> lines_;
   std::shared_ptr<PodFiles> files_;
   std::vector<std::string> search_;
   std::unique_ptr<agent::DnsTable> dns_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "core/inject/proxy_bootstrap.h"
 #include "fmt/format.h"
 
@@ -61,6 +62,7 @@ WorkloadId MeshNetwork::Add(Workload workload) {
   if (workloads_.empty()) workloads_.push_back(nullptr);
   const auto id = WorkloadId(static_cast<uint32_t>(workloads_.size()));
   by_address_[{static_cast<uint16_t>(workload.network), workload.ip}] = id;
+  if (ranges_shared_) by_site_[{static_cast<uint16_t>(workload.site), workload.ip}] = id;
   workloads_.push_back(std::make_unique<Workload>(std::move(workload)));
   return id;
 }
@@ -69,6 +71,8 @@ void MeshNetwork::Remove(WorkloadId id) {
   Workload& workload = at(id);
   const auto it = by_address_.find({static_cast<uint16_t>(workload.network), workload.ip});
   if (it != by_address_.end() && it->second == id) by_address_.erase(it);
+  const auto own = by_site_.find({static_cast<uint16_t>(workload.site), workload.ip});
+  if (own != by_site_.end() && own->second == id) by_site_.erase(own);
   workload.up = false;
   workload.outbound = workload.inbound = workload.direct = nullptr;
   workload.interception = nullptr;
@@ -119,11 +123,39 @@ const Workload* MeshNetwork::Find(NetworkIndex network, const IpAddress& ip) con
   return it == by_address_.end() ? nullptr : workloads_[static_cast<uint32_t>(it->second)].get();
 }
 
+void MeshNetwork::SetPodRange(SiteId site, const std::string& cidr) {
+  const size_t slash = cidr.find('/');
+  int bits = 0;
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(cidr.substr(0, slash));
+  if (slash == std::string::npos || !absl::SimpleAtoi(cidr.substr(slash + 1), &bits) || !ip.ok() || !ip->is_v4() ||
+      bits < 0 || bits > 32) {
+    return;
+  }
+  const uint64_t size = uint64_t{1} << (32 - bits), first = ip->low() & ~(size - 1);
+  for (const PodRange& other : pod_ranges_) {
+    ranges_shared_ = ranges_shared_ || (other.first < first + size && first < other.end);
+  }
+  pod_ranges_.push_back({site, first, first + size});
+}
+
+WorkloadId MeshNetwork::PodFrom(SiteId site, NetworkIndex network, const IpAddress& ip) const {
+  if (ranges_shared_) {
+    // A node's own routes are longer than those to other clusters (kubernetes: kubenet, CNI host-local).
+    for (const PodRange& range : pod_ranges_) {
+      if (range.site != site || !ip.is_v4() || ip.low() < range.first || ip.low() >= range.end) continue;
+      const auto own = by_site_.find({static_cast<uint16_t>(site), ip});
+      return own == by_site_.end() ? WorkloadId{} : own->second;
+    }
+  }
+  const auto it = by_address_.find({static_cast<uint16_t>(network), ip});
+  return it == by_address_.end() ? WorkloadId{} : it->second;
+}
+
 Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via) {
   Route route;
   route.info = info;
-  const auto it = by_address_.find({static_cast<uint16_t>(network), info.destination.ip});
-  Workload* to = it == by_address_.end() ? nullptr : workloads_[static_cast<uint32_t>(it->second)].get();
+  const WorkloadId id = PodFrom(via, network, info.destination.ip);
+  Workload* to = id == WorkloadId{} ? nullptr : workloads_[static_cast<uint32_t>(id)].get();
   if (to == &from) {
     route.path = &links_.pod();
   } else {
@@ -131,7 +163,7 @@ Route MeshNetwork::ToPod(const Workload& from, const envoysim::AcceptInfo& info,
     route.path = &links_.Between(from.site, to != nullptr ? to->site : via);
   }
   if (to == nullptr || !to->up) return route;  // blackholed
-  route.info.acceptor = it->second;
+  route.info.acceptor = id;
   if (to->inbound != nullptr && to != &from &&
       (to->interception == nullptr || to->interception->TakesInbound(info.destination.port))) {
     route.acceptor = to->inbound;

@@ -69,6 +69,10 @@ class MeshNetwork final : public envoysim::Network {
   NetworkIndex Network(std::string_view name);
   NodeIndex Node(SiteId site, std::string_view name);
 
+  // The cluster's own pods have that range ("10.1.0.0/16"): what its nodes send there stays with them, even if another
+  // cluster on the same network has the range as well.
+  void SetPodRange(SiteId site, const std::string& cidr);
+
   WorkloadId Add(Workload workload);
   Workload& at(WorkloadId id) { return *workloads_[static_cast<uint32_t>(id)]; }
   void Remove(WorkloadId id);  // the address is free again; paths in use stay valid
@@ -134,6 +138,8 @@ class MeshNetwork final : public envoysim::Network {
   // The route as the underlay lets it be. `wire`: the destination as the packet leaves with it.
   envoysim::Route Pass(const Workload& from, envoysim::Route route, const Way& way, const SocketAddress& wire,
                        Obstacle* obstacle);
+  // The pod that packets of a cluster's nodes come to; none if there is none.
+  WorkloadId PodFrom(SiteId site, NetworkIndex network, const IpAddress& ip) const;
   envoysim::Route ToPod(const Workload& from, const envoysim::AcceptInfo& info, NetworkIndex network, SiteId via);
 
   Links& links_;
@@ -142,6 +148,13 @@ class MeshNetwork final : public envoysim::Network {
   std::vector<std::pair<SiteId, std::string>> nodes_;  // by NodeIndex, from 1
   std::vector<std::unique_ptr<Workload>> workloads_;   // by WorkloadId; 0 is none
   absl::flat_hash_map<AddressKey, WorkloadId> by_address_;
+  struct PodRange {
+    SiteId site;
+    uint64_t first, end;
+  };
+  std::vector<PodRange> pod_ranges_;
+  bool ranges_shared_ = false;  // by two clusters; else the following is empty
+  absl::flat_hash_map<AddressKey, WorkloadId> by_site_;
   absl::flat_hash_map<VirtualKey, VirtualPort> virtual_ports_;
   struct ServiceState {
     std::vector<VirtualKey> keys;

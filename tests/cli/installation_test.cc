@@ -1,4 +1,5 @@
 // What installs a mesh, what is filled in for it, and what its processes log: as a user types it.
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -120,6 +121,83 @@ TEST_F(InstallationTest, ASecretOfAnotherMeshIsRefused) {
   EXPECT_THAT(ran.output,
               HasSubstr("cannot read cluster c2: Get \"https://c2.kubernetes.example:6443/api\": tls: failed to "
                         "verify certificate: x509: certificate signed by unknown authority"));
+}
+
+TEST_F(InstallationTest, AKindFileSaysWhichAddressesThereAre) {
+  Write("c1/kind.yaml",
+        "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {podSubnet: 10.77.0.0/16, serviceSubnet: "
+        "10.177.0.0/16}\n");
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(testing::ContainsRegex("10\\.77\\.[0-9.]+:5000"), HasSubstr("10.177.")));
+}
+
+TEST_F(InstallationTest, APoolOfMetalLbIsWhatLoadBalancersAreGiven) {
+  Write("c2/pool.yaml",
+        "apiVersion: metallb.io/v1beta1\nkind: IPAddressPool\nmetadata: {name: first, namespace: metallb-system}\n"
+        "spec: {addresses: [172.18.9.200-172.18.9.203]}\n");
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, AllOf(HasSubstr("172.18.9.200:15443"), Not(HasSubstr("IPAddressPool"))));
+}
+
+TEST_F(InstallationTest, ARangeThatIsNoneIsBadInput) {
+  Write("c1/kind.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\nnetworking: {podSubnet: 10.77.0.0/77}\n");
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.error, HasSubstr("c1/kind.yaml:1: '10.77.0.0/77' is no range of IPv4 addresses"));
+}
+
+// kind's own defaults are the same for every cluster.
+TEST_F(InstallationTest, OnOneNetworkARangeOfPodsBelongsToOneCluster) {
+  for (const std::string n : {"1", "2"}) {
+    for (const std::string& file : {"/network" + n, "/eastwest-network" + n, std::string("/expose-services")})
+      std::filesystem::remove(folder_ / ("c" + n + file + ".yaml"));
+    Write("c" + n + "/kind.yaml", "kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n");
+  }
+  const Ran ran = Apply("--json");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  const nlohmann::json mesh = nlohmann::json::parse(ran.output);
+  EXPECT_THAT(mesh["notes"].dump(), HasSubstr("c1 and c2 are on one network, and their pods' ranges overlap "
+                                              "(10.244.0.0/16, 10.244.0.0/16)"));
+  for (const nlohmann::json& row : mesh["reachability"]) {
+    for (const auto& [cluster, count] : row["answeredBy"].items()) EXPECT_EQ(cluster, row["cluster"]) << row;
+  }
+}
+
+const std::string kOperator =
+    "apiVersion: install.istio.io/v1alpha1\nkind: IstioOperator\nspec:\n  profile: empty\n  values: {global: "
+    "{meshID: m}}\n";
+
+TEST_F(InstallationTest, AnIstioOperatorWithoutIstioctlSaysWhatToDo) {
+  Write("c1/operator.yaml", kOperator);
+  setenv("ISTIOCTL", "/no/such/istioctl", 1);
+  const Ran ran = Apply("");
+  unsetenv("ISTIOCTL");
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.error, AllOf(HasSubstr("c1/operator.yaml:1: an IstioOperator: it is rendered by istioctl"),
+                               HasSubstr("install istioctl 1.18.2")));
+}
+
+TEST_F(InstallationTest, AnIstioOperatorIsWhatIstioctlMakesOfIt) {
+  Write("c1/operator.yaml", kOperator);
+  // Stands for a real one: checks how it is called and with what, and prints an object.
+  Write(
+      "istioctl",
+      "#!/bin/sh\n[ \"$1 $2 $3\" = \"manifest generate -f\" ] || exit 9\ngrep -q '\"meshID\"' \"$4\" || exit 8\n"
+      "echo 'apiVersion: v1\nkind: Service\nmetadata: {name: rendered, namespace: sample}\nspec: {ports: [{name: http, "
+      "port: 7}], selector: {app: helloworld}}'\n");
+  std::filesystem::permissions(folder_ / "istioctl", std::filesystem::perms::owner_all);
+  setenv("ISTIOCTL", (folder_ / "istioctl").c_str(), 1);
+  const Ran ran = Apply("");
+  Write("istioctl", "#!/bin/sh\necho 'Error: unknown field \"profil\"' >&2\nexit 1\n");
+  const Ran refused = Apply("");
+  unsetenv("ISTIOCTL");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("rendered"));
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.error,
+              HasSubstr("operator.yaml:1: an IstioOperator: istioctl manifest generate: Error: unknown field"));
 }
 
 TEST_F(InstallationTest, RemoteSecretsAreCheckedInIstioctlsWords) {

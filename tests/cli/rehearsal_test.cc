@@ -1,17 +1,20 @@
-// How long one has to wait between the steps of scenarios/root-rotation, found by search.
+// How long one has to wait between the steps of rehearsals, found by search.
 #include "tests/cli/program.h"
 
 namespace wavetank {
 namespace {
 
-class RootRotation : public ProgramTest {
+class Rehearsal : public ProgramTest {
  protected:
-  // Whether no request fails with so many minutes before step `which` (0: the new root signs, 1: the old one goes).
+  explicit Rehearsal(std::string story) : story_(std::move(story)) {}
+  // Whether everything holds with so many minutes in place of the `which`th wait of thirteen hours.
   bool Works(int which, int minutes) {
-    std::string text = Read(WAVETANK_SOURCE_DIR "/scenarios/root-rotation/scenario.yaml");
-    const std::string manifests = WAVETANK_SOURCE_DIR "/scenarios/manifests";
-    for (size_t at = text.find("../manifests"); at != std::string::npos; at = text.find("../manifests", at + 1)) {
-      text.replace(at, 12, manifests);
+    std::string text = Read(std::string(WAVETANK_SOURCE_DIR "/scenarios/") + story_ + "/scenario.yaml");
+    for (const std::string_view relative : {"../manifests", "../root-rotation"}) {
+      const std::string whole = std::string(WAVETANK_SOURCE_DIR "/scenarios") + std::string(relative.substr(2));
+      for (size_t at = text.find(relative); at != std::string::npos; at = text.find(relative, at + whole.size())) {
+        text.replace(at, relative.size(), whole);
+      }
     }
     size_t at = text.find("after: 13h");
     for (int i = 0; i < which; ++i) at = text.find("after: 13h", at + 1);
@@ -28,7 +31,24 @@ class RootRotation : public ProgramTest {
     }
     return enough;
   }
+
+ private:
+  const std::string story_;
 };
+
+class RootRotation : public Rehearsal {
+ protected:
+  RootRotation() : Rehearsal("root-rotation") {}
+};
+class SelfSignedToPlugged : public Rehearsal {
+ protected:
+  SelfSignedToPlugged() : Rehearsal("self-signed-to-plugged") {}
+};
+class TwoMeshesMerged : public Rehearsal {
+ protected:
+  TwoMeshesMerged() : Rehearsal("two-meshes-merged") {}
+};
+class TrustDomainRenamed : public ProgramTest {};
 
 // Certificates live for a day and are renewed at its half: until then a workload knows the roots that came with its
 // own.
@@ -43,6 +63,43 @@ TEST_F(RootRotation, TheOldRootMayGoWhenEveryWorkloadHasRenewedAgain) {
   // An hour of that half day was over: the story waited thirteen hours before.
   EXPECT_GT(minutes, 10 * 60 + 45);
   EXPECT_LT(minutes, 11 * 60 + 10);
+}
+
+TEST_F(SelfSignedToPlugged, ThePluggedRootMaySignWhenEveryWorkloadHasRenewedOnce) {
+  const int minutes = LeastWait(0);
+  EXPECT_GT(minutes, 11 * 60 + 45);
+  EXPECT_LT(minutes, 12 * 60 + 10);
+}
+
+TEST_F(SelfSignedToPlugged, TheOldRootsMayGoWhenEveryWorkloadHasRenewedAgain) {
+  const int minutes = LeastWait(1);
+  EXPECT_GT(minutes, 10 * 60 + 45);
+  EXPECT_LT(minutes, 11 * 60 + 10);
+}
+
+TEST_F(TwoMeshesMerged, RemoteSecretsMayBeExchangedWhenEveryWorkloadKnowsBothRoots) {
+  const int minutes = LeastWait(0);
+  EXPECT_GT(minutes, 11 * 60 + 45);
+  EXPECT_LT(minutes, 12 * 60 + 10);
+}
+
+TEST_F(TrustDomainRenamed, WithItsAliasNoRequestFailsAndWithoutMostDo) {
+  const std::string story = WAVETANK_SOURCE_DIR "/scenarios/trust-domain-renamed/";
+  EXPECT_EQ(Call("run " + story + "scenario.yaml").code, 0);
+  std::string text = Read(story + "scenario.yaml");
+  const std::string mesh = Read(story + "mesh.yaml"), alias = "    trustDomainAliases: [cluster.local]\n";
+  ASSERT_NE(mesh.find(alias), std::string::npos);
+  const std::string without = Write("mesh.yaml", std::string(mesh).replace(mesh.find(alias), alias.size(), ""));
+  for (const auto& [from, to] : {std::pair<std::string, std::string>("manifest: mesh.yaml", "manifest: " + without),
+                                 {"manifest: sleep-alone.yaml", "manifest: " + story + "sleep-alone.yaml"},
+                                 {"../root-rotation", WAVETANK_SOURCE_DIR "/scenarios/root-rotation"}}) {
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  const Ran ran = Call("run " + Write("scenario.yaml", text));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.output, testing::HasSubstr("the caller does not believe its certificate"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_replace.h"
+#include "core/agent/secret_manager.h"
 #include "core/base/json_access.h"
 #include "sim/mending/installation.h"
 #include "sim/world_site.h"
@@ -42,6 +43,37 @@ class IstiodEnvironment : public TwoClusterWorld {
   void Sleep() {
     for (const char* file : {"sample", "sleep"}) Apply("cluster1", file);
     world_->RunUntilSettled(world_->Now() + 3min);
+  }
+  // ConfigMap `istio`, before istiod starts anew with `env`.
+  void MeshConfig(const std::string& yaml) {
+    Do("apply", {{"cluster", "cluster1"},
+                 {"object",
+                  {{"apiVersion", "v1"},
+                   {"kind", "ConfigMap"},
+                   {"metadata", {{"name", "istio"}, {"namespace", kSystemNamespace}}},
+                   {"data", {{"mesh", yaml}}}}}});
+  }
+  // global.caAddress of the injection values, and a Service of that name before istiod.
+  void CaAddress(const std::string& address, const std::string& service) {
+    fakekube::ApiServer& api = world_->cluster("cluster1").api();
+    json map = api.Get("ConfigMap", {kSystemNamespace, "istio-sidecar-injector"})->body;
+    json values = json::parse(map["data"]["values"].get<std::string>());
+    values["global"]["caAddress"] = address;
+    map["data"]["values"] = values.dump();
+    ASSERT_TRUE(api.Apply(map).ok());
+    json istiod = api.Get("Service", {kSystemNamespace, "istiod"})->body;
+    istiod["metadata"] = {{"name", service}, {"namespace", kSystemNamespace}};
+    istiod["spec"].erase("clusterIP");
+    istiod["spec"].erase("clusterIPs");
+    istiod.erase("status");
+    ASSERT_TRUE(api.Apply(istiod).ok());
+    world_->RunUntilSettled(world_->Now() + 1min);
+  }
+  const PodProcess* PodOf(const std::string& app) {
+    for (const PodProcess* pod : world_->Pods()) {
+      if (pod->app() == app) return pod;
+    }
+    return nullptr;
   }
   // Both clusters' istiods, without remote Secrets.
   void TwoIstiods(const std::string& mend = "") {
@@ -182,6 +214,104 @@ TEST_F(IstiodEnvironment, AnotherCaIsNotTrusted) {
   const std::string right = absl::Base64Escape(world_->FindSite("cluster2")->ca_pem());
   SecretWith(right, other);
   EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("x509: certificate signed by unknown authority")));
+}
+
+const json kOwnId = {{"name", "CLUSTER_ID"}, {"value", "cluster1"}};
+
+TEST_F(IstiodEnvironment, TheHostOfDiscoveryAddressIsInItsCertificate) {
+  Begin();
+  MeshConfig("defaultConfig: {discoveryAddress: \"istiod-1-11-4.istio-system.svc:15012\"}\n");
+  Istiod(json::array({kOwnId}));
+  const auto* serving = world_->IstiodOf("cluster1")->istiod().serving_certificate();
+  ASSERT_NE(serving, nullptr);
+  EXPECT_EQ(serving->chain.front()->sans().dns_names.front(), "istiod-1-11-4.istio-system.svc");
+}
+
+TEST_F(IstiodEnvironment, CertificatesComeFromWhereCaAddrSays) {
+  Begin();
+  Istiod(json::array({kOwnId, {{"name", "ISTIOD_CUSTOM_HOST"}, {"value", "ca.istio-system.svc"}}}));
+  CaAddress("ca.istio-system.svc:15012", "ca");
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_EQ(PodOf("sleep")->bootstrap()->ca_address, "ca.istio-system.svc:15012");
+  EXPECT_NE(PodOf("sleep")->agent()->certificate(), nullptr);
+}
+
+TEST_F(IstiodEnvironment, ACaAddrThatNobodyHasLeavesThePodWithoutACertificate) {
+  Begin();
+  Istiod(json::array({kOwnId}));
+  CaAddress("ca.nowhere.svc:15012", "ca");
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(AllOf(HasSubstr("create certificate: rpc error: code = Unavailable"),
+                                                   HasSubstr("ca.nowhere.svc"))));
+}
+
+TEST_F(IstiodEnvironment, ACaUnderANameThatItsCertificateLacksIsNotBelieved) {
+  Begin();
+  Istiod(json::array({kOwnId}));
+  CaAddress("ca.istio-system.svc:15012", "ca");
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("not ca.istio-system.svc")));
+}
+
+// A root that no certificate of this mesh comes from.
+std::string StrangeRoot() { return x509::MakeRootCa(7, "elsewhere", Time{}, 24h * 3650).root->ToPem(); }
+
+std::string MeshWithRoots(const std::vector<std::string>& roots, bool dynamic) {
+  json mesh = {{"caCertificates", json::array()}};
+  for (const std::string& root : roots) mesh["caCertificates"].push_back({{"pem", root}});
+  if (dynamic) mesh["defaultConfig"] = {{"proxyMetadata", {{"PROXY_CONFIG_XDS_AGENT", "true"}}}};
+  return mesh.dump();
+}
+
+TEST_F(IstiodEnvironment, RootsOfTheMeshReachAgentsAtOnceWithMultiRoot) {
+  Begin();
+  MeshConfig(MeshWithRoots({StrangeRoot()}, true));
+  Istiod(json::array({kOwnId, {{"name", "ISTIO_MULTIROOT_MESH"}, {"value", "true"}}}));
+  Sleep();
+  ASSERT_NE(PodOf("sleep"), nullptr);
+  const std::string first = PodOf("sleep")->agent()->roots_pem();
+  EXPECT_THAT(first, HasSubstr(StrangeRoot()));
+  // One that is taken away is forgotten without a new certificate.
+  MeshConfig(MeshWithRoots({}, true));
+  world_->RunUntilSettled(world_->Now() + 10s);
+  EXPECT_THAT(PodOf("sleep")->agent()->roots_pem(), Not(HasSubstr(StrangeRoot())));
+  EXPECT_EQ(PodOf("sleep")->agent()->csr_count(), 1);
+}
+
+TEST_F(IstiodEnvironment, WithoutEitherSwitchTheyReachNobody) {
+  for (const bool agent : {true, false}) {
+    Begin();
+    MeshConfig(MeshWithRoots({StrangeRoot()}, agent));
+    json env = json::array({kOwnId});
+    if (!agent) env.push_back({{"name", "ISTIO_MULTIROOT_MESH"}, {"value", "true"}});
+    Istiod(env);
+    Sleep();
+    ASSERT_NE(PodOf("sleep"), nullptr);
+    EXPECT_THAT(world_->Unready(), IsEmpty());
+    EXPECT_THAT(PodOf("sleep")->agent()->roots_pem(), Not(HasSubstr(StrangeRoot())));
+  }
+}
+
+TEST_F(IstiodEnvironment, ARootThatIsNoneKeepsItDown) {
+  Begin();
+  MeshConfig("caCertificates: [{pem: nonsense}]\n");
+  Istiod(json::array({kOwnId, {{"name", "ISTIO_MULTIROOT_MESH"}, {"value", "true"}}}));
+  EXPECT_THAT(world_->Complaints(), Contains(HasSubstr("a root of the trust bundle")));
+}
+
+TEST_F(IstiodEnvironment, AProxyOfAnAliasIsOfTheClusterThatItStandsFor) {
+  TwoIstiods("istiod,clusterID,roots,rbac");
+  SecretWith("kind: Config", "kind: Config");
+  json patch = world_->cluster("cluster1").api().Get("Deployment", {kSystemNamespace, "istiod"})->body;
+  json& container = patch["spec"]["template"]["spec"]["containers"][0];
+  container["env"] = json::array({{{"name", "CLUSTER_ID"}, {"value", "west"}}});
+  container["args"] = json::array({"discovery", "--clusterAliases=cluster1=west,old=west"});
+  Do("apply", {{"cluster", "cluster1"}, {"object", patch}});
+  world_->RunUntilSettled(world_->Now() + 3min);
+  const std::map<pilot::ClusterId, pilot::ClusterId> expected = {
+      {pilot::ClusterId("cluster1"), pilot::ClusterId("west")}, {pilot::ClusterId("old"), pilot::ClusterId("west")}};
+  EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_aliases, expected);
 }
 
 TEST_F(IstiodEnvironment, ImageAutoIsPulledByNobody) {

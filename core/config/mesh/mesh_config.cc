@@ -96,6 +96,13 @@ void ReadMeshConfig(ProtoJson& in, MeshConfig& out) {
   std::sort(out.trust_domain_aliases.begin(), out.trust_domain_aliases.end());
   out.trust_domain_aliases.erase(std::unique(out.trust_domain_aliases.begin(), out.trust_domain_aliases.end()),
                                  out.trust_domain_aliases.end());
+  if (const nlohmann::json* list = in.Find("caCertificates"); list != nullptr && list->is_array()) {
+    for (const nlohmann::json& certificate : *list) {
+      if (const auto pem = certificate.find("pem"); pem != certificate.end() && pem->is_string() && !pem->empty()) {
+        out.ca_certificates.push_back(pem->get<std::string>());
+      }
+    }
+  }
   in.Field("enableTracing", out.enable_tracing);
   in.Field("enableAutoMtls", out.enable_auto_mtls);
   in.Field("enablePrometheusMerge", out.enable_prometheus_merge);

@@ -48,6 +48,8 @@ struct MeshConfig {
   std::string root_namespace = "istio-system";
   std::string trust_domain = "cluster.local";
   std::vector<std::string> trust_domain_aliases;  // sorted, unique
+  // caCertificates, those written as PEM. SPIFFE endpoints are not fetched: no network here leads to one.
+  std::vector<std::string> ca_certificates;
   bool enable_tracing = true;
   bool enable_auto_mtls = true;
   bool enable_prometheus_merge = true;

@@ -43,7 +43,8 @@ constexpr const char* kRenderIt = "it looks like a template: render it first, as
 
 }  // namespace
 
-absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text) {
+absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text,
+                                                     OtherDocuments* others) {
   std::vector<Manifest> out;
   if (text.size() > bounds::kManifestBytes) {
     return absl::InvalidArgumentError(
@@ -65,6 +66,10 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
       if (!IsTemplate(text)) return object.status();
       return absl::InvalidArgumentError(fmt::format("{}; {}", Message(object.status()), kRenderIt));
     }
+    if (others != nullptr && others->is(*object)) {
+      others->found.push_back({*std::move(object), file, document.Mark().line + 1, false, nullptr});
+      continue;
+    }
     const size_t first = out.size();
     if (absl::Status status = Collect(*std::move(object), file, document.Mark().line + 1, &out); !status.ok())
       return status;
@@ -76,7 +81,7 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
   return out;
 }
 
-absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path) {
+absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path, OtherDocuments* others) {
   namespace fs = std::filesystem;
   std::error_code error;
   std::vector<fs::path> files;
@@ -99,7 +104,7 @@ absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path) {
     }
     std::ostringstream text;
     text << in.rdbuf();
-    absl::StatusOr<std::vector<Manifest>> parsed = ParseManifests(file.string(), text.str());
+    absl::StatusOr<std::vector<Manifest>> parsed = ParseManifests(file.string(), text.str(), others);
     if (!parsed.ok()) return parsed.status();
     out.insert(out.end(), std::make_move_iterator(parsed->begin()), std::make_move_iterator(parsed->end()));
   }

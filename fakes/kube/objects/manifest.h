@@ -1,6 +1,7 @@
 // Manifests: multi-document YAML or JSON, as kubectl reads them.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,13 +18,21 @@ struct Manifest {
   nlohmann::json status = nullptr;  // of a dumped one, as it was there
 };
 
+// Documents that are no objects of an API server, among manifests: what `is` fits is not looked at, and goes to
+// `found`.
+struct OtherDocuments {
+  std::function<bool(const nlohmann::json&)> is;
+  std::vector<Manifest> found;
+};
+
 // Documents of `text` in order; empty ones are skipped, `kind: List` is unrolled. Scalars resolve as Kubernetes' YAML
 // library does (YAML 1.1 booleans; quoted text stays text). Every object has apiVersion, kind and a name. Errors name
 // file, line, column and remedy.
-absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text);
+absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, const std::string& text,
+                                                     OtherDocuments* others = nullptr);
 
 // A file, or the .yaml, .yml and .json files of a folder in order of their names. What `kubectl get -o yaml` printed is
 // taken as it is: see CleanDumped().
-absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path);
+absl::StatusOr<std::vector<Manifest>> LoadManifests(const std::string& path, OtherDocuments* others = nullptr);
 
 }  // namespace wavetank::fakekube

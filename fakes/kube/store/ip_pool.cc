@@ -22,6 +22,16 @@ std::string AddressText(uint32_t address) { return IpAddress::V4(address).ToStri
 
 IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
   const std::string_view text = cidr_;
+  if (const size_t dash = text.find('-'); dash != std::string_view::npos) {
+    const absl::StatusOr<IpAddress> from = IpAddress::Parse(text.substr(0, dash)),
+                                    to = IpAddress::Parse(text.substr(dash + 1));
+    if (!from.ok() || !to.ok() || !from->is_v4() || !to->is_v4() || to->low() < from->low()) return;
+    first_ = static_cast<uint32_t>(from->low());
+    size_ = to->low() - from->low() + 1;
+    last_ = static_cast<uint32_t>(size_ - 1);  // the first is the next
+    whole_ = true;
+    return;
+  }
   const size_t slash = text.find('/');
   if (slash == std::string_view::npos) return;
   const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text.substr(0, slash));
@@ -35,6 +45,7 @@ IpPool::IpPool(std::string cidr) : cidr_(std::move(cidr)) {
 }
 
 bool IpPool::Usable(uint32_t address) const {
+  if (whole_) return true;
   const uint32_t last_octet = address & 0xff;
   return last_octet != 0 && last_octet != 255 && address != first_ && address - first_ != size_ - 1;
 }

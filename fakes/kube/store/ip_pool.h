@@ -1,4 +1,4 @@
-// Addresses of one IPv4 CIDR, each handed out to one holder at a time.
+// Addresses of one IPv4 range, each handed out to one holder at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace wavetank::fakekube {
 
 class IpPool {
  public:
-  // "10.96.0.0/16". A text that is no such CIDR makes a pool without addresses, whose errors say so.
+  // "10.96.0.0/16", or "172.18.255.200-172.18.255.250", of which every address is handed out. A text that is neither
+  // makes a pool without addresses, whose errors say so.
   explicit IpPool(std::string cidr);
 
   // A free address, drawn by `key`, so that what one holder gets does not depend on which others exist (but for
@@ -36,6 +37,7 @@ class IpPool {
   uint32_t first_ = 0;  // the network's address
   uint64_t size_ = 0;   // 0: the CIDR cannot be read
   uint32_t last_ = 0;   // offset of the address that Next() gave
+  bool whole_ = false;  // first and last address, too
   std::set<uint32_t> taken_;
 };
 

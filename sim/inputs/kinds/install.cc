@@ -89,7 +89,32 @@ void PlugInCa::Fields(FieldVisitor& visitor) {
   visitor.Visit("cluster", Need::kRequired, cluster);
   visitor.Visit("root", Need::kLenient, root);
   visitor.Visit("trusts", Need::kSparse, trusts);
+  visitor.Visit("rootsAlone", Need::kSparse, roots_alone);
 }
+
+namespace {
+
+// The root of that name; InvalidArgument: an istiod that has signed none is asked for its own.
+absl::StatusOr<std::string> RootNamed(InputTarget& target, const std::string& cluster, const std::string& name) {
+  constexpr std::string_view kOwn = security::kSelfSignedCaSecret;
+  if (!name.starts_with(kOwn)) {
+    return x509::MakeRootCa(target.options.seed, "root/" + name, Time{}, kCaLifetime).root->ToPem();
+  }
+  const std::string where = name == kOwn ? cluster : name.substr(kOwn.size() + 1);
+  absl::StatusOr<World::Site*> site = target.FindSite(where);
+  if (!site.ok()) return site.status();
+  const kube::ObjectRef secret =
+      (*site)->cluster().api().Get("Secret", {kSystemNamespace, std::string(security::kSelfSignedCaSecret)});
+  if (secret == nullptr) {
+    return absl::InvalidArgumentError(fmt::format(
+        "trusts: {} has no Secret {}/{}; its istiod has signed no root itself", where, kSystemNamespace, kOwn));
+  }
+  const absl::StatusOr<kube::SecretData> data = kube::ReadSecretData(*secret);
+  if (!data.ok()) return data.status();
+  return kube::SecretEntry(*data, "ca-cert.pem");
+}
+
+}  // namespace
 
 absl::Status PlugInCa::Apply(InputTarget& target) const {
   absl::StatusOr<World::Site*> site = target.FindSite(cluster);
@@ -99,9 +124,13 @@ absl::Status PlugInCa::Apply(InputTarget& target) const {
   const x509::CertificateAuthority ca =
       x509::MakeIntermediateCa(seed, fmt::format("intermediate/{}/{}", root, cluster), above, Time{}, kCaLifetime);
   kube::SecretData data;
-  for (auto& [key, value] : x509::CaCertsSecretData(ca)) data[key] = value;
+  for (auto& [key, value] : x509::CaCertsSecretData(ca)) {
+    if (!roots_alone || key == "root-cert.pem") data[key] = value;
+  }
   for (const std::string& other : trusts) {
-    data["root-cert.pem"] += x509::MakeRootCa(seed, "root/" + other, Time{}, kCaLifetime).root->ToPem();
+    absl::StatusOr<std::string> pem = RootNamed(target, cluster, other);
+    if (!pem.ok()) return pem.status();
+    data["root-cert.pem"] += *pem;
   }
   return (*site)
       ->cluster()

@@ -35,11 +35,14 @@ struct Upgrade {
 };
 
 // Secret cacerts: an intermediate CA of the cluster under the root of that name; root-cert.pem also holds the roots of
-// the names in `trusts`.
+// the names in `trusts`. There "istio-ca-secret" is the root that this cluster's istiod signed itself,
+// "istio-ca-secret@NAME" that of another cluster. With `rootsAlone` there is no intermediate: what istiod signs itself
+// is trusted beside the root and `trusts`.
 struct PlugInCa {
   static constexpr std::string_view kKind = "cacerts";
   std::string cluster, root = "root";
   std::vector<std::string> trusts{};
+  bool roots_alone = false;
 
   void Fields(FieldVisitor& visitor);
   absl::Status Apply(InputTarget& target) const;

@@ -161,9 +161,13 @@ TEST_F(IstiodCaTest, SelfSignedRootIsRenewedInItsLastFifth) {
 }
 
 TEST(IstiodDnsNames, AreThoseOfNewServer) {
-  EXPECT_THAT(IstiodDnsNames("istio-system", "canary", {"istiod.example.com"}),
+  EXPECT_THAT(IstiodDnsNames("istiod.istio-system.svc", "istio-system", "canary", {"istiod.example.com"}),
               ElementsAre("istiod.istio-system.svc", "istiod.example.com", "istiod-remote.istio-system.svc",
                           "istio-pilot.istio-system.svc", "istiod-canary.istio-system.svc"));
+  // The host of the mesh's discoveryAddress comes first, and does not keep the known names away.
+  EXPECT_THAT(IstiodDnsNames("istiod-1-11-4.istio-system.svc", "istio-system", "1-11-4", {}),
+              ElementsAre("istiod-1-11-4.istio-system.svc", "istiod.istio-system.svc", "istiod-remote.istio-system.svc",
+                          "istio-pilot.istio-system.svc"));
 }
 
 nlohmann::json Namespace(const std::string& name, const nlohmann::json& annotations = nlohmann::json::object()) {

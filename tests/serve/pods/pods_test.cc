@@ -160,6 +160,19 @@ TEST_F(PodsTest, LogsOfUnknownContainersAreRefused) {
   EXPECT_EQ(Get("/api/v1/namespaces/sample/pods/nosuch/log").status, 404);
 }
 
+TEST_F(PodsTest, IstiodsAndAgentsHaveLogs) {
+  const std::string pods = "/api/v1/namespaces/";
+  // What the agent says when it has its certificate, what istiod says of each proxy that connects.
+  EXPECT_THAT(Get(pods + "sample/pods/" + PodOf("sleep") + "/log?container=istio-proxy").body,
+              HasSubstr("\tinfo\tcache\tgenerated new workload certificate"));
+  const std::string istiod = pods + "istio-system/pods/" + PodOf("istiod") + "/log?container=discovery";
+  const std::string all = Get(istiod).body;
+  EXPECT_THAT(all, AllOf(HasSubstr("\tinfo\tads\tADS: new connection for node:sleep-"),
+                         HasSubstr("\tinfo\tads\tCDS: PUSH request for node:sleep-"), Not(HasSubstr("PRIVATE KEY"))));
+  const std::string last = Get(istiod + "&tailLines=1").body;
+  EXPECT_EQ(std::count(last.begin(), last.end(), '\n'), 1);
+}
+
 TEST_F(PodsTest, KubectlExecutesForwardsAndReadsLogs) {
   const char* const kubectl = "/usr/bin/kubectl";
   NEEDS_TOOL(std::filesystem::exists(kubectl), "kubectl", "apt install kubernetes-client");

@@ -71,7 +71,7 @@ TEST_F(CapturedNames, WhatTheMeshDoesNotKnowGoesToTheClustersDns) {
 TEST_F(CapturedNames, TheAgentSaysThatItHasItsCertificate) {
   const auto& log = Pod("asker")->pod_agent()->log();
   ASSERT_FALSE(log.empty());
-  EXPECT_THAT(log.front(), HasSubstr("\tinfo\tcache\tgenerated new workload certificate"));
+  EXPECT_THAT(log.front().second, HasSubstr("\tinfo\tcache\tgenerated new workload certificate"));
 }
 
 }  // namespace

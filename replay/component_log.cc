@@ -1,16 +1,17 @@
-#include "reports/component_log.h"
+#include "replay/component_log.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "core/base/duration.h"
+#include "core/base/json_text.h"
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
+#include "nlohmann/json.hpp"
 
-namespace wavetank::report {
+namespace wavetank::replay {
 namespace {
-
-using replay::LoggedEvent;
 
 // istiod: pilot/pkg/util/network (ByteCount): "512B", "1.2kB".
 std::string ByteCount(int64_t bytes) {
@@ -53,6 +54,41 @@ std::string LogTime(Time time) {
   std::string text = kube::FormatRfc3339(kWorldEpochUnixSeconds + seconds.count());
   text.pop_back();  // "Z"
   return fmt::format("{}.{:06}Z", text, (since - seconds) / 1us);
+}
+
+bool IsLoggedBySomeone(TraceKind kind) {
+  switch (kind) {
+    case TraceKind::kXdsConnected:
+    case TraceKind::kXdsDisconnected:
+    case TraceKind::kXdsNack:
+    case TraceKind::kXdsRejected:
+    case TraceKind::kXdsSent:
+    case TraceKind::kConfigUpdate:
+    case TraceKind::kDebounced:
+    case TraceKind::kPushContextReady:
+    case TraceKind::kClusterAdded:
+    case TraceKind::kClusterSynced:
+    case TraceKind::kGatewaysChanged:
+    case TraceKind::kSecretPushed:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// istiod: pkg/log/options.go, names and order of the encoder's keys.
+std::string AsJson(const std::string& line) {
+  const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits('\t', 3));
+  if (parts.size() < 3) return line;
+  nlohmann::ordered_json out = {{"level", parts[1]}, {"time", parts[0]}};
+  // Without a scope what follows is the text, whose own tabs are its own.
+  if (parts.size() == 4 && parts[2].find(' ') == std::string::npos) {
+    out["scope"] = parts[2];
+    out["msg"] = parts[3];
+  } else {
+    out["msg"] = parts.size() == 4 ? parts[2] + "\t" + parts[3] : parts[2];
+  }
+  return JsonText(out);
 }
 
 void ComponentLog::Line(const LoggedEvent& event, std::string_view level, std::string_view scope,
@@ -225,4 +261,4 @@ absl::StatusOr<std::string> ComponentNames::Find(const std::string& asked) const
   return absl::InvalidArgumentError(fmt::format("'{}' may be {}", asked, absl::StrJoin(fitting, ", ")));
 }
 
-}  // namespace wavetank::report
+}  // namespace wavetank::replay

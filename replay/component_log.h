@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "replay/event_log.h"
 
-namespace wavetank::report {
+namespace wavetank::replay {
 
 class ComponentLog {
  public:
@@ -24,12 +24,12 @@ class ComponentLog {
   ComponentLog(std::string component, Tell tell) : component_(std::move(component)), tell_(std::move(tell)) {}
 
   // In the order of the log.
-  void Add(const replay::LoggedEvent& event);
+  void Add(const LoggedEvent& event);
 
  private:
-  void OfIstiod(const replay::LoggedEvent& event);
-  void OfProxy(const replay::LoggedEvent& event);
-  void Line(const replay::LoggedEvent& event, std::string_view level, std::string_view scope, const std::string& text);
+  void OfIstiod(const LoggedEvent& event);
+  void OfProxy(const LoggedEvent& event);
+  void Line(const LoggedEvent& event, std::string_view level, std::string_view scope, const std::string& text);
 
   struct Client {
     std::string istiod, connection;
@@ -48,13 +48,18 @@ class ComponentLog {
   bool connected_ = false;             // this proxy
 };
 
+// Whether a component may log something when such an event happens.
+bool IsLoggedBySomeone(TraceKind kind);
+// A line as `--log_as_json` prints it.
+std::string AsJson(const std::string& line);
+
 // "2023-09-01T00:00:12.345678Z".
 std::string LogTime(Time time);
 
 // Names of istiods and proxies in the events of a log, sorted.
 class ComponentNames {
  public:
-  void Add(const replay::LoggedEvent& event);
+  void Add(const LoggedEvent& event);
   // "istiod" (if there is one), "istiod@cluster1", a pod's whole name or its beginning ("sleep@cluster1"). NotFound
   // lists what there is, InvalidArgument those that it may mean.
   absl::StatusOr<std::string> Find(const std::string& asked) const;
@@ -63,4 +68,4 @@ class ComponentNames {
   std::set<std::string> istiods_, proxies_;
 };
 
-}  // namespace wavetank::report
+}  // namespace wavetank::replay

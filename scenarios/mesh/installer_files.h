@@ -1,0 +1,31 @@
+// Files of those who install a mesh, among its manifests: an IstioOperator is what istioctl makes of it, kind's clusters
+// and MetalLB's pools say which addresses there are.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fakes/kube/objects/manifest.h"
+#include "scenarios/language/scenario.h"
+
+namespace wavetank::scenario {
+
+// As fakekube::LoadManifests; each IstioOperator is replaced by what `istioctl manifest generate` prints of it, with the
+// charts of that istioctl or of $ISTIO_CHARTS. istioctl is $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH; without
+// one, FailedPrecondition says where the IstioOperator stands and what to do. kind's files are left out.
+absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path);
+
+struct ClusterRanges {
+  std::string pods, services;  // CIDRs; empty: nothing is said
+  std::string load_balancers;  // a CIDR, or "from-to"
+  std::vector<std::string> notes;
+};
+// What a kind file (kind.x-k8s.io) says of pods and Services, kind's defaults included, and an IPAddressPool of MetalLB
+// (or the ConfigMap of its older releases) of load balancers. InvalidArgument: a range is none.
+absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster);
+
+// Pod ranges that clusters of one network share: what one of them sends to the other's pods stays at home.
+std::vector<std::string> SharedRanges(const Scenario& scenario);
+
+}  // namespace wavetank::scenario

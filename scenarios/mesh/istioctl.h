@@ -1,0 +1,16 @@
+// istioctl, which users have, run for what it alone knows: Istio's charts.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace wavetank::scenario {
+
+// Where it is; NotFound: nowhere (installer_files.h says where it is looked for).
+absl::StatusOr<std::string> FindIstioctl();
+
+// What `istioctl manifest generate -f` prints of an IstioOperator. InvalidArgument: istioctl refused it, in its words.
+absl::StatusOr<std::string> GenerateManifests(const std::string& istioctl, const std::string& istio_operator);
+
+}  // namespace wavetank::scenario
