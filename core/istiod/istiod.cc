@@ -19,6 +19,7 @@
 #include "core/inject/injection_webhook.h"
 #include "core/istiod/trust_bundle_generator.h"
 #include "core/istiod/webhook_patcher.h"
+#include "core/istiod/workload_entries.h"
 #include "core/model/proxyless.h"
 #include "core/registry/crd_client.h"
 #include "core/registry/kube/discovery_namespaces.h"
@@ -149,6 +150,7 @@ struct Istiod::Impl {
   }
   ~Impl() {
     server->dead = true;
+    discovery.SetRegistrar(nullptr);
     if (server->ca != nullptr) server->ca->Stop();
   }
 
@@ -202,6 +204,7 @@ struct Istiod::Impl {
   std::unique_ptr<config::MeshWatcher> mesh;
   std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
   std::unique_ptr<config::CrdClient> crds;
+  std::unique_ptr<WorkloadEntryController> workload_entries;
   std::unique_ptr<kube::Informer> injector_config;
   std::unique_ptr<Registries> registries;
   std::map<ClusterId, ClusterExtras> extras;
@@ -270,6 +273,13 @@ void Istiod::Impl::StartControllers() {
 
   crds = std::make_unique<config::CrdClient>(client, host, configs, discovery,
                                              config::CrdClient::Options{.revision = RevisionOf(options)});
+  if (options.auto_registration) {
+    WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity};
+    workload_entries = std::make_unique<WorkloadEntryController>(
+        host, client, [this] { return crds->Objects(); }, std::move(entries));
+    discovery.SetRegistrar(workload_entries.get());
+    workload_entries->Start();
+  }
   Registries::Options registry;
   registry.config_cluster = options.cluster_id;
   registry.domain_suffix = options.domain_suffix;

@@ -61,6 +61,9 @@ struct IstiodOptions {
   bool enable_ca = true;                  // ENABLE_CA_SERVER; without it neither certificates nor root ConfigMaps
   bool xds_auth = true;                   // XDS_AUTH
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
+  bool auto_registration = true;          // PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION
+  bool validate_entry_identity = true;    // ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY
+  Duration entry_grace = 10s;             // PILOT_WORKLOAD_ENTRY_GRACE_PERIOD
   bool multi_root = false;                // ISTIO_MULTIROOT_MESH: roots of caCertificates and of the CA go to agents
   std::map<ClusterId, ClusterId> cluster_aliases;  // --clusterAliases
   std::vector<std::string> custom_hosts;           // ISTIOD_CUSTOM_HOST

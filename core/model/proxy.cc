@@ -92,6 +92,7 @@ absl::StatusOr<NodeMetadata> ParseMetadata(const json& metadata) {
   in.String("MESH_ID", out.mesh_id);
   in.String("NAME", out.proxy_name);
   in.String("SERVICE_ACCOUNT", out.service_account);
+  in.String("AUTO_REGISTER_GROUP", out.auto_register_group);
   in.String("NODE_NAME", out.node_name);
   in.String("WORKLOAD_NAME", out.workload_name);
   in.String("DOMAIN_SUFFIX", out.domain_suffix);

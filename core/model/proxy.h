@@ -48,6 +48,7 @@ struct NodeMetadata {
   std::string router_mode;
   std::string generator;
   std::string unprivileged_pod;
+  std::string auto_register_group;  // AUTO_REGISTER_GROUP: the WorkloadGroup of a machine outside Kubernetes
   std::string idle_timeout;
   bool dns_capture = false, dns_auto_allocate = false;
   bool http10 = false;

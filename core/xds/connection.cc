@@ -144,6 +144,7 @@ void Connection::HangUp() {
   if (closed()) return;
   closed_ = true;
   incoming_.clear();
+  if (registered_ && server_->registrar() != nullptr) server_->registrar()->Unregister(proxy_, connected_at_);
   server_->OnClosed(shared_from_this());
   if (event_ != nullptr && !pushing_) FinishPush();
 }
@@ -180,11 +181,22 @@ void Connection::Next() {
       delta_ = delta;
       const absl::Status status = Initialize(std::visit([](const auto& r) { return r.node.get(); }, request));
       if (!status.ok()) return Close(status);
-      Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
-        initialized_ = true;
-        server_->OnInitialized(*this);
-        handle(request);
-      });
+      auto go_on = [this, handle, request = std::move(request)]() mutable {
+        Work({WorkKind::kConnect}, [this, handle, request = std::move(request)] {
+          initialized_ = true;
+          server_->OnInitialized(*this);
+          handle(request);
+        });
+      };
+      WorkloadRegistrar* const registrar = server_->registrar();
+      if (registrar == nullptr || !registrar->Wants(proxy_)) return go_on();
+      // istiod: ads.go, initializeProxy: what cannot be registered is not served.
+      registered_ = true;
+      registrar->Register(proxy_, node_locality_, connected_at_,
+                          [self = shared_from_this(), go_on = std::move(go_on)](const absl::Status& done) mutable {
+                            if (self->server_ == nullptr || self->closed()) return;
+                            done.ok() ? go_on() : self->Close(done);
+                          });
     });
   } else if (event_ != nullptr && initialized_) {
     busy_ = true;

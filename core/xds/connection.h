@@ -93,6 +93,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   const Time connected_at_;
 
   bool open_ = false, initialized_ = false, delta_ = false, first_ = true, busy_ = false, closed_ = false;
+  bool registered_ = false;  // the registrar has heard of it
   std::deque<Incoming> incoming_;
   Proxy proxy_;
   ProxyLocality node_locality_;

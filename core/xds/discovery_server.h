@@ -28,6 +28,7 @@
 #include "core/xds/push_queue.h"
 #include "core/xds/rate_limiter.h"
 #include "core/xds/stream.h"
+#include "core/xds/workload_registrar.h"
 
 namespace wavetank::pilot {
 
@@ -62,6 +63,9 @@ class DiscoveryServer final : public XdsUpdater {
   // For proxies whose metadata name this GENERATOR; types without one of their own use those of all proxies. istiod:
   // findGenerator.
   void SetGenerator(std::string_view name, XdsType type, Generator* generator);
+  // Null for none; else it outlives the server.
+  void SetRegistrar(WorkloadRegistrar* registrar) { registrar_ = registrar; }
+  WorkloadRegistrar* registrar() const { return registrar_; }
   // Null for none.
   void SetObserver(PushObserver* observer) { observer_ = observer; }
 
@@ -144,6 +148,7 @@ class DiscoveryServer final : public XdsUpdater {
   std::map<std::string, Generators, std::less<>> named_generators_;
   PushObserver no_observer_;
   PushObserver* observer_ = nullptr;
+  WorkloadRegistrar* registrar_ = nullptr;
 
   EndpointIndex endpoints_;
   XdsCache cache_;

@@ -70,7 +70,8 @@ std::vector<std::string> PoolAddresses(const json& object) {
     for (const json& range : Items(At(pool, "addresses"))) out.push_back(Trimmed(TextOf(range)));
   };
   const std::string version = Text(object, "apiVersion");
-  if (fakekube::GroupOf(version) == "metallb.io" && Text(object, "kind") == "IPAddressPool") add(At(object, "spec"), "autoAssign");
+  if (fakekube::GroupOf(version) == "metallb.io" && Text(object, "kind") == "IPAddressPool")
+    add(At(object, "spec"), "autoAssign");
   const json& meta = At(object, "metadata");
   if (Text(object, "kind") == "ConfigMap" && Text(meta, "namespace") == "metallb-system" &&
       Text(meta, "name") == "config") {
@@ -138,13 +139,12 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
       out.services = FirstRange(Text(networking, "serviceSubnet", "10.96.0.0/16"));
       for (const std::string* range : {&out.pods, &out.services}) {
         if (const auto bounds = Bounds(*range); !bounds.ok()) {
-          return absl::InvalidArgumentError(
-              fmt::format("{}:{}: {}", other.file, other.line, Message(bounds.status())));
+          return absl::InvalidArgumentError(fmt::format("{}:{}: {}", other.file, other.line, Message(bounds.status())));
         }
       }
       if (const size_t nodes = Items(At(other.object, "nodes")).size(); nodes > 1) {
-        out.notes.push_back(fmt::format("{}:{}: {} nodes are asked for, and the cluster has one", other.file, other.line,
-                                        nodes));
+        out.notes.push_back(
+            fmt::format("{}:{}: {} nodes are asked for, and the cluster has one", other.file, other.line, nodes));
       }
     }
   }
@@ -155,8 +155,8 @@ absl::StatusOr<ClusterRanges> ReadRanges(const ClusterSpec& cluster) {
   }
   if (!pools.empty()) out.load_balancers = pools.front();
   if (pools.size() > 1) {
-    out.notes.push_back(fmt::format("of MetalLB's {} ranges the first, {}, is given to load balancers", pools.size(),
-                                    pools.front()));
+    out.notes.push_back(
+        fmt::format("of MetalLB's {} ranges the first, {}, is given to load balancers", pools.size(), pools.front()));
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// Files of those who install a mesh, among its manifests: an IstioOperator is what istioctl makes of it, kind's clusters
-// and MetalLB's pools say which addresses there are.
+// Files of those who install a mesh, among its manifests: an IstioOperator is what istioctl makes of it, kind's
+// clusters and MetalLB's pools say which addresses there are.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@
 
 namespace wavetank::scenario {
 
-// As fakekube::LoadManifests; each IstioOperator is replaced by what `istioctl manifest generate` prints of it, with the
-// charts of that istioctl or of $ISTIO_CHARTS. istioctl is $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH; without
-// one, FailedPrecondition says where the IstioOperator stands and what to do. kind's files are left out.
+// As fakekube::LoadManifests; each IstioOperator is replaced by what `istioctl manifest generate` prints of it, with
+// the charts of that istioctl or of $ISTIO_CHARTS. istioctl is $ISTIOCTL, $ISTIO_HOME/bin/istioctl, or on the PATH;
+// without one, FailedPrecondition says where the IstioOperator stands and what to do. kind's files are left out.
 absl::StatusOr<std::vector<fakekube::Manifest>> LoadRendered(const std::string& path);
 
 struct ClusterRanges {

@@ -314,6 +314,94 @@ TEST_F(IstiodEnvironment, AProxyOfAnAliasIsOfTheClusterThatItStandsFor) {
   EXPECT_EQ(world_->IstiodOf("cluster1")->istiod().options().cluster_aliases, expected);
 }
 
+constexpr const char* kAutoRegister = "defaultConfig: {proxyMetadata: {ISTIO_META_AUTO_REGISTER_GROUP: machines}}\n";
+
+json MachinesGroup() {
+  return {{"apiVersion", "networking.istio.io/v1alpha3"},
+          {"kind", "WorkloadGroup"},
+          {"metadata", {{"name", "machines"}, {"namespace", "sample"}}},
+          {"spec",
+           {{"metadata", {{"labels", {{"tier", "back"}}}, {"annotations", {{"note", "yes"}}}}},
+            {"template", {{"serviceAccount", "sleep"}, {"weight", 7}}}}}};
+}
+
+TEST_F(IstiodEnvironment, AProxyThatNamesAGroupRegistersItselfAndItsEntryGoesWithIt) {
+  Begin();
+  MeshConfig(kAutoRegister);
+  Istiod(json::array({kOwnId}));
+  Apply("cluster1", "sample");
+  Do("apply", {{"cluster", "cluster1"}, {"object", MachinesGroup()}});
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  const fakekube::ApiServer& api = world_->cluster("cluster1").api();
+  const std::string address = Text(At(PodOf("sleep")->pod()->body, "status"), "podIP");
+  const auto entries = api.List("WorkloadEntry", "sample");
+  ASSERT_EQ(entries.size(), 1U);
+  const kube::Object& entry = *entries.front();
+  EXPECT_THAT(entry.meta.name, testing::StartsWith("machines-" + address));
+  EXPECT_EQ(At(entry.body, "spec").at("address"), address);
+  EXPECT_EQ(At(entry.body, "spec").at("weight"), 7);
+  EXPECT_EQ(At(entry.body, {"spec", "labels"}).at("tier"), "back");
+  EXPECT_EQ(At(entry.body, {"spec", "labels"}).at("app"), "sleep");
+  EXPECT_EQ(entry.meta.annotations.at("note"), "yes");
+  EXPECT_EQ(entry.meta.annotations.at("istio.io/autoRegistrationGroup"), "machines");
+  EXPECT_TRUE(entry.meta.annotations.contains("istio.io/connectedAt"));
+  EXPECT_EQ(At(entry.body, "metadata").at("ownerReferences")[0].at("kind"), "WorkloadGroup");
+  // It leaves for good: after the grace period nothing is left of it.
+  ASSERT_TRUE(
+      world_->cluster("cluster1").api().Patch("Deployment", {"sample", "sleep"}, {{"spec", {{"replicas", 0}}}}).ok());
+  world_->RunUntilSettled(world_->Now() + 1min);
+  world_->RunUntil(world_->Now() + 15s);
+  EXPECT_THAT(api.List("WorkloadEntry", "sample"), IsEmpty());
+}
+
+TEST_F(IstiodEnvironment, ItsEntryStaysAcrossARestartOfIstiod) {
+  Begin();
+  MeshConfig(kAutoRegister);
+  Istiod(json::array({kOwnId, {{"name", "PILOT_WORKLOAD_ENTRY_GRACE_PERIOD"}, {"value", "60s"}}}));
+  Apply("cluster1", "sample");
+  Do("apply", {{"cluster", "cluster1"}, {"object", MachinesGroup()}});
+  Sleep();
+  const fakekube::ApiServer& api = world_->cluster("cluster1").api();
+  ASSERT_EQ(api.List("WorkloadEntry", "sample").size(), 1U);
+  const std::string first = api.List("WorkloadEntry", "sample").front()->meta.annotations.at("istio.io/connectedAt");
+  Do("kill", {{"cluster", "cluster1"}, {"namespace", "istio-system"}, {"app", "istiod"}});
+  world_->RunUntilSettled(world_->Now() + 3min);
+  world_->RunUntil(world_->Now() + 3min);
+  ASSERT_EQ(api.List("WorkloadEntry", "sample").size(), 1U);
+  EXPECT_NE(api.List("WorkloadEntry", "sample").front()->meta.annotations.at("istio.io/connectedAt"), first);
+}
+
+TEST_F(IstiodEnvironment, WithoutItsGroupAProxyIsRefused) {
+  Begin();
+  MeshConfig(kAutoRegister);
+  Istiod(json::array({kOwnId}));
+  Sleep();
+  EXPECT_THAT(world_->Unready(),
+              ElementsAre(HasSubstr("code = FailedPrecondition desc = auto-registration WorkloadEntry of sleep-")));
+}
+
+TEST_F(IstiodEnvironment, AnEntryOfAnotherServiceAccountIsNotItsOwn) {
+  Begin();
+  MeshConfig(kAutoRegister);
+  Istiod(json::array({kOwnId}));
+  Apply("cluster1", "sample");
+  json group = MachinesGroup();
+  group["spec"]["template"]["serviceAccount"] = "somebody";
+  Do("apply", {{"cluster", "cluster1"}, {"object", group}});
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("service account mismatch: \"sleep\" vs \"somebody\"")));
+}
+
+TEST_F(IstiodEnvironment, SwitchedOffNobodyIsRegistered) {
+  Begin();
+  MeshConfig(kAutoRegister);
+  Istiod(json::array({kOwnId, {{"name", "PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION"}, {"value", "false"}}}));
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  EXPECT_THAT(world_->cluster("cluster1").api().List("WorkloadEntry", "sample"), IsEmpty());
+}
+
 TEST_F(IstiodEnvironment, ImageAutoIsPulledByNobody) {
   Begin();
   Istiod(json::array());
