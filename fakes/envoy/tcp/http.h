@@ -31,6 +31,8 @@ struct RequestSpec {
   uint16_t depth = 0;  // how many applications' calls have led to it; nobody sees it on the wire
 
   uint64_t id() const { return id_; }
+  // Of a copy that will differ: it may be routed otherwise.
+  void TakeNewId();
 
  private:
   uint64_t id_;
