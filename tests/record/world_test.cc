@@ -281,6 +281,8 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshInWhichKilledPodsComeBack) {
              EXPECT_NE(pods[0]->envoy(), nullptr);
            });
   ASSERT_TRUE(result.ok()) << result.status();
+  // Nowhere else can they run: the step says so.
+  EXPECT_THAT(result->steps[1].notes, testing::Contains(testing::HasSubstr("no node takes it")));
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseLoadBalancersMove) {
