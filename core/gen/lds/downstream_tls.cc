@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "absl/strings/str_cat.h"
+#include "core/config/schema/cipher_suites.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/common_tls.h"
 #include "core/gen/wire/wire.h"
@@ -23,34 +23,11 @@ constexpr std::array kMeshCiphers = {
     "ECDHE-RSA-AES128-GCM-SHA256",   "AES256-GCM-SHA384",           "AES128-GCM-SHA256",
 };
 
-// istiod: pkg/config/security, ValidCipherSuites: what Envoy's BoringSSL would not refuse.
-constexpr std::array<std::string_view, 15> kKnownCiphers = {
-    "ECDHE-ECDSA-AES128-GCM-SHA256",
-    "ECDHE-RSA-AES128-GCM-SHA256",
-    "ECDHE-ECDSA-AES256-GCM-SHA384",
-    "ECDHE-RSA-AES256-GCM-SHA384",
-    "ECDHE-ECDSA-CHACHA20-POLY1305",
-    "ECDHE-RSA-CHACHA20-POLY1305",
-    "ECDHE-ECDSA-AES128-SHA",
-    "ECDHE-RSA-AES128-SHA",
-    "ECDHE-ECDSA-AES256-SHA",
-    "ECDHE-RSA-AES256-SHA",
-    "AES128-GCM-SHA256",
-    "AES256-GCM-SHA384",
-    "AES128-SHA",
-    "AES256-SHA",
-    "DES-CBC3-SHA",
-};
-
-bool IsKnownCipher(std::string_view cipher) {
-  if (cipher.empty() || cipher == "ALL" || !std::isalnum(static_cast<unsigned char>(cipher[0]))) return true;
-  return std::find(kKnownCiphers.begin(), kKnownCiphers.end(), cipher) != kKnownCiphers.end();
-}
-
 std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
   std::vector<std::string> out;
   for (const std::string& cipher : ciphers) {
-    if (IsKnownCipher(cipher) && std::find(out.begin(), out.end(), cipher) == out.end()) out.push_back(cipher);
+    if (config::IsKnownCipherSuite(cipher) && std::find(out.begin(), out.end(), cipher) == out.end())
+      out.push_back(cipher);
   }
   return out;
 }
