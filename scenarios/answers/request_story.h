@@ -28,6 +28,7 @@ struct RequestStory {
     std::string who, decision;  // the proxy or application that accepted the connection, and what it did with it
   };
   std::string client, flow, asked, answer;
+  std::string remark;  // what the question itself has to do with it; empty: nothing
   Time sent{};
   std::string listener, filter_chain, virtual_host, route, cluster;  // of the client's own proxy
   std::vector<Candidate> candidates;
