@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/kube/types.h"
@@ -108,6 +109,19 @@ std::string PortRemark(sim::World& world, const sim::TrafficRecord& t) {
                      fmt::join(ports, ", "));
 }
 
+// "/apis/networking.istio.io/v1alpha3/namespaces/sample/virtual-service/reviews" as "VirtualService sample/reviews".
+std::string ObjectAt(std::string_view path) {
+  const std::vector<std::string> parts = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
+  if (parts.size() != 8) return std::string(path);
+  std::string kind;
+  bool begins = true;
+  for (const char c : parts[6]) {
+    if (c != '-') kind += begins ? absl::ascii_toupper(static_cast<unsigned char>(c)) : c;
+    begins = c == '-';
+  }
+  return fmt::format("{} {}/{}", kind, parts[5], parts[7]);
+}
+
 }  // namespace
 
 RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& t) {
@@ -134,6 +148,8 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.virtual_host = r.virtual_host;
   out.route = r.route;
   out.cluster = r.cluster;
+  out.route_object = ObjectAt(r.route_config);
+  out.cluster_object = ObjectAt(r.cluster_config);
   TellTries(names, t, failed, &out);
   TellCandidates(world, names, t, failed, &out);
   for (const envoysim::Hop& hop : t.hops) {
@@ -154,8 +170,12 @@ std::string StoryText(const RequestStory& s, Time beginning) {
   line("listener", s.listener);
   line("filter chain", s.filter_chain);
   line("virtual host", s.virtual_host);
-  line("route", s.route);
-  line("cluster", s.cluster);
+  const auto of = [](const std::string& name, std::string_view word, const std::string& object) {
+    if (object.empty()) return name;
+    return name.empty() ? fmt::format("{} {}", word, object) : fmt::format("{} {} {}", name, word, object);
+  };
+  line("route", of(s.route, "of", s.route_object));
+  line("cluster", of(s.cluster, "shaped by", s.cluster_object));
   for (const RequestStory::Candidate& c : s.candidates) {
     line("endpoint", fmt::format("{}  priority {}, weight {}, {}: {}", c.address, c.priority, c.weight,
                                  c.tls ? "TLS" : "plain text", c.verdict));
@@ -179,6 +199,8 @@ nlohmann::ordered_json StoryJson(const RequestStory& s, Time beginning) {
                                 {"virtualHost", s.virtual_host},
                                 {"route", s.route},
                                 {"cluster", s.cluster},
+                                {"routeObject", s.route_object},
+                                {"clusterObject", s.cluster_object},
                                 {"endpoints", nlohmann::ordered_json::array()},
                                 {"tries", nlohmann::ordered_json::array()},
                                 {"hops", nlohmann::ordered_json::array()}};

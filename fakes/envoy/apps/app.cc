@@ -267,7 +267,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
            {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
-            &record.filter_chain, &record.virtual_host, &record.route, &record.cluster, &record.server_details}) {
+            &record.filter_chain, &record.virtual_host, &record.route, &record.route_config, &record.cluster,
+            &record.cluster_config, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }

@@ -90,6 +90,7 @@ struct RequestRecord {
   std::string_view virtual_host;
   std::string_view route;
   std::string_view cluster;
+  std::string_view route_config, cluster_config;         // the objects that gave them, as ConfigPath() has them
   SocketAddress upstream;                                // the host chosen last, as in EDS
   uint32_t attempts = 0;                                 // upstream tries; 1 = not retried
   const std::vector<FailedTry>* failed_tries = nullptr;  // all but the last; null: none
