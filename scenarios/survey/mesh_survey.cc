@@ -264,7 +264,7 @@ class Surveyor {
       }
     }
     const bool ok = t.server != nullptr && r.code >= 200 && r.code < 400;
-    count(r.upstream, !ok, {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}});
+    count(r.upstream, !ok, {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details});
   }
 
   void TellOfDeadWays() {
