@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <iostream>
 
 #include "cli/apply_to_server.h"
@@ -42,6 +43,12 @@ void Print(const scenario::Survey& survey, const ApplyArguments& a) {
     rows.push_back({r.client, r.client_cluster, r.service, Counts(r.answered_by), Counts(r.failed)});
   }
   PrintTable(rows);
+  if (!survey.dead.empty()) std::cout << "\n";
+  for (const scenario::DeadWay& d : survey.dead) {
+    std::cout << fmt::format("DEAD PATH  {} in {} to {}, by {}: {}; all {} tries failed{}\n", d.client,
+                             d.client_cluster, d.service, d.upstream, d.cause, d.tries,
+                             d.reason.empty() ? "" : " (" + d.reason + ")");
+  }
   if (!survey.unready.empty()) std::cout << "\n";
   for (const std::string& proxy : survey.unready) std::cout << "not ready: " << proxy << "\n";
   for (const std::string& deed : survey.mended) std::cout << deed << "\n";
@@ -73,7 +80,10 @@ int ApplyManifests(const ApplyArguments& a) {
   } else {
     Print(*survey, a);
   }
-  return survey->unready.empty() ? kOk : kNo;
+  // Who does not believe the other's certificates never will, however often a retry elsewhere is answered.
+  const bool apart =
+      std::any_of(survey->dead.begin(), survey->dead.end(), [](const scenario::DeadWay& d) { return d.ByTls(); });
+  return survey->unready.empty() && !apart ? kOk : kNo;
 }
 
 }  // namespace

@@ -41,6 +41,19 @@ std::string CaBundle(const kube::Object& configuration, const std::string& webho
   return {};
 }
 
+// By what the scheduler says of them; each sorted. Walks all pods.
+std::map<std::string, std::vector<std::string>> UnschedulablePods(const fakekube::ApiServer& api) {
+  std::map<std::string, std::vector<std::string>> out;
+  for (const kube::ObjectRef& pod : api.List("Pod")) {
+    if (!Text(At(pod->body, "spec"), "nodeName").empty()) continue;
+    for (const json& condition : Items(At(pod->body, {"status", "conditions"}))) {
+      if (Text(condition, "reason") == "Unschedulable")
+        out[Text(condition, "message")].push_back(pod->meta.ns + "/" + pod->meta.name);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 // The token reviews that one istiod asks of one cluster.
@@ -351,6 +364,10 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     }
   }
   for (const std::string& why : Refusals()) out->push_back(fmt::format("{}: {}", config_.name, why));
+  for (const auto& [why, pods] : UnschedulablePods(cluster_->api())) {
+    const std::string others = pods.size() == 1 ? "" : fmt::format(" and {} more", pods.size() - 1);
+    out->push_back(fmt::format("{}: pod {}{}: no node takes it: {}", config_.name, pods.front(), others, why));
+  }
 }
 
 std::vector<std::string> World::Site::Refusals() const {

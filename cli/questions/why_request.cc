@@ -1,7 +1,9 @@
 #include "cli/questions/why_request.h"
 
 #include <charconv>
+#include <map>
 
+#include "absl/strings/ascii.h"
 #include "fmt/format.h"
 #include "scenarios/answers/pod_names.h"
 #include "sim/inputs/kinds/traffic.h"
@@ -26,6 +28,19 @@ std::optional<HostPort> SplitHostPort(const std::string& text) {
   return out.host.empty() ? std::nullopt : std::optional(out);
 }
 
+// Names in lower case, as proxies have them. InvalidArgument: a text without a name and a colon.
+absl::StatusOr<std::map<std::string, std::string>> ReadHeaders(const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> out;
+  for (const std::string& text : texts) {
+    const size_t colon = text.find(':');
+    if (colon == std::string::npos || colon == 0)
+      return absl::InvalidArgumentError(fmt::format("--header '{}': write it as 'name: value'", text));
+    out[absl::AsciiStrToLower(text.substr(0, colon))] =
+        std::string(absl::StripAsciiWhitespace(absl::string_view(text).substr(colon + 1)));
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::Status CheckQuestion(const RequestQuestion& q) {
@@ -37,6 +52,13 @@ absl::Status CheckQuestion(const RequestQuestion& q) {
     return absl::InvalidArgumentError(
         "--from and --to send a request of their own: leave out --flow, --request, --failed and --retried");
   }
+  if (!q.probe() && (q.path != "/" || q.method != "GET" || !q.headers.empty())) {
+    return absl::InvalidArgumentError(
+        "--path, --method and --header are of a request that is sent now: add --from and --to");
+  }
+  if (!q.path.starts_with('/'))
+    return absl::InvalidArgumentError(fmt::format("--path '{}': a path begins with /", q.path));
+  if (absl::Status status = ReadHeaders(q.headers).status(); !status.ok()) return status;
   if (q.number && *q.number < 1) return absl::InvalidArgumentError("--request: requests are counted from 1");
   return absl::OkStatus();
 }
@@ -60,6 +82,9 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   traffic.app = pod.app();
   traffic.host = to->host;
   traffic.port = to->port;
+  traffic.path = q.path;
+  traffic.method = q.method;
+  traffic.headers = *ReadHeaders(q.headers);  // CheckQuestion() has looked at them
   traffic.requests = static_cast<int64_t>(pods.size());
   absl::Status sent = world.Do(std::move(traffic));
   if (sent.ok()) {

@@ -1,9 +1,10 @@
 // The API server's side of admission.
+#include <memory>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "core/base/json_text.h"
+#include "core/base/memo.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/json_access.h"
 #include "fmt/format.h"
@@ -14,17 +15,17 @@ using nlohmann::json;
 
 namespace {
 
-// Valid until the next call. Replicas get one and the same patch: the last ones are not read again.
-absl::StatusOr<const json*> ReadPatch(const std::string& encoded) {
-  constexpr size_t kMost = 16;
-  thread_local absl::flat_hash_map<std::string, json> read;
-  if (const auto it = read.find(encoded); it != read.end()) return &it->second;
+// Replicas get one and the same patch: the last ones are not read again.
+absl::StatusOr<std::shared_ptr<const json>> ReadPatch(const std::string& encoded) {
+  thread_local Memo<std::shared_ptr<const json>> read(16);
+  if (const auto* known = read.Find(encoded); known != nullptr) return *known;
   std::string text;
   if (!absl::Base64Unescape(encoded, &text)) return absl::InternalError("the webhook's patch is no base64");
   json patch = ParseJson(text);
   if (patch.is_discarded()) return absl::InternalError("the webhook's patch is no JSON");
-  if (read.size() == kMost) read.clear();
-  return &(read[encoded] = std::move(patch));
+  auto out = std::make_shared<const json>(std::move(patch));
+  read.Keep(encoded, out);
+  return out;
 }
 
 // RFC 6902. Throws json::exception. What webhooks mostly do is to add members and elements: those are copied once, by
@@ -71,7 +72,7 @@ absl::StatusOr<json> ApplyAdmissionResponse(json pod, const json& review) {
   }
   const std::string encoded = Text(response, "patch");
   if (encoded.empty()) return pod;
-  const absl::StatusOr<const json*> patch = ReadPatch(encoded);
+  const absl::StatusOr<std::shared_ptr<const json>> patch = ReadPatch(encoded);
   if (!patch.ok()) return patch.status();
   try {
     if (!(*patch)->is_array()) pod.patch_inplace(**patch);  // which says what is wrong

@@ -1,243 +1,123 @@
+// The table of variables: what is known of each stands in istiod_variables.tsv, what those that act set stands here.
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_split.h"
+#include "core/base/assert.h"
 #include "core/settings/istiod_settings.h"
+#include "core/settings/istiod_variables_text.h"
 
 namespace wavetank::pilot {
 namespace {
+
+using Value = VariableValue;
+using Settings = IstiodSettings;
+
+struct Setter {
+  std::string_view name;
+  void (*apply)(const Value& value, Settings* settings);
+};
 
 std::vector<std::string> SplitAtCommas(std::string_view text) {
   return absl::StrSplit(absl::string_view(text.data(), text.size()), ',', absl::SkipEmpty());
 }
 
-// istiod: `pilot-discovery help` of 1.18.2; by name.
-constexpr IstiodVariable kVariables[] = {
-    {"AUDIENCE", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"AUTO_RELOAD_PLUGIN_CERTS", VariableType::kFlag, "true", VariableEffect::kActs, "a changed cacerts is taken over",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.auto_reload = v.flag; }},
-    {"CA_TRUSTED_NODE_ACCOUNTS", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"CERT_SIGNER_DOMAIN", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"CITADEL_ENABLE_JITTER_FOR_ROOT_CERT_ROTATOR", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"CITADEL_SELF_SIGNED_CA_CERT_TTL", VariableType::kDuration, "87600h0m0s", VariableEffect::kActs,
-     "lifetime of its own root",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.ca.self_signed_ttl = v.duration; }},
-    {"CITADEL_SELF_SIGNED_CA_RSA_KEY_SIZE", VariableType::kInteger, "2048", VariableEffect::kNone, "", nullptr},
-    {"CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL", VariableType::kDuration, "1h0m0s", VariableEffect::kActs,
-     "how often its own root is looked at; 0s: never",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.root_check_interval = v.duration; }},
-    {"CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE", VariableType::kInteger, "20", VariableEffect::kActs,
-     "share of its life that is left when the root is renewed",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.root_grace_percent = static_cast<int>(v.integer); }},
-    {"CLOUD_PLATFORM", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"CLUSTER_ID", VariableType::kText, "Kubernetes", VariableEffect::kActs, "the ID of its own cluster",
-     [](const VariableValue& v, IstiodSettings* s) {
+// By name.
+constexpr Setter kSetters[] = {
+    {"AUTO_RELOAD_PLUGIN_CERTS", [](const Value& v, Settings* s) { s->options.ca.auto_reload = v.flag; }},
+    {"CITADEL_SELF_SIGNED_CA_CERT_TTL",
+     [](const Value& v, Settings* s) { s->options.ca.ca.self_signed_ttl = v.duration; }},
+    {"CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL",
+     [](const Value& v, Settings* s) { s->options.ca.root_check_interval = v.duration; }},
+    {"CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE",
+     [](const Value& v, Settings* s) { s->options.ca.root_grace_percent = static_cast<int>(v.integer); }},
+    {"CLUSTER_ID",
+     [](const Value& v, Settings* s) {
        s->options.cluster_id = ClusterId(v.text);
        s->cluster_named = true;
      }},
-    {"DEFAULT_WORKLOAD_CERT_TTL", VariableType::kDuration, "24h0m0s", VariableEffect::kActs,
-     "lifetime of workload certificates",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.ca.default_workload_ttl = v.duration; }},
-    {"ENABLE_AUTO_MTLS_CHECK_POLICIES", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_AUTO_SNI", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_CA_SERVER", VariableType::kFlag, "true", VariableEffect::kActs,
-     "without it: no certificates, no root ConfigMaps",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.enable_ca = v.flag; }},
-    {"ENABLE_DEBUG_ON_HTTP", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_ENHANCED_RESOURCE_SCOPING", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_HCM_INTERNAL_NETWORKS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_LEADER_ELECTION", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_LEGACY_FSGROUP_INJECTION", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_LEGACY_LB_ALGORITHM_DEFAULT", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_MCS_AUTO_EXPORT", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_MCS_CLUSTER_LOCAL", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_MCS_HOST", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_MCS_SERVICE_DISCOVERY", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_MULTICLUSTER_HEADLESS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_PROBE_KEEPALIVE_CONNECTIONS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_TLS_ON_SIDECAR_INGRESS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ENABLE_WASM_TELEMETRY", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"EXTERNAL_CA", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"EXTERNAL_ISTIOD", VariableType::kFlag, "false", VariableEffect::kActs,
-     "serves remote clusters that name it in topology.istio.io/controlPlaneClusters",
-     [](const VariableValue& v, IstiodSettings* s) {
+    {"DEFAULT_WORKLOAD_CERT_TTL",
+     [](const Value& v, Settings* s) { s->options.ca.ca.default_workload_ttl = v.duration; }},
+    {"ENABLE_CA_SERVER", [](const Value& v, Settings* s) { s->options.enable_ca = v.flag; }},
+    {"EXTERNAL_ISTIOD",
+     [](const Value& v, Settings* s) {
        s->options.external = v.flag;
        s->external_said = true;
      }},
-    {"GCP_METADATA", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"GCP_QUOTA_PROJECT", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"GRPC_KEEPALIVE_INTERVAL", VariableType::kDuration, "30s", VariableEffect::kNone, "", nullptr},
-    {"GRPC_KEEPALIVE_TIMEOUT", VariableType::kDuration, "10s", VariableEffect::kNone, "", nullptr},
-    {"HTTP_STRIP_FRAGMENT_FROM_PATH_UNSAFE_IF_DISABLED", VariableType::kFlag, "true", VariableEffect::kNone, "",
-     nullptr},
-    {"INJECTION_WEBHOOK_CONFIG_NAME", VariableType::kText, "istio-sidecar-injector", VariableEffect::kNone, "",
-     nullptr},
-    {"INJECT_ENABLED", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ISTIOD_CUSTOM_HOST", VariableType::kText, "", VariableEffect::kActs, "names in its serving certificate",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
-    {"ISTIO_AGENT_ENABLE_WASM_REMOTE_LOAD_CONVERSION", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_BOOTSTRAP", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_DEFAULT_REQUEST_TIMEOUT", VariableType::kDuration, "0s", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_DELTA_XDS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_DUAL_STACK", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_ENABLE_HTTP2_PROBING", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_ENABLE_OPTIMIZED_SERVICE_PUSH", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_GPRC_MAXRECVMSGSIZE", VariableType::kInteger, "4194304", VariableEffect::kImplied, "no request is as long",
-     nullptr},
-    {"ISTIO_GPRC_MAXSTREAMS", VariableType::kInteger, "100000", VariableEffect::kImplied,
-     "no stream is refused below it", nullptr},
-    {"ISTIO_KUBE_CLIENT_CONTENT_TYPE", VariableType::kText, "protobuf", VariableEffect::kImplied,
-     "objects cross as values", nullptr},
-    {"ISTIO_METADATA_DISCOVERY", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_MULTIROOT_MESH", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_PROMETHEUS_ANNOTATIONS", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_WATCH_NAMESPACE", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"JWT_POLICY", VariableType::kText, "third-party-jwt", VariableEffect::kNone, "", nullptr},
-    {"JWT_RULE", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"K8S_INGRESS_NS", VariableType::kText, "istio-system", VariableEffect::kNone, "", nullptr},
-    {"K8S_SIGNER", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"KUBERNETES_SERVICE_HOST", VariableType::kText, "", VariableEffect::kImplied, "the API server is where it is",
-     nullptr},
-    {"K_REVISION", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"LABEL_CANONICAL_SERVICES_FOR_MESH_EXTERNAL_SERVICE_ENTRIES", VariableType::kFlag, "false", VariableEffect::kNone,
-     "", nullptr},
-    {"LOCAL_CLUSTER_SECRET_WATCHER", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"MAX_WORKLOAD_CERT_TTL", VariableType::kDuration, "2160h0m0s", VariableEffect::kActs,
-     "what asks for a longer lifetime is refused",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.ca.ca.max_workload_ttl = v.duration; }},
-    {"MCS_API_GROUP", VariableType::kText, "multicluster.x-k8s.io", VariableEffect::kNone, "", nullptr},
-    {"MCS_API_VERSION", VariableType::kText, "v1alpha1", VariableEffect::kNone, "", nullptr},
-    {"METRIC_GRACEFUL_DELETION_INTERVAL", VariableType::kDuration, "5m0s", VariableEffect::kImplied,
-     "metrics are not rotated", nullptr},
-    {"METRIC_ROTATION_INTERVAL", VariableType::kDuration, "0s", VariableEffect::kImplied, "metrics are not rotated",
-     nullptr},
-    {"PILOT_ALLOW_SIDECAR_SERVICE_INBOUND_LISTENER_MERGE", VariableType::kFlag, "false", VariableEffect::kNone, "",
-     nullptr},
-    {"PILOT_ANALYSIS_INTERVAL", VariableType::kDuration, "10s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_CERT_PROVIDER", VariableType::kText, "istiod", VariableEffect::kNone, "", nullptr},
-    {"PILOT_DEBOUNCE_AFTER", VariableType::kDuration, "100ms", VariableEffect::kActs, "quiet time before a push",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.debounce_after = v.duration; }},
-    {"PILOT_DEBOUNCE_MAX", VariableType::kDuration, "10s", VariableEffect::kActs, "longest wait for quiet",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.debounce_max = v.duration; }},
-    {"PILOT_DISTRIBUTION_HISTORY_RETENTION", VariableType::kDuration, "1m0s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_DRAINING_LABEL", VariableType::kText, "istio.io/draining", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_ALPHA_GATEWAY_API", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_ALPN_FILTER", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_AMBIENT_CONTROLLERS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_ANALYSIS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_CDS_CACHE", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_CROSS_CLUSTER_WORKLOAD_ENTRY", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_DESTINATION_RULE_INHERITANCE", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_EDS_DEBOUNCE", VariableType::kFlag, "true", VariableEffect::kActs,
-     "without it endpoints are pushed at once",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.debounce_eds = v.flag; }},
-    {"PILOT_ENABLE_EDS_FOR_HEADLESS_SERVICES", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_GATEWAY_API", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_GATEWAY_API_DEPLOYMENT_CONTROLLER", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_GATEWAY_API_STATUS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_HBONE", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_HEADLESS_SERVICE_POD_LISTENERS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_INBOUND_PASSTHROUGH", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_ISTIO_TAGS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_K8S_SELECT_WORKLOAD_ENTRIES", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_LEGACY_AUTO_PASSTHROUGH", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_LEGACY_ISTIO_MUTUAL_CREDENTIAL_NAME", VariableType::kFlag, "false", VariableEffect::kNone, "",
-     nullptr},
-    {"PILOT_ENABLE_METADATA_EXCHANGE", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_MONGO_FILTER", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_MYSQL_FILTER", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_PERSISTENT_SESSION_FILTER", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_INBOUND", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_PROTOCOL_SNIFFING_FOR_OUTBOUND", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_QUIC_LISTENERS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_RDS_CACHE", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_REDIS_FILTER", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_ROUTE_COLLAPSE_OPTIMIZATION", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_SERVICEENTRY_SELECT_PODS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_STATUS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_TELEMETRY_LABEL", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENABLE_XDS_CACHE", VariableType::kFlag, "true", VariableEffect::kActs, "generated resources are kept",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.xds_cache = v.flag; }},
-    {"PILOT_ENABLE_XDS_IDENTITY_CHECK", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENDPOINT_TELEMETRY_LABEL", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_ENVOY_FILTER_STATS", VariableType::kFlag, "false", VariableEffect::kImplied, "says nothing to proxies",
-     nullptr},
-    {"PILOT_FILTER_GATEWAY_CLUSTER_CONFIG", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_HTTP10", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_INBOUND_PROTOCOL_DETECTION_TIMEOUT", VariableType::kDuration, "1s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_INSECURE_MULTICLUSTER_KUBECONFIG_OPTIONS", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"PILOT_JWT_ENABLE_REMOTE_JWKS", VariableType::kText, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_JWT_PUB_KEY_REFRESH_INTERVAL", VariableType::kDuration, "20m0s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_LEGACY_INGRESS_BEHAVIOR", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_MAX_REQUESTS_PER_SECOND", VariableType::kNumber, "25", VariableEffect::kActs,
-     "new streams a second, rounded up to a whole number",
-     [](const VariableValue& v,
-        IstiodSettings* s) { s->options.requests_per_second = static_cast<int>(std::ceil(v.number)); }},
-    {"PILOT_PARTIAL_FULL_PUSHES", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"PILOT_PERSISTENT_SESSION_HEADER_LABEL", VariableType::kText, "istio.io/persistent-session-header",
-     VariableEffect::kNone, "", nullptr},
-    {"PILOT_PERSISTENT_SESSION_LABEL", VariableType::kText, "istio.io/persistent-session", VariableEffect::kNone, "",
-     nullptr},
-    {"PILOT_PUSH_THROTTLE", VariableType::kInteger, "100", VariableEffect::kActs, "pushes at a time",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.push_throttle = static_cast<int>(v.integer); }},
-    {"PILOT_REMOTE_CLUSTER_TIMEOUT", VariableType::kDuration, "30s", VariableEffect::kActs,
-     "how long it waits for a remote cluster before it is ready without",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.remote_cluster_timeout = v.duration; }},
-    {"PILOT_SCOPE_GATEWAY_TO_NAMESPACE", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_SEND_UNHEALTHY_ENDPOINTS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_SIDECAR_USE_REMOTE_ADDRESS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_SKIP_VALIDATE_TRUST_DOMAIN", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_STATUS_BURST", VariableType::kInteger, "500", VariableEffect::kNone, "", nullptr},
-    {"PILOT_STATUS_MAX_WORKERS", VariableType::kInteger, "100", VariableEffect::kNone, "", nullptr},
-    {"PILOT_STATUS_QPS", VariableType::kInteger, "100", VariableEffect::kNone, "", nullptr},
-    {"PILOT_STATUS_UPDATE_INTERVAL", VariableType::kDuration, "500ms", VariableEffect::kNone, "", nullptr},
-    {"PILOT_TRACE_SAMPLING", VariableType::kNumber, "1", VariableEffect::kNone, "", nullptr},
-    {"PILOT_USE_ENDPOINT_SLICE", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", VariableType::kDuration, "10s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_XDS_CACHE_INDEX_CLEAR_INTERVAL", VariableType::kDuration, "5s", VariableEffect::kNone, "", nullptr},
-    {"PILOT_XDS_CACHE_SIZE", VariableType::kInteger, "60000", VariableEffect::kNone, "", nullptr},
-    {"PILOT_XDS_CACHE_STATS", VariableType::kFlag, "false", VariableEffect::kImplied,
-     "metrics of the cache are always there", nullptr},
-    {"PILOT_XDS_SEND_TIMEOUT", VariableType::kDuration, "0s", VariableEffect::kNone, "", nullptr},
-    {"POD_NAME", VariableType::kText, "", VariableEffect::kImplied, "the pod is named as it is", nullptr},
-    {"POD_NAMESPACE", VariableType::kText, "istio-system", VariableEffect::kImplied, "istiod runs in istio-system here",
-     nullptr},
-    {"PRIORITIZED_LEADER_ELECTION", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"REQUIRE_3P_TOKEN", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"RESOLVE_HOSTNAME_GATEWAYS", VariableType::kFlag, "true", VariableEffect::kActs,
-     "host names of gateways are resolved",
-     [](const VariableValue& v, IstiodSettings* s) { s->resolves_gateways = v.flag; }},
-    {"REVISION", VariableType::kText, "", VariableEffect::kActs,
-     "its revision: webhooks, ConfigMaps and objects of others are not its own",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.revision = v.text; }},
-    {"REWRITE_PROBE_LEGACY_LOCALHOST_DESTINATION", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"REWRITE_TCP_PROBES", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"ROOT_CA_DIR", VariableType::kText, "./etc/cacerts", VariableEffect::kImplied, "cacerts is read from its Secret",
-     nullptr},
-    {"SHARED_MESH_CONFIG", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"SIDECAR_IGNORE_PORT_IN_HOST_MATCH", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"SPIFFE_BUNDLE_ENDPOINTS", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"TOKEN_AUDIENCES", VariableType::kText, "istio-ca", VariableEffect::kNone, "", nullptr},
-    {"TOKEN_ISSUER", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"TRUSTED_GATEWAY_CIDR", VariableType::kText, "", VariableEffect::kNone, "", nullptr},
-    {"UNSAFE_ENABLE_ADMIN_ENDPOINTS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"UNSAFE_PILOT_ENABLE_DELTA_TEST", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"UNSAFE_PILOT_ENABLE_RUNTIME_ASSERTIONS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"USE_REMOTE_CERTS", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"VALIDATION_WEBHOOK_CONFIG_NAME", VariableType::kText, "istio-istio-system", VariableEffect::kNone, "", nullptr},
-    {"VERIFY_CERTIFICATE_AT_CLIENT", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
-    {"VERIFY_SDS_CERTIFICATE", VariableType::kFlag, "true", VariableEffect::kNone, "", nullptr},
-    {"XDS_AUTH", VariableType::kFlag, "true", VariableEffect::kActs, "without it nobody is asked who they are",
-     [](const VariableValue& v, IstiodSettings* s) { s->options.xds_auth = v.flag; }},
-    {"XDS_AUTH_PLAINTEXT", VariableType::kFlag, "false", VariableEffect::kNone, "", nullptr},
+    {"ISTIOD_CUSTOM_HOST", [](const Value& v, Settings* s) { s->options.custom_hosts = SplitAtCommas(v.text); }},
+    {"MAX_WORKLOAD_CERT_TTL", [](const Value& v, Settings* s) { s->options.ca.ca.max_workload_ttl = v.duration; }},
+    {"PILOT_DEBOUNCE_AFTER", [](const Value& v, Settings* s) { s->options.debounce_after = v.duration; }},
+    {"PILOT_DEBOUNCE_MAX", [](const Value& v, Settings* s) { s->options.debounce_max = v.duration; }},
+    {"PILOT_ENABLE_EDS_DEBOUNCE", [](const Value& v, Settings* s) { s->options.debounce_eds = v.flag; }},
+    {"PILOT_ENABLE_XDS_CACHE", [](const Value& v, Settings* s) { s->options.xds_cache = v.flag; }},
+    {"PILOT_MAX_REQUESTS_PER_SECOND",
+     [](const Value& v, Settings* s) { s->options.requests_per_second = static_cast<int>(std::ceil(v.number)); }},
+    {"PILOT_PUSH_THROTTLE",
+     [](const Value& v, Settings* s) { s->options.push_throttle = static_cast<int>(v.integer); }},
+    {"PILOT_REMOTE_CLUSTER_TIMEOUT",
+     [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
+    {"RESOLVE_HOSTNAME_GATEWAYS", [](const Value& v, Settings* s) { s->resolves_gateways = v.flag; }},
+    {"REVISION", [](const Value& v, Settings* s) { s->options.revision = v.text; }},
+    {"XDS_AUTH", [](const Value& v, Settings* s) { s->options.xds_auth = v.flag; }},
 };
+
+constexpr std::array<std::pair<std::string_view, VariableType>, 5> kTypes = {{
+    {"text", VariableType::kText},
+    {"flag", VariableType::kFlag},
+    {"integer", VariableType::kInteger},
+    {"number", VariableType::kNumber},
+    {"duration", VariableType::kDuration},
+}};
+constexpr std::array<std::pair<std::string_view, VariableEffect>, 3> kEffects = {{
+    {"acts", VariableEffect::kActs},
+    {"so-anyway", VariableEffect::kImplied},
+    {"none", VariableEffect::kNone},
+}};
+
+// What a word of the table names.
+template <class Words>
+auto Named(const Words& words, std::string_view word) {
+  const auto it = std::find_if(words.begin(), words.end(), [&](const auto& entry) { return entry.first == word; });
+  WAVETANK_ASSERT(it != words.end(), word);
+  return it->second;
+}
+
+std::vector<std::string_view> Split(std::string_view text, char at) {
+  std::vector<std::string_view> out;
+  for (const absl::string_view part : absl::StrSplit(absl::string_view(text.data(), text.size()), at))
+    out.emplace_back(part.data(), part.size());
+  return out;
+}
+
+std::vector<IstiodVariable> ReadTable() {
+  std::vector<IstiodVariable> out;
+  size_t acting = 0;
+  for (const std::string_view line : Split(IstiodVariablesText(), '\n')) {
+    if (line.empty() || line.front() == '#') continue;
+    const std::vector<std::string_view> cells = Split(line, '\t');
+    WAVETANK_ASSERT(cells.size() == 4 || cells.size() == 5, line);
+    const auto* const setter = std::find_if(std::begin(kSetters), std::end(kSetters),
+                                            [&](const Setter& each) { return each.name == cells[0]; });
+    out.push_back({cells[0], Named(kTypes, cells[1]), cells[2], Named(kEffects, cells[3]),
+                   cells.size() == 5 ? cells[4] : std::string_view(),
+                   setter == std::end(kSetters) ? nullptr : setter->apply});
+    acting += setter == std::end(kSetters) ? 0 : 1;
+  }
+  WAVETANK_ASSERT(acting == std::size(kSetters), acting);  // none sets what no row names
+  return out;
+}
 
 }  // namespace
 
-absl::Span<const IstiodVariable> IstiodVariables() { return kVariables; }
+absl::Span<const IstiodVariable> IstiodVariables() {
+  static const auto* const table = new std::vector<IstiodVariable>(ReadTable());
+  return *table;
+}
 
 std::string_view VariableTypeName(VariableType type) {
   switch (type) {

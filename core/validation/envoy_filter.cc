@@ -1,7 +1,9 @@
+#include <array>
 #include <memory>
 
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/config/kinds/envoy_filter.h"
 #include "core/envoyapi/descriptors.h"
 #include "core/envoyapi/json_reader.h"
 #include "core/validation/names.h"
@@ -16,36 +18,27 @@ namespace {
 
 namespace pb = ::google::protobuf;
 
-enum ApplyTo {
-  kInvalid,
-  kListener,
-  kFilterChain,
-  kNetworkFilter,
-  kHttpFilter,
-  kRouteConfiguration,
-  kVirtualHost,
-  kHttpRoute,
-  kCluster,
-  kExtensionConfig,
-  kBootstrap,
-  kListenerFilter
+using ApplyTo = config::EnvoyFilter::ApplyTo;
+
+// The API's words for what a patch applies to, by number, and what its value is of.
+constexpr std::array<std::string_view, 12> kObjectNames = {
+    "INVALID",      "LISTENER",   "FILTER_CHAIN", "NETWORK_FILTER",   "HTTP_FILTER", "ROUTE_CONFIGURATION",
+    "VIRTUAL_HOST", "HTTP_ROUTE", "CLUSTER",      "EXTENSION_CONFIG", "BOOTSTRAP",   "LISTENER_FILTER",
 };
-struct Target {
-  const char *name, *message;
+constexpr std::array<const char*, kObjectNames.size()> kObjectMessages = {
+    "",
+    "envoy.config.listener.v3.Listener",
+    "envoy.config.listener.v3.FilterChain",
+    "envoy.config.listener.v3.Filter",
+    "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter",
+    "envoy.config.route.v3.RouteConfiguration",
+    "envoy.config.route.v3.VirtualHost",
+    "envoy.config.route.v3.Route",
+    "envoy.config.cluster.v3.Cluster",
+    "envoy.config.core.v3.TypedExtensionConfig",
+    "envoy.config.bootstrap.v3.Bootstrap",
+    "envoy.config.listener.v3.ListenerFilter",
 };
-constexpr Target kTargets[] = {
-    {"INVALID", ""},
-    {"LISTENER", "envoy.config.listener.v3.Listener"},
-    {"FILTER_CHAIN", "envoy.config.listener.v3.FilterChain"},
-    {"NETWORK_FILTER", "envoy.config.listener.v3.Filter"},
-    {"HTTP_FILTER", "envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter"},
-    {"ROUTE_CONFIGURATION", "envoy.config.route.v3.RouteConfiguration"},
-    {"VIRTUAL_HOST", "envoy.config.route.v3.VirtualHost"},
-    {"HTTP_ROUTE", "envoy.config.route.v3.Route"},
-    {"CLUSTER", "envoy.config.cluster.v3.Cluster"},
-    {"EXTENSION_CONFIG", "envoy.config.core.v3.TypedExtensionConfig"},
-    {"BOOTSTRAP", "envoy.config.bootstrap.v3.Bootstrap"},
-    {"LISTENER_FILTER", "envoy.config.listener.v3.ListenerFilter"}};
 
 // Names of filters of old, and today's of each. Of two that share one, 1.18.2 names now this, now that; here the first.
 // istiod: pkg/config/xds/deprecated.go.
@@ -132,15 +125,15 @@ void FrozenTypes(const pb::Message& message, std::vector<std::string>* out) {
 }
 
 // What the patch would put there.
-void CheckValue(const json& value, int apply_to, Problems& out) {
+void CheckValue(const json& value, ApplyTo apply_to, Problems& out) {
   if (!value.is_object()) return;
-  const std::unique_ptr<pb::Message> lenient = pilot::NewEnvoyMessage(kTargets[apply_to].message);
+  const std::unique_ptr<pb::Message> lenient = pilot::NewEnvoyMessage(kObjectMessages[static_cast<size_t>(apply_to)]);
   if (lenient == nullptr) return;
   if (absl::Status status = pilot::ReadEnvoyJsonAsGo(value, pilot::UnknownFields::kPassedOver, *lenient);
       !status.ok()) {
     return out.Add(fmt::format("Envoy filter: {}", Message(status)));
   }
-  const std::unique_ptr<pb::Message> strict = pilot::NewEnvoyMessage(kTargets[apply_to].message);
+  const std::unique_ptr<pb::Message> strict = pilot::NewEnvoyMessage(kObjectMessages[static_cast<size_t>(apply_to)]);
   if (absl::Status status = pilot::ReadEnvoyJsonAsGo(value, pilot::UnknownFields::kRefused, *strict); !status.ok()) {
     return out.Warn(fmt::format("Envoy filter: {}", Message(status)));
   }
@@ -154,22 +147,23 @@ void CheckValue(const json& value, int apply_to, Problems& out) {
 }
 
 // False: nothing else of the patch is looked at.
-bool CheckListenerMatch(const json& match, int apply_to, Problems& out) {
+bool CheckListenerMatch(const json& match, ApplyTo apply_to, Problems& out) {
   const auto wrong = [&](std::string_view what) {
     out.Add(fmt::format("Envoy filter: {}", what));
     return false;
   };
   const json& filter = Member(Member(Member(match, "listener"), "filterChain"), "filter");
   if (filter.is_null()) return true;
-  if (apply_to == kListener || apply_to == kFilterChain) {
-    out.Warn(fmt::format("Envoy filter: filter match has no effect when used with {}", kTargets[apply_to].name));
+  if (apply_to == ApplyTo::kListener || apply_to == ApplyTo::kFilterChain) {
+    out.Warn(fmt::format("Envoy filter: filter match has no effect when used with {}",
+                         kObjectNames[static_cast<size_t>(apply_to)]));
   }
   const std::string name = MemberText(filter, "name");
   const json& inner = Member(filter, "subFilter");
   if (name.empty()) return wrong("filter match has no name to match on");
   if (!inner.is_null()) {
     constexpr std::string_view kHttp = "envoy.filters.network.http_connection_manager";
-    if (apply_to != kHttpFilter) return wrong("subfilter match can be used with applyTo HTTP_FILTER only");
+    if (apply_to != ApplyTo::kHttpFilter) return wrong("subfilter match can be used with applyTo HTTP_FILTER only");
     if (name != kHttp && name != "envoy.http_connection_manager") {
       return wrong(fmt::format("subfilter match requires filter match with {}", kHttp));
     }
@@ -180,7 +174,7 @@ bool CheckListenerMatch(const json& match, int apply_to, Problems& out) {
   return true;
 }
 
-bool CheckMatch(const json& match, int apply_to, Problems& out) {
+bool CheckMatch(const json& match, ApplyTo apply_to, Problems& out) {
   const json& regex = Member(Member(match, "proxy"), "proxyVersion");
   if (const std::string error = RegexError(TextOf(regex)); !error.empty()) {
     out.Add(fmt::format("Envoy filter: invalid regex for proxy version, [{}]", error));
@@ -192,22 +186,22 @@ bool CheckMatch(const json& match, int apply_to, Problems& out) {
   const bool listener = !cluster && !route && Has(match, "listener");
   const bool any = cluster || route || listener;
   switch (apply_to) {
-    case kListener:
-    case kFilterChain:
-    case kNetworkFilter:
-    case kHttpFilter:
+    case ApplyTo::kListener:
+    case ApplyTo::kFilterChain:
+    case ApplyTo::kNetworkFilter:
+    case ApplyTo::kHttpFilter:
       if (!any) return true;
       if (listener) return CheckListenerMatch(match, apply_to, out);
       out.Add("Envoy filter: applyTo for listener class objects cannot have non listener match");
       return false;
-    case kRouteConfiguration:
-    case kVirtualHost:
-    case kHttpRoute:
+    case ApplyTo::kRouteConfiguration:
+    case ApplyTo::kVirtualHost:
+    case ApplyTo::kHttpRoute:
       if (any && !route) {
         out.Add("Envoy filter: applyTo for http route class objects cannot have non route configuration match");
       }
       return true;
-    case kCluster:
+    case ApplyTo::kCluster:
       if (any && !cluster) {
         out.Add("Envoy filter: applyTo for cluster class objects cannot have non cluster match");
       }
@@ -219,11 +213,10 @@ bool CheckMatch(const json& match, int apply_to, Problems& out) {
 
 void CheckConfigPatch(const json& config, Problems& out) {
   const auto wrong = [&](std::string_view what) { out.Add(fmt::format("Envoy filter: {}", what)); };
-  const int apply_to =
-      MemberEnum(config, "applyTo",
-                 {"INVALID", "LISTENER", "FILTER_CHAIN", "NETWORK_FILTER", "HTTP_FILTER", "ROUTE_CONFIGURATION",
-                  "VIRTUAL_HOST", "HTTP_ROUTE", "CLUSTER", "EXTENSION_CONFIG", "BOOTSTRAP", "LISTENER_FILTER"});
-  if (apply_to == kInvalid) return wrong("missing applyTo");
+  const int number = MemberEnum(config, "applyTo", kObjectNames);
+  const bool known = number > 0 && static_cast<size_t>(number) < kObjectMessages.size();
+  const ApplyTo apply_to = known ? static_cast<ApplyTo>(number) : ApplyTo::kInvalid;
+  if (number == 0) return wrong("missing applyTo");
   const json& patch = Member(config, "patch");
   if (patch.is_null()) return wrong("missing patch");
   constexpr int kNoOperation = 0, kRemove = 3;
@@ -235,9 +228,7 @@ void CheckConfigPatch(const json& config, Problems& out) {
   if (operation != kRemove && value.is_null()) return wrong("missing patch value for non-remove operation");
   if (!CheckMatch(Member(config, "match"), apply_to, out)) return;
   if (value.is_null()) return;
-  if (apply_to < 0 || apply_to > kListenerFilter) {
-    return wrong(fmt::format("unknown object type for applyTo {}", apply_to));
-  }
+  if (!known) return wrong(fmt::format("unknown object type for applyTo {}", number));
   CheckValue(value, apply_to, out);
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/config/schema/cipher_suites.h"
 #include "core/config/schema/proto_json.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -37,27 +38,6 @@ std::string LabelsOf(const std::string& domain) {
 std::string Preconditions(const std::string& domain) {
   if (domain.size() > 255) return fmt::format("domain name {} too long (max 255)", Quoted(domain));
   return domain.empty() ? "empty domain name not allowed" : "";
-}
-
-// istiod: pkg/config/security, IsValidCipherSuite; names of others than letters or digits first are expressions.
-bool IsCipherSuite(const std::string& suite) {
-  static const auto* const kKnown = new std::set<std::string>{"ECDHE-ECDSA-AES128-GCM-SHA256",
-                                                              "ECDHE-RSA-AES128-GCM-SHA256",
-                                                              "ECDHE-ECDSA-AES256-GCM-SHA384",
-                                                              "ECDHE-RSA-AES256-GCM-SHA384",
-                                                              "ECDHE-ECDSA-CHACHA20-POLY1305",
-                                                              "ECDHE-RSA-CHACHA20-POLY1305",
-                                                              "ECDHE-ECDSA-AES128-SHA",
-                                                              "ECDHE-RSA-AES128-SHA",
-                                                              "ECDHE-ECDSA-AES256-SHA",
-                                                              "ECDHE-RSA-AES256-SHA",
-                                                              "AES128-GCM-SHA256",
-                                                              "AES256-GCM-SHA384",
-                                                              "AES128-SHA",
-                                                              "AES256-SHA",
-                                                              "DES-CBC3-SHA"};
-  if (suite.empty() || suite == "ALL" || !absl::ascii_isalnum(static_cast<unsigned char>(suite[0]))) return true;
-  return kKnown->contains(suite);
 }
 
 bool IsInternal(const std::string& name) { return name.starts_with(':') || absl::EqualsIgnoreCase(name, "host"); }
@@ -112,7 +92,7 @@ double MemberDouble(const json& in, std::string_view camel) {
   if (value.is_string()) return absl::SimpleAtod(value.get_ref<const std::string&>(), &number) ? number : 0;
   return value.is_number() ? value.get<double>() : 0;
 }
-int MemberEnum(const json& in, std::string_view camel, std::initializer_list<std::string_view> names) {
+int MemberEnum(const json& in, std::string_view camel, absl::Span<const std::string_view> names) {
   const json& value = Member(in, camel);
   if (value.is_string()) {
     const auto* const found = std::find(names.begin(), names.end(), value.get_ref<const std::string&>());
@@ -362,7 +342,7 @@ void ServerTls(const json& tls, Problems& out) {
   std::set<std::string> invalid, valid, twice;
   for (const json& entry : suites) {
     const std::string suite = TextOf(entry);
-    if (!IsCipherSuite(suite)) {
+    if (!config::IsKnownCipherSuite(suite)) {
       invalid.insert(suite);
     } else if (!valid.insert(suite).second) {
       twice.insert(suite);

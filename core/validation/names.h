@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/types/span.h"
 #include "core/config/schema/protocol.h"
 #include "core/validation/go_text.h"
 #include "core/validation/problems.h"
@@ -72,7 +73,7 @@ std::string MemberText(const json& in, std::string_view camel);
 int64_t MemberNumber(const json& in, std::string_view camel);  // also of quoted numbers
 double MemberDouble(const json& in, std::string_view camel);
 // An enumeration by name or number; 0 if it is not there, -1 if the name is none of these.
-int MemberEnum(const json& in, std::string_view camel, std::initializer_list<std::string_view> names);
+int MemberEnum(const json& in, std::string_view camel, absl::Span<const std::string_view> names);
 // The members of a mapping; of anything else none.
 const json& Mapping(const json& in);
 bool Has(const json& in, std::string_view camel);

@@ -195,7 +195,7 @@ absl::StatusOr<CertificateRef> Certificate::Sign(const CertificateSpec& spec, st
   out->sans_ = SortSans(spec.sans);
   out->not_before_ = FromUnixSeconds(UnixSeconds(spec.not_before));
   out->not_after_ = FromUnixSeconds(UnixSeconds(spec.not_after));
-  MadeHere<CertificateRef>::Keep(whole, out);
+  MadeHere<CertificateRef>().Keep(whole, out);
   return out;
 }
 
@@ -216,19 +216,11 @@ namespace {
 
 // Every workload's chain ends with the same few certificates of authorities: those last seen are not read again.
 absl::StatusOr<CertificateRef> Parse(std::string_view der, std::string_view what) {
-  constexpr size_t kMost = 16;
-  thread_local std::vector<CertificateRef> authorities;
-  for (size_t i = 0; i < authorities.size(); ++i) {
-    if (authorities[i]->der() != der) continue;
-    if (i > 0) std::swap(authorities[i], authorities[i - 1]);
-    return authorities[i == 0 ? 0 : i - 1];
-  }
-  if (const CertificateRef* leaf = MadeHere<CertificateRef>::Find(der); leaf != nullptr) return *leaf;
+  thread_local Memo<CertificateRef> authorities(16);
+  if (const CertificateRef* authority = authorities.Find(der); authority != nullptr) return *authority;
+  if (const CertificateRef* leaf = MadeHere<CertificateRef>().Find(der); leaf != nullptr) return *leaf;
   absl::StatusOr<CertificateRef> certificate = Certificate::FromDer(der, what);
-  if (certificate.ok() && (*certificate)->is_ca()) {
-    if (authorities.size() == kMost) authorities.pop_back();
-    authorities.push_back(*certificate);
-  }
+  if (certificate.ok() && (*certificate)->is_ca()) authorities.Keep(std::string(der), *certificate);
   return certificate;
 }
 

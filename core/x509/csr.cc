@@ -16,12 +16,12 @@ std::string CreateCsr(const KeyPair& key, const Subject& subject, const std::vec
       {der::SmallInteger(0), EncodeName(subject), key.public_key(), der::Tlv(der::ContextConstructed(0), attributes)});
   std::string pem = ossl::EncodePem("CERTIFICATE REQUEST",
                                     der::Sequence({info, key.signature_algorithm(), der::BitString(key.Sign(info))}));
-  MadeHere<CertificateRequest>::Keep(pem, {subject, SortSans(sans), key.public_key()});
+  MadeHere<CertificateRequest>().Keep(pem, {subject, SortSans(sans), key.public_key()});
   return pem;
 }
 
 absl::StatusOr<CertificateRequest> ParseCsr(std::string_view pem, std::string_view what) {
-  if (const auto* made = MadeHere<CertificateRequest>::Find(pem); made != nullptr) return *made;
+  if (const auto* made = MadeHere<CertificateRequest>().Find(pem); made != nullptr) return *made;
   bool malformed = false;
   const std::optional<ossl::PemBlock> block = ossl::NextPemBlock(pem, malformed);
   if (!block || (block->label != "CERTIFICATE REQUEST" && block->label != "NEW CERTIFICATE REQUEST")) {

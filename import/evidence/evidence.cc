@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
@@ -105,23 +106,19 @@ std::string FormatWall(WallNs at) {
 }
 
 WallNs ParseWall(std::string_view text) {
-  // The day alone is dear to read, and nearly always the one before.
-  thread_local std::string day;
-  thread_local int64_t day_seconds = 0;
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':') {
     return kNoTime;
   }
   for (const size_t i : {0, 1, 2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18}) {
     if (!IsDigit(text[i])) return kNoTime;
   }
-  if (day != text.substr(0, 10)) {
-    const std::optional<int64_t> at = kube::ParseRfc3339(std::string(text.substr(0, 10)) + "T00:00:00Z");
-    if (!at) return kNoTime;
-    day = text.substr(0, 10);
-    day_seconds = *at;
-  }
   const auto two = [&](size_t i) { return (text[i] - '0') * 10 + (text[i + 1] - '0'); };
   if (two(11) > 23 || two(14) > 59 || two(17) > 60) return kNoTime;
+  const std::chrono::year_month_day day(std::chrono::year(two(0) * 100 + two(2)),
+                                        std::chrono::month(static_cast<unsigned>(two(5))),
+                                        std::chrono::day(static_cast<unsigned>(two(8))));
+  if (!day.ok() || day.year() < std::chrono::year(1)) return kNoTime;
+  const int64_t day_seconds = std::chrono::sys_days(day).time_since_epoch() / std::chrono::seconds(1);
   // Years that nanoseconds since 1970 can hold.
   if (day_seconds < -9'000'000'000 || day_seconds > 9'000'000'000) return kNoTime;
   int64_t seconds = day_seconds + two(11) * 3600 + two(14) * 60 + two(17);

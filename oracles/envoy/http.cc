@@ -13,6 +13,7 @@
 
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
+#include "oracles/envoy/process.h"
 
 namespace wavetank::envoydiff {
 namespace {
@@ -70,7 +71,7 @@ int Listen(const std::string& address, int backlog) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int one = 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) == 0 && listen(fd, backlog) == 0) return fd;
+  if (BindWhenFree(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) && listen(fd, backlog) == 0) return fd;
   close(fd);
   return -1;
 }

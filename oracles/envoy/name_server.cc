@@ -1,4 +1,5 @@
 #include "oracles/envoy/name_server.h"
+#include "oracles/envoy/process.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -163,7 +164,7 @@ std::unique_ptr<NameServer> NameServer::Make(const std::string& address, const N
   if (inet_pton(AF_INET, address.substr(0, colon).c_str(), &at.sin_addr) != 1) return nullptr;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return nullptr;
-  if (bind(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at)) != 0) {
+  if (!BindWhenFree(fd, reinterpret_cast<const sockaddr*>(&at), sizeof(at))) {
     close(fd);
     return nullptr;
   }

@@ -10,8 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <thread>
 
 namespace wavetank::envoydiff {
 
@@ -27,6 +30,14 @@ bool EnterOwnNetwork() {
   const bool up = ioctl(fd, SIOCSIFFLAGS, &request) == 0;
   close(fd);
   return up;
+}
+
+bool BindWhenFree(int fd, const sockaddr* at, socklen_t size) {
+  for (int tries = 0; bind(fd, at, size) != 0; ++tries) {
+    if (errno != EADDRINUSE || tries == 200) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 bool RedirectFrom(const std::string& address, int port) {

@@ -1,6 +1,7 @@
 // A child process that does not outlive what started it.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include <string>
@@ -31,6 +32,10 @@ bool EnterOwnNetwork();
 
 // Whether this process may make network namespaces, found by trying once in a child.
 bool NetworkNamespaceAllowed();
+
+// bind(2), asked again for up to two seconds while the address is in use: until its exec, a child that another thread
+// starts holds what this one has closed.
+bool BindWhenFree(int fd, const sockaddr* at, socklen_t size);
 
 // Redirects connections from an address to a port of this network, as Istio's rules do with iptables; false if that is
 // not to be had.

@@ -168,7 +168,8 @@ void RegisterBehaviour(std::vector<ActionKind>& table) {
            "applications of those pods take so long and answer so (200 if nothing fits; `reset: true` resets the "
            "connection; `header` and `value`: only to such requests); also `ready: false`, `readyFor`, `unreadyFor`, "
            "`slowStart`. `calls: [{to: backend.sample:5000, timeout: 1s, retries: {attempts: 3}}]` come before the "
-           "answer. The latest rule for a pod is in force; one without any of these ends it",
+           "answer; the sixteenth of a circle is answered with 508. The latest rule for a pod is in force; one without "
+           "any of these ends it",
        .check = CheckBehaviour,
        .describe = DescribeBehaviour,
        .inputs = InputsOfBehaviour});

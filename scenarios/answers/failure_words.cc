@@ -38,7 +38,6 @@ constexpr Words kDetails[] = {
     {"fault_filter_abort", "a VirtualService's fault injection aborted it"},
     {"direct_response", "the route itself answers"},
     {"jwt_authn_access_denied", "its token was refused, or it brought none (RequestAuthentication)"},
-    {"rbac_access_denied_matched_policy", "an AuthorizationPolicy denies it"},
     {"ext_authz_denied", "an external authorizer denied it"},
     {"ext_authz_error", "an external authorizer could not be asked"},
 };
@@ -111,9 +110,39 @@ std::string_view ResetIn(std::string_view details) {
   return details.substr(0, details.find_first_of("|}"));
 }
 
+// "rbac_access_denied_matched_policy[ns[sample]-policy[deny]-rule[0]]", also where a connection was closed by it;
+// empty: it is something else. istiod: pilot/pkg/security/authz/builder, policyName.
+std::string Denial(std::string_view details) {
+  constexpr std::string_view kSign = "rbac_access_denied_matched_policy[";
+  const size_t at = details.find(kSign);
+  if (at == details.npos) return {};
+  const std::string_view policy = details.substr(at + kSign.size());
+  if (policy.starts_with("none")) return "no AuthorizationPolicy allows it";
+  const auto part = [&](std::string_view key) -> std::string_view {
+    const size_t begin = policy.find(key);
+    if (begin == policy.npos) return {};
+    const std::string_view rest = policy.substr(begin + key.size());
+    return rest.substr(0, rest.find(']'));
+  };
+  const std::string_view ns = part("ns["), name = part("policy[");
+  if (ns.empty() || name.empty()) return "an AuthorizationPolicy denies it";
+  return fmt::format("AuthorizationPolicy {}/{} denies it, by its rule {} (counted from 0)", ns, name, part("rule["));
+}
+
 }  // namespace
 
 std::string FailureInWords(const FailureFacts& facts) {
+  if (facts.details == "via_upstream" && !facts.closer.empty() && facts.closer != "via_upstream") {
+    FailureFacts its = facts;
+    its.details = facts.closer;
+    its.transport_failure = its.closer = its.cluster = {};
+    return "the proxy before the application answered: " + FailureInWords(its);
+  }
+  if (std::string words = Denial(facts.details); !words.empty()) return words;
+  if (facts.code == 0 && !facts.closer.empty()) {
+    const std::string denial = Denial(facts.closer);
+    return fmt::format("{} by a proxy ({})", Spaced(facts.details), denial.empty() ? facts.closer : denial);
+  }
   if (std::string words = Transport(facts.transport_failure); !words.empty()) return words;
   if (!facts.reset.empty()) return ResetWords(facts.reset);
   if (const std::string_view reset = ResetIn(facts.details); !reset.empty()) {

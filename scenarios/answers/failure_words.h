@@ -16,6 +16,7 @@ struct FailureFacts {
   std::string_view transport_failure;  // %UPSTREAM_TRANSPORT_FAILURE_REASON%
   std::string_view cluster;            // the upstream cluster, where one was chosen
   std::string_view reset;              // of a try alone: why it was reset, "remote connection failure"
+  std::string_view closer;             // what the next proxy said that answered or closed in the application's place
 };
 
 // "TLS alert unknown_ca: the far side does not believe our certificate's root". Never empty.

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "core/base/duration.h"
+#include "core/kube/types.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "scenarios/answers/failure_words.h"
 #include "sim/world.h"
 
@@ -88,6 +92,36 @@ std::string Decision(const envoysim::Hop& hop) {
   return out;
 }
 
+// Where the name is a Service's in the client's cluster and the port none of its: such a connection is nobody's to
+// route, and leaves as it came.
+std::string PortRemark(sim::World& world, const sim::TrafficRecord& t) {
+  const sim::PodProcess* const pod = world.FindPod(t.client);
+  if (pod == nullptr) return {};
+  const std::vector<std::string> labels = absl::StrSplit(t.spec.host, '.');
+  if (labels.size() > 2 && labels[2] != "svc") return {};
+  const kube::NamespacedName name{labels.size() > 1 ? labels[1] : pod->pod()->meta.ns, labels[0]};
+  const kube::ObjectRef service = world.cluster(pod->site().name).api().Get("Service", name);
+  if (service == nullptr) return {};
+  std::vector<int> ports;
+  for (const kube::ServicePort& port : kube::ParseService(*service).ports) ports.push_back(port.port);
+  if (ports.empty() || std::find(ports.begin(), ports.end(), t.spec.port) != ports.end()) return {};
+  return fmt::format("Service {}/{} has no port {}; it has {}", name.ns, name.name, t.spec.port,
+                     fmt::join(ports, ", "));
+}
+
+// "/apis/networking.istio.io/v1alpha3/namespaces/sample/virtual-service/reviews" as "VirtualService sample/reviews".
+std::string ObjectAt(std::string_view path) {
+  const std::vector<std::string> parts = absl::StrSplit(absl::string_view(path.data(), path.size()), '/');
+  if (parts.size() != 8) return std::string(path);
+  std::string kind;
+  bool begins = true;
+  for (const char c : parts[6]) {
+    if (c != '-') kind += begins ? absl::ascii_toupper(static_cast<unsigned char>(c)) : c;
+    begins = c == '-';
+  }
+  return fmt::format("{} {}/{}", kind, parts[5], parts[7]);
+}
+
 }  // namespace
 
 RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim::TrafficRecord& t) {
@@ -100,10 +134,13 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.sent = t.sent;
   out.answer =
       failed
-          ? fmt::format("{}: {}", Code(r.code, r.flags),
-                        WithObstacle(names, t.client, r.upstream,
-                                     FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}})))
+          ? fmt::format(
+                "{}: {}", Code(r.code, r.flags),
+                WithObstacle(
+                    names, t.client, r.upstream,
+                    FailureInWords({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details})))
           : fmt::format("{} from {}@{}", r.code, t.server->name, t.server->cluster);
+  out.remark = PortRemark(world, t);
   out.answer += fmt::format(", after {} and {} {}", FormatDuration(t.done - t.sent), r.attempts,
                             r.attempts == 1 ? "try" : "tries");
   out.listener = r.listener;
@@ -111,6 +148,8 @@ RequestStory TellRequest(sim::World& world, const AddressNames& names, const sim
   out.virtual_host = r.virtual_host;
   out.route = r.route;
   out.cluster = r.cluster;
+  out.route_object = ObjectAt(r.route_config);
+  out.cluster_object = ObjectAt(r.cluster_config);
   TellTries(names, t, failed, &out);
   TellCandidates(world, names, t, failed, &out);
   for (const envoysim::Hop& hop : t.hops) {
@@ -127,11 +166,16 @@ std::string StoryText(const RequestStory& s, Time beginning) {
   const auto line = [&](std::string_view what, const std::string& text) {
     if (!text.empty()) out += fmt::format("  {:<13} {}\n", what, text);
   };
+  line("but", s.remark);
   line("listener", s.listener);
   line("filter chain", s.filter_chain);
   line("virtual host", s.virtual_host);
-  line("route", s.route);
-  line("cluster", s.cluster);
+  const auto of = [](const std::string& name, std::string_view word, const std::string& object) {
+    if (object.empty()) return name;
+    return name.empty() ? fmt::format("{} {}", word, object) : fmt::format("{} {} {}", name, word, object);
+  };
+  line("route", of(s.route, "of", s.route_object));
+  line("cluster", of(s.cluster, "shaped by", s.cluster_object));
   for (const RequestStory::Candidate& c : s.candidates) {
     line("endpoint", fmt::format("{}  priority {}, weight {}, {}: {}", c.address, c.priority, c.weight,
                                  c.tls ? "TLS" : "plain text", c.verdict));
@@ -149,11 +193,14 @@ nlohmann::ordered_json StoryJson(const RequestStory& s, Time beginning) {
                                 {"asked", s.asked},
                                 {"sentMs", ToMillis(s.sent - beginning)},
                                 {"answer", s.answer},
+                                {"remark", s.remark},
                                 {"listener", s.listener},
                                 {"filterChain", s.filter_chain},
                                 {"virtualHost", s.virtual_host},
                                 {"route", s.route},
                                 {"cluster", s.cluster},
+                                {"routeObject", s.route_object},
+                                {"clusterObject", s.cluster_object},
                                 {"endpoints", nlohmann::ordered_json::array()},
                                 {"tries", nlohmann::ordered_json::array()},
                                 {"hops", nlohmann::ordered_json::array()}};

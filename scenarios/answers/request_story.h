@@ -28,8 +28,10 @@ struct RequestStory {
     std::string who, decision;  // the proxy or application that accepted the connection, and what it did with it
   };
   std::string client, flow, asked, answer;
+  std::string remark;  // what the question itself has to do with it; empty: nothing
   Time sent{};
   std::string listener, filter_chain, virtual_host, route, cluster;  // of the client's own proxy
+  std::string route_object, cluster_object;  // what decided there: "VirtualService sample/reviews"; empty: defaults
   std::vector<Candidate> candidates;
   std::vector<Try> tries;
   std::vector<Stop> stops;

@@ -76,8 +76,10 @@ void TrafficAccount::AddTries(const sim::TrafficRecord& t, bool failed) {
   }
   if (r.upstream != envoysim::SocketAddress{}) AddTry(r.upstream, failed);
   if (failed) {
-    AddFailure(false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
-               CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}}, t, r.upstream), t.done);
+    AddFailure(
+        false, r.code, envoysim::ResponseFlagsToString(r.flags), r.upstream,
+        CauseOf({r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details}, t, r.upstream),
+        t.done);
   }
 }
 

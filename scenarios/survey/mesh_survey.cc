@@ -12,6 +12,8 @@
 #include "core/kube/types.h"
 #include "core/model/labels.h"
 #include "fakes/envoy/envoy.h"
+#include "scenarios/answers/address_names.h"
+#include "scenarios/answers/failure_words.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/mesh/world.h"
 #include "scenarios/results/nacks.h"
@@ -186,10 +188,13 @@ class Surveyor {
       }
     }
     std::map<std::string, size_t> row_of;
+    addresses_.emplace(*world_);
+    addresses_->Learn();
     world_->on_request = [&](const sim::TrafficRecord& record) {
       const auto it = row_of.find(record.spec.id);
       if (it == row_of.end()) return;
       ReachabilityRow& row = survey_.reachability[it->second];
+      CountTries(it->second, record);
       const bool ok = record.server != nullptr && record.record.code >= 200 && record.record.code < 400;
       if (ok) {
         ++row.answered_by[record.server->cluster];
@@ -236,13 +241,50 @@ class Surveyor {
       for (const auto& [flags, count] : row.failed) known += count;
       if (known < options_.requests) row.failed["no answer within 1 minute"] = options_.requests - known;
     }
+    TellOfDeadWays();
     return absl::OkStatus();
+  }
+
+  // A request that was retried elsewhere is answered: what its first tries met is seen here alone.
+  void CountTries(size_t row, const sim::TrafficRecord& t) {
+    const envoysim::RequestRecord& r = t.record;
+    const auto count = [&](const envoysim::SocketAddress& upstream, bool failed, const FailureFacts& facts) {
+      if (upstream == envoysim::SocketAddress{}) return;
+      Way& way = ways_[{row, addresses_->Of(upstream)}];
+      ++way.tries;
+      if (!failed) return;
+      ++way.failed;
+      if (way.cause.empty()) way.cause = FailureInWords(facts);
+      if (way.reason.empty()) way.reason = facts.transport_failure;
+    };
+    if (r.failed_tries != nullptr) {
+      for (const envoysim::FailedTry& each : *r.failed_tries) {
+        count(each.upstream, true, {each.code, each.flags, "", each.transport_failure, r.cluster, each.reason});
+      }
+    }
+    const bool ok = t.server != nullptr && r.code >= 200 && r.code < 400;
+    count(r.upstream, !ok, {r.code, r.flags, r.details, r.transport_failure, r.cluster, {}, r.server_details});
+  }
+
+  void TellOfDeadWays() {
+    for (const auto& [key, way] : ways_) {
+      if (way.failed < way.tries) continue;
+      const ReachabilityRow& row = survey_.reachability[key.first];
+      DeadWay dead{row.client_cluster, row.client, row.service, key.second, way.cause, way.reason, way.tries};
+      if (dead.ByTls() || !row.answered_by.empty()) survey_.dead.push_back(std::move(dead));
+    }
   }
 
   const SurveyOptions& options_;
   Scenario scenario_;
   std::unique_ptr<sim::World> world_;
   Survey survey_;
+  std::optional<AddressNames> addresses_;
+  struct Way {
+    int64_t tries = 0, failed = 0;
+    std::string cause, reason;
+  };
+  std::map<std::pair<size_t, std::string>, Way> ways_;  // by row of reachability and upstream
 };
 
 }  // namespace
@@ -377,6 +419,16 @@ nlohmann::ordered_json SurveyJson(const Survey& s) {
                                    {"service", r.service},
                                    {"answeredBy", r.answered_by},
                                    {"failed", r.failed}});
+  }
+  out["deadPaths"] = nlohmann::ordered_json::array();
+  for (const DeadWay& d : s.dead) {
+    out["deadPaths"].push_back({{"cluster", d.client_cluster},
+                                {"client", d.client},
+                                {"service", d.service},
+                                {"upstream", d.upstream},
+                                {"cause", d.cause},
+                                {"reason", d.reason},
+                                {"tries", d.tries}});
   }
   out["notes"] = s.notes;
   out["mended"] = s.mended;

@@ -62,10 +62,22 @@ struct ReachabilityRow {
   std::map<std::string, int64_t> failed;       // Envoy's flags, or the client's words -> requests
 };
 
+// A way of such a row on which every try failed: retries may hide it from the row.
+struct DeadWay {
+  std::string client_cluster, client, service;
+  std::string upstream;  // whose address it is, as in the dead paths of `run`
+  std::string cause;     // in words
+  std::string reason;    // Envoy's %UPSTREAM_TRANSPORT_FAILURE_REASON%; empty: it names none
+  int64_t tries = 0;
+  // The handshake failed: the two sides do not believe each other's certificates.
+  bool ByTls() const { return reason.starts_with("TLS_error"); }
+};
+
 struct Survey {
   std::vector<ServiceRow> services;
   std::vector<EndpointRow> endpoints;
   std::vector<ReachabilityRow> reachability;
+  std::vector<DeadWay> dead;         // where others answer, or by TLS
   std::vector<std::string> notes;    // what was assumed, what does not come up
   std::vector<std::string> mended;   // what was done for the mesh (sim/mending.h)
   std::vector<std::string> unready;  // proxies that are not ready, and why

@@ -17,6 +17,7 @@
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
 #include "envoy/service/secret/v3/sds.grpc.pb.h"
 #include "fmt/format.h"
+#include "serve/streams/ads_call.h"
 
 namespace wavetank::serve {
 namespace {
@@ -110,8 +111,7 @@ class Down final : public grpc::ServerBidiReactor<Request, Response> {
 
 // istiod's end.
 template <class Request, class Response>
-class Up final : public grpc::ClientBidiReactor<Request, Response>,
-                 public std::enable_shared_from_this<Up<Request, Response>> {
+class Up final : public AdsCall<Request, Response> {
  public:
   // On the host's thread.
   struct Listener {
@@ -123,55 +123,23 @@ class Up final : public grpc::ClientBidiReactor<Request, Response>,
   Up(RealHost& host, std::weak_ptr<Listener> listener) : host_(host), listener_(std::move(listener)) {}
 
   void Start(const DialOptions& options, std::shared_ptr<grpc::Channel> channel) {
-    self_ = this->shared_from_this();
     channel_ = std::move(channel);
-    stub_ = Ads::NewStub(channel_);
-    AddCallMetadata(options, context_);
-    if constexpr (std::is_same_v<Request, discovery::DiscoveryRequest>) {
-      stub_->async()->StreamAggregatedResources(&context_, this);
-    } else {
-      stub_->async()->DeltaAggregatedResources(&context_, this);
-    }
-    this->AddHold();  // the host writes whenever it likes
-    in_ = std::make_shared<Response>();
-    this->StartRead(in_.get());
-    this->StartCall();
+    AddCallMetadata(options, this->context());
+    this->Begin(Ads::NewStub(channel_));
   }
-  void Write(Request request) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (over_) return;
-    waiting_.push_back(std::move(request));
-    if (waiting_.size() == 1) this->StartWrite(&waiting_.front());
-  }
-  void HangUp() { context_.TryCancel(); }
-
-  void OnWriteDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ok || over_) return waiting_.clear();
-    waiting_.pop_front();
-    if (!waiting_.empty()) this->StartWrite(&waiting_.front());
-  }
-  void OnReadInitialMetadataDone(bool ok) override {
-    if (ok) Tell([](Listener& to) { to.OnConnected(); });
-  }
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        over_ = true;
-      }
-      return this->RemoveHold();
-    }
-    Tell([response = std::move(in_)](Listener& to) { to.OnResponse(response); });
-    in_ = std::make_shared<Response>();
-    this->StartRead(in_.get());
-  }
-  void OnDone(const grpc::Status& status) override {
-    Tell([end = StatusOfGrpc(status)](Listener& to) { to.OnEnd(end); });
-    const std::shared_ptr<Up> last = std::move(self_);
-  }
+  void HangUp() { this->Cancel(); }
 
  private:
+  void Connected() override {
+    Tell([](Listener& to) { to.OnConnected(); });
+  }
+  void Received(std::shared_ptr<const Response> response) override {
+    Tell([response = std::move(response)](Listener& to) { to.OnResponse(response); });
+  }
+  void Ended(const grpc::Status& status) override {
+    Tell([end = StatusOfGrpc(status)](Listener& to) { to.OnEnd(end); });
+  }
+
   template <class Fn>
   void Tell(Fn fn) {
     host_.Call([listener = listener_, fn = std::move(fn)] {
@@ -182,13 +150,6 @@ class Up final : public grpc::ClientBidiReactor<Request, Response>,
   RealHost& host_;
   const std::weak_ptr<Listener> listener_;
   std::shared_ptr<grpc::Channel> channel_;
-  std::unique_ptr<Ads::Stub> stub_;
-  grpc::ClientContext context_;
-  std::shared_ptr<Response> in_;
-  std::mutex mutex_;
-  std::deque<Request> waiting_;  // the first is being written
-  bool over_ = false;
-  std::shared_ptr<Up> self_;
 };
 
 // A stream between Envoy and istiod, of either protocol. On the host's thread.

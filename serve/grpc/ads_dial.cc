@@ -7,13 +7,13 @@
 #include <grpcpp/create_channel.h>
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "core/xds/messages.h"
 #include "envoy/service/discovery/v3/ads.grpc.pb.h"
+#include "serve/streams/ads_call.h"
 
 namespace wavetank::serve {
 namespace {
@@ -76,15 +76,6 @@ void Deliver(envoysim::AdsStreamObserver& to, std::shared_ptr<const discovery::D
   to.OnDeltaResponse(std::move(message));
 }
 
-void Begin(Ads::Stub& stub, grpc::ClientContext* context,
-           grpc::ClientBidiReactor<discovery::DiscoveryRequest, discovery::DiscoveryResponse>* reactor) {
-  stub.async()->StreamAggregatedResources(context, reactor);
-}
-void Begin(Ads::Stub& stub, grpc::ClientContext* context,
-           grpc::ClientBidiReactor<discovery::DeltaDiscoveryRequest, discovery::DeltaDiscoveryResponse>* reactor) {
-  stub.async()->DeltaAggregatedResources(context, reactor);
-}
-
 }  // namespace
 
 // What is under way at gRPC, so that nothing is when its end is waited for; and the connections.
@@ -131,70 +122,34 @@ class AdsDial::Calls {
   bool over_ = false;
 };
 
-// One stream. gRPC's threads call On...(); the rest is on the loop's. It keeps itself until OnDone().
+// One stream. Its observer is told on the loop's thread.
 template <class Request, class Response>
-class AdsDial::Call final : public grpc::ClientBidiReactor<Request, Response>,
-                            public std::enable_shared_from_this<Call<Request, Response>> {
+class AdsDial::Call final : public AdsCall<Request, Response> {
  public:
   Call(Loop& loop, std::shared_ptr<Calls> calls, std::string proxy, envoysim::AdsStreamObserver* observer)
       : loop_(loop), calls_(std::move(calls)), proxy_(std::move(proxy)), observer_(observer) {}
 
   void Start(std::shared_ptr<Ads::Stub> stub) {
-    self_ = this->shared_from_this();
-    stub_ = std::move(stub);
-    if (!calls_->Add(&context_)) {
-      self_ = nullptr;
-      return;
-    }
-    Begin(*stub_, &context_, this);
-    this->AddHold();  // the loop writes whenever it likes
-    response_ = std::make_shared<Response>();
-    this->StartRead(response_.get());
-    this->StartCall();
+    if (calls_->Add(&this->context())) this->Begin(std::move(stub));
   }
-
-  void Write(Request request) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (over_) return;
-    waiting_.push_back(std::move(request));
-    if (waiting_.size() == 1) this->StartWrite(&waiting_.front());
-  }
-
   // The Envoy has let go of it.
   void HangUp() {
     observer_ = nullptr;
-    context_.TryCancel();
+    this->Cancel();
   }
 
-  void OnWriteDone(bool ok) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (!ok || over_) {
-      waiting_.clear();
-      return;
-    }
-    waiting_.pop_front();
-    if (!waiting_.empty()) this->StartWrite(&waiting_.front());
-  }
+ private:
+  std::shared_ptr<Call> Self() { return std::static_pointer_cast<Call>(this->shared_from_this()); }
 
-  void OnReadDone(bool ok) override {
-    if (!ok) {
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        over_ = true;
-      }
-      return this->RemoveHold();
-    }
-    loop_.Post([self = this->shared_from_this(), message = std::move(response_)](sim::World& world) mutable {
+  void Received(std::shared_ptr<const Response> response) override {
+    loop_.Post([self = Self(), message = std::move(response)](sim::World& world) mutable {
       if (self->observer_ == nullptr) return;
       Show(world.commons(), self->proxy_, *message);
       Deliver(*self->observer_, std::move(message));
     });
-    response_ = std::make_shared<Response>();
-    this->StartRead(response_.get());
   }
-
-  void OnDone(const grpc::Status& status) override {
-    loop_.Post([self = this->shared_from_this(), status](sim::World&) {
+  void Ended(const grpc::Status& status) override {
+    loop_.Post([self = Self(), status](sim::World&) {
       envoysim::AdsStreamObserver* observer = std::exchange(self->observer_, nullptr);
       // gRPC counts its codes as absl does. A server that ends a stream in order has still gone.
       const auto code = static_cast<absl::StatusCode>(status.error_code());
@@ -203,23 +158,13 @@ class AdsDial::Call final : public grpc::ClientBidiReactor<Request, Response>,
                                       : absl::Status(code, status.error_message()));
       }
     });
-    const std::shared_ptr<Calls> calls = calls_;
-    calls->Remove(&context_);
-    const std::shared_ptr<Call> last = std::move(self_);
+    calls_->Remove(&this->context());
   }
 
- private:
   Loop& loop_;
   const std::shared_ptr<Calls> calls_;
   const std::string proxy_;
   envoysim::AdsStreamObserver* observer_;  // on the loop's thread
-  std::shared_ptr<Ads::Stub> stub_;
-  grpc::ClientContext context_;
-  std::shared_ptr<Response> response_;
-  std::mutex mutex_;
-  std::deque<Request> waiting_;  // guarded; the first is being written
-  bool over_ = false;            // guarded; nothing may be written any more
-  std::shared_ptr<Call> self_;
 };
 
 // An Envoy's end.

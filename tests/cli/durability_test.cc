@@ -143,6 +143,12 @@ TEST_F(Durability, ALogOfASecondHoldsAllButTheLastSecond) {
   ExpectReplays(log + ".partial");
 }
 
+bool HasBytes(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  return !error && size > 0;
+}
+
 TEST_F(Durability, AKilledRunLeavesALogThatReplaysOrNone) {
   const int kills = LongTests() ? 300 : 20;
   RandomStream random(static_cast<uint64_t>(getpid()), "runs");
@@ -152,14 +158,18 @@ TEST_F(Durability, AKilledRunLeavesALogThatReplaysOrNone) {
     const std::string log = (folder_ / "run.wtlog").string();
     {
       Process run({"run", scenario, "-o", log}, (folder_ / "errors").string());
-      std::this_thread::sleep_for(std::chrono::milliseconds(random.Between(0, 1500)));
+      // Every other one while it writes, however long a busy machine takes until then.
+      for (int waits = 0; i % 2 == 0 && waits < 2000 && !HasBytes(log + ".partial") && !HasBytes(log); ++waits) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(random.Between(0, i % 2 == 0 ? 200 : 1500)));
       run.Signal(SIGKILL);
       run.Wait();
     }
     const std::string partial = log + ".partial";
     if (std::filesystem::exists(log)) {
       EXPECT_EQ(Call("replay " + log).code, 0);
-    } else if (std::filesystem::exists(partial) && std::filesystem::file_size(partial) > 0) {
+    } else if (HasBytes(partial)) {
       ++left;
       const Ran ran = Call("replay " + partial);
       // Killed before its header was there, it is no log yet, and says so; killed between its last byte and its new

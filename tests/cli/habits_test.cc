@@ -105,6 +105,36 @@ TEST_F(Habits, WhySendsAProbe) {
   const Ran ran = Call("why " + kTwoRoots + " --from sleep@cluster1 --to helloworld.sample:5000 --step 0");
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, AllOf(HasSubstr("GET helloworld.sample:5000/"), HasSubstr("endpoint      ")));
+  const Ran elsewhere = Call("why " + kTwoRoots + " --from sleep@cluster1 --to helloworld.sample:500 --step 0");
+  EXPECT_THAT(elsewhere.output, HasSubstr("cluster PassthroughCluster at 10.")) << elsewhere.output;
+  EXPECT_THAT(elsewhere.output, HasSubstr("Service sample/helloworld has no port 500; it has 5000"));
+  const std::string routed = Write("routed.yaml", fmt::format(R"(name: n
+extends: {}/scenarios/multi-primary-one-network/scenario.yaml
+steps:
+  - name: routed
+    do: [{{apply: {{cluster: cluster1, manifest: {}}}}}]
+)",
+                                                              WAVETANK_SOURCE_DIR, Write("objects.yaml", R"(
+apiVersion: networking.istio.io/v1beta1
+kind: VirtualService
+metadata: {name: to-v1, namespace: sample}
+spec:
+  hosts: [helloworld]
+  http: [{match: [{uri: {prefix: /v1}}], route: [{destination: {host: helloworld, subset: v1}}]}]
+---
+apiVersion: networking.istio.io/v1beta1
+kind: DestinationRule
+metadata: {name: versions, namespace: sample}
+spec: {host: helloworld, subsets: [{name: v1, labels: {version: v1}}]}
+)")));
+  EXPECT_THAT(
+      Call("why " + routed + " --from sleep@cluster1 --to helloworld.sample:5000 --path /v1").output,
+      AllOf(HasSubstr("of VirtualService sample/to-v1\n"), HasSubstr("shaped by DestinationRule sample/versions\n")));
+  ExpectRefused(Call("why " + kTwoRoots + " --from sleep@cluster1 --to helloworld.sample:5000 --path x"),
+                {"--path 'x': a path begins with /"});
+  ExpectRefused(Call("why " + kTwoRoots + " --flow from-cluster1 --path /x"), {"add --from and --to"});
+  ExpectRefused(Call("why " + kTwoRoots + " --from sleep@cluster1 --to helloworld.sample:5000 -H x"),
+                {"write it as 'name: value'"});
   ExpectRefused(Call("why " + kTwoRoots + " --from sleep --to helloworld.sample:5000 --step 0"),
                 {"more than one pod is named 'sleep'", "@cluster1", "@cluster2"});
   ExpectRefused(Call("why " + kTwoRoots + " --from sleep@cluster1"), {"--from and --to go together"});

@@ -1,8 +1,11 @@
 // What installs a mesh, what is filled in for it, and what its processes log: as a user types it.
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
+#include "nlohmann/json.hpp"
 #include "tests/cli/program.h"
 
 namespace wavetank {
@@ -82,6 +85,33 @@ TEST_F(InstallationTest, TheSecretThatIsPrintedIsRead) {
   EXPECT_EQ(ran.code, 0) << ran.error;
   EXPECT_THAT(ran.output, AllOf(HasSubstr("172.30.2.1:15443"), HasSubstr("172.30.1.1:15443"),
                                 Not(HasSubstr("cannot read cluster"))));
+}
+
+// Each istiod signs under a root of its own. Every request is answered all the same, by a retry at home: the tries show
+// it.
+TEST_F(InstallationTest, RootsOfTheirOwnLeaveTheOtherClusterUnreachable) {
+  const Ran ran = Apply("--mend istiod,clusterID,rbac,tokens,network --json");
+  EXPECT_EQ(ran.code, 1) << ran.error;
+  const nlohmann::json mesh = nlohmann::json::parse(ran.output);
+  std::map<std::string, std::set<std::string>> dead;  // by the client's cluster: the ways that nothing came over
+  for (const nlohmann::json& path : mesh["deadPaths"]) {
+    if (path["service"] != "helloworld.sample:5000") continue;
+    EXPECT_THAT(path["reason"].get<std::string>(),
+                AllOf(StartsWith("TLS_error:"),
+                      testing::AnyOf(HasSubstr("CERTIFICATE_VERIFY_FAILED"), HasSubstr("TLSV1_ALERT_UNKNOWN_CA"))));
+    dead[path["cluster"]].insert(path["upstream"].get<std::string>());
+  }
+  EXPECT_THAT(dead["c1"], testing::ElementsAre(HasSubstr("172.30.2.1:15443")));
+  EXPECT_THAT(dead["c2"], testing::ElementsAre(HasSubstr("172.30.1.1:15443")));
+  for (const nlohmann::json& row : mesh["reachability"]) {
+    for (const auto& [cluster, count] : row["answeredBy"].items()) EXPECT_EQ(cluster, row["cluster"]);
+  }
+}
+
+TEST_F(InstallationTest, UnderOneRootNoWayIsDead) {
+  const Ran ran = Apply("--mend istiod,clusterID,rbac,tokens,network,roots --json");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_TRUE(nlohmann::json::parse(ran.output)["deadPaths"].empty());
 }
 
 TEST_F(InstallationTest, ASecretOfAnotherMeshIsRefused) {

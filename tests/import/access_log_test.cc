@@ -2,21 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/access/access_format.h"
 #include "import/access/pod_name.h"
-#include "import/importer.h"
-#include "import/judge/judge.h"
-#include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
-#include "import/skeleton/skeleton.h"
-#include "replay/world_target.h"
-#include "tests/replay/temp_folder.h"
+#include "tests/import/imported.h"
 
 namespace wavetank::importing {
 namespace {
@@ -118,46 +110,12 @@ TEST(LogOwner, IsToldByThePathsThatToolsWrite) {
   EXPECT_EQ(of("web-1-istio-proxy.log"), "/web-1/");
 }
 
-class AccessLogs : public testing::Test {
+class AccessLogs : public ImportTest {
  protected:
-  std::string Put(const std::string& name, std::string_view text) {
-    const std::string path = folder_ / name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << text;
-    return path;
-  }
-  Imported Read(const std::vector<std::string>& sources, const std::vector<std::string>& formats = {}) {
-    ImportOptions options;
-    options.sources = sources;
-    options.access_formats = formats;
-    auto imported = Import(options);
-    EXPECT_TRUE(imported.ok()) << imported.status();
-    return *std::move(imported);
-  }
-  Judgement Run(const Skeleton& mesh) {
-    const std::string path = folder_ / "log.wtlog";
-    EXPECT_TRUE(WriteLog(mesh, path, "test").ok());
-    auto log = replay::LogReader::Open(path);
-    EXPECT_TRUE(log.ok()) << log.status();
-    replay::WorldTarget world;
-    Judge judge;
-    JudgedTarget target(world, judge);
-    const auto result = replay::Replay(**log, target);
-    EXPECT_TRUE(result.ok()) << result.status();
-    return judge.Finish();
-  }
   static std::vector<InferredInput> Of(const Imported& imported, InputKind kind) {
     std::vector<InferredInput> out;
     for (const InferredInput& input : imported.evidence.inputs) {
       if (input.kind == kind) out.push_back(input);
-    }
-    return out;
-  }
-  static std::string Words(const Judgement& judgement) {
-    std::string out;
-    for (const JudgedClaim& claim : judgement.claims) {
-      out += std::string(NameOf(claim.verdict)) + ": " + claim.claim.dump() + " " + claim.why + " " + claim.simulated +
-             "\n";
     }
     return out;
   }
@@ -171,8 +129,6 @@ class AccessLogs : public testing::Test {
     }
     return out;
   }
-
-  TempFolder folder_;
 };
 
 TEST_F(AccessLogs, AreTrafficAtItsRate) {

@@ -2,17 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "fmt/format.h"
-#include "import/importer.h"
-#include "import/judge/judge.h"
-#include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
-#include "import/skeleton/skeleton.h"
-#include "replay/world_target.h"
-#include "tests/replay/temp_folder.h"
+#include "tests/import/imported.h"
 
 namespace wavetank::importing {
 namespace {
@@ -92,21 +84,8 @@ items:
   spec: {mtls: {mode: STRICT}}
 )";
 
-class BeforeDumpTest : public testing::Test {
+class BeforeDumpTest : public ImportTest {
  protected:
-  std::string Put(const std::string& name, std::string_view text) {
-    const std::string path = folder_ / name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << text;
-    return path;
-  }
-  Imported Read(const std::vector<std::string>& sources) {
-    ImportOptions options;
-    options.sources = sources;
-    auto imported = Import(options);
-    EXPECT_TRUE(imported.ok()) << imported.status();
-    return *std::move(imported);
-  }
   Skeleton Mesh() {
     const auto mesh = MakeMeshOfObjects(imported_.evidence, imported_.kube);
     EXPECT_TRUE(mesh.ok()) << mesh.status();
@@ -132,7 +111,6 @@ class BeforeDumpTest : public testing::Test {
     return out;
   }
 
-  TempFolder folder_;
   Imported imported_;
 };
 
@@ -184,20 +162,8 @@ TEST_F(BeforeDumpTest, TheIstiodStaysAndWhatIsInferredIsTold) {
 
 TEST_F(BeforeDumpTest, TheMeshPushesWhatTheLogTells) {
   ReadBoth();
-  const std::string path = folder_ / "log.wtlog";
-  ASSERT_TRUE(WriteLog(Mesh(), path, "test").ok());
-  auto log = replay::LogReader::Open(path);
-  ASSERT_TRUE(log.ok()) << log.status();
-  replay::WorldTarget world;
-  Judge judge;
-  JudgedTarget target(world, judge);
-  ASSERT_TRUE(replay::Replay(**log, target).ok());
-  std::string words;
-  const Judgement judgement = judge.Finish();
-  for (const JudgedClaim& claim : judgement.claims) {
-    words += std::string(NameOf(claim.verdict)) + ": " + claim.claim.dump() + " " + claim.why + "\n";
-  }
-  EXPECT_GE(judgement.agree, 5u) << words;
+  const Judgement judgement = Run(Mesh());
+  EXPECT_GE(judgement.agree, 5u) << Words(judgement);
 }
 
 // As tools/bug-report of istioctl 1.18.2 lays it out.

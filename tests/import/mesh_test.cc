@@ -2,16 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-#include <fstream>
-
-#include "import/importer.h"
-#include "import/judge/judge.h"
-#include "import/report/report.h"
 #include "import/skeleton/mesh_of_objects.h"
-#include "import/skeleton/skeleton.h"
-#include "replay/world_target.h"
-#include "tests/replay/temp_folder.h"
+#include "tests/import/imported.h"
 
 namespace wavetank::importing {
 namespace {
@@ -62,47 +54,7 @@ constexpr std::string_view kLog =
     // What a proxy refused, nobody can tell from this.
     "2024-05-06T07:08:31.000000Z\twarn\tads\tADS:LDS: ACK ERROR web-1.shop-1 Internal:bad listener\n";
 
-class ImportedMesh : public testing::Test {
- protected:
-  std::string Put(const std::string& name, std::string_view text) {
-    const std::string path = folder_ / name;
-    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
-    std::ofstream(path) << text;
-    return path;
-  }
-  Imported Read(const std::vector<std::string>& sources) {
-    ImportOptions options;
-    options.sources = sources;
-    auto imported = Import(options);
-    EXPECT_TRUE(imported.ok()) << imported.status();
-    return *std::move(imported);
-  }
-  Judgement Run(const Skeleton& mesh) {
-    const std::string path = folder_ / "log.wtlog";
-    const absl::Status written = WriteLog(mesh, path, "test");
-    EXPECT_TRUE(written.ok()) << written;
-    auto log = replay::LogReader::Open(path);
-    EXPECT_TRUE(log.ok()) << log.status();
-    replay::WorldTarget world;
-    JudgedTarget target(world, judge_);
-    auto result = replay::Replay(**log, target);
-    EXPECT_TRUE(result.ok()) << result.status();
-    digest_ = result.ok() ? result->trace_digest : "";
-    return judge_.Finish();
-  }
-  static std::string Words(const Judgement& judgement) {
-    std::string out;
-    for (const JudgedClaim& claim : judgement.claims) {
-      out += std::string(NameOf(claim.verdict)) + ": " + claim.claim.dump() + " " + claim.why + " " + claim.simulated +
-             "\n";
-    }
-    return out;
-  }
-
-  TempFolder folder_;
-  Judge judge_;
-  std::string digest_;
-};
+using ImportedMesh = ImportTest;
 
 TEST_F(ImportedMesh, OfALogAlonePushesWhatTheLogTells) {
   const Imported imported = Read({Put("istiod.log", kLog)});
@@ -138,11 +90,10 @@ TEST_F(ImportedMesh, AReplayIsTheSameTwice) {
   const Imported imported = Read({Put("istiod.log", kLog)});
   const auto mesh = MakeSkeleton(imported.evidence);
   ASSERT_TRUE(mesh.ok());
-  Run(*mesh);
-  const std::string once = digest_;
-  judge_ = Judge();
-  Run(*mesh);
-  EXPECT_EQ(digest_, once);
+  std::string once, again;
+  Run(*mesh, &once);
+  Run(*mesh, &again);
+  EXPECT_EQ(again, once);
   EXPECT_NE(once, "");
 }
 

@@ -60,6 +60,12 @@ class RecordedWorld : public sim::TwoClusterWorld {
     recording_.reset();
     transports_.clear();
   }
+  void RecordTwoSeconds() {
+    Build(/*remote=*/false);
+    Start();
+    Run(2s);
+    Finish();
+  }
   std::unique_ptr<sim::World> Again(std::optional<Duration> until = std::nullopt) {
     auto log = replay::LogReader::Open(path_);
     EXPECT_TRUE(log.ok()) << log.status();
@@ -224,10 +230,7 @@ absl::StatusOr<scenario::RunResult> GoOn(const std::string& log, const std::stri
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshThatIsScaledAndServes) {
-  Build(/*remote=*/false);
-  Start();
-  Run(2s);
-  Finish();
+  RecordTwoSeconds();
   const auto result =
       GoOn(path_,
            "  - {name: three, do: [{scale: {cluster: cluster2, deployment: sample/helloworld-v2, "
@@ -247,10 +250,7 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshThatIsScaledAndServes) {
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshWithoutTouchingWhatRuns) {
-  Build(/*remote=*/false);
-  Start();
-  Run(2s);
-  Finish();
+  RecordTwoSeconds();
   const Held before = EndpointsOf(*world_);
   std::set<std::string> names;
   for (const sim::PodProcess* pod : world_->Pods()) names.insert(pod->name());
@@ -264,10 +264,7 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshWithoutTouchingWhatRuns) {
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshInWhichKilledPodsComeBack) {
-  Build(/*remote=*/false);
-  Start();
-  Run(2s);
-  Finish();
+  RecordTwoSeconds();
   const auto result =
       GoOn(path_,
            "  - {name: killed, do: [{kill: {cluster: cluster1, namespace: sample, app: helloworld}}]}\n"
@@ -281,13 +278,12 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshInWhichKilledPodsComeBack) {
              EXPECT_NE(pods[0]->envoy(), nullptr);
            });
   ASSERT_TRUE(result.ok()) << result.status();
+  // Nowhere else can they run: the step says so.
+  EXPECT_THAT(result->steps[1].notes, testing::Contains(testing::HasSubstr("no node takes it")));
 }
 
 TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseLoadBalancersMove) {
-  Build(/*remote=*/false);
-  Start();
-  Run(2s);
-  Finish();
+  RecordTwoSeconds();
   const auto result = GoOn(path_,
                            "  - {name: gone, do: [{loadBalancer: {cluster: cluster2, service: "
                            "istio-system/istio-eastwestgateway, address: none}}], then: [{flow: f, requests: 100}], "
@@ -302,10 +298,7 @@ TEST_F(RecordedWorld, GoesOnAsALiveMeshWhoseLoadBalancersMove) {
 }
 
 TEST_F(RecordedWorld, ARunThatGoesOnIsReplayedIdentically) {
-  Build(/*remote=*/false);
-  Start();
-  Run(2s);
-  Finish();
+  RecordTwoSeconds();
   const auto clusters = scenario::ClustersOfLog(path_);
   ASSERT_TRUE(clusters.ok()) << clusters.status();
   const auto scenario = scenario::ParseScenario("on.yaml",

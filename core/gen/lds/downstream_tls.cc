@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/memo.h"
+#include "core/config/schema/cipher_suites.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/common_tls.h"
 #include "core/gen/wire/wire.h"
@@ -23,34 +24,11 @@ constexpr std::array kMeshCiphers = {
     "ECDHE-RSA-AES128-GCM-SHA256",   "AES256-GCM-SHA384",           "AES128-GCM-SHA256",
 };
 
-// istiod: pkg/config/security, ValidCipherSuites: what Envoy's BoringSSL would not refuse.
-constexpr std::array<std::string_view, 15> kKnownCiphers = {
-    "ECDHE-ECDSA-AES128-GCM-SHA256",
-    "ECDHE-RSA-AES128-GCM-SHA256",
-    "ECDHE-ECDSA-AES256-GCM-SHA384",
-    "ECDHE-RSA-AES256-GCM-SHA384",
-    "ECDHE-ECDSA-CHACHA20-POLY1305",
-    "ECDHE-RSA-CHACHA20-POLY1305",
-    "ECDHE-ECDSA-AES128-SHA",
-    "ECDHE-RSA-AES128-SHA",
-    "ECDHE-ECDSA-AES256-SHA",
-    "ECDHE-RSA-AES256-SHA",
-    "AES128-GCM-SHA256",
-    "AES256-GCM-SHA384",
-    "AES128-SHA",
-    "AES256-SHA",
-    "DES-CBC3-SHA",
-};
-
-bool IsKnownCipher(std::string_view cipher) {
-  if (cipher.empty() || cipher == "ALL" || !std::isalnum(static_cast<unsigned char>(cipher[0]))) return true;
-  return std::find(kKnownCiphers.begin(), kKnownCiphers.end(), cipher) != kKnownCiphers.end();
-}
-
 std::vector<std::string> KnownCiphers(const std::vector<std::string>& ciphers) {
   std::vector<std::string> out;
   for (const std::string& cipher : ciphers) {
-    if (IsKnownCipher(cipher) && std::find(out.begin(), out.end(), cipher) == out.end()) out.push_back(cipher);
+    if (config::IsKnownCipherSuite(cipher) && std::find(out.begin(), out.end(), cipher) == out.end())
+      out.push_back(cipher);
   }
   return out;
 }
@@ -129,22 +107,19 @@ void ApplyParameters(const ServerSettings& settings, const MeshTls& defaults, en
 }  // namespace
 
 std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig& mesh, bool http) {
-  // Nearly all proxies of a mesh get the same: the last one is kept, by all that it is made from.
-  struct Last {
-    std::string files[3];
-    std::vector<std::string> trust_domains;
-    MeshTls::Version version{};
-    std::string socket;
-  };
-  thread_local Last last_of[2];
-  Last& last = last_of[http ? 1 : 0];
   const CertificateFiles files = FilesOf(proxy.metadata);
-  std::vector<std::string> trust_domains = TrustDomains(mesh);
+  const std::vector<std::string> trust_domains = TrustDomains(mesh);
   const MeshTls::Version version = mesh.mesh_mtls.min_protocol_version;
-  if (!last.socket.empty() && last.files[0] == files.certificate && last.files[1] == files.key &&
-      last.files[2] == files.root && last.trust_domains == trust_domains && last.version == version) {
-    return last.socket;
-  }
+  // Nearly all proxies of a mesh get the same: the last ones are kept, by all that they are made from.
+  thread_local Memo<std::string> sockets(16);
+  std::string asked = absl::StrCat(http ? "http " : "tcp ", static_cast<int>(version));
+  const auto ask = [&](std::string_view part) {
+    absl::StrAppend(&asked, " ", part.size(), ":");
+    asked.append(part);
+  };
+  for (const std::string_view file : {files.certificate, files.key, files.root}) ask(file);
+  for (const std::string& domain : trust_domains) ask(domain);
+  if (const std::string* socket = sockets.Find(asked); socket != nullptr) return *socket;
   Draft draft;
   DownstreamPb& context = draft.context;
   context.mutable_require_client_certificate()->set_value(true);
@@ -160,11 +135,9 @@ std::string InboundMutualTlsSocket(const Proxy& proxy, const config::MeshConfig&
                                                                                    : envoy_tls::TlsParameters::TLSv1_2);
   parameters->set_tls_maximum_protocol_version(envoy_tls::TlsParameters::TLSv1_3);
   ApplyWorkloadCertificate(common, files, {}, trust_domains, true);
-  last = {{std::string(files.certificate), std::string(files.key), std::string(files.root)},
-          std::move(trust_domains),
-          version,
-          EncodeSocket(context)};
-  return last.socket;
+  std::string socket = EncodeSocket(context);
+  sockets.Keep(std::move(asked), socket);
+  return socket;
 }
 
 std::string ServerTlsSocket(const ServerSettings& settings, const Proxy& proxy, const config::MeshConfig& mesh,

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
 #include "core/base/json_text.h"
+#include "core/base/memo.h"
 #include "core/x509/hash.h"
 #include "core/x509/jws.h"
 #include "fmt/format.h"
@@ -29,14 +29,13 @@ std::string Quoted(const std::string& text) {
 }
 
 // What the tokens that this thread issued last say, and the key that signed them: mostly their own cluster reads them
-// back. When kMostIssued are kept, all are forgotten.
+// back.
 struct Issued {
   std::string key;
   TokenClaims claims;
 };
-constexpr size_t kMostIssued = 1024;
-absl::flat_hash_map<std::string, Issued>& IssuedHere() {
-  thread_local absl::flat_hash_map<std::string, Issued> issued;
+Memo<Issued>& IssuedHere() {
+  thread_local Memo<Issued> issued(1024);
   return issued;
 }
 
@@ -68,19 +67,16 @@ std::string TokenAuthority::Issue(const TokenClaims& claims) const {
   static const std::string header = x509::Base64Url(R"({"alg":"HS256","typ":"JWT"})") + ".";
   const std::string text = header + x509::Base64Url(payload);
   std::string token = text + "." + x509::Base64Url(x509::Hmac(x509::HashKind::kSha256, key_, {text}));
-  if (IssuedHere().size() == kMostIssued) IssuedHere().clear();
-  Issued& issued = IssuedHere()[token] = {key_, claims};
+  Issued issued = {key_, claims};
   issued.claims.issued = Time(std::chrono::seconds(Seconds(claims.issued)));
   issued.claims.expires = Time(std::chrono::seconds(Seconds(claims.expires)));
   if (claims.audiences.empty()) issued.claims.audiences = api_server;
+  IssuedHere().Keep(token, std::move(issued));
   return token;
 }
 
 absl::StatusOr<TokenClaims> TokenAuthority::Read(std::string_view token) const {
-  if (const auto it = IssuedHere().find(absl::string_view(token.data(), token.size()));
-      it != IssuedHere().end() && it->second.key == key_) {
-    return it->second.claims;
-  }
+  if (const Issued* issued = IssuedHere().Find(token); issued != nullptr && issued->key == key_) return issued->claims;
   const size_t first = token.find('.'), last = token.rfind('.');
   if (first == std::string_view::npos || first == last || token.size() > 65536) {
     return Refused("the token is no JSON web token");

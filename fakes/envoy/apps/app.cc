@@ -267,7 +267,8 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     explicit Kept(const RequestRecord& r) : record(r) {
       for (std::string_view* text :
            {&record.details, &record.transport_failure, &record.body, &record.headers, &record.listener,
-            &record.filter_chain, &record.virtual_host, &record.route, &record.cluster, &record.server_details}) {
+            &record.filter_chain, &record.virtual_host, &record.route, &record.route_config, &record.cluster,
+            &record.cluster_config, &record.server_details}) {
         texts.emplace_back(*text);
         *text = texts.back();
       }
@@ -308,21 +309,22 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     delete this;
   }
 
-  void OnClose(ConnectionId, CloseKind kind, std::string_view) override {
+  void OnClose(ConnectionId, CloseKind kind, std::string_view detail) override {
     switch (kind) {
       case CloseKind::kRefused:
-        Gone("connection refused");
+        Gone("connection refused", detail);
         return;
       case CloseKind::kTimeout:
-        Gone("connection timed out");
+        Gone("connection timed out", detail);
         return;
       default:
-        Gone("connection reset");
+        Gone("connection reset", detail);
         return;
     }
   }
 
-  void Gone(std::string_view why) {
+  // `closer`: what the proxy that closed it says of that.
+  void Gone(std::string_view why, std::string_view closer = {}) {
     id_ = kNoConnection;
     state_->host.Cancel(timer_);
     timer_ = kNoTimer;
@@ -337,6 +339,7 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
     if (timer_after_ != kNoTimer) return;  // answered already
     RequestRecord record;
     record.details = why;
+    record.server_details = closer;
     record.latency = state_->host.Now() - start_;
     Trace(record);
     Finish(record);

@@ -5,6 +5,7 @@
 
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
+#include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
@@ -315,6 +316,7 @@ absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const cluste
   const Extensions extensions = binary.WithNotes(&out->without_effect);
   out->hash = hash;
   out->name = out->service_name = cluster.name();
+  out->config = ConfigPath(cluster.metadata());
   out->alt_stat_name = cluster.alt_stat_name();
   if (out->name.empty()) {
     return absl::InvalidArgumentError(

@@ -57,6 +57,7 @@ struct TransportSocketMatch {
 struct ClusterConfig {
   Hash128 hash;
   std::string name;
+  std::string config;        // the DestinationRule that shaped it (ConfigPath()); empty: none
   std::string service_name;  // of the ClusterLoadAssignment; equals `name` unless given
   DiscoveryType type = DiscoveryType::kStatic;
   Duration connect_timeout = 5s;

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
+#include "fakes/envoy/config/config_path.h"
 #include "fakes/envoy/config/filter_registry.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
@@ -271,6 +272,7 @@ std::shared_ptr<const nlohmann::json> LuaMetadata(const route_v3::Route& route) 
 
 absl::Status CompileRoute(const route_v3::Route& route, const Extensions& extensions, RouteEntry* out) {
   out->name = route.name();
+  out->config = ConfigPath(route.metadata());
   out->lua_metadata = LuaMetadata(route);
   out->includes_host_limits = route.route().include_vh_rate_limits().value();
   if (absl::Status s = CompileLimits(route.route(), &out->limits); !s.ok()) return s;

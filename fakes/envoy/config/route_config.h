@@ -105,6 +105,7 @@ struct RouteEntry {
   enum class Action : uint8_t { kCluster, kWeighted, kHeader, kRedirect, kDirect, kNonForwarding };
 
   std::string name;
+  std::string config;  // the object that it comes from (ConfigPath()); empty: not said
   PathKind path_kind = PathKind::kPrefix;
   StringMatch path;
   bool case_sensitive = true;

@@ -234,7 +234,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
       log_->flags |= kNoRouteFound;
       log_->details = "filter_chain_not_found";
     }
-    CloseNow(CloseKind::kReset);
+    CloseNow(CloseKind::kReset, fmt::format("listener {}: no filter chain matches", listener_->name));
     return;
   }
   CountBegin();
@@ -254,7 +254,7 @@ void DownstreamConnection::Classify(const FirstFlight& flight, Duration lead, bo
   if (chain_->tcp.has_value()) {
     StartTcpProxy(lead);
   } else if (!chain_->http.has_value() || (Speaks() && Admit() == Admission::kRefused)) {
-    CloseNow(CloseKind::kReset);  // a chain without a terminal filter, or refused
+    CloseNow(CloseKind::kReset, refusal_);  // a chain without a terminal filter, or refused
   }
 }
 
@@ -316,7 +316,7 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
   if (chain_->http.has_value()) {
     switch (Admit()) {
       case Admission::kRefused:
-        return CloseNow(CloseKind::kReset);
+        return CloseNow(CloseKind::kReset, refusal_);
       case Admission::kAsking:
         unadmitted_.emplace_back(exchange, &spec);
         return;
@@ -352,12 +352,12 @@ void DownstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, 
   delete this;
 }
 
-void DownstreamConnection::CloseNow(CloseKind kind) {
+void DownstreamConnection::CloseNow(CloseKind kind, std::string_view why) {
   CountEnd(/*local=*/true);
   AbortStreams("downstream_local_disconnect");
   WriteLogs();
   if (TcpUpstream* upstream = std::exchange(upstream_, nullptr)) upstream->Close(kind);
-  envoy_.fabric().Close(id_, Fabric::End::kServer, kind);
+  envoy_.fabric().Close(id_, Fabric::End::kServer, kind, why);
   delete this;
 }
 
@@ -441,6 +441,7 @@ void DownstreamConnection::TcpConnect(Duration lead) {
   std::shared_ptr<const FirstFlight> flight;
   if (cluster->Socket(*host).tls != nullptr) flight = cluster->Flight(*host, FirstFlight::Kind::kOpaque, {});
   if (log_ != nullptr) log_->tried = host->address;
+  tried_ = host->address;
   upstream_ = new TcpUpstream(*this, *cluster, *host, std::move(flight));
   upstream_->Start(lead);
 }
@@ -494,7 +495,9 @@ void DownstreamConnection::TcpUpstreamFailed(ResponseFlags flags, std::string_vi
     envoy_.host().Emit({TraceKind::kConnection, envoy_.trace_name(), envoy_.host().Intern(tcp_cluster_), 0, 0,
                         fmt::format("{}|{}", ResponseFlagsToString(flags), failure)});
   }
-  CloseNow(CloseKind::kReset);
+  const std::string at = tried_ == SocketAddress{} ? "" : " at " + tried_.ToString();
+  CloseNow(CloseKind::kReset, fmt::format("listener {}, cluster {}{}: {}{}{}", listener_->name, tcp_cluster_, at,
+                                          ResponseFlagsToString(flags), failure.empty() ? "" : ", ", failure));
 }
 
 void DownstreamConnection::Describe(Hop* hop) const {

@@ -83,8 +83,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // The same of the answer to the last request that the manager allows it.
   bool closing_after_this();
   void Abort(StopKind kind);
-  // Ends the connection from this side and deletes this.
-  void CloseNow(CloseKind kind);
+  // Ends the connection from this side and deletes this. `why`: in words, for who asks what became of a request.
+  void CloseNow(CloseKind kind, std::string_view why = {});
 
   DownstreamConnection* next = nullptr;
   DownstreamConnection* prev = nullptr;
@@ -168,6 +168,8 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   uint32_t requests_ = 0;
   // tcp_proxy
   std::string tcp_cluster_;
+  SocketAddress tried_;  // of a tcp_proxy: the host of the last try
+  std::string refusal_;  // what a network filter said of it
   TcpUpstream* upstream_ = nullptr;
   uint32_t connect_attempts_ = 0;
   std::vector<ExchangeId> held_;

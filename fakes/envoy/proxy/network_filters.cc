@@ -25,6 +25,7 @@ ConnectionFacts DownstreamConnection::Facts() const {
 uint64_t& DownstreamConnection::Counter(std::string_view name) { return envoy_.Counter(name); }
 
 void DownstreamConnection::Explain(ResponseFlags flags, std::string_view details, std::string_view termination) {
+  if (!termination.empty() || !details.empty()) refusal_ = termination.empty() ? details : termination;
   if (log_ == nullptr) return;
   log_->flags |= flags;
   if (!details.empty()) log_->details = details;
@@ -45,7 +46,7 @@ void DownstreamConnection::Decide(bool goes_on) {
   decision_ = goes_on;
   if (deciding_) return;  // within Admit(), which goes on by itself
   asking_ = false;
-  goes_on ? Proceed() : CloseNow(CloseKind::kReset);
+  goes_on ? Proceed() : CloseNow(CloseKind::kReset, refusal_);
 }
 
 DownstreamConnection::Admission DownstreamConnection::Admit() {
@@ -67,7 +68,7 @@ DownstreamConnection::Admission DownstreamConnection::Admit() {
 void DownstreamConnection::Proceed() {
   switch (Admit()) {
     case Admission::kRefused:
-      return CloseNow(CloseKind::kReset);
+      return CloseNow(CloseKind::kReset, refusal_);
     case Admission::kAsking:
       return;
     case Admission::kAdmitted:

@@ -673,8 +673,14 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   record.listener = s.downstream->listener().name;
   record.filter_chain = s.downstream->chain()->name;
   if (s.host != nullptr) record.virtual_host = s.host->name;
-  if (s.route != nullptr) record.route = s.route->name;
-  if (s.cluster != nullptr) record.cluster = s.cluster->config().name;
+  if (s.route != nullptr) {
+    record.route = s.route->name;
+    record.route_config = s.route->config;
+  }
+  if (s.cluster != nullptr) {
+    record.cluster = s.cluster->config().name;
+    record.cluster_config = s.cluster->config().config;
+  }
   if (s.upstream_host != nullptr) record.upstream = s.upstream_host->address;
   record.attempts = s.attempts;
   // The stream is gone before the client reads the record.

@@ -1,11 +1,15 @@
 #include "fakes/envoy/tcp/http.h"
 
+#include <atomic>
+
 namespace wavetank::envoysim {
 
-RequestSpec::RequestSpec() {
-  // Ids only tell specs of one process apart; they reach no output.
-  static uint64_t next = 0;
-  id_ = ++next;
+RequestSpec::RequestSpec() { TakeNewId(); }
+
+void RequestSpec::TakeNewId() {
+  // Ids only tell specs of one process apart, whose worlds may run in threads; they reach no output.
+  static std::atomic<uint64_t> next{0};
+  id_ = next.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 std::optional<std::string_view> FindHeader(const RequestSpec& spec, std::string_view name) {

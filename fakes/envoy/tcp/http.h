@@ -31,6 +31,8 @@ struct RequestSpec {
   uint16_t depth = 0;  // how many applications' calls have led to it; nobody sees it on the wire
 
   uint64_t id() const { return id_; }
+  // Of a copy that will differ: it may be routed otherwise.
+  void TakeNewId();
 
  private:
   uint64_t id_;
@@ -88,6 +90,7 @@ struct RequestRecord {
   std::string_view virtual_host;
   std::string_view route;
   std::string_view cluster;
+  std::string_view route_config, cluster_config;         // the objects that gave them, as ConfigPath() has them
   SocketAddress upstream;                                // the host chosen last, as in EDS
   uint32_t attempts = 0;                                 // upstream tries; 1 = not retried
   const std::vector<FailedTry>* failed_tries = nullptr;  // all but the last; null: none

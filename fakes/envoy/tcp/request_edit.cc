@@ -7,12 +7,8 @@ namespace wavetank::envoysim {
 
 RequestSpec& RequestEdit::Copy() {
   if (copy_ == nullptr) {
-    copy_ = std::make_shared<RequestSpec>();  // with an id of its own: it may be routed otherwise
-    copy_->protocol = request_->protocol;
-    copy_->method = request_->method;
-    copy_->authority = request_->authority;
-    copy_->path = request_->path;
-    copy_->headers = request_->headers;
+    copy_ = std::make_shared<RequestSpec>(*request_);
+    copy_->TakeNewId();
     request_ = copy_.get();
   }
   return *copy_;

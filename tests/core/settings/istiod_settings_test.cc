@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "core/base/json_text.h"
@@ -36,6 +37,13 @@ IstiodSettings SettingsOf(const json& pod) {
   return settings;
 }
 
+json PodThatSaysAllDefaults() {
+  std::vector<json> env;
+  for (const IstiodVariable& variable : IstiodVariables())
+    env.push_back(json::object({{"name", variable.name}, {"value", variable.default_value}}));
+  return PodWith(env);
+}
+
 TEST(IstiodVariables, StandByNameAndEachOnce) {
   const auto all = IstiodVariables();
   EXPECT_TRUE(std::is_sorted(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; }));
@@ -51,31 +59,22 @@ TEST(IstiodVariables, ThatActHaveAMeaningAndWhatTheyDo) {
 }
 
 TEST(IstiodVariables, SetToTheirDefaultsSayNothingThatIsUnheeded) {
-  std::vector<json> env;
-  for (const IstiodVariable& variable : IstiodVariables())
-    env.push_back(json::object({{"name", variable.name}, {"value", variable.default_value}}));
-  EXPECT_THAT(UnheededSettings(PodWith(env)), IsEmpty());
+  EXPECT_THAT(UnheededSettings(PodThatSaysAllDefaults()), IsEmpty());
 }
 
 TEST(IstiodVariables, SetToTheirDefaultsChangeNoOption) {
-  const IstiodOptions usual;
-  std::vector<json> env;
-  for (const IstiodVariable& variable : IstiodVariables())
-    env.push_back(json::object({{"name", variable.name}, {"value", variable.default_value}}));
-  const IstiodSettings settings = SettingsOf(PodWith(env));
+  const IstiodSettings settings = SettingsOf(PodThatSaysAllDefaults());
   EXPECT_THAT(settings.log, IsEmpty());
-  EXPECT_EQ(settings.options.debounce_after, usual.debounce_after);
-  EXPECT_EQ(settings.options.debounce_max, usual.debounce_max);
-  EXPECT_EQ(settings.options.push_throttle, usual.push_throttle);
-  EXPECT_EQ(settings.options.requests_per_second, usual.requests_per_second);
-  EXPECT_EQ(settings.options.remote_cluster_timeout, usual.remote_cluster_timeout);
-  EXPECT_EQ(settings.options.enable_ca, usual.enable_ca);
-  EXPECT_EQ(settings.options.external, usual.external);
-  EXPECT_EQ(settings.options.ca.ca.max_workload_ttl, usual.ca.ca.max_workload_ttl);
-  EXPECT_EQ(settings.options.ca.ca.default_workload_ttl, usual.ca.ca.default_workload_ttl);
-  EXPECT_EQ(settings.options.ca.ca.self_signed_ttl, usual.ca.ca.self_signed_ttl);
-  EXPECT_EQ(settings.options.ca.root_check_interval, usual.ca.root_check_interval);
-  EXPECT_EQ(settings.options.ca.root_grace_percent, usual.ca.root_grace_percent);
+  const auto scheduling = [](const IstiodOptions& o) {
+    return std::tuple(o.debounce_after, o.debounce_max, o.push_throttle, o.requests_per_second,
+                      o.remote_cluster_timeout, o.enable_ca, o.external);
+  };
+  const auto ca = [](const IstiodOptions& o) {
+    return std::tuple(o.ca.ca.max_workload_ttl, o.ca.ca.default_workload_ttl, o.ca.ca.self_signed_ttl,
+                      o.ca.root_check_interval, o.ca.root_grace_percent);
+  };
+  EXPECT_EQ(scheduling(settings.options), scheduling(IstiodOptions()));
+  EXPECT_EQ(ca(settings.options), ca(IstiodOptions()));
 }
 
 TEST(IstiodSettings, AreReadFromTheEnvironment) {

@@ -49,6 +49,16 @@ TEST(FailureInWords, LocalRepliesNameTheirCluster) {
   EXPECT_EQ(Words("via_upstream", {}, 500), "the application answered 500");
 }
 
+TEST(FailureInWords, ADenialNamesThePolicy) {
+  constexpr char kDenied[] = "rbac_access_denied_matched_policy[ns[sample]-policy[deny]-rule[0]]";
+  EXPECT_EQ(Words(kDenied, {}, 403), "AuthorizationPolicy sample/deny denies it, by its rule 0 (counted from 0)");
+  EXPECT_EQ(Words("rbac_access_denied_matched_policy[none]", {}, 403), "no AuthorizationPolicy allows it");
+  EXPECT_EQ(FailureInWords({403, envoysim::kNoFlags, "via_upstream", "", "outbound|80||a", "", kDenied}),
+            "the proxy before the application answered: " + Words(kDenied, {}, 403));
+  EXPECT_EQ(FailureInWords({0, envoysim::kNoFlags, "connection reset", "", "", "", kDenied}),
+            "connection reset by a proxy (" + Words(kDenied, {}, 403) + ")");
+}
+
 TEST(FailureInWords, WhatIsUnknownStandsAsItIsAndIsNeverEmpty) {
   EXPECT_EQ(Words("something_new"), "something new");
   EXPECT_EQ(Words("", {}, 418), "answered 418");

@@ -82,5 +82,15 @@ TEST(Clients, GiveUpAfterTheirOwnPatience) {
   EXPECT_LE(t.p99, 210ms);
 }
 
+TEST(Clients, ACircleOfCallsEndsWithAnError) {
+  const auto result =
+      RunClients("rate: 5/s",
+                 "  - {name: s, do: [{behaviour: {app: helloworld, calls: [{to: 'helloworld.sample:5000'}]}}], then: "
+                 "[{flow: f, requests: 10}], expect: [{requests: {flow: f, failed: 100%}}, "
+                 "{requests: {call: 'helloworld.sample:5000', sent: 160}}]}\n");
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& each : result->steps[0].expectations) EXPECT_TRUE(each.held) << each.explanation;
+}
+
 }  // namespace
 }  // namespace wavetank::scenario
