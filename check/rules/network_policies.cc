@@ -161,7 +161,7 @@ void ForgottenGateway(const Mesh& mesh, Findings& findings) {
             if (open || !told.insert(fmt::format("{} {}", NameOf(*in.policy), object->meta.name)).second) continue;
             findings.Add(
                 *cluster, *in.policy,
-                fmt::format("admits {}/{} to port {} of Service {} not: requests from other networks come from "
+                fmt::format("does not admit {}/{} to port {} of Service {}: requests from other networks come from "
                             "that gateway",
                             from.meta.ns, gateway->meta.name, target, object->meta.name));
           }
