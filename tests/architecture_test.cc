@@ -254,7 +254,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
         "scenarios/reader", "scenarios/runner"}},
       {"check/mesh", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"check/rules", {"core", "fakes", "sim", "scenarios", "check/mesh"}},
-      {"check/lint", {"core", "check/mesh", "check/rules"}},
+      {"check/lint", {"core", "scenarios", "sim", "check/mesh", "check/rules", "check/traffic", "check/game_day"}},
       {"check/traffic", {"core", "fakes", "sim", "scenarios", "check/mesh"}},
       {"check/game_day", {"core", "fakes", "sim", "scenarios", "check/mesh", "check/rules", "check/traffic"}},
       {"check/diff", {"core", "fakes", "sim", "scenarios", "check/mesh", "check/rules", "check/traffic"}},

@@ -46,10 +46,14 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
 }  // namespace
 
 std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit) {
-  if (!mesh.scenario().flows.empty()) return mesh.scenario().flows;
+  return mesh.scenario().flows.empty() ? EveryFlow(mesh, limit, false) : mesh.scenario().flows;
+}
+
+std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected) {
   std::set<std::tuple<std::string, std::string, std::string>> clients;
   for (const sim::PodProcess* pod : mesh.world().Pods()) {
-    if (IsClient(*pod)) clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
+    if (IsClient(*pod) && (!injected || pod->bootstrap()))
+      clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
   }
   std::vector<scenario::FlowSpec> out;
   for (const auto& [ns, service, port] : Targets(mesh)) {

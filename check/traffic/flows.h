@@ -17,6 +17,9 @@ namespace wavetank::check {
 // pods, at most `limit` of them in order of name.
 std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit);
 
+// The latter, whatever flows the scenario has. `injected`: of clients with a sidecar alone.
+std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected);
+
 // Why requests failed, in Envoy's words, and where they went.
 struct FailureReason {
   std::string flags, details, transport, upstream;
