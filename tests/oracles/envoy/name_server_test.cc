@@ -34,7 +34,9 @@ TEST(NameServerTest, WaitsForAnAddressThatIsHeldForAMoment) {
   releases.join();
 }
 
-TEST(NameServerTest, AnAddressOfAnotherMachineIsRefused) { EXPECT_EQ(NameServer::Make("192.0.2.1:10053", {}), nullptr); }
+TEST(NameServerTest, AnAddressOfAnotherMachineIsRefused) {
+  EXPECT_EQ(NameServer::Make("192.0.2.1:10053", {}), nullptr);
+}
 
 }  // namespace
 }  // namespace wavetank::envoydiff
