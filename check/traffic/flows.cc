@@ -117,14 +117,12 @@ absl::StatusOr<std::unique_ptr<FlowMeter>> FlowMeter::Start(sim::World& world,
     if (absl::Status status = world.Do(scenario::MakeTraffic(flows[i], traffic, id)); !status.ok()) return status;
   }
   FlowMeter* meter = out.get();
-  world.on_request = [meter, index](const sim::TrafficRecord& record) {
+  out->requests_ = world.commons().on_request.Add([meter, index](const sim::TrafficRecord& record) {
     const auto it = index.find(record.spec.id);
     if (it != index.end()) meter->Add(it->second, record);
-  };
+  });
   return out;
 }
-
-FlowMeter::~FlowMeter() { world_.on_request = nullptr; }
 
 void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   const Duration since = record.sent - start_;

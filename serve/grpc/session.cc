@@ -116,7 +116,6 @@ absl::Status Session::Finish() {
   if (finished_ || loop_ == nullptr) return absl::OkStatus();
   finished_ = true;
   loop_->Stop();
-  loop_->world().on_input = nullptr;
   return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish();
 }
 

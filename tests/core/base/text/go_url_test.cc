@@ -1,4 +1,4 @@
-#include "core/base/go_url.h"
+#include "core/base/text/go_url.h"
 
 #include "gtest/gtest.h"
 

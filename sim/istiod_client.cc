@@ -1,4 +1,4 @@
-#include "sim/ads_client.h"
+#include "sim/istiod_client.h"
 
 #include <deque>
 #include <utility>
@@ -35,7 +35,7 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
 
   void Start() {
     Commons& commons = *client_->site().commons;
-    if (commons.on_dial) commons.on_dial(client_->options().proxy);
+    commons.on_dial.Tell(client_->options().proxy);
     client_->Dial([weak = weak_from_this()](absl::StatusOr<ChannelRef> channel) {
       const auto self = weak.lock();
       if (self == nullptr || self->observer_ == nullptr) {
@@ -67,14 +67,14 @@ class ClientStream final : public IstiodProcess::AdsSink, public std::enable_sha
     if (observer_ == nullptr) return;
     Commons& commons = *client_->site().commons;
     client_->set_ads_status(absl::OkStatus());
-    if (commons.on_xds) commons.on_xds(client_->options().proxy, *response);
+    commons.on_xds.Tell(client_->options().proxy, *response);
     observer_->OnResponse({BodyOf(*response), response->version_info, response->nonce});
   }
   void OnDeltaResponse(std::shared_ptr<const pilot::DeltaDiscoveryResponse> response) override {
     if (observer_ == nullptr) return;
     Commons& commons = *client_->site().commons;
     client_->set_ads_status(absl::OkStatus());
-    if (commons.on_delta_xds) commons.on_delta_xds(client_->options().proxy, *response);
+    commons.on_delta_xds.Tell(client_->options().proxy, *response);
     auto message = std::make_shared<envoysim::DeltaDiscoveryResponse>();
     pilot::ToProto(*response, message.get());
     observer_->OnDeltaResponse(std::move(message));
@@ -125,10 +125,10 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
   explicit AdsTransportToIstiod(IstiodClient& client) : client_(client) {}
 
   std::unique_ptr<envoysim::AdsStream> Open(Protocol protocol, AdsStreamObserver* observer) override {
-    const Commons& commons = *client_.site().commons;
+    Commons& commons = *client_.site().commons;
     client_.break_ads_ = nullptr;
     if (commons.ads_elsewhere != nullptr) {
-      if (commons.on_dial) commons.on_dial(client_.options().proxy);
+      commons.on_dial.Tell(client_.options().proxy);
       return commons.ads_elsewhere->Open(client_.site().name, client_.options().proxy, protocol, observer);
     }
     auto stream = std::make_shared<ClientStream>(client_, observer);

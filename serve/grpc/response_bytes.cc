@@ -1,4 +1,4 @@
-#include "serve/grpc/wire.h"
+#include "serve/grpc/response_bytes.h"
 
 #include <string>
 #include <string_view>

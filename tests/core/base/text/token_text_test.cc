@@ -1,4 +1,4 @@
-#include "core/base/token_text.h"
+#include "core/base/text/token_text.h"
 
 #include <string>
 

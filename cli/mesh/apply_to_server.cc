@@ -1,4 +1,4 @@
-#include "cli/apply_to_server.h"
+#include "cli/mesh/apply_to_server.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "core/gen/lds/lds_answers.h"
+#include "core/gen/lds/shared_listeners.h"
 
 #include <algorithm>
 #include <string_view>

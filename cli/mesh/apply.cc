@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/apply_to_server.h"
+#include "cli/mesh/apply_to_server.h"
 #include "cli/mesh_arguments.h"
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"

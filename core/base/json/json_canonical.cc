@@ -1,4 +1,4 @@
-#include "core/base/json_canonical.h"
+#include "core/base/json/json_canonical.h"
 
 #include <cmath>
 #include <string>
