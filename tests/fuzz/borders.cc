@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
-#include "core/base/go_url.h"
 #include "core/base/ip.h"
 #include "core/base/json_text.h"
+#include "core/base/text/go_url.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/credentials/service_account_token.h"
 #include "core/kube/label_selector.h"
@@ -69,7 +69,9 @@ class TheirFile {
   const std::filesystem::path path_;
 };
 
-void Scenario(std::string_view bytes) { scenario::ParseScenario("fuzz.yaml", std::string(bytes)).status().IgnoreError(); }
+void Scenario(std::string_view bytes) {
+  scenario::ParseScenario("fuzz.yaml", std::string(bytes)).status().IgnoreError();
+}
 
 // As `apply`, `run` and `check` take manifests: read, held against the schemas, judged by istiod's webhook.
 void Manifest(std::string_view bytes) {

@@ -1,5 +1,5 @@
-// No bytes of the outside end the process, throw, or keep it busy for good. ./test --long takes fifty times as many, and
-// tools/fuzz lets libFuzzer look for others; what it finds becomes a sample.
+// No bytes of the outside end the process, throw, or keep it busy for good. ./test --long takes fifty times as many,
+// and tools/fuzz lets libFuzzer look for others; what it finds becomes a sample.
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -67,7 +67,8 @@ TEST_P(HostileBytes, AreTakenOrRefused) {
   const uint64_t altered = (LongTests() ? 200'000 : 4'000) / static_cast<uint64_t>(border.cost);
   const uint64_t end = one == nullptr ? samples.size() + altered : first + 1;
   for (uint64_t number = first; number < end; ++number) {
-    const std::string again = fmt::format("WAVETANK_FUZZ_NUMBER={} test_fuzz --gtest_filter='*/{}'\n", number, border.name);
+    const std::string again =
+        fmt::format("WAVETANK_FUZZ_NUMBER={} test_fuzz --gtest_filter='*/{}'\n", number, border.name);
     std::snprintf(under_way, sizeof(under_way), "%s", again.c_str());
     const std::string bytes = Bytes(border, samples, number);
     if (one != nullptr) std::ofstream(fmt::format("{}.bytes", border.name), std::ios::binary) << bytes;
