@@ -132,7 +132,7 @@ bool IsTcp(const kube::ServicePort& port) {
       port.app_protocol.empty() ? pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')))
                                 : pilot::ParseProtocol(port.app_protocol);
   return protocol == pilot::Protocol::kTcp || protocol == pilot::Protocol::kTls ||
-         protocol == pilot::Protocol::kMongo || protocol == pilot::Protocol::kMySql ||
+         protocol == pilot::Protocol::kMongo || protocol == pilot::Protocol::kMysql ||
          protocol == pilot::Protocol::kRedis;
 }
 

@@ -276,7 +276,7 @@ void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
     if (clients) return;
     findings.Add(cluster, rule.meta,
                  fmt::format("stands in {}, its host in {}: it holds for clients in {} alone, and there are none",
-                             rule.meta.ns, service->attributes.ns.str(), rule.meta.ns));
+                             rule.meta.ns, service->attributes.ns, rule.meta.ns));
   });
 }
 

@@ -109,7 +109,7 @@ void OptedOutUnevenly(const Mesh& mesh, Findings& findings) {
 
 std::set<int> PortList(const std::string& text) {
   std::set<int> out;
-  for (const std::string_view part : absl::StrSplit(text, ',')) {
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
     int port = 0;
     if (absl::SimpleAtoi(absl::StripAsciiWhitespace(part), &port)) out.insert(port);
   }

@@ -27,8 +27,9 @@ bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
 bool AnyCovers(std::string_view cidrs, std::string_view address) {
   const auto ip = IpAddress::Parse(address);
   if (!ip.ok()) return false;
-  for (std::string_view part : absl::StrSplit(cidrs, ',')) {
-    part = absl::StripAsciiWhitespace(part);
+  for (const absl::string_view each : absl::StrSplit(absl::string_view(cidrs.data(), cidrs.size()), ',')) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(each);
+    const std::string_view part(stripped.data(), stripped.size());
     const auto prefix = IpPrefix::Parse(part);
     if (prefix.ok() && prefix->Contains(*ip)) return true;
     if (const auto alone = IpAddress::Parse(part); alone.ok() && *alone == *ip) return true;

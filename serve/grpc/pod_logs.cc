@@ -1,4 +1,4 @@
-#include "serve/pods/pod_logs.h"
+#include "serve/grpc/pod_logs.h"
 
 #include <algorithm>
 #include <utility>
@@ -34,12 +34,12 @@ void PodLogs::Printed::Add(Time at, std::string line) {
   if (lines.size() > kKeptLines) lines.pop_front();
 }
 
-PodLogs::PodLogs(sim::World& world) : world_(world) {
-  world.CollectAccessLogs([this](const sim::PodProcess& pod, const envoysim::AccessLogLine& line) {
+void PodLogs::Watch(sim::World& world) {
+  world.CollectAccessLogs([this, &world](const sim::PodProcess& pod, const envoysim::AccessLogLine& line) {
     if (line.path != "/dev/stdout" && line.path != "/dev/stderr") return;
     std::string text(line.text);
     while (!text.empty() && text.back() == '\n') text.pop_back();
-    proxies_[pod.name()].Add(world_.Now(), std::move(text));
+    proxies_[pod.name()].Add(world.Now(), std::move(text));
   });
   const sim::Kernel& kernel = world.kernel();
   world.kernel().AddObserver([this, &kernel](const sim::TraceEvent& event) {

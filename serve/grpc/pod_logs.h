@@ -19,8 +19,8 @@ namespace wavetank::serve {
 
 class PodLogs {
  public:
-  // Follows a world that has not started yet; both have one end.
-  explicit PodLogs(sim::World& world);
+  // Follows a world from now on, which it must outlive. Without, nothing was printed.
+  void Watch(sim::World& world);
 
   // Oldest first, each with its end of line. Containers that print nothing here have none.
   std::vector<std::string> Of(const sim::PodProcess& pod, std::string_view container) const;
@@ -33,7 +33,6 @@ class PodLogs {
   void OfIstiods(const replay::LoggedEvent& event);
   void OfProxy(const replay::LoggedEvent& event);
 
-  sim::World& world_;
   std::map<std::string, Printed> istiods_, proxies_;  // by their names in traces
   std::map<std::string, replay::ComponentLog> logs_;
 };
