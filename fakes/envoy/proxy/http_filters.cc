@@ -110,8 +110,9 @@ class Router::FilteredStream final : public HttpStream {
  private:
   const RouteFilterConfig* Configured(std::string_view name) const {
     if (s_.to_https) return nullptr;  // the route that tells so says nothing to filters, nor does its host
-    for (const RouteFilterConfigs* level :
-         {s_.route != nullptr ? &s_.route->filters : nullptr, s_.host != nullptr ? &s_.host->filters : nullptr}) {
+    // Where no route is, its host is not asked. Envoy: source/common/http/utility.h, resolveMostSpecificPerFilterConfig
+    if (s_.route == nullptr) return nullptr;
+    for (const RouteFilterConfigs* level : {&s_.route->filters, s_.host != nullptr ? &s_.host->filters : nullptr}) {
       if (level == nullptr) continue;
       for (const auto& [filter, config] : *level) {
         if (filter == name) return config.get();

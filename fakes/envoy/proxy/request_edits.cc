@@ -72,12 +72,11 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
 // Since 1.35 the upstream is told which host was asked for. Envoy: envoyproxy/envoy#39617
 bool KeepsOriginalHost(EnvoyRelease release) { return release.minor >= 35; }
 
-// In Envoy's order: the most specific level first, unless the table wants its word to be the last.
+// In Envoy's order: the most specific level first, unless the table wants its word to be the last. What a weighted
+// cluster says comes before all of them: WeightedClusterEntry's finalizeRequestHeaders and finalizeResponseHeaders.
 template <typename Each>
-void ForEachLevel(const RouteTable& table, const VirtualHost* host, const RouteEntry* route, const RouteEdits* weighted,
-                  Each each) {
-  const HeaderLevel* const levels[] = {weighted != nullptr ? &weighted->headers : nullptr,
-                                       route != nullptr && route->edits != nullptr ? &route->edits->headers : nullptr,
+void ForEachLevel(const RouteTable& table, const VirtualHost* host, const RouteEntry* route, Each each) {
+  const HeaderLevel* const levels[] = {route != nullptr && route->edits != nullptr ? &route->edits->headers : nullptr,
                                        host != nullptr ? &host->headers : nullptr, &table.headers};
   for (size_t i = 0; i < std::size(levels); ++i) {
     const HeaderLevel* const level = levels[table.most_specific_wins ? std::size(levels) - 1 - i : i];
@@ -195,15 +194,18 @@ void Router::EditRequest(Stream* s) {
   AccessLogEntry entry;
   EntryOf(*s, &entry);
   RequestEdit edit(*s->spec);
-  ForEachLevel(*s->table, s->host, s->route, s->weighted, [&](const HeaderLevel& level) {
+  const auto apply = [&](const HeaderLevel& level) {
     if (level.request.empty()) return;
     const RequestSpec& before = edit.now();
     entry.request = &before;
     level.request.Apply(entry, &edit);
-  });
+  };
+  if (s->weighted != nullptr) {
+    apply(s->weighted->headers);
+    if (!s->weighted->host.literal.empty()) s->weighted->host.Apply(&edit);
+  }
+  ForEachLevel(*s->table, s->host, s->route, apply);
   const std::string host = edit.now().authority;
-  // The route's word comes last. Envoy: config_impl.cc, WeightedClusterEntry::finalizeRequestHeaders
-  if (s->weighted != nullptr && !s->weighted->host.literal.empty()) s->weighted->host.Apply(&edit);
   if (edits != nullptr && !edits->host.empty()) edits->host.Apply(&edit);
   if (edit.now().authority != host && KeepsOriginalHost(s->envoy->release())) edit.Set("x-envoy-original-host", host);
   if (edits != nullptr && !edits->path.empty()) {
@@ -265,12 +267,14 @@ std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t 
   EntryOf(s, &entry);
   entry.code = code;
   entry.details = details;
-  ForEachLevel(*s.table, s.host, s.route, s.weighted, [&](const HeaderLevel& level) {
+  const auto apply = [&](const HeaderLevel& level) {
     if (level.reply.empty()) return;
     const std::string before = out;
     entry.response_headers = before;
     level.reply.Apply(entry, &out);
-  });
+  };
+  if (s.weighted != nullptr) apply(s.weighted->headers);
+  ForEachLevel(*s.table, s.host, s.route, apply);
   if (s.host != nullptr && s.host->count_attempts_in_reply && s.attempts > 0) {
     AddHeaderLine("x-envoy-attempt-count", std::to_string(s.attempts), &out);
   }

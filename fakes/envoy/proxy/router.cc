@@ -109,6 +109,8 @@ void Router::Take(const RouteDecision& decision, Stream* s) {
   s->host = decision.host;
   s->route = decision.route;
   s->cluster = decision.cluster;
+  s->weighted = nullptr;
+  s->chosen = false;
   s->to_https = WantsTls(*s);
   if (s->to_https) {  // another route answers in its place
     s->route = nullptr;
@@ -145,6 +147,27 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   normalised ? Reroute(&s) : Take(Decide(envoy, manager, *s.spec), &s);
   if (!MayUpgrade(id, lead)) return;
   RunFilters(id, lead);
+}
+
+// Of a route that leaves the choice to the request. Once: what was chosen stays, and its word about headers with it.
+void Router::ChooseCluster(Stream* s) {
+  if (s->chosen || s->route == nullptr) return;
+  s->chosen = true;
+  DataPlaneView& envoy = *s->envoy;
+  if (s->route->action == RouteEntry::Action::kHeader) {
+    const std::optional<std::string_view> name = FindHeader(*s->spec, s->route->cluster);
+    s->cluster = name.has_value() ? envoy.Cluster(*name) : nullptr;
+  }
+  if (s->route->action != RouteEntry::Action::kWeighted) return;
+  uint64_t point = envoy.random().Below(s->route->total_weight);
+  for (const WeightedCluster& c : s->route->clusters) {
+    if (point < c.weight) {
+      s->cluster = envoy.Cluster(c.name);
+      s->weighted = c.edits.get();
+      return;
+    }
+    point -= c.weight;
+  }
 }
 
 void Router::Continue(StreamId id, Duration lead) {
@@ -188,25 +211,11 @@ void Router::Continue(StreamId id, Duration lead) {
     }
     case RouteEntry::Action::kNonForwarding:  // measured: as if its cluster were unknown
     case RouteEntry::Action::kCluster:
+    case RouteEntry::Action::kHeader:
+    case RouteEntry::Action::kWeighted:
       break;
-    case RouteEntry::Action::kHeader: {
-      const std::optional<std::string_view> name = FindHeader(*s.spec, route.cluster);
-      s.cluster = name.has_value() ? envoy.Cluster(*name) : nullptr;
-      break;
-    }
-    case RouteEntry::Action::kWeighted: {
-      uint64_t point = envoy.random().Below(route.total_weight);
-      for (const WeightedCluster& c : route.clusters) {
-        if (point < c.weight) {
-          s.cluster = envoy.Cluster(c.name);
-          s.weighted = c.edits.get();
-          break;
-        }
-        point -= c.weight;
-      }
-      break;
-    }
   }
+  ChooseCluster(&s);
   if (s.cluster == nullptr) {
     count(HttpStat::kRouterNoCluster);
     Local(id, route.not_found_code, kNoClusterFound, "cluster_not_found", "", lead);
@@ -594,6 +603,9 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
                    Duration lead, std::string_view headers, uint16_t grpc_status) {
   Stream& s = *streams_.Get(id);
   s.flags |= flags;
+  // The route's cluster is named by answers of filters, too: an Envoy chooses it with the route.
+  // Envoy: conn_manager_impl.cc, refreshCachedRoute
+  if (s.downstream != nullptr) ChooseCluster(&s);
   // A route that leads somewhere has its word about answers that are not from there.
   // Envoy: filter_manager.cc, sendLocalReplyViaFilterChain
   const bool leads = s.route != nullptr && s.route->action != RouteEntry::Action::kDirect &&

@@ -114,6 +114,7 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::shared_ptr<const RequestSpec> own_spec;  // as filters and the route have changed it
     std::shared_ptr<const RequestSpec> sent;      // of the present try, where tries differ
     const RouteEdits* weighted = nullptr;         // of the chosen weighted cluster
+    bool chosen = false;                          // ChooseCluster() was here
     std::string set_cookie;                       // that hashing made up
     std::unique_ptr<RequestLog> log;              // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
@@ -151,6 +152,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   // For one of the stream's filters.
   void CallFor(StreamId id, const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Duration lead,
                HttpStream::Answered answered);
+  static void ChooseCluster(Stream* stream);
   // The route's action.
   void Continue(StreamId id, Duration lead);
   static Duration PlanTries(Stream* stream);
