@@ -117,8 +117,7 @@ absl::Status WorkloadEntryController::MayControl(const Proxy& proxy, const std::
 void WorkloadEntryController::Write(json entry, absl::AnyInvocable<void(absl::Status)> done) {
   absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(std::move(entry));
   if (!object.ok()) {
-    return After(Duration::zero(),
-                 [done = std::move(done), why = object.status()]() mutable { done(why); });
+    return After(Duration::zero(), [done = std::move(done), why = object.status()]() mutable { done(why); });
   }
   client_.Apply(*std::move(object), [alive = std::weak_ptr(alive_),
                                      done = std::move(done)](const absl::StatusOr<kube::ObjectRef>& stored) mutable {
@@ -155,9 +154,9 @@ void WorkloadEntryController::Register(const Proxy& proxy, const ProxyLocality& 
                  if (alive.expired()) return;
                  if (!groups.ok()) return done(groups.status());
                  if (groups->items.empty()) {
-                   return done(absl::FailedPreconditionError(fmt::format(
-                       "auto-registration WorkloadEntry of {} failed: cannot find WorkloadGroup {}/{}", proxy.id,
-                       proxy.metadata.ns, proxy.metadata.auto_register_group)));
+                   return done(absl::FailedPreconditionError(
+                       fmt::format("auto-registration WorkloadEntry of {} failed: cannot find WorkloadGroup {}/{}",
+                                   proxy.id, proxy.metadata.ns, proxy.metadata.auto_register_group)));
                  }
                  Create(proxy, locality, connected, *groups->items.front(), std::move(done));
                });
