@@ -67,7 +67,7 @@ void ListenerGeneration(benchmark::State& state, const Case& c) {
   Measure(state, MakeLdsGenerator, mesh, {});
 }
 
-// The listeners of a sidecar's replica: found, where they are shared (core/gen/lds/lds_answers.h), not generated.
+// The listeners of a sidecar's replica: found, where they are shared (core/gen/lds/shared_listeners.h), not generated.
 void SharedListeners(benchmark::State& state, const Case& c) {
   Mesh mesh;
   Fill(c, mesh);

@@ -49,13 +49,10 @@ absl::StatusOr<Snapshots> OfScenario(const XdsArguments& a) {
     options.until = *std::move(at);
   }
   Snapshots proxies;
+  Subscriptions responses;
   options.on_world = [&](sim::World& world) {
-    world.commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& r) {
-      proxies[proxy].Apply(r);
-    };
-    world.commons().on_delta_xds = [&](const std::string& proxy, const pilot::DeltaDiscoveryResponse& r) {
-      proxies[proxy].Apply(r);
-    };
+    responses = world.commons().OnEitherXds(
+        [&](const std::string& proxy, const auto& response) { proxies[proxy].Apply(response); });
   };
   Progress progress;
   options.progress = [&](std::string_view what) { progress.Say(what); };

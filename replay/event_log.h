@@ -20,7 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/base/cause_table.h"
-#include "core/base/name_table.h"
+#include "core/base/containers/name_table.h"
 #include "core/base/time.h"
 #include "core/base/trace.h"
 #include "nlohmann/json.hpp"

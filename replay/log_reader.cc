@@ -12,7 +12,7 @@
 #include "core/base/trace_names.h"
 #include "replay/event_log.h"
 #include "replay/log_format.h"
-#include "replay/wire.h"
+#include "replay/varint.h"
 
 namespace wavetank::replay {
 namespace {

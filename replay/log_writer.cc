@@ -16,7 +16,7 @@
 #include "replay/event_log.h"
 #include "replay/log_format.h"
 #include "replay/secrets.h"
-#include "replay/wire.h"
+#include "replay/varint.h"
 
 namespace wavetank::replay {
 namespace {

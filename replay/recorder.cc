@@ -85,6 +85,7 @@ absl::Status Recorder::Commit() {
 
 absl::Status Recorder::Finish() {
   *self_ = nullptr;
+  kept_.Clear();
   last_word_.Drop();
   if (what_ == What::kInputs) return writer_->Finish(kernel_.Now(), "");
   return writer_->Finish(kernel_.Now(), kernel_.digest().Hex(), state_digest_ ? state_digest_() : "");

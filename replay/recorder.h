@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "core/base/observers.h"
 #include "core/base/run_context.h"
 #include "replay/event_log.h"
 #include "sim/kernel/kernel.h"
@@ -40,6 +41,8 @@ class Recorder {
   absl::Status Finish();
 
   const LogWriter& writer() const { return *writer_; }
+  // Whatever else it follows, as long as it lives.
+  void Keep(Subscription subscription) { kept_.Add(std::move(subscription)); }
 
  private:
   void Observe(const sim::TraceEvent& event);
@@ -55,6 +58,7 @@ class Recorder {
   bool writing_ = false;
   std::shared_ptr<Recorder*> self_;  // what the kernel's observer holds
   assertion::RunContext::Registration last_word_;
+  Subscriptions kept_;
 };
 
 }  // namespace wavetank::replay

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/escaping.h"
-#include "core/base/token_text.h"
+#include "core/base/text/token_text.h"
 
 namespace wavetank::replay {
 namespace {

@@ -30,24 +30,25 @@ absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const W
   const bool real = recording.real_istiod;
   auto recorder = std::make_unique<Recorder>(world.kernel(), *std::move(writer), nullptr,
                                              real ? Recorder::What::kInputs : Recorder::What::kInputsAndTrace);
-  world.on_input = [&world, real, to = recorder.get()](uint64_t number, Time, const sim::Input& input) {
-    if (real && input.of_real_istiod) return;
-    const auto* of_client = input.As<sim::inputs::KubeRequest>();
-    json body = input.Print();
-    if (real && of_client != nullptr) {
-      if (const auto* api = world.KubeApi(of_client->cluster); api != nullptr) {
-        fakekube::http::Request request;
-        request.method = of_client->method;
-        request.path = of_client->path;
-        request.content_type = of_client->content_type;
-        body["body"] = api->WithoutPreconditions(request, body["body"]);
-      }
-    }
-    // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
-    // error, and Finish() returns it.
-    body = of_client != nullptr ? RedactedWithin(std::move(body)) : Redacted(std::move(body));
-    to->Input(number, std::string(input.kind()), kube::Sealed(std::move(body))).IgnoreError();
-  };
+  recorder->Keep(
+      world.on_input.Add([&world, real, to = recorder.get()](uint64_t number, Time, const sim::Input& input) {
+        if (real && input.of_real_istiod) return;
+        const auto* of_client = input.As<sim::inputs::KubeRequest>();
+        json body = input.Print();
+        if (real && of_client != nullptr) {
+          if (const auto* api = world.KubeApi(of_client->cluster); api != nullptr) {
+            fakekube::http::Request request;
+            request.method = of_client->method;
+            request.path = of_client->path;
+            request.content_type = of_client->content_type;
+            body["body"] = api->WithoutPreconditions(request, body["body"]);
+          }
+        }
+        // What clients write must replay as far as it can; a token's text decides nothing. The writer keeps its first
+        // error, and Finish() returns it.
+        body = of_client != nullptr ? RedactedWithin(std::move(body)) : Redacted(std::move(body));
+        to->Input(number, std::string(input.kind()), kube::Sealed(std::move(body))).IgnoreError();
+      }));
   return recorder;
 }
 

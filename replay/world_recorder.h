@@ -24,7 +24,7 @@ struct WorldRecording {
   bool durable_commits = false;  // LogWriterOptions
 };
 
-// Before the world's first input. Sets `world.on_input`, to be unset before the recorder goes; `world` must outlive it.
+// Before the world's first input. The recorder follows the world as long as it lives; `world` must outlive it.
 absl::StatusOr<std::unique_ptr<Recorder>> RecordWorld(sim::World& world, const WorldRecording& recording);
 
 }  // namespace wavetank::replay

@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(std::unique_ptr<Session> s
   if (!options.kube.listen.empty()) {
     if (absl::Status status = DefineIstioResources(loop.world()); !status.ok()) return status;
     if (absl::Status status = DefineKubernetesService(loop.world()); !status.ok()) return status;
-    server->pods_ = std::make_unique<PodAccess>(loop, server->session_->held());
+    server->pods_ = std::make_unique<PodAccess>(loop, server->session_->held(), server->session_->logs());
     server->pods_->SetMetrics(options.metrics);
   }
   server->session_->GoLive();

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/observers.h"
 #include "core/kube/credentials/service_account_token.h"
 #include "core/security/ca_client.h"
 #include "core/xds/messages.h"
@@ -53,13 +54,24 @@ struct Commons {
   std::shared_ptr<security::CertificateParser> certificates = std::make_shared<security::CertificateParser>();
   std::map<NameId, PodIdentity> servers;  // by AppReply::server
   AppBehaviours behaviours;
-  // Sees every call of an application to another service that has ended. May be empty.
-  std::function<void(const TrafficRecord&)> on_call;
-  // Told whenever a proxy sets out to open its ADS stream. May be empty.
-  std::function<void(const std::string& proxy)> on_dial;
-  // Sees every response that reaches a proxy, before its Envoy does; for observers. May be empty.
-  std::function<void(const std::string& proxy, const pilot::DiscoveryResponse&)> on_xds;
-  std::function<void(const std::string& proxy, const pilot::DeltaDiscoveryResponse&)> on_delta_xds;
+  // Every answered or failed request of traffic.
+  Observers<const TrafficRecord&> on_request;
+  // Every call of an application to another service that has ended (AppBehaviour::calls); its spec has no id, and names
+  // the call.
+  Observers<const TrafficRecord&> on_call;
+  // Whenever a proxy, by its name in traces, sets out to open its ADS stream.
+  Observers<const std::string&> on_dial;
+  // Every response that reaches a proxy, before its Envoy sees it.
+  Observers<const std::string&, const pilot::DiscoveryResponse&> on_xds;
+  Observers<const std::string&, const pilot::DeltaDiscoveryResponse&> on_delta_xds;
+  // For those to whom both are the same.
+  template <class Tell>
+  Subscriptions OnEitherXds(const Tell& tell) {
+    Subscriptions out;
+    out.Add(on_xds.Add(tell));
+    out.Add(on_delta_xds.Add(tell));
+    return out;
+  }
   Duration xds_retry_base = 500ms, xds_retry_max = 30s;
   envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
   AdsElsewhere* ads_elsewhere = nullptr;  // null: the world's own istiods (World::MoveAds)

@@ -1,5 +1,6 @@
 #include "sim/pod_calls.h"
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 #include "sim/pod_process.h"
 
@@ -65,6 +66,7 @@ void PodCalls::Next(const std::shared_ptr<Round>& round) {
     if (round->under_way == 0) round->Tell(!round->failed);
     return;
   }
+  WAVETANK_ASSERT(round->next < round->calls.size(), round->next, round->calls.size());
   ++round->under_way;
   Begin(round, round->calls[round->next++]);
 }
@@ -89,7 +91,11 @@ void PodCalls::Attempt(const std::shared_ptr<Round>& round, const std::shared_pt
 void PodCalls::Ended(const std::shared_ptr<Round>& round, const Prepared& call, Time first, int64_t attempts,
                      const envoysim::RequestRecord& record) {
   Commons& commons = *pod_.site().commons;
-  if (commons.on_call) TellRecord(commons, call.spec, pod_.name(), first, attempts, record, commons.on_call);
+  if (!commons.on_call.empty()) {
+    TellRecord(commons, call.spec, pod_.name(), first, attempts, record,
+               [&commons](const TrafficRecord& told) { commons.on_call.Tell(told); });
+  }
+  WAVETANK_ASSERT(round->under_way > 0, round->under_way);  // each call ends once
   --round->under_way;
   if (!Succeeded(record) && !call.call.optional) {
     round->failed = true;

@@ -11,8 +11,8 @@
 
 #include "core/base/random.h"
 #include "core/inject/proxy_bootstrap.h"
-#include "sim/ads_client.h"
 #include "sim/cluster_site.h"
+#include "sim/istiod_client.h"
 
 namespace wavetank::agent {
 class SecretManager;

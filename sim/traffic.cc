@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {
@@ -91,7 +92,9 @@ Duration TrafficSource::Period() const {
 void TrafficSource::Tick() {
   if (Over()) return;
   SendOne(0);
-  commons_.host->RunAfter(Period(), [this, weak = std::weak_ptr<int>(alive_)] {
+  const Duration period = Period();
+  WAVETANK_ASSERT(period > Duration::zero(), period, spec_.id);  // else all are sent at one instant
+  commons_.host->RunAfter(period, [this, weak = std::weak_ptr<int>(alive_)] {
     if (!weak.expired()) Tick();
   });
 }
@@ -156,6 +159,8 @@ void TrafficSource::Ended(Try each, const envoysim::RequestRecord& record) {
 }
 
 void TrafficSource::Finish(const Try& each, const envoysim::RequestRecord& record) {
+  WAVETANK_ASSERT(pending_ > 0, pending_, spec_.id);  // each request ends once
+  WAVETANK_ASSERT(pending_ <= sent_, pending_, sent_, spec_.id);
   --pending_;
   if (on_record_) TellRecord(commons_, spec_, each.client, each.sent, each.attempt, record, on_record_);
   if (each.user == 0 || Over()) return;

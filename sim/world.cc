@@ -89,9 +89,6 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
         }
         return absl::StatusOr<std::string>(authority->Issue(claims));
       });
-  commons.on_call = [w = world.get()](const TrafficRecord& record) {
-    if (w->on_call) w->on_call(record);
-  };
   commons.xds_retry_base = t.xds_retry_base;
   commons.xds_retry_max = t.xds_retry_max;
   if (options.delta_xds) commons.ads_protocol = envoysim::AdsTransport::Protocol::kDelta;

@@ -57,8 +57,8 @@ class World {
   // Applied now; what follows needs time to pass. InvalidArgument: the input cannot be done to this world, and nothing
   // has changed but inputs(). `exchange`: of the client that waits for a kubeRequest's answer, if one does.
   absl::Status Do(const Input& input, KubeExchange* exchange = nullptr);
-  // Sees every input, also one that is then refused, before what it causes: its number and time.
-  std::function<void(uint64_t number, Time at, const Input& input)> on_input;
+  // Every input, also one that is then refused, before what it causes: its number and time.
+  Observers<uint64_t, Time, const Input&> on_input;
 
   Time Now() const { return kernel_.Now(); }
   void RunUntil(Time time) {
@@ -122,10 +122,6 @@ class World {
   // perhaps ahead of the clock. It changes nothing in the world, nor does the asking.
   void CollectAccessLogs(std::function<void(const PodProcess& pod, const envoysim::AccessLogLine& line)> tell);
 
-  // Every answered or failed request of traffic.
-  std::function<void(const TrafficRecord&)> on_request;
-  // Every call of an application to another service (AppBehaviour::calls); its spec has no id, and names the call.
-  std::function<void(const TrafficRecord&)> on_call;
   int64_t requests_under_way() const;
   bool TrafficDone(std::string_view id) const;
   // Its requests that have no answer yet.

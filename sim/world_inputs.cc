@@ -29,7 +29,7 @@ absl::Status World::Do(const Input& input, KubeExchange* exchange) {
   if (!read.ok()) return read.status();
   ScopedCause scope(*host_, kernel_.causes().Of(inputs_));
   const uint64_t number = inputs_++;
-  if (on_input) on_input(number, Now(), *read);
+  on_input.Tell(number, Now(), *read);
   InputTarget target{.world = *this,
                      .options = options_,
                      .profile = profile_,

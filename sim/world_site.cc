@@ -4,7 +4,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_read.h"
+#include "core/base/assert.h"
+#include "core/base/json/json_read.h"
 #include "core/base/status.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
@@ -532,6 +533,7 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
                                       pod = std::move(pod), may_fail = !target.fail_if_absent,
                                       done = std::move(done)](absl::StatusOr<json> answer) mutable {
     if (alive.expired()) return;
+    WAVETANK_ASSERT(reviews_ > 0, reviews_, config_.name);
     --reviews_;
     const json& meta = At(pod, "metadata");
     const std::string called = Text(meta, "name", Text(meta, "generateName"));

@@ -42,6 +42,7 @@ struct PlanOptions {
   std::function<void(std::string_view)> progress;
 };
 
+// Errors are those of Evaluate().
 absl::StatusOr<Plan> MakePlan(const CostModel& model, const Fleet& fleet, const Slo& slo, const PlanOptions& options);
 
 }  // namespace wavetank::capacity

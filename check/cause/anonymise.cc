@@ -218,10 +218,10 @@ absl::StatusOr<Outcome> RunToEnd(const Story& story) {
   absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
   if (!world.ok()) return world.status();
   Outcome out;
-  (*world)->on_request = [&](const sim::TrafficRecord& t) {
+  Subscription requests = (*world)->commons().on_request.Add([&](const sim::TrafficRecord& t) {
     ++out.sent;
     out.failed += t.record.code >= 200 && t.record.code < 400 && t.server != nullptr ? 0 : 1;
-  };
+  });
   for (const replay::LogInput& input : story.inputs) {
     (*world)->RunUntil(input.at);
     const absl::StatusOr<sim::Input> again = sim::Input::Parse(input.kind, input.body);
@@ -229,7 +229,7 @@ absl::StatusOr<Outcome> RunToEnd(const Story& story) {
   }
   (*world)->RunUntil(story.end);
   (*world)->RunUntilSettled((*world)->Now() + 2min);
-  (*world)->on_request = nullptr;
+  requests.Cancel();
   for (const sim::PodProcess* pod : (*world)->Pods()) {
     if (pod->envoy() == nullptr) continue;
     ++out.proxies;

@@ -145,6 +145,7 @@ absl::StatusOr<Chain> ChainOfEndpoint(const Story& story, const std::string& add
     });
   };
   sim::Held held;
+  Subscriptions responses;
   const absl::StatusOr<Trace> trace = Make(story, at, [&](sim::World& world, Trace& so_far) {
     const auto note = [&](const std::string& name, const sim::Assignment& now, const sim::Assignment* before) {
       const bool is = holds(now), was = before != nullptr && holds(*before);
@@ -152,13 +153,8 @@ absl::StatusOr<Chain> ChainOfEndpoint(const Story& story, const std::string& add
         turns.push_back(
             {so_far.events.size(), name, fmt::format("{} {} {}", is ? "gets" : "loses", address, now.cluster)});
     };
-    world.commons().on_xds = [&held, note](const std::string& name, const pilot::DiscoveryResponse& response) {
-      held.Apply(name, response, note);
-    };
-    world.commons().on_delta_xds = [&held, note](const std::string& name,
-                                                 const pilot::DeltaDiscoveryResponse& response) {
-      held.Apply(name, response, note);
-    };
+    responses = world.commons().OnEitherXds(
+        [&held, note](const std::string& name, const auto& response) { held.Apply(name, response, note); });
   });
   if (!trace.ok()) return trace.status();
   std::vector<scenario::PodName> names;

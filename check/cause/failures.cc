@@ -35,7 +35,7 @@ absl::StatusOr<Run> RunWithout(const Story& story, std::optional<size_t> without
   absl::StatusOr<std::unique_ptr<sim::World>> world = Begin(story);
   if (!world.ok()) return world.status();
   Run out;
-  (*world)->on_request = [&](const sim::TrafficRecord& t) {
+  Subscription requests = (*world)->commons().on_request.Add([&](const sim::TrafficRecord& t) {
     ++out.sent;
     const envoysim::RequestRecord& r = t.record;
     if (r.code >= 200 && r.code < 400 && t.server != nullptr) {
@@ -46,14 +46,14 @@ absl::StatusOr<Run> RunWithout(const Story& story, std::optional<size_t> without
     if (const std::string flags = envoysim::ResponseFlagsToString(r.flags); !flags.empty() && flags != "-")
       how += " " + flags;
     out.failed.emplace(Request{t.spec.id, t.sent}, Met{t.spec.flow, std::move(how)});
-  };
+  });
   for (size_t i = 0; i < story.inputs.size(); ++i) {
     (*world)->RunUntil(story.inputs[i].at);
     if (without == i) continue;
     if (absl::Status status = DoAgain(**world, story.inputs[i]); !status.ok()) return status;
   }
   (*world)->RunUntil(story.end);
-  (*world)->on_request = nullptr;
+  requests.Cancel();
   return out;
 }
 

@@ -99,13 +99,8 @@ absl::StatusOr<std::unique_ptr<Instant>> GoTo(const Story& story, Time at) {
   if (!world.ok()) return world.status();
   auto out = std::make_unique<Instant>();
   out->world = *std::move(world);
-  out->world->commons().on_xds = [to = out.get()](const std::string& proxy, const pilot::DiscoveryResponse& r) {
-    to->proxies[proxy].Apply(r);
-  };
-  out->world->commons().on_delta_xds = [to = out.get()](const std::string& proxy,
-                                                        const pilot::DeltaDiscoveryResponse& r) {
-    to->proxies[proxy].Apply(r);
-  };
+  out->responses = out->world->commons().OnEitherXds(
+      [to = out.get()](const std::string& proxy, const auto& response) { to->proxies[proxy].Apply(response); });
   sim::Kernel& kernel = out->world->kernel();
   kernel.AddObserver([&kernel, to = out.get()](const sim::TraceEvent& event) {
     if (event.record.kind != TraceKind::kObjectApplied) return;

@@ -37,10 +37,10 @@ class Trial final : public scenario::WorldView {
     if (!world.ok()) return world.status();
     world_ = *std::move(world);
     addresses_.emplace(*world_);
-    world_->on_request = [this](const sim::TrafficRecord& record) {
+    requests_ = world_->commons().on_request.Add([this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
-    };
+    });
     if (e_.kind == "invariant") {
       auto watch = sim::InvariantWatch::Attach(*world_, e_.names, {.in_trace = false});
       if (!watch.ok()) return watch.status();
@@ -167,6 +167,7 @@ class Trial final : public scenario::WorldView {
   const Story& story_;
   const std::vector<size_t>& keep_;
   std::unique_ptr<sim::World> world_;
+  Subscription requests_;
   std::optional<scenario::AddressNames> addresses_;
   std::unique_ptr<sim::InvariantWatch> watch_;
   std::map<std::string, scenario::TrafficAccount> accounts_;

@@ -119,16 +119,16 @@ absl::Status WriteStory(const Story& story, const std::string& log) {
   replay::Recorder recorder((*world)->kernel(), *std::move(writer), nullptr, what);
   const replay::LogInput* now = nullptr;
   // As it stood in the log that it came from: secrets are out of it already.
-  (*world)->on_input = [&](uint64_t number, Time, const sim::Input& input) {
+  Subscription inputs = (*world)->on_input.Add([&](uint64_t number, Time, const sim::Input& input) {
     recorder.Input(number, std::string(input.kind()), now->body).IgnoreError();
-  };
+  });
   for (const replay::LogInput& input : story.inputs) {
     (*world)->RunUntil(input.at);
     now = &input;
     if (absl::Status status = DoAgain(**world, input); !status.ok()) return status;
   }
   (*world)->RunUntil(std::max(story.end, (*world)->Now()));
-  (*world)->on_input = nullptr;
+  inputs.Cancel();
   return recorder.Finish();
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "check/lint/requests.h"
 #include "check/lint/silence.h"
 #include "fmt/format.h"
 
@@ -18,9 +19,10 @@ int LintResult::Count(Level level) const {
 absl::StatusOr<LintResult> Lint(const Mesh& mesh, const LintOptions& options) {
   absl::StatusOr<Silences> silences = Silences::Read(mesh);
   if (!silences.ok()) return silences.status();
+  const std::vector<RequestOutcome> requests = SendRequests(mesh);
   std::vector<Finding> all;
   for (const Rule* rule : AllRules()) {
-    Findings findings(mesh, *rule, options.unix_now, &all);
+    Findings findings(mesh, *rule, options.unix_now, requests, &all);
     rule->find(mesh, findings);
   }
   const auto key = [](const Finding& f) {

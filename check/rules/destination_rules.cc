@@ -188,6 +188,98 @@ void TwoOfOneHost(const Mesh& mesh, Findings& findings) {
   }
 }
 
+void NamesNobodyHas(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.tls || policy.tls->mode != ClientTlsSettings::Mode::kIstioMutual ||
+          policy.tls->subject_alt_names.empty())
+        return;
+      const auto& names = policy.tls->subject_alt_names;
+      for (const auto& [far, endpoint] : EndpointsOf(cluster, rule)) {
+        const std::string& account = endpoint->p().service_account;
+        if (account.empty() || std::find(names.begin(), names.end(), account) != names.end()) continue;
+        return findings.Add(
+            cluster, rule.meta,
+            fmt::format("subjectAltNames{} lack {}, as which pods in {} serve: handshakes with them fail", of, account,
+                        far));
+      }
+    });
+  });
+}
+
+void SniThroughGateway(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    const std::string far = RemoteNetwork(mesh, cluster, rule);
+    if (far.empty()) return;
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.tls || policy.tls->mode != ClientTlsSettings::Mode::kIstioMutual || policy.tls->sni.empty()) return;
+      findings.Add(cluster, rule.meta,
+                   fmt::format("sni {}{}: the gateway of {} has no filter chain for that name, and resets connections",
+                               policy.tls->sni, of, far));
+    });
+  });
+}
+
+// Regions of nodes and of endpoints that say theirs.
+std::set<std::string> Regions(const Mesh& mesh, const MeshCluster& cluster, const RuleConfig& rule) {
+  std::set<std::string> out;
+  for (const auto& each : mesh.clusters()) {
+    for (const kube::ObjectRef& node : mesh.List(*each, "Node")) {
+      const auto it = node->meta.labels.find("topology.kubernetes.io/region");
+      if (it != node->meta.labels.end()) out.insert(it->second);
+    }
+  }
+  for (const auto& [name, endpoint] : EndpointsOf(cluster, rule)) {
+    const std::string label = endpoint->p().locality.label;
+    if (!label.empty()) out.insert(label.substr(0, label.find('/')));
+  }
+  return out;
+}
+
+void LocalitiesUnknown(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    EachPolicy(rule.spec, [&](const TrafficPolicy& policy, const std::string& of) {
+      if (!policy.load_balancer || !policy.load_balancer->locality_lb_setting) return;
+      const config::LocalityLbSetting& setting = *policy.load_balancer->locality_lb_setting;
+      std::set<std::string> named;
+      for (const auto& d : setting.distribute) {
+        named.insert(d.from);
+        for (const auto& [to, weight] : d.to) named.insert(to);
+      }
+      for (const auto& f : setting.failover) {
+        named.insert(f.from);
+        named.insert(f.to);
+      }
+      if (named.empty()) return;
+      const std::set<std::string> known = Regions(mesh, cluster, rule);
+      for (const std::string& locality : named) {
+        const std::string region = locality.substr(0, locality.find('/'));
+        if (region.find('*') != region.npos || known.contains(region)) continue;
+        findings.Add(
+            cluster, rule.meta,
+            fmt::format("localityLbSetting{} names {}: no node or endpoint is in region {}", of, locality, region));
+      }
+    });
+  });
+}
+
+// istiod looks in the client's namespace, the service's and its own.
+void RuleOutOfSight(const Mesh& mesh, Findings& findings) {
+  EachRule(mesh, [&](const MeshCluster& cluster, const RuleConfig& rule) {
+    if (rule.meta.ns == kSystemNamespace) return;
+    const pilot::ServiceRef service = ServiceOf(cluster, FullHost(rule.spec.host, rule.meta.ns));
+    if (service == nullptr || service->attributes.ns == rule.meta.ns) return;
+    const auto pods = mesh.ServedPods(cluster);
+    const bool clients = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
+      return pod->bootstrap() && pod->pod()->meta.ns == rule.meta.ns;
+    });
+    if (clients) return;
+    findings.Add(cluster, rule.meta,
+                 fmt::format("stands in {}, its host in {}: it holds for clients in {} alone, and there are none",
+                             rule.meta.ns, service->attributes.ns, rule.meta.ns));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& DestinationRuleRules() {
@@ -211,6 +303,14 @@ const std::vector<Rule>& DestinationRuleRules() {
        "set caCertificates", "", NoRootsOfPort},
       {"WT517", "DestinationRulesOfOneHost", Level::kWarning,
        "istiod merges subsets; of what both define it keeps the older", "put them into one", "", TwoOfOneHost},
+      {"WT518", "SubjectAltNamesNobodyHas", Level::kError, "the client closes connections to servers of other names",
+       "leave subjectAltNames out: istiod knows them, or name every service account of the host", "", NamesNobodyHas},
+      {"WT519", "SniCutsOtherNetworks", Level::kError, "gateways between networks tell services by istiod's own SNI",
+       "leave sni out", "", SniThroughGateway},
+      {"WT525", "LocalityUnknown", Level::kWarning, "where nothing is, nothing is sent, and nothing fails over to it",
+       "write localities as the nodes' labels have them", "", LocalitiesUnknown},
+      {"WT526", "DestinationRuleOutOfSight", Level::kWarning, "proxies of other namespaces do not see the rule",
+       "put it into the service's namespace, the clients' or istio-system", "", RuleOutOfSight},
   };
   return *rules;
 }

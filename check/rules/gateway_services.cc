@@ -208,10 +208,103 @@ void ExtraHops(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// Host of a Gateway's server, without the namespace that it may name.
+std::string_view WithoutNamespace(std::string_view host) {
+  const size_t slash = host.find('/');
+  return slash == host.npos ? host : host.substr(slash + 1);
+}
+
+std::vector<std::pair<config::GatewayRef, const config::Server*>> AutoPassthroughServers(const MeshCluster& config,
+                                                                                         const sim::PodProcess& pod) {
+  std::vector<std::pair<config::GatewayRef, const config::Server*>> out;
+  for (const config::GatewayRef& gateway : config.configs.Gateways()) {
+    if (!Selects(gateway->spec.selector, pod.pod()->meta.labels)) continue;
+    for (const config::Server& server : gateway->spec.servers) {
+      if (server.tls && server.tls->mode == config::ServerTlsSettings::Mode::kAutoPassthrough)
+        out.emplace_back(gateway, &server);
+    }
+  }
+  return out;
+}
+
+void HostsNotExposed(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    const MeshCluster* config = mesh.Find(cluster.control_plane);
+    const auto pods = Behind(mesh, cluster, object);
+    if (config == nullptr || pods.empty()) return;
+    const auto servers = AutoPassthroughServers(*config, *pods.front());
+    if (servers.empty()) return;
+    std::string missing;
+    int count = 0;
+    for (const kube::ObjectRef& service : mesh.List(cluster, "Service")) {
+      if (IsSystemNamespace(service->meta.ns) || Behind(mesh, cluster, *service).empty()) continue;
+      const std::string host = FullHost(service->meta.name, service->meta.ns);
+      const bool exposed = std::any_of(servers.begin(), servers.end(), [&](const auto& s) {
+        return std::any_of(s.second->hosts.begin(), s.second->hosts.end(),
+                           [&](const std::string& h) { return pilot::HostMatches(WithoutNamespace(h), host); });
+      });
+      if (!exposed && ++count <= 3) missing += (missing.empty() ? "" : ", ") + host;
+    }
+    if (count == 0) return;
+    findings.Add(
+        *config, servers.front().first->meta,
+        fmt::format("its hosts leave out {}{}: other networks send requests for {} to this gateway, which "
+                    "resets them",
+                    missing, count > 3 ? fmt::format(" and {} more", count - 3) : "", count == 1 ? "it" : "them"));
+  });
+}
+
+void TargetOfGatewayPort(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service& service) {
+    const MeshCluster* config = mesh.Find(cluster.control_plane);
+    const auto pods = Behind(mesh, cluster, object);
+    if (config == nullptr || pods.empty()) return;
+    const auto servers = AutoPassthroughServers(*config, *pods.front());
+    int wanted = kGatewayPort;
+    if (const auto it = object.meta.labels.find(pilot::kGatewayPortLabel); it != object.meta.labels.end())
+      wanted = std::atoi(it->second.c_str());
+    for (const kube::ServicePort& port : service.ports) {
+      if (port.port != wanted || servers.empty() || !port.target_port_name.empty()) continue;
+      const int target = port.target_port == 0 ? port.port : port.target_port;
+      // istiod: pilot/pkg/model/gateway.go, resolvePorts: a Gateway's number is the port that its pods listen on
+      const bool there = std::any_of(servers.begin(), servers.end(),
+                                     [&](const auto& s) { return static_cast<int>(s.second->port.number) == target; });
+      if (there) continue;
+      findings.Add(cluster, object,
+                   fmt::format("port {} leads to {} of the gateway's pods, where no Gateway with AUTO_PASSTHROUGH "
+                               "listens: connections from other networks are refused",
+                               wanted, target));
+    }
+  });
+}
+
+void SourceRanges(const Mesh& mesh, Findings& findings) {
+  EachGatewayService(mesh, [&](const MeshCluster& cluster, const kube::Object& object, const kube::Service&) {
+    std::string ranges;
+    for (const auto& range : Items(At(object.body, {"spec", "loadBalancerSourceRanges"})))
+      ranges += (ranges.empty() ? "" : ", ") + TextOf(range);
+    if (ranges.empty() || ranges == "0.0.0.0/0") return;
+    findings.Add(
+        cluster, object,
+        fmt::format("loadBalancerSourceRanges {}: what other clusters send from elsewhere is dropped, and their "
+                    "istiods send it there all the same",
+                    ranges));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& GatewayServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT117", "HostsNotExposed", Level::kError, "a gateway has a filter chain only for services that its hosts cover",
+       "write hosts: [\"*.local\"], or take the services out of the mesh of the others", "", HostsNotExposed},
+      {"WT118", "GatewayTargetPort", Level::kError, "nothing listens where the load balancer leads",
+       "let targetPort be the Gateway's port number", "", TargetOfGatewayPort},
+      {"WT119", "GatewaySourceRanges", Level::kWarning, "addresses of other clusters' nodes and NATs change",
+       "let the ranges cover every cluster's egress, or leave them out: mesh TLS authenticates clients", "",
+       SourceRanges},
       {"WT102", "GatewayWithoutAddress", Level::kError, "without an address a gateway counts as none",
        "make it a LoadBalancer that gets an address, or set spec.externalIPs", "istio/istio#31453, #45516",
        GatewayWithoutAddress},

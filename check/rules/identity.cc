@@ -38,8 +38,9 @@ void RootsDiffer(const Mesh& mesh, Findings& findings) {
     for (size_t j = 0; j < i; ++j) {
       const auto& [a, roots_a] = primaries[j];
       const auto& [b, roots_b] = primaries[i];
+      const auto& others = roots_b;  // clang 14 lets no lambda have a structured binding
       const bool common =
-          std::any_of(roots_a.begin(), roots_a.end(), [&](const auto& r) { return roots_b.contains(r); });
+          std::any_of(roots_a.begin(), roots_a.end(), [&](const auto& r) { return others.contains(r); });
       if (common) continue;
       findings.Add(
           b->name, "", {},

@@ -2,8 +2,12 @@
 #include <map>
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "check/rules/look.h"
 #include "check/rules/rule.h"
+#include "core/kube/types.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -12,10 +16,6 @@ namespace {
 bool Injects(const kube::Object& ns) {
   const auto label = ns.meta.labels.find("istio-injection");
   return (label != ns.meta.labels.end() && label->second == "enabled") || ns.meta.labels.contains("istio.io/rev");
-}
-
-bool IsApplication(const sim::PodProcess& pod) {
-  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
 }
 
 void NotInjected(const Mesh& mesh, Findings& findings) {
@@ -76,6 +76,124 @@ void Uneven(const Mesh& mesh, Findings& findings) {
   }
 }
 
+// Pods of one application that opt out on one side.
+void OptedOutUnevenly(const Mesh& mesh, Findings& findings) {
+  struct Side {
+    const MeshCluster* cluster;
+    const sim::PodProcess* without = nullptr;
+    bool with = false;
+  };
+  std::map<std::pair<std::string, std::string>, std::map<std::string, Side>> apps;
+  for (const auto& cluster : mesh.clusters()) {
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!IsApplication(*pod)) continue;
+      Side& side =
+          apps[{pod->pod()->meta.ns, pod->app()}].try_emplace(cluster->name, Side{cluster.get()}).first->second;
+      const auto asked = pod->pod()->meta.labels.find("sidecar.istio.io/inject");
+      side.with = side.with || pod->bootstrap().has_value();
+      if (!pod->bootstrap() && asked != pod->pod()->meta.labels.end() && asked->second == "false") side.without = pod;
+    }
+  }
+  for (const auto& [app, sides] : apps) {
+    for (const auto& [name, side] : sides) {
+      const auto other =
+          std::find_if(sides.begin(), sides.end(), [&](const auto& s) { return s.first != name && s.second.with; });
+      if (side.without == nullptr || other == sides.end()) continue;
+      findings.Add(*side.cluster, *OwnerOf(mesh, *side.cluster, *side.without),
+                   fmt::format("pods of {} opt out of sidecars here, and have them in {}: those without are not "
+                               "reached through gateways",
+                               app.second, other->first));
+    }
+  }
+}
+
+std::set<int> PortList(const std::string& text) {
+  std::set<int> out;
+  for (const absl::string_view part : absl::StrSplit(text, ',')) {
+    int port = 0;
+    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(part), &port)) out.insert(port);
+  }
+  return out;
+}
+
+// Target ports of the Services of the pod's cluster that select it.
+std::set<int> ServedPorts(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
+  std::set<int> out;
+  for (const kube::ObjectRef& object : mesh.List(cluster, "Service", pod.pod()->meta.ns)) {
+    const kube::Service& service = kube::ParseService(*object);
+    if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod.pod()->meta.labels))
+      continue;
+    for (const kube::ServicePort& port : service.ports)
+      out.insert(port.target_port == 0 ? port.port : port.target_port);
+  }
+  return out;
+}
+
+// What iptables leave to the application, mesh TLS does not reach.
+void PortsBypassed(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    std::set<std::string> told;
+    std::map<int, std::string> ports;  // of Services, with one of them
+    for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+      if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports)
+        ports.emplace(port.port, object->meta.ns + "/" + object->meta.name);
+    }
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      if (!IsApplication(*pod) || !pod->bootstrap()) continue;
+      const kube::ObjectRef owner = OwnerOf(mesh, *cluster, *pod);
+      if (!told.insert(NameOf(*owner)).second) continue;
+      const auto given = [&](const char* name) -> const std::string* {
+        const auto it = pod->pod()->meta.annotations.find(std::string("traffic.sidecar.istio.io/") + name);
+        return it == pod->pod()->meta.annotations.end() ? nullptr : &it->second;
+      };
+      const std::set<int> served = ServedPorts(mesh, *cluster, *pod);
+      if (const std::string* excluded = given("excludeInboundPorts")) {
+        for (const int port : PortList(*excluded)) {
+          if (served.contains(port))
+            findings.Add(
+                *cluster, *owner,
+                fmt::format("excludeInboundPorts has {}, a Service's port: its sidecar takes no mesh TLS there, "
+                            "and what comes through gateways fails",
+                            port));
+        }
+      }
+      if (const std::string* included = given("includeInboundPorts"); included != nullptr && *included != "*") {
+        for (const int port : served) {
+          if (!PortList(*included).contains(port))
+            findings.Add(
+                *cluster, *owner,
+                fmt::format("includeInboundPorts lacks {}, a Service's port: its sidecar takes no mesh TLS there, "
+                            "and what comes through gateways fails",
+                            port));
+        }
+      }
+      if (const std::string* excluded = given("excludeOutboundPorts")) {
+        for (const int port : PortList(*excluded)) {
+          if (const auto it = ports.find(port); it != ports.end())
+            findings.Add(*cluster, *owner,
+                         fmt::format("excludeOutboundPorts has {}, the port of Service {}: requests there pass the "
+                                     "sidecar by, without mesh TLS, and reach no other cluster",
+                                     port, it->second));
+        }
+      }
+      if (const std::string* excluded = given("excludeOutboundIPRanges")) {
+        for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+          if (IsSystemNamespace(object->meta.ns) || object->meta.ns == "default") continue;
+          const std::string& ip = kube::ParseService(*object).cluster_ip;
+          if (!AnyCovers(*excluded, ip)) continue;
+          findings.Add(
+              *cluster, *owner,
+              fmt::format("excludeOutboundIPRanges {} covers the address of Service {}/{}: requests there pass "
+                          "the sidecar by",
+                          *excluded, object->meta.ns, object->meta.name));
+          break;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& InjectionRules() {
@@ -88,6 +206,10 @@ const std::vector<Rule>& InjectionRules() {
        "a revision's istiod may not be the one that was meant", "leave one label", "", TwoLabels},
       {"WT601", "InjectionUneven", Level::kError, "a namespace is one and the same in all clusters of a mesh",
        "label the namespace istio-injection=enabled in every cluster", "istio/istio#31240", Uneven},
+      {"WT602", "SidecarOptOutUneven", Level::kError, "a gateway's clients speak mesh TLS to whatever is behind it",
+       "give the pods sidecars in every cluster or in none", "istio/istio#31240", OptedOutUnevenly},
+      {"WT603", "PortsBypassSidecar", Level::kWarning, "iptables lead only the rest to the sidecar",
+       "take the port or range out of the annotation", "", PortsBypassed},
   };
   return *rules;
 }

@@ -2,6 +2,9 @@
 
 #include <set>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
+#include "core/base/ip.h"
 #include "core/model/host_name.h"
 #include "core/model/labels.h"
 #include "core/push/host_match.h"
@@ -19,6 +22,19 @@ bool Selects(const kube::Labels& selector, const kube::Labels& labels) {
     if (it == labels.end() || it->second != value) return false;
   }
   return true;
+}
+
+bool AnyCovers(std::string_view cidrs, std::string_view address) {
+  const auto ip = IpAddress::Parse(address);
+  if (!ip.ok()) return false;
+  for (const absl::string_view each : absl::StrSplit(absl::string_view(cidrs.data(), cidrs.size()), ',')) {
+    const absl::string_view stripped = absl::StripAsciiWhitespace(each);
+    const std::string_view part(stripped.data(), stripped.size());
+    const auto prefix = IpPrefix::Parse(part);
+    if (prefix.ok() && prefix->Contains(*ip)) return true;
+    if (const auto alone = IpAddress::Parse(part); alone.ok() && *alone == *ip) return true;
+  }
+  return false;
 }
 
 std::string LabelText(const kube::Labels& labels) {
@@ -52,6 +68,17 @@ std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& 
     if (pod->pod()->meta.ns == service.meta.ns && Selects(typed.selector, pod->pod()->meta.labels)) out.push_back(pod);
   }
   return out;
+}
+
+kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod) {
+  const kube::WorkloadReference workload = kube::WorkloadOf(*pod.pod(), kube::ParsePod(*pod.pod()));
+  kube::ObjectRef owner;
+  if (workload.kind != "Pod") owner = mesh.Get(cluster, workload.kind, pod.pod()->meta.ns, workload.name);
+  return owner == nullptr ? pod.pod() : owner;
+}
+
+bool IsApplication(const sim::PodProcess& pod) {
+  return !pod.app().empty() && pod.app() != "istiod" && !IsSystemNamespace(pod.pod()->meta.ns);
 }
 
 bool HasSeveralNetworks(const Mesh& mesh) {

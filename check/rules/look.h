@@ -18,6 +18,9 @@ bool IsSystemNamespace(std::string_view ns);
 // All labels of `selector` are among `labels`.
 bool Selects(const kube::Labels& selector, const kube::Labels& labels);
 
+// Some of the comma-separated CIDRs or addresses contains the address.
+bool AnyCovers(std::string_view cidrs, std::string_view address);
+
 // "app=a, version=v1".
 std::string LabelText(const kube::Labels& labels);
 
@@ -30,6 +33,12 @@ std::string NetworkOfGateway(const kube::Object& service);
 
 // Pods of the cluster that a Service of it selects.
 std::vector<const sim::PodProcess*> Behind(const Mesh& mesh, const MeshCluster& cluster, const kube::Object& service);
+
+// What wrote the pod's template: its Deployment or the like, as far as it is there; else the pod.
+kube::ObjectRef OwnerOf(const Mesh& mesh, const MeshCluster& cluster, const sim::PodProcess& pod);
+
+// An application's, not Istio's or Kubernetes' own.
+bool IsApplication(const sim::PodProcess& pod);
 
 // Some pod of another physical network runs a proxy, so that traffic between networks is wanted at all.
 bool HasSeveralNetworks(const Mesh& mesh);

@@ -31,11 +31,11 @@ void Findings::Add(std::string_view cluster, std::string_view object, const Plac
 const std::vector<const Rule*>& AllRules() {
   static const auto* const all = [] {
     auto* out = new std::vector<const Rule*>;
-    for (const auto* list :
-         {&NetworkRules(), &GatewayServiceRules(), &RemoteSecretRules(), &IdentityRules(), &ServiceRules(),
-          &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(), &SidecarRules(), &SelectorRules(),
-          &EnvoyFilterRules(), &EnvoyAnswerRules(), &MutualTlsRules(), &ServiceEntryRules(), &GatewayRules(),
-          &InjectionRules(), &VersionRules()}) {
+    for (const auto* list : {&NetworkRules(),   &GatewayServiceRules(), &RemoteSecretRules(),    &IdentityRules(),
+                             &ServiceRules(),   &VirtualServiceRules(), &DestinationRuleRules(), &SniRules(),
+                             &SidecarRules(),   &SelectorRules(),       &EnvoyFilterRules(),     &EnvoyAnswerRules(),
+                             &MutualTlsRules(), &ServiceEntryRules(),   &GatewayRules(),         &InjectionRules(),
+                             &VersionRules(),   &AuthorizationRules(),  &NetworkPolicyRules(),   &RequestRules()}) {
       for (const Rule& rule : *list) out->push_back(&rule);
     }
     std::sort(out->begin(), out->end(), [](const Rule* a, const Rule* b) { return a->code < b->code; });

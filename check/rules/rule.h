@@ -26,6 +26,15 @@ struct Rule {
   void (*find)(const Mesh& mesh, Findings& findings) = nullptr;
 };
 
+// What became of an application's requests to a Service, sent in a copy of the settled mesh.
+struct RequestOutcome {
+  std::string client, cluster, client_ns;  // "sleep.sample@cluster1"
+  std::string service, ns;
+  int port = 0;
+  int64_t sent = 0, failed = 0, retried = 0;
+  std::vector<std::string> reasons;  // of failures, the most frequent first
+};
+
 struct Finding {
   const Rule* rule = nullptr;
   std::string cluster, object;  // "cluster1", "Service sample/helloworld"; empty: of the mesh as a whole
@@ -39,9 +48,13 @@ struct Finding {
 class Findings {
  public:
   // `unix_now`: today, by which certificates that files bring are judged.
-  Findings(const Mesh& mesh, const Rule& rule, int64_t unix_now, std::vector<Finding>* out)
-      : mesh_(mesh), rule_(rule), unix_now_(unix_now), out_(*out) {}
+  Findings(const Mesh& mesh, const Rule& rule, int64_t unix_now, const std::vector<RequestOutcome>& requests,
+           std::vector<Finding>* out)
+      : mesh_(mesh), rule_(rule), unix_now_(unix_now), requests_(requests), out_(*out) {}
   int64_t unix_now() const { return unix_now_; }
+  const std::vector<RequestOutcome>& requests() const { return requests_; }
+  // Of rules asked before this one: those with lower codes.
+  const std::vector<Finding>& before() const { return out_; }
   void Add(const MeshCluster& cluster, const kube::Object& object, std::string message);
   // Of configuration; the object itself is looked up.
   void Add(const MeshCluster& cluster, const config::ConfigMeta& meta, std::string message);
@@ -51,6 +64,7 @@ class Findings {
   const Mesh& mesh_;
   const Rule& rule_;
   int64_t unix_now_;
+  const std::vector<RequestOutcome>& requests_;
   std::vector<Finding>& out_;
 };
 
@@ -72,6 +86,9 @@ const std::vector<Rule>& ServiceEntryRules();
 const std::vector<Rule>& GatewayRules();
 const std::vector<Rule>& InjectionRules();
 const std::vector<Rule>& VersionRules();
+const std::vector<Rule>& AuthorizationRules();
+const std::vector<Rule>& NetworkPolicyRules();
+const std::vector<Rule>& RequestRules();
 // All of them, by code.
 const std::vector<const Rule*>& AllRules();
 const Rule* FindRule(std::string_view code);  // null: there is none

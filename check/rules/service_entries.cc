@@ -113,10 +113,31 @@ void AddressesRequired(const Mesh& mesh, Findings& findings) {
   });
 }
 
+void CoversServices(const Mesh& mesh, Findings& findings) {
+  EachEntry(mesh, [&](const MeshCluster& cluster, const auto& entry) {
+    for (const std::string& range : entry.spec.addresses) {
+      for (const auto& each : mesh.clusters()) {
+        if (each->control_plane != cluster.control_plane) continue;
+        for (const kube::ObjectRef& object : mesh.List(*each, "Service")) {
+          if (object->meta.ns == "default" && object->meta.name == "kubernetes") continue;
+          if (!AnyCovers(range, kube::ParseService(*object).cluster_ip)) continue;
+          return findings.Add(
+              cluster, entry.meta,
+              fmt::format("addresses {} cover the address of Service {}/{} in {}: connections to one may "
+                          "end at the other",
+                          range, object->meta.ns, object->meta.name, each->name));
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceEntryRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT554", "EntryCoversServices", Level::kWarning, "a listener for a range takes what has no listener of its own",
+       "give the entry addresses outside of the cluster's Services", "", CoversServices},
       {"WT551", "HostTwice", Level::kWarning, "endpoints of two owners are mixed, or one owner is not heard",
        "give the ServiceEntry a host of its own", "istio/istio#37981", HostTwice},
       {"WT552", "ServiceEntryUnreachable", Level::kError, "requests are answered with 503",

@@ -180,6 +180,100 @@ void ExternalNamePorts(const Mesh& mesh, Findings& findings) {
   }
 }
 
+void ProtocolsDiffer(const Mesh& mesh, Findings& findings) {
+  EachOtherSide(mesh, [&](const Found& a, const Found& b) {
+    for (const auto& p : a.service->ports) {
+      for (const auto& q : b.service->ports) {
+        if (p.port != q.port || p.name != q.name || ProtocolOf(p) == ProtocolOf(q)) continue;
+        findings.Add(*b.cluster, *b.object,
+                     fmt::format("port {} is {} here and {} in {}: clients there speak another protocol than its "
+                                 "sidecars here expect",
+                                 p.port, pilot::ProtocolName(ProtocolOf(q)), pilot::ProtocolName(ProtocolOf(p)),
+                                 a.cluster->name));
+      }
+    }
+  });
+}
+
+// A pod that declares no ports at all may listen anywhere.
+void TargetPortNotDeclared(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      const auto pods = Behind(mesh, *f.cluster, *f.object);
+      for (const kube::ServicePort& port : f.service->ports) {
+        bool any = false, declares = false;
+        for (const sim::PodProcess* pod : pods) {
+          for (const kube::ContainerPort& c : kube::ParsePod(*pod->pod()).ports) {
+            if (c.name.starts_with("http-envoy-prom")) continue;  // the sidecar's
+            declares = true;
+            any = any ||
+                  (port.target_port_name.empty() ? c.container_port == Target(port) : c.name == port.target_port_name);
+          }
+        }
+        const bool named = !port.target_port_name.empty();
+        if (any || pods.empty() || (!declares && !named)) continue;
+        findings.Add(*f.cluster, *f.object,
+                     named ? fmt::format("port {} leads to the container port named '{}', which no pod behind it has: "
+                                         "it has no endpoints",
+                                         port.port, port.target_port_name)
+                           : fmt::format("port {} leads to {}, and no pod behind it declares that port: connections "
+                                         "are refused",
+                                         port.port, Target(port)));
+      }
+    }
+  }
+}
+
+// A client asks its own cluster's DNS for an address before its sidecar sees anything.
+void NameUnknown(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    if (found.size() == mesh.clusters().size()) continue;
+    for (const auto& cluster : mesh.clusters()) {
+      const bool here =
+          std::any_of(found.begin(), found.end(), [&](const Found& f) { return f.cluster == cluster.get(); });
+      if (here) continue;
+      const auto pods = mesh.Pods(*cluster);
+      const auto client = std::find_if(pods.begin(), pods.end(), [&](const auto* pod) {
+        return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == name.first;
+      });
+      if (client == pods.end() || (*client)->ResolveName(FullHost(name.second, name.first)).ok()) continue;
+      findings.Add(*found[0].cluster, *found[0].object,
+                   fmt::format("is not in {}, where {} does not resolve: clients there never reach it", cluster->name,
+                               FullHost(name.second, name.first)));
+    }
+  }
+}
+
+void InternalLocal(const Mesh& mesh, Findings& findings) {
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      if (f.service->internal_traffic_policy != "Local") continue;
+      findings.Add(*f.cluster, *f.object,
+                   "internalTrafficPolicy Local: a client is answered by pods of its own node alone, and by nobody "
+                   "where there is none; other clusters' pods are never asked");
+    }
+  }
+}
+
+void Hidden(const Mesh& mesh, Findings& findings) {
+  const auto exported = [](const Found& f) {
+    const auto it = f.object->meta.annotations.find("networking.istio.io/exportTo");
+    return it == f.object->meta.annotations.end() ? std::string() : it->second;
+  };
+  for (const auto& [name, found] : Namesakes(mesh)) {
+    for (const Found& f : found) {
+      if (exported(f) == "~")
+        findings.Add(*f.cluster, *f.object, "exportTo '~': no proxy of the mesh knows the Service");
+    }
+  }
+  EachOtherSide(mesh, [&](const Found& a, const Found& b) {
+    if (exported(a) == exported(b)) return;
+    findings.Add(*b.cluster, *b.object,
+                 fmt::format("exportTo is '{}' here and '{}' in {}: proxies of the two clusters see different services",
+                             exported(b), exported(a), a.cluster->name));
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& ServiceRules() {
@@ -191,6 +285,18 @@ const std::vector<Rule>& ServiceRules() {
       {"WT403", "KindsDifferAcrossClusters", Level::kWarning,
        "istiod takes the resolution of the Service that it read first", "make it headless everywhere or nowhere",
        "istio/istio#36733", KindsDiffer},
+      {"WT404", "ProtocolsDifferAcrossClusters", Level::kWarning,
+       "each istiod configures its own proxies by its own cluster's Service",
+       "give the port the same name and appProtocol in every cluster", "", ProtocolsDiffer},
+      {"WT406", "TargetPortNotDeclared", Level::kWarning, "nothing listens where the Service leads",
+       "mend targetPort, or declare the container's port", "", TargetPortNotDeclared},
+      {"WT407", "ServiceNameUnknownElsewhere", Level::kWarning, "a name must resolve before a sidecar can route it",
+       "create the Service in every cluster that has clients of it, or switch on DNS proxying (ISTIO_META_DNS_CAPTURE)",
+       "", NameUnknown},
+      {"WT408", "InternalTrafficPolicyLocal", Level::kWarning, "istiod keeps such endpoints within their node",
+       "leave internalTrafficPolicy out, or run a pod on every node that has clients", "", InternalLocal},
+      {"WT409", "ServiceHidden", Level::kWarning, "istiod tells of a Service only where it is exported to",
+       "give the annotation networking.istio.io/exportTo the same value in every cluster, and not ~", "", Hidden},
       {"WT405", "ServiceSelectsNothing", Level::kWarning, "requests find no endpoint",
        "mend the selector or the pods' labels", "", SelectsNothing},
       {"IST0118", "PortNameIsNotUnderNamingConvention", Level::kInfo, "istiod guesses the protocol",

@@ -117,10 +117,39 @@ void HostOfNothing(const Mesh& mesh, Findings& findings) {
   });
 }
 
+// A Sidecar with ingress listeners has those alone.
+void IngressMissesPort(const Mesh& mesh, Findings& findings) {
+  EachSidecar(mesh, [&](const MeshCluster& cluster, const auto& sidecar) {
+    if (sidecar.spec.ingress.empty()) return;
+    for (const sim::PodProcess* pod : mesh.ServedPods(cluster)) {
+      if (!pod->bootstrap() || pod->pod()->meta.ns != sidecar.meta.ns) continue;
+      if (sidecar.spec.workload_selector && !Selects(*sidecar.spec.workload_selector, pod->pod()->meta.labels))
+        continue;
+      const MeshCluster* at = mesh.Find(pod->site().name);
+      for (const kube::ObjectRef& object : mesh.List(*at, "Service", sidecar.meta.ns)) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || !Selects(service.selector, pod->pod()->meta.labels)) continue;
+        for (const kube::ServicePort& port : service.ports) {
+          const int target = port.target_port == 0 ? port.port : port.target_port;
+          const bool there = std::any_of(sidecar.spec.ingress.begin(), sidecar.spec.ingress.end(),
+                                         [&](const auto& i) { return static_cast<int>(i.port.number) == target; });
+          if (there) continue;
+          return findings.Add(cluster, sidecar.meta,
+                              fmt::format("ingress lacks port {} of Service {}, which selects {}: policies and mesh "
+                                          "settings of that port do not hold there",
+                                          target, object->meta.name, pod->name()));
+        }
+      }
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& SidecarRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT523", "SidecarIngressMissesPort", Level::kWarning, "named ingress listeners replace those of the Services",
+       "add a listener for the port, or leave ingress out", "", IngressMissesPort},
       {"IST0110", "ConflictingSidecarWorkloadSelectors", Level::kError, "one Sidecar holds for a pod",
        "let one select it", "", TwoSelectOnePod},
       {"IST0111", "MultipleSidecarsWithoutWorkloadSelectors", Level::kError, "one Sidecar holds for a namespace",

@@ -117,6 +117,24 @@ void DoesNotComeUp(const Mesh& mesh, Findings& findings) {
   }
 }
 
+void PodsPending(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    for (const kube::ObjectRef& pod : mesh.List(*cluster, "Pod")) {
+      if (kube::ParsePod(*pod).phase != "Pending") continue;
+      std::string why;
+      for (const auto& condition : Items(At(pod->body, {"status", "conditions"}))) {
+        if (Text(condition, "type") == "PodScheduled" && Text(condition, "status") == "False")
+          why = Text(condition, "message");
+      }
+      const kube::WorkloadReference workload = kube::WorkloadOf(*pod, kube::ParsePod(*pod));
+      kube::ObjectRef owner =
+          workload.kind == "Pod" ? nullptr : mesh.Get(*cluster, workload.kind, pod->meta.ns, workload.name);
+      findings.Add(*cluster, owner == nullptr ? *pod : *owner,
+                   fmt::format("its pod stays Pending{}{}", why.empty() ? "" : ": ", why));
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<Rule>& VersionRules() {
@@ -128,6 +146,8 @@ const std::vector<Rule>& VersionRules() {
       {"WT702", "ConfigurationNotRead", Level::kWarning, "istiod reads its own cluster's configuration only",
        "apply it in the primary cluster", "", NotRead},
       {"IST0133", "SchemaWarning", Level::kWarning, "what cannot be read has no effect", "mend the field", "", Unread},
+      {"WT703", "PodPending", Level::kError, "a pod that no node takes runs nowhere",
+       "mend nodeSelector, affinity, tolerations or requests, or add a node", "", PodsPending},
       {"WT700", "DoesNotComeUp", Level::kError, "something of the mesh does not run at all", "see the message", "",
        DoesNotComeUp},
   };

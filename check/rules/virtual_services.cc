@@ -202,10 +202,86 @@ void UnknownHosts(const Mesh& mesh, Findings& findings) {
   });
 }
 
+void FaultsLeft(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.fault) continue;
+      if (http.fault->abort)
+        findings.Add(cluster, vs.meta,
+                     fmt::format("fault.abort: {} % of requests are refused on purpose",
+                                 http.fault->abort->percentage.value_or(100)));
+      if (http.fault->delay)
+        findings.Add(cluster, vs.meta,
+                     fmt::format("fault.delay: {} % of requests are kept waiting on purpose",
+                                 http.fault->delay->percentage.value_or(
+                                     http.fault->delay->percent == 0 ? 100 : http.fault->delay->percent)));
+    }
+  });
+}
+
+void Delegates(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.delegate) continue;
+      const std::string ns = http.delegate->ns.empty() ? vs.meta.ns : http.delegate->ns;
+      const auto& all = cluster.configs.VirtualServices();
+      const bool there = std::any_of(all.begin(), all.end(), [&](const auto& other) {
+        return other->meta.ns == ns && other->meta.name == http.delegate->name && other->spec.hosts.empty();
+      });
+      if (!there)
+        findings.Add(cluster, vs.meta,
+                     fmt::format("delegates to {}/{}, which is no VirtualService without hosts: the route is left out",
+                                 ns, http.delegate->name));
+    }
+  });
+}
+
+void SourcesUnknown(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    const auto pods = mesh.ServedPods(cluster);
+    const auto look = [&](const auto& match) {
+      if (match.source_labels.empty() && match.source_namespace.empty()) return;
+      const bool any = std::any_of(pods.begin(), pods.end(), [&](const auto* pod) {
+        return (match.source_namespace.empty() || pod->pod()->meta.ns == match.source_namespace) &&
+               Selects(match.source_labels, pod->pod()->meta.labels);
+      });
+      if (any) return;
+      findings.Add(cluster, vs.meta,
+                   fmt::format("a match is for clients with {}{}, and no pod that its istiod serves is one",
+                               match.source_labels.empty() ? "" : "labels " + LabelText(match.source_labels),
+                               match.source_namespace.empty() ? "" : " in namespace " + match.source_namespace));
+    };
+    for (const auto& http : vs.spec.http) std::for_each(http.match.begin(), http.match.end(), look);
+    for (const auto& tls : vs.spec.tls) std::for_each(tls.match.begin(), tls.match.end(), look);
+    for (const auto& tcp : vs.spec.tcp) std::for_each(tcp.match.begin(), tcp.match.end(), look);
+  });
+}
+
+void TriesBeyondTimeout(const Mesh& mesh, Findings& findings) {
+  EachVirtualService(mesh, [&](const MeshCluster& cluster, const auto& vs) {
+    for (const auto& http : vs.spec.http) {
+      if (!http.timeout || *http.timeout == Duration::zero() || !http.retries || !http.retries->per_try_timeout)
+        continue;
+      if (http.retries->attempts == 0 || *http.retries->per_try_timeout < *http.timeout) continue;
+      findings.Add(cluster, vs.meta,
+                   "retries.perTryTimeout is no shorter than timeout: the first attempt takes all the time, and none "
+                   "follows");
+    }
+  });
+}
+
 }  // namespace
 
 const std::vector<Rule>& VirtualServiceRules() {
   static const auto* const rules = new std::vector<Rule>{
+      {"WT504", "FaultInjected", Level::kWarning, "what was injected for a test stays until it is taken out",
+       "remove fault from the route", "", FaultsLeft},
+      {"WT505", "DelegateNotFound", Level::kError, "a delegate that is missing takes its route with it",
+       "create the VirtualService, without hosts, or mend the name", "", Delegates},
+      {"WT506", "RouteForNoClient", Level::kWarning, "the rule never applies", "mend sourceLabels or sourceNamespace",
+       "", SourcesUnknown},
+      {"WT507", "RetriesNeverHappen", Level::kWarning, "the timeout holds for all attempts together",
+       "make perTryTimeout shorter than timeout divided by the attempts", "", TriesBeyondTimeout},
       {"IST0101", "ReferencedResourceNotFound", Level::kError, "requests of such a route are answered with 503",
        "name a Service that is there, or define the subset in a DestinationRule", "istio/istio#40673", Destinations},
       {"WT501", "GatewayNotFound", Level::kError, "the routes hold nowhere", "name a Gateway that is there", "",

@@ -46,10 +46,14 @@ std::set<std::tuple<std::string, std::string, int>> Targets(const Mesh& mesh) {
 }  // namespace
 
 std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit) {
-  if (!mesh.scenario().flows.empty()) return mesh.scenario().flows;
+  return mesh.scenario().flows.empty() ? EveryFlow(mesh, limit, false) : mesh.scenario().flows;
+}
+
+std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected) {
   std::set<std::tuple<std::string, std::string, std::string>> clients;
   for (const sim::PodProcess* pod : mesh.world().Pods()) {
-    if (IsClient(*pod)) clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
+    if (IsClient(*pod) && (!injected || pod->bootstrap()))
+      clients.insert({pod->site().name, pod->pod()->meta.ns, pod->app()});
   }
   std::vector<scenario::FlowSpec> out;
   for (const auto& [ns, service, port] : Targets(mesh)) {
@@ -113,14 +117,12 @@ absl::StatusOr<std::unique_ptr<FlowMeter>> FlowMeter::Start(sim::World& world,
     if (absl::Status status = world.Do(scenario::MakeTraffic(flows[i], traffic, id)); !status.ok()) return status;
   }
   FlowMeter* meter = out.get();
-  world.on_request = [meter, index](const sim::TrafficRecord& record) {
+  out->requests_ = world.commons().on_request.Add([meter, index](const sim::TrafficRecord& record) {
     const auto it = index.find(record.spec.id);
     if (it != index.end()) meter->Add(it->second, record);
-  };
+  });
   return out;
 }
-
-FlowMeter::~FlowMeter() { world_.on_request = nullptr; }
 
 void FlowMeter::Add(size_t flow, const sim::TrafficRecord& record) {
   const Duration since = record.sent - start_;

@@ -17,6 +17,9 @@ namespace wavetank::check {
 // pods, at most `limit` of them in order of name.
 std::vector<scenario::FlowSpec> FlowsOf(const Mesh& mesh, size_t limit);
 
+// The latter, whatever flows the scenario has. `injected`: of clients with a sidecar alone.
+std::vector<scenario::FlowSpec> EveryFlow(const Mesh& mesh, size_t limit, bool injected);
+
 // Why requests failed, in Envoy's words, and where they went.
 struct FailureReason {
   std::string flags, details, transport, upstream;
@@ -40,7 +43,6 @@ class FlowMeter {
   // Starts `flows` now, each at most `rate` requests per second. Errors: a flow that the world refuses.
   static absl::StatusOr<std::unique_ptr<FlowMeter>> Start(sim::World& world,
                                                           const std::vector<scenario::FlowSpec>& flows, int64_t rate);
-  ~FlowMeter();
   // No more is sent; waits for what is under way, `patience` at most. What then is unanswered has failed.
   void Finish(Duration patience);
 
@@ -58,6 +60,7 @@ class FlowMeter {
 
   sim::World& world_;
   Time start_;
+  Subscription requests_;
   std::vector<std::string> ids_;
   std::vector<Duration> periods_;
   std::vector<std::map<int64_t, Window>> windows_;

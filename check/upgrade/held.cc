@@ -29,12 +29,8 @@ uint64_t HashOf(std::string_view bytes) {
 void Held::Watch(sim::World& world, std::map<std::string, ResourceHashes> before) {
   before_ = std::move(before);
   for (const sim::PodProcess* pod : world.Pods()) known_.insert(pod->name());
-  world.commons().on_xds = [this](const std::string& proxy, const pilot::DiscoveryResponse& response) {
-    proxies_[proxy].Apply(response);
-  };
-  world.commons().on_delta_xds = [this](const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
-    proxies_[proxy].Apply(response);
-  };
+  responses_ = world.commons().OnEitherXds(
+      [this](const std::string& proxy, const auto& response) { proxies_[proxy].Apply(response); });
 }
 
 std::string GroupOf(const sim::PodProcess& pod) {

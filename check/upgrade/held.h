@@ -27,8 +27,8 @@ struct ProxyGroup {
 
 class Held {
  public:
-  // Follows the world from now on, in the place of others that do. Must outlive it. `before`: what groups were sent
-  // until now, as far as that is known.
+  // Follows the world from now on, as long as it lives. `before`: what groups were sent until now, as far as that is
+  // known.
   void Watch(sim::World& world, std::map<std::string, ResourceHashes> before = {});
   // By group: "sleep.sample@cluster1".
   std::map<std::string, ProxyGroup> Groups(const sim::World& world) const;
@@ -37,6 +37,7 @@ class Held {
   std::map<std::string, scenario::XdsSnapshot> proxies_;
   std::map<std::string, ResourceHashes> before_;
   std::set<std::string> known_;  // proxies that there were then
+  Subscriptions responses_;
 };
 
 // "sleep.sample@cluster1".

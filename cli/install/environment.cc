@@ -42,8 +42,8 @@ void PrintPage() {
                              v.default_value.empty() ? "" : fmt::format("`{}`", v.default_value), EffectName(v.effect),
                              v.meaning);
   }
-  std::cout << "\nOf the arguments of `pilot-discovery discovery`, `--clusterID`, `--domain` and "
-               "`--keepaliveMaxServerConnectionAge` act; those of logging\nare so anyway; the others are noted.\n";
+  std::cout << "\nOf the arguments of `pilot-discovery discovery`, `--clusterID`, `--clusterAliases`, `--domain` and "
+               "`--keepaliveMaxServerConnectionAge` act; those of\nlogging are so anyway; the others are noted.\n";
 }
 
 int PrintVariables(const VariableArguments& a) {

@@ -261,13 +261,14 @@ int TellOfLog(const WhyArguments& a) {
   scenario::RunOptions options;
   RequestWatch watch(a.request);
   watch.Attach(&options);
-  (*world)->on_request = [&](const sim::TrafficRecord& record) { options.on_request(**world, record); };
+  Subscription requests = (*world)->commons().on_request.Add(
+      [&](const sim::TrafficRecord& record) { options.on_request(**world, record); });
   for (const replay::LogInput& input : story->inputs) {
     (*world)->RunUntil(input.at);
     if (absl::Status status = check::DoAgain(**world, input); !status.ok()) return Complain(status);
   }
   (*world)->RunUntil(story->end);
-  (*world)->on_request = nullptr;
+  requests.Cancel();
   return WithWholeness(Tell(a, watch.Found(), (*world)->options().start, scenario::NackTally(**world).All()),
                        a.scenario, story->whole);
 }

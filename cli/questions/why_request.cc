@@ -72,7 +72,6 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   scenario::AddressNames addresses(world);
   addresses.Learn();
   std::optional<scenario::RequestStory> story;
-  const auto before = std::move(world.on_request);
   // Requests of an application come from its pods in turn: as many as there are, and that of the pod is told.
   const auto pods = world.Pods(pod.site().name, pod.pod()->meta.ns, pod.app());
   sim::inputs::StartTraffic traffic;
@@ -88,13 +87,12 @@ absl::StatusOr<scenario::RequestStory> Probe(const RequestQuestion& q, sim::Worl
   traffic.requests = static_cast<int64_t>(pods.size());
   absl::Status sent = world.Do(std::move(traffic));
   if (sent.ok()) {
-    world.on_request = [&](const sim::TrafficRecord& record) {
+    const Subscription requests = world.commons().on_request.Add([&](const sim::TrafficRecord& record) {
       if (record.spec.id == "why" && record.client == *name) story = scenario::TellRequest(world, addresses, record);
-    };
+    });
     constexpr Duration kPatience = 60s;
     for (const Time end = world.Now() + kPatience; !story && world.Now() < end;) world.RunUntil(world.Now() + 50ms);
   }
-  world.on_request = before;
   if (!sent.ok()) return sent;
   if (story) return *std::move(story);
   return absl::DeadlineExceededError(fmt::format("{} got no answer from {} within a minute", *name, q.to));

@@ -46,12 +46,19 @@ template <class... Values>
 
 }  // namespace wavetank::assertion
 
+#if !defined(WAVETANK_NO_ASSERTIONS)  // defined only to measure what they cost (docs/performance.md)
 #define WAVETANK_ASSERT(condition, ...)                                                                              \
   do {                                                                                                               \
     if (!(condition)) [[unlikely]] {                                                                                 \
       ::wavetank::assertion::FailWith({__FILE__, __LINE__, #condition, "" #__VA_ARGS__} __VA_OPT__(, ) __VA_ARGS__); \
     }                                                                                                                \
   } while (false)
+#else
+#define WAVETANK_ASSERT(condition, ...) \
+  do {                                  \
+    if (false) (void)(condition);       \
+  } while (false)
+#endif
 
 // For what a measurement has shown to be too dear in a build for users: on in Debug builds and under sanitizers.
 #if defined(WAVETANK_DEBUG_ASSERTIONS) || !defined(__OPTIMIZE__) || defined(__SANITIZE_ADDRESS__)

@@ -26,4 +26,11 @@ inline constexpr int64_t kPerKilosecond = 1'000'000'000;  // a million requests 
 inline constexpr int64_t kRequests = 1'000'000'000;       // of one flow
 inline constexpr Duration kInputDuration = 24h * 366 * 10;
 
+// Seconds that an object names: none where it says less, at most so many that sums of times stay in range, and beyond
+// which nobody waits.
+constexpr Duration Seconds(int64_t seconds) {
+  constexpr int64_t kMost = kInputDuration / 1s;
+  return std::chrono::seconds(seconds < 0 ? 0 : seconds > kMost ? kMost : seconds);
+}
+
 }  // namespace wavetank::bounds

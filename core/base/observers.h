@@ -45,6 +45,11 @@ class Observers {
     return Subscription(std::move(kept));
   }
 
+  // Nobody is there to be told, so that what is told need not be made.
+  bool empty() const {
+    return std::all_of(callbacks_.begin(), callbacks_.end(), [](const auto& callback) { return callback.expired(); });
+  }
+
   void Tell(Args... args) {
     ++depth_;
     bool ended = false;

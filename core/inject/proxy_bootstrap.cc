@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "core/base/bounds.h"
 #include "core/base/json_text.h"
 #include "core/config/schema/proto_json.h"
 #include "core/inject/json_access.h"
@@ -320,7 +321,7 @@ void ReadVolumes(const json& spec, const json& container, ProxyBootstrap& out) {
       if (Text(token, "path") != "istio-token") continue;
       out.token_audience = Text(token, "audience");
       const json& seconds = At(token, "expirationSeconds");
-      out.token_expiration_seconds = seconds.is_number_integer() ? seconds.get<int64_t>() : 3600;
+      out.token_expiration_seconds = bounds::Seconds(NumberOf(seconds, 3600)) / 1s;
     }
   }
 }
@@ -334,8 +335,10 @@ void ReadReadiness(const json& container, ProxyBootstrap& out) {
     const json& value = At(probe, field);
     return value.is_number_integer() ? value.get<int64_t>() : fallback;
   };
-  out.readiness_initial_delay = number("initialDelaySeconds", 0) * Duration(1s);
-  out.readiness_period = number("periodSeconds", 10) * Duration(1s);
+  out.readiness_initial_delay = bounds::Seconds(number("initialDelaySeconds", 0));
+  // 0 says nothing (kubernetes: pkg/apis/core/v1/defaults.go).
+  const int64_t period = number("periodSeconds", 10);
+  out.readiness_period = bounds::Seconds(period <= 0 ? 10 : period);
   out.readiness_failure_threshold = static_cast<int>(number("failureThreshold", 3));
 }
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "core/base/json/json_read.h"
 #include "core/base/json_access.h"
-#include "core/base/json_read.h"
 #include "core/base/status.h"
 #include "core/kube/time_format.h"
 #include "core/security/spiffe.h"

@@ -1,11 +1,13 @@
 #include "core/kube/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "core/base/bounds.h"
 
@@ -109,6 +111,44 @@ class Converter {
   size_t nodes_ = 0;
 };
 
+// Whether a document may have ended with text behind it. That of a block ends where its indentation does, and what
+// follows is an error; what else a root can be begins a line with one of these, or stands behind "---".
+bool MayEndBeforeItsText(std::string_view text) {
+  bool at_start = true;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n' || c == '\r') {
+      at_start = true;
+    } else if (at_start && c != ' ' && c != '\t') {
+      at_start = false;
+      if (std::string_view("{[\"',&!*|>%@`").find(c) != std::string_view::npos) return true;
+      if ((c == '-' || c == '.') && text.substr(i, 3) == std::string(3, c)) return true;
+    }
+  }
+  return false;
+}
+
+// Sees that each document begins behind the one before it: yaml-cpp reads a token that begins nothing as an empty
+// document, over and over.
+class DocumentStarts final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (mark.pos == last_) throw YAML::ParserException(mark, "text behind the end of the document");
+    last_ = mark.pos;
+  }
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+
+ private:
+  int last_ = -1;
+};
+
 }  // namespace
 
 absl::StatusOr<json> YamlToJson(const YAML::Node& node, const std::string& file) {
@@ -160,6 +200,16 @@ absl::Status CheckYamlNesting(std::string_view text, const std::string& file) {
     }
   }
   return absl::OkStatus();
+}
+
+std::vector<YAML::Node> LoadYamlDocuments(const std::string& text) {
+  if (MayEndBeforeItsText(text)) {
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    for (DocumentStarts starts; parser.HandleNextDocument(starts);) {
+    }
+  }
+  return YAML::LoadAll(text);
 }
 
 absl::StatusOr<json> ParseYaml(std::string_view text, const std::string& file) {

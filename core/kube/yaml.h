@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -19,6 +20,10 @@ absl::StatusOr<nlohmann::json> YamlToJson(const YAML::Node& node, const std::str
 
 // yaml-cpp recurses on its own: what nests absurdly must be refused before it is parsed.
 absl::Status CheckYamlNesting(std::string_view text, const std::string& file);
+
+// The documents of a text. Throws YAML::Exception where it is no YAML, and where text stands behind a document's end
+// that begins no other one, of which yaml-cpp makes empty documents without end. O(text).
+std::vector<YAML::Node> LoadYamlDocuments(const std::string& text);
 
 // One document; an empty one is null.
 absl::StatusOr<nlohmann::json> ParseYaml(std::string_view text, const std::string& file);

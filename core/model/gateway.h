@@ -13,7 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "core/base/text_arena.h"
+#include "core/base/containers/text_arena.h"
 #include "core/config/kinds/gateway.h"
 #include "core/model/endpoint.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/ip.h"
-#include "core/base/parse_bool.h"
+#include "core/base/text/parse_bool.h"
 
 namespace wavetank::pilot {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/shared_vector.h"
+#include "core/base/containers/shared_vector.h"
 #include "core/model/endpoint.h"
 
 namespace wavetank::pilot {

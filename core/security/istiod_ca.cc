@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -170,6 +171,8 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
 }
 
 absl::Status IstiodCa::Renew() {
+  WAVETANK_ASSERT(ca_ != nullptr);
+  WAVETANK_ASSERT(ca_->bundle() != nullptr);
   const x509::KeyPairRef key =
       x509::KeyPair::Derive(options_.seed, fmt::format("istiod/{}/{}", options_.cluster, ++serving_generation_));
   absl::StatusOr<SignedCertificate> made = ca_->SignServer(*key, options_.dns_names, host_.Now());
@@ -202,6 +205,7 @@ void IstiodCa::WatchPlugged() {
 }
 
 void IstiodCa::ReloadPlugged(const kube::Object& secret) {
+  WAVETANK_ASSERT(plugged_in_);
   const auto data = kube::ReadSecretData(secret);
   if (!data.ok()) {
     last_reload_ = data.status();
@@ -268,6 +272,7 @@ void IstiodCa::CheckRoot() {
 }
 
 void IstiodCa::PollRoot() {
+  WAVETANK_ASSERT(!plugged_in_);  // a plugged-in root is watched, not polled
   if (ca_bundle_pem_ != ca_->bundle()->roots_pem()) last_reload_ = Renew();
   After(options_.root_poll_interval, [this] { PollRoot(); });
 }

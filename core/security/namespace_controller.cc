@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 
 namespace wavetank::security {
@@ -114,8 +115,10 @@ void NamespaceController::Reconcile(const std::string& ns) {
   ++writes_;
   client_.Apply(*std::move(object), [this, alive = std::weak_ptr(alive_), ns](absl::StatusOr<kube::ObjectRef> written) {
     if (alive.expired()) return;
+    WAVETANK_ASSERT(work_.contains(ns), ns);  // one at a time, until it is finished
     Work& work = work_[ns];
     if (written.ok() || ++work.retries > kMaxRetries) return Finish(ns);
+    WAVETANK_ASSERT(work.retries <= kMaxRetries, work.retries);
     host_.RunAfter(kFirstRetry * (1 << (work.retries - 1)), [this, alive, ns] {
       if (!alive.expired()) Reconcile(ns);
     });

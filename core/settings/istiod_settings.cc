@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
-#include "core/base/parse_bool.h"
+#include "core/base/text/parse_bool.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {

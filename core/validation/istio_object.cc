@@ -3,7 +3,7 @@
 #include <map>
 
 #include "core/base/json_access.h"
-#include "core/base/parse_bool.h"
+#include "core/base/text/parse_bool.h"
 #include "core/validation/names.h"
 #include "core/validation/rules.h"
 #include "fmt/format.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
@@ -21,11 +22,13 @@ void XdsCache::Table::Note(std::string_view host) {
 
 void XdsCache::Table::Depend(Entry& entry, const std::vector<uint64_t>& configs) {
   std::vector<Dependency>& dependencies = entry.second.dependencies;
-  dependencies.resize(configs.size());  // whose addresses stay
+  WAVETANK_ASSERT(dependencies.empty(), dependencies.size());  // else lists would point at what was moved
+  dependencies.resize(configs.size());                         // whose addresses stay
   for (size_t i = 0; i < configs.size(); ++i) {
     Dependency*& first = by_config[configs[i]];
     dependencies[i] = {configs[i], &entry, nullptr, first};
     if (first != nullptr) first->before = &dependencies[i];
+    WAVETANK_ASSERT(first != &dependencies[i]);
     first = &dependencies[i];
   }
 }
@@ -46,6 +49,7 @@ void XdsCache::Table::Forget(Entry& entry) {
 
 std::optional<absl::Span<const std::string>> XdsCache::ChangedSince(Type type, uint64_t mark) const {
   const Table& table = tables_[static_cast<size_t>(type)];
+  WAVETANK_ASSERT(mark <= table.first_change + table.changes.size(), mark, table.first_change);  // none of the future
   if (mark < table.first_change) return std::nullopt;
   return absl::MakeConstSpan(table.changes).subspan(mark - table.first_change);
 }
@@ -84,6 +88,8 @@ void XdsCache::Clear(Table& table, const std::set<ConfigKey>& configs, Time now)
     const uint64_t hash = ConfigHash(config);
     for (auto of = table.by_config.find(hash); of != table.by_config.end(); of = table.by_config.find(hash)) {
       Entry* const entry = of->second->entry;
+      WAVETANK_ASSERT(of->second->before == nullptr, hash);  // the first of its list
+      WAVETANK_ASSERT(table.entries.contains(entry->first), entry->first);
       table.Forget(*entry);
       table.entries.erase(table.entries.find(entry->first));
     }

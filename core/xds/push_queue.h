@@ -4,7 +4,9 @@
 
 #include <deque>
 #include <memory>
+#include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/host.h"
 #include "core/model/push_request.h"
 
@@ -46,15 +48,21 @@ class PushQueue {
   };
   // The queue must not be empty. MarkDone is owed for the client.
   Item Dequeue() {
+    WAVETANK_ASSERT(!queue_.empty());
     Item item{std::move(queue_.front()), nullptr};
     queue_.pop_front();
-    item.request = std::move(item.client->slot.pending);
-    item.client->slot.pending = nullptr;
-    item.client->slot.processing = true;
+    PushQueueSlot& slot = item.client->slot;
+    WAVETANK_ASSERT(!slot.processing);  // one push at a time for each
+    WAVETANK_ASSERT(slot.while_busy == nullptr);
+    item.request = std::exchange(slot.pending, nullptr);
+    WAVETANK_ASSERT(item.request != nullptr);  // what waits waits for something
+    slot.processing = true;
     return item;
   }
 
   void MarkDone(const std::shared_ptr<Client>& client) {
+    WAVETANK_ASSERT(client->slot.processing);          // it was dequeued, and is done once
+    WAVETANK_ASSERT(client->slot.pending == nullptr);  // what came meanwhile is kept apart
     client->slot.processing = false;
     if (client->slot.while_busy != nullptr) Append(client, std::move(client->slot.while_busy));
     client->slot.while_busy = nullptr;
@@ -62,6 +70,8 @@ class PushQueue {
 
  private:
   void Append(const std::shared_ptr<Client>& client, PushRequestRef request) {
+    WAVETANK_ASSERT(request != nullptr);
+    WAVETANK_ASSERT(client->slot.pending == nullptr);  // each waits once
     client->slot.pending = std::move(request);
     client->slot.queued = host_.Now();
     queue_.push_back(client);

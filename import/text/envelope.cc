@@ -15,12 +15,13 @@ bool LooksLikeTime(std::string_view word) {
   return word.size() >= 20 && word.size() <= 35 && word[4] == '-' && word[10] == 'T' && ParseWall(word) != kNoTime;
 }
 
-// Without what colours a terminal: ESC [ ... m.
+// Without what colours a terminal: ESC [ ... m, and without any other ESC.
 bool Uncolour(std::string_view line, std::string& out) {
   if (line.find('\x1b') == line.npos) return false;
   out.clear();
   for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b' && i + 1 < line.size() && line[i + 1] == '[') {
+    if (line[i] == '\x1b') {
+      if (i + 1 == line.size() || line[i + 1] != '[') continue;
       i += 2;
       while (i < line.size() && (line[i] < '@' || line[i] > '~')) ++i;
       continue;
@@ -51,12 +52,7 @@ Unwrapped Envelope::Unwrap(std::string_view line) {
   Unwrapped out{line, {}, true};
   // istiod's own line, by far the most frequent: a time and a tab.
   if (line.size() > 27 && line[26] == 'Z' && line[27] == '\t') return out;
-  std::string uncoloured;
-  if (Uncolour(line, uncoloured)) {
-    Unwrapped inner = Unwrap(uncoloured);
-    text_ = std::string(inner.line);
-    return {text_, {}, inner.complete};
-  }
+  if (Uncolour(line, uncoloured_)) return Unwrap(uncoloured_);
   // kubectl logs --prefix: [pod/istiod-7d4f/discovery] line
   if (line.starts_with("[pod/")) {
     const size_t end = line.find("] ");

@@ -26,7 +26,7 @@ class Envelope {
   Unwrapped Piece(std::string_view stream, bool last, std::string_view text);
 
   std::map<std::string, std::string, std::less<>> pieces_;  // by stream
-  std::string text_;
+  std::string text_, uncoloured_;
 };
 
 }  // namespace wavetank::importing

@@ -27,13 +27,13 @@ LiveWorld::LiveWorld(scenario::Scenario scenario, std::unique_ptr<sim::World> wo
       convergence_(world_->kernel()),
       unrest_(*world_),
       addresses_(*world_) {
-  world_->on_input = [this](uint64_t number, Time at, const sim::Input& input) {
+  subscriptions_.Add(world_->on_input.Add([this](uint64_t number, Time at, const sim::Input& input) {
     inputs_.push_back({number, at, input});
-  };
-  world_->on_request = [this](const sim::TrafficRecord& record) {
+  }));
+  subscriptions_.Add(world_->commons().on_request.Add([this](const sim::TrafficRecord& record) {
     if (const auto it = sending_.find(record.spec.id); it != sending_.end()) it->second.account.Add(record);
     if (on_request) on_request(record);
-  };
+  }));
 }
 
 absl::StatusOr<std::unique_ptr<LiveWorld>> LiveWorld::Open(scenario::Scenario scenario,
@@ -160,7 +160,6 @@ absl::Status LiveWorld::WriteLog(const std::string& path) const {
   }
   (*again)->RunUntil(world_->Now());
   const absl::Status written = (*recorder)->Finish();
-  (*again)->on_input = nullptr;
   if (!written.ok()) return written;
   if ((*again)->kernel().digest().Hex() != Digest())
     return absl::InternalError(fmt::format("{}: the same inputs gave another digest; please report it", path));

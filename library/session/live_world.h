@@ -78,6 +78,7 @@ class LiveWorld {
   const scenario::Scenario scenario_;
   std::vector<scenario::ClusterSpec> clusters_;  // what Parse() may name
   std::unique_ptr<sim::World> world_;
+  Subscriptions subscriptions_;
   scenario::ConvergenceTracker convergence_;
   scenario::Unrest unrest_;
   scenario::AddressNames addresses_;

@@ -117,12 +117,8 @@ Session::Reply Session::Open(const json& request) {
   if (const std::string profile = Text(request, "profile"); !profile.empty()) scenario->profile = profile;
   traced_ = At(request, "trace") == true;
   absl::StatusOr<std::unique_ptr<LiveWorld>> live = LiveWorld::Open(*std::move(scenario), [this](sim::World& world) {
-    world.commons().on_xds = [this](const std::string& proxy, const pilot::DiscoveryResponse& r) {
-      sent_[proxy].Apply(r);
-    };
-    world.commons().on_delta_xds = [this](const std::string& proxy, const pilot::DeltaDiscoveryResponse& r) {
-      sent_[proxy].Apply(r);
-    };
+    responses_ = world.commons().OnEitherXds(
+        [this](const std::string& proxy, const auto& response) { sent_[proxy].Apply(response); });
     watch_ = std::make_unique<Watch>(world);
     if (!traced_) return;
     world.kernel().AddObserver(

@@ -48,6 +48,7 @@ class Session {
   std::unique_ptr<LiveWorld> live_;
   std::unique_ptr<Watch> watch_;
   std::map<std::string, scenario::XdsSnapshot> sent_;  // by proxy
+  Subscriptions responses_;
   bool traced_ = false;
   std::vector<replay::LoggedEvent> trace_;
 };

@@ -52,12 +52,8 @@ Held HeldOf(const XdsSnapshot& snapshot) {
 class Collector {
  public:
   void Listen(sim::World& world) {
-    world.commons().on_xds = [this](const std::string& proxy, const pilot::DiscoveryResponse& response) {
-      proxies_[proxy].Apply(response);
-    };
-    world.commons().on_delta_xds = [this](const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
-      proxies_[proxy].Apply(response);
-    };
+    subscriptions_ = world.commons().OnEitherXds(
+        [this](const std::string& proxy, const auto& response) { proxies_[proxy].Apply(response); });
   }
   void Forget() { proxies_.clear(); }
   // Of the proxies that run.
@@ -74,6 +70,7 @@ class Collector {
 
  private:
   std::map<std::string, XdsSnapshot> proxies_;
+  Subscriptions subscriptions_;
 };
 
 // A resource that cannot be read as JSON stands there as what is wrong with it.

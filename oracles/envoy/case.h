@@ -86,7 +86,7 @@ struct BackendState {
   bool silent = false;
   int code = 200;
   int delay_ms = 0;
-  bool authorizer = false;  // it answers as fakes/envoy/ext_authz_app.h does
+  bool authorizer = false;  // it answers as fakes/envoy/apps/ext_authz_app.h does
   bool allow = false;       // an authorizer that allows whatever it is asked
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> echo;

@@ -48,6 +48,8 @@ struct GeneratedCases {
   int count = 1;
   int shrink = 60;  // how often a case that differs may run again to become smaller; 0: not
 };
+// Each case's result, those that differ made smaller; `done` sees each when it is known. Errors are those of the real
+// Envoy: it is not there, or does not start.
 absl::StatusOr<std::vector<CaseResult>> RunGenerated(const GeneratedCases& cases, const Options& options,
                                                      const std::function<void(const CaseResult&)>& done);
 

@@ -1,5 +1,5 @@
-// An authorizer that speaks Envoy's gRPC (envoy.service.auth.v3.Authorization), as fakes/envoy/ext_authz_app.h answers.
-// It knows the two messages only as far as the answer needs: no stubs of that service are generated.
+// An authorizer that speaks Envoy's gRPC (envoy.service.auth.v3.Authorization), as fakes/envoy/apps/ext_authz_app.h
+// answers. It knows the two messages only as far as the answer needs: no stubs of that service are generated.
 #pragma once
 
 #include <memory>

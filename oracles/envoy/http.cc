@@ -258,7 +258,7 @@ void HttpServer::Serve(int fd) {
       const std::lock_guard<std::mutex> lock(mutex_);
       state = state_;
     }
-    // As fakes/envoy/ext_authz_app.h.
+    // As fakes/envoy/apps/ext_authz_app.h.
     const std::string request = buffer.substr(0, head);
     const bool judges = state.authorizer && code == 200;
     const bool denied = judges && !state.allow && HeaderValue(request, "x-ext-authz") != "allow";

@@ -34,6 +34,7 @@ class Arguments {
   std::vector<std::string> Texts(std::string_view key) const;
   int64_t Integer(std::string_view key, int64_t otherwise = 0) const;
   bool Flag(std::string_view key) const;
+  // These two: nullopt, it is not given.
   std::optional<Duration> Time(std::string_view key) const;
   std::optional<int64_t> Share(std::string_view key) const;  // in ppm
   const nlohmann::json& Json(std::string_view key) const;    // null: not given

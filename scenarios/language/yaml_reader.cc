@@ -267,7 +267,12 @@ absl::StatusOr<std::unique_ptr<Document>> Document::Parse(std::string name, cons
   auto document = std::make_unique<Document>();
   document->name_ = std::move(name);
   try {
-    document->root_ = YAML::Load(text);
+    std::vector<YAML::Node> documents = kube::LoadYamlDocuments(text);
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(fmt::format("{}:{}: a second document; leave `---` out, a scenario is one",
+                                                    document->name_, documents[1].Mark().line + 1));
+    }
+    document->root_ = documents.empty() ? YAML::Node() : std::move(documents[0]);
   } catch (const YAML::Exception& e) {
     return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; check indentation and quotes",
                                                   document->name_, e.mark.line + 1, e.mark.column + 1, e.msg));

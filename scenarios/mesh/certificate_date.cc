@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_read.h"
+#include "core/base/json/json_read.h"
 #include "core/x509/x509.h"
 #include "scenarios/language/date.h"
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "core/base/go_url.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "core/base/text/go_url.h"
 #include "core/config/schema/istio_definitions.h"
 #include "core/config/store/store.h"
 #include "core/kube/object.h"

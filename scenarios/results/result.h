@@ -177,7 +177,7 @@ struct RunResult {
   // Of them, those in no step: nothing expects them.
   int64_t nacks_between = 0;
   std::vector<WithoutEffect> without_effect;
-  std::vector<std::string> mended;   // what was done for the mesh (sim/mending.h)
+  std::vector<std::string> mended;   // what was done for the mesh (sim/mending/mending.h)
   std::vector<std::string> unready;  // proxies that were never ready, and why; fails the run
   // Those that were watched for the whole run, and what broke them, in the order of time.
   std::vector<std::string> invariants;

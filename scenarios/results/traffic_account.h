@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/base/name_table.h"
+#include "core/base/containers/name_table.h"
 #include "scenarios/answers/address_names.h"
 #include "scenarios/answers/failure_words.h"
 #include "scenarios/results/result.h"

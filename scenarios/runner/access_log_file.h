@@ -28,6 +28,7 @@ class AccessLogFile {
   AccessLogFile(const AccessLogFile&) = delete;
   AccessLogFile& operator=(const AccessLogFile&) = delete;
 
+  // Errors say what to do about the path; the file then keeps its partial name.
   absl::Status Finish();
   uint64_t lines() const { return lines_; }  // so far
 

@@ -52,18 +52,18 @@ class ScenarioRun final : public WorldView {
         nacks_(*world_),
         addresses_(*world_) {
     if (options_.until && options_.until->step.empty()) stop_ = Beginning() + options_.until->offset;
-    world_->on_request = [this](const sim::TrafficRecord& record) {
+    subscriptions_.Add(world_->commons().on_request.Add([this](const sim::TrafficRecord& record) {
       const auto account = accounts_.find(record.spec.id);
       if (account != accounts_.end()) account->second.Add(record);
       if (options_.on_request) options_.on_request(*world_, record);
-    };
-    world_->on_call = [this](const sim::TrafficRecord& record) {
+    }));
+    subscriptions_.Add(world_->commons().on_call.Add([this](const sim::TrafficRecord& record) {
       if (!calls_since_) return;
       calls_
           .try_emplace(record.spec.flow, world_->kernel().names(), addresses_, record.spec.flow, calls_meanwhile_,
                        *calls_since_)
           .first->second.Add(record);
-    };
+    }));
     world_->kernel().AddObserver([this](const sim::TraceEvent& event) {
       ++records_;
       if (event.record.kind != TraceKind::kXdsSent) return;
@@ -621,6 +621,7 @@ class ScenarioRun final : public WorldView {
   const Scenario& scenario_;
   const RunOptions& options_;
   std::unique_ptr<sim::World> world_;
+  Subscriptions subscriptions_;
   std::unique_ptr<sim::InvariantWatch> invariants_;
   std::vector<std::string> watched_;
   std::unique_ptr<replay::Recorder> recorder_;

@@ -191,7 +191,7 @@ class Surveyor {
     std::map<std::string, size_t> row_of;
     addresses_.emplace(*world_);
     addresses_->Learn();
-    world_->on_request = [&](const sim::TrafficRecord& record) {
+    Subscription requests = world_->commons().on_request.Add([&](const sim::TrafficRecord& record) {
       const auto it = row_of.find(record.spec.id);
       if (it == row_of.end()) return;
       ReachabilityRow& row = survey_.reachability[it->second];
@@ -206,7 +206,7 @@ class Surveyor {
         if (why == "via_upstream" && !record.record.server_details.empty()) why = record.record.server_details;
         ++row.failed[why];
       }
-    };
+    });
     std::vector<std::string> ids;
     for (const auto& [cluster, ns, app] : clients) {
       for (const auto& [service_ns, service, port] : targets) {
@@ -235,7 +235,7 @@ class Surveyor {
       return std::all_of(ids.begin(), ids.end(), [&](const std::string& id) { return world_->TrafficDone(id); });
     };
     while (!done() && world_->Now() < deadline) world_->RunUntil(world_->Now() + 50ms);
-    world_->on_request = nullptr;
+    requests.Cancel();
     for (ReachabilityRow& row : survey_.reachability) {
       int64_t known = 0;
       for (const auto& [cluster, count] : row.answered_by) known += count;

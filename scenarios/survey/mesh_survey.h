@@ -46,6 +46,7 @@ struct MeshPlan {
   Scenario scenario;  // without steps
   StartPhases start;  // its notes say also what was assumed
 };
+// InvalidArgument names a manifest, and what is wrong with it or cannot be told from it.
 absl::StatusOr<MeshPlan> PlanMesh(const SurveyOptions& options);
 
 struct ServiceRow {
@@ -79,7 +80,7 @@ struct Survey {
   std::vector<ReachabilityRow> reachability;
   std::vector<DeadWay> dead;         // where others answer, or by TLS
   std::vector<std::string> notes;    // what was assumed, what does not come up
-  std::vector<std::string> mended;   // what was done for the mesh (sim/mending.h)
+  std::vector<std::string> mended;   // what was done for the mesh (sim/mending/mending.h)
   std::vector<std::string> unready;  // proxies that are not ready, and why
   std::vector<Nack> nacks;
   std::vector<WithoutEffect> without_effect;

@@ -78,9 +78,9 @@ class Listener {
  public:
   void Listen(sim::World& world) {
     sim::Kernel& kernel = world.kernel();
-    world.commons().on_dial = [this, &kernel](const std::string& proxy) {
+    dials_ = world.commons().on_dial.Add([this, &kernel](const std::string& proxy) {
       if (!first_dialled_ && IsClient(proxy)) first_dialled_ = kernel.Now();
-    };
+    });
     kernel.AddObserver([this, &kernel](const sim::TraceEvent& event) {
       if (spent_.empty() || spent_.back().second != kernel.spent()) spent_.emplace_back(event.time, kernel.spent());
       const TraceRecord& r = event.record;
@@ -134,6 +134,7 @@ class Listener {
   std::vector<Response> received_;
   std::vector<Time> debounced_;
   std::optional<Time> first_dialled_;
+  Subscription dials_;
   std::vector<std::pair<Time, Duration>> spent_;
 };
 

@@ -37,9 +37,9 @@ std::string NameOf(const std::string& resource) {
 }
 
 // Tells those who watch what proxies get (Commons::on_xds).
-void Show(const sim::Commons& commons, const std::string& proxy, const discovery::DiscoveryResponse& message) {
+void Show(sim::Commons& commons, const std::string& proxy, const discovery::DiscoveryResponse& message) {
   const std::optional<pilot::XdsType> type = pilot::ParseTypeUrl(message.type_url());
-  if (!commons.on_xds || !type) return;
+  if (commons.on_xds.empty() || !type) return;
   pilot::DiscoveryResponse plain;
   plain.type = *type;
   plain.version_info = message.version_info();
@@ -50,12 +50,12 @@ void Show(const sim::Commons& commons, const std::string& proxy, const discovery
     plain.bytes += static_cast<int64_t>(any.value().size());
   }
   plain.resources = std::move(resources);
-  commons.on_xds(proxy, plain);
+  commons.on_xds.Tell(proxy, plain);
 }
 
-void Show(const sim::Commons& commons, const std::string& proxy, const discovery::DeltaDiscoveryResponse& message) {
+void Show(sim::Commons& commons, const std::string& proxy, const discovery::DeltaDiscoveryResponse& message) {
   const std::optional<pilot::XdsType> type = pilot::ParseTypeUrl(message.type_url());
-  if (!commons.on_delta_xds || !type) return;
+  if (commons.on_delta_xds.empty() || !type) return;
   pilot::DeltaDiscoveryResponse plain;
   plain.type = *type;
   plain.system_version_info = message.system_version_info();
@@ -66,7 +66,7 @@ void Show(const sim::Commons& commons, const std::string& proxy, const discovery
   }
   plain.resources = std::move(resources);
   plain.removed_resources.assign(message.removed_resources().begin(), message.removed_resources().end());
-  commons.on_delta_xds(proxy, plain);
+  commons.on_delta_xds.Tell(proxy, plain);
 }
 
 void Deliver(envoysim::AdsStreamObserver& to, std::shared_ptr<const discovery::DiscoveryResponse> message) {

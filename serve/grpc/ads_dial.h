@@ -1,5 +1,5 @@
 // ADS of real control planes for simulated Envoys: their streams by gRPC, what comes back on the loop's thread. The
-// Envoys' state machine (fakes/envoy/ads_client.h) is the same as ever, and in real time.
+// Envoys' state machine (fakes/envoy/xds/ads_client.h) is the same as ever, and in real time.
 #pragma once
 
 #include <map>

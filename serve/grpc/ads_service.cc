@@ -10,8 +10,8 @@
 #include "fmt/format.h"
 #include "serve/grpc/grpc_services.h"
 #include "serve/grpc/grpc_stream.h"
+#include "serve/grpc/response_bytes.h"
 #include "serve/grpc/status_answer.h"
-#include "serve/grpc/wire.h"
 
 namespace wavetank::serve {
 namespace {

@@ -5,16 +5,8 @@
 namespace wavetank::serve {
 
 void HeldConfig::Watch(sim::World& world) {
-  world.commons().on_xds = [this, before = std::move(world.commons().on_xds)](
-                               const std::string& proxy, const pilot::DiscoveryResponse& response) {
-    if (before) before(proxy, response);
-    proxies_[proxy].Apply(response);
-  };
-  world.commons().on_delta_xds = [this, before = std::move(world.commons().on_delta_xds)](
-                                     const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
-    if (before) before(proxy, response);
-    proxies_[proxy].Apply(response);
-  };
+  subscriptions_ = world.commons().OnEitherXds(
+      [this](const std::string& proxy, const auto& response) { proxies_[proxy].Apply(response); });
 }
 
 const scenario::XdsSnapshot& HeldConfig::Of(const std::string& proxy) const {

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "core/base/observers.h"
 #include "scenarios/runner/xds_snapshot.h"
 
 namespace wavetank::sim {
@@ -14,8 +15,7 @@ namespace wavetank::serve {
 
 class HeldConfig {
  public:
-  // Follows the world from now on; to be called before its proxies connect. Must outlive the world, which is not
-  // changed by it.
+  // Follows the world from now on, as long as it lives; to be called before its proxies connect.
   void Watch(sim::World& world);
 
   // By the proxy's name, "sleep-6d4f.sample@cluster1"; empty for one that was sent nothing.
@@ -24,6 +24,7 @@ class HeldConfig {
 
  private:
   std::map<std::string, scenario::XdsSnapshot> proxies_;
+  Subscriptions subscriptions_;
 };
 
 }  // namespace wavetank::serve

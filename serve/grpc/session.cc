@@ -46,7 +46,10 @@ absl::Status Session::Start() {
   loop_ = std::make_unique<Loop>(*std::move(made));
   sim::World& world = loop_->world();
   if (options_.on_world) options_.on_world(world);
-  if (options_.keep_configuration) held_.Watch(world);
+  if (options_.keep_configuration) {
+    held_.Watch(world);
+    logs_.Watch(world);
+  }
 
   if (!options_.log.empty()) {
     absl::StatusOr<std::unique_ptr<replay::Recorder>> recorder =
@@ -116,7 +119,6 @@ absl::Status Session::Finish() {
   if (finished_ || loop_ == nullptr) return absl::OkStatus();
   finished_ = true;
   loop_->Stop();
-  loop_->world().on_input = nullptr;
   return recorder_ == nullptr ? absl::OkStatus() : recorder_->Finish();
 }
 

@@ -13,6 +13,7 @@
 #include "scenarios/language/scenario.h"
 #include "scenarios/runner/start.h"
 #include "serve/grpc/held_config.h"
+#include "serve/grpc/pod_logs.h"
 #include "serve/loop/loop.h"
 #include "sim/invariants/invariant.h"
 
@@ -67,6 +68,9 @@ class Session {
   const scenario::Scenario& scenario() const { return options_.scenario; }
   // Empty without SessionOptions::keep_configuration. On the loop's thread.
   const HeldConfig& held() const { return held_; }
+  // What processes of pods have printed since the world began; nothing without SessionOptions::keep_configuration. On
+  // the loop's thread.
+  const PodLogs& logs() const { return logs_; }
   // What did not come up, or has not settled.
   const std::vector<std::string>& notes() const { return notes_; }
   // What broke the invariants. After Finish().
@@ -79,7 +83,8 @@ class Session {
   void CommitLater();
 
   const SessionOptions options_;
-  HeldConfig held_;  // outlives the world that it follows
+  HeldConfig held_;  // it and the logs outlive the world that they follow
+  PodLogs logs_;
   std::unique_ptr<Loop> loop_;
   std::unique_ptr<replay::Recorder> recorder_;
   std::unique_ptr<sim::InvariantWatch> invariants_;

@@ -11,8 +11,8 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fmt/format.h"
+#include "serve/grpc/pod_logs.h"
 #include "serve/pods/pod_connection.h"
-#include "serve/pods/pod_logs.h"
 #include "serve/pods/stream_tunnel.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
@@ -22,15 +22,15 @@ namespace wavetank::serve {
 namespace http = fakekube::http;
 
 struct PodAccess::State {
-  State(Loop& its_loop, const HeldConfig& its_held)
-      : loop(its_loop), held(its_held), commands(its_loop, its_held), logs(its_loop.world()) {}
+  State(Loop& its_loop, const HeldConfig& its_held, const PodLogs& its_logs)
+      : loop(its_loop), held(its_held), commands(its_loop, its_held), logs(its_logs) {}
 
   Loop& loop;
   const HeldConfig& held;
   PodCommands commands;
   ListenerOf listener_of;
   PodMetrics metrics;
-  PodLogs logs;
+  const PodLogs& logs;
 };
 
 namespace {
@@ -307,7 +307,8 @@ http::Response Log(const State& state, const sim::PodProcess& pod, const http::R
 
 }  // namespace
 
-PodAccess::PodAccess(Loop& loop, const HeldConfig& held) : state_(std::make_shared<State>(loop, held)) {}
+PodAccess::PodAccess(Loop& loop, const HeldConfig& held, const PodLogs& logs)
+    : state_(std::make_shared<State>(loop, held, logs)) {}
 PodAccess::~PodAccess() = default;
 void PodAccess::SetListeners(ListenerOf listener_of) { state_->listener_of = std::move(listener_of); }
 

@@ -9,6 +9,7 @@
 
 #include "fakes/kube/http/message/message.h"
 #include "serve/grpc/held_config.h"
+#include "serve/grpc/pod_logs.h"
 #include "serve/loop/loop.h"
 #include "serve/pods/pod_commands.h"
 
@@ -19,8 +20,9 @@ class PodAccess {
   // Where a gRPC port (15010, 15012) of a cluster's istiod really listens; empty: nowhere.
   using ListenerOf = std::function<std::string(const std::string& cluster, uint16_t port)>;
 
-  // Follows the world of `loop`, which has not started yet. It outlives the world, `held` and the loop outlive its use.
-  PodAccess(Loop& loop, const HeldConfig& held);
+  // Follows the world of `loop`, which has not started yet. It outlives the world; `held`, `logs` and the loop outlive
+  // its use.
+  PodAccess(Loop& loop, const HeldConfig& held, const PodLogs& logs);
   ~PodAccess();
   void SetListeners(ListenerOf listener_of);
   // Of istiods, before the loop starts; without, they have none.

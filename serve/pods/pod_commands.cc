@@ -106,8 +106,7 @@ absl::StatusOr<std::vector<std::string>> Words(std::string_view line) {
 
 PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held_(held) {
   sim::World& world = loop.world();
-  world.on_request = [this, before = std::move(world.on_request)](const sim::TrafficRecord& record) {
-    if (before) before(record);
+  requests_ = world.commons().on_request.Add([this](const sim::TrafficRecord& record) {
     const auto it = waiting_.find(record.spec.id);
     if (it == waiting_.end()) return;
     CurlAnswer answer;
@@ -118,7 +117,7 @@ PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held
     const auto tell = std::move(it->second);
     waiting_.erase(it);
     tell(answer);
-  };
+  });
 }
 
 void PodCommands::Run(sim::World& world, const PodPort& where, const std::vector<std::string>& argv, Done done) {

@@ -35,6 +35,7 @@ class PodCommands {
   const HeldConfig& held_;
   PodMetrics metrics_;
   std::map<std::string, std::function<void(const CurlAnswer&)>> waiting_;  // by the traffic's ID
+  Subscription requests_;
 };
 
 }  // namespace wavetank::serve

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/base/json/json_canonical.h"
 #include "core/base/json_access.h"
-#include "core/base/json_canonical.h"
 #include "fmt/format.h"
 
 namespace wavetank::sim {

@@ -50,10 +50,11 @@ class FieldVisitor {
   virtual bool reading() const = 0;
 };
 
+// InvalidArgument names the input's kind and the field: it is missing, of another type, or none of this kind.
 absl::Status ReadFields(std::string_view kind, const nlohmann::json& body,
                         const std::function<void(FieldVisitor&)>& fields);
 nlohmann::json PrintFields(const std::function<void(FieldVisitor&)>& fields);
-// Whether what PrintFields() makes of them reads back to the same values (core/base/json_canonical.h).
+// Whether what PrintFields() makes of them reads back to the same values (core/base/json/json_canonical.h).
 bool AreWhatTheirTextSays(const std::function<void(FieldVisitor&)>& fields);
 
 template <InputKind Kind>

@@ -56,22 +56,14 @@ absl::StatusOr<std::unique_ptr<InvariantWatch>> InvariantWatch::Attach(World& wo
     };
   };
   Commons& commons = world.commons();
-  commons.on_xds = [with, told, before = std::move(commons.on_xds)](const std::string& proxy,
-                                                                    const pilot::DiscoveryResponse& response) {
-    if (before) before(proxy, response);
+  watch->subscriptions_ = commons.OnEitherXds([with, told](const std::string& proxy, const auto& response) {
     with([&](InvariantWatch& w) { w.held_.Apply(proxy, response, told(w)); });
-  };
-  commons.on_delta_xds = [with, told, before = std::move(commons.on_delta_xds)](
-                             const std::string& proxy, const pilot::DeltaDiscoveryResponse& response) {
-    if (before) before(proxy, response);
-    with([&](InvariantWatch& w) { w.held_.Apply(proxy, response, told(w)); });
-  };
-  world.on_request = [with, before = std::move(world.on_request)](const TrafficRecord& record) {
-    if (before) before(record);
+  });
+  watch->subscriptions_.Add(commons.on_request.Add([with](const TrafficRecord& record) {
     with([&](InvariantWatch& w) {
       for (const Entry& entry : w.checkers_) entry.checker->OnRequest(record);
     });
-  };
+  }));
   return watch;
 }
 

@@ -21,8 +21,7 @@ class InvariantWatch {
     bool in_trace = true;
   };
 
-  // From now on, for as long as the watch lives; the world must live as long. Call it when the world's observers of
-  // requests and responses are set: what is set later takes their place. InvalidArgument: no invariant has a name.
+  // From now on, for as long as the watch lives; the world must live as long. InvalidArgument: no invariant has a name.
   static absl::StatusOr<std::unique_ptr<InvariantWatch>> Attach(World& world, const std::vector<std::string>& names,
                                                                 const Options& options);
   ~InvariantWatch();
@@ -68,6 +67,7 @@ class InvariantWatch {
   Time last_event_{};
   bool rest_armed_ = false, tick_armed_ = false, flush_armed_ = false, impatient_ = false, ticked_ = false;
   std::shared_ptr<InvariantWatch*> self_;
+  Subscriptions subscriptions_;
 };
 
 }  // namespace wavetank::sim

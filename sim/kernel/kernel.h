@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "core/base/cause_table.h"
+#include "core/base/containers/name_table.h"
 #include "core/base/digest.h"
 #include "core/base/host.h"
-#include "core/base/name_table.h"
 #include "core/base/run_context.h"
 #include "sim/kernel/event_queue.h"
 

@@ -100,9 +100,9 @@ TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
   Build(/*remote=*/false);
   const auto send = [this](const std::string& id) {
     std::string cluster = "no answer";  // of the client's sidecar, which alone knows clusters
-    world_->on_request = [&](const TrafficRecord& record) {
+    const Subscription requests = world_->commons().on_request.Add([&](const TrafficRecord& record) {
       if (record.server != nullptr) cluster = record.record.cluster;
-    };
+    });
     Do("traffic", {{"id", id},
                    {"flow", id},
                    {"from", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "sleep"}}},
@@ -110,7 +110,6 @@ TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
                    {"port", 5000},
                    {"requests", 1}});
     Run(5s);
-    world_->on_request = nullptr;
     return cluster;
   };
   EXPECT_EQ(send("through"), "outbound|5000||helloworld.sample.svc.cluster.local");
@@ -127,10 +126,10 @@ TEST_F(WorldTest, WhatAPodExcludesFromItsSidecarDoesNotPassIt) {
 TEST_F(WorldTest, APodThatCallsItsOwnServiceIsAmongThoseThatAnswer) {
   Build(/*remote=*/false);
   int own = 0, other = 0;
-  world_->on_request = [&](const TrafficRecord& record) {
+  const Subscription requests = world_->commons().on_request.Add([&](const TrafficRecord& record) {
     ASSERT_NE(record.server, nullptr);
     ++(record.server->cluster == "cluster1" ? own : other);
-  };
+  });
   Do("traffic", {{"id", "self"},
                  {"flow", "self"},
                  {"from", {{"cluster", "cluster1"}, {"namespace", "sample"}, {"app", "helloworld"}}},
@@ -138,7 +137,6 @@ TEST_F(WorldTest, APodThatCallsItsOwnServiceIsAmongThoseThatAnswer) {
                  {"port", 5000},
                  {"requests", 40}});
   Run(20s);
-  world_->on_request = nullptr;
   EXPECT_EQ(own + other, 40);
   EXPECT_GT(own, 5);
   EXPECT_GT(other, 5);
@@ -175,11 +173,12 @@ TEST_F(WorldTest, AProxyWithoutACpuLimitRunsOnTheProcessorsOfItsNode) {
 TEST_F(WorldTest, KeySetsAreWhatTheWorldSaysAndOthersComeWithTheNextRefresh) {
   Build(/*remote=*/false);
   std::string listeners;  // of helloworld-v1, as it was sent them last
-  world_->commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
+  const auto follow = [&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
     if (response.type != pilot::XdsType::kLds || !proxy.starts_with("helloworld-v1")) return;
     listeners.clear();
     for (const pilot::Resource& resource : response.resources) listeners += *resource.bytes;
   };
+  const Subscription responses = world_->commons().on_xds.Add(follow);
   const std::string uri = "https://issuer.example/keys";
   const auto keys = [](const char* kid) { return json{{"keys", json::array({{{"kid", kid}}})}}; };
   Do("apply", {{"cluster", "cluster1"},

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/parse_bool.h"
+#include "core/base/text/parse_bool.h"
 #include "core/gen/authz/authz_rules.h"
 #include "core/gen/authz/ext_authz.h"
 #include "core/gen/view/listener_filters.h"

@@ -11,7 +11,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "core/base/text_arena.h"
+#include "core/base/containers/text_arena.h"
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/rds/patch_route_list.h"
 #include "core/gen/rds/patch_routes.h"

@@ -8,6 +8,7 @@
 
 #include "absl/strings/escaping.h"
 #include "core/base/status.h"
+#include "core/kube/yaml.h"
 #include "core/x509/x509.h"
 #include "fmt/format.h"
 #include "yaml-cpp/yaml.h"
@@ -267,7 +268,7 @@ KubeConfig Usable(const Section& root, const std::map<std::string, Section>& clu
 KubeConfig Parse(std::string_view text, const InsecureOptions& allowed) {
   std::vector<YAML::Node> documents;
   try {
-    documents = YAML::LoadAll(std::string(text));
+    documents = LoadYamlDocuments(std::string(text));
   } catch (const YAML::Exception& e) {
     throw Failure{Stage::kLoad, fmt::format("line {}: {}", e.mark.line + 1, e.msg)};
   }

@@ -7,7 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
-#include "core/base/token_text.h"
+#include "core/base/text/token_text.h"
 #include "core/x509/hash.h"
 
 namespace wavetank::kube {

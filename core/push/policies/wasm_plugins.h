@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/go_url.h"
+#include "core/base/text/go_url.h"
 #include "core/config/kinds/wasm_plugin.h"
 #include "core/model/proxy.h"
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cidr_trie.h"
+#include "core/base/containers/cidr_trie.h"
 #include "core/base/host.h"
 #include "core/kube/filtered_informer.h"
 #include "core/kube/types.h"

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
@@ -74,6 +75,8 @@ void SecretController::Enqueue(const kube::NamespacedName& secret) {
 }
 
 void SecretController::Next() {
+  WAVETANK_ASSERT(!working_);  // one Secret at a time
+  WAVETANK_ASSERT(!queue_.empty());
   working_ = true;
   host_.Post([self = self_] {
     SecretController* const me = *self;
@@ -85,6 +88,7 @@ void SecretController::Next() {
       me->Process(item.secret);
     }
     if (*self == nullptr) return;
+    WAVETANK_ASSERT(me->initial_done_ || me->initial_ > 0, me->initial_);
     if (!me->initial_done_ && --me->initial_ == 0) me->initial_done_ = true;
     me->working_ = false;
     if (!me->queue_.empty()) me->Next();
@@ -164,6 +168,7 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
     } else {
       handler_.ClusterAdded(id, used);
     }
+    WAVETANK_ASSERT(*client != nullptr, key);
     mine[id] = Remote{*std::move(client), hash, false};
   }
 }
@@ -178,6 +183,7 @@ void SecretController::DeleteSecret(const kube::NamespacedName& name) {
 }
 
 void SecretController::DeleteCluster(const kube::NamespacedName& secret, const ClusterId& id) {
+  WAVETANK_ASSERT(remotes_[secret].contains(id), secret.ns, secret.name, id.str());
   Remote& remote = remotes_[secret].at(id);
   host_.Emit({TraceKind::kClusterRemoved, trace_name_, host_.Intern(id.str()), 0, 0, {}});
   handler_.ClusterStopped(id);

@@ -1,5 +1,7 @@
 #include "core/registry/service_entry/service_instance_store.h"
 
+#include "core/base/assert.h"
+
 namespace wavetank::pilot {
 
 HostKey HostKeyOf(const Service& service) { return {service.hostname, service.attributes.ns}; }
@@ -35,6 +37,8 @@ const InstancesBySource& ServiceInstanceStore::OfServiceEntry(const kube::Namesp
 
 void ServiceInstanceStore::Add(const InstanceSource& source, const InstanceList& instances) {
   for (const InstanceRef& instance : instances) {
+    WAVETANK_ASSERT(instance != nullptr);
+    WAVETANK_ASSERT(instance->service != nullptr, instance->endpoint.address);
     const std::pair<std::string, int> host_and_port{instance->service->hostname, instance->service_port.port};
     // A logical DNS cluster takes one endpoint only: the first wins.
     if (instance->service->resolution == Resolution::kDnsRoundRobinLb && hosts_and_ports_.contains(host_and_port)) {

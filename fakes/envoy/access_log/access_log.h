@@ -31,6 +31,7 @@ class Extensions;
 // forced, health checks not told from other requests.
 class AccessLogFilter {
  public:
+  // InvalidArgument: a filter within is not known, or its pattern cannot be compiled.
   static absl::StatusOr<AccessLogFilter> Make(const envoy::config::accesslog::v3::AccessLogFilter& filter);
   bool Passes(const AccessLogEntry& entry) const;
 

@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
-#include "core/base/token_text.h"
+#include "core/base/text/token_text.h"
 #include "core/x509/calendar.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/tcp/header_lines.h"

@@ -82,6 +82,7 @@ struct ClusterConfig {
   Extensions::Notes without_effect;
 };
 
+// InvalidArgument: Envoy would refuse the cluster; the message is what its NACK says.
 absl::StatusOr<std::shared_ptr<const ClusterConfig>> CompileCluster(const envoy::config::cluster::v3::Cluster& cluster,
                                                                     const Hash128& hash, const Extensions& extensions);
 

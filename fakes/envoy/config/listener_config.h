@@ -71,6 +71,7 @@ struct ListenerConfig {
   Extensions::Notes without_effect;        // of all its filters
 };
 
+// InvalidArgument: Envoy would refuse the listener; the message is what its NACK says.
 absl::StatusOr<std::shared_ptr<const ListenerConfig>> CompileListener(
     const envoy::config::listener::v3::Listener& listener, const Hash128& hash, const Extensions& extensions);
 

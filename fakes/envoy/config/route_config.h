@@ -184,6 +184,7 @@ struct RouteTable {
 // What a RouteEntry says of requests; the rest of it stays as it is.
 absl::Status CompileRouteMatch(const envoy::config::route::v3::RouteMatch& match, RouteEntry* out);
 
+// InvalidArgument: Envoy would refuse the table; the message is what its NACK says.
 absl::StatusOr<std::shared_ptr<const RouteTable>> CompileRoutes(
     const envoy::config::route::v3::RouteConfiguration& config, const Hash128& hash, const Extensions& extensions,
     bool validate);  // whether clusters must exist unless the configuration says: true for inline, false for RDS

@@ -37,6 +37,7 @@ struct RbacSubject : ConnectionFacts {
 // A permission or a principal.
 class RbacCondition {
  public:
+  // InvalidArgument: a pattern within cannot be compiled; Unimplemented: it is of a kind that is not simulated.
   static absl::StatusOr<RbacCondition> Make(const envoy::config::rbac::v3::Permission& permission);
   static absl::StatusOr<RbacCondition> Make(const envoy::config::rbac::v3::Principal& principal);
   // Any of them; never, without any.
@@ -100,6 +101,7 @@ struct RbacRules {
   Action action = Action::kAllow;
   std::vector<Policy> policies;  // by name
 
+  // Errors are those of its conditions.
   static absl::StatusOr<RbacRules> Make(const envoy::config::rbac::v3::RBAC& rules);
   Verdict Decide(const RbacSubject& subject) const;
 };

@@ -29,6 +29,7 @@ class RequestEdit;
 // Everything that a pattern finds is replaced.
 class RegexRewrite {
  public:
+  // InvalidArgument: RE2 does not take the pattern, or not what is put in its place.
   static absl::StatusOr<RegexRewrite> Make(const envoy::type::matcher::v3::RegexMatchAndSubstitute& message);
   std::string Of(std::string_view text) const;
 
@@ -70,6 +71,7 @@ struct HostRewrite {
   bool of_host = false;  // auto_host_rewrite: the chosen host's name, once there is one
   bool append_forwarded_host = false;
 
+  // InvalidArgument as of RegexRewrite.
   static absl::StatusOr<HostRewrite> Make(const envoy::config::route::v3::RouteAction& action);
   bool empty() const { return literal.empty() && header.empty() && !path.has_value() && !of_host; }
   // All but `of_host`.
@@ -83,6 +85,7 @@ struct Redirect {
   uint32_t port = 0;
   PathRewrite rewrite;
 
+  // InvalidArgument as of RegexRewrite.
   static absl::StatusOr<Redirect> Make(const envoy::config::route::v3::RedirectAction& action);
   // `from`: the request's own scheme.
   std::string LocationOf(const RequestSpec& request, std::string_view from, const MatchedPath& matched) const;

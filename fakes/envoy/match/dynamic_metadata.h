@@ -32,6 +32,7 @@ using DynamicMetadata = std::vector<MetadataNote>;
 // envoy.type.matcher.v3.ValueMatcher. What is not there matches none, not even one that asks for its absence.
 class ValueMatch {
  public:
+  // InvalidArgument: a pattern within cannot be compiled.
   static absl::StatusOr<ValueMatch> Make(const envoy::type::matcher::v3::ValueMatcher& matcher);
   bool MatchesText(std::string_view text) const;
   bool Matches(const nlohmann::json& value) const;
@@ -48,6 +49,7 @@ class ValueMatch {
 // envoy.type.matcher.v3.MetadataMatcher
 class MetadataMatch {
  public:
+  // InvalidArgument as of ValueMatch.
   static absl::StatusOr<MetadataMatch> Make(const envoy::type::matcher::v3::MetadataMatcher& matcher);
   // `metadata` may be null: there is none.
   bool Matches(const DynamicMetadata* metadata) const;

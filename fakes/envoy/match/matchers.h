@@ -30,6 +30,7 @@ class StringMatch {
  public:
   enum class Kind : uint8_t { kAny, kExact, kPrefix, kSuffix, kContains, kRegex };
 
+  // InvalidArgument: a regular expression that RE2 does not take, or no pattern at all.
   static absl::StatusOr<StringMatch> Make(const envoy::type::matcher::v3::StringMatcher& matcher);
   static absl::StatusOr<StringMatch> MakeRegex(std::string_view pattern);
   static StringMatch Make(Kind kind, std::string_view text, bool ignore_case = false);
@@ -52,6 +53,7 @@ using HeaderList = std::vector<std::pair<std::string, std::string>>;  // names i
 // envoy.config.route.v3.HeaderMatcher
 class HeaderMatch {
  public:
+  // InvalidArgument as of StringMatch.
   static absl::StatusOr<HeaderMatch> Make(const envoy::config::route::v3::HeaderMatcher& matcher);
   // `value`: of the header, if it is there.
   bool Matches(std::optional<std::string_view> value) const;
@@ -74,6 +76,7 @@ class HeaderMatch {
 // envoy.config.route.v3.QueryParameterMatcher
 class QueryMatch {
  public:
+  // InvalidArgument as of StringMatch.
   static absl::StatusOr<QueryMatch> Make(const envoy::config::route::v3::QueryParameterMatcher& matcher);
   bool Matches(std::string_view query) const;  // what follows '?'
 

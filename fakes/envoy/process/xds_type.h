@@ -12,6 +12,7 @@ inline constexpr int kXdsTypes = 5;
 
 std::string_view XdsTypeUrl(XdsType type);
 std::string_view XdsTypeName(XdsType type);  // "CDS", ...
+// Nullopt: none of these.
 std::optional<XdsType> XdsTypeOf(std::string_view type_url);
 
 }  // namespace wavetank::envoysim

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
@@ -160,6 +161,7 @@ void HttpPool::ServePending(UpstreamConnection* connection) {
   while (!pending_.empty() && connection->listed_) {
     const StreamId stream = pending_.front();
     pending_.pop_front();
+    WAVETANK_ASSERT(cluster_.pending_requests > 0, cluster_.pending_requests);
     --cluster_.pending_requests;
     if (Overflows()) {
       refused.push_back(stream);
@@ -215,6 +217,8 @@ void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration l
 }
 
 void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
+  WAVETANK_ASSERT(connecting_ > 0, connecting_);
+  WAVETANK_ASSERT(!connection->listed_);
   --connecting_;
   connection->idle_since_ = cluster_.process().host().Now();
   if (!connection->draining_ || !pending_.empty()) {
@@ -225,6 +229,7 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
 }
 
 void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reason, std::string_view failure) {
+  WAVETANK_ASSERT(connecting_ > 0, connecting_);
   --connecting_;
   cluster_.Count(ClusterStat::kCxConnectFail);
   cluster_.CountDestroyed(/*local=*/reason != ResetReason::kRemoteConnectionFailure, 0);
@@ -233,6 +238,7 @@ void HttpPool::OnConnectFailed(UpstreamConnection* connection, ResetReason reaso
   // Everything that waits in this pool fails with the connection. Envoy: source/common/conn_pool/conn_pool_base.cc
   std::deque<StreamId> failed = std::move(pending_);
   pending_.clear();
+  WAVETANK_ASSERT(cluster_.pending_requests >= failed.size(), cluster_.pending_requests, failed.size());
   cluster_.pending_requests -= static_cast<uint32_t>(failed.size());
   cluster_.Count(ClusterStat::kRqPendingFailureEject, static_cast<int64_t>(failed.size()));
   PoolUser& router = cluster_.streams();
@@ -243,6 +249,7 @@ void HttpPool::CancelPending(StreamId stream) {
   const auto it = std::find(pending_.begin(), pending_.end(), stream);
   if (it == pending_.end()) return;
   pending_.erase(it);
+  WAVETANK_ASSERT(cluster_.pending_requests > 0, cluster_.pending_requests);
   --cluster_.pending_requests;
   cluster_.Count(ClusterStat::kRqCancelled);
 }
@@ -252,7 +259,8 @@ void HttpPool::Remove(UpstreamConnection* connection) {
   if (connection->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
   const auto it =
       std::find_if(connections_.begin(), connections_.end(), [&](const auto& c) { return c.get() == connection; });
-  connections_.erase(it);  // `connection` is gone
+  WAVETANK_ASSERT(it != connections_.end());  // removed once
+  connections_.erase(it);                     // `connection` is gone
   cluster_.ConnectionClosed(host_);
 }
 
@@ -377,7 +385,9 @@ void UpstreamConnection::Reset(StreamId stream) {
 }
 
 void UpstreamConnection::Release(StreamId stream) {
-  streams_.erase(std::find(streams_.begin(), streams_.end(), stream));
+  const auto at = std::find(streams_.begin(), streams_.end(), stream);
+  WAVETANK_ASSERT(at != streams_.end());  // a stream ends once
+  streams_.erase(at);
   idle_since_ = pool_.cluster().process().host().Now();
   if (draining_) {
     if (!streams_.empty()) return;
@@ -443,9 +453,14 @@ void ClusterRuntime::SetTable(std::shared_ptr<const EndpointTable> table) {
   for (size_t i = 0; i < before.size(); ++i) priorities[before[i]] = table_->endpoints[i].priority;
   const auto leave = [&](HostRuntime* host) {
     changed.insert(priorities[host]);
-    if (host->lb.ejected) --ejected_, Count(ClusterStat::kEjectionsActive, -1);
+    if (host->lb.ejected) {
+      WAVETANK_ASSERT(ejected_ > 0, ejected_);
+      --ejected_;
+      Count(ClusterStat::kEjectionsActive, -1);
+    }
     for (const auto& pool : host->pools) pool->Drain();
     const auto it = hosts_.find(host->address);
+    WAVETANK_ASSERT(it != hosts_.end());  // a host leaves once
     leaving_.push_back(std::move(it->second));
     hosts_.erase(it);
   };
@@ -633,11 +648,15 @@ void ClusterRuntime::CountDestroyed(bool local, size_t requests) {
 }
 
 void ClusterRuntime::EndRequest(HostRuntime& host) {
+  WAVETANK_ASSERT(host.lb.active_requests > 0, config().name);
+  WAVETANK_ASSERT(active_requests >= host.lb.active_requests, active_requests, host.lb.active_requests, config().name);
   --host.lb.active_requests;
   --active_requests;
 }
 
 void ClusterRuntime::ConnectionClosed(HostRuntime& host) {
+  WAVETANK_ASSERT(host.connections > 0, config().name);
+  WAVETANK_ASSERT(connections >= host.connections, connections, host.connections, config().name);
   --host.connections;
   --connections;
 }
@@ -757,11 +776,14 @@ void ClusterRuntime::ConsecutiveFailures(HostRuntime& host, uint32_t enforcing, 
 
 void ClusterRuntime::Eject(HostRuntime& host) {
   const OutlierConfig& o = *config().outlier;
+  WAVETANK_ASSERT(!host.lb.ejected, config().name);
+  WAVETANK_ASSERT(host.index >= 0, config().name);  // of the hosts that are balanced over
   host.lb.ejected = true;
   host.ejected_at = context_.process.host().Now();
   if (host.ejection_backoff * o.base_ejection_time < o.max_ejection_time + o.base_ejection_time)
     ++host.ejection_backoff;
   ++ejected_;
+  WAVETANK_ASSERT(ejected_ <= by_index_.size(), ejected_, by_index_.size(), config().name);
   Count(ClusterStat::kEjectionsActive);
   Count(ClusterStat::kEjectionsEnforcedTotal);
   ArmInterval();
@@ -791,6 +813,7 @@ void ClusterRuntime::OnInterval() {
                std::min<Duration>(host->ejection_backoff * o.base_ejection_time, o.max_ejection_time)) {
       host->lb.ejected = false;
       host->consecutive_5xx = host->consecutive_gateway = host->consecutive_local = 0;
+      WAVETANK_ASSERT(ejected_ > 0, ejected_, config().name);
       --ejected_;
       Count(ClusterStat::kEjectionsActive, -1);
       HealthChanged();

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/objects/kinds.h"
@@ -112,6 +113,9 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
   }
 
   void OnChange(const Change& change) {
+    WAVETANK_ASSERT(change.object != nullptr);
+    WAVETANK_ASSERT(change.resource_version > version_, change.resource_version, version_);
+    version_ = change.resource_version;  // nothing is told twice, or in another order
     // As the real watch cache does: an object that leaves the selection is deleted for this watcher, one that enters
     // is added.
     const bool now = change.type != kube::WatchEventType::kDeleted && Selects(*change.object);
@@ -155,7 +159,9 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
       if (!transit) return false;
       delay += *transit;
     }
+    WAVETANK_ASSERT(delay >= Duration::zero(), delay);
     const Time at = std::max(shared_->host.Now() + delay, last_);
+    WAVETANK_ASSERT(at >= last_, at, last_);  // none overtakes another
     last_ = at;
     const std::weak_ptr<WatchStream> weak = weak_from_this();
     shared_->host.RunAfter(at - shared_->host.Now(), [weak, event = std::move(event), written] {
@@ -211,6 +217,7 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
   const std::string ns_;
   kube::WatchCallbacks callbacks_;
   std::optional<ApiServer::WatchId> id_;
+  int64_t version_ = 0;  // of the last change
   Time last_{};
   struct Held {
     kube::WatchEvent event;

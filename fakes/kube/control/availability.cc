@@ -1,15 +1,13 @@
 #include "fakes/kube/control/availability.h"
 
-#include <algorithm>
-
+#include "core/base/bounds.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
 
 namespace wavetank::fakekube {
 
 Duration MinReady(const kube::Object& workload) {
-  constexpr int64_t kLongest = 10LL * 365 * 24 * 3600;  // beyond it nobody waits, and sums of times stay in range
-  return std::chrono::seconds(std::clamp<int64_t>(Number(At(workload.body, "spec"), "minReadySeconds"), 0, kLongest));
+  return bounds::Seconds(Number(At(workload.body, "spec"), "minReadySeconds"));
 }
 
 void Availability::Follow(const Change& pod) {

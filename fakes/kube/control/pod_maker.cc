@@ -1,8 +1,10 @@
 #include "fakes/kube/control/pod_maker.h"
-#include "fakes/kube/validation/defaults.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "core/base/assert.h"
+#include "fakes/kube/validation/defaults.h"
 
 namespace wavetank::fakekube {
 
@@ -35,6 +37,7 @@ void PodMaker::Store(absl::StatusOr<json> admitted, Order order, int attempt) {
   const absl::Status status = admitted.ok() ? api_.Create(*std::move(admitted)).status() : admitted.status();
   if (status.ok() || absl::IsAlreadyExists(status)) return order.done(true);
   // As Kubernetes' controllers: again, after 5 ms doubling up to 82 s (the default rate limiter's steps, capped).
+  WAVETANK_ASSERT(attempt >= 0, attempt);
   const Duration delay = Duration(5ms) * (int64_t{1} << std::min(attempt, 14));
   pending_.After(delay, [this, order = std::move(order), attempt]() mutable {
     const ObjectRef owner = OwnerOf(order);

@@ -5,8 +5,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/assert.h"
+#include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
-#include "core/base/json_object.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/control/owned.h"
 #include "fakes/kube/control/pod_template.h"
@@ -88,6 +89,8 @@ void DisruptionBudgetController::Sync(const NamespacedName& name) {
     desired = Quota(least, expected, true);
   }
   const int64_t allowed = expected > 0 ? std::max<int64_t>(healthy - desired, 0) : 0;
+  WAVETANK_ASSERT(healthy <= static_cast<int64_t>(pods.size()), healthy, pods.size());
+  WAVETANK_ASSERT(allowed <= healthy, allowed, healthy);  // no more may go than are well
   json condition = JsonObject("type", "DisruptionAllowed", "status", allowed > 0 ? "True" : "False", "reason",
                               allowed > 0 ? "SufficientPods" : "InsufficientPods", "message", "", "observedGeneration",
                               budget->meta.generation, "lastTransitionTime", api_.DateNow());

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
-#include "core/base/json_object.h"
 #include "core/base/status.h"
 
 namespace wavetank::fakekube {
@@ -213,6 +213,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     starting_.erase(name);
     return;
   }
+  if (held_.contains(uid)) return;  // it runs: its node was lost and came back while it started
   std::string ip = Text(At(pod->body, "status"), "podIP");
   // An address that was written by hand is the pod's if nobody has it.
   if (!ip.empty() && !ips_.Reserve(ip)) ip.clear();
@@ -231,7 +232,8 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
     ip = *std::move(free);
   }
   WAVETANK_ASSERT(!ip.empty(), name.ns, name.name);
-  held_[uid] = ip;
+  const bool fresh = held_.emplace(uid, ip).second;
+  WAVETANK_ASSERT(fresh, uid, ip);  // a pod has one address
   const std::string started = api_.DateNow();
   json status =
       JsonObject("phase", "Running", "reason", nullptr, "message", nullptr,  //

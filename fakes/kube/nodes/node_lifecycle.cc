@@ -4,8 +4,10 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/assert.h"
+#include "core/base/bounds.h"
+#include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
-#include "core/base/json_object.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -43,7 +45,8 @@ std::optional<Duration> Toleration(const kube::Object& pod) {
     const std::string key = Text(each, "key"), effect = Text(each, "effect");
     if ((!key.empty() && key != kUnreachable) || (!effect.empty() && effect != "NoExecute")) continue;
     if (!each.contains("tolerationSeconds")) return std::nullopt;
-    return std::chrono::seconds(Number(each, "tolerationSeconds", 0));
+    // kubernetes: pkg/controller/nodelifecycle/scheduler/taint_manager.go: what is not positive tolerates nothing.
+    return bounds::Seconds(Number(each, "tolerationSeconds", 0));
   }
   for (const json& owner : Items(At(pod.body, {"metadata", "ownerReferences"}))) {
     if (Text(owner, "kind") == "DaemonSet") return std::nullopt;  // its controller adds the toleration
@@ -57,6 +60,7 @@ bool RunsOn(const kube::Object& pod, const std::string& node) { return Text(At(p
 
 bool NodeLifecycle::StillSilent(const std::string& node, int64_t silence) const {
   const auto it = silent_.find(node);
+  WAVETANK_ASSERT(silence <= silences_, silence, silences_);  // none that has not begun
   return it != silent_.end() && it->second == silence;
 }
 

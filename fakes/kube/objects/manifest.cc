@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Manifest>> ParseManifests(const std::string& file, co
   if (absl::Status status = kube::CheckYamlNesting(text, file); !status.ok()) return status;
   std::vector<YAML::Node> documents;
   try {
-    documents = YAML::LoadAll(text);
+    documents = kube::LoadYamlDocuments(text);
   } catch (const YAML::Exception& e) {
     return absl::InvalidArgumentError(fmt::format("{}:{}:{}: not valid YAML: {}; {}", file, e.mark.line + 1,
                                                   e.mark.column + 1, e.msg,

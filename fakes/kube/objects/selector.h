@@ -14,6 +14,7 @@ namespace wavetank::fakekube {
 // "metadata.name=x,metadata.namespace!=y": any path of scalars in the object.
 class FieldSelector {
  public:
+  // InvalidArgument: a requirement without an operator.
   static absl::StatusOr<FieldSelector> Parse(std::string_view text);
   bool Matches(const kube::Object& object) const;
   bool empty() const { return requirements_.empty(); }

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/assert.h"
+#include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
-#include "core/base/json_object.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/kube/types.h"
@@ -90,6 +91,7 @@ void EndpointSliceController::Forget(const NamespacedName& service) {
   if (known == services_.end()) return;
   for (const std::string& pod : known->second.pods) {
     const auto by = selected_by_.find({service.ns, pod});
+    WAVETANK_ASSERT(by != selected_by_.end(), service.ns, service.name, pod);  // the two tables say the same
     by->second.erase(service);
     if (by->second.empty()) selected_by_.erase(by);
   }
@@ -115,7 +117,9 @@ void EndpointSliceController::OnPod(const Change& change) {
   const bool relabelled = change.previous == nullptr || change.previous->meta.labels != change.object->meta.labels;
   if (gone || !relabelled) {
     for (const NamespacedName& service : selected_it) {
-      if (gone) services_.at(service).pods.erase(pod.name);
+      const auto known = services_.find(service);
+      WAVETANK_ASSERT(known != services_.end(), service.ns, service.name, pod.name);
+      if (gone) known->second.pods.erase(pod.name);
       Queue(service);
     }
     if (gone) selected_by_.erase(pod);
@@ -229,7 +233,9 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
   if (service == nullptr) return;
   const json& spec = service->body.at("spec");
   const bool publish_not_ready = At(spec, "publishNotReadyAddresses") == true;
-  const std::set<std::string>& selected = services_.at(name).pods;
+  const auto selecting = services_.find(name);
+  WAVETANK_ASSERT(selecting != services_.end(), name.ns, name.name);  // what selects nothing is not queued
+  const std::set<std::string>& selected = selecting->second.pods;
 
   // Pods whose ports resolve to the same numbers share slices.
   std::map<std::string, std::pair<json, std::vector<json>>> groups;  // by ports as text
@@ -280,6 +286,7 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     for (size_t start = 0; start == 0 || start < group.second.size(); start += kMaxEndpointsPerSlice) {
       const size_t end = std::min(start + kMaxEndpointsPerSlice, group.second.size());
       json endpoints = json::array();
+      WAVETANK_ASSERT(end - start <= kMaxEndpointsPerSlice, start, end);
       for (size_t i = start; i < end; ++i) endpoints.push_back(std::move(group.second[i]));
       const std::string slice = name.name + "-" + SliceSuffix(name, index++);
       wanted[slice] = true;

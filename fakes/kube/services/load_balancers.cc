@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
@@ -72,6 +73,8 @@ void LoadBalancerController::Release(const NamespacedName& service) {
 void LoadBalancerController::Assign(const NamespacedName& service, const std::string& address) {
   json ingress = json::array();
   if (!address.empty()) {
+    // Else the address of before would be nobody's and never free again.
+    WAVETANK_ASSERT(!held_.contains(service) || held_[service] == address, held_[service], address);
     held_[service] = address;
     if (options_.load_balancer_hostname) {
       std::string label = address;

@@ -21,6 +21,8 @@ class LoadBalancerController {
  public:
   LoadBalancerController(ApiServer& api, const ClusterOptions& options);
   bool Settled() const { return pending_.idle(); }
+  // `address`: one of the range, "new" or "none". InvalidArgument: no such load balancer, or the address is another's;
+  // ResourceExhausted: the range is used up.
   absl::Status Set(const NamespacedName& service, std::string_view address);
 
  private:

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/base/assert.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "fakes/kube/objects/api_error.h"
@@ -93,7 +94,8 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
   for (const int port : named.ports) {
     if (before.ports.count(port) != 0) continue;
     size_t i = 0;
-    while (NodePort(spec["ports"][i]) != port) ++i;
+    while (i < spec["ports"].size() && NodePort(spec["ports"][i]) != port) ++i;
+    WAVETANK_ASSERT(i < spec["ports"].size(), port, i);  // it was read from there
     const std::string field = fmt::format("spec.ports[{}].nodePort", i);
     if (port < kFirstPort || port >= kFirstPort + kPorts) {
       return fail(
@@ -114,6 +116,8 @@ absl::Status ServiceAllocator::Assign(json& body, const kube::Object* previous) 
     const absl::StatusOr<int> free =
         FreePort(fmt::format("{}/{}", name, port.contains("port") ? JsonText(port["port"]) : ""));
     if (!free.ok()) return fail(free.status());
+    WAVETANK_ASSERT(*free >= kFirstPort, *free);
+    WAVETANK_ASSERT(*free < kFirstPort + kPorts, *free);
     ports_.insert(*free);
     new_ports.push_back(*free);
     port["nodePort"] = *free;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/node_fit.h"
 #include "fakes/kube/control/pod_template.h"
@@ -118,7 +119,8 @@ void DaemonSetController::Create(const kube::Object& set, const std::string& nod
                .wanted = [](const kube::Object&) { return true; },
                .done =
                    [this, name, node](bool) {
-                     being_made_.erase({name, node});
+                     const size_t was_made = being_made_.erase({name, node});
+                     WAVETANK_ASSERT(was_made == 1, name.ns, name.name, node);  // done is called once
                      // One that is there is told of before it is ready.
                      queue_.Add(name);
                    }});
@@ -139,6 +141,9 @@ void DaemonSetController::WriteStatus(const kube::Object& set, const Nodes& node
     available += AnyAvailable(pods.old, min_ready) || AnyAvailable(pods.fresh, min_ready) ? 1 : 0;
     updated += pods.fresh.empty() ? 0 : 1;
   }
+  WAVETANK_ASSERT(ready <= there, ready, there);
+  WAVETANK_ASSERT(available <= wanted, available, wanted);
+  WAVETANK_ASSERT(there <= wanted, there, wanted);
   api_.Patch("DaemonSet", {set.meta.ns, set.meta.name},
              {{"status",
                {{"desiredNumberScheduled", wanted},

@@ -4,8 +4,8 @@
 #include <cstdlib>
 
 #include "core/base/assert.h"
+#include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
-#include "core/base/json_object.h"
 #include "fakes/kube/control/pod_template.h"
 
 namespace wavetank::fakekube {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
 
@@ -174,14 +175,17 @@ void StatefulSetController::Create(const ObjectRef& set, const std::string& revi
   const json& claims = Items(At(set->body, {"spec", "volumeClaimTemplates"}));
   if (!claims.empty()) spec["volumes"] = Volumes(Items(At(spec, "volumes")), claims, pod_name);
   for (const json& claim : claims) Claim(*set, claim, ClaimName(claim, pod_name));
-  being_made_.insert({name, ordinal});
+  WAVETANK_ASSERT(ordinal >= FirstOrdinal(*set), ordinal);
+  const bool fresh = being_made_.insert({name, ordinal}).second;
+  WAVETANK_ASSERT(fresh, name.ns, name.name, ordinal);  // two pods of one name
   maker_.Make({.pod = std::move(pod),
                .owner_kind = "StatefulSet",
                .owner = name,
                .wanted = [ordinal](const kube::Object& owner) { return ordinal < EndOfOrdinals(owner); },
                .done =
                    [this, name, ordinal](bool) {
-                     being_made_.erase({name, ordinal});
+                     const size_t was_made = being_made_.erase({name, ordinal});
+                     WAVETANK_ASSERT(was_made == 1, name.ns, name.name, ordinal);  // done is called once
                      // One that is there is told of before it is ready.
                      queue_.Add(name);
                    }});
@@ -209,6 +213,9 @@ void StatefulSetController::WriteStatus(const ObjectRef& set, const std::string&
     old += RevisionLabelOf(*pod) == current ? 1 : 0;
     updated += RevisionLabelOf(*pod) == update ? 1 : 0;
   }
+  WAVETANK_ASSERT(ready <= there, ready, there);
+  WAVETANK_ASSERT(available <= ready, available, ready);
+  WAVETANK_ASSERT(updated <= there, updated, there);
   const bool complete = !OnDelete(*set) && updated == Replicas(*set) && there == updated && ready == updated;
   api_.Patch("StatefulSet", {set->meta.ns, set->meta.name},
              {{"status",

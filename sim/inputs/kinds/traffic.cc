@@ -108,10 +108,9 @@ absl::Status StartTraffic::Apply(InputTarget& target) const {
     }
     return out;
   };
-  target.traffic[id] = std::make_unique<TrafficSource>(target.commons, std::move(spec), credential, std::move(clients),
-                                                       [&world = target.world](const TrafficRecord& record) {
-                                                         if (world.on_request) world.on_request(record);
-                                                       });
+  target.traffic[id] = std::make_unique<TrafficSource>(
+      target.commons, std::move(spec), credential, std::move(clients),
+      [&commons = target.commons](const TrafficRecord& record) { commons.on_request.Tell(record); });
   return absl::OkStatus();
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/cause_table.h"
-#include "core/base/name_table.h"
+#include "core/base/containers/name_table.h"
 
 namespace wavetank {
 namespace {

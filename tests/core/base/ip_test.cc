@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/base/cidr_trie.h"
+#include "core/base/containers/cidr_trie.h"
 #include "core/base/random.h"
 
 namespace wavetank {

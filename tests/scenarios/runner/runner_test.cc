@@ -266,10 +266,11 @@ TEST(Runner, StopsBeforeAStepAndShowsWhatAProxyHolds) {
   XdsSnapshot sleep;
   RunOptions options;
   options.until_step = 0;
+  Subscription responses;
   options.on_world = [&](sim::World& world) {
-    world.commons().on_xds = [&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
+    responses = world.commons().on_xds.Add([&](const std::string& proxy, const pilot::DiscoveryResponse& response) {
       if (proxy.rfind("sleep-", 0) == 0) sleep.Apply(response);
-    };
+    });
   };
   const absl::StatusOr<RunResult> result = RunText(OneCluster("  - {name: never}\n"), options);
   ASSERT_TRUE(result.ok()) << result.status();

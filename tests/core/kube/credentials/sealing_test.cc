@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/escaping.h"
-#include "core/base/json_read.h"
+#include "core/base/json/json_read.h"
 #include "core/base/json_text.h"
 
 namespace wavetank::kube {

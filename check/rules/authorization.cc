@@ -1,0 +1,260 @@
+// AuthorizationPolicies: whom they mean, and whether traffic between networks can be what they ask for.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/config/schema/protocol.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kPolicyKind = "AuthorizationPolicy.security.istio.io";
+
+kube::Labels SelectorLabels(const kube::Object& policy) {
+  kube::Labels out;
+  const json& selector = At(policy.body, {"spec", "selector", "matchLabels"});
+  if (selector.is_object()) {
+    for (const auto& [key, value] : selector.items()) out[key] = TextOf(value);
+  }
+  return out;
+}
+
+bool IsAllow(const kube::Object& policy) {
+  const std::string action = Text(At(policy.body, "spec"), "action");
+  return action.empty() || action == "ALLOW";
+}
+
+bool HoldsFor(const kube::Object& policy, const sim::PodProcess& pod) {
+  return (policy.meta.ns == kSystemNamespace || policy.meta.ns == pod.pod()->meta.ns) &&
+         Selects(SelectorLabels(policy), pod.pod()->meta.labels);
+}
+
+// Fn(cluster, policy, pods with a proxy that it holds for).
+template <class Fn>
+void EachPolicyOfPods(const Mesh& mesh, Fn fn) {
+  for (const auto& cluster : mesh.clusters()) {
+    if (!cluster->primary) continue;
+    for (const kube::ObjectRef& policy : mesh.List(*cluster, kPolicyKind)) {
+      std::vector<const sim::PodProcess*> pods;
+      for (const sim::PodProcess* pod : mesh.ServedPods(*cluster)) {
+        if (pod->bootstrap() && HoldsFor(*policy, *pod)) pods.push_back(pod);
+      }
+      fn(*cluster, *policy, pods);
+    }
+  }
+}
+
+// "*", "a*", "*a" and "a", as istiod makes matchers of them.
+bool PatternFits(std::string_view pattern, std::string_view text) {
+  if (pattern == "*") return !text.empty();
+  if (pattern.starts_with('*')) return text.ends_with(pattern.substr(1));
+  if (pattern.ends_with('*')) return text.starts_with(pattern.substr(0, pattern.size() - 1));
+  return pattern == text;
+}
+
+// Namespaces with proxies, and "DOMAIN/ns/NAMESPACE/sa/ACCOUNT" of all proxies under every name of their trust domains.
+struct Identities {
+  std::set<std::string> namespaces, principals;
+};
+
+Identities IdentitiesOf(const Mesh& mesh) {
+  Identities out;
+  std::set<std::string> domains = {"cluster.local"};
+  for (const auto& cluster : mesh.clusters()) {
+    if (cluster->istiod == nullptr) continue;
+    domains.insert(cluster->istiod->mesh_config().trust_domain);
+    const auto& aliases = cluster->istiod->mesh_config().trust_domain_aliases;
+    domains.insert(aliases.begin(), aliases.end());
+  }
+  for (const sim::PodProcess* pod : mesh.world().Pods()) {
+    if (!pod->bootstrap()) continue;
+    const std::string& ns = pod->pod()->meta.ns;
+    std::string account = kube::ParsePod(*pod->pod()).service_account;
+    if (account.empty()) account = "default";
+    out.namespaces.insert(ns);
+    for (const std::string& domain : domains) out.principals.insert(fmt::format("{}/ns/{}/sa/{}", domain, ns, account));
+  }
+  return out;
+}
+
+template <class Fn>
+void EachSource(const kube::Object& policy, Fn fn) {
+  for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+    for (const json& from : Items(At(rule, "from"))) fn(At(from, "source"));
+  }
+}
+
+void SourcesNobodyIs(const Mesh& mesh, Findings& findings) {
+  const Identities known = IdentitiesOf(mesh);
+  const auto none = [](const std::string& pattern, const std::set<std::string>& of) {
+    return std::none_of(of.begin(), of.end(), [&](const std::string& text) { return PatternFits(pattern, text); });
+  };
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto&) {
+    EachSource(policy, [&](const json& source) {
+      for (const json& principal : Items(At(source, "principals"))) {
+        if (none(TextOf(principal), known.principals))
+          findings.Add(cluster, policy, fmt::format("principal {} is no proxy's of the mesh", TextOf(principal)));
+      }
+      for (const json& ns : Items(At(source, "namespaces"))) {
+        if (none(TextOf(ns), known.namespaces))
+          findings.Add(cluster, policy, fmt::format("no proxy of the mesh is in namespace {}", TextOf(ns)));
+      }
+    });
+  });
+}
+
+// A field that only HTTP has; empty: none.
+std::string HttpField(const json& rule) {
+  for (const json& to : Items(At(rule, "to"))) {
+    for (const char* field : {"methods", "paths", "hosts", "notMethods", "notPaths", "notHosts"}) {
+      if (!Items(At(to, {"operation", field})).empty()) return field;
+    }
+  }
+  for (const json& from : Items(At(rule, "from"))) {
+    for (const char* field : {"requestPrincipals", "notRequestPrincipals", "remoteIpBlocks", "notRemoteIpBlocks"}) {
+      if (!Items(At(from, {"source", field})).empty()) return field;
+    }
+  }
+  for (const json& when : Items(At(rule, "when"))) {
+    if (Text(when, "key").starts_with("request.")) return Text(when, "key");
+  }
+  return {};
+}
+
+bool IsTcp(const kube::ServicePort& port) {
+  const pilot::Protocol protocol =
+      port.app_protocol.empty() ? pilot::ParseProtocol(std::string_view(port.name).substr(0, port.name.find('-')))
+                                : pilot::ParseProtocol(port.app_protocol);
+  return protocol == pilot::Protocol::kTcp || protocol == pilot::Protocol::kTls ||
+         protocol == pilot::Protocol::kMongo || protocol == pilot::Protocol::kMysql ||
+         protocol == pilot::Protocol::kRedis;
+}
+
+void HttpRulesOnTcp(const Mesh& mesh, Findings& findings) {
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    std::string field;
+    bool ports = false;
+    for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+      if (field.empty()) field = HttpField(rule);
+      for (const json& to : Items(At(rule, "to"))) ports = ports || !Items(At(to, {"operation", "ports"})).empty();
+    }
+    if (field.empty() || ports) return;
+    for (const sim::PodProcess* pod : pods) {
+      const MeshCluster* at = mesh.Find(pod->site().name);
+      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+        const kube::Service& service = kube::ParseService(*object);
+        if (!service.has_selector || service.selector.empty() || !Selects(service.selector, pod->pod()->meta.labels))
+          continue;
+        const auto tcp = std::find_if(service.ports.begin(), service.ports.end(), IsTcp);
+        if (tcp == service.ports.end() || IsSystemNamespace(object->meta.ns)) continue;
+        return findings.Add(cluster, policy,
+                            fmt::format("asks for {}, which port {} of Service {} does not have, as it is TCP: {}",
+                                        field, tcp->port, object->meta.name,
+                                        IsAllow(policy) ? "the rule never matches there, and connections are refused"
+                                                        : "the rule holds there without that condition"));
+      }
+    }
+  });
+}
+
+void AddressesBehindGateways(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    const bool application =
+        std::any_of(pods.begin(), pods.end(), [](const auto* pod) { return !pod->router() && IsApplication(*pod); });
+    if (!application) return;
+    EachSource(policy, [&](const json& source) {
+      for (const char* field : {"ipBlocks", "notIpBlocks"}) {
+        if (Items(At(source, field)).empty()) continue;
+        findings.Add(cluster, policy,
+                     fmt::format("source.{}: requests from other networks come with the address of the gateway here, "
+                                 "whoever sent them",
+                                 field));
+      }
+    });
+  });
+}
+
+// Gateways between networks pass mesh TLS on unopened: they know addresses, ports and the SNI.
+void OnNetworkGateway(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    if (!IsAllow(policy)) return;
+    const bool gateway = std::any_of(pods.begin(), pods.end(), [](const auto* pod) {
+      return pod->router() && pod->pod()->meta.labels.contains("topology.istio.io/network");
+    });
+    if (!gateway) return;
+    for (const json& rule : Items(At(policy.body, {"spec", "rules"}))) {
+      bool identity = !HttpField(rule).empty();
+      for (const json& from : Items(At(rule, "from"))) {
+        for (const char* field : {"principals", "namespaces"})
+          identity = identity || !Items(At(from, {"source", field})).empty();
+      }
+      if (!identity) return;  // it may let them in by port or address
+    }
+    findings.Add(
+        cluster, policy,
+        "holds for a gateway between networks, which opens no TLS and so knows no caller: nothing fulfils it, and "
+        "all that comes from other networks is refused");
+  });
+}
+
+void NobodyAllowed(const Mesh& mesh, Findings& findings) {
+  std::map<std::string, std::set<const sim::PodProcess*>> admitting;  // by cluster: pods that some rule admits to
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    if (IsAllow(policy) && !Items(At(policy.body, {"spec", "rules"})).empty())
+      admitting[cluster.name].insert(pods.begin(), pods.end());
+  });
+  EachPolicyOfPods(mesh, [&](const MeshCluster& cluster, const kube::Object& policy, const auto& pods) {
+    const json& rules = Items(At(policy.body, {"spec", "rules"}));
+    const std::string action = Text(At(policy.body, "spec"), "action");
+    const bool all_denied = action == "DENY" && std::any_of(rules.begin(), rules.end(), [](const json& rule) {
+                              return rule.is_object() && rule.empty();
+                            });
+    if (!all_denied && !(IsAllow(policy) && rules.empty())) return;
+    std::set<std::string> apps;
+    for (const sim::PodProcess* pod : pods) {
+      const MeshCluster* at = mesh.Find(pod->site().name);
+      if (!IsApplication(*pod) || pod->router()) continue;
+      if (!all_denied && admitting[cluster.name].contains(pod)) continue;
+      bool served = false;
+      for (const kube::ObjectRef& object : mesh.List(*at, "Service", pod->pod()->meta.ns)) {
+        const kube::Service& service = kube::ParseService(*object);
+        served = served || (service.has_selector && !service.selector.empty() &&
+                            Selects(service.selector, pod->pod()->meta.labels));
+      }
+      if (served) apps.insert(pod->pod()->meta.ns + "/" + pod->app());
+    }
+    if (apps.empty()) return;
+    findings.Add(cluster, policy,
+                 fmt::format("{} admits nobody{}: requests from every cluster are answered 403", *apps.begin(),
+                             apps.size() > 1 ? fmt::format(" (nor do {} more)", apps.size() - 1) : ""));
+  });
+}
+
+}  // namespace
+
+const std::vector<Rule>& AuthorizationRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT561", "AuthorizationSourceUnknown", Level::kWarning, "a caller that does not exist is never let in",
+       "mend the trust domain, namespace or service account", "", SourcesNobodyIs},
+      {"WT562", "AuthorizationHttpOnTcp", Level::kWarning, "TCP has no methods, paths, hosts, headers or tokens",
+       "name the Service's port http, or ask for ports and principals alone", "", HttpRulesOnTcp},
+      {"WT563", "AuthorizationByAddress", Level::kWarning, "a gateway's connections come from the gateway",
+       "ask for principals or namespaces: mesh TLS carries them through gateways", "", AddressesBehindGateways},
+      {"WT564", "AuthorizationOnNetworkGateway", Level::kError, "an AUTO_PASSTHROUGH gateway sees TLS from outside",
+       "select the applications, and let the gateway pass", "", OnNetworkGateway},
+      {"WT565", "AuthorizationAdmitsNobody", Level::kWarning,
+       "ALLOW policies without a rule that fits refuse everything", "add an ALLOW policy for those who may call", "",
+       NobodyAllowed},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

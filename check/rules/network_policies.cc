@@ -1,0 +1,189 @@
+// NetworkPolicies. The simulated network does not enforce them; real ones cut what the mesh needs.
+#include <algorithm>
+#include <set>
+
+#include "check/rules/look.h"
+#include "check/rules/rule.h"
+#include "core/base/json_access.h"
+#include "core/model/labels.h"
+#include "fmt/format.h"
+
+namespace wavetank::check {
+namespace {
+
+using nlohmann::json;
+
+// Label selectors as policies have them; nothing: an expression that is not read here.
+std::optional<bool> SelectorTakes(const json& selector, const kube::Labels& labels) {
+  if (!Items(At(selector, "matchExpressions")).empty()) return std::nullopt;
+  const json& wanted = At(selector, "matchLabels");
+  if (!wanted.is_object()) return true;
+  for (const auto& [key, value] : wanted.items()) {
+    const auto it = labels.find(key);
+    if (it == labels.end() || it->second != TextOf(value)) return false;
+  }
+  return true;
+}
+
+bool IsOfDirection(const json& spec, const char* type, const char* field) {
+  const json& types = Items(At(spec, "policyTypes"));
+  if (types.empty()) return std::string_view(type) == "Ingress" || !At(spec, field).is_null();
+  return std::any_of(types.begin(), types.end(), [&](const json& t) { return TextOf(t) == type; });
+}
+
+// A rule lets the port through; a name counts as a yes.
+bool HasPort(const json& rule, int port) {
+  const json& ports = Items(At(rule, "ports"));
+  if (ports.empty()) return true;
+  return std::any_of(ports.begin(), ports.end(), [&](const json& p) {
+    if (!At(p, "port").is_number_integer()) return true;
+    const int64_t from = Number(p, "port");
+    return from <= port && port <= Number(p, "endPort", from);
+  });
+}
+
+// Policies of one direction that hold for the pod, and their rules together.
+struct Isolation {
+  kube::ObjectRef policy;  // the first; null: not isolated
+  std::vector<const json*> rules;
+};
+
+Isolation IsolationOf(const std::vector<kube::ObjectRef>& policies, const sim::PodProcess& pod, const char* type,
+                      const char* field) {
+  Isolation out;
+  for (const kube::ObjectRef& policy : policies) {
+    const json& spec = At(policy->body, "spec");
+    if (policy->meta.ns != pod.pod()->meta.ns || !IsOfDirection(spec, type, field)) continue;
+    if (!SelectorTakes(At(spec, "podSelector"), pod.pod()->meta.labels).value_or(false)) continue;
+    if (out.policy == nullptr) out.policy = policy;
+    for (const json& rule : Items(At(spec, field))) out.rules.push_back(&rule);
+  }
+  return out;
+}
+
+// The peers include those pods: `ns` is their namespace, `labels` theirs.
+bool HasPeer(const json& rule, const kube::Object& policy, const kube::Object* ns, const std::string& ns_name,
+             const kube::Labels& labels) {
+  const json& peers = Items(At(rule, "from"));
+  if (peers.empty()) return true;
+  kube::Labels of_ns = ns == nullptr ? kube::Labels() : ns->meta.labels;
+  of_ns["kubernetes.io/metadata.name"] = ns_name;
+  return std::any_of(peers.begin(), peers.end(), [&](const json& peer) {
+    if (!At(peer, "ipBlock").is_null()) return true;
+    const json& in = At(peer, "namespaceSelector");
+    if (in.is_null() && ns_name != policy.meta.ns) return false;
+    if (!in.is_null() && !SelectorTakes(in, of_ns).value_or(true)) return false;
+    return At(peer, "podSelector").is_null() || SelectorTakes(At(peer, "podSelector"), labels).value_or(true);
+  });
+}
+
+bool OpenToAll(const json& rule) {
+  const json& peers = Items(At(rule, "from"));
+  return peers.empty() ||
+         std::any_of(peers.begin(), peers.end(), [](const json& peer) { return !At(peer, "ipBlock").is_null(); });
+}
+
+void ClosedGateways(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    for (const kube::ObjectRef& service : NetworkGatewayServices(mesh, *cluster)) {
+      for (const sim::PodProcess* pod : Behind(mesh, *cluster, *service)) {
+        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+        if (in.policy == nullptr) continue;
+        const bool open = std::any_of(in.rules.begin(), in.rules.end(),
+                                      [](const json* rule) { return OpenToAll(*rule) && HasPort(*rule, 15443); });
+        if (open) continue;
+        findings.Add(*cluster, *in.policy,
+                     fmt::format("keeps port 15443 of gateway {} from other networks", service->meta.name));
+        break;
+      }
+    }
+  }
+}
+
+void CutControlPlane(const Mesh& mesh, Findings& findings) {
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    std::set<std::string> told;
+    for (const sim::PodProcess* pod : mesh.Pods(*cluster)) {
+      const std::string& ns = pod->pod()->meta.ns;
+      if (pod->app() == "istiod") {
+        const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+        if (in.policy == nullptr) continue;
+        for (const auto& [port, what] : {std::pair(15012, "proxies get no configuration and no certificates"),
+                                         std::pair(15017, "the API server injects and validates nothing")}) {
+          // The API server and proxies are of other namespaces, or of none.
+          const bool open = std::any_of(in.rules.begin(), in.rules.end(), [&, p = port](const json* rule) {
+            const json& peers = Items(At(*rule, "from"));
+            const bool others = std::any_of(peers.begin(), peers.end(),
+                                            [](const json& peer) { return !At(peer, "namespaceSelector").is_null(); });
+            return (OpenToAll(*rule) || (p == 15012 && others)) && HasPort(*rule, p);
+          });
+          if (!open && told.insert(fmt::format("{}{}", NameOf(*in.policy), port)).second)
+            findings.Add(*cluster, *in.policy, fmt::format("closes port {} of istiod: {}", port, what));
+        }
+      } else if (pod->bootstrap()) {
+        const Isolation out = IsolationOf(policies, *pod, "Egress", "egress");
+        if (out.policy == nullptr) continue;
+        const bool open =
+            std::any_of(out.rules.begin(), out.rules.end(), [](const json* rule) { return HasPort(*rule, 15012); });
+        if (!open && told.insert(NameOf(*out.policy) + ns).second)
+          findings.Add(*cluster, *out.policy,
+                       fmt::format("keeps the proxy of {} from port 15012 of istiod", pod->name()));
+      }
+    }
+  }
+}
+
+// Who comes from another network, comes from the gateway of this one.
+void ForgottenGateway(const Mesh& mesh, Findings& findings) {
+  if (!HasSeveralNetworks(mesh)) return;
+  for (const auto& cluster : mesh.clusters()) {
+    const auto policies = mesh.List(*cluster, "NetworkPolicy.networking.k8s.io");
+    std::set<std::string> told;
+    for (const kube::ObjectRef& gateway : NetworkGatewayServices(mesh, *cluster)) {
+      const auto gateways = Behind(mesh, *cluster, *gateway);
+      if (gateways.empty()) continue;
+      const kube::Object& from = *gateways.front()->pod();
+      const kube::ObjectRef ns = mesh.Get(*cluster, "Namespace", "", from.meta.ns);
+      for (const kube::ObjectRef& object : mesh.List(*cluster, "Service")) {
+        if (IsSystemNamespace(object->meta.ns)) continue;
+        const kube::Service& service = kube::ParseService(*object);
+        for (const sim::PodProcess* pod : Behind(mesh, *cluster, *object)) {
+          const Isolation in = IsolationOf(policies, *pod, "Ingress", "ingress");
+          if (in.policy == nullptr) continue;
+          for (const kube::ServicePort& port : service.ports) {
+            const int target = port.target_port == 0 ? port.port : port.target_port;
+            const bool open = std::any_of(in.rules.begin(), in.rules.end(), [&](const json* rule) {
+              return HasPort(*rule, target) && HasPeer(*rule, *in.policy, ns.get(), from.meta.ns, from.meta.labels);
+            });
+            if (open || !told.insert(fmt::format("{} {}", NameOf(*in.policy), object->meta.name)).second) continue;
+            findings.Add(
+                *cluster, *in.policy,
+                fmt::format("does not admit {}/{} to port {} of Service {}: requests from other networks come from "
+                            "that gateway",
+                            from.meta.ns, gateway->meta.name, target, object->meta.name));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+const std::vector<Rule>& NetworkPolicyRules() {
+  static const auto* const rules = new std::vector<Rule>{
+      {"WT121", "NetworkPolicyClosesGateway", Level::kError, "what no policy admits to an isolated pod is dropped",
+       "admit everyone to port 15443 of the gateway: mesh TLS authenticates clients", "", ClosedGateways},
+      {"WT122", "NetworkPolicyCutsControlPlane", Level::kError, "what no policy admits is dropped",
+       "admit every namespace to ports 15012 and 15017 of istiod, and proxies to 15012", "", CutControlPlane},
+      {"WT123", "NetworkPolicyForgetsGateway", Level::kError,
+       "an application's callers from other networks are a gateway",
+       "admit the gateway's pods, by their namespace and labels", "", ForgottenGateway},
+  };
+  return *rules;
+}
+
+}  // namespace wavetank::check

@@ -1,0 +1,95 @@
+#include "serve/grpc/pod_logs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/json_access.h"
+#include "fakes/envoy/access_log/access_log.h"
+#include "fmt/format.h"
+#include "replay/recorder.h"
+#include "sim/agent/pod_agent.h"
+#include "sim/pod_process.h"
+#include "sim/world.h"
+
+namespace wavetank::serve {
+namespace {
+
+constexpr size_t kKeptLines = 1000;
+
+bool SaysJson(const nlohmann::json& pod, std::string_view container) {
+  for (const nlohmann::json& one : Items(At(pod, {"spec", "containers"}))) {
+    if (Text(one, "name") != container) continue;
+    for (const nlohmann::json& argument : Items(At(one, "args"))) {
+      const std::string text = TextOf(argument);
+      if (text == "--log_as_json" || text == "--log_as_json=true") return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+void PodLogs::Printed::Add(Time at, std::string line) {
+  lines.emplace_back(at, std::move(line));
+  if (lines.size() > kKeptLines) lines.pop_front();
+}
+
+void PodLogs::Watch(sim::World& world) {
+  world.CollectAccessLogs([this, &world](const sim::PodProcess& pod, const envoysim::AccessLogLine& line) {
+    if (line.path != "/dev/stdout" && line.path != "/dev/stderr") return;
+    std::string text(line.text);
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    proxies_[pod.name()].Add(world.Now(), std::move(text));
+  });
+  const sim::Kernel& kernel = world.kernel();
+  world.kernel().AddObserver([this, &kernel](const sim::TraceEvent& event) {
+    if (!replay::IsLoggedBySomeone(event.record.kind)) return;
+    const replay::LoggedEvent logged = replay::Logged(kernel, event);
+    OfIstiods(logged);
+    OfProxy(logged);
+  });
+}
+
+// Every istiod's log follows every event: which proxies are its own is said once.
+void PodLogs::OfIstiods(const replay::LoggedEvent& event) {
+  const bool own = event.kind == TraceKind::kConfigUpdate || event.kind == TraceKind::kPushContextReady;
+  if (own && !istiods_.contains(event.subject)) {
+    Printed& printed = istiods_[event.subject];
+    logs_.try_emplace(event.subject, event.subject,
+                      [&printed](Time at, const std::string& line) { printed.Add(at, line); });
+  }
+  for (auto& [name, printed] : istiods_) logs_.at(name).Add(event);
+}
+
+void PodLogs::OfProxy(const replay::LoggedEvent& event) {
+  const std::string name = event.subject.substr(0, event.subject.find('/'));
+  if (name.find('@') == std::string::npos) return;
+  Printed& printed = proxies_[name];
+  const auto [log, first] =
+      logs_.try_emplace(name, name, [&printed](Time at, const std::string& line) { printed.Add(at, line); });
+  log->second.Add(event);
+}
+
+std::vector<std::string> PodLogs::Of(const sim::PodProcess& pod, std::string_view container) const {
+  std::vector<std::pair<Time, std::string>> all;
+  const auto take = [&](const std::map<std::string, Printed>& from, const std::string& name) {
+    if (const auto it = from.find(name); it != from.end()) all.assign(it->second.lines.begin(), it->second.lines.end());
+  };
+  if (container == "discovery") take(istiods_, fmt::format("{}.{}", pod.pod()->meta.name, pod.site().name));
+  if (container == "istio-proxy") {
+    take(proxies_, pod.name());
+    if (const sim::PodAgent* agent = pod.pod_agent(); agent != nullptr) {
+      for (const auto& [at, line] : agent->log()) all.emplace_back(at, line);
+      std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    }
+  }
+  const bool json = SaysJson(pod.pod()->body, container);
+  std::vector<std::string> out;
+  for (const auto& [at, line] : all) {
+    const bool access_log = line.find('\t') == std::string::npos;
+    out.push_back((json && !access_log ? replay::AsJson(line) : line) + "\n");
+  }
+  return out;
+}
+
+}  // namespace wavetank::serve
