@@ -43,6 +43,14 @@ class WorkloadEntriesTest : public ::testing::Test {
     return out;
   }
   void Run(Duration d) { kernel.RunUntil(kernel.Now() + d); }
+  std::vector<kube::ObjectRef> Entries() {
+    std::vector<kube::ObjectRef> out;
+    client.List(kube::kinds::kWorkloadEntry, {}, [&](const absl::StatusOr<kube::ObjectList>& list) {
+      for (const kube::ObjectRef& object : list->items) out.push_back(object);
+    });
+    Run(2ms);
+    return out;
+  }
   kube::ObjectRef Entry() { return client.Find(kube::kinds::kWorkloadEntry, "sample", kEntryName); }
   std::string Annotation(const char* name) {
     const auto& all = Entry()->meta.annotations;
@@ -118,6 +126,37 @@ TEST_F(WorkloadEntriesTest, WhatADeadIstiodLeftIsFoundByAnother) {
   EXPECT_NE(Entry(), nullptr);  // every ten grace periods
   Run(2s);
   EXPECT_EQ(Entry(), nullptr);
+}
+
+TEST_F(WorkloadEntriesTest, TwentyEntriesASecondAreCleanedUp) {
+  const std::string long_ago = "2001-01-01T00:00:00Z";
+  std::vector<kube::ObjectRef> left;
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = "vm-" + std::to_string(i);
+    client.Put(
+        {{"apiVersion", "networking.istio.io/v1alpha3"},
+         {"kind", "WorkloadEntry"},
+         {"metadata",
+          {{"name", name},
+           {"namespace", "sample"},
+           {"annotations", {{"istio.io/autoRegistrationGroup", "machines"}, {"istio.io/disconnectedAt", long_ago}}}}},
+         {"spec", {{"address", "10.0.0.1"}}}});
+    left.push_back(client.Find(kube::kinds::kWorkloadEntry, "sample", name));
+  }
+  WorkloadEntryController istiod(host, client,
+                                 [&] {
+                                   std::erase_if(left, [&](const auto& each) {
+                                     return client.Find(kube::kinds::kWorkloadEntry, "sample", each->meta.name) ==
+                                            nullptr;
+                                   });
+                                   return left;
+                                 },
+                                 {"istiod-1", 10s, true});
+  istiod.Start();
+  Run(101s);
+  EXPECT_NEAR(static_cast<double>(Entries().size()), 40 - 21, 1);
+  Run(2s);
+  EXPECT_THAT(Entries(), testing::IsEmpty());
 }
 
 TEST_F(WorkloadEntriesTest, EntriesThatSomebodyWroteByHandStay) {
