@@ -23,6 +23,7 @@ constexpr const char* kControllerAnnotation = "istio.io/workloadController";
 constexpr const char* kConnectedAnnotation = "istio.io/connectedAt";
 constexpr const char* kDisconnectedAnnotation = "istio.io/disconnectedAt";
 constexpr int kMaxTries = 5;
+constexpr Duration kBetweenCleanups = 50ms;
 
 // time.RFC3339Nano.
 std::string NanoText(Time time) {
@@ -247,7 +248,17 @@ bool WorkloadEntryController::IsOver(const kube::Object& entry) const {
 }
 
 void WorkloadEntryController::CleanUp(const kube::Object& entry) {
-  client_.Delete(kube::kinds::kWorkloadEntry, {entry.meta.ns, entry.meta.name}, [](const absl::Status&) {});
+  // istiod: cleanupLimit, and the deletion names the version that was looked at.
+  next_cleanup_ = std::max(next_cleanup_, host_.Now());
+  const Duration wait = next_cleanup_ - host_.Now();
+  next_cleanup_ += kBetweenCleanups;
+  const auto clean_up = [this, ns = entry.meta.ns, name = entry.meta.name, version = entry.meta.resource_version] {
+    const kube::ObjectRef now = Find(ns, name);
+    if (now == nullptr || now->meta.resource_version != version) return;
+    client_.Delete(kube::kinds::kWorkloadEntry, {ns, name}, [](const absl::Status&) {});
+  };
+  if (wait == Duration::zero()) return clean_up();
+  After(wait, clean_up);
 }
 
 void WorkloadEntryController::LookAtAll() {

@@ -57,6 +57,7 @@ class WorkloadEntryController final : public WorkloadRegistrar {
   const Objects objects_;
   const Options options_;
   std::map<std::string, int> streams_;  // by network, address and entry
+  Time next_cleanup_{};
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

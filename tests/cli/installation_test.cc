@@ -148,6 +148,46 @@ TEST_F(InstallationTest, ARangeThatIsNoneIsBadInput) {
   EXPECT_THAT(ran.error, HasSubstr("c1/kind.yaml:1: '10.77.0.0/77' is no range of IPv4 addresses"));
 }
 
+// As on a virtual machine: nobody wrote an entry for it, and a ServiceEntry of names finds it.
+TEST_F(InstallationTest, AMachineThatRegistersItselfIsAnEndpointOfItsGroupsServices) {
+  Write("c1/machines.yaml", R"(
+apiVersion: networking.istio.io/v1alpha3
+kind: WorkloadGroup
+metadata: {name: machines, namespace: sample}
+spec: {metadata: {labels: {group: machines}}, template: {serviceAccount: legacy}}
+---
+apiVersion: networking.istio.io/v1alpha3
+kind: ServiceEntry
+metadata: {name: legacy, namespace: sample}
+spec:
+  hosts: [legacy.example.com]
+  location: MESH_INTERNAL
+  ports: [{number: 80, name: http, protocol: HTTP, targetPort: 7000}]
+  resolution: STATIC
+  workloadSelector: {labels: {group: machines}}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: legacy, namespace: sample}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: legacy, namespace: sample}
+spec:
+  selector: {matchLabels: {app: legacy}}
+  template:
+    metadata:
+      labels: {app: legacy}
+      annotations: {proxy.istio.io/config: '{"proxyMetadata": {"ISTIO_META_AUTO_REGISTER_GROUP": "machines"}}'}
+    spec:
+      serviceAccountName: legacy
+      containers: [{name: app, image: example/app:1, ports: [{containerPort: 7000}]}]
+)");
+  const Ran ran = Apply("");
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, testing::ContainsRegex(":7000 +HEALTHY +OK +outbound\\|80\\|\\|legacy.example.com"));
+}
+
 // kind's own defaults are the same for every cluster.
 TEST_F(InstallationTest, OnOneNetworkARangeOfPodsBelongsToOneCluster) {
   for (const std::string n : {"1", "2"}) {
