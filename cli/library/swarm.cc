@@ -12,6 +12,7 @@
 #include "library/swarm/sometimes.h"
 #include "library/swarm/swarm.h"
 #include "nlohmann/json.hpp"
+#include "sim/invariants/catalogue.h"
 
 namespace wavetank::cli {
 namespace {
@@ -19,9 +20,9 @@ namespace {
 using nlohmann::ordered_json;
 
 struct SwarmArguments {
-  std::string seeds = "1-100", time;
+  std::string seeds = "1-100", time, invariants;
   swarm::SwarmOptions options;
-  bool coverage = false, json = false, invariants = false;
+  bool coverage = false, json = false, list = false;
 };
 
 // "412" or "1-5000".
@@ -35,8 +36,9 @@ absl::Status ParseSeeds(const std::string& text, swarm::SwarmOptions* out) {
 
 std::string Again(const swarm::SwarmOptions& options, uint64_t seed) {
   return fmt::format(
-      "wavetank swarm --seeds {}{}{}{}", seed, options.scenario.empty() ? "" : " --mesh " + options.scenario,
-      options.profile.empty() ? "" : " --profile " + options.profile, options.sizes.faults ? "" : " --no-faults");
+      "wavetank swarm --seeds {}{}{}{}{}", seed, options.scenario.empty() ? "" : " --mesh " + options.scenario,
+      options.profile.empty() ? "" : " --profile " + options.profile, options.sizes.faults ? "" : " --no-faults",
+      options.invariants.empty() ? "" : fmt::format(" --invariants {}", fmt::join(options.invariants, ",")));
 }
 
 void PrintFailure(const swarm::SwarmFailure& failure, const swarm::SwarmOptions& options) {
@@ -88,6 +90,7 @@ ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOpti
                                {"mesh", f.shrunk.mesh.Describe()},
                                {"history", history}});
   }
+  out["expected"] = result.known;
   for (const swarm::SometimesRow& row : swarm::SometimesRows()) {
     const auto it = result.reached.find(std::string(row.name));
     out["sometimes"][std::string(row.name)] = it == result.reached.end() ? 0 : it->second;
@@ -96,7 +99,7 @@ ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOpti
 }
 
 int RunSwarm(SwarmArguments& a) {
-  if (a.invariants) {
+  if (a.list) {
     Rows rows = {{"INVARIANT", "SAYS"}};
     for (const session::Invariant& each : session::Invariants())
       rows.push_back({std::string(each.name), std::string(each.says)});
@@ -104,6 +107,11 @@ int RunSwarm(SwarmArguments& a) {
     return kOk;
   }
   if (absl::Status status = ParseSeeds(a.seeds, &a.options); !status.ok()) return Complain(status);
+  if (!a.invariants.empty()) {
+    absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
+    if (!names.ok()) return Complain(names.status());
+    a.options.invariants = *std::move(names);
+  }
   const int64_t start = RealMillis();
   if (!a.time.empty()) {
     const std::optional<Duration> limit = ParseDuration(a.time);
@@ -125,6 +133,11 @@ int RunSwarm(SwarmArguments& a) {
   }
   for (const swarm::SwarmFailure& failure : result->failures) PrintFailure(failure, a.options);
   if (a.coverage) PrintCoverage(*result);
+  for (const auto& [bug, seeds] : result->known) {
+    const sim::KnownBug* const known = sim::FindKnownBug(bug);
+    std::cout << fmt::format("expected: {} in {} seed{}{}\n", bug, seeds, seeds == 1 ? "" : "s",
+                             known == nullptr ? "" : fmt::format(" ({})", known->what));
+  }
   std::cout << fmt::format(
       "{} seeds, {} held, {} failed with {} signature{}; {:.1f} virtual hours; {} run twice, same digests\n",
       result->seeds, result->held, result->seeds - result->held, result->failures.size(),
@@ -151,10 +164,18 @@ void AddSwarm(CLI::App& app, Outcome& outcome) {
   verb->add_option("--twice", a->options.twice, "One seed in so many runs twice, with the same digest; 0: none");
   verb->add_option("-o,--logs", a->options.logs, "Folder for event logs of failures");
   verb->add_flag("--coverage", a->coverage, "Which rare states were reached, by how many seeds");
-  verb->add_flag("--invariants", a->invariants, "What must be true, and nothing else");
+  CLI::Option* const invariants =
+      verb->add_option("--invariants", a->invariants,
+                       "Watch these too: all, or names and IDs of `wavetank invariants` between commas. Without any: "
+                       "prints what must be true always, and runs nothing")
+          ->type_name("NAMES")
+          ->expected(0, 1);
   verb->add_flag("--json", a->json, "As JSON");
   verb->footer("Exit code 0: everything held; 1: something did not; 2: the call is wrong.");
-  verb->callback([a, &outcome] { outcome.code = RunSwarm(*a); });
+  verb->callback([a, invariants, &outcome] {
+    a->list = invariants->count() > 0 && a->invariants.empty();
+    outcome.code = RunSwarm(*a);
+  });
 }
 
 }  // namespace wavetank::cli

@@ -15,6 +15,7 @@
 #include "library/swarm/sometimes.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/reader/read_scenario.h"
+#include "sim/invariants/watch.h"
 
 namespace wavetank::swarm {
 namespace {
@@ -80,7 +81,8 @@ absl::StatusOr<scenario::Scenario> ScenarioOf(const Trial& trial) {
 
 class Life {
  public:
-  Life(const Trial& trial, LiveWorld& live, session::Watch& watch) : trial_(trial), live_(live), watch_(watch) {}
+  Life(const Trial& trial, LiveWorld& live, session::Watch& watch, sim::InvariantWatch* invariants)
+      : trial_(trial), live_(live), watch_(watch), invariants_(invariants) {}
 
   // The first breach; none: all held.
   std::optional<Breach> Live() {
@@ -115,7 +117,12 @@ class Life {
   }
 
   std::optional<Breach> Safety() const {
-    return watch_.breaches().empty() ? wrong_ : std::optional<Breach>(watch_.breaches().front());
+    if (!watch_.breaches().empty()) return watch_.breaches().front();
+    if (wrong_ || invariants_ == nullptr) return wrong_;
+    for (const sim::Violation& each : invariants_->violations()) {
+      if (each.known.empty()) return Breach{each.invariant, fmt::format("{}: {}", each.subject, each.what)};
+    }
+    return std::nullopt;
   }
 
   // Traffic all the while, and what happens.
@@ -223,6 +230,7 @@ class Life {
         if (!ready.contains(pod))
           return Breach{"every-ready-pod-answers", fmt::format("{}: {} answered and is not ready", name, pod)};
     }
+    if (invariants_ != nullptr) invariants_->LookNow();
     return Safety();
   }
 
@@ -233,6 +241,7 @@ class Life {
   const Trial& trial_;
   LiveWorld& live_;
   session::Watch& watch_;
+  sim::InvariantWatch* const invariants_;  // null: none was asked for
   std::vector<std::string> background_;
   std::optional<Breach> wrong_;
 };
@@ -271,15 +280,20 @@ Verdict Try(const Trial& trial, const std::string& log) {
   }
   std::unique_ptr<session::Watch> watch;
   std::unique_ptr<Sometimes> sometimes;
+  absl::StatusOr<std::unique_ptr<sim::InvariantWatch>> invariants = nullptr;
   absl::StatusOr<std::unique_ptr<LiveWorld>> live = LiveWorld::Open(*std::move(scenario), [&](sim::World& world) {
     watch = std::make_unique<session::Watch>(world);
     sometimes = std::make_unique<Sometimes>(world);
+    // The digest is the seed's, whatever is watched.
+    if (!trial.invariants.empty())
+      invariants = sim::InvariantWatch::Attach(world, trial.invariants, {.in_trace = false});
   });
-  if (!live.ok()) {
-    out.error = Message(live.status());
+  for (const absl::Status& status : {live.status(), invariants.status()}) {
+    if (status.ok()) continue;
+    out.error = Message(status);
     return out;
   }
-  Life life(trial, **live, *watch);
+  Life life(trial, **live, *watch, invariants->get());
   life.on_request = [&](const sim::TrafficRecord& record) { sometimes->Request(record); };
   const std::optional<Breach> wrong = life.Live();
   (*live)->on_request = nullptr;
@@ -292,6 +306,11 @@ Verdict Try(const Trial& trial, const std::string& log) {
   out.lived = out.at - Time{};
   out.digest = (*live)->Digest();
   for (const std::string_view each : sometimes->reached()) out.reached.emplace(each);
+  if (*invariants != nullptr) {
+    for (const sim::Violation& each : (*invariants)->violations()) {
+      if (!each.known.empty()) out.known.insert(each.known);
+    }
+  }
   if (!log.empty()) {
     if (absl::Status status = (*live)->WriteLog(log); !status.ok()) out.error = Message(status);
   }

@@ -19,6 +19,7 @@ struct Trial {
   std::string scenario;  // file whose mesh it is; empty: the mesh above
   std::string profile;
   std::vector<Event> history;
+  std::vector<std::string> invariants;  // of sim/invariants/catalogue.h, by name, besides those that always hold
 };
 
 struct Verdict {
@@ -28,6 +29,7 @@ struct Verdict {
   std::string digest;
   Duration lived{};               // virtual time
   std::set<std::string> reached;  // rows of SometimesRows()
+  std::set<std::string> known;    // bugs of the simulated release (sim::KnownBugs) that broke an invariant: no failure
   std::string error;              // of the input, or of the log's file
 };
 

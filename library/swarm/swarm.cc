@@ -22,6 +22,7 @@ std::string Print(const Verdict& v, bool twice) {
                        {"lived", v.lived.count()},
                        {"digest", v.digest},
                        {"reached", v.reached},
+                       {"known", v.known},
                        {"error", v.error},
                        {"twice", twice}});
 }
@@ -35,6 +36,7 @@ Verdict Read(const json& in) {
   out.lived = Duration(Number(in, "lived"));
   out.digest = wavetank::Text(in, "digest");
   for (const json& row : Items(At(in, "reached"))) out.reached.insert(TextOf(row));
+  for (const json& bug : Items(At(in, "known"))) out.known.insert(TextOf(bug));
   out.error = wavetank::Text(in, "error");
   return out;
 }
@@ -43,9 +45,15 @@ std::string LogOf(const SwarmOptions& options, uint64_t seed) {
   return options.logs.empty() ? "" : fmt::format("{}/seed-{}.wtlog", options.logs, seed);
 }
 
+Trial TrialOf(const SwarmOptions& options, uint64_t seed) {
+  Trial out = MakeTrial(seed, options.scenario, options.profile, options.sizes);
+  out.invariants = options.invariants;
+  return out;
+}
+
 // In a process of its own.
 std::string RunSeed(const SwarmOptions& options, uint64_t seed) {
-  const Trial trial = MakeTrial(seed, options.scenario, options.profile, options.sizes);
+  const Trial trial = TrialOf(options, seed);
   Verdict verdict = Try(trial, "");
   const bool twice = verdict.error.empty() && options.twice > 0 && seed % options.twice == 0;
   if (twice) {
@@ -87,7 +95,7 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
       [&](size_t i) {
         const SwarmFailure& failure = (*failures)[i];
         const uint64_t seed = failure.seeds.front();
-        Trial trial = MakeTrial(seed, options.scenario, options.profile, options.sizes);
+        Trial trial = TrialOf(options, seed);
         json out = json::array();
         if (failure.first.invariant == "nothing-dies") return std::string("[]");
         if (const std::string log = LogOf(options, seed); !log.empty()) Try(trial, log);
@@ -105,7 +113,7 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
   if (!kept.ok() && kept.status().code() != absl::StatusCode::kInternal) return kept.status();
   for (size_t i = 0; i < failures->size(); ++i) {
     SwarmFailure& failure = (*failures)[i];
-    failure.shrunk = MakeTrial(failure.seeds.front(), options.scenario, options.profile, options.sizes);
+    failure.shrunk = TrialOf(options, failure.seeds.front());
     failure.log = LogOf(options, failure.seeds.front());
     if (!kept.ok() || failure.first.invariant == "nothing-dies") continue;
     std::vector<Event> history;
@@ -158,6 +166,7 @@ absl::StatusOr<SwarmResult> RunSwarm(const SwarmOptions& options) {
       out.run_twice += At(read, "twice") == true;
       out.lived += verdict.lived;
       for (const std::string& row : verdict.reached) ++out.reached[row];
+      for (const std::string& bug : verdict.known) ++out.known[bug];
       if (!verdict.held) {
         SwarmFailure& failure = failures[Signature(verdict)];
         if (failure.seeds.empty()) failure.first = verdict;

@@ -15,7 +15,8 @@ namespace wavetank::swarm {
 
 struct SwarmOptions {
   uint64_t first = 1, last = 100;
-  std::string scenario, profile;  // empty: arbitrary meshes; the default profile
+  std::string scenario, profile;        // empty: arbitrary meshes; the default profile
+  std::vector<std::string> invariants;  // Trial::invariants
   Sizes sizes;
   int jobs = 0;         // 0: as many as there are processors
   uint64_t twice = 20;  // one seed in so many runs twice, and its digest must be the same; 0: none
@@ -38,6 +39,7 @@ struct SwarmResult {
   Duration lived{};                         // virtual, over all seeds
   std::vector<SwarmFailure> failures;       // the most frequent first
   std::map<std::string, uint64_t> reached;  // seeds that reached a row of SometimesRows()
+  std::map<std::string, uint64_t> known;    // seeds in which a bug of the simulated release broke an invariant
 };
 
 // Errors: the system refuses processes, or the scenario cannot be read.

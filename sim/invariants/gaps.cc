@@ -132,11 +132,16 @@ class StaleEndpoints final : public Checker {
     changed_ = false;
     std::set<std::string_view> alive;
     for (const PodProcess* pod : world().Pods()) alive.insert(pod->name());
+    // Whom no istiod reaches is told nothing: where istiods are away, their proxies keep what they have.
+    std::set<std::string> reached;
+    for (const ServingIstiod& istiod : ServingIstiods(world())) {
+      for (const auto& [proxy, connection] : Connections(istiod)) reached.insert(proxy);
+    }
     // By address of a pod that is gone: the proxies that still hold it.
     std::map<IpAddress, std::pair<std::string, std::string>> held_still;
     absl::flat_hash_map<const Assignment*, std::vector<IpAddress>> looked;
     for (const auto& [proxy, what] : held().proxies()) {
-      if (!alive.contains(proxy)) continue;
+      if (!alive.contains(proxy) || !reached.contains(proxy)) continue;
       for (const auto& [cluster, assignment] : what.assignments) {
         const auto [it, fresh] = looked.try_emplace(assignment.get());
         if (fresh) {

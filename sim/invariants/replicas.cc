@@ -20,13 +20,13 @@ class Replicas final : public Checker {
     for (const auto& [cluster, replicas] : by_cluster) {
       std::vector<Breach> breaches;
       for (size_t i = 1; i < replicas.size(); ++i) {
-        const std::string differs = Difference(*replicas[0].istiod, *replicas[i].istiod);
+        const auto [differs, known] = Difference(*replicas[0].istiod, *replicas[i].istiod);
         if (differs.empty()) continue;
         Breach breach;
         breach.key = replicas[i].name + differs;
         breach.subject = replicas[i].name;
-        breach.what = fmt::format("knows other {} than {}", differs, replicas[0].name);
-        if (differs == "clusters") breach.known = "L6";
+        breach.what = fmt::format("knows {} than {}", differs, replicas[0].name);
+        breach.known = known;
         breaches.push_back(std::move(breach));
       }
       // One may hear of a change before the other.
@@ -34,10 +34,21 @@ class Replicas final : public Checker {
     }
   }
 
-  static std::string Difference(const pilot::Istiod& a, const pilot::Istiod& b) {
-    if (debug::Clusterz(a) != debug::Clusterz(b)) return "clusters";
-    if (debug::Networkz(a) != debug::Networkz(b)) return "gateways";
-    return debug::EndpointShardz(a) != debug::EndpointShardz(b) ? "endpoints" : "";
+  // What differs, and the bug that explains it.
+  static std::pair<std::string, std::string_view> Difference(const pilot::Istiod& a, const pilot::Istiod& b) {
+    if (debug::Clusterz(a) != debug::Clusterz(b)) return {"other clusters", "L6"};
+    if (const auto of_a = debug::Networkz(a), of_b = debug::Networkz(b); of_a != of_b) {
+      if (Unordered(of_a) == Unordered(of_b)) return {"its gateways in another order", "L8"};
+      return {"other gateways", ""};
+    }
+    if (debug::EndpointShardz(a) != debug::EndpointShardz(b)) return {"other endpoints", ""};
+    return {"", ""};
+  }
+
+  static std::multiset<std::string> Unordered(const nlohmann::ordered_json& gateways) {
+    std::multiset<std::string> out;
+    for (const nlohmann::ordered_json& gateway : gateways) out.insert(gateway.dump());
+    return out;
   }
 };
 

@@ -28,6 +28,20 @@ TEST_F(Swarm, ManySeedsHold) {
     EXPECT_GT(result["sometimes"][row].Integer(), 0) << row;
 }
 
+// A release without the bugs meets none; that others meet them is no failure of a seed.
+TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
+  const Ran ran = Call("swarm --seeds 1-13 --invariants all --json");
+  EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 4000);
+  const nlohmann::json result = nlohmann::json::parse(ran.output);
+  EXPECT_GT(result["expected"]["A01"], 0);
+  EXPECT_EQ(nlohmann::json::parse(Call("swarm --seeds 1-13 --json").output)["expected"], nlohmann::json::object());
+  const Ran mended = Call(
+      "swarm --seeds 1-13 --invariants no-address-twice --json --profile "
+      "istio-1.18+gateway-once-per-cla");
+  EXPECT_EQ(mended.code, 0) << mended.output.substr(0, 4000);
+  EXPECT_EQ(nlohmann::json::parse(mended.output)["expected"], nlohmann::json::object());
+}
+
 TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
   const Ran one = Call("swarm --seeds 5-12 --jobs 1 --json"), two = Call("swarm --seeds 5-12 --jobs 3 --json");
   EXPECT_EQ(one.output, two.output);
@@ -51,6 +65,7 @@ TEST_F(Swarm, BadCallsAreRefused) {
   ExpectRefused(Call("swarm --seeds 1 --mesh /nowhere"), {"/nowhere"});
   ExpectRefused(Call("swarm --seeds 1 --time soon"), {"--time 'soon'", "10m"});
   ExpectRefused(Call("swarm --seeds 1 --profile istio-0.1"), {"istio-0.1"});
+  ExpectRefused(Call("swarm --seeds 1 --invariants I99"), {"I99"});
 }
 
 }  // namespace

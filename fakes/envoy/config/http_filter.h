@@ -57,6 +57,7 @@ struct LocalReply {
   std::string_view details, body;
   std::string_view headers = {};         // Reply::headers
   uint16_t grpc_status = kNoGrpcStatus;  // for gRPC clients; none: what `code` stands for
+  bool edited = true;                    // the route has its word about the headers
 };
 
 // A request on its way through a chain. Implemented by the Router.

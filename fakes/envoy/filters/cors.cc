@@ -73,7 +73,11 @@ class CorsFilter final : public HttpFilter {
     add("access-control-allow-methods", policy->methods);
     add("access-control-allow-headers", policy->headers);
     add("access-control-max-age", policy->max_age);
-    stream.Answer({200, kNoFlags, "cors_response", "", stream.Keep(lines)}, lead);
+    add("access-control-expose-headers", policy->exposed);  // by the filter's turn on the way back
+    // Envoy: cors_filter.cc, decodeHeaders: encodeHeaders() in the place of a local reply.
+    LocalReply reply{200, kNoFlags, "cors_response", "", stream.Keep(lines)};
+    reply.edited = false;
+    stream.Answer(reply, lead);
     return FilterStatus::kStop;
   }
 

@@ -88,7 +88,8 @@ class Router::FilteredStream final : public HttpStream {
   void OfferAlpn(const AlpnOffers& offers) override { s_.alpn = &offers; }
 
   void Answer(const LocalReply& reply, Duration lead) override {
-    router_.Local(id_, reply.code, reply.flags, reply.details, reply.body, lead, reply.headers, reply.grpc_status);
+    router_.Local(id_, reply.code, reply.flags, reply.details, reply.body, lead, reply.headers, reply.grpc_status,
+                  reply.edited);
   }
   void Continue(Duration lead) override { router_.RunFilters(id_, lead); }
   void After(Duration wait, Go go) override {

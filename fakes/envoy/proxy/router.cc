@@ -600,7 +600,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
 }
 
 void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,
-                   Duration lead, std::string_view headers, uint16_t grpc_status) {
+                   Duration lead, std::string_view headers, uint16_t grpc_status, bool edited) {
   Stream& s = *streams_.Get(id);
   s.flags |= flags;
   // The route's cluster is named by answers of filters, too: an Envoy chooses it with the route.
@@ -610,7 +610,7 @@ void Router::Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_
   // Envoy: filter_manager.cc, sendLocalReplyViaFilterChain
   const bool leads = s.route != nullptr && s.route->action != RouteEntry::Action::kDirect &&
                      s.route->action != RouteEntry::Action::kRedirect;
-  if (s.downstream != nullptr && leads && s.table != nullptr &&
+  if (s.downstream != nullptr && edited && leads && s.table != nullptr &&
       (s.table->edits_headers || (s.host != nullptr && s.host->count_attempts_in_reply))) {
     headers = plane_.configs().Keep(EditReply(s, headers, 0, details));
   }

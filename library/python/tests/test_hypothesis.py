@@ -15,6 +15,18 @@ def test_a_mesh_recovers_from_what_happened_to_it(data):
     wt.require_recovery(mesh, data.draw(wt.histories(mesh, events=3)))
 
 
+@settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=QUIET)
+@given(data=st.data())
+def test_a_history_holds_only_what_can_happen(data):
+    history = data.draw(wt.histories(data.draw(wt.meshes(clusters=2)), events=12))
+    states = {}
+    for action, _ in history:
+        if "remoteSecret" in action:
+            f = action["remoteSecret"]
+            assert f["state"] == "restored" or states.get((f["of"], f["in"])) != "deleted"
+            states[f["of"], f["in"]] = f["state"]
+
+
 def test_a_planted_fault_shrinks_and_replays(tmp_path, monkeypatch):
     monkeypatch.setenv("WAVETANK_FAILURES", str(tmp_path))
     smallest = []

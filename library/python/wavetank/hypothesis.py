@@ -59,9 +59,28 @@ def faults(mesh: Mesh) -> st.SearchStrategy[Dict[str, Any]]:
     return st.one_of(out)
 
 
+def can_happen(action: Dict[str, Any], history: List[Event]) -> bool:
+    """Whether a world in which `history` has happened lets the action in: a Secret that is deleted can only come back."""
+    fields = action.get("remoteSecret")
+    if fields is None or fields["state"] == "restored":
+        return True
+    states = [f["state"] for f in (before.get("remoteSecret") for before, _ in history)
+              if f is not None and (f["of"], f["in"]) == (fields["of"], fields["in"])]
+    return not states or states[-1] != "deleted"
+
+
+def _in_order(drawn: List[Event]) -> List[Event]:
+    out: List[Event] = []
+    for action, seconds in drawn:
+        if can_happen(action, out):
+            out.append((action, seconds))
+    return out
+
+
 def histories(mesh: Mesh, *, events: int = 6, with_faults: bool = True) -> st.SearchStrategy[List[Event]]:
+    """What may happen to the mesh, in order; each can be done when its turn comes."""
     action = st.one_of(waves(mesh), faults(mesh)) if with_faults else waves(mesh)
-    return st.lists(st.tuples(action, st.sampled_from([0.0, 0.05, 0.12, 1.0, 5.0, 40.0])), max_size=events)
+    return st.lists(st.tuples(action, st.sampled_from([0.0, 0.05, 0.12, 1.0, 5.0, 40.0])), max_size=events).map(_in_order)
 
 
 def heal(history: List[Event]) -> List[Dict[str, Any]]:
@@ -133,6 +152,8 @@ class MeshMachine(RuleBasedStateMachine):
         self.history: List[Event] = []
 
     def _happen(self, action: Dict[str, Any], seconds: float) -> None:
+        if not can_happen(action, self.history):
+            return
         self.world.do(action)
         self.world.step(seconds)
         self.history.append((action, seconds))
