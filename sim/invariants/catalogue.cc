@@ -64,6 +64,7 @@ const Invariant kInvariants[] = {
 constexpr KnownBug kBugs[] = {
     {"A01", "istio#56355: an east-west gateway is sent once per locality group, and Envoy keeps the first alone",
      "gateway-once-per-cla"},
+    {"A34", "an istiod that has waited PILOT_REMOTE_CLUSTER_TIMEOUT for a cluster serves without it", ""},
     {"L1", "reloadNetworkGateways stops at the first gateway Service that has changed", ""},
     {"L2",
      "a gateway's host name that resolves to nothing takes the gateway away, and its network's pods are sent as "
@@ -76,6 +77,7 @@ constexpr KnownBug kBugs[] = {
      "graceful-secret-update"},
     {"stale-gateway", "a deleted remote Secret leaves its cluster's gateways until something else makes istiod look",
      ""},
+    {"kept-address", "a gateway Service that loses its last address keeps it, until istiod starts anew", ""},
     {"L8", "SortGateways is no order, so replicas may differ", ""},
 };
 

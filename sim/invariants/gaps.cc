@@ -23,11 +23,15 @@ class Gaps : public Checker {
   virtual bool Watching() const = 0;
   virtual void EndWatch() = 0;
   virtual bool Over() const { return true; }  // at rest: nothing is to be waited for
+  // The bug by which the proxy loses something now; empty: none explains it.
+  virtual std::string_view Known(const std::string&) const { return {}; }
 
   void OnAssignment(const std::string& proxy, const Assignment& now, const Assignment* before) override {
     if (before == nullptr || !Watching() || !Concerns(proxy)) return;
     for (const Assignment::Endpoint& e : before->endpoints) {
-      if (!now.Holds(e.address)) lost_.try_emplace({proxy, now.cluster, e.address}, Loss{world().Now(), cause()});
+      if (now.Holds(e.address)) continue;
+      const auto [loss, first] = lost_.try_emplace({proxy, now.cluster, e.address});
+      if (first) loss->second = {world().Now(), cause(), Known(proxy)};
     }
     for (const Assignment::Endpoint& e : now.endpoints) {
       const auto loss = lost_.find({proxy, now.cluster, e.address});
@@ -38,6 +42,7 @@ class Gaps : public Checker {
             Describe(proxy, fmt::format("{} of {} for {} ms", e.address.ToString(), now.cluster, gap / 1ms));
         breach.key = fmt::format("{}", loss->second.at.time_since_epoch().count());
         breach.cause = loss->second.cause;
+        if (breach.known.empty()) breach.known = loss->second.known;
         Tell(proxy + " " + now.cluster + " " + breach.key, {std::move(breach)});
       }
       lost_.erase(loss);
@@ -53,6 +58,7 @@ class Gaps : public Checker {
   struct Loss {
     Time at{};
     CauseId cause{};
+    std::string_view known;
   };
   const Duration budget_;
   std::map<std::tuple<std::string, std::string, SocketAddress>, Loss> lost_;
@@ -70,6 +76,16 @@ class Restarts final : public Gaps {
   bool Watching() const override { return !fresh_.empty(); }
   bool Concerns(const std::string& proxy) const override { return fresh_.contains(proxy); }
   void EndWatch() override { fresh_.clear(); }
+  std::string_view Known(const std::string& proxy) const override {
+    for (const ServingIstiod& istiod : ServingIstiods(world())) {
+      if (!Connections(istiod).contains(proxy)) continue;
+      const pilot::Registries& registries = istiod.istiod->registries();
+      for (const pilot::SecretController::ClusterState& cluster : registries.secrets().Clusters()) {
+        if (registries.ClusterTimedOut(cluster.id) || !registries.ClusterSynced(cluster.id)) return "A34";
+      }
+    }
+    return {};
+  }
   Breach Describe(const std::string& proxy, const std::string& what) const override {
     Breach out;
     out.subject = proxy;

@@ -34,6 +34,12 @@ TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
   EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 4000);
   const nlohmann::json result = nlohmann::json::parse(ran.output);
   EXPECT_GT(result["expected"]["A01"], 0);
+  const Ran kept = Call("swarm --seeds 23 --invariants replicas-agree --json");
+  EXPECT_EQ(kept.code, 0) << kept.output.substr(0, 4000);
+  EXPECT_EQ(nlohmann::json::parse(kept.output)["expected"]["kept-address"], 1);
+  const Ran without = Call("swarm --seeds 14 --invariants reconnecting-loses-nothing --json");
+  EXPECT_EQ(without.code, 0) << without.output.substr(0, 4000);
+  EXPECT_EQ(nlohmann::json::parse(without.output)["expected"]["A34"], 1);
   EXPECT_EQ(nlohmann::json::parse(Call("swarm --seeds 1-13 --json").output)["expected"], nlohmann::json::object());
   const Ran mended = Call(
       "swarm --seeds 1-13 --invariants no-address-twice --json --profile "
