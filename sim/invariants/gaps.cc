@@ -1,7 +1,9 @@
 // I9, I16 and I17: endpoints that proxies lose and get back, and those that they keep for too long.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -153,6 +155,16 @@ class StaleEndpoints final : public Checker {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
       for (const auto& [proxy, connection] : Connections(istiod)) reached.insert(proxy);
     }
+    // Nor does anybody learn what an API server hides that answers from the past.
+    std::vector<IpPrefix> hidden;
+    for (const WorldCluster& cluster : world().options().clusters) {
+      const fakekube::ApiServer& api = world().cluster(cluster.name).api();
+      const auto range = IpPrefix::Parse(cluster.pod_cidr);
+      if (api.VisibleVersion() < api.resource_version() && range.ok()) hidden.push_back(*range);
+    }
+    const auto is_hidden = [&](const IpAddress& ip) {
+      return std::any_of(hidden.begin(), hidden.end(), [&](const IpPrefix& range) { return range.Contains(ip); });
+    };
     // By address of a pod that is gone: the proxies that still hold it.
     std::map<IpAddress, std::pair<std::string, std::string>> held_still;
     absl::flat_hash_map<const Assignment*, std::vector<IpAddress>> looked;
@@ -162,7 +174,8 @@ class StaleEndpoints final : public Checker {
         const auto [it, fresh] = looked.try_emplace(assignment.get());
         if (fresh) {
           for (const Assignment::Endpoint& e : assignment->endpoints) {
-            if (pods_.contains(e.address.ip) && !IsPod(world(), e.address.ip)) it->second.push_back(e.address.ip);
+            const IpAddress& ip = e.address.ip;
+            if (pods_.contains(ip) && !IsPod(world(), ip) && !is_hidden(ip)) it->second.push_back(ip);
           }
         }
         for (const IpAddress& ip : it->second) held_still.try_emplace(ip, proxy, cluster);

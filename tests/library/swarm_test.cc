@@ -30,22 +30,19 @@ TEST_F(Swarm, ManySeedsHold) {
 
 // A release without the bugs meets none; that others meet them is no failure of a seed.
 TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
-  const Ran ran = Call("swarm --seeds 1-13 --invariants all --json");
-  EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 4000);
-  const nlohmann::json result = nlohmann::json::parse(ran.output);
-  EXPECT_GT(result["expected"]["A01"], 0);
-  const Ran kept = Call("swarm --seeds 23 --invariants replicas-agree --json");
-  EXPECT_EQ(kept.code, 0) << kept.output.substr(0, 4000);
-  EXPECT_EQ(nlohmann::json::parse(kept.output)["expected"]["kept-address"], 1);
-  const Ran without = Call("swarm --seeds 14 --invariants reconnecting-loses-nothing --json");
-  EXPECT_EQ(without.code, 0) << without.output.substr(0, 4000);
-  EXPECT_EQ(nlohmann::json::parse(without.output)["expected"]["A34"], 1);
-  EXPECT_EQ(nlohmann::json::parse(Call("swarm --seeds 1-13 --json").output)["expected"], nlohmann::json::object());
-  const Ran mended = Call(
-      "swarm --seeds 1-13 --invariants no-address-twice --json --profile "
-      "istio-1.18+gateway-once-per-cla");
-  EXPECT_EQ(mended.code, 0) << mended.output.substr(0, 4000);
-  EXPECT_EQ(nlohmann::json::parse(mended.output)["expected"], nlohmann::json::object());
+  const auto expected = [&](const std::string& arguments) {
+    const Ran ran = Call("swarm " + arguments + " --json");
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 4000);
+    Value result;
+    EXPECT_TRUE(Value::Parse(ran.output, &result)) << ran.error;
+    return result["expected"];
+  };
+  EXPECT_GT(expected("--seeds 1-13 --invariants all")["A01"].Integer(), 0);
+  EXPECT_EQ(expected("--seeds 23 --invariants replicas-agree")["kept-address"].Integer(), 1);
+  EXPECT_EQ(expected("--seeds 14 --invariants reconnecting-loses-nothing")["A34"].Integer(), 1);
+  EXPECT_EQ(expected("--seeds 1-13").Print(), "{}");
+  EXPECT_EQ(expected("--seeds 1-13 --invariants no-address-twice --profile istio-1.18+gateway-once-per-cla").Print(),
+            "{}");
 }
 
 TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
