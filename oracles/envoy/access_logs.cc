@@ -45,6 +45,13 @@ bool MoveLogsOfFilter(google::protobuf::Any* config, const std::string& folder) 
 
 }  // namespace
 
+std::vector<envoy::config::listener::v3::FilterChain*> ChainsOf(envoy::config::listener::v3::Listener* listener) {
+  std::vector<envoy::config::listener::v3::FilterChain*> out;
+  for (auto& chain : *listener->mutable_filter_chains()) out.push_back(&chain);
+  if (listener->has_default_filter_chain()) out.push_back(listener->mutable_default_filter_chain());
+  return out;
+}
+
 bool IsCaseLog(std::string_view path) { return path.starts_with(kCaseLogs); }
 
 std::string MoveCaseLogs(const std::string& bytes, const std::string& folder) {
@@ -52,8 +59,8 @@ std::string MoveCaseLogs(const std::string& bytes, const std::string& folder) {
   envoy::config::listener::v3::Listener listener;
   if (!listener.ParseFromString(bytes)) return bytes;
   bool changed = MoveLogsOf(&listener, folder);
-  for (auto& chain : *listener.mutable_filter_chains()) {
-    for (auto& filter : *chain.mutable_filters()) {
+  for (envoy::config::listener::v3::FilterChain* chain : ChainsOf(&listener)) {
+    for (auto& filter : *chain->mutable_filters()) {
       auto* config = filter.mutable_typed_config();
       changed |= MoveLogsOfFilter<filters::http_connection_manager::v3::HttpConnectionManager>(config, folder) ||
                  MoveLogsOfFilter<filters::tcp_proxy::v3::TcpProxy>(config, folder);

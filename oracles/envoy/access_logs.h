@@ -6,7 +6,15 @@
 #include <string_view>
 #include <vector>
 
+namespace envoy::config::listener::v3 {
+class FilterChain;
+class Listener;
+}  // namespace envoy::config::listener::v3
+
 namespace wavetank::envoydiff {
+
+// All filter chains, the default one too.
+std::vector<envoy::config::listener::v3::FilterChain*> ChainsOf(envoy::config::listener::v3::Listener* listener);
 
 bool IsCaseLog(std::string_view path);
 

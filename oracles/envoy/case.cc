@@ -397,9 +397,9 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
 }  // namespace
 
 std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
-                     const std::vector<std::string>& values) {
+                     const std::vector<std::optional<std::string>>& values) {
   std::string out = name;
-  for (size_t i = 0; i < echo.size(); ++i) out += fmt::format(" {}={}", echo[i], values[i].empty() ? "-" : values[i]);
+  for (size_t i = 0; i < echo.size(); ++i) out += fmt::format(" {}={}", echo[i], values[i].value_or("-"));
   return out;
 }
 

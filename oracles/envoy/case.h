@@ -126,9 +126,10 @@ struct Case {
   std::vector<std::string> stats;
 };
 
-// The body of a backend's answer. `values`: of the headers it echoes, in their order; those of one name after commas.
+// The body of a backend's answer. `values`: of the headers it echoes, in their order, those of one name after
+// commas; "-" stands for one that is not there.
 std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
-                     const std::vector<std::string>& values);
+                     const std::vector<std::optional<std::string>>& values);
 
 // All cases of a file, or of the *.json files of a folder in order of their names, with "127.77.0." replaced by
 // `network`. Errors name the file and the case.

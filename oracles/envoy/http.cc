@@ -87,12 +87,12 @@ bool SendAll(int fd, std::string_view bytes) {
 
 }  // namespace
 
-std::string HeaderValues(const std::string& head, std::string_view name) {
+std::optional<std::string> HeaderValues(const std::string& head, std::string_view name) {
   if (name == ":path") {
     const size_t begin = head.find(' ') + 1;
     return head.substr(begin, head.find(' ', begin) - begin);
   }
-  std::string out;
+  std::optional<std::string> out;
   size_t at = 0;
   while ((at = head.find("\r\n", at)) != head.npos) {
     at += 2;
@@ -103,7 +103,7 @@ std::string HeaderValues(const std::string& head, std::string_view name) {
     if (key != name) continue;
     size_t begin = colon + 1;
     while (begin < end && head[begin] == ' ') ++begin;
-    out += (out.empty() ? "" : ",") + head.substr(begin, end - begin);
+    out = (out ? *out + "," : "") + head.substr(begin, end - begin);
   }
   return out;
 }
@@ -262,7 +262,7 @@ void HttpServer::Serve(int fd) {
     const std::string request = buffer.substr(0, head);
     const bool judges = state.authorizer && code == 200;
     const bool denied = judges && !state.allow && HeaderValue(request, "x-ext-authz") != "allow";
-    std::vector<std::string> values;
+    std::vector<std::optional<std::string>> values;
     for (const std::string& name : state.echo) values.push_back(HeaderValues(request, name));
     const std::string body = denied ? envoysim::kExtAuthzDenial : EchoBody(name_, state.echo, values);
     std::string headers;

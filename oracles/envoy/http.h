@@ -23,8 +23,9 @@ struct HttpAnswer {
   bool close = false;
 };
 
-// Of a head: the values of all headers of that name, in lower case, after commas. ":path" of a request's.
-std::string HeaderValues(const std::string& head, std::string_view name);
+// Of a head: the values of all headers of that name, in lower case, after commas; nothing if there is no such header,
+// which is not the same as an empty one. ":path" of a request's.
+std::optional<std::string> HeaderValues(const std::string& head, std::string_view name);
 
 // One connection to an address or to a Unix socket's path, kept alive between requests unless a side closes it.
 class HttpClient {

@@ -165,9 +165,9 @@ std::string WithAccessLog(const std::string& bytes, const std::string& path) {
       "%UPSTREAM_HOST%\t%UPSTREAM_REQUEST_ATTEMPT_COUNT%\t%UPSTREAM_TRANSPORT_FAILURE_REASON%\t%FILTER_CHAIN_NAME%\n",
       kIdHeader));
   bool changed = false;
-  for (auto& chain : *listener.mutable_filter_chains()) {
-    if (chain.has_transport_socket()) continue;  // the far end of a request that is logged at the near one
-    for (auto& filter : *chain.mutable_filters()) {
+  for (envoy::config::listener::v3::FilterChain* chain : ChainsOf(&listener)) {
+    if (chain->has_transport_socket()) continue;  // the far end of a request that is logged at the near one
+    for (auto& filter : *chain->mutable_filters()) {
       envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager manager;
       if (!filter.typed_config().Is<decltype(manager)>() || !filter.typed_config().UnpackTo(&manager)) continue;
       auto* access_log = manager.add_access_log();
@@ -372,8 +372,8 @@ class RealRun {
         outcomes.back().body = a.body;
         outcomes.back().seconds = took.count();
         for (const std::string& name : requests.show) {
-          const std::string value = HeaderValues(a.head, name);
-          if (!value.empty()) envoysim::AddHeaderLine(name, value, &outcomes.back().headers);
+          const std::optional<std::string> value = HeaderValues(a.head, name);
+          if (value) envoysim::AddHeaderLine(name, *value, &outcomes.back().headers);
         }
       }
     };

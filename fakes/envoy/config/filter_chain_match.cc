@@ -73,7 +73,10 @@ std::optional<uint32_t> FilterChainMatcher::Find(const ConnectionProperties& c) 
   const bool asks_type = !(*types)[kSameIpOrLoopback].entries.empty() || !(*types)[kExternal].entries.empty();
   const Sources* sources = &(*types)[kAnySource];
   if (asks_type) {
-    const bool local = c.source.ip.is_loopback() || c.source.ip == c.destination.ip;
+    // One address of 127.0.0.0/8 alone. Envoy: common/network/utility.cc, isLoopbackAddress
+    const bool local =
+        (c.source.ip.is_loopback() && (!c.source.ip.is_v4() || c.source.ip == IpAddress::V4(127, 0, 0, 1))) ||
+        c.source.ip == c.destination.ip;
     const Sources& typed = (*types)[local ? kSameIpOrLoopback : kExternal];
     if (!typed.entries.empty()) sources = &typed;
   }

@@ -15,6 +15,7 @@
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/filters/http/jwt_authn/v3/config.pb.h"
 #include "fakes/envoy/extensions/extensions.h"
+#include "fakes/envoy/http/cookies.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/envoy/tcp/request_edit.h"
 
@@ -74,25 +75,6 @@ std::map<std::string, std::vector<std::string>> QueryParameters(std::string_view
         equals == pair.npos ? std::string() : PercentDecoded(pair.substr(equals + 1)));
   }
   return out;
-}
-
-std::optional<std::string> FindCookie(const RequestSpec& request, std::string_view name) {
-  for (const auto& [key, value] : request.headers) {
-    if (key != "cookie") continue;
-    std::string_view rest = value;
-    while (!rest.empty()) {
-      const size_t end = std::min(rest.find(';'), rest.size());
-      std::string_view pair = rest.substr(0, end);
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-      while (pair.starts_with(' ')) pair.remove_prefix(1);
-      const size_t equals = pair.find('=');
-      if (equals == pair.npos || pair.substr(0, equals) != name) continue;
-      pair.remove_prefix(equals + 1);
-      if (pair.size() >= 2 && pair.front() == '"' && pair.back() == '"') pair = pair.substr(1, pair.size() - 2);
-      return std::string(pair);
-    }
-  }
-  return std::nullopt;
 }
 
 // What a header says after its prefix. The characters of a token begin somewhere behind that.

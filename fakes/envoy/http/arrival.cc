@@ -78,7 +78,8 @@ constexpr std::string_view kOrders[] = {"x-envoy-retriable-status-codes",
                                         "x-envoy-original-url",
                                         "x-envoy-hedge-on-per-try-timeout"};
 constexpr std::string_view kOrdersAtTheEdge[] = {"x-envoy-decorator-operation", "x-envoy-downstream-service-cluster",
-                                                 "x-envoy-downstream-service-node"};
+                                                 "x-envoy-downstream-service-node",
+                                                 "x-envoy-original-path"};  // envoy#26649
 
 std::string Sha256(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> digest;

@@ -85,8 +85,7 @@ absl::Status HeaderOperations::Remove(const std::string& name) {
 }
 
 template <typename Headers>
-void HeaderOperations::ApplyTo(const AccessLogEntry& entry, Headers* headers) const {
-  for (const std::string& name : removed_) headers->Remove(name);
+void HeaderOperations::AddTo(const AccessLogEntry& entry, Headers* headers) const {
   std::vector<std::pair<const std::string*, std::string>> overwrites, additions;
   for (const Addition& a : added_) {
     std::string value = a.text;
@@ -106,12 +105,20 @@ void HeaderOperations::ApplyTo(const AccessLogEntry& entry, Headers* headers) co
 
 void HeaderOperations::Apply(const AccessLogEntry& entry, RequestEdit* request) const {
   RequestHeaders headers{request};
-  ApplyTo(entry, &headers);
+  for (const std::string& name : removed_) headers.Remove(name);
+  // Formats see what is left. Envoy: router/header_parser.cc, evaluateHeaders
+  AccessLogEntry left = entry;
+  left.request = &request->now();
+  AddTo(left, &headers);
 }
 
 void HeaderOperations::Apply(const AccessLogEntry& entry, std::string* lines) const {
   ReplyLines headers{lines};
-  ApplyTo(entry, &headers);
+  for (const std::string& name : removed_) headers.Remove(name);
+  AccessLogEntry left = entry;
+  const std::string now = *lines;
+  left.response_headers = now;
+  AddTo(left, &headers);
 }
 
 }  // namespace wavetank::envoysim

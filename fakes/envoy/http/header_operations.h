@@ -42,7 +42,7 @@ class HeaderOperations {
   }
 
   bool empty() const { return added_.empty() && removed_.empty(); }
-  // What formats print comes from `entry`.
+  // What formats print comes from `entry`, but for the headers that are changed.
   void Apply(const AccessLogEntry& entry, RequestEdit* request) const;
   // `lines`: Reply::headers.
   void Apply(const AccessLogEntry& entry, std::string* lines) const;
@@ -72,7 +72,7 @@ class HeaderOperations {
   absl::Status Remove(const std::string& name);
   // `Headers`: has Has(), Set(), Add() and Remove() of names.
   template <typename Headers>
-  void ApplyTo(const AccessLogEntry& entry, Headers* headers) const;
+  void AddTo(const AccessLogEntry& entry, Headers* headers) const;
 
   std::vector<Addition> added_;
   std::vector<std::string> removed_;

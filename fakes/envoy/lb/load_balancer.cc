@@ -153,7 +153,6 @@ void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std:
     if (hashing) {
       PrepareHash(p.all.hosts, &p.all_table);
       PrepareHash(p.healthy.hosts, &p.healthy_table);
-      PrepareHash(p.degraded.hosts, &p.degraded_table);
     }
   }
   ComputeLoads();
@@ -267,7 +266,8 @@ int32_t LoadBalancer::PickOnce(const Context& context, uint32_t attempt) {
     if (config_.fail_traffic_on_panic) return kNone;
     return hashing ? PickHashed(p.all_table, hash, attempt) : PickFrom(&p.all);
   }
-  if (hashing) return PickHashed(degraded ? p.degraded_table : p.healthy_table, hash, attempt);
+  // No degraded host is on a ring. Envoy: common/thread_aware_lb_impl.cc, normalizeWeights
+  if (hashing) return PickHashed(p.healthy_table, hash, attempt);
   if (config_.locality_weighted) {
     LocalitySources& localities = degraded ? p.degraded_localities : p.healthy_localities;
     if (!localities.chooser.empty()) {

@@ -89,7 +89,7 @@ class LoadBalancer {
     Source all, healthy, degraded;
     LocalitySources healthy_localities, degraded_localities;
     uint32_t total = 0;
-    HashTable all_table, healthy_table, degraded_table;
+    HashTable all_table, healthy_table;
   };
 
   EdsHealth Health(uint32_t host) const;

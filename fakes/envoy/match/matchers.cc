@@ -133,7 +133,7 @@ absl::StatusOr<HeaderMatch> HeaderMatch::Make(const envoy::config::route::v3::He
 }
 
 bool HeaderMatch::Matches(std::optional<std::string_view> value) const {
-  if (kind_ == Kind::kPresent) return (value.has_value() == present_) != invert_;
+  if (kind_ == Kind::kPresent) return ((value.has_value() || missing_as_empty_) == present_) != invert_;
   if (!value.has_value()) {
     // A missing header never matches, not even inverted, except as the empty string where asked for.
     // Envoy: api/envoy/config/route/v3/route_components.proto, HeaderMatcher.treat_missing_header_as_empty

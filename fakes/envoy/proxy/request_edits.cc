@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "fakes/envoy/http/cookies.h"
 #include "fakes/envoy/http/grpc_reply.h"
 #include "fakes/envoy/lb/consistent_hash.h"
 #include "fakes/envoy/proxy/data_plane_view.h"
@@ -29,19 +30,7 @@ std::optional<uint64_t> HashOf(const RouteEntry& route, const RequestSpec& spec,
         if (const auto value = FindHeader(spec, policy.name)) one = HashOfText(*value);
         break;
       case HashPolicy::Kind::kCookie:
-        if (const auto cookies = FindHeader(spec, "cookie")) {
-          std::string_view rest = *cookies;
-          while (!rest.empty() && !one.has_value()) {
-            const size_t end = std::min(rest.find(';'), rest.size());
-            std::string_view pair = rest.substr(0, end);
-            while (pair.starts_with(' ')) pair.remove_prefix(1);
-            const size_t equals = pair.find('=');
-            if (equals != std::string_view::npos && pair.substr(0, equals) == policy.name) {
-              one = HashOfText(pair.substr(equals + 1));
-            }
-            rest.remove_prefix(std::min(end + 1, rest.size()));
-          }
-        }
+        if (const std::optional<std::string> value = FindCookie(spec, policy.name)) one = HashOfText(*value);
         if (!one.has_value() && policy.ttl.has_value()) one = HashOfText(make_cookie(policy));
         break;
       case HashPolicy::Kind::kSourceIp:
@@ -152,11 +141,14 @@ void Router::ApplyArrival(StreamId id) {
 bool Router::MayUpgrade(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
   const std::string upgrade = UpgradeOf(*s.spec);
-  if (upgrade.empty() || s.route == nullptr) return true;  // 404 comes first
-  for (const auto& [type, enabled] : s.route->upgrades) {
-    if (type != upgrade) continue;
-    if (!enabled) RefuseUpgrade(id, lead);
-    return enabled;
+  if (upgrade.empty()) return true;
+  if (s.route == nullptr && !s.to_https) return true;  // 404 comes first
+  if (s.route != nullptr) {
+    for (const auto& [type, enabled] : s.route->upgrades) {
+      if (type != upgrade) continue;
+      if (!enabled) RefuseUpgrade(id, lead);
+      return enabled;
+    }
   }
   const std::vector<std::string>& allowed = s.manager->arrival.upgrades;
   if (std::find(allowed.begin(), allowed.end(), upgrade) != allowed.end()) return true;
@@ -195,10 +187,7 @@ void Router::EditRequest(Stream* s) {
   EntryOf(*s, &entry);
   RequestEdit edit(*s->spec);
   const auto apply = [&](const HeaderLevel& level) {
-    if (level.request.empty()) return;
-    const RequestSpec& before = edit.now();
-    entry.request = &before;
-    level.request.Apply(entry, &edit);
+    if (!level.request.empty()) level.request.Apply(entry, &edit);
   };
   if (s->weighted != nullptr) {
     apply(s->weighted->headers);
@@ -268,10 +257,7 @@ std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t 
   entry.code = code;
   entry.details = details;
   const auto apply = [&](const HeaderLevel& level) {
-    if (level.reply.empty()) return;
-    const std::string before = out;
-    entry.response_headers = before;
-    level.reply.Apply(entry, &out);
+    if (!level.reply.empty()) level.reply.Apply(entry, &out);
   };
   if (s.weighted != nullptr) apply(s.weighted->headers);
   ForEachLevel(*s.table, s.host, s.route, apply);

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "envoy/extensions/filters/http/header_to_metadata/v3/header_to_metadata.pb.h"
+#include "fakes/envoy/http/cookies.h"
 #include "fakes/envoy/http/rewrites.h"
 #include "fakes/envoy/tcp/header_lines.h"
 #include "fakes/envoy/tcp/request_edit.h"
@@ -129,27 +130,15 @@ std::optional<nlohmann::json> MetadataValueOf(const MetadataPair& pair, std::str
   return nlohmann::json(std::move(value));
 }
 
-std::optional<std::string> NamedCookie(std::string_view cookies, std::string_view name) {
-  while (!cookies.empty()) {
-    const size_t end = std::min(cookies.find(';'), cookies.size());
-    std::string_view pair = cookies.substr(0, end);
-    while (pair.starts_with(' ')) pair.remove_prefix(1);
-    const size_t equals = pair.find('=');
-    if (equals != pair.npos && pair.substr(0, equals) == name && equals + 1 < pair.size()) {
-      return std::string(pair.substr(equals + 1));
-    }
-    cookies.remove_prefix(std::min(end + 1, cookies.size()));
-  }
-  return std::nullopt;
-}
-
 // `all`: the values of one header after commas, or nothing. `remove`: takes a header away.
 template <typename All, typename Remove>
 void ApplyMetadataRules(const std::vector<MetadataRule>& rules, HttpStream& stream, All all, Remove remove) {
   for (const MetadataRule& rule : rules) {
     std::optional<std::string> value;
     if (!rule.cookie.empty()) {
-      if (const std::optional<std::string> cookies = all("cookie")) value = NamedCookie(*cookies, rule.cookie);
+      const std::optional<std::string> cookies = all("cookie");
+      const std::optional<std::string_view> cookie = cookies ? NamedCookie(*cookies, rule.cookie) : std::nullopt;
+      if (cookie) value = std::string(*cookie);
     } else {
       value = all(rule.header);
       if (value && rule.remove) remove(rule.header);
