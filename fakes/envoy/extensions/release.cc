@@ -19,6 +19,10 @@ constexpr EnvoyChangeRow kChanges[] = {
     {EnvoyChange::kFlagsInOrderOfSetting, 30,
      "Response flags are written in the order in which they were set; before, in the order of the enum",
      "envoyproxy/envoy#32132"},
+    {EnvoyChange::kDrainingIsExcluded, 30,
+     "A draining endpoint counts nowhere where a share of a priority's or locality's hosts has to be healthy; before, "
+     "as an unhealthy one",
+     "envoyproxy/envoy#30622 (exclude_host_in_eds_status_draining)"},
     {EnvoyChange::kTokensFlowBack, 31,
      "Tokens of local rate limits come back continuously; before, a timer adds a portion every fill_interval",
      "changelog 1.31.0 (no_timer_based_rate_limit_token_bucket)"},

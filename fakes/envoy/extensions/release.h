@@ -15,6 +15,7 @@ enum class EnvoyChange : uint8_t {
   kTlsErrorsAreFramed,         // "TLS_error:|...:TLS_error_end"
   kRouteFiltersByName,         // typed_per_filter_config is found by the name in the chain alone
   kFlagsInOrderOfSetting,      // "URX,UF"; before in the order of the enum
+  kDrainingIsExcluded,         // DRAINING endpoints do not count where a share of a priority has to be healthy
   kTokensFlowBack,             // local rate limits; before a timer adds them
   kEndpointsAreCached,         // for a changed cluster whose endpoints do not come; before it is empty
   kConnectErrorsAreWords,      // "delayed connect error: Connection refused"; before its number

@@ -130,6 +130,7 @@ absl::StatusOr<std::shared_ptr<const EndpointTable>> CompileEndpoints(
       endpoint.locality = locality;
       endpoint.priority = l.priority;
       endpoint.health = HealthOf(e.health_status());
+      endpoint.draining = e.health_status() == envoy::config::core::v3::DRAINING;
       endpoint.transport_socket_match = MatchMetadata(e.metadata());
       // Measured on the real binary: of two copies of an address in one assignment the first is used.
       const std::string key = endpoint.address.ip.empty() ? endpoint.hostname : std::string();

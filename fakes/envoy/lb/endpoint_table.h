@@ -18,7 +18,8 @@ class ClusterLoadAssignment;
 
 namespace wavetank::envoysim {
 
-// envoy.config.core.v3.HealthStatus as the load balancer sees it: UNHEALTHY, TIMEOUT and DRAINING are the same to it.
+// envoy.config.core.v3.HealthStatus as the load balancer sees it: UNHEALTHY, TIMEOUT and DRAINING get no
+// load (but LbEndpoint::draining).
 enum class EdsHealth : uint8_t { kHealthy, kDegraded, kUnhealthy };
 
 using StringPairs = std::vector<std::pair<std::string, std::string>>;
@@ -30,6 +31,7 @@ struct LbEndpoint {
   uint32_t locality = 0;  // index into EndpointTable::localities
   uint32_t priority = 0;
   EdsHealth health = EdsHealth::kHealthy;
+  bool draining = false;  // unhealthy, and on its way out
   // Filter metadata "envoy.transport_socket_match", sorted by key.
   std::shared_ptr<const StringPairs> transport_socket_match;
 };

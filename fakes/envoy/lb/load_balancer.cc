@@ -28,8 +28,8 @@ std::pair<int, uint32_t> DistributeLoad(const std::vector<uint32_t>& availabilit
 
 }  // namespace
 
-LoadBalancer::LoadBalancer(const LbConfig& config, RandomStream random)
-    : config_(config), random_(random), seed_(random_.Next() >> 1) {}
+LoadBalancer::LoadBalancer(const LbConfig& config, RandomStream random, bool excludes_draining)
+    : config_(config), random_(random), seed_(random_.Next() >> 1), excludes_draining_(excludes_draining) {}
 
 EdsHealth LoadBalancer::Health(uint32_t host) const {
   if (hosts_[host]->ejected) return EdsHealth::kUnhealthy;
@@ -88,7 +88,7 @@ void LoadBalancer::PrepareLocalities(const Priority& priority, EdsHealth health,
   std::vector<uint32_t> total(table_->localities.size(), 0);
   for (uint32_t host : priority.all.hosts) {
     const uint32_t locality = table_->endpoints[host].locality;
-    ++total[locality];
+    if (!Excluded(host)) ++total[locality];
     if (Health(host) == health) out->sources[locality].hosts.push_back(host);
   }
   for (uint32_t i = 0; i < out->sources.size(); ++i) {
@@ -124,6 +124,7 @@ void LoadBalancer::Update(std::shared_ptr<const EndpointTable> table, const std:
     WAVETANK_ASSERT(priority < priorities_.size(), priority, priorities_.size());
     Priority& p = priorities_[priority];
     p.all.hosts.push_back(i);
+    if (Excluded(i)) ++p.excluded;
     switch (Health(i)) {
       case EdsHealth::kHealthy:
         p.healthy.hosts.push_back(i);
@@ -167,10 +168,11 @@ void LoadBalancer::ComputeLoads() {
   uint32_t sum = 0;
   for (size_t i = 0; i < n; ++i) {
     const Priority& p = priorities_[i];
-    uint64_t total = p.total, good = p.healthy.hosts.size(), fair = p.degraded.hosts.size();
+    uint64_t total = p.total - p.excluded, good = p.healthy.hosts.size(), fair = p.degraded.hosts.size();
     if (table_->weighted_priority_health) {
       const auto weight = [this](uint64_t acc, uint32_t h) { return acc + table_->endpoints[h].weight; };
-      total = std::accumulate(p.all.hosts.begin(), p.all.hosts.end(), uint64_t{0}, weight);
+      total = 0;
+      for (const uint32_t host : p.all.hosts) total += Excluded(host) ? 0 : table_->endpoints[host].weight;
       good = std::accumulate(p.healthy.hosts.begin(), p.healthy.hosts.end(), uint64_t{0}, weight);
       fair = std::accumulate(p.degraded.hosts.begin(), p.degraded.hosts.end(), uint64_t{0}, weight);
     }
@@ -205,7 +207,7 @@ void LoadBalancer::ComputeLoads() {
     const Priority& p = priorities_[i];
     // Strictly below the threshold; never while enough is available over all priorities.
     panic_[i] = normalized < 100 && 100 * uint64_t{p.healthy.hosts.size() + p.degraded.hosts.size()} <
-                                        uint64_t{threshold} * std::max<uint32_t>(p.total, 1);
+                                        uint64_t{threshold} * std::max<uint32_t>(p.total - p.excluded, 1);
     total_panic = total_panic && panic_[i];
   }
   if (!total_panic) return;
@@ -273,7 +275,7 @@ int32_t LoadBalancer::PickOnce(const Context& context, uint32_t attempt) {
     if (!localities.chooser.empty()) {
       const uint32_t locality = localities.chooser.PickAndAdd([&](uint32_t i) -> EdfScheduler::Weight {
         uint64_t total = 0;
-        for (uint32_t host : p.all.hosts) total += table_->endpoints[host].locality == i;
+        for (uint32_t host : p.all.hosts) total += table_->endpoints[host].locality == i && !Excluded(host);
         const uint64_t full = 100 * total;
         return {
             std::min<uint64_t>(full, uint64_t{table_->overprovisioning_factor} * localities.sources[i].hosts.size()) *

@@ -54,7 +54,9 @@ class LoadBalancer {
 
   // `random` is the balancer's own stream: its first draw is the seed of round-robin positions, as each Envoy process
   // has one.
-  LoadBalancer(const LbConfig& config, RandomStream random);
+  // `excludes_draining`: draining hosts do not count among those of which a share has to be healthy
+  // (EnvoyChange::kDrainingIsExcluded).
+  LoadBalancer(const LbConfig& config, RandomStream random, bool excludes_draining = true);
 
   // Takes over new endpoints, or the same ones with other health. O(n), O(ring) for the hashing policies. `hosts` must
   // outlive the next Update.
@@ -88,11 +90,12 @@ class LoadBalancer {
   struct Priority {
     Source all, healthy, degraded;
     LocalitySources healthy_localities, degraded_localities;
-    uint32_t total = 0;
+    uint32_t total = 0, excluded = 0;
     HashTable all_table, healthy_table;
   };
 
   EdsHealth Health(uint32_t host) const;
+  bool Excluded(uint32_t host) const { return excludes_draining_ && table_->endpoints[host].draining; }
   void ComputeLoads();
   void Prepare(Source* source) const;
   void PrepareLocalities(const Priority& priority, EdsHealth health, const Priority* old, LocalitySources* out);
@@ -110,6 +113,7 @@ class LoadBalancer {
   LbConfig config_;
   RandomStream random_;
   uint64_t seed_;
+  bool excludes_draining_;
   std::shared_ptr<const EndpointTable> table_;
   std::vector<const LbHost*> hosts_;
   std::vector<Priority> priorities_;

@@ -211,6 +211,19 @@ void Router::EditRequest(Stream* s) {
   }
 }
 
+// Envoy: router.cc, decodeHeaders; config_impl.cc, finalizePathHeaderForRedirect
+void Router::RewriteRedirected(Stream* s) {
+  const PathRewrite& rewrite = s->route->redirect->rewrite;
+  if (rewrite.empty() || !s->route->redirect->path.empty()) return;
+  const std::string path = rewrite.Of(s->spec->path, s->route->Matched());
+  if (path.empty()) return;
+  RequestEdit edit(*s->spec);
+  edit.Set("x-envoy-original-path", s->spec->path);
+  edit.SetPath(path);
+  s->own_spec = edit.Take();
+  s->spec = s->own_spec.get();
+}
+
 void Router::NumberTry(const Stream& s, RequestEdit* edit) {
   if (s.host != nullptr && s.host->count_attempts) edit->Set("x-envoy-attempt-count", std::to_string(s.attempts));
   if (s.expected > Duration::zero()) {

@@ -205,6 +205,7 @@ void Router::Continue(StreamId id, Duration lead) {
       count(HttpStat::kRouterRedirect);
       std::string lines;
       AddHeaderLine("location", route.redirect->LocationOf(*s.spec, SchemeOf(s), route.Matched()), &lines);
+      RewriteRedirected(&s);
       Local(id, route.redirect_code, kNoFlags, "direct_response", "", lead,
             plane_.configs().Keep(EditReply(s, lines, 0, "direct_response")));
       return;

@@ -139,6 +139,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   void RefuseUpgrade(StreamId id, Duration lead);
   // An answer's lines with the one that names the proxy.
   std::string_view WithServer(const HttpConnectionManager& manager, std::string_view lines);
+  // What formats of a redirect see: the path that it leads to.
+  static void RewriteRedirected(Stream* s);
   static void NumberTry(const Stream& stream, RequestEdit* edit);
   // Where proxies before this one say that the request came from; nothing: the connection's peer is the client.
   static std::optional<IpAddress> ForwardedFor(const HttpConnectionManager& manager, const RequestSpec& spec);

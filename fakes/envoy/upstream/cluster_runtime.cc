@@ -410,7 +410,8 @@ void UpstreamConnection::Release(StreamId stream) {
 ClusterRuntime::ClusterRuntime(const UpstreamContext& context, std::shared_ptr<const ActiveCluster> active)
     : context_(context), active_(std::move(active)), created_(context.process.host().Now()) {
   if (config().type != DiscoveryType::kOriginalDst) {
-    lb_.emplace(config().lb, context_.process.NewStream(fmt::format("lb/{}", config().name)));
+    lb_.emplace(config().lb, context_.process.NewStream(fmt::format("lb/{}", config().name)),
+                context_.process.release().Has(EnvoyChange::kDrainingIsExcluded));
     SetTable(active_->endpoints);
     updated_once_ = false;  // the hosts that a cluster begins with are no update
   }
@@ -617,8 +618,10 @@ std::map<std::string, uint64_t> ClusterRuntime::CodeCounters() const {
 
 std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   std::map<std::string, uint64_t> out;
-  uint64_t healthy = 0, degraded = 0;
+  uint64_t healthy = 0, degraded = 0, excluded = 0;
+  const bool excludes = context_.process.release().Has(EnvoyChange::kDrainingIsExcluded);
   for (size_t i = 0; i < by_index_.size(); ++i) {
+    excluded += excludes && table_->endpoints[i].draining;
     const EdsHealth health = table_->endpoints[i].health;
     healthy += health == EdsHealth::kHealthy && !by_index_[i]->lb.ejected;
     degraded += health == EdsHealth::kDegraded && !by_index_[i]->lb.ejected;
@@ -626,7 +629,7 @@ std::map<std::string, uint64_t> ClusterRuntime::Gauges() const {
   out["membership_total"] = lb_.has_value() ? by_index_.size() : hosts_.size();
   out["membership_healthy"] = lb_.has_value() ? healthy : hosts_.size();
   out["membership_degraded"] = degraded;
-  out["membership_excluded"] = 0;
+  out["membership_excluded"] = excluded;
   out["upstream_cx_active"] = connections;
   out["upstream_rq_active"] = active_requests;
   out["upstream_rq_pending_active"] = pending_requests;
