@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
   AddIncidents(app, outcome);
   AddPc(app, outcome);
   AddPs(app, outcome);
+  AddStats(app, outcome);
   AddAgent(app, outcome);
   AddKubeconfig(app, outcome);
   AddSynth(app, outcome);

@@ -46,6 +46,7 @@ void AddDiff(CLI::App& app, Outcome& outcome);
 void AddIncidents(CLI::App& app, Outcome& outcome);
 void AddPc(CLI::App& app, Outcome& outcome);
 void AddPs(CLI::App& app, Outcome& outcome);
+void AddStats(CLI::App& app, Outcome& outcome);
 void AddAgent(CLI::App& app, Outcome& outcome);
 void AddKubeconfig(CLI::App& app, Outcome& outcome);
 void AddSynth(CLI::App& app, Outcome& outcome);

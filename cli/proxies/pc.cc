@@ -5,15 +5,14 @@
 #include <iterator>
 
 #include "cli/proxies/mesh_view.h"
+#include "cli/proxies/one_proxy.h"
 #include "cli/tables/proxy_tables.h"
 #include "cli/verb.h"
 #include "core/base/json_access.h"
 #include "core/kube/credentials/sealing.h"
 #include "core/kube/time_format.h"
-#include "fakes/kube/http/transport/fetch.h"
 #include "fmt/format.h"
 #include "replay/secrets.h"
-#include "scenarios/answers/pod_names.h"
 #include "serve/admin/config_dump.h"
 #include "sim/pod_process.h"
 #include "sim/world.h"
@@ -25,8 +24,8 @@ using tables::EnvoyDump;
 
 struct PcArguments {
   MeshViewArguments mesh;
-  std::string table, proxy, file, server, token_file, output = "short", address, fqdn, subset, direction, name, type,
-                                                      cluster, status, date;
+  ServerArguments server;
+  std::string table, proxy, file, output = "short", address, fqdn, subset, direction, name, type, cluster, status, date;
   int64_t port = 0;
   bool summary = false;
 };
@@ -93,13 +92,9 @@ absl::Status OfFile(const PcArguments& a) {
 
 absl::Status OfMesh(const PcArguments& a) {
   return LookAtMesh(a.mesh, [&](sim::World& world, const serve::HeldConfig& held) {
-    std::vector<scenario::PodName> names;
-    for (const sim::PodProcess* pod : world.Pods()) {
-      if (pod->bootstrap().has_value()) names.push_back(scenario::PodNameOf(*pod));
-    }
-    const absl::StatusOr<std::string> found = scenario::FindOnePod("proxy", a.proxy, names);
+    const absl::StatusOr<const sim::PodProcess*> found = FindProxy(world, a.proxy);
     if (!found.ok()) return found.status();
-    const sim::PodProcess& pod = *world.FindPod(*found);
+    const sim::PodProcess& pod = **found;
     nlohmann::json dump = serve::ProxyConfigDump(pod, held.Of(pod.name()), true);
     // Tokens that a configuration holds are shown to nobody; of secrets the dump has certificates alone.
     for (nlohmann::json& section : dump["configs"]) {
@@ -112,29 +107,9 @@ absl::Status OfMesh(const PcArguments& a) {
 
 // Of a running `serve --kube`, through the API server's way to a pod's ports.
 absl::Status OfServer(const PcArguments& a) {
-  const size_t dot = a.proxy.find('.'), at = a.proxy.find('@');
-  if (dot == std::string::npos) {
-    return absl::InvalidArgumentError(fmt::format("--proxy '{}': with --server write POD.NAMESPACE", a.proxy));
-  }
-  const std::string pod = a.proxy.substr(0, dot),
-                    ns = a.proxy.substr(dot + 1, at == std::string::npos ? at : at - dot - 1);
-  std::string token;
-  if (!a.token_file.empty()) {
-    absl::StatusOr<std::string> read = ReadToken(a.token_file);
-    if (!read.ok()) return read.status();
-    token = *std::move(read);
-  }
   const auto get = [&](const std::string& path) -> absl::StatusOr<EnvoyDump> {
-    const absl::StatusOr<fakekube::http::Answer> answer =
-        fakekube::http::Send({.server = a.server,
-                              .path = fmt::format("/api/v1/namespaces/{}/pods/{}:15000/proxy/{}", ns, pod, path),
-                              .token = token},
-                             std::chrono::seconds(30));
-    if (!answer.ok()) return answer.status();
-    if (answer->status != 200) {
-      return absl::NotFoundError(fmt::format("{}: {} of {}.{}: {}", a.server, path, pod, ns, answer->body));
-    }
-    return EnvoyDump::Read(answer->body, path);
+    const absl::StatusOr<std::string> page = AdminPage(a.server, a.proxy, path);
+    return page.ok() ? EnvoyDump::Read(*page, path) : page.status();
   };
   absl::StatusOr<EnvoyDump> dump = get("config_dump?include_eds");
   if (!dump.ok()) return dump.status();
@@ -144,7 +119,7 @@ absl::Status OfServer(const PcArguments& a) {
 }
 
 int Run(const PcArguments& a) {
-  const int sources = !a.file.empty() + !a.server.empty() + !a.mesh.source.empty();
+  const int sources = !a.file.empty() + !a.server.url.empty() + !a.mesh.source.empty();
   if (sources != 1) {
     return Complain(absl::InvalidArgumentError(
         "what to look at: one of a scenario or an event log, -f FILE (a config_dump), --server URL (of serve --kube)"));
@@ -154,7 +129,7 @@ int Run(const PcArguments& a) {
     return status.ok() ? kOk : Complain(status);
   }
   if (a.proxy.empty()) return Complain(absl::InvalidArgumentError("which proxy: --proxy sleep@cluster1"));
-  const absl::Status status = a.server.empty() ? OfMesh(a) : OfServer(a);
+  const absl::Status status = a.server.url.empty() ? OfMesh(a) : OfServer(a);
   return status.ok() ? kOk : Complain(status);
 }
 
@@ -192,8 +167,7 @@ void AddPc(CLI::App& app, Outcome& outcome) {
   verb->add_option("source", a->mesh.source, "Scenario or event log");
   verb->add_option("--proxy", a->proxy, "sleep@cluster1, deploy/sleep.sample@cluster1, or a pod's full name");
   verb->add_option("-f,--file", a->file, "config_dump (or /clusters?format=json) of any Envoy; - is standard input");
-  verb->add_option("--server", a->server, "Kubernetes API of a running `serve --kube`, http://127.0.0.1:8901");
-  verb->add_option("--token-file", a->token_file, "The token that the server demands, if it does");
+  a->server.AddTo(verb);
   a->mesh.AddTo(verb);
   verb->add_option("-o,--output", a->output, "short, json or yaml")
       ->check(CLI::IsMember({"short", "json", "yaml"}))

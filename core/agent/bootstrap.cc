@@ -9,6 +9,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/agent/bootstrap_parts.h"
+#include "core/agent/stats_tags.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -23,29 +24,6 @@ constexpr char kHttp[] =
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager";
 constexpr char kRouter[] = "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router";
 constexpr char kTypedStruct[] = "type.googleapis.com/udpa.type.v1.TypedStruct";
-
-// Patterns of names that become tags, in the template's order; what a tag is cut from stays in Envoy's statistics under
-// its full name.
-constexpr std::pair<const char*, const char*> kTagsBefore[] = {
-    {"cluster_name", R"(^cluster\.((.+?(\..+?\.svc\.cluster\.local)?)\.))"},
-    {"tcp_prefix", R"(^tcp\.((.*?)\.)\w+?$)"},
-    {"response_code", R"(_rq(_(\d{3}))$)"},
-    {"response_code_class", R"(_rq(_(\dxx))$)"},
-    {"http_conn_manager_listener_prefix",
-     R"(^listener(?=\.).*?\.http\.(((?:[_.[:digit:]]*|[_\[\]aAbBcCdDeEfF[:digit:]]*))\.))"},
-    {"http_conn_manager_prefix", R"(^http\.(((?:[_.[:digit:]]*|[_\[\]aAbBcCdDeEfF[:digit:]]*))\.))"},
-    {"listener_address", R"(^listener\.(((?:[_.[:digit:]]*|[_\[\]aAbBcCdDeEfF[:digit:]]*))\.))"},
-    {"mongo_prefix", R"(^mongo\.(.+?)\.(collection|cmd|cx_|op_|delays_|decoding_)(.*?)$)"},
-};
-constexpr std::pair<const char*, const char*> kTagsAfter[] = {
-    {"cache", R"((cache\.(.+?)\.))"},
-    {"component", R"((component\.(.+?)\.))"},
-    {"tag", R"((tag\.(.+?);\.))"},
-    {"wasm_filter", R"((wasm_filter\.(.+?)\.))"},
-    {"authz_enforce_result", R"(rbac(\.(allowed|denied)))"},
-    {"authz_dry_run_action", R"((\.istio_dry_run_(allow|deny)_))"},
-    {"authz_dry_run_result", R"((\.shadow_(allowed|denied)))"},
-};
 
 std::vector<std::string> SplitList(const std::string& text) {
   if (text.empty()) return {};
@@ -103,7 +81,7 @@ Json StatsConfig(const pilot::ProxyBootstrap& proxy, const EnvoyBootstrapOptions
   const auto tag = [&](const std::string& name, const std::string& regex) {
     tags.push_back({{"tag_name", name}, {"regex", regex}});
   };
-  for (const auto& [name, regex] : kTagsBefore) tag(name, regex);
+  for (const auto& [name, regex] : kStatsTags) tag(name, regex);
   std::vector<std::string> extra = Texts(At(proxy.proxy_config, "extraStatTags"));
   for (std::string& each : SplitList(Text(annotations, "sidecar.istio.io/extraStatTags"))) {
     extra.push_back(std::move(each));
@@ -112,7 +90,7 @@ Json StatsConfig(const pilot::ProxyBootstrap& proxy, const EnvoyBootstrapOptions
   for (const std::string& each : extra) {
     if (!each.empty() && told.insert(each).second) tag(each, fmt::format(R"(({}=\.=(.*?);\.;))", each));
   }
-  for (const auto& [name, regex] : kTagsAfter) tag(name, regex);
+  for (const auto& [name, regex] : kStatsTagsAfterExtra) tag(name, regex);
 
   Json patterns = Json::array({{{"prefix", "reporter="}}});
   for (const std::string& each : wanted("sidecar.istio.io/statsInclusionPrefixes", "inclusionPrefixes",

@@ -88,5 +88,11 @@ std::vector<std::string> Envoy::ClusterNames() const { return impl_->view.Cluste
 std::vector<std::string> Envoy::ListenerNames() const { return impl_->view.ListenerNames(); }
 std::vector<std::string> Envoy::RouteNames() const { return impl_->view.RouteNames(); }
 uint64_t Envoy::counter(std::string_view name) const { return impl_->view.counter(name); }
+std::map<std::string, uint64_t> Envoy::AllStats() const {
+  std::map<std::string, uint64_t> out = impl_->view.AllStats();
+  out["server.live"] = live() ? 1 : 0;
+  out["server.state"] = live() ? 0 : 2;  // LIVE, INITIALIZING
+  return out;
+}
 
 }  // namespace wavetank::envoysim

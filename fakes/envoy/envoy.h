@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -60,6 +61,8 @@ class Envoy {
   // A counter by its Envoy name ("listener.0.0.0.0_15006.ssl.fail_verify_no_cert",
   // "cluster.outbound|5000||h.sample.svc.cluster.local.upstream_cx_connect_fail"); 0 if never incremented.
   uint64_t counter(std::string_view name) const;
+  // All counters and gauges by their Envoy names, those too that are 0; for dumps, not fast.
+  std::map<std::string, uint64_t> AllStats() const;
 
  private:
   std::unique_ptr<Impl> impl_;

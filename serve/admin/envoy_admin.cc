@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fakes/envoy/envoy.h"
 #include "fmt/format.h"
 #include "serve/admin/config_dump.h"
+#include "serve/admin/envoy_stats.h"
 #include "sim/pod_process.h"
 
 namespace wavetank::serve {
@@ -62,26 +65,25 @@ std::string Listeners(const sim::PodProcess& pod) {
   return out;
 }
 
-// Of what the simulated Envoy counts, what a probe or a person asks for.
-std::string Stats(const sim::PodProcess& pod, bool prometheus) {
-  std::string out;
-  if (pod.envoy() == nullptr) return out;
-  const envoysim::Envoy& envoy = *pod.envoy();
-  const auto put = [&](const std::string& name, uint64_t value) {
-    if (!prometheus) {
-      out += fmt::format("{}: {}\n", name, value);
-      return;
-    }
-    std::string metric = "envoy_" + name;
-    for (char& c : metric) {
-      if (c == '.') c = '_';
-    }
-    out += fmt::format("# TYPE {0} gauge\n{0}{{}} {1}\n", metric, value);
-  };
-  put("cluster_manager.active_clusters", envoy.ClusterNames().size());
-  put("listener_manager.total_listeners_active", envoy.ListenerNames().size());
-  put("server.live", envoy.live() ? 1 : 0);
-  put("server.state", envoy.live() ? 0 : 2);
+// Envoy: source/server/admin/stats_handler.cc
+http::Response Stats(const sim::PodProcess& pod, const std::string& query, bool prometheus) {
+  StatsQuery asked;
+  asked.used_only = Has(query, "usedonly");
+  if (prometheus || query.find("format=prometheus") != std::string::npos) {
+    asked.format = StatsQuery::Format::kPrometheus;
+  } else if (query.find("format=json") != std::string::npos) {
+    asked.format = StatsQuery::Format::kJson;
+  }
+  for (const absl::string_view part : absl::StrSplit(query, '&')) {
+    if (!absl::StartsWith(part, "filter=")) continue;
+    absl::StatusOr<std::string> filter = http::PercentDecode({part.data() + 7, part.size() - 7}, /*plus=*/true);
+    if (!filter.ok()) return Plain(400, std::string(filter.status().message()) + "\n");
+    asked.filter = *std::move(filter);
+  }
+  absl::StatusOr<std::string> page = StatsPage(pod.envoy()->AllStats(), asked);
+  if (!page.ok()) return Plain(400, std::string(page.status().message()) + "\n");
+  http::Response out = Plain(200, *std::move(page));
+  if (asked.format == StatsQuery::Format::kJson) out.content_type = "application/json";
   return out;
 }
 
@@ -104,8 +106,8 @@ http::Response AdminAnswer(const sim::PodProcess& pod, const HeldConfig& held, c
   if (path == "/certs") return JsonPage(ProxyCerts(pod));
   if (path == "/server_info") return JsonPage(ServerInfo(pod));
   if (path == "/listeners") return Plain(200, Listeners(pod));
-  if (path == "/stats") return Plain(200, Stats(pod, request.query.find("format=prometheus") != std::string::npos));
-  if (path == "/stats/prometheus") return Plain(200, Stats(pod, true));
+  if (path == "/stats") return Stats(pod, request.query, false);
+  if (path == "/stats/prometheus") return Stats(pod, request.query, true);
   if (path == "/ready") return pod.envoy()->live() ? Plain(200, "LIVE\n") : Plain(503, "INITIALIZING\n");
   // envoy: source/server/admin/runtime_handler.cc; a simulated Envoy has no runtime values.
   if (path == "/runtime") return JsonPage({{"entries", Json::object()}, {"layers", Json::array()}});

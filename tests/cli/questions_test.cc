@@ -221,5 +221,19 @@ TEST_F(Why, RefusesWhatItCannotAnswer) {
   ExpectRefused(Call(fmt::format("why {}/nowhere --proxy a --host b", folder_.string())), {"nowhere"});
 }
 
+TEST_F(Questions, StatsTellsWhatAProxyHasCounted) {
+  const std::string main = std::string(WAVETANK_SOURCE_DIR) + "/scenarios/multi-primary-multi-network";
+  const std::string asked =
+      "stats " + main + " --step 0 --proxy sleep@cluster1 --filter 'helloworld.*membership_total'";
+  EXPECT_EQ(Call(asked).output, "cluster.outbound|5000||helloworld.sample.svc.cluster.local.membership_total: 2\n");
+  EXPECT_THAT(Call(asked + " -o prometheus").output,
+              HasSubstr("envoy_cluster_membership_total{cluster_name=\"outbound|5000||helloworld.sample.svc.cluster."
+                        "local\"} 2\n"));
+  const Ran wrong = Call("stats " + main + " --proxy sleep@cluster1 --filter '('");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(wrong.error, HasSubstr("missing )"));
+  EXPECT_EQ(Call("stats --proxy sleep@cluster1").code, 2);
+}
+
 }  // namespace
 }  // namespace wavetank

@@ -146,20 +146,23 @@ void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const 
     }
     if (runtime == runtimes_.end()) {
       // Nobody asked for it yet: all that is known are its hosts.
-      uint64_t total = 0, healthy = 0, degraded = 0;
+      const bool excludes = process_.release().Has(EnvoyChange::kDrainingIsExcluded);
+      uint64_t total = 0, healthy = 0, degraded = 0, excluded = 0;
       for (const LbEndpoint& e :
            active->endpoints == nullptr ? std::vector<LbEndpoint>() : active->endpoints->endpoints) {
         ++total;
         healthy += e.health == EdsHealth::kHealthy;
         degraded += e.health == EdsHealth::kDegraded;
+        excluded += excludes && e.draining;
       }
       (*out)[prefix + "membership_total"] = total;
       (*out)[prefix + "membership_healthy"] = healthy;
       (*out)[prefix + "membership_degraded"] = degraded;
-      for (const char* gauge : {"membership_excluded", "upstream_cx_active", "upstream_rq_active",
-                                "upstream_rq_pending_active", "circuit_breakers.default.cx_open",
-                                "circuit_breakers.default.rq_pending_open", "circuit_breakers.default.rq_open",
-                                "circuit_breakers.default.rq_retry_open", "circuit_breakers.default.cx_pool_open"}) {
+      (*out)[prefix + "membership_excluded"] = excluded;
+      for (const char* gauge : {"upstream_cx_active", "upstream_rq_active", "upstream_rq_pending_active",
+                                "circuit_breakers.default.cx_open", "circuit_breakers.default.rq_pending_open",
+                                "circuit_breakers.default.rq_open", "circuit_breakers.default.rq_retry_open",
+                                "circuit_breakers.default.cx_pool_open"}) {
         (*out)[prefix + gauge] = 0;
       }
       continue;

@@ -1,0 +1,148 @@
+#include "serve/admin/envoy_stats.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "core/agent/stats_tags.h"
+#include "core/base/assert.h"
+#include "core/base/json_text.h"
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+#include "re2/re2.h"
+
+namespace wavetank::serve {
+namespace {
+
+struct Tag {
+  std::string label, value;
+};
+
+// A name without what its tags say.
+struct TaggedName {
+  std::string name;
+  std::vector<Tag> tags;
+};
+
+struct TagRule {
+  std::string label;
+  std::unique_ptr<const re2::RE2> regex;
+};
+
+const std::vector<TagRule>& TagRules() {
+  static const std::vector<TagRule>* const rules = [] {
+    auto* out = new std::vector<TagRule>();
+    const auto add = [&](const agent::StatsTag& tag) {
+      // RE2 looks nowhere ahead; a dot does follow where the word ends.
+      out->push_back({tag.name, std::make_unique<re2::RE2>(absl::StrReplaceAll(tag.regex, {{R"((?=\.))", R"(\b)"}}))});
+      WAVETANK_ASSERT(out->back().regex->ok(), std::string_view(tag.name));
+    };
+    for (const agent::StatsTag& tag : agent::kStatsTags) add(tag);
+    for (const agent::StatsTag& tag : agent::kStatsTagsAfterExtra) add(tag);
+    return out;
+  }();
+  return *rules;
+}
+
+// Every rule reads the whole name. Envoy: source/common/stats/tag_producer_impl.cc, tag_extractor_impl.cc
+TaggedName TagsOf(const std::string& name) {
+  TaggedName out;
+  std::vector<bool> cut(name.size(), false);
+  for (const TagRule& rule : TagRules()) {
+    re2::StringPiece groups[3];
+    const int count = std::min(rule.regex->NumberOfCapturingGroups(), 2);
+    if (!rule.regex->Match(name, 0, name.size(), re2::RE2::UNANCHORED, groups, count + 1)) continue;
+    const re2::StringPiece& value = count > 1 ? groups[2] : groups[1];
+    out.tags.push_back({rule.label, std::string(value.data(), value.size())});
+    const size_t begin = static_cast<size_t>(groups[1].data() - name.data());
+    std::fill_n(cut.begin() + static_cast<std::ptrdiff_t>(begin), groups[1].size(), true);
+  }
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (!cut[i]) out.name += name[i];
+  }
+  return out;
+}
+
+bool IsGauge(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> kEnds = {"_active",   "_open",   ".active_clusters", ".live",
+                                                            ".state",    ".version", "_buffered",       "_warming"};
+  return name.find(".membership_") != name.npos ? !name.ends_with("_change")
+                                                : std::any_of(kEnds.begin(), kEnds.end(),
+                                                              [&](std::string_view end) { return name.ends_with(end); });
+}
+
+// Envoy: prometheus_stats.cc, sanitizeName
+std::string MetricName(const std::string& name) {
+  std::string out = "envoy_" + name;
+  for (char& c : out) {
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!kept) c = '_';
+  }
+  return out;
+}
+
+std::string LabelValue(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c == '\n' ? std::string("\\n") : std::string(1, c);
+  }
+  return out;
+}
+
+std::string PrometheusPage(const std::vector<std::pair<std::string, uint64_t>>& stats) {
+  struct Metric {
+    bool gauge = false;
+    std::string lines;
+  };
+  std::map<std::string, Metric> metrics;
+  for (const auto& [name, value] : stats) {
+    const TaggedName tagged = TagsOf(name);
+    const std::string metric = MetricName(tagged.name);
+    std::string labels;
+    for (const Tag& tag : tagged.tags) {
+      labels += fmt::format("{}{}=\"{}\"", labels.empty() ? "" : ",", tag.label, LabelValue(tag.value));
+    }
+    Metric& m = metrics[metric];
+    m.gauge = IsGauge(name);
+    m.lines += fmt::format("{}{{{}}} {}\n", metric, labels, value);
+  }
+  std::string out;
+  for (const auto& [name, metric] : metrics) {
+    out += fmt::format("# TYPE {} {}\n{}\n", name, metric.gauge ? "gauge" : "counter", metric.lines);
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> StatsPage(const std::map<std::string, uint64_t>& stats, const StatsQuery& query) {
+  re2::RE2::Options quiet;
+  quiet.set_log_errors(false);
+  const re2::RE2 filter(query.filter, quiet);
+  if (!filter.ok()) {
+    return absl::InvalidArgumentError(fmt::format("filter '{}': {}", query.filter, filter.error()));
+  }
+  std::vector<std::pair<std::string, uint64_t>> kept;
+  for (const auto& [name, value] : stats) {
+    if (query.used_only && value == 0) continue;
+    if (!query.filter.empty() && !re2::RE2::PartialMatch(name, filter)) continue;
+    kept.emplace_back(name, value);
+  }
+  if (query.format == StatsQuery::Format::kPrometheus) return PrometheusPage(kept);
+  if (query.format == StatsQuery::Format::kJson) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const auto& [name, value] : kept) list.push_back({{"name", name}, {"value", value}});
+    return JsonText(nlohmann::ordered_json{{"stats", std::move(list)}}, 1) + "\n";
+  }
+  std::string out;
+  for (const auto& [name, value] : kept) out += fmt::format("{}: {}\n", name, value);
+  return out;
+}
+
+}  // namespace wavetank::serve

@@ -1,0 +1,62 @@
+// A simulated Envoy's statistics, as its admin interface prints them.
+#include "serve/admin/envoy_stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace wavetank::serve {
+namespace {
+
+using Format = StatsQuery::Format;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::map<std::string, uint64_t> kStats = {
+    {"cluster.outbound|5000||helloworld.sample.svc.cluster.local.circuit_breakers.default.rq_open", 0},
+    {"cluster.outbound|5000||helloworld.sample.svc.cluster.local.upstream_rq_503", 2},
+    {"cluster.outbound|5000||helloworld.sample.svc.cluster.local.upstream_rq_5xx", 2},
+    {"cluster.xds-grpc.upstream_cx_active", 1},
+    {"http.inbound_0.0.0.0_5000;.rbac.allowed", 7},
+    {"listener.10.0.0.1_15006.downstream_cx_total", 9},
+};
+
+std::string Page(const StatsQuery& query) {
+  const absl::StatusOr<std::string> page = StatsPage(kStats, query);
+  return page.ok() ? *page : std::string(page.status().message());
+}
+
+TEST(EnvoyStats, AreLinesOfNameAndValue) {
+  EXPECT_THAT(Page({}), HasSubstr("listener.10.0.0.1_15006.downstream_cx_total: 9\n"));
+  EXPECT_THAT(Page({}), HasSubstr("rq_open: 0\n"));
+}
+
+TEST(EnvoyStats, UsedOnlyLeavesOutZeros) {
+  EXPECT_THAT(Page({.used_only = true}), Not(HasSubstr("rq_open")));
+  EXPECT_THAT(Page({.used_only = true}), HasSubstr("upstream_rq_503: 2"));
+}
+
+TEST(EnvoyStats, AFilterKeepsNamesInWhichItIsFound) {
+  EXPECT_EQ(Page({.filter = "rq_5[x0]"}),
+            "cluster.outbound|5000||helloworld.sample.svc.cluster.local.upstream_rq_503: 2\n"
+            "cluster.outbound|5000||helloworld.sample.svc.cluster.local.upstream_rq_5xx: 2\n");
+  EXPECT_EQ(Page({.filter = "("}), "filter '(': missing ): (");
+}
+
+TEST(EnvoyStats, JsonIsEnvoysOwnShape) {
+  EXPECT_EQ(Page({.format = Format::kJson, .filter = "xds-grpc"}),
+            "{\n \"stats\": [\n  {\n   \"name\": \"cluster.xds-grpc.upstream_cx_active\",\n   \"value\": 1\n  }\n ]\n}\n");
+}
+
+TEST(EnvoyStats, PrometheusHasTheLabelsOfIstiosBootstrap) {
+  const std::string page = Page({.format = Format::kPrometheus});
+  EXPECT_THAT(page, HasSubstr("envoy_cluster_upstream_rq{cluster_name=\"outbound|5000||helloworld.sample.svc.cluster."
+                              "local\",response_code=\"503\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr(",response_code_class=\"5xx\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("envoy_listener_downstream_cx_total{listener_address=\"10.0.0.1_15006\"} 9\n"));
+  EXPECT_THAT(page, HasSubstr("# TYPE envoy_cluster_upstream_cx_active gauge\n"));
+  EXPECT_THAT(page, HasSubstr("# TYPE envoy_cluster_upstream_rq counter\n"));
+  EXPECT_THAT(page, HasSubstr("authz_enforce_result=\"allowed\""));
+}
+
+}  // namespace
+}  // namespace wavetank::serve
