@@ -35,8 +35,7 @@ absl::StatusOr<std::string> AdminPage(const ServerArguments& server, const std::
   if (dot == std::string::npos) {
     return absl::InvalidArgumentError(fmt::format("--proxy '{}': with --server write POD.NAMESPACE", proxy));
   }
-  const std::string pod = proxy.substr(0, dot),
-                    ns = proxy.substr(dot + 1, at == std::string::npos ? at : at - dot - 1);
+  const std::string pod = proxy.substr(0, dot), ns = proxy.substr(dot + 1, at == std::string::npos ? at : at - dot - 1);
   std::string token;
   if (!server.token_file.empty()) {
     absl::StatusOr<std::string> read = ReadToken(server.token_file);

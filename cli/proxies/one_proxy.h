@@ -15,8 +15,8 @@ class World;
 
 namespace wavetank::cli {
 
-// "sleep@cluster1", "deploy/sleep.sample@cluster1" or a pod's full name. NotFound, InvalidArgument: none or several, with
-// what there is.
+// "sleep@cluster1", "deploy/sleep.sample@cluster1" or a pod's full name. NotFound, InvalidArgument: none or several,
+// with what there is.
 absl::StatusOr<const sim::PodProcess*> FindProxy(sim::World& world, const std::string& name);
 
 struct ServerArguments {

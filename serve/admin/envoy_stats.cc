@@ -69,11 +69,11 @@ TaggedName TagsOf(const std::string& name) {
 }
 
 bool IsGauge(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> kEnds = {"_active",   "_open",   ".active_clusters", ".live",
-                                                            ".state",    ".version", "_buffered",       "_warming"};
-  return name.find(".membership_") != name.npos ? !name.ends_with("_change")
-                                                : std::any_of(kEnds.begin(), kEnds.end(),
-                                                              [&](std::string_view end) { return name.ends_with(end); });
+  static constexpr std::array<std::string_view, 8> kEnds = {"_active", "_open",    ".active_clusters", ".live",
+                                                            ".state",  ".version", "_buffered",        "_warming"};
+  return name.find(".membership_") != name.npos
+             ? !name.ends_with("_change")
+             : std::any_of(kEnds.begin(), kEnds.end(), [&](std::string_view end) { return name.ends_with(end); });
 }
 
 // Envoy: prometheus_stats.cc, sanitizeName

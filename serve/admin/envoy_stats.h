@@ -16,10 +16,9 @@ struct StatsQuery {
   std::string filter;  // an RE2 expression that a name holds; empty: all
 };
 
-// `stats`: by Envoy's names ("cluster.NAME.upstream_rq_total"). For Prometheus, what Istio's tags take out of a name is a
-// label (core/agent/stats_tags.h).
-// InvalidArgument: the filter is no RE2 expression.
-// Envoy: source/server/admin/stats_handler.cc; prometheus_stats.cc
+// `stats`: by Envoy's names ("cluster.NAME.upstream_rq_total"). For Prometheus, what Istio's tags take out of a name is
+// a label (core/agent/stats_tags.h). InvalidArgument: the filter is no RE2 expression. Envoy:
+// source/server/admin/stats_handler.cc; prometheus_stats.cc
 absl::StatusOr<std::string> StatsPage(const std::map<std::string, uint64_t>& stats, const StatsQuery& query);
 
 }  // namespace wavetank::serve

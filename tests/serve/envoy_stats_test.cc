@@ -43,8 +43,9 @@ TEST(EnvoyStats, AFilterKeepsNamesInWhichItIsFound) {
 }
 
 TEST(EnvoyStats, JsonIsEnvoysOwnShape) {
-  EXPECT_EQ(Page({.format = Format::kJson, .filter = "xds-grpc"}),
-            "{\n \"stats\": [\n  {\n   \"name\": \"cluster.xds-grpc.upstream_cx_active\",\n   \"value\": 1\n  }\n ]\n}\n");
+  EXPECT_EQ(
+      Page({.format = Format::kJson, .filter = "xds-grpc"}),
+      "{\n \"stats\": [\n  {\n   \"name\": \"cluster.xds-grpc.upstream_cx_active\",\n   \"value\": 1\n  }\n ]\n}\n");
 }
 
 TEST(EnvoyStats, PrometheusHasTheLabelsOfIstiosBootstrap) {
