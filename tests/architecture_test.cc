@@ -268,6 +268,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"capacity/calibrate", {"core/base", "capacity/model"}},
       {"capacity/metrics", {"core", "fakes", "sim", "replay", "scenarios", "capacity/model"}},
       {"capacity/fleet", {"core/base", "core/kube", "scenarios/language", "capacity/model", "capacity/queue"}},
+      {"capacity/recorded", {"core", "fakes", "sim", "replay", "capacity/model", "capacity/queue", "capacity/fleet"}},
       {"capacity/plan", {"core/base", "scenarios/language", "capacity/model", "capacity/queue", "capacity/fleet"}},
       {"capacity/sweep",
        {"core/base", "core/kube", "scenarios/language", "capacity/model", "capacity/queue", "capacity/fleet",

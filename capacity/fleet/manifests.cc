@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <utility>
+#include <vector>
 
 #include "core/base/duration.h"
 #include "core/base/random.h"
@@ -13,6 +16,9 @@ namespace wavetank::capacity {
 namespace {
 
 constexpr size_t kMostSteps = 200;
+// Of a pod's start, what comes before its readiness probe succeeds (`wavetank timing`: kube.schedule,
+// kube.container_start, half of kube.readiness_jitter).
+constexpr Duration kBeforeReadiness = 720ms;
 
 std::string ClusterName(int64_t cluster) { return fmt::format("cluster{}", cluster + 1); }
 std::string Network(const Fleet& fleet, int64_t cluster) {
@@ -137,11 +143,68 @@ struct TimedStep {
   std::string text;
 };
 
-// Churn as steps: what an operator or a controller would do, of which the changes follow.
+// A lost machine comes back, as an operator's autoscaler replaces it.
+constexpr Duration kNodeIsBack = 15min;
+// Until then its pods may not be back, an istiod that cannot be killed again among them.
+constexpr Duration kNodeIsMissed = kNodeIsBack + 1min;
+constexpr Duration kIstiodIsBack = 30s;
+
+// Churn as steps: what an operator or a controller would do, of which the changes follow. Each has its moment, whether
+// what came before has settled or not.
 class Steps {
  public:
-  explicit Steps(const Fleet& fleet) : fleet_(fleet) {}
+  explicit Steps(const Fleet& fleet) : fleet_(fleet) {
+    Flapping();
+    Arrivals("deploys", fleet_.churn.deploys, [&](RandomStream&, Duration, int64_t cluster, int64_t service) {
+      return fmt::format("restart: {{cluster: {}, deployment: {}}}", ClusterName(cluster), Workload(cluster, service));
+    });
+    Arrivals("autoscaling", fleet_.churn.autoscaling,
+             [&](RandomStream& random, Duration, int64_t cluster, int64_t service) {
+               return Scaling(random, cluster, service);
+             });
+    Arrivals("config edits", fleet_.churn.config_edits,
+             [&](RandomStream& random, Duration, int64_t cluster, int64_t service) {
+               return Edit(random, cluster, service);
+             });
+    Arrivals("node loss", fleet_.churn.node_loss, [&](RandomStream& random, Duration at, int64_t cluster, int64_t) {
+      return LoseNode(random, at, cluster);
+    });
+    if (fleet_.clusters > 1) {
+      Arrivals("secret rotation", fleet_.churn.secret_rotation, [&](RandomStream&, Duration, int64_t cluster, int64_t) {
+        return fmt::format("remoteSecret: {{of: {}, in: {}, state: rotated}}", ClusterName(cluster),
+                           ClusterName((cluster + 1) % fleet_.clusters));
+      });
+    }
+    // After the nodes, which may have taken an istiod with them.
+    Arrivals("istiod restarts", fleet_.churn.istiod_restarts,
+             [&](RandomStream&, Duration at, int64_t cluster, int64_t) { return KillIstiod(at, cluster); });
+    if (!killed_at_.empty() && fleet_.istiod.replicas > 1) {
+      left_out_.push_back("deaths of single istiods: all of a cluster die together");
+    }
+    std::stable_sort(out_.begin(), out_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+    if (out_.size() <= kMostSteps) return;
+    left_out_.push_back(fmt::format("{} of {} changes: a scenario of `synth` has {} steps, which end at {}",
+                                    out_.size() - kMostSteps, out_.size(), kMostSteps,
+                                    FormatDuration(out_[kMostSteps - 1].at)));
+    out_.resize(kMostSteps);
+  }
 
+  std::string Text() const {
+    std::string text;
+    for (size_t i = 0; i < out_.size(); ++i) {
+      text += fmt::format("  - name: change {}\n    at: {}ms\n    settle: 0s\n    do:\n      - {}\n", i + 1,
+                          out_[i].at.count() / 1'000'000, out_[i].text);
+    }
+    // What goes on by itself, flapping pods for one, does so to the end.
+    if (!out_.empty() && out_.back().at < fleet_.duration) {
+      text += fmt::format("  - name: the end\n    at: {}ms\n    settle: 0s\n", fleet_.duration.count() / 1'000'000);
+    }
+    return text;
+  }
+  const std::vector<std::string>& left_out() const { return left_out_; }
+
+ private:
+  // `then` gives the text of a step, or nothing.
   template <class Then>
   void Arrivals(std::string_view what, Duration every, Then then) {
     if (every <= Duration::zero()) return;
@@ -152,48 +215,86 @@ class Steps {
       if (at >= fleet_.duration) return;
       const auto cluster = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet_.clusters)));
       const auto service = static_cast<int64_t>(random.Below(static_cast<uint64_t>(fleet_.services)));
-      out_.push_back({at, then(random, cluster, service)});
+      if (std::string text = then(random, at, cluster, service); !text.empty()) out_.push_back({at, std::move(text)});
     }
   }
 
-  std::string Text() {
-    Arrivals("deploys", fleet_.churn.deploys, [&](RandomStream&, int64_t cluster, int64_t service) {
-      return fmt::format("restart: {{cluster: {}, deployment: {}}}", ClusterName(cluster), Workload(cluster, service));
-    });
-    Arrivals("autoscaling", fleet_.churn.autoscaling, [&](RandomStream& random, int64_t cluster, int64_t service) {
-      const int64_t pods = std::max<int64_t>(1, DrawEndpoints(fleet_, cluster)[static_cast<size_t>(service)]);
-      const int64_t by = std::max<int64_t>(1, pods * fleet_.churn.swing_ppm / 1'000'000);
-      return fmt::format("scale: {{cluster: {}, deployment: {}, replicas: {}}}", ClusterName(cluster),
-                         Workload(cluster, service),
-                         std::max<int64_t>(0, random.Chance(500'000) ? pods + by : pods - by));
-    });
-    Arrivals("config edits", fleet_.churn.config_edits, [&](RandomStream& random, int64_t cluster, int64_t service) {
-      return fmt::format(
-          "apply: {{cluster: {}, objects: [{{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: "
-          "{{name: {}, namespace: {}}}, spec: {{hosts: [{}], http: [{{timeout: {}s, route: [{{destination: {{host: "
-          "{}}}}}]}}]}}}}]}}",
-          ClusterName(cluster), ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service),
-          Host(cluster, service), random.Between(1, 60), Host(cluster, service));
-    });
-    if (fleet_.clusters > 1) {
-      Arrivals("secret rotation", fleet_.churn.secret_rotation, [&](RandomStream&, int64_t cluster, int64_t) {
-        return fmt::format("remoteSecret: {{of: {}, in: {}, state: rotated}}", ClusterName(cluster),
-                           ClusterName((cluster + 1) % fleet_.clusters));
-      });
+  // Whole Services flap, as many as have the pods.
+  void Flapping() {
+    int64_t left = fleet_.churn.flapping;
+    if (left == 0) return;
+    const int64_t every = fleet_.churn.flapping_every.count() / 1'000'000;
+    for (int64_t cluster = 0; cluster < fleet_.clusters && left > 0; ++cluster) {
+      const std::vector<int64_t> endpoints = DrawEndpoints(fleet_, cluster);
+      for (int64_t service = fleet_.services - 1; service >= 0 && left > 0; --service) {
+        const int64_t pods = endpoints[static_cast<size_t>(service)];
+        if (pods == 0 || pods > left) continue;
+        left -= pods;
+        out_.push_back({Duration::zero(),
+                        fmt::format("behaviour: {{cluster: {}, namespace: {}, app: {}, readyFor: {}ms, unreadyFor: "
+                                    "{}ms}}",
+                                    ClusterName(cluster), NamespaceOf(fleet_, service),
+                                    ServiceName(fleet_, cluster, service), every, every)});
+      }
     }
-    Arrivals("istiod restarts", fleet_.churn.istiod_restarts, [&](RandomStream&, int64_t cluster, int64_t) {
-      return fmt::format("kill: {{cluster: {}, namespace: istio-system, app: istiod}}", ClusterName(cluster));
-    });
-    std::stable_sort(out_.begin(), out_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-    std::string text;
-    for (size_t i = 0; i < std::min(out_.size(), kMostSteps); ++i) {
-      text += fmt::format("  - name: change {}\n    at: {}ms\n    do:\n      - {}\n", i + 1,
-                          out_[i].at.count() / 1'000'000, out_[i].text);
-    }
-    return text;
+    if (left > 0) left_out_.push_back(fmt::format("{} flapping pods: no Service is small enough for them", left));
   }
 
- private:
+  std::string Scaling(RandomStream& random, int64_t cluster, int64_t service) const {
+    const int64_t pods = std::max<int64_t>(1, DrawEndpoints(fleet_, cluster)[static_cast<size_t>(service)]);
+    const int64_t by = std::max<int64_t>(1, pods * fleet_.churn.swing_ppm / 1'000'000);
+    return fmt::format("scale: {{cluster: {}, deployment: {}, replicas: {}}}", ClusterName(cluster),
+                       Workload(cluster, service),
+                       std::max<int64_t>(0, random.Chance(500'000) ? pods + by : pods - by));
+  }
+
+  std::string Edit(RandomStream& random, int64_t cluster, int64_t service) const {
+    return fmt::format(
+        "apply: {{cluster: {}, objects: [{{apiVersion: networking.istio.io/v1beta1, kind: VirtualService, metadata: "
+        "{{name: {}, namespace: {}}}, spec: {{hosts: [{}], http: [{{timeout: {}s, route: [{{destination: {{host: "
+        "{}}}}}]}}]}}}}]}}",
+        ClusterName(cluster), ServiceName(fleet_, cluster, service), NamespaceOf(fleet_, service),
+        Host(cluster, service), random.Between(1, 60), Host(cluster, service));
+  }
+
+  // One that stands; it comes back while there is time for it.
+  std::string LoseNode(RandomStream& random, Duration at, int64_t cluster) {
+    const int64_t first = random.Between(0, fleet_.nodes - 1);
+    for (int64_t i = 0; i < fleet_.nodes; ++i) {
+      const int64_t node = (first + i) % fleet_.nodes;
+      Duration& back = back_at_[{cluster, node}];
+      if (back > at) continue;
+      back = at + kNodeIsBack;
+      lost_at_[cluster].push_back(at);
+      const auto step = [&](std::string_view state) {
+        return fmt::format("node: {{cluster: {}, node: node{}, state: {}}}", ClusterName(cluster), node + 1, state);
+      };
+      if (back < fleet_.duration) out_.push_back({back, step("back")});
+      return step("lost");
+    }
+    left_out_.push_back(
+        fmt::format("a lost node of {} at {}: all of them are lost", ClusterName(cluster), FormatDuration(at)));
+    return "";
+  }
+
+  // All that run in the cluster; none, while they start.
+  std::string KillIstiod(Duration at, int64_t cluster) {
+    if (const auto killed = killed_at_.find(cluster);
+        killed != killed_at_.end() && at < killed->second + kIstiodIsBack) {
+      left_out_.push_back(fmt::format("a restart of {}'s istiod at {}: the one before is not over",
+                                      ClusterName(cluster), FormatDuration(at)));
+      return "";
+    }
+    const std::vector<Duration>& lost = lost_at_[cluster];
+    if (std::any_of(lost.begin(), lost.end(), [&](Duration l) { return at >= l && at < l + kNodeIsMissed; })) {
+      left_out_.push_back(fmt::format("a restart of {}'s istiod at {}: it may have been on a node that is lost",
+                                      ClusterName(cluster), FormatDuration(at)));
+      return "";
+    }
+    killed_at_[cluster] = at;
+    return fmt::format("kill: {{cluster: {}, namespace: istio-system, app: istiod}}", ClusterName(cluster));
+  }
+
   std::string Workload(int64_t cluster, int64_t service) const {
     return NamespaceOf(fleet_, service) + "/" + ServiceName(fleet_, cluster, service);
   }
@@ -203,6 +304,10 @@ class Steps {
 
   const Fleet& fleet_;
   std::vector<TimedStep> out_;
+  std::vector<std::string> left_out_;
+  std::map<std::pair<int64_t, int64_t>, Duration> back_at_;  // by cluster and node
+  std::map<int64_t, std::vector<Duration>> lost_at_;         // nodes, by cluster
+  std::map<int64_t, Duration> killed_at_;                    // by cluster
 };
 
 absl::Status Write(const std::filesystem::path& path, const std::string& text) {
@@ -258,11 +363,14 @@ std::string ScenarioText(const Fleet& fleet) {
   const IstiodSpec& i = fleet.istiod;
   out += fmt::format(
       "\ntiming: {{istiod.debounce_after: {}ms, istiod.debounce_max: {}ms, istiod.push_throttle: \"{}\", "
-      "istiod.connections_per_second: \"{}\"}}\n",
-      i.debounce_after.count() / 1'000'000, i.debounce_max.count() / 1'000'000, i.push_throttle, i.requests_per_second);
+      "istiod.connections_per_second: \"{}\", kube.readiness: {}ms}}\n",
+      i.debounce_after.count() / 1'000'000, i.debounce_max.count() / 1'000'000, i.push_throttle, i.requests_per_second,
+      std::max(Duration::zero(), fleet.churn.pod_start - kBeforeReadiness).count() / 1'000'000);
   out += "\nsteps:\n  - name: at rest\n" + Steps(fleet).Text();
   return out;
 }
+
+std::vector<std::string> LeftOut(const Fleet& fleet) { return Steps(fleet).left_out(); }
 
 absl::Status WriteScenario(const Fleet& fleet, const std::string& folder) {
   namespace fs = std::filesystem;

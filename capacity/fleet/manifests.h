@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "capacity/fleet/fleet.h"
@@ -15,5 +16,8 @@ absl::Status WriteScenario(const Fleet& fleet, const std::string& folder);
 // The text of one of these files, for tests.
 std::string ClusterManifests(const Fleet& fleet, int64_t cluster);
 std::string ScenarioText(const Fleet& fleet);
+
+// What of the fleet's churn the scenario does not have, a sentence each.
+std::vector<std::string> LeftOut(const Fleet& fleet);
 
 }  // namespace wavetank::capacity

@@ -5,22 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "capacity/fleet/scale.h"
 #include "core/base/duration.h"
 
 namespace wavetank::capacity {
 namespace {
 
 constexpr int64_t kMostReplicas = 64;
-
-Fleet Scaled(Fleet fleet, double times) {
-  const auto scale = [&](int64_t& value) {
-    value = std::max<int64_t>(1, std::llround(static_cast<double>(value) * times));
-  };
-  scale(fleet.proxies);
-  scale(fleet.services);
-  scale(fleet.nodes);
-  return fleet;
-}
 
 class Planner {
  public:

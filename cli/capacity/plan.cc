@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "capacity/plan/plan.h"
+#include "cli/capacity/fleet_argument.h"
 #include "cli/capacity/parameters_file.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
@@ -17,7 +18,8 @@ namespace {
 using capacity::Plan;
 
 struct PlanArguments {
-  std::string fleet, slo = "convergence p99 <= 2s, error 0", parameters;
+  FleetArgument fleet;
+  std::string slo = "convergence p99 <= 2s, error 0", parameters;
   int samples = 3;
   bool json = false, as_it_is = false;
 };
@@ -149,8 +151,9 @@ int Run(const PlanArguments& a) {
   if (!parameters.ok()) return Complain(parameters.status());
   const absl::StatusOr<capacity::Slo> slo = capacity::ParseSlo(a.slo);
   if (!slo.ok()) return Complain(slo.status());
-  const absl::StatusOr<capacity::Fleet> fleet = capacity::LoadFleet(a.fleet);
+  const absl::StatusOr<capacity::RecordedFleet> fleet = ReadFleet(a.fleet);
   if (!fleet.ok()) return Complain(fleet.status());
+  SayNotes(fleet->notes);
   const capacity::CostModel model(*parameters);
   const absl::StatusOr<Plan> plan = [&] {
     Progress progress;
@@ -158,7 +161,7 @@ int Run(const PlanArguments& a) {
     options.samples = a.samples;
     options.keep_replicas = a.as_it_is;
     options.progress = [&](std::string_view what) { progress.Say(what); };
-    return MakePlan(model, *fleet, *slo, options);
+    return MakePlan(model, fleet->fleet, *slo, options);
   }();
   if (!plan.ok()) return Complain(plan.status());
   if (a.json) {
@@ -174,7 +177,9 @@ int Run(const PlanArguments& a) {
 void AddPlan(CLI::App& app, cli::Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("plan", "How many istiods a fleet needs, how large, what binds and what helps");
   auto a = std::make_shared<PlanArguments>();
-  verb->add_option("fleet", a->fleet, "A fleet's YAML (docs/capacity.md)")->required();
+  verb->add_option("fleet", a->fleet.path, "A fleet's YAML (docs/capacity.md), or an event log")->required();
+  verb->add_option("--scale", a->fleet.scale, "So many times the services, proxies, nodes and their churn, as 10x");
+  verb->add_option("--secrets", a->fleet.secrets, "Manifests with the keys that a log only has digests of");
   verb->add_option("--slo", a->slo, "What it must keep")->capture_default_str();
   verb->add_option("--samples", a->samples, "Seeds that are tried")->check(CLI::Range(1, 1000))->capture_default_str();
   verb->add_flag("--as-it-is", a->as_it_is, "With the fleet's own istiods, not as few as will do");

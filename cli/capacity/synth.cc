@@ -1,14 +1,17 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 
-#include "capacity/fleet/churn.h"
 #include "capacity/fleet/fleet.h"
+#include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/manifests.h"
+#include "cli/capacity/fleet_argument.h"
 #include "cli/verb.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+#include "replay/world_target.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 
@@ -16,7 +19,8 @@ namespace wavetank::cli {
 namespace {
 
 struct SynthArguments {
-  std::string fleet, out;
+  FleetArgument fleet;
+  std::string like, out;
   std::optional<uint64_t> seed;
   bool schema = false;
 };
@@ -35,34 +39,63 @@ absl::Status WriteLog(const capacity::Fleet& fleet, const std::string& path) {
   return result.status();
 }
 
-int Run(const SynthArguments& a) {
+absl::Status WritePage(const capacity::Fleet& fleet, const std::vector<std::string>& notes, const std::string& path) {
+  std::ofstream out(path, std::ios::binary);
+  out << capacity::FleetText(fleet, notes);
+  out.flush();
+  if (!out) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
+  return absl::OkStatus();
+}
+
+int Run(SynthArguments a) {
   if (a.schema) {
     std::cout << JsonText(capacity::FleetSchema(), 1) << "\n";
     return kOk;
   }
-  if (a.fleet.empty() || a.out.empty()) {
-    return Complain(absl::InvalidArgumentError("name a fleet, and with -o a folder or an event log (.wtlog) to write"));
+  if (a.fleet.path.empty() == a.like.empty() || a.out.empty()) {
+    return Complain(absl::InvalidArgumentError(
+        "name a fleet or --like LOG, and with -o a folder, an event log (.wtlog) or a page (.yaml) to write"));
   }
-  absl::StatusOr<capacity::Fleet> fleet = capacity::LoadFleet(a.fleet);
-  if (!fleet.ok()) return Complain(fleet.status());
-  if (a.seed) fleet->seed = *a.seed;
-  const bool log = std::filesystem::path(a.out).extension() == ".wtlog";
-  const absl::Status status = log ? WriteLog(*fleet, a.out) : WriteScenario(*fleet, a.out);
+  if (!a.like.empty() && !replay::LooksLikeLog(a.like)) {
+    return Complain(absl::InvalidArgumentError(
+        fmt::format("--like {}: no event log; `run -o`, `record` and `import` write one", a.like)));
+  }
+  if (!a.like.empty()) a.fleet.path = a.like;
+  absl::StatusOr<capacity::RecordedFleet> read = ReadFleet(a.fleet);
+  if (!read.ok()) return Complain(read.status());
+  capacity::Fleet& fleet = read->fleet;
+  if (a.seed) fleet.seed = *a.seed;
+  const std::string extension = std::filesystem::path(a.out).extension();
+  absl::Status status;
+  if (extension == ".yaml" || extension == ".yml") {
+    status = WritePage(fleet, read->notes, a.out);
+  } else {
+    status = extension == ".wtlog" ? WriteLog(fleet, a.out) : WriteScenario(fleet, a.out);
+    const std::vector<std::string> left_out = LeftOut(fleet);
+    for (const std::string& what : left_out) read->notes.push_back("left out: " + what);
+  }
   if (!status.ok()) return Complain(status);
-  std::cout << fmt::format("{}: {} clusters, {} services, {} endpoints, {} proxies\n", a.out, fleet->clusters,
-                           fleet->clusters * fleet->services, TotalEndpoints(*fleet),
-                           fleet->clusters * (fleet->proxies + fleet->gateways));
+  std::cout << fmt::format("{}: {} clusters, {} services, {} endpoints, {} proxies\n", a.out, fleet.clusters,
+                           fleet.clusters * fleet.services, TotalEndpoints(fleet),
+                           fleet.clusters * (fleet.proxies + fleet.gateways));
+  SayNotes(read->notes);
   return kOk;
 }
 
 }  // namespace
 
 void AddSynth(CLI::App& app, Outcome& outcome) {
-  CLI::App* verb = app.add_subcommand("synth", "A fleet from a page of YAML, as a scenario's folder or an event log");
+  CLI::App* verb = app.add_subcommand(
+      "synth", "A fleet from a page of YAML, or like a log's mesh, as a scenario's folder, an event log or a page");
   auto a = std::make_shared<SynthArguments>();
-  verb->add_option("fleet", a->fleet, "A fleet's YAML (docs/capacity.md)");
-  verb->add_option("-o,--out", a->out, "Folder for scenario.yaml and manifests, or FILE.wtlog: the log of its run");
+  verb->add_option("fleet", a->fleet.path, "A fleet's YAML (docs/capacity.md)");
+  verb->add_option("--like", a->like, "Event log whose mesh and churn it takes instead");
+  verb->add_option("--scale", a->fleet.scale, "So many times the services, proxies, nodes and their churn, as 10x");
+  verb->add_option(
+      "-o,--out", a->out,
+      "Folder for scenario.yaml and manifests; FILE.wtlog: the log of its run; FILE.yaml: the fleet's page");
   verb->add_option("--seed", a->seed, "Instead of the fleet's seed");
+  verb->add_option("--secrets", a->fleet.secrets, "Manifests with the keys that a log only has digests of");
   verb->add_flag("--schema", a->schema, "The JSON schema of fleets, for editors");
   verb->footer("Exit code 0: written; 2: the input is wrong.");
   verb->callback([a, &outcome] { outcome.code = Run(*a); });

@@ -7,7 +7,9 @@
 #include <map>
 
 #include "capacity/fleet/churn.h"
+#include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/manifests.h"
+#include "capacity/fleet/scale.h"
 #include "core/base/status.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
@@ -175,6 +177,91 @@ TEST(Synth, WritesAScenarioThatRuns) {
   EXPECT_GE(proxies, 2u * 11u);
   EXPECT_EQ(ScenarioText(fleet), ScenarioText(Parsed(kPage)));
   EXPECT_EQ(ClusterManifests(fleet, 1), ClusterManifests(Parsed(kPage), 1));
+}
+
+TEST(Synth, HasEveryKindOfChurnAsSteps) {
+  const Fleet fleet = Parsed(With("  deploys:", R"(  deploys: {every: 20s}
+  flapping: {pods: 2, every: 10s}
+  autoscaling: {every: 30s}
+  nodeLoss: {every: 40s}
+  secretRotation: {every: 50s}
+  istiodRestarts: {every: 60s})"));
+  const std::string text = ScenarioText(fleet);
+  for (const char* action :
+       {"restart: {", "behaviour: {", "scale: {", "apply: {", "node: {", "remoteSecret: {", "kill: {"}) {
+    EXPECT_THAT(text, HasSubstr(action));
+  }
+}
+
+TEST(Synth, SaysWhatItLeavesOut) {
+  Fleet fleet = Parsed(kPage);
+  EXPECT_THAT(LeftOut(fleet), testing::IsEmpty());
+  fleet.churn.config_edits = 100ms;
+  EXPECT_THAT(LeftOut(fleet), testing::Contains(HasSubstr("a scenario of `synth` has 200 steps")));
+  fleet.churn = {};
+  fleet.churn.node_loss = 5s;
+  EXPECT_THAT(LeftOut(fleet), testing::Contains(HasSubstr("all of them are lost")));
+  fleet.churn = {};
+  fleet.churn.istiod_restarts = 3s;
+  EXPECT_THAT(LeftOut(fleet), testing::Contains(HasSubstr("the one before is not over")));
+}
+
+TEST(Synth, RunsThroughLostNodesAndKilledIstiods) {
+  const std::string folder = testing::TempDir() + "/rough";
+  Fleet fleet = Parsed(kPage);
+  fleet.duration = 12min;
+  fleet.churn = {};
+  fleet.churn.node_loss = 3min;
+  fleet.churn.istiod_restarts = 1min;
+  fleet.churn.flapping = 3;
+  ASSERT_TRUE(WriteScenario(fleet, folder).ok());
+  const auto loaded = scenario::LoadScenario(folder);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const auto result = scenario::Run(*loaded, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+}
+
+TEST(FleetText, IsReadAsTheSameFleet) {
+  Fleet fleet = Parsed(kPage);
+  fleet.name = "He said: \"yes\" # {1}";
+  fleet.endpoints = {.kind = EndpointsSpec::Kind::kZipf, .most = 40, .exponent = 0.75};
+  fleet.churn.flapping = 3;
+  fleet.churn.flapping_every = 1500ms;
+  fleet.churn.node_loss = 2h;
+  fleet.istiod.cpus = 0.5;
+  fleet.istiod.memory_mb = 1536;
+  const std::string text = FleetText(fleet, {"a note"});
+  EXPECT_THAT(text, HasSubstr("# a note\n"));
+  const Fleet again = Parsed(text);
+  EXPECT_EQ(FleetText(again, {"a note"}), text);
+  EXPECT_EQ(again.name, fleet.name);
+  EXPECT_EQ(again.churn.flapping_every, 1500ms);
+  EXPECT_EQ(again.churn.deploys, 20s);
+  EXPECT_EQ(again.istiod.memory_mb, 1536);
+  EXPECT_EQ(SizeOf(again).endpoints, SizeOf(fleet).endpoints);
+  EXPECT_EQ(ScenarioText(again), ScenarioText(fleet));
+}
+
+TEST(Scale, GrowsWhatAClusterHasAndItsChurn) {
+  const Fleet fleet = Parsed(kPage);
+  const Fleet larger = Scaled(fleet, 10);
+  EXPECT_EQ(larger.services, 60);
+  EXPECT_EQ(larger.proxies, 100);
+  EXPECT_EQ(larger.nodes, 20);
+  EXPECT_EQ(larger.clusters, 2);
+  EXPECT_EQ(larger.churn.deploys, fleet.churn.deploys);
+  EXPECT_EQ(ScaledWithChurn(fleet, 10).churn.deploys, 2s);
+  EXPECT_EQ(ScaledWithChurn(fleet, 0.5).churn.deploys, 40s);
+  EXPECT_EQ(ScaledWithChurn(fleet, 10).churn.secret_rotation, 0s);
+  EXPECT_EQ(Scaled(fleet, 0.01).services, 1);
+}
+
+TEST(Scale, IsAFactor) {
+  EXPECT_EQ(*ParseScale("10x"), 10);
+  EXPECT_EQ(*ParseScale("0.5"), 0.5);
+  for (const char* wrong : {"", "x", "ten", "-1x", "0x", "nan", "inf", "1e9x", "2xx"}) {
+    EXPECT_THAT(std::string(Message(ParseScale(wrong).status())), HasSubstr("as 10x or 0.5x")) << wrong;
+  }
 }
 
 TEST(Synth, LeavesAFolderOfSomethingElseAlone) {
