@@ -6,7 +6,8 @@
 namespace wavetank::report::assets {
 
 std::string_view ReportCss();
-std::string_view ReportJs();
-std::string_view ChartJs();  // Chart.js, as packaged by Debian
+std::string_view BaseJs();    // of every page
+std::string_view ReportJs();  // of a run's
+std::string_view ChartJs();   // Chart.js, as packaged by Debian
 
 }  // namespace wavetank::report::assets

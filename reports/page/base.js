@@ -1,12 +1,10 @@
 "use strict";
-// Draws the report out of the run's results (the JSON in #results). Text is set as text, never as markup.
+// What pages are made of: the data (the JSON in #results), elements, charts. Text is set as text, never as markup.
+// Scripts that follow say what is drawn, and call show().
 const results = JSON.parse(document.getElementById("results").textContent);
 const palette = ["#2f6fb7", "#d9822b", "#3d9a6c", "#a05ab0", "#b5a12b", "#4fa3b5", "#8a6d5c"];
 const failedColour = "#c8372d";
-const stageColours = ["#b9b0c9", "#8aa4c8", "#5d86c0", "#c9c4b4", "#e0a458", "#d9822b", "#7fb89a", "#3d9a6c"];
 const charts = [];
-// One colour per version in the whole page, whoever answered in a phase.
-const versions = [...new Set(results.steps.flatMap(s => s.traffic.flatMap(t => Object.keys(t.byVersion))))].sort();
 const print = {"--ink": "#000000", "--soft": "#444444", "--line": "#bbbbbb"};
 let printing = false;  // a canvas does not follow the style sheet of paper
 
@@ -16,15 +14,19 @@ function make(tag, attributes, ...children) {
   for (const child of children) element.append(child);
   return element;
 }
-function time(ms) {
-  if (ms === 0) return "0 ms";
-  if (ms >= 59950) {  // as the terminal: Go's form, to the second
-    const s = Math.round(ms / 1000), h = Math.floor(s / 3600), m = Math.floor(s % 3600 / 60);
+function time(ms) {  // as core/base/duration.cc prints it
+  const ns = Math.round(ms * 1e6);
+  if (ns === 0) return "0 ms";
+  if (ns >= 59950000000) {
+    const s = Math.round(ns / 1e9), h = Math.floor(s / 3600), m = Math.floor(s % 3600 / 60);
     return (h ? h + "h" : "") + (m ? m + "m" : "") + (s % 60 ? s % 60 + "s" : "");
   }
-  if (ms >= 1000) return (ms / 1000).toFixed(2) + " s";
-  if (ms >= 1) return ms.toFixed(ms >= 100 ? 0 : 1) + " ms";
-  return (ms * 1000).toFixed(0) + " us";
+  for (const [size, name] of [[1e9, "s"], [1e6, "ms"], [1e3, "us"]]) {
+    if (ns < size) continue;
+    const decimals = ns / size >= 100 ? 0 : ns / size >= 10 ? 1 : 2, parts = 10 ** decimals;
+    return (Math.floor((Math.floor(ns / (size / 1000)) * parts + 500) / 1000) / parts).toFixed(decimals) + " " + name;
+  }
+  return ns + " ns";
 }
 function percent(part, whole) { return whole === 0 ? "–" : (100 * part / whole).toFixed(1) + " %"; }
 function sum(counts) { return Object.values(counts).reduce((a, b) => a + b, 0); }
@@ -51,3 +53,33 @@ function scales(horizontal, xTitle, yTitle) {
   return {indexAxis: horizontal ? "y" : "x", responsive: true, maintainAspectRatio: false,
     scales: {x: axis(xTitle, false), y: axis(yTitle, horizontal)}, plugins: {legend: {position: "bottom", labels: {color: ink("--ink"), boxWidth: 12}}}};
 }
+function valueAxis(title, more) {
+  return {title: {display: true, text: title, color: ink("--soft")}, ticks: {color: ink("--ink")}, grid: {color: ink("--line")}, ...more};
+}
+function recolour() {
+  for (const chart of charts) {
+    for (const axis of Object.values(chart.options.scales)) {
+      axis.ticks.color = ink("--ink"); axis.grid.color = ink("--line"); if (axis.title) axis.title.color = ink("--soft");
+    }
+    chart.options.plugins.legend.labels.color = ink("--ink");
+    chart.update("none");
+  }
+}
+// What a test reads from the page: how many charts there are, how many stayed blank.
+function selfTest() {
+  const blank = charts.filter(c => {
+    const {width, height} = c.canvas;
+    return !c.canvas.getContext("2d").getImageData(0, 0, width, height).data.some(v => v !== 0);
+  }).length;
+  Object.assign(document.documentElement.dataset, {charts: charts.length, blankCharts: blank});
+}
+addEventListener("error", event => { document.documentElement.dataset.error = event.message; });
+// Draws the page: what a script calls last.
+function show(draw) {
+  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+  draw();
+}
+if (location.hash === "#selftest") addEventListener("load", () => requestAnimationFrame(() => { for (const c of charts) c.render(); selfTest(); }));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+addEventListener("beforeprint", () => { printing = true; recolour(); for (const c of charts) c.resize(); });
+addEventListener("afterprint", () => { printing = false; recolour(); });

@@ -1,9 +1,8 @@
-// The page itself: parts in their order, colours, and what a test asks of it.
+// The page itself: parts in their order.
 function shares(counts) {
   return Object.entries(counts).map(([name, n]) => `${name || "(unlabelled)"} ${percent(n, sum(counts))}`).join(", ") || "–";
 }
 function draw() {
-  Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   const main = document.querySelector("main");
   const judged = results.steps.flatMap(s => s.expectations);
   const held = judged.filter(e => e.held).length;
@@ -71,26 +70,4 @@ function draw() {
     for (const note of step.notes) main.append(make("p", {}, note));
   }
 }
-function recolour() {
-  for (const chart of charts) {
-    for (const axis of Object.values(chart.options.scales)) {
-      axis.ticks.color = ink("--ink"); axis.grid.color = ink("--line"); if (axis.title) axis.title.color = ink("--soft");
-    }
-    chart.options.plugins.legend.labels.color = ink("--ink");
-    chart.update("none");
-  }
-}
-// What a test reads from the page: how many charts there are, how many stayed blank.
-function selfTest() {
-  const blank = charts.filter(c => {
-    const {width, height} = c.canvas;
-    return !c.canvas.getContext("2d").getImageData(0, 0, width, height).data.some(v => v !== 0);
-  }).length;
-  Object.assign(document.documentElement.dataset, {charts: charts.length, blankCharts: blank});
-}
-addEventListener("error", event => { document.documentElement.dataset.error = event.message; });
-draw();
-if (location.hash === "#selftest") addEventListener("load", () => requestAnimationFrame(() => { for (const c of charts) c.render(); selfTest(); }));
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-addEventListener("beforeprint", () => { printing = true; recolour(); for (const c of charts) c.resize(); });
-addEventListener("afterprint", () => { printing = false; recolour(); });
+show(draw);

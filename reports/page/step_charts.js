@@ -1,4 +1,7 @@
 // Charts of one step: who answered over time, and the change's way to each proxy.
+const stageColours = ["#b9b0c9", "#8aa4c8", "#5d86c0", "#c9c4b4", "#e0a458", "#d9822b", "#7fb89a", "#3d9a6c"];
+// One colour per version in the whole page, whoever answered in a phase.
+const versions = [...new Set(results.steps.flatMap(s => s.traffic.flatMap(t => Object.keys(t.byVersion))))].sort();
 function splitFigure(step, traffic) {
   const seen = versions.filter(v => traffic.series.some(b => b.byVersion[v]));
   const bars = {barPercentage: 1, categoryPercentage: 1};

@@ -39,9 +39,6 @@ function timeAxis() {
   return {type: "linear", min: 0, max: binCount * binMs / 1000, title: {display: true, text: "virtual seconds since the world's beginning", color: ink("--soft")},
     ticks: {color: ink("--ink"), maxRotation: 0, autoSkipPadding: 14}, grid: {color: ink("--line")}};
 }
-function valueAxis(title, more) {
-  return {title: {display: true, text: title, color: ink("--soft")}, ticks: {color: ink("--ink")}, grid: {color: ink("--line")}, ...more};
-}
 function timelineFigure() {
   const first = new Array(binCount).fill(0), retried = [...first], failed = [...first], pushes = [...first];
   eachBucket(traffics, (bin, b) => {

@@ -1,6 +1,4 @@
 // The page of a real run: self-contained, without secrets, and drawn without an error by headless Chromium.
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -11,6 +9,7 @@
 #include "reports/report.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
+#include "tests/chromium.h"
 #include "tests/left_out.h"
 #include "tests/reports/small_result.h"
 
@@ -19,16 +18,6 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-std::string Output(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return "";
-  std::string out;
-  std::array<char, 4096> buffer;
-  while (const size_t n = fread(buffer.data(), 1, buffer.size(), pipe)) out.append(buffer.data(), n);
-  pclose(pipe);
-  return out;
-}
 
 // What is left of the page without the text of its scripts, which name addresses only in comments and namespaces.
 std::string Markup(const std::string& page) {
@@ -69,19 +58,14 @@ TEST(PageTest, ARealRunLeavesNoKeyOrTokenInAnyReport) {
 }
 
 TEST(PageTest, ChromiumDrawsEveryChart) {
-  const std::string chromium = Output("command -v chromium || true");
-  NEEDS_TOOL(!chromium.empty(), "chromium", "tools/setup packages-test.txt installs it");
+  NEEDS_TOOL(HasChromium(), "chromium", kChromiumRemedy);
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "wavetank-page";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   const scenario::RunResult result = SmallResult();
   std::ofstream(folder / "report.html") << ReportHtml(result);
-  const std::string dom = Output(
-      fmt::format("timeout 120 chromium --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run "
-                  "--disable-background-networking --user-data-dir={0}/profile --virtual-time-budget=5000 "
-                  "--dump-dom 'file://{0}/report.html#selftest' 2>{0}/stderr",
-                  folder.string()));
-  ASSERT_FALSE(dom.empty()) << "chromium printed nothing; its words are in " << folder / "stderr";
+  const std::string dom = DrawnByChromium(folder / "report.html");
+  ASSERT_FALSE(dom.empty()) << "chromium printed nothing";
   const std::string head = dom.substr(0, 300);
   EXPECT_THAT(head, HasSubstr("data-charts=\"4\""));  // timeline, latency, one phase, convergence
   EXPECT_THAT(head, HasSubstr("data-blank-charts=\"0\""));
