@@ -374,14 +374,14 @@ void World::Site::Complain(std::vector<std::string>* out) const {
 
 std::vector<std::string> World::Site::Refusals() const {
   std::vector<std::string> out;
-  for (const auto& [pod, why] : refusals_) {
-    const size_t slash = pod.find('/');
-    if (pod.back() == '-') {  // of a ReplicaSet, which may be gone or want none any more
-      const kube::ObjectRef owner =
-          cluster_->api().Get("ReplicaSet", {pod.substr(0, slash), pod.substr(slash + 1, pod.size() - slash - 2)});
-      if (owner == nullptr || Number(At(owner->body, "spec"), "replicas", 1) == 0) continue;
+  for (const auto& [pod, refusal] : refusals_) {
+    if (!refusal.replica_set.name.empty()) {  // it may be gone, want none any more, or have made another
+      const kube::ObjectRef owner = cluster_->api().Get("ReplicaSet", refusal.replica_set);
+      if (owner == nullptr) continue;
+      const int64_t wanted = NumberOf(At(owner->body, {"spec", "replicas"}), 1);
+      if (NumberOf(At(owner->body, {"status", "readyReplicas"})) >= wanted) continue;
     }
-    out.push_back(why);
+    out.push_back(refusal.why);
   }
   return out;
 }
@@ -540,8 +540,12 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
     const std::string key = fmt::format("{}/{}", Text(meta, "namespace"), called);
     if (!answer.ok()) {
       // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go.
-      refusals_[key] = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}", called, name,
-                                   Message(answer.status()));
+      Refusal& refusal = refusals_[key];
+      refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}", called, name,
+                                Message(answer.status()));
+      for (const json& owner : Items(At(meta, "ownerReferences"))) {
+        if (Text(owner, "kind") == "ReplicaSet") refusal.replica_set = {Text(meta, "namespace"), Text(owner, "name")};
+      }
       if (may_fail) return done(std::move(pod));
       return done(answer.status());
     }

@@ -92,7 +92,11 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
   std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
   int64_t reviews_ = 0, review_count_ = 0;
-  std::map<std::string, std::string> refusals_;  // "ns/name" of a pod, or what its names begin with -> why
+  struct Refusal {
+    std::string why;
+    kube::NamespacedName replica_set;  // that wanted the pod; no name: something else did
+  };
+  std::map<std::string, Refusal> refusals_;  // "ns/name" of a pod, or what its names begin with
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -16,7 +16,7 @@
 namespace wavetank::sim {
 namespace {
 
-// What was lost while something was under way, and came back before the next rest, was never really gone.
+// What was lost while something was under way, although it was there (Stands), and came back before the next rest.
 class Gaps : public Checker {
  protected:
   explicit Gaps(Duration budget) : budget_(budget) {}
@@ -28,10 +28,22 @@ class Gaps : public Checker {
   // The bug by which the proxy loses something now; empty: none explains it.
   virtual std::string_view Known(const std::string&) const { return {}; }
 
+  // Of every trace event.
+  void SeeSlices(const TraceEvent& event) {
+    if (event.record.kind != TraceKind::kObjectApplied && event.record.kind != TraceKind::kObjectDeleted) return;
+    const ObjectName object = ReadObjectName(world().kernel().names().Text(event.record.object));
+    if (object.kind != "EndpointSlice") return;
+    // A slice is called as its Service is, with five letters behind it.
+    changed_[{std::string(object.ns), std::string(object.name.substr(0, object.name.rfind('-')))}] = world().Now();
+  }
+
   void OnAssignment(const std::string& proxy, const Assignment& now, const Assignment* before) override {
     if (before == nullptr || !Watching() || !Concerns(proxy)) return;
+    // Endpoints that went and came again, and of which the proxy was told both.
+    const auto changed = changed_.find(ServiceOf(now.cluster));
+    if (changed != changed_.end() && world().Now() - changed->second < kTold) return;
     for (const Assignment::Endpoint& e : before->endpoints) {
-      if (now.Holds(e.address)) continue;
+      if (now.Holds(e.address) || !Stands(world(), now.cluster, e.address.ip)) continue;
       const auto [loss, first] = lost_.try_emplace({proxy, now.cluster, e.address});
       if (first) loss->second = {world().Now(), cause(), Known(proxy)};
     }
@@ -62,7 +74,9 @@ class Gaps : public Checker {
     CauseId cause{};
     std::string_view known;
   };
+  static constexpr Duration kTold = 3s;  // a change is everywhere by then, debounced as it may be
   const Duration budget_;
+  std::map<std::pair<std::string, std::string>, Time> changed_;  // by namespace and Service: its slices
   std::map<std::tuple<std::string, std::string, SocketAddress>, Loss> lost_;
 };
 
@@ -72,11 +86,16 @@ class Restarts final : public Gaps {
 
  private:
   void OnTrace(const TraceEvent& event) override {
+    SeeSlices(event);
+    disturbances_.See(world(), event);
     if (event.record.kind == TraceKind::kXdsConnected && event.record.object != kNoName)
       fresh_.insert(world().kernel().names().Text(event.record.subject));
   }
   bool Watching() const override { return !fresh_.empty(); }
-  bool Concerns(const std::string& proxy) const override { return fresh_.contains(proxy); }
+  // A replica whose watches are not back yet knows less than the one before it.
+  bool Concerns(const std::string& proxy) const override {
+    return fresh_.contains(proxy) && !disturbances_.AnyRecent(world());
+  }
   void EndWatch() override { fresh_.clear(); }
   std::string_view Known(const std::string& proxy) const override {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
@@ -95,6 +114,7 @@ class Restarts final : public Gaps {
     return out;
   }
   absl::flat_hash_set<std::string> fresh_;
+  mutable Disturbances disturbances_;
 };
 
 class Blackouts final : public Gaps {
@@ -103,6 +123,7 @@ class Blackouts final : public Gaps {
 
  private:
   void OnTrace(const TraceEvent& event) override {
+    SeeSlices(event);
     if (event.record.kind == TraceKind::kClusterAdded && event.record.a == 1) updating_ = true;
   }
   bool Watching() const override { return updating_; }
@@ -139,6 +160,7 @@ class StaleEndpoints final : public Checker {
     if (seen_.size() > 100'000) seen_.clear();
   }
   void OnTrace(const TraceEvent& event) override {
+    disturbances_.See(world(), event);
     if (event.record.kind != TraceKind::kObjectDeleted) return;
     if (world().kernel().names().Text(event.record.object).rfind("Pod/", 0) != 0) return;
     changed_ = true;
@@ -155,12 +177,12 @@ class StaleEndpoints final : public Checker {
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
       for (const auto& [proxy, connection] : Connections(istiod)) reached.insert(proxy);
     }
-    // Nor does anybody learn what an API server hides that answers from the past.
+    // Nor does anybody learn what an API server hides that answers from the past or not at all, before watches are
+    // back.
     std::vector<IpPrefix> hidden;
     for (const WorldCluster& cluster : world().options().clusters) {
-      const fakekube::ApiServer& api = world().cluster(cluster.name).api();
       const auto range = IpPrefix::Parse(cluster.pod_cidr);
-      if (api.VisibleVersion() < api.resource_version() && range.ok()) hidden.push_back(*range);
+      if (range.ok() && disturbances_.Recent(world(), cluster.name)) hidden.push_back(*range);
     }
     const auto is_hidden = [&](const IpAddress& ip) {
       return std::any_of(hidden.begin(), hidden.end(), [&](const IpPrefix& range) { return range.Contains(ip); });
@@ -197,11 +219,28 @@ class StaleEndpoints final : public Checker {
       breach.subject = where.first;
       breach.what = fmt::format("{} holds {}, whose pod has gone", where.second, ip.ToString());
       breach.cause = since.second;
+      if (Deserted(ip)) breach.known = "L5";
       Tell(ip.ToString(), {std::move(breach)});
     }
     return !gone_.empty();
   }
 
+  // A pod's address of a cluster that an istiod has stopped to watch.
+  bool Deserted(const IpAddress& ip) const {
+    if (Mends(world(), pilot::Change::kGracefulSecretUpdate)) return false;
+    for (const WorldCluster& cluster : world().options().clusters) {
+      const auto range = IpPrefix::Parse(cluster.pod_cidr);
+      if (!range.ok() || !range->Contains(ip)) continue;
+      for (const ServingIstiod& istiod : ServingIstiods(world())) {
+        for (const pilot::SecretController::ClusterState& remote : istiod.istiod->registries().secrets().Clusters()) {
+          if (remote.stopped && remote.id.str() == cluster.name) return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  Disturbances disturbances_;
   absl::flat_hash_set<const void*> seen_;
   absl::flat_hash_set<IpAddress> pods_;  // addresses that were pods' when they were sent
   std::map<IpAddress, std::pair<Time, CauseId>> gone_;

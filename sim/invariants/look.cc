@@ -1,8 +1,11 @@
 #include "sim/invariants/look.h"
 
 #include <algorithm>
+#include <set>
 
+#include "absl/strings/str_split.h"
 #include "core/istiod/istiod.h"
+#include "core/kube/types.h"
 #include "core/profile/profile.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
@@ -48,20 +51,95 @@ std::vector<ServingIstiod> ServingIstiods(const World& world) {
   return out;
 }
 
+void Disturbances::See(const World& world, const TraceEvent& event) {
+  if (event.record.kind != TraceKind::kFaultStarted && event.record.kind != TraceKind::kFaultEnded) return;
+  const std::string& subject = const_cast<World&>(world).kernel().names().Text(event.record.subject);
+  const size_t slash = subject.find("/kube-apiserver");
+  if (slash != std::string::npos) until_[subject.substr(0, slash)] = world.Now() + kWatchIsBack;
+}
+
+bool Disturbances::Recent(const World& world, const std::string& cluster) {
+  World::Site* const site = world.FindSite(cluster);
+  Time& until = until_[cluster];
+  if (site != nullptr && !TellsClients(site->cluster().api())) until = world.Now() + kWatchIsBack;
+  return world.Now() < until;
+}
+
+bool Disturbances::AnyRecent(const World& world) {
+  const std::vector<WorldCluster>& clusters = world.options().clusters;
+  return std::any_of(clusters.begin(), clusters.end(), [&](const auto& each) { return Recent(world, each.name); });
+}
+
+std::pair<std::string, std::string> ServiceOf(std::string_view xds_cluster) {
+  // outbound|5000||NAME.NAMESPACE.svc.cluster.local, outbound_.5000_._.NAME.NAMESPACE... (istiod: pilot/pkg/model,
+  // BuildSubsetKey, BuildDNSSrvSubsetKey).
+  size_t host = xds_cluster.rfind('|');
+  host = host == std::string_view::npos ? xds_cluster.rfind("_.") : host;
+  if (host == std::string_view::npos) return {};
+  xds_cluster.remove_prefix(host + (xds_cluster[host] == '|' ? 1 : 2));
+  const std::vector<std::string> names = absl::StrSplit(absl::string_view(xds_cluster.data(), xds_cluster.size()), '.');
+  if (names.size() < 3 || names[2] != "svc") return {};
+  return {names[1], names[0]};
+}
+
+bool Stands(const World& world, std::string_view xds_cluster, const IpAddress& ip) {
+  const auto [ns, name] = ServiceOf(xds_cluster);
+  if (name.empty()) return true;
+  std::set<std::string> ready;  // networks with ready pods
+  for (const WorldCluster& cluster : world.options().clusters) {
+    for (const kube::ObjectRef& slice : world.FindSite(cluster.name)->cluster().api().List("EndpointSlice", ns)) {
+      const auto label = slice->meta.labels.find("kubernetes.io/service-name");
+      if (label == slice->meta.labels.end() || label->second != name) continue;
+      for (const kube::EndpointSlice::Endpoint& e : kube::ParseEndpointSlice(*slice).endpoints) {
+        if (!e.ready.value_or(true)) continue;
+        ready.insert(cluster.mesh_network());
+        if (std::find(e.addresses.begin(), e.addresses.end(), ip.ToString()) != e.addresses.end()) return true;
+      }
+    }
+  }
+  if (ready.empty() || IsPod(world, ip)) return false;
+  for (const WorldCluster& cluster : world.options().clusters) {
+    for (const kube::ObjectRef& object : world.FindSite(cluster.name)->cluster().api().List("Service")) {
+      const auto label = object->meta.labels.find("topology.istio.io/network");
+      if (label == object->meta.labels.end()) continue;
+      for (const auto& ingress : kube::ParseService(*object).ingress) {
+        if (ingress.ip == ip.ToString()) return ready.contains(label->second);
+      }
+    }
+  }
+  return true;  // a node's address, or one that a name stands for
+}
+
+bool LineIsCut(const World& world, std::string_view a, std::string_view b) {
+  World::Site* const here = world.FindSite(a);
+  World::Site* const there = world.FindSite(b);
+  if (here == nullptr || there == nullptr) return true;
+  return world.commons().links->Between(here->place().site, there->place().site).quality().cut;
+}
+
+bool TellsClients(const fakekube::ApiServer& api) {
+  if (api.VisibleVersion() != api.resource_version()) return false;
+  for (const fakekube::ApiCall call :
+       {fakekube::ApiCall::kRead, fakekube::ApiCall::kWatch, fakekube::ApiCall::kWatchEvent}) {
+    const fakekube::CallFate fate = api.FateOf(call);
+    if (!fate.answered || !fate.refusal.ok()) return false;
+  }
+  return true;
+}
+
 std::vector<const pilot::Registry*> LiveRegistries(const World& world, const ServingIstiod& istiod) {
   std::vector<const pilot::Registry*> out;
   const auto& registries = istiod.istiod->registries();
   const std::vector<pilot::SecretController::ClusterState> remotes = registries.secrets().Clusters();
-  World::Site* const home = world.FindSite(istiod.cluster);
   for (const pilot::Registry* registry : registries.aggregate().registries()) {
     World::Site* const site = world.FindSite(registry->cluster().str());
-    if (registry->provider() != pilot::Provider::kKubernetes || site == nullptr || home == nullptr) continue;
+    if (registry->provider() != pilot::Provider::kKubernetes || site == nullptr) continue;
     const bool stopped = std::any_of(remotes.begin(), remotes.end(), [&](const auto& remote) {
       return remote.stopped && remote.id == registry->cluster();
     });
-    const fakekube::CallFate fate = site->cluster().api().FateOf(fakekube::ApiCall::kWatchEvent);
-    const bool cut = world.commons().links->Between(home->place().site, site->place().site).quality().cut;
-    if (!registry->HasSynced() || stopped || cut || !fate.answered || !fate.refusal.ok()) continue;
+    if (!registry->HasSynced() || stopped || LineIsCut(world, istiod.cluster, registry->cluster().str()) ||
+        !TellsClients(site->cluster().api()))
+      continue;
     out.push_back(registry);
   }
   return out;

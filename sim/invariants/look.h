@@ -28,13 +28,40 @@ std::optional<NetworkIndex> NetworkOf(const World& world, std::string_view proxy
 bool IsPod(const World& world, const IpAddress& ip);
 
 // istiods that serve, each with its name in traces and the cluster that it runs in.
+// After an API server's fault its clients' watches are back by then: they wait for up to twice the 30 s of client-go's
+// longest back-off (core/kube/informer.cc), and list.
+inline constexpr Duration kWatchIsBack = 65s;
+
+// Clusters whose API servers had a fault a moment ago, and whose watchers may not be back.
+class Disturbances {
+ public:
+  // Of every trace event.
+  void See(const World& world, const TraceEvent& event);
+  // Now, or kWatchIsBack ago or less.
+  bool Recent(const World& world, const std::string& cluster);
+  bool AnyRecent(const World& world);
+
+ private:
+  std::map<std::string, Time> until_;
+};
+
+// Namespace and name of the Service that an xDS cluster is of; empty: of none in a cluster.
+std::pair<std::string, std::string> ServiceOf(std::string_view xds_cluster);
+// Whether an endpoint that a proxy had in `xds_cluster` has a reason to be there now: a ready pod of the Service, or a
+// gateway before some. True where that cannot be told.
+bool Stands(const World& world, std::string_view xds_cluster, const IpAddress& ip);
+
 struct ServingIstiod {
   std::string name, cluster;
   const pilot::Istiod* istiod = nullptr;
 };
 std::vector<ServingIstiod> ServingIstiods(const World& world);
-// The Kubernetes registries of an istiod that have synced and whose API server answers it: the cut line and the server
-// that is gone are the world's doing.
+// Nothing goes from one cluster to the other; also if one of them is none of the world's.
+bool LineIsCut(const World& world, std::string_view a, std::string_view b);
+// Its clients learn what changes now: it answers them, and not from the past.
+bool TellsClients(const fakekube::ApiServer& api);
+// The Kubernetes registries of an istiod that have synced and whose API server answers it, and not from the past: the
+// cut line, the server that is gone and the one that is stale are the world's doing.
 std::vector<const pilot::Registry*> LiveRegistries(const World& world, const ServingIstiod& istiod);
 // Connections by the names of proxies in traces.
 std::map<std::string, const pilot::Connection*> Connections(const ServingIstiod& istiod);

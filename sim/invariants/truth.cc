@@ -16,7 +16,7 @@ namespace wavetank::sim {
 namespace {
 
 // A change on its way is no difference; no watch is as late as this.
-constexpr Duration kPatience = 60s;
+constexpr Duration kPatience = kWatchIsBack;
 
 // Which namespaces of which clusters have changed since they were looked at; "" stands for all of a cluster's.
 class Changes {
@@ -143,12 +143,14 @@ class TrueGateways final : public Checker {
   // Of labelled load balancers with an IP address; host names, node ports and meshNetworks have rules of their own.
   void Compare(const ServingIstiod& istiod, const pilot::Registry& registry) {
     std::set<std::pair<std::string, std::string>> truth, known;
+    std::set<std::string> bereft;  // networks with a gateway Service that has no address
     bool others = false;
     for (const kube::ObjectRef& object : world().cluster(registry.cluster().str()).api().List("Service")) {
       const auto label = object->meta.labels.find("topology.istio.io/network");
       if (label == object->meta.labels.end() || label->second.empty()) continue;
       const kube::Service& service = kube::ParseService(*object);
       others = others || service.type != "LoadBalancer" || !service.external_ips.empty();
+      if (service.ingress.empty()) bereft.insert(label->second);
       for (const auto& ingress : service.ingress) {
         others = others || ingress.ip.empty();
         if (!ingress.ip.empty()) truth.emplace(label->second, ingress.ip);
@@ -163,6 +165,7 @@ class TrueGateways final : public Checker {
         breach.key = network + " " + address;
         breach.subject = istiod.name;
         breach.what = fmt::format("{} {} of network {} in {}", what, address, network, registry.cluster().str());
+        if (&from == &known && bereft.contains(network)) breach.known = "kept-address";
         breaches.push_back(std::move(breach));
       }
     };

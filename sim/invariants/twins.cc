@@ -42,7 +42,8 @@ class Twins final : public Checker {
     for (const ServingIstiod& istiod : istiods) {
       if (!istiod.istiod->Idle()) continue;
       for (const auto& [name, connection] : Connections(istiod)) {
-        if (seen_.contains(name) && connection->delta() == (which_ == Which::kDelta))
+        if (seen_.contains(name) && connection->delta() == (which_ == Which::kDelta) &&
+            !LineIsCut(world(), istiod.cluster, ClusterOf(name)))
           clients[name] = {&istiod, connection};
       }
     }

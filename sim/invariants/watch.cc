@@ -71,7 +71,8 @@ InvariantWatch::~InvariantWatch() = default;
 
 void InvariantWatch::Observe(const TraceEvent& event) {
   const TraceKind kind = event.record.kind;
-  if (kind == kInvariantViolated || (kind >= TraceKind::kRequest && kind != TraceKind::kHandshake)) return;
+  const bool of_data_plane = kind >= TraceKind::kRequest && kind <= TraceKind::kGatewayHop;
+  if (kind == kInvariantViolated || (of_data_plane && kind != TraceKind::kHandshake)) return;
   for (const Entry& entry : checkers_) entry.checker->OnTrace(event);
   if (kind >= TraceKind::kRequest) return;
   last_event_ = event.time;
