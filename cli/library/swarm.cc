@@ -57,6 +57,14 @@ void PrintFailure(const swarm::SwarmFailure& failure, const swarm::SwarmOptions&
   std::cout << "  shrunk: " << failure.shrunk.mesh.Describe() << "\n";
   for (const Event& event : failure.shrunk.history)
     std::cout << fmt::format("    {}, then {} ms\n", event.action.Print(), event.then_ms);
+  for (const swarm::WorstMoment& moment : failure.shrunk.moments) std::cout << "    " << moment.Print() << "\n";
+}
+
+void PrintMoments() {
+  Rows rows = {{"MOMENT", "SAYS"}};
+  for (const swarm::MomentRow& row : swarm::MomentRows())
+    rows.push_back({std::string(row.name), std::string(row.says)});
+  PrintTable(rows);
 }
 
 void PrintCoverage(const swarm::SwarmResult& result) {
@@ -77,7 +85,10 @@ ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOpti
                       {"failures", ordered_json::array()},
                       {"sometimes", ordered_json::object()}};
   for (const swarm::SwarmFailure& f : result.failures) {
-    ordered_json history = ordered_json::array();
+    ordered_json history = ordered_json::array(), moments = ordered_json::array();
+    for (const swarm::WorstMoment& moment : f.shrunk.moments) {
+      moments.push_back({{"action", moment.action.Print()}, {"moment", moment.moment}, {"nth", moment.nth}});
+    }
     for (const Event& event : f.shrunk.history)
       history.push_back({{"action", event.action.Print()}, {"thenMs", event.then_ms}});
     out["failures"].push_back({{"signature", f.signature},
@@ -88,7 +99,8 @@ ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOpti
                                {"again", Again(options, f.seeds.front())},
                                {"log", f.log},
                                {"mesh", f.shrunk.mesh.Describe()},
-                               {"history", history}});
+                               {"history", history},
+                               {"moments", moments}});
   }
   out["expected"] = result.known;
   for (const swarm::SometimesRow& row : swarm::SometimesRows()) {
@@ -104,6 +116,8 @@ int RunSwarm(SwarmArguments& a) {
     for (const session::Invariant& each : session::Invariants())
       rows.push_back({std::string(each.name), std::string(each.says)});
     PrintTable(rows);
+    std::cout << "\n";
+    PrintMoments();
     return kOk;
   }
   if (absl::Status status = ParseSeeds(a.seeds, &a.options); !status.ok()) return Complain(status);

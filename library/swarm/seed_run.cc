@@ -81,13 +81,14 @@ absl::StatusOr<scenario::Scenario> ScenarioOf(const Trial& trial) {
 
 class Life {
  public:
-  Life(const Trial& trial, LiveWorld& live, session::Watch& watch, sim::InvariantWatch* invariants)
-      : trial_(trial), live_(live), watch_(watch), invariants_(invariants) {}
+  Life(const Trial& trial, LiveWorld& live, session::Watch& watch, MomentWatch& moments,
+       sim::InvariantWatch* invariants)
+      : trial_(trial), live_(live), watch_(watch), moments_(moments), invariants_(invariants) {}
 
   // The first breach; none: all held.
   std::optional<Breach> Live() {
     if (std::optional<Breach> wrong = Suffer()) return wrong;
-    for (const Action& action : Heal(trial_.history)) {
+    for (const Action& action : Heal(happened_)) {
       if (absl::Status status = live_.Do(JsonOf(action.ToValue())); !status.ok()) return Refused(action, status);
     }
     const Time bound = live_.world().Now() + kBound;
@@ -129,7 +130,7 @@ class Life {
   // A network without a gateway sends its pods as they are; here its gateway's address was taken away.
   bool TookAddress(const sim::Violation& violation) const {
     return violation.invariant == "no-foreign-pod-address" &&
-           std::any_of(trial_.history.begin(), trial_.history.end(),
+           std::any_of(happened_.begin(), happened_.end(),
                        [](const Event& event) { return event.action.kind == "loadBalancer"; });
   }
 
@@ -141,13 +142,28 @@ class Life {
       if (!id.ok()) return Breach{"actions-are-valid", std::string(Message(id.status()))};
       background_.push_back(*id);
     }
+    moments_.Begin();
     for (const Event& event : trial_.history) {
       const absl::Status status = live_.Do(JsonOf(event.action.ToValue()));
-      if (!status.ok() && !event.MayBeRefused()) return Refused(event.action, status);
-      live_.RunFor(event.then_ms * 1ms);
+      // A moment may have done what was its turn.
+      if (!status.ok() && !event.MayBeRefused() && trial_.moments.empty()) return Refused(event.action, status);
+      happened_.push_back(event);
+      Let(event.then_ms * 1ms);
       if (std::optional<Breach> wrong = Safety()) return wrong;
     }
     return Safety();
+  }
+
+  // Time passes; moments that come meanwhile are met within a millisecond.
+  void Let(Duration duration) {
+    const Time end = live_.world().Now() + duration;
+    while (moments_.Waiting() && live_.world().Now() < end) {
+      live_.RunFor(std::min<Duration>(1ms, end - live_.world().Now()));
+      for (WorstMoment& moment : moments_.Take()) {
+        if (live_.Do(JsonOf(moment.action.ToValue())).ok()) happened_.push_back({std::move(moment.action), 0});
+      }
+    }
+    live_.RunFor(end - live_.world().Now());
   }
 
   // Of its own Service, whoever answered; `app` labels are Services' names in what the swarm makes.
@@ -249,6 +265,8 @@ class Life {
   const Trial& trial_;
   LiveWorld& live_;
   session::Watch& watch_;
+  MomentWatch& moments_;
+  std::vector<Event> happened_;            // of history and moments, in order
   sim::InvariantWatch* const invariants_;  // null: none was asked for
   std::vector<std::string> background_;
   std::optional<Breach> wrong_;
@@ -261,7 +279,7 @@ Trial MakeTrial(uint64_t seed, const std::string& scenario, const std::string& p
   out.seed = seed;
   out.scenario = scenario;
   out.profile = profile;
-  SeedChoices mesh(seed, "swarm mesh"), history(seed, "swarm history");
+  SeedChoices mesh(seed, "swarm mesh"), history(seed, "swarm history"), moments(seed, "swarm moments");
   if (scenario.empty()) {
     out.mesh = ArbitraryMesh(mesh, sizes);
   } else {
@@ -273,6 +291,7 @@ Trial MakeTrial(uint64_t seed, const std::string& scenario, const std::string& p
   }
   out.mesh.seed = seed;
   out.history = ArbitraryHistory(history, out.mesh, sizes);
+  out.moments = ArbitraryMoments(moments, out.mesh, sizes);
   return out;
 }
 
@@ -288,10 +307,12 @@ Verdict Try(const Trial& trial, const std::string& log) {
   }
   std::unique_ptr<session::Watch> watch;
   std::unique_ptr<Sometimes> sometimes;
+  std::unique_ptr<MomentWatch> moments;
   absl::StatusOr<std::unique_ptr<sim::InvariantWatch>> invariants = nullptr;
   absl::StatusOr<std::unique_ptr<LiveWorld>> live = LiveWorld::Open(*std::move(scenario), [&](sim::World& world) {
     watch = std::make_unique<session::Watch>(world);
     sometimes = std::make_unique<Sometimes>(world);
+    moments = std::make_unique<MomentWatch>(world, trial.moments);
     // The digest is the seed's, whatever is watched.
     if (!trial.invariants.empty())
       invariants = sim::InvariantWatch::Attach(world, trial.invariants, {.in_trace = false});
@@ -301,7 +322,7 @@ Verdict Try(const Trial& trial, const std::string& log) {
     out.error = Message(status);
     return out;
   }
-  Life life(trial, **live, *watch, invariants->get());
+  Life life(trial, **live, *watch, *moments, invariants->get());
   life.on_request = [&](const sim::TrafficRecord& record) { sometimes->Request(record); };
   const std::optional<Breach> wrong = life.Live();
   (*live)->on_request = nullptr;
@@ -325,18 +346,29 @@ Verdict Try(const Trial& trial, const std::string& log) {
   return out;
 }
 
+namespace {
+
+// Without each of `of` in turn, as long as the same invariant breaks; whether any could go.
+template <class T>
+bool Without(Trial* trial, std::vector<T> Trial::*of, const Verdict& broken) {
+  bool smaller = false;
+  for (size_t i = (trial->*of).size(); i-- > 0;) {
+    Trial without = *trial;
+    (without.*of).erase((without.*of).begin() + static_cast<std::ptrdiff_t>(i));
+    const Verdict verdict = Try(without, "");
+    if (verdict.held || verdict.invariant != broken.invariant) continue;
+    *trial = std::move(without);
+    smaller = true;
+  }
+  return smaller;
+}
+
+}  // namespace
+
 Trial Shrink(Trial trial, const Verdict& broken) {
-  bool smaller = true;
-  while (smaller) {
-    smaller = false;
-    for (size_t i = trial.history.size(); i-- > 0;) {
-      Trial without = trial;
-      without.history.erase(without.history.begin() + static_cast<std::ptrdiff_t>(i));
-      const Verdict verdict = Try(without, "");
-      if (verdict.held || verdict.invariant != broken.invariant) continue;
-      trial = std::move(without);
-      smaller = true;
-    }
+  for (bool smaller = true; smaller;) {
+    smaller = Without(&trial, &Trial::moments, broken);
+    smaller = Without(&trial, &Trial::history, broken) || smaller;
   }
   return trial;
 }

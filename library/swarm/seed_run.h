@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/time.h"
+#include "library/swarm/worst_moments.h"
 #include "wavetank/arbitrary.h"
 
 namespace wavetank::swarm {
@@ -19,6 +20,7 @@ struct Trial {
   std::string scenario;  // file whose mesh it is; empty: the mesh above
   std::string profile;
   std::vector<Event> history;
+  std::vector<WorstMoment> moments;
   std::vector<std::string> invariants;  // of sim/invariants/catalogue.h, by name, besides those that always hold
 };
 
@@ -39,7 +41,7 @@ Trial MakeTrial(uint64_t seed, const std::string& scenario, const std::string& p
 // `log`: an event log of it all, if not empty.
 Verdict Try(const Trial& trial, const std::string& log);
 
-// Fewer events that break the same invariant: without each in turn, as often as that is so.
+// Fewer events and moments that break the same invariant: without each in turn, as often as that is so.
 Trial Shrink(Trial trial, const Verdict& broken);
 
 }  // namespace wavetank::swarm

@@ -1,5 +1,6 @@
 #include "library/swarm/sometimes.h"
 
+#include <algorithm>
 #include <string>
 
 #include "fakes/envoy/tcp/http.h"
@@ -22,6 +23,10 @@ const std::vector<SometimesRow>& SometimesRows() {
       {"gateways-changed", "an istiod saw other gateways of networks"},
       {"gateways-gone", "an istiod was left without any gateway of a network"},
       {"line-cut", "a line was cut"},
+      {"fault-before-ack", "a line or an API server failed while an ACK was owed"},
+      {"fault-before-sync", "a line or an API server failed while an istiod read another cluster"},
+      {"superseded-while-warming", "an Envoy got configuration of a type before the one before it was in force"},
+      {"pod-died-while-pushed", "a pod went while pushes waited for proxies"},
       {"certificate-signed-again", "an identity got a second certificate"},
       {"request-failed", "a request failed"},
       {"request-retried", "a request was tried again"},
@@ -33,7 +38,7 @@ const std::vector<SometimesRow>& SometimesRows() {
   return *rows;
 }
 
-Sometimes::Sometimes(sim::World& world) {
+Sometimes::Sometimes(sim::World& world) : world_(world) {
   world.kernel().AddObserver([this](const sim::TraceEvent& event) { Observe(event); });
 }
 
@@ -57,22 +62,39 @@ void Sometimes::Observe(const sim::TraceEvent& event) {
     case TraceKind::kXdsSent:
       if (++owed_[{r.subject, r.object}] > 1) reached_.insert("pushed-before-ack");
       break;
+    case TraceKind::kXdsReceived:
+      if (!warming_.insert({r.subject, r.object}).second) reached_.insert("superseded-while-warming");
+      break;
+    case TraceKind::kXdsApplied:
+      warming_.erase({r.subject, r.object});
+      break;
     case TraceKind::kXdsAck:
     case TraceKind::kXdsNack:
       --owed_[{r.subject, r.object}];
+      break;
+    case TraceKind::kObjectDeleted:
+      if (std::any_of(queued_.begin(), queued_.end(), [](const auto& each) { return each.second; }) &&
+          world_.kernel().names().Text(r.object).rfind("Pod/", 0) == 0)
+        reached_.insert("pod-died-while-pushed");
       break;
     case TraceKind::kXdsDisconnected:
       reached_.insert("stream-broke");
       queued_.erase(r.subject);
       std::erase_if(owed_, [&](const auto& each) { return each.first.first == r.subject; });
+      std::erase_if(warming_, [&](const auto& each) { return each.first == r.subject; });
       break;
     case TraceKind::kXdsRejected:
       reached_.insert("stream-refused");
       break;
     case TraceKind::kClusterAdded:
       if (event.time > Time{} + 30s) reached_.insert("cluster-added-late");
+      syncing_.insert({r.subject, r.object});
+      break;
+    case TraceKind::kClusterSynced:
+      syncing_.erase({r.subject, r.object});
       break;
     case TraceKind::kClusterRemoved:
+      syncing_.erase({r.subject, r.object});
       reached_.insert("cluster-removed");
       break;
     case TraceKind::kClusterRejected:
@@ -82,6 +104,9 @@ void Sometimes::Observe(const sim::TraceEvent& event) {
       reached_.insert(r.a == 0 ? "gateways-gone" : "gateways-changed");
       break;
     case TraceKind::kFaultStarted:
+      if (!syncing_.empty()) reached_.insert("fault-before-sync");
+      if (std::any_of(owed_.begin(), owed_.end(), [](const auto& each) { return each.second > 0; }))
+        reached_.insert("fault-before-ack");
       reached_.insert("line-cut");
       break;
     case TraceKind::kCertificateSigned:

@@ -31,6 +31,9 @@ class Sometimes {
  private:
   void Observe(const sim::TraceEvent& event);
 
+  sim::World& world_;
+  std::set<std::pair<NameId, NameId>> warming_;    // proxy, type: received and not in force
+  std::set<std::pair<NameId, NameId>> syncing_;    // istiod, cluster
   std::map<NameId, bool> queued_;                  // proxies with a push waiting
   std::map<std::pair<NameId, NameId>, int> owed_;  // by proxy and type: responses without an ACK
   std::set<std::string_view> reached_;

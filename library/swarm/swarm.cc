@@ -88,6 +88,25 @@ absl::StatusOr<std::vector<std::string>> RunBatch(const SwarmOptions& options, u
   return out;
 }
 
+// Which of `whole` are left in `part`, which has them in the same order: their indexes.
+template <class T>
+json Left(const std::vector<T>& whole, const std::vector<T>& part) {
+  json out = json::array();
+  size_t at = 0;
+  for (const T& each : part) {
+    while (at < whole.size() && !(whole[at] == each)) ++at;
+    out.push_back(at++);
+  }
+  return out;
+}
+
+template <class T>
+void Keep(const json& indexes, std::vector<T>* of) {
+  std::vector<T> kept;
+  for (const json& index : Items(indexes)) kept.push_back((*of)[static_cast<size_t>(NumberOf(index))]);
+  *of = std::move(kept);
+}
+
 // The first of each signature once more, with its log, and with fewer events.
 absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<SwarmFailure>* failures) {
   const absl::StatusOr<std::vector<std::string>> kept = check::InForks(
@@ -96,17 +115,12 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
         const SwarmFailure& failure = (*failures)[i];
         const uint64_t seed = failure.seeds.front();
         Trial trial = TrialOf(options, seed);
-        json out = json::array();
-        if (failure.first.invariant == "nothing-dies") return std::string("[]");
+        json out = {{"history", json::array()}, {"moments", json::array()}};
+        if (failure.first.invariant == "nothing-dies") return JsonText(out);
         if (const std::string log = LogOf(options, seed); !log.empty()) Try(trial, log);
-        const size_t all = trial.history.size();
         const Trial shrunk = Shrink(trial, failure.first);
-        // Which are left: the shrunk history is a part of the whole one, in order.
-        size_t at = 0;
-        for (const Event& event : shrunk.history) {
-          while (at < all && !(trial.history[at] == event)) ++at;
-          out.push_back(at++);
-        }
+        out["history"] = Left(trial.history, shrunk.history);
+        out["moments"] = Left(trial.moments, shrunk.moments);
         return JsonText(out);
       },
       nullptr);
@@ -116,10 +130,9 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
     failure.shrunk = TrialOf(options, failure.seeds.front());
     failure.log = LogOf(options, failure.seeds.front());
     if (!kept.ok() || failure.first.invariant == "nothing-dies") continue;
-    std::vector<Event> history;
-    for (const json& index : ParseJson((*kept)[i]))
-      history.push_back(failure.shrunk.history[static_cast<size_t>(NumberOf(index))]);
-    failure.shrunk.history = std::move(history);
+    const json left = ParseJson((*kept)[i]);
+    Keep(At(left, "history"), &failure.shrunk.history);
+    Keep(At(left, "moments"), &failure.shrunk.moments);
   }
   return absl::OkStatus();
 }
