@@ -96,8 +96,8 @@ void OptedOutUnevenly(const Mesh& mesh, Findings& findings) {
   }
   for (const auto& [app, sides] : apps) {
     for (const auto& [name, side] : sides) {
-      const auto other =
-          std::find_if(sides.begin(), sides.end(), [&](const auto& s) { return s.first != name && s.second.with; });
+      const auto other = std::find_if(sides.begin(), sides.end(),
+                                      [&, own = &name](const auto& s) { return s.first != *own && s.second.with; });
       if (side.without == nullptr || other == sides.end()) continue;
       findings.Add(*side.cluster, *OwnerOf(mesh, *side.cluster, *side.without),
                    fmt::format("pods of {} opt out of sidecars here, and have them in {}: those without are not "

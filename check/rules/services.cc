@@ -233,8 +233,8 @@ void NameUnknown(const Mesh& mesh, Findings& findings) {
           std::any_of(found.begin(), found.end(), [&](const Found& f) { return f.cluster == cluster.get(); });
       if (here) continue;
       const auto pods = mesh.Pods(*cluster);
-      const auto client = std::find_if(pods.begin(), pods.end(), [&](const auto* pod) {
-        return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == name.first;
+      const auto client = std::find_if(pods.begin(), pods.end(), [&, ns = &name.first](const auto* pod) {
+        return IsApplication(*pod) && pod->bootstrap() && pod->pod()->meta.ns == *ns;
       });
       if (client == pods.end() || (*client)->ResolveName(FullHost(name.second, name.first)).ok()) continue;
       findings.Add(*found[0].cluster, *found[0].object,

@@ -216,6 +216,7 @@ std::vector<Event> ArbitraryHistory(Choices& choices, const Mesh& mesh, const Si
 std::vector<Action> Heal(const std::vector<Event>& history) {
   // The last word on each thing decides: what it was done to, and the action that ends it (no kind: nothing to end).
   std::map<std::string, Action> ends;
+  std::set<std::string> blind;  // remote Secrets that were broken, and not rotated since
   for (const Event& event : history) {
     const Action& a = event.action;
     const auto field = [&](const char* name) -> const Value& {
@@ -237,9 +238,13 @@ std::vector<Action> Heal(const std::vector<Event>& history) {
       key += field("of").Text() + " " + field("in").Text();
       const std::string& state = field("state").Text();
       // 1.18.2 stays blind where the broken one is put right again, as scenarios/remote-secret-broken shows.
-      if (state == "deleted" || state == "broken")
-        end = {"remoteSecret",
-               {{"of", field("of")}, {"in", field("in")}, {"state", state == "broken" ? "rotated" : "restored"}}};
+      if (state == "broken") blind.insert(key);
+      if (state == "rotated") blind.erase(key);
+      if (state != "rotated" && blind.contains(key)) {
+        end = {"remoteSecret", {{"of", field("of")}, {"in", field("in")}, {"state", "rotated"}}};
+      } else if (state == "deleted") {
+        end = {"remoteSecret", {{"of", field("of")}, {"in", field("in")}, {"state", "restored"}}};
+      }
     } else if (a.kind == "loadBalancer") {
       if (field("address").Text() == "none")
         end = {"loadBalancer", {{"cluster", cluster}, {"service", field("service")}, {"address", "new"}}};

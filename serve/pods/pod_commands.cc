@@ -104,7 +104,7 @@ absl::StatusOr<std::vector<std::string>> Words(std::string_view line) {
 
 }  // namespace
 
-PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : loop_(loop), held_(held) {
+PodCommands::PodCommands(Loop& loop, const HeldConfig& held) : held_(held) {
   sim::World& world = loop.world();
   requests_ = world.commons().on_request.Add([this](const sim::TrafficRecord& record) {
     const auto it = waiting_.find(record.spec.id);

@@ -31,7 +31,6 @@ class PodCommands {
   void Curl(sim::World& world, const PodPort& where, const CurlCall& call, Done done);
   CommandResult Request(const sim::World& world, PodPort where, const std::vector<std::string>& argv) const;
 
-  Loop& loop_;
   const HeldConfig& held_;
   PodMetrics metrics_;
   std::map<std::string, std::function<void(const CurlAnswer&)>> waiting_;  // by the traffic's ID

@@ -175,7 +175,9 @@ class StaleEndpoints final : public Checker {
     // Whom no istiod reaches is told nothing: where istiods are away, their proxies keep what they have.
     std::set<std::string> reached;
     for (const ServingIstiod& istiod : ServingIstiods(world())) {
-      for (const auto& [proxy, connection] : Connections(istiod)) reached.insert(proxy);
+      for (const auto& [proxy, connection] : Connections(istiod)) {
+        if (!LineIsCut(world(), istiod.cluster, ClusterOf(proxy))) reached.insert(proxy);
+      }
     }
     // Nor does anybody learn what an API server hides that answers from the past or not at all, before watches are
     // back.

@@ -55,13 +55,20 @@ void Disturbances::See(const World& world, const TraceEvent& event) {
   if (event.record.kind != TraceKind::kFaultStarted && event.record.kind != TraceKind::kFaultEnded) return;
   const std::string& subject = const_cast<World&>(world).kernel().names().Text(event.record.subject);
   const size_t slash = subject.find("/kube-apiserver");
-  if (slash != std::string::npos) until_[subject.substr(0, slash)] = world.Now() + kWatchIsBack;
+  for (const WorldCluster& cluster : world.options().clusters) {  // a line's fault may concern all
+    if (slash == std::string::npos || subject.compare(0, slash, cluster.name) == 0)
+      until_[cluster.name] = world.Now() + kWatchIsBack;
+  }
 }
 
 bool Disturbances::Recent(const World& world, const std::string& cluster) {
   World::Site* const site = world.FindSite(cluster);
   Time& until = until_[cluster];
-  if (site != nullptr && !TellsClients(site->cluster().api())) until = world.Now() + kWatchIsBack;
+  const auto& clusters = world.options().clusters;
+  const bool cut = std::any_of(clusters.begin(), clusters.end(), [&](const WorldCluster& each) {
+    return each.primary() && LineIsCut(world, each.name, cluster);
+  });
+  if (site != nullptr && (cut || !TellsClients(site->cluster().api()))) until = world.Now() + kWatchIsBack;
   return world.Now() < until;
 }
 

@@ -32,7 +32,7 @@ bool IsPod(const World& world, const IpAddress& ip);
 // longest back-off (core/kube/informer.cc), and list.
 inline constexpr Duration kWatchIsBack = 65s;
 
-// Clusters whose API servers had a fault a moment ago, and whose watchers may not be back.
+// Clusters whose API servers, or lines from istiods, had a fault a moment ago, so that watchers may not be back.
 class Disturbances {
  public:
   // Of every trace event.

@@ -85,6 +85,8 @@ class TrueConnections final : public Checker {
         if (pod != pods.end() && pod->second->envoy() != nullptr && pod->second->envoy()->ads_connected()) continue;
         // Real clients are no pods of this world.
         if (world().FindSite(ClusterOf(name)) == nullptr) continue;
+        // Nobody hears the end of a stream over a cut line.
+        if (LineIsCut(world(), istiod.cluster, ClusterOf(name))) continue;
         Breach breach;
         breach.key = name;
         breach.subject = istiod.name;

@@ -35,8 +35,9 @@ struct Sizes {
 struct Event {
   Action action;
   int64_t then_ms = 0;
-  /// Whether it may be refused when its turn comes: there is no pod to kill where all are gone already.
-  bool MayBeRefused() const { return action.kind == "kill"; }
+  /// Whether it may be refused when its turn comes: there is no pod to kill, no Secret to delete where it is gone
+  /// already.
+  bool MayBeRefused() const { return action.kind == "kill" || action.kind == "remoteSecret"; }
   friend bool operator==(const Event&, const Event&) = default;
 };
 

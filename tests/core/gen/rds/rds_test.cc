@@ -282,7 +282,7 @@ TEST_F(Rds, FaultMirrorRewriteAndHeadersAreTranslated) {
 TEST_F(Rds, AFaultOfWhichNothingCanBeTranslatedIsAnEmptyOne) {
   world_.AddService("web");
   config::VirtualService rule = To(GenWorld::Host("web"));
-  rule.http[0].fault.emplace().delay.emplace().percent = 50;
+  rule.http[0].fault.emplace().delay = config::HttpFaultInjection::Delay{.percent = 50};
   AddVirtualService(rule);
   const auto out = Find(Generate("80"), "web.shop.svc.cluster.local:80").routes(0);
   ASSERT_TRUE(out.typed_per_filter_config().contains("envoy.filters.http.fault"));

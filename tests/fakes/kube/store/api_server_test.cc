@@ -102,7 +102,9 @@ TEST_F(ClusterTest, GenerationCountsChangesOfTheSpecOfWhatHasOne) {
   for (const auto& [kind, name, change] :
        {std::tuple("Deployment", "web", json{{"minReadySeconds", 1}}),
         std::tuple("VirtualService.networking.istio.io", "web", json{{"hosts", {"web"}}})}) {
-    const auto generation = [&] { return api().Get(kind, {"sample", name})->meta.generation; };
+    const auto generation = [this, kind = kind, name = name] {
+      return api().Get(kind, {"sample", name})->meta.generation;
+    };
     if (api().Get(kind, {"sample", name}) == nullptr) {
       ApplyText(
           "apiVersion: networking.istio.io/v1beta1\nkind: VirtualService\nmetadata: {name: web, namespace: sample}\n"
