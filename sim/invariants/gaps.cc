@@ -94,7 +94,7 @@ class Restarts final : public Gaps {
   bool Watching() const override { return !fresh_.empty(); }
   // A replica whose watches are not back yet knows less than the one before it.
   bool Concerns(const std::string& proxy) const override {
-    return fresh_.contains(proxy) && !disturbances_.AnyRecent(world());
+    return fresh_.contains(proxy) && (!disturbances_.AnyRecent(world()) || !Known(proxy).empty());
   }
   void EndWatch() override { fresh_.clear(); }
   std::string_view Known(const std::string& proxy) const override {

@@ -23,8 +23,8 @@ TEST_F(Swarm, ManySeedsHold) {
   EXPECT_GE(result["seeds"].Integer(), 60);
   EXPECT_GE(result["runTwice"].Integer(), 3);
   // A swarm that reaches nothing rare shows nothing.
-  for (const char* row :
-       {"many-events-one-push", "pushed-before-ack", "stream-broke", "line-cut", "gateways-changed", "request-failed"})
+  for (const char* row : {"many-events-one-push", "pushed-before-ack", "stream-broke", "line-cut", "gateways-changed",
+                          "request-failed", "fault-before-sync", "superseded-while-warming"})
     EXPECT_GT(result["sometimes"][row].Integer(), 0) << row;
 }
 
@@ -39,10 +39,25 @@ TEST_F(Swarm, NamedInvariantsAreWatchedAndBugsOfTheReleaseAreExpected) {
   };
   EXPECT_GT(expected("--seeds 1-13 --invariants all")["A01"].Integer(), 0);
   EXPECT_EQ(expected("--seeds 23 --invariants replicas-agree")["kept-address"].Integer(), 1);
-  EXPECT_EQ(expected("--seeds 14 --invariants reconnecting-loses-nothing")["A34"].Integer(), 1);
+  EXPECT_EQ(expected("--seeds 58 --invariants reconnecting-loses-nothing")["A34"].Integer(), 1);
   EXPECT_EQ(expected("--seeds 1-13").Print(), "{}");
   EXPECT_EQ(expected("--seeds 1-13 --invariants no-address-twice --profile istio-1.18+gateway-once-per-cla").Print(),
             "{}");
+}
+
+// What these seeds once broke was demanded too early: behind an API server that had answered from the past, and whose
+// clients waited to try again; across a line that was cut; of pods that had really gone and come again.
+TEST_F(Swarm, NothingIsDemandedOfWhomNobodyTells) {
+  for (const char* seed : {"130", "232", "422", "439", "1174", "2492"}) {
+    const Ran ran = Call(std::string("swarm --invariants all --twice 0 --seeds ") + seed);
+    EXPECT_EQ(ran.code, 0) << ran.output.substr(0, 2000);
+  }
+}
+
+TEST_F(Swarm, ListsWhatItDemandsAndItsWorstMoments) {
+  const Ran ran = Call("swarm --invariants");
+  EXPECT_THAT(ran.output, HasSubstr("requests-are-answered"));
+  EXPECT_THAT(ran.output, HasSubstr("push-dequeued"));
 }
 
 TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
