@@ -171,6 +171,21 @@ TEST_F(Secrets, AnEnvoyGetsItsPodsCertificateWithKeyAndRoots) {
   EXPECT_TRUE(x509::Verify(*chain, **roots, CalendarTime(), x509::Purpose::kServerAuth).ok());
 }
 
+// What CreateCertificate answers (istiod: security/pkg/server/ca/server.go): the leaf, cert-chain.pem of `make -f
+// Makefile.selfsigned.mk` (intermediate and root), and root-cert.pem once more.
+TEST_F(Secrets, TheChainOfAPluggedIntermediateIsLeafIntermediateAndRootTwice) {
+  const Identity sleep = IdentityOf("sleep");
+  const auto chain = x509::ParseCertificates(sleep.chain, "chain");
+  const auto roots = x509::ParseCertificates(sleep.roots, "roots");
+  ASSERT_TRUE(chain.ok() && roots.ok());
+  ASSERT_EQ(chain->size(), 4U);
+  EXPECT_FALSE((*chain)[0]->is_ca());
+  EXPECT_TRUE((*chain)[1]->is_ca());
+  EXPECT_NE((*chain)[1]->ToPem(), (*chain)[2]->ToPem());
+  EXPECT_EQ((*chain)[2]->ToPem(), roots->front()->ToPem());
+  EXPECT_EQ((*chain)[3]->ToPem(), roots->front()->ToPem());
+}
+
 TEST_F(Secrets, OneStreamPerSecretAndARotationReachesBoth) {
   const auto stub = SecretDiscoveryService::NewStub(PlainChannel("unix:" + (folder_ / "sds").string()));
   grpc::ClientContext contexts[2];
