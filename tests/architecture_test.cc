@@ -273,6 +273,8 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"capacity/sweep",
        {"core/base", "core/kube", "scenarios/language", "capacity/model", "capacity/queue", "capacity/fleet",
         "capacity/plan"}},
+      {"capacity/page",
+       {"core/base", "reports", "capacity/model", "capacity/fleet", "capacity/plan", "capacity/sweep"}},
       {"check/cause", {"core", "fakes", "sim", "replay", "scenarios", "check/game_day"}},
       {"reports", {"core", "fakes", "sim", "replay", "scenarios"}},
       {"serve/streams", {}},

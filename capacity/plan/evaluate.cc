@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "capacity/fleet/churn.h"
-#include "capacity/queue/istiod_queue.h"
 #include "core/base/duration.h"
 
 namespace wavetank::capacity {
@@ -36,18 +35,12 @@ Duration Connected(const CostModel& model, const Fleet& fleet, MeshSize mesh, do
 }
 
 void Recovery(const CostModel& model, const Fleet& fleet, Outcome* out) {
-  const auto replicas = static_cast<double>(fleet.istiod.replicas);
-  const double all = static_cast<double>(fleet.proxies + fleet.gateways);
   out->start = kPodStart + Ms(model.Cpu({out->mesh, Change::kStart, 0, false}) / std::min(2.0, fleet.istiod.cpus));
-  out->all_connect = Connected(model, fleet, out->mesh, all, replicas);
-  // Its proxies go to the others at once; a lone istiod has to come back first.
-  const double lost = all / replicas;
-  out->istiod_recovery = replicas > 1 ? Connected(model, fleet, out->mesh, lost, replicas - 1)
-                                      : out->start + Connected(model, fleet, out->mesh, lost, 1);
+  out->all_connect = AllServed(model, fleet, *out, ProxiesOf(fleet));
+  out->istiod_recovery = ServedAgain(model, fleet, *out, ProxiesOfOne(fleet));
   // The pods of the node start elsewhere and connect.
-  const double pods = all / static_cast<double>(fleet.nodes);
-  out->node_recovery =
-      kNodeNoticed + kEviction + fleet.churn.pod_start + Connected(model, fleet, out->mesh, pods, replicas);
+  const double pods = ProxiesOf(fleet) / static_cast<double>(fleet.nodes);
+  out->node_recovery = kNodeNoticed + kEviction + fleet.churn.pod_start + AllServed(model, fleet, *out, pods);
 }
 
 }  // namespace
@@ -56,14 +49,38 @@ Duration Outcome::Quantile(int64_t ppm) const {
   return ppm >= 1'000'000 ? worst : ppm >= 990'000 ? p99 : ppm >= 900'000 ? p90 : p50;
 }
 
-absl::StatusOr<Outcome> Evaluate(const CostModel& model, const Fleet& fleet, int samples, double faster) {
-  Outcome out;
-  out.mesh = SizeOf(fleet);
+double ProxiesOf(const Fleet& fleet) { return static_cast<double>(fleet.proxies + fleet.gateways); }
+
+double ProxiesOfOne(const Fleet& fleet) { return ProxiesOf(fleet) / static_cast<double>(fleet.istiod.replicas); }
+
+// Its proxies go to the others at once; a lone istiod has to come back first.
+Duration ServedAgain(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies) {
+  const auto replicas = static_cast<double>(fleet.istiod.replicas);
+  return replicas > 1 ? Connected(model, fleet, outcome.mesh, proxies, replicas - 1)
+                      : outcome.start + Connected(model, fleet, outcome.mesh, proxies, 1);
+}
+
+Duration AllServed(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies) {
+  return Connected(model, fleet, outcome.mesh, proxies, static_cast<double>(fleet.istiod.replicas));
+}
+
+double IdleCpus(const CostModel& model, const MeshSize& mesh) {
+  return (model.parameters()["idle.process"] + model.parameters()["idle.proxy"] * mesh.proxies) / 1000;
+}
+
+QueueOptions QueueOf(const Fleet& fleet) {
   QueueOptions options;
   options.cpus = fleet.istiod.cpus;
   options.push_throttle = static_cast<int>(fleet.istiod.push_throttle);
   options.debounce_after = fleet.istiod.debounce_after;
   options.debounce_max = fleet.istiod.debounce_max;
+  return options;
+}
+
+absl::StatusOr<Outcome> Evaluate(const CostModel& model, const Fleet& fleet, int samples, double faster) {
+  Outcome out;
+  out.mesh = SizeOf(fleet);
+  const QueueOptions options = QueueOf(fleet);
   std::vector<Duration> all;
   std::map<Change, std::vector<Duration>> kinds;
   const double seconds = static_cast<double>(fleet.duration.count()) / 1e9;
@@ -97,7 +114,7 @@ absl::StatusOr<Outcome> Evaluate(const CostModel& model, const Fleet& fleet, int
     out.most_waiting = std::max(out.most_waiting, result.most_waiting);
     out.debounced += result.waited;
   }
-  const double idle = (model.parameters()["idle.process"] + model.parameters()["idle.proxy"] * out.mesh.proxies) / 1000;
+  const double idle = IdleCpus(model, out.mesh);
   out.cpus = busy / samples + idle;
   out.busiest += idle;
   std::sort(all.begin(), all.end());

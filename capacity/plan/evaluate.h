@@ -9,6 +9,7 @@
 #include "capacity/fleet/fleet.h"
 #include "capacity/model/cost_model.h"
 #include "capacity/plan/slo.h"
+#include "capacity/queue/istiod_queue.h"
 
 namespace wavetank::capacity {
 
@@ -39,6 +40,18 @@ struct Outcome {
 
 // `samples`: seeds that are tried. ResourceExhausted: too many changes.
 absl::StatusOr<Outcome> Evaluate(const CostModel& model, const Fleet& fleet, int samples, double faster = 1);
+
+// One istiod of the fleet.
+QueueOptions QueueOf(const Fleet& fleet);
+// Always used, by the process and its proxies.
+double IdleCpus(const CostModel& model, const MeshSize& mesh);
+// A cluster's `proxies` are connected again, so long after an istiod died (at most its share of them: ProxiesOfOne) or
+// after all its istiods began.
+Duration ServedAgain(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies);
+Duration AllServed(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies);
+// In a cluster; and the share of one of its istiods.
+double ProxiesOf(const Fleet& fleet);
+double ProxiesOfOne(const Fleet& fleet);
 
 // Why the SLO is not kept; empty if it is.
 std::string Breaks(const Slo& slo, const Fleet& fleet, const Outcome& outcome);

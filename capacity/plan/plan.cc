@@ -90,7 +90,7 @@ class Planner {
   }
 
   absl::StatusOr<bool> Holds(const Fleet& fleet, double faster) const {
-    const absl::StatusOr<Outcome> outcome = Evaluate(model_, fleet, 1, faster);
+    const absl::StatusOr<Outcome> outcome = Evaluate(model_, fleet, options_.samples, faster);
     if (!outcome.ok()) {
       if (absl::IsResourceExhausted(outcome.status())) return false;
       return outcome.status();

@@ -52,6 +52,7 @@ class Queue {
       const Duration next = std::min({event, timer, finished});
       if (next == Duration::max()) break;
       now_ = next;
+      OpenBuckets();
       if (finished == next) {
         Finish(*done);
       } else if (event == next) {
@@ -99,6 +100,38 @@ class Queue {
 
   Duration EventAt(size_t i) const { return events_[i].at + options_.before_debounce; }
 
+  // Null: nobody wants to know.
+  QueueBucket* BucketAt(Duration at) {
+    if (options_.bucket <= Duration::zero()) return nullptr;
+    const auto i = static_cast<size_t>(at / options_.bucket);
+    if (i >= result_.buckets.size()) result_.buckets.resize(i + 1);
+    return &result_.buckets[i];
+  }
+  // Who waits at the beginning of a bucket waits in it, though nothing may happen there.
+  void OpenBuckets() {
+    while (options_.bucket > Duration::zero() && (opened_ + 1) * options_.bucket <= now_) {
+      if (++opened_; !waiting_.empty()) CountWaiting(opened_ * options_.bucket);
+    }
+  }
+  void CountWaiting(Duration at) {
+    const auto waiting = static_cast<int64_t>(waiting_.size());
+    result_.most_waiting = std::max(result_.most_waiting, waiting);
+    if (QueueBucket* bucket = BucketAt(at)) bucket->most_waiting = std::max(bucket->most_waiting, waiting);
+  }
+  // `cost` of processor time, evenly from now on for as long as it takes.
+  void CountBusy(Duration cost, Duration takes) {
+    result_.busy += cost;
+    Duration left = cost;
+    for (Duration at = now_; options_.bucket > Duration::zero() && left > Duration::zero();) {
+      const Duration end = std::min((at / options_.bucket + 1) * options_.bucket, now_ + takes);
+      const double until = static_cast<double>((now_ + takes - end).count()) / static_cast<double>(takes.count());
+      const auto later = Duration(static_cast<int64_t>(static_cast<double>(cost.count()) * until));
+      BucketAt(at)->busy += left - later;
+      left = later;
+      at = end;
+    }
+  }
+
   // Debouncer, as core/xds/debouncer.cc.
   void OnEvent(size_t i) {
     Ready({kAnEvent, static_cast<int>(i), 0, false, 0, 0}, Ms(model_.parameters()["push.event"]));
@@ -131,8 +164,13 @@ class Queue {
       if ((push.kinds >> kind & 1u) == 0) continue;
       before = std::max(before, model_.Push({mesh_, static_cast<Change>(kind), 0, true}).before_ms);
     }
+    const int full = (push.kinds >> static_cast<int>(Change::kService)) != 0 ? 1 : 0;
     ++result_.pushes;
-    result_.full_pushes += (push.kinds >> static_cast<int>(Change::kService)) != 0 ? 1 : 0;
+    result_.full_pushes += full;
+    if (QueueBucket* bucket = BucketAt(now_)) {
+      ++bucket->pushes;
+      bucket->full_pushes += full;
+    }
     const int64_t number = ++last_push_;
     pushes_.emplace(number, std::move(push));
     pushing_ = true;
@@ -161,7 +199,7 @@ class Queue {
         waiting_.push_back(static_cast<int>(i));
       }
     }
-    result_.most_waiting = std::max(result_.most_waiting, static_cast<int64_t>(waiting_.size()));
+    CountWaiting(now_);
     Dispatch();
   }
   void Dispatch() {
@@ -254,7 +292,7 @@ class Queue {
     Duration& own = task.client ? client_time_ : istiod_time_;
     const Duration other = task.client ? istiod_time_ : client_time_;
     own = std::max(own, other - kSlice) + slow;
-    if (!task.client) result_.busy += cost;
+    if (!task.client) CountBusy(cost, slow);
     p.task = task;
     p.slice = slice;
     p.until = now_ + slow;
@@ -298,6 +336,7 @@ class Queue {
     const ProxyCost::Stage& stage = cost.stages[static_cast<size_t>(task.stage)];
     if (stage.sent) {
       result_.kilobytes += stage.kilobytes;
+      if (QueueBucket* bucket = BucketAt(now_)) bucket->kilobytes += stage.kilobytes;
       if (bench) {
         Task client = task;
         client.client = true;
@@ -374,6 +413,7 @@ class Queue {
   std::deque<std::pair<Task, Duration>> run_queue_, client_queue_;
   Duration istiod_time_{}, client_time_{};  // processor time that each had
   double slowness_ = 1;
+  int64_t opened_ = 0;  // the last bucket that has begun
   std::vector<bool> arrived_;
   QueueResult result_;
 };

@@ -23,6 +23,8 @@ struct QueueOptions {
   double client_message_ms = 0, client_kilobyte_ms = 0;
   // As the bench's observer: when the response of this type has come. kTypes: the push's last response.
   int observed_type = CostModel::kTypes;
+  // What happens over time is counted in spans of this length; zero: it is not.
+  Duration bucket{};
 };
 
 // One change of the mesh.
@@ -37,6 +39,14 @@ struct Arrivals {
   Duration at{}, half{}, most{}, last{};
 };
 
+// What happened in a span of virtual time, QueueOptions::bucket long.
+struct QueueBucket {
+  Duration busy{};  // processor time; all buckets together have QueueResult::busy
+  int64_t pushes = 0, full_pushes = 0;
+  int64_t most_waiting = 0;  // proxies in the queue
+  double kilobytes = 0;
+};
+
 struct QueueResult {
   std::vector<Arrivals> arrivals;  // in order of the events; those that were still under way at the end are left out
   int64_t pushes = 0, full_pushes = 0, proxy_pushes = 0, merged = 0;  // merged: proxy pushes that joined a waiting one
@@ -45,6 +55,7 @@ struct QueueResult {
   Duration waited{};                                                  // in the debouncer, over all events
   double kilobytes = 0;                                               // sent
   Duration end{};
+  std::vector<QueueBucket> buckets;  // from time zero on, up to the last with something in it
 };
 
 // `events` in order of time. The costs are asked for once per kind of change, of `mesh`.

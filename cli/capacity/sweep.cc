@@ -5,16 +5,18 @@
 #include <iostream>
 #include <thread>
 
+#include "capacity/page/sweep_page.h"
 #include "capacity/sweep/executor.h"
 #include "cli/capacity/parameters_file.h"
 #include "cli/verb.h"
 #include "fmt/format.h"
+#include "reports/page.h"
 
 namespace wavetank::cli {
 namespace {
 
 struct SweepArguments {
-  std::string sweep, out, share, memory, parameters, slurm;
+  std::string sweep, out, share, memory, parameters, slurm, report;
   int jobs = 0;
 };
 
@@ -35,8 +37,8 @@ std::string SlurmScript(const SweepArguments& a, size_t tasks, int jobs) {
       "submit "
       "again, and only the rest runs.\nset -e\n"
       "array=$(sbatch --parsable --array=0-{3} --ntasks=1 --wrap \"{4} --jobs 1 --share "
-      "\\$SLURM_ARRAY_TASK_ID/{1}\")\nsbatch --dependency=afterany:$array --wrap \"{4} --share 0/0\"\n",
-      tasks, jobs, a.slurm, jobs - 1, call);
+      "\\$SLURM_ARRAY_TASK_ID/{1}\")\nsbatch --dependency=afterany:$array --wrap \"{4} --share 0/0{5}\"\n",
+      tasks, jobs, a.slurm, jobs - 1, call, a.report.empty() ? "" : fmt::format(" --report '{}'", a.report));
 }
 
 // "2/8": the third of eight shares; "0/0": the table alone. False: it is none.
@@ -51,7 +53,27 @@ bool ReadShare(const std::string& text, capacity::ExecutorOptions* options) {
          (options->share < options->shares || (options->share == 0 && options->shares == 0));
 }
 
+// report.html of a table that is there.
+int DrawTable(const std::string& table, const std::string& folder) {
+  const absl::StatusOr<capacity::SweepTable> read = capacity::ReadTable(table);
+  if (!read.ok()) return Complain(read.status());
+  const absl::StatusOr<std::string> page = SweepPage(table, *read);
+  if (!page.ok()) return Complain(page.status());
+  const std::string path = folder + "/report.html";
+  absl::Status status = report::MakeFolder(folder);
+  if (status.ok()) status = report::WriteWhole(path, *page);
+  if (!status.ok()) return Complain(status);
+  std::cout << fmt::format("{}: {} rows\n", path, read->rows.size());
+  return kOk;
+}
+
 int Run(const SweepArguments& a) {
+  const std::string table = a.out + "/sweep.csv";
+  if (a.sweep.empty()) {
+    if (!a.report.empty()) return DrawTable(table, a.report);
+    return Complain(
+        absl::InvalidArgumentError("no sweep is named: its YAML, or --report DIR for a table that is there"));
+  }
   const absl::StatusOr<capacity::Parameters> parameters = ReadParameters(a.parameters);
   if (!parameters.ok()) return Complain(parameters.status());
   const absl::StatusOr<capacity::Sweep> sweep = capacity::LoadSweep(a.sweep);
@@ -80,6 +102,14 @@ int Run(const SweepArguments& a) {
       return Complain(absl::InvalidArgumentError(fmt::format("--memory '{}': write 16Mi or more, as 512Mi", a.memory)));
     }
   }
+  // A page that cannot be written is better known before the tasks have run.
+  if (!a.report.empty()) {
+    if (options.shares > 1) {
+      return Complain(absl::InvalidArgumentError(
+          "--report: a share of the tasks has no table; draw it when all are done, with --share 0/0"));
+    }
+    if (absl::Status status = report::MakeFolder(a.report); !status.ok()) return Complain(status);
+  }
   capacity::ExecutorResult result;
   if (options.shares > 0) {
     Progress progress;
@@ -95,13 +125,15 @@ int Run(const SweepArguments& a) {
     if (!ran.ok()) return Complain(ran.status());
     result = *ran;
   }
-  const std::string table = a.out + "/sweep.csv";
   if (options.shares <= 1) {
     if (absl::Status status = Write(table, Csv(*sweep, *tasks, options.folder)); !status.ok()) return Complain(status);
   }
   std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
                            options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,
                            result.failed);
+  if (!a.report.empty()) {
+    if (const int code = DrawTable(table, a.report); code != kOk) return code;
+  }
   return result.failed == 0 ? kOk : kNo;
 }
 
@@ -111,7 +143,8 @@ void AddSweep(CLI::App& app, Outcome& outcome) {
   CLI::App* verb =
       app.add_subcommand("sweep", "Fleets that differ in some settings, each in a process of its own, as a table");
   auto a = std::make_shared<SweepArguments>();
-  verb->add_option("sweep", a->sweep, "A sweep's YAML (docs/capacity.md)")->required();
+  verb->add_option("sweep", a->sweep,
+                   "A sweep's YAML (docs/capacity.md); with --report alone, the table of -o is taken as it is");
   verb->add_option("-o,--out", a->out, "Folder for sweep.csv and the results of tasks, which are kept and used again")
       ->required();
   verb->add_option("-j,--jobs", a->jobs, "Processes at a time, or jobs of an array; as many as there are processors")
@@ -120,6 +153,8 @@ void AddSweep(CLI::App& app, Outcome& outcome) {
                    "Limit of each process, as 512Mi; a task that needs more is a row that says so");
   verb->add_option("--share", a->share, "Of the tasks, as 2/8: a job of an array; 0/0: only the table");
   verb->add_option("--slurm", a->slurm, "Script to write instead, which submits a job array to Slurm");
+  verb->add_option("--report", a->report,
+                   "Folder for report.html: Pareto fronts, what each setting does, the best rows");
   verb->add_option("--parameters", a->parameters, "Table of the cost model's parameters (of `wavetank calibrate`)");
   verb->footer("Exit code 0: every task has a result; 1: some failed (their rows say why); 2: the input is wrong.");
   verb->callback([a, &outcome] { outcome.code = Run(*a); });

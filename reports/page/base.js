@@ -56,6 +56,36 @@ function scales(horizontal, xTitle, yTitle) {
 function valueAxis(title, more) {
   return {title: {display: true, text: title, color: ink("--soft")}, ticks: {color: ink("--ink")}, grid: {color: ink("--line")}, ...more};
 }
+function lines(label, points, colour, more) {
+  return {label, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2, pointRadius: 0, pointStyle: "line", ...more};
+}
+// A straight line at a height: a limit, an SLO.
+function level(label, y, from, to, colour) {
+  return lines(label, [{x: from, y}, {x: to, y}], colour, {borderDash: [6, 4], borderWidth: 1.5, fill: false});
+}
+// Of a chart with points on two axes. Lines whose labels begin with ~ are not told apart from others.
+function chartOptions(x, y, tip, more) {
+  const told = label => !label.startsWith("~");
+  return {responsive: true, maintainAspectRatio: false, interaction: {mode: "nearest", axis: "x", intersect: false}, scales: {x, y},
+    plugins: {legend: {position: "bottom", labels: {color: ink("--ink"), usePointStyle: true, boxHeight: 6, pointStyleWidth: 12, filter: item => told(item.text)}},
+      tooltip: {filter: item => told(item.dataset.label), callbacks: tip}}, ...more};
+}
+function ticks(axis, callback) { return {...axis, ticks: {...axis.ticks, maxRotation: 0, autoSkipPadding: 14, callback}}; }
+function ticksAt(axis, values, callback) {
+  return {...axis, ticks: {...axis.ticks, maxRotation: 0, autoSkipPadding: 10, callback}, afterBuildTicks: scale => { scale.ticks = values.map(value => ({value})); }};
+}
+// Round values of a logarithmic axis: 1, 2 and 5 times powers of ten, or all digits where those are too few.
+function roundValues(from, to) {
+  const of = digits => {
+    const out = [];
+    for (let power = Math.floor(Math.log10(from)); power <= Math.log10(to); ++power) {
+      out.push(...digits.map(d => Number((d * 10 ** power).toPrecision(3))).filter(v => v >= from && v <= to));
+    }
+    return out;
+  };
+  const few = of([1, 2, 5]);
+  return few.length >= 3 ? few : of([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
 function recolour() {
   for (const chart of charts) {
     for (const axis of Object.values(chart.options.scales)) {

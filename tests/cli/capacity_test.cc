@@ -69,5 +69,53 @@ TEST_F(Capacity, ALogThatIsCutShortIsRefusedByName) {
   EXPECT_THAT(ran.output, Not(HasSubstr("istiods per cluster")));
 }
 
+TEST_F(Capacity, AReportOfAPlanStandsBesideWhatIsPrinted) {
+  const std::string page = (folder_ / "plan.html").string();
+  const Ran with = Call("plan " + kSmall + " --json --report " + page), without = Call("plan " + kSmall + " --json");
+  ASSERT_EQ(with.code, 0) << with.error;
+  EXPECT_EQ(with.output, without.output);
+  const std::string text = Read(page);
+  EXPECT_THAT(text, AllOf(HasSubstr("<title>Small: plan</title>"), HasSubstr("Chart.js")));
+  const std::string mark = "id=\"results\">";
+  const size_t from = text.find(mark) + mark.size();
+  EXPECT_EQ(json::parse(text.substr(from, text.find("</script>", from) - from))["plan"], json::parse(without.output));
+}
+
+TEST_F(Capacity, AReportThatCannotBeWrittenIsOneClearError) {
+  const std::string nowhere = (folder_ / "no" / "folder" / "plan.html").string();
+  ExpectRefused(Call("plan " + kSmall + " --report " + nowhere), {nowhere, "cannot be written"});
+  const std::string sweep = Write("s.yaml", "fleet: " + kSmall + "\nover: {churn: [1]}\n"), file = Write("file", "");
+  const std::string out = (folder_ / "out").string();
+  ExpectRefused(Call("sweep " + sweep + " -o " + out + " --report " + file + "/x"), {file, "name a folder"});
+  EXPECT_FALSE(std::filesystem::exists(out));  // before any task has run
+  ExpectRefused(Call("sweep -o " + out + " --report " + out), {"sweep.csv is not there", "run the sweep first"});
+  ExpectRefused(Call("sweep -o " + out), {"no sweep is named"});
+  ExpectRefused(Call("sweep " + sweep + " -o " + out + " --share 0/2 --report " + out), {"--share 0/0"});
+}
+
+TEST_F(Capacity, AReportOfAFinishedSweepRunsNothingAgain) {
+  const std::string sweep = Write("s.yaml", "fleet: " + kSmall + "\nover: {istiod.replicas: [1, 2], churn: [1, 4]}\n");
+  const std::string out = (folder_ / "out").string(), one = (folder_ / "one").string(),
+                    two = (folder_ / "two").string();
+  const Ran ran = Call("sweep " + sweep + " -o " + out + " --report " + one);
+  ASSERT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("4 run now"));
+  const Ran again = Call("sweep " + sweep + " -o " + out + " --report " + two);
+  EXPECT_THAT(again.output, HasSubstr("0 run now, 4 were there"));
+  EXPECT_EQ(Read(one + "/report.html"), Read(two + "/report.html"));
+  std::filesystem::remove_all(two);
+  std::filesystem::remove_all(out + "/rows");  // the table is enough
+  const Ran of_table = Call("sweep -o " + out + " --report " + two);
+  EXPECT_EQ(of_table.code, 0) << of_table.error;
+  EXPECT_EQ(Read(one + "/report.html"), Read(two + "/report.html"));
+}
+
+TEST_F(Capacity, ASlurmScriptDrawsTheReportWhenAllIsDone) {
+  const std::string sweep = Write("s.yaml", "fleet: " + kSmall + "\nover: {churn: [1]}\n");
+  const std::string script = (folder_ / "submit").string();
+  ASSERT_EQ(Call("sweep " + sweep + " -o out --report pages --slurm " + script).code, 0);
+  EXPECT_THAT(Read(script), HasSubstr("--share 0/0 --report 'pages'"));
+}
+
 }  // namespace
 }  // namespace wavetank

@@ -8,7 +8,6 @@ worker has done stays done; what it was doing runs again; nothing is counted twi
 """
 import argparse
 import csv
-import html
 import os
 import pathlib
 import re
@@ -189,88 +188,15 @@ def _settings(rows: Sequence[Dict[str, str]]) -> List[str]:
     return [name for name in names[:names.index(_RESULTS_FROM)] if name != "seed"] if names else []
 
 
-# Pictures of 420 x 260; the frame leaves room for numbers.
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _EDGE = 420, 260, 60, 34, 12
-
-
-def _scale(values: Sequence[float], low: float, high: float) -> Any:
-    least, most = min(values), max(values)
-    span = (most - least) or 1.0
-    return lambda value: low + (value - least) / span * (high - low)
-
-
-def _picture(title: str, x_name: str, y_name: str, xs: Sequence[float], ys: Sequence[float], marks: str,
-             x_ticks: Sequence[Tuple[float, str]]) -> str:
-    y = _scale(ys, _HEIGHT - _BOTTOM, _EDGE + 14)
-    ticks = "".join(f'<text x="{at:.1f}" y="{_HEIGHT - _BOTTOM + 14}" text-anchor="middle">{html.escape(text)}</text>'
-                    for at, text in x_ticks)
-    for value in sorted({min(ys), max(ys)}):
-        ticks += f'<text x="{_LEFT - 4}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.4g}</text>'
-    return (f'<svg width="{_WIDTH}" height="{_HEIGHT}" font-family="sans-serif" font-size="10">'
-            f'<text x="{_LEFT}" y="12" font-size="12">{html.escape(title)}</text>'
-            f'<path d="M{_LEFT} {_EDGE + 8}V{_HEIGHT - _BOTTOM}H{_WIDTH - _EDGE}" fill="none" stroke="#888"/>{ticks}{marks}'
-            f'<text x="{_WIDTH - _EDGE}" y="{_HEIGHT - 4}" text-anchor="end">{html.escape(x_name)}</text>'
-            f'<text x="{_LEFT}" y="{_HEIGHT - 4}" text-anchor="end">{html.escape(y_name)}</text></svg>')
-
-
-def _front(entries: Sequence[Dict[str, Any]], x_name: str, y_name: str) -> str:
-    xs, ys = [e[x_name] for e in entries], [e[y_name] for e in entries]
-    x, y = _scale(xs, _LEFT + 6, _WIDTH - _EDGE - 6), _scale(ys, _HEIGHT - _BOTTOM, _EDGE + 14)
-    best = sorted(pareto(entries, (x_name, y_name)), key=lambda e: e[x_name])
-    marks = "".join(f'<circle cx="{x(e[x_name]):.1f}" cy="{y(e[y_name]):.1f}" r="2.5" fill="#999"/>' for e in entries)
-    line = " ".join(f"{x(e[x_name]):.1f},{y(e[y_name]):.1f}" for e in best)
-    marks += f'<polyline points="{line}" fill="none" stroke="#06c" stroke-width="1.5"/>'
-    for e in best:
-        told = ", ".join(f"{name}={value}" for name, value in e["settings"].items())
-        marks += (f'<circle cx="{x(e[x_name]):.1f}" cy="{y(e[y_name]):.1f}" r="4" fill="#06c">'
-                  f"<title>{html.escape(told)}</title></circle>")
-    ticks = [(x(value), f"{value:.4g}") for value in sorted({min(xs), max(xs)})]
-    return _picture(f"{y_name} against {x_name}", x_name, y_name, xs, ys, marks, ticks)
-
-
-def _response(entries: Sequence[Dict[str, Any]], setting: str, objective: str) -> str:
-    """Least, middle and greatest of an objective for each value of a setting, all other settings as they come."""
-    values = list(dict.fromkeys(e["settings"][setting] for e in entries))
-    ys = [e[objective] for e in entries]
-    x = _scale(range(len(values)), _LEFT + 30, _WIDTH - _EDGE - 30)
-    y = _scale(ys, _HEIGHT - _BOTTOM, _EDGE + 14)
-    marks, middles = "", []
-    for i, value in enumerate(values):
-        own = sorted(e[objective] for e in entries if e["settings"][setting] == value)
-        middles.append(f"{x(i):.1f},{y(own[len(own) // 2]):.1f}")
-        marks += f'<path d="M{x(i):.1f} {y(own[0]):.1f}V{y(own[-1]):.1f}" stroke="#bbb" stroke-width="6"/>'
-    marks += f'<polyline points="{" ".join(middles)}" fill="none" stroke="#c40" stroke-width="1.5"/>'
-    return _picture(f"{objective} by {setting}", setting, objective, [0.0], ys, marks,
-                    [(x(i), value) for i, value in enumerate(values)])
-
-
 def report(folder: Union[str, os.PathLike]) -> pathlib.Path:
-    """DIR/report.html of DIR/sweep.csv: Pareto fronts, what each setting does, the best rows. WavetankError: no row has a result."""
-    folder = pathlib.Path(folder)
-    table = folder / "sweep.csv"
-    if not table.exists():
-        raise WavetankError(f"{table} is not there: run the sweep first")
-    rows = read(table)
-    entries = combinations(rows)
-    if not entries:
-        raise WavetankError(f"{table}: no row has a result; the column `error` says why")
-    best = sorted(pareto(entries), key=lambda e: tuple(e[o] for o in OBJECTIVES))
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in [*best[0]["settings"], *OBJECTIVES])
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in e["settings"].values()) +
-                   "".join(f"<td>{e[o]:.5g}</td>" for o in OBJECTIVES) + "</tr>" for e in best)
-    pictures = "".join(_front(entries, x_name, "p99_ms") for x_name in ("cpus", "memory_mb"))
-    responses = "".join(_response(entries, setting, objective) for setting in best[0]["settings"]
-                        for objective in ("p99_ms", "cpus"))
-    failed = sum(1 for row in rows if row["error"])
-    out = folder / "report.html"
-    out.write_text(
-        "<!doctype html><meta charset=utf-8><title>A sweep</title><style>body{font:14px sans-serif;margin:2em}"
-        "td,th{padding:2px 10px;text-align:right}svg{margin:6px}</style><h1>A sweep</h1>"
-        f"<p>{len(rows)} rows, {failed} without a result; {len(entries)} combinations of settings, each with the worst of its "
-        f"seeds. {len(best)} of them are beaten by no other in {', '.join(OBJECTIVES)} together.</p>"
-        f"<h2>Pareto fronts</h2>{pictures}<h2>What each setting does</h2><p>Grey: from least to greatest over all other "
-        f"settings; the line: the middle one.</p>{responses}<h2>The best</h2><table><tr>{head}</tr>{body}</table>\n")
-    return out
+    """DIR/report.html of DIR/sweep.csv, as `wavetank sweep -o DIR --report DIR` draws it: Pareto fronts, what each setting does,
+    the best rows. WavetankError: there is no table, or no row of it has a result."""
+    folder = str(folder)
+    done = subprocess.run([program(), "sweep", "-o", folder, "--report", folder], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False)
+    if done.returncode != 0:
+        raise WavetankError(done.stderr.strip().removeprefix("wavetank: ") or f"wavetank sweep ended with code {done.returncode}")
+    return pathlib.Path(folder) / "report.html"
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

@@ -150,5 +150,50 @@ TEST(Compare, SeesAModelThatIsWrong) {
   EXPECT_LT(ErrorOf(rows, &Predicted::cpu_ms, &Measured::cpu_ms).within, 100);
 }
 
+TEST(IstiodQueue, BucketsHoldAllThatWasDone) {
+  const CostModel model = Costing({{"push.fixed", 30}, {"eds.proxy", 4}});
+  QueueOptions options = Plain();
+  options.cpus = 1.5;
+  options.push_throttle = 3;
+  options.bucket = 7ms;
+  const std::vector<ChangeEvent> events = Every(150ms, 20);
+  const QueueResult with = RunQueue(model, {.proxies = 40, .services = 3, .endpoints = 9}, options, events);
+  options.bucket = {};
+  const QueueResult without = RunQueue(model, {.proxies = 40, .services = 3, .endpoints = 9}, options, events);
+  EXPECT_TRUE(without.buckets.empty());
+  EXPECT_EQ(with.end, without.end);  // to count changes nothing
+  ASSERT_FALSE(with.buckets.empty());
+  EXPECT_EQ(with.buckets.size(), static_cast<size_t>(with.end / 7ms) + (with.end % 7ms > Duration::zero() ? 1 : 0));
+  QueueBucket sum;
+  for (const QueueBucket& bucket : with.buckets) {
+    EXPECT_LE(bucket.busy, 10'501us);  // as fast as the processors are
+    sum.busy += bucket.busy;
+    sum.pushes += bucket.pushes;
+    sum.full_pushes += bucket.full_pushes;
+    sum.kilobytes += bucket.kilobytes;
+    sum.most_waiting = std::max(sum.most_waiting, bucket.most_waiting);
+  }
+  EXPECT_EQ(sum.busy, without.busy);
+  EXPECT_EQ(sum.pushes, without.pushes);
+  EXPECT_EQ(sum.full_pushes, without.full_pushes);
+  EXPECT_NEAR(sum.kilobytes, without.kilobytes, 1e-6);
+  EXPECT_EQ(sum.most_waiting, without.most_waiting);
+}
+
+// One proxy at a time, each for 20 ms: in a bucket in which nobody leaves the queue they wait all the same.
+TEST(IstiodQueue, WhoWaitsThroughABucketIsCountedInIt) {
+  QueueOptions options = Plain();
+  options.push_throttle = 1;
+  options.bucket = 2ms;
+  const QueueResult result =
+      RunQueue(Costing({{"eds.proxy", 20}}), {.proxies = 3, .services = 1, .endpoints = 1}, options, Every(1s, 1));
+  ASSERT_GT(result.buckets.size(), 70u);
+  EXPECT_EQ(result.buckets[49].most_waiting, 0);
+  EXPECT_EQ(result.buckets[50].most_waiting, 3);  // after the debounce
+  EXPECT_EQ(result.buckets[55].most_waiting, 2);
+  EXPECT_EQ(result.buckets[65].most_waiting, 1);
+  EXPECT_EQ(result.buckets[72].most_waiting, 0);
+}
+
 }  // namespace
 }  // namespace wavetank::capacity

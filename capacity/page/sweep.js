@@ -1,0 +1,76 @@
+// The page of `wavetank sweep --report`: what is best of a table, and what each setting does. Less is better in everything.
+const objectives = [
+  {key: "p99_ms", title: "Convergence p99", show: time},
+  {key: "cpus", title: "Processors used, of each istiod", show: v => Number(v.toPrecision(3)) + " CPU"},
+  {key: "memory_mb", title: "Resident set, of each istiod", show: mb => mb < 1024 ? Number(mb.toPrecision(4)) + "Mi" : (mb / 1024).toFixed(2) + "Gi"}];
+const [p99, cpus, memory] = objectives;
+const many = results.drawn.length > 400;
+
+function named(row) { return results.settings.map((s, i) => `${s} ${row.values[i]}`).join(", "); }
+// Logarithmic where the values span more than a linear axis shows.
+function plainAxis(objective, values) {
+  const low = Math.min(...values), high = Math.max(...values);
+  if (low > 0 && high / low > 20) {
+    return ticksAt(valueAxis(objective.title, {type: "logarithmic", min: low * 0.9, max: high * 1.1}), roundValues(low * 0.9, high * 1.1), objective.show);
+  }
+  return ticks(valueAxis(objective.title, {type: "linear", grace: "6%", ...(low < 0.7 * high ? {min: 0} : {})}), objective.show);
+}
+function frontFigure(x, front) {
+  const point = row => ({x: row[x.key], y: row[p99.key], row});
+  const best = front.map(point).sort((a, b) => a.x - b.x || b.y - a.y), all = results.drawn.map(point);
+  return figure(`${p99.title} against ${x.title.replace(/^./, c => c.toLowerCase())}: no combination is better in both than one on the line`, 340, {type: "line", data: {datasets: [
+    lines("on the front", best, palette[0], {stepped: "before", pointStyle: "circle", pointRadius: 5, borderWidth: 1.5}),
+    lines("beaten", all, "#8a8f98", {showLine: false, pointStyle: "circle", pointRadius: many ? 1.5 : 3, backgroundColor: "#8a8f9880", borderWidth: 0})]},
+    options: chartOptions(plainAxis(x, all.map(p => p.x).concat(best.map(p => p.x))), plainAxis(p99, all.map(p => p.y).concat(best.map(p => p.y))),
+      {title: () => "", label: item => [named(item.raw.row), `${p99.show(item.parsed.y)}, ${x.show(item.parsed.x)}`]}, {interaction: {mode: "nearest", intersect: true}})});
+}
+function responseFigure(response, objective) {
+  const at = i => response.values.map(v => v[objective.key][i]);
+  const band = (label, values, below, shade) => [lines("~" + label, below, "transparent"), lines(label, values, "transparent", {fill: "-1", backgroundColor: palette[0] + shade, pointStyle: "rect"})];
+  const values = at(0).concat(at(4));
+  return figure(`${objective.title} by ${response.setting}`, 230, {type: "line", data: {labels: response.values.map(v => v.value), datasets: [
+    lines("median", at(2), palette[1], {pointStyle: "circle", pointRadius: 4, clip: 8}),
+    ...band("middle half", at(3), at(1), "48"), ...band("all", at(4), at(0), "22")]},
+    options: chartOptions(valueAxis(response.setting, {type: "category", offset: true}), {...plainAxis(objective, values), title: {display: false}},
+      {title: items => items.length ? `${response.setting} ${items[0].label}` : "",
+        label: item => item.dataset.label === "median" ? `median ${objective.show(item.parsed.y)} of ${response.values[item.dataIndex].combinations} combinations` : `${item.dataset.label}: up to ${objective.show(item.parsed.y)}`})});
+}
+// Which of the best is the best in one thing; the table says so in words.
+function honours(row) {
+  const out = [["least p99", p99], ["least CPU", cpus], ["least memory", memory]].filter(([, o]) => results.best.every(b => b[o.key] >= row[o.key])).map(([name]) => name);
+  if (row === balanced()) out.push("nearest to all three");
+  return out.join(", ");
+}
+// Of those that none beats the one that loses least altogether against the best in each, as shares of what they span.
+function balanced() {
+  const far = row => Math.hypot(...objectives.map(o => {
+    const all = results.best.map(b => b[o.key]), low = Math.min(...all), span = Math.max(...all) - low;
+    return span > 0 ? (row[o.key] - low) / span : 0;
+  }));
+  return results.best.reduce((a, b) => far(b) < far(a) ? b : a);
+}
+
+show(() => {
+  const main = document.querySelector("main"), add = (...parts) => main.append(...parts);
+  const p = (kind, ...parts) => make("p", kind ? {class: kind} : {}, ...parts);
+  add(make("h1", {}, "A sweep over " + results.settings.join(", ")));
+  add(p("soft", `${results.rows} rows of ${results.table}, ${results.failed} without a result; ${results.combinations} combinations of settings, each with the worst of its seeds. ` +
+    `${results.best.length} of them are beaten by no other in p99, processors and memory together.`));
+  for (const f of results.failures) add(p("alarm", make("strong", {}, `${f.rows} ${f.rows === 1 ? "row" : "rows"} without a result `), f.text));
+  if (results.failureKinds > results.failures.length) add(p("alarm", `and ${results.failureKinds - results.failures.length} more reasons (column error of the table)`));
+  for (const e of results.extrapolates) {
+    add(make("p", {class: "alarm", style: "border-color: var(--warn)"}, make("strong", {}, `${e.rows} ${e.rows === 1 ? "row extrapolates" : "rows extrapolate"} `), "beyond what was measured: " + e.text));
+  }
+  add(make("h2", {}, "The best"));
+  const shown = results.best.slice(0, 60);
+  const best = table([...results.settings, "#p99", "#CPU", "#memory", "which is"], shown.map(row => [...row.values, ...objectives.map(o => o.show(row[o.key])), honours(row)]));
+  best.id = "best";
+  add(best);
+  if (results.best.length > shown.length) add(p("soft", `and ${results.best.length - shown.length} more.`));
+  add(make("h2", {}, "Pareto fronts"), make("div", {class: "grid"}, frontFigure(cpus, results.frontCpus), frontFigure(memory, results.frontMemory)));
+  if (results.drawn.length < results.combinations) add(p("soft", `Of the combinations that are beaten ${results.drawn.length} are drawn, evenly chosen.`));
+  add(make("h2", {}, "What each setting does"), p("soft", "At each value of a setting: the median over all values of the others, their middle half, and all of them."));
+  for (const response of results.responses) {
+    add(make("h3", {}, response.setting), make("div", {class: "grid", style: "--column: 300px"}, ...objectives.map(o => responseFigure(response, o))));
+  }
+});

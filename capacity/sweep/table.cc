@@ -1,0 +1,178 @@
+#include "capacity/sweep/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "capacity/sweep/sweep.h"
+#include "core/base/duration.h"
+
+namespace wavetank::capacity {
+namespace {
+
+// The cells of the record that begins at `at`, as RFC 4180 has it; `at` and `line` go on to the next.
+std::vector<std::string> ReadRecord(const std::string& text, size_t* at, size_t* line) {
+  std::vector<std::string> cells(1);
+  bool quoted = false;
+  while (*at < text.size()) {
+    const char c = text[(*at)++];
+    if (c == '\n') ++*line;
+    if (quoted) {
+      if (c != '"') {
+        cells.back() += c;
+      } else if (*at < text.size() && text[*at] == '"') {
+        cells.back() += text[(*at)++];
+      } else {
+        quoted = false;
+      }
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == ',') {
+      cells.emplace_back();
+    } else if (c == '\n') {
+      return cells;
+    } else if (c != '\r') {
+      cells.back() += c;
+    }
+  }
+  return cells;
+}
+
+size_t ColumnOf(std::string_view name) {
+  const std::vector<std::string> columns = ResultColumns();
+  return static_cast<size_t>(std::find(columns.begin(), columns.end(), name) - columns.begin());
+}
+
+std::optional<std::array<double, kObjectives.size()>> ObjectivesOf(const SweepTable::Row& row) {
+  std::array<double, kObjectives.size()> out{};
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (!absl::SimpleAtod(row.results[ColumnOf(kObjectives[i])], &out[i])) return std::nullopt;
+  }
+  return out;
+}
+
+// Where a value stands among its like; nothing: it is neither number nor duration.
+std::optional<double> Rank(const std::string& value) {
+  double number = 0;
+  if (absl::SimpleAtod(value, &number)) return number;
+  if (const std::optional<Duration> duration = ParseDuration(value)) return static_cast<double>(duration->count());
+  if (!value.empty() && value.back() == '%' && absl::SimpleAtod(value.substr(0, value.size() - 1), &number)) {
+    return number;
+  }
+  return std::nullopt;
+}
+
+Spread SpreadOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto at = [&](size_t quarters) { return values[((values.size() - 1) * quarters + 2) / 4]; };
+  return {at(0), at(1), at(2), at(3), at(4)};
+}
+
+}  // namespace
+
+absl::StatusOr<SweepTable> ReadTable(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return absl::NotFoundError(fmt::format("{} is not there: run the sweep first", path));
+  std::ostringstream whole;
+  whole << in.rdbuf();
+  const std::string text = whole.str();
+  const std::vector<std::string> columns = ResultColumns();
+  size_t at = 0, line = 1;
+  std::vector<std::string> head = ReadRecord(text, &at, &line);
+  const size_t settings = head.size() - std::min(head.size(), columns.size() + 1);
+  if (settings == 0 || head[settings] != "seed" ||
+      !std::equal(columns.begin(), columns.end(), head.begin() + static_cast<ptrdiff_t>(settings) + 1)) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: its columns are not those of a sweep's table; run `wavetank sweep` again", path));
+  }
+  SweepTable out;
+  out.settings.assign(head.begin(), head.begin() + static_cast<ptrdiff_t>(settings));
+  while (at < text.size()) {
+    const size_t here = line;
+    std::vector<std::string> cells = ReadRecord(text, &at, &line);
+    if (cells.size() != head.size()) {
+      return absl::InvalidArgumentError(fmt::format("{}:{}: {} cells where the head has {}; run `wavetank sweep` again",
+                                                    path, here, cells.size(), head.size()));
+    }
+    const auto first = cells.begin() + static_cast<ptrdiff_t>(settings);
+    out.rows.push_back({{cells.begin(), first}, {first + 1, cells.end()}});
+    if (SweepTable::Row& row = out.rows.back(); row.error().empty() && !ObjectivesOf(row)) {
+      return absl::InvalidArgumentError(
+          fmt::format("{}:{}: neither an error nor results; run `wavetank sweep` again", path, here));
+    }
+  }
+  return out;
+}
+
+std::vector<Combination> CombinationsOf(const SweepTable& table) {
+  std::vector<Combination> out;
+  std::map<std::vector<std::string>, size_t> known;
+  for (const SweepTable::Row& row : table.rows) {
+    const auto objectives = ObjectivesOf(row);
+    if (!row.error().empty() || !objectives) continue;
+    const auto [it, fresh] = known.emplace(row.values, out.size());
+    if (fresh) out.push_back({row.values, 0, *objectives});
+    Combination& combination = out[it->second];
+    ++combination.seeds;
+    for (size_t i = 0; i < objectives->size(); ++i) {
+      combination.worst[i] = std::max(combination.worst[i], (*objectives)[i]);
+    }
+  }
+  return out;
+}
+
+std::vector<size_t> Front(const std::vector<Combination>& combinations, const std::vector<size_t>& objectives) {
+  std::vector<size_t> order(combinations.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto key = [&](size_t i) {
+    std::vector<double> out;
+    for (const size_t objective : objectives) out.push_back(combinations[i].worst[objective]);
+    return out;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return key(a) < key(b); });
+  // Whoever beats another stands before it, and if it is beaten itself, so does one on the front.
+  std::vector<size_t> front;
+  std::vector<std::vector<double>> best;
+  for (const size_t i : order) {
+    const std::vector<double> own = key(i);
+    const bool beaten = std::any_of(best.begin(), best.end(), [&](const std::vector<double>& other) {
+      return other != own && std::equal(other.begin(), other.end(), own.begin(), std::less_equal<>());
+    });
+    if (beaten) continue;
+    front.push_back(i);
+    best.push_back(own);
+  }
+  return front;
+}
+
+std::vector<Response> ResponsesTo(const std::vector<Combination>& combinations, size_t setting) {
+  std::vector<Response> out;
+  std::map<std::string, std::array<std::vector<double>, kObjectives.size()>> seen;
+  bool ranked = true;
+  for (const Combination& combination : combinations) {
+    const std::string& value = combination.values[setting];
+    const auto [it, fresh] = seen.try_emplace(value);
+    if (fresh) {
+      out.push_back({value, 0, {}});
+      ranked = ranked && Rank(value).has_value();
+    }
+    for (size_t i = 0; i < kObjectives.size(); ++i) it->second[i].push_back(combination.worst[i]);
+  }
+  for (Response& response : out) {
+    const auto& values = seen[response.value];
+    response.combinations = static_cast<int64_t>(values[0].size());
+    for (size_t i = 0; i < kObjectives.size(); ++i) response.spread[i] = SpreadOf(values[i]);
+  }
+  if (ranked) {
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Response& a, const Response& b) { return Rank(a.value) < Rank(b.value); });
+  }
+  return out;
+}
+
+}  // namespace wavetank::capacity
