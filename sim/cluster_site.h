@@ -9,6 +9,7 @@
 
 #include "core/base/observers.h"
 #include "core/kube/credentials/service_account_token.h"
+#include "core/profile/profile.h"
 #include "core/security/ca_client.h"
 #include "core/xds/messages.h"
 #include "fakes/envoy/apps/app.h"
@@ -73,7 +74,8 @@ struct Commons {
     return out;
   }
   Duration xds_retry_base = 500ms, xds_retry_max = 30s;
-  envoysim::AdsTransport::Protocol ads_protocol = envoysim::AdsTransport::Protocol::kSotw;
+  bool delta_for_all = false;  // else a proxy speaks delta xDS as its release does
+  pilot::Profile profile;
   AdsElsewhere* ads_elsewhere = nullptr;  // null: the world's own istiods (World::MoveAds)
 };
 

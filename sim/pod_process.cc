@@ -8,6 +8,7 @@
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/types.h"
+#include "core/profile/changes.h"
 #include "core/profile/releases.h"
 #include "core/security/namespace_controller.h"
 #include "core/xds/proto_adapter.h"
@@ -224,7 +225,7 @@ void PodProcess::StartProxy() {
   options.name = name_;
   options.workload = workload_;
   options.ip = commons.network->at(workload_).ip;
-  options.protocol = commons.ads_protocol;
+  options.protocol = SpeaksDelta() ? envoysim::AdsTransport::Protocol::kDelta : envoysim::AdsTransport::Protocol::kSotw;
   options.xds_retry_base = commons.xds_retry_base;
   options.xds_retry_max = commons.xds_retry_max;
   options.drain_time = bootstrap.drain;
@@ -289,6 +290,17 @@ envoysim::AppClient& PodProcess::client() {
         std::make_unique<envoysim::AppClient>(site_.commons->plane->fabric(), *site_.commons->host, workload_, name_);
   }
   return *client_;
+}
+
+// An agent does as its own release, whatever istiod's is.
+bool PodProcess::SpeaksDelta() const {
+  const Commons& commons = *site_.commons;
+  if (commons.delta_for_all) return true;
+  if (bootstrap_->delta_xds) return *bootstrap_->delta_xds;
+  const std::string version = Text(node_->metadata, "ISTIO_VERSION");
+  // Switches of the world's profile are about proxies of its release.
+  const bool of_world = version == commons.profile.istio;
+  return (of_world ? commons.profile : pilot::ProfileOf({"", version, ""})).Has(pilot::Change::kDeltaByDefault);
 }
 
 void PodProcess::FillNode(envoy::config::core::v3::Node* node) {

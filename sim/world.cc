@@ -91,7 +91,8 @@ absl::StatusOr<std::unique_ptr<World>> World::Create(const WorldOptions& options
       });
   commons.xds_retry_base = t.xds_retry_base;
   commons.xds_retry_max = t.xds_retry_max;
-  if (options.delta_xds) commons.ads_protocol = envoysim::AdsTransport::Protocol::kDelta;
+  commons.delta_for_all = options.delta_xds;
+  commons.profile = world->profile_;
   world->kernel_.AddObserver([w = world.get()](const TraceEvent& event) {
     if (event.record.kind < TraceKind::kRequest) w->last_control_ = event.time;
     if (event.record.kind == TraceKind::kClusterRejected) {

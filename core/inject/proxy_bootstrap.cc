@@ -455,6 +455,7 @@ absl::StatusOr<ProxyBootstrap> ReadProxyBootstrap(const json& pod, const Bootstr
   out.output_certs = Lookup(env, "OUTPUT_CERTS");
   out.dns_capture = IsTrue(Lookup(env, "ISTIO_META_DNS_CAPTURE"));
   out.dynamic_config = IsTrue(Lookup(env, "PROXY_CONFIG_XDS_AGENT"));
+  if (const std::string delta = Lookup(env, "ISTIO_DELTA_XDS"); !delta.empty()) out.delta_xds = IsTrue(delta);
   ReadVolumes(spec, *container, out);
   ReadReadiness(*container, out);
   absl::StatusOr<std::optional<Interception>> interception = ReadInterception(spec);

@@ -56,6 +56,7 @@ struct ProxyBootstrap {
   std::string output_certs;         // OUTPUT_CERTS
   bool dns_capture = false;         // ISTIO_META_DNS_CAPTURE
   bool dynamic_config = false;      // PROXY_CONFIG_XDS_AGENT
+  std::optional<bool> delta_xds;    // ISTIO_DELTA_XDS; none: as the agent's release does
 
   int concurrency = 0;  // worker threads; 0: one per core of the node
   Duration drain = 45s, termination_drain = 5s;

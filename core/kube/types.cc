@@ -53,6 +53,7 @@ Service ReadService(const Object& object) {
   out.external_name = Text(spec, "externalName");
   out.external_ips = Texts(spec, "externalIPs");
   out.internal_traffic_policy = Text(spec, "internalTrafficPolicy");
+  out.traffic_distribution = Text(spec, "trafficDistribution");
   out.publish_not_ready = Flag(spec, "publishNotReadyAddresses");
   out.has_selector = At(spec, "selector").is_object();
   out.selector = Map(At(spec, "selector"));

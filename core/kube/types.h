@@ -20,7 +20,7 @@ struct ServicePort {
 };
 
 struct Service {
-  std::string type, cluster_ip, external_name, internal_traffic_policy;
+  std::string type, cluster_ip, external_name, internal_traffic_policy, traffic_distribution;
   std::vector<std::string> cluster_ips, external_ips;
   std::vector<ServicePort> ports;
   Labels selector;

@@ -48,6 +48,9 @@ struct ExportTo {
 // Addresses of a service per cluster (istiod: pilot/pkg/model/addressmap.go).
 using AddressMap = std::map<ClusterId, std::vector<std::string>>;
 
+// Which endpoints a service prefers: those of its proxy's region, zone and subzone, or of its zone, or node.
+enum class TrafficDistribution : uint8_t { kAny, kPreferClose, kPreferSameZone, kPreferSameNode };
+
 struct ServiceAttributes {
   Provider registry = Provider::kKubernetes;
   std::string name, ns;
@@ -61,6 +64,8 @@ struct ServiceAttributes {
   std::string kubernetes_service_type;                                       // "ClusterIP", "ExternalName", ...
   std::string external_name;
   bool node_local = false;  // internalTrafficPolicy: Local
+  TrafficDistribution traffic_distribution = TrafficDistribution::kAny;
+  std::vector<kube::NamespacedName> aliases;  // namespaces and host names, sorted; a push context fills them in
 };
 
 struct Service {

@@ -61,6 +61,14 @@ enum class Change : uint8_t {
   kClusterLocalBySpecificity,
   kStandardAppProtocols,
   kDestinationsImported,
+  kPeerAuthenticationsInScopes,
+  kTargetsOnServiceUpdates,
+  kTargetsOfOwnNamespace,
+  kExternalNameAliases,
+  kTrafficDistribution,
+  kTrafficDistributionByZone,
+  kTrafficDistributionOfNamespaces,
+  kDeltaByDefault,
 };
 
 }  // namespace wavetank::pilot

@@ -93,7 +93,7 @@ const std::vector<ProfileRow>& ProfileRows() {
        "a proxy's pod is found by the name in its node id, no more by its address", "1.27", "",
        "https://github.com/istio/istio/pull/56502"},
       {Change::kHiddenServicesKeepShards, "hidden-services-keep-shards",
-       "EndpointSlices of a Service that is exported to nobody (~) are passed over", "1.25", "",
+       "a Service that is exported to nobody (~) starts no push, and its EndpointSlices are passed over", "1.25", "",
        "https://github.com/istio/istio/issues/54120"},
       {Change::kGatewayPortListed, "gateway-port-listed",
        "a Service with the label of a network is its gateway only if it lists the gateway's port", "1.29", "",
@@ -153,6 +153,30 @@ const std::vector<ProfileRow>& ProfileRows() {
        "exported "
        "to nobody",
        "1.22", "", ""},
+      {Change::kPeerAuthenticationsInScopes, "peer-authentications-in-scopes",
+       "PeerAuthentications belong to the scopes of proxies: a changed one makes scopes anew, and reaches those alone "
+       "that see a service of its namespace",
+       "1.30", "", "https://github.com/istio/istio/pull/59331"},
+      {Change::kTargetsOnServiceUpdates, "targets-on-service-updates",
+       "which services a proxy serves is asked again when a service has changed, not at every push", "1.23", "", ""},
+      {Change::kTargetsOfOwnNamespace, "targets-of-own-namespace",
+       "which services a proxy serves is asked again when a service of its own namespace has changed", "1.26", "",
+       "https://github.com/istio/istio/pull/55476"},
+      {Change::kExternalNameAliases, "external-name-aliases",
+       "an ExternalName Service is another name of its target, with neither cluster nor listener of its own", "1.21",
+       "", "https://github.com/istio/istio/issues/37331"},
+      {Change::kTrafficDistribution, "traffic-distribution",
+       "trafficDistribution PreferClose, or the annotation networking.istio.io/traffic-distribution, orders endpoints "
+       "by nearness, those that are not ready included",
+       "1.25", "", "https://github.com/istio/istio/issues/53354"},
+      {Change::kTrafficDistributionByZone, "distribution-by-zone-or-node",
+       "PreferSameZone and PreferSameNode are known, and PreferClose looks no further than the zone", "1.27", "",
+       "https://github.com/istio/istio/issues/55848"},
+      {Change::kTrafficDistributionOfNamespaces, "namespaces-distribute-traffic",
+       "the annotation networking.istio.io/traffic-distribution of a namespace holds for its Services", "1.30", "", ""},
+      {Change::kDeltaByDefault, "delta-by-default",
+       "agents and their proxies speak delta xDS, unless ISTIO_DELTA_XDS says false", "1.22", "",
+       "https://istio.io/latest/news/releases/1.22.x/announcing-1.22/upgrade-notes/"},
   };
   return *rows;
 }

@@ -73,14 +73,7 @@ struct PushContext::Impl {
   std::shared_ptr<SidecarIndex> sidecars;
 
   SidecarScopeBuilder Builder() const {
-    return {*services,
-            *virtual_services,
-            *destination_rules,
-            defaults,
-            *env.mesh,
-            sidecars->ruled,
-            version,
-            profile.Has(Change::kDestinationsImported)};
+    return {*services, *virtual_services, *destination_rules, defaults, *env.mesh, sidecars->ruled, version, profile};
   }
 };
 
@@ -139,7 +132,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
                           : std::make_shared<const ClusterLocalHosts>(
                                 mesh, env.domain_suffix, now.profile.Has(Change::kClusterLocalBySpecificity));
 
-  if (services || virtual_services || destination_rules || sidecars) {
+  const bool authn =
+      now.profile.Has(Change::kPeerAuthenticationsInScopes) && before != nullptr && now.authn != before->authn;
+  if (services || virtual_services || destination_rules || sidecars || authn) {
     now.sidecars = std::make_shared<SidecarIndex>();
     for (const bool with_selector : {true, false}) {
       for (const config::SidecarRef& sidecar : configs.Sidecars()) {
@@ -156,6 +151,9 @@ std::shared_ptr<const PushContext> PushContext::Create(const Environment& env, c
   return out;
 }
 
+void PushContext::AddConcrete(std::set<ConfigKey>& configs_updated) const {
+  impl_->services->AddConcrete(configs_updated);
+}
 const std::string& PushContext::version() const { return impl_->version; }
 const config::MeshConfig& PushContext::mesh() const { return *impl_->env.mesh; }
 const Environment& PushContext::env() const { return impl_->env; }

@@ -32,6 +32,9 @@ class PushContext {
                                                    const PushRequest& request, std::string version);
   ~PushContext();
 
+  // Adds the keys of services that changed aliases stand for; O(aliases).
+  void AddConcrete(std::set<ConfigKey>& configs_updated) const;
+
   const std::string& version() const;
   const config::MeshConfig& mesh() const;
   const Environment& env() const;

@@ -52,6 +52,7 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
       return a->creation_unix_seconds < b->creation_unix_seconds;
     return NameBefore(a->attributes, b->attributes);
   });
+  ResolveAliases(services);
   by_hostname_.reserve(services.size());
   accounts_.reserve(services.size());
   public_.reserve(services.size());
@@ -104,6 +105,46 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
   all_.insert(all_.end(), public_.begin(), public_.end());
 }
 
+void ServiceIndex::ResolveAliases(std::vector<ServiceRef>& services) {
+  std::map<kube::NamespacedName, std::string> targets;
+  std::map<std::string_view, std::string_view> by_name;  // an external name knows no namespace
+  for (const ServiceRef& service : services) {
+    if (service->resolution != Resolution::kAlias) continue;
+    targets[{service->attributes.ns, service->hostname}] = service->attributes.external_name;
+    by_name[service->hostname] = service->attributes.external_name;
+  }
+  if (targets.empty()) return;
+  std::map<std::string, std::vector<kube::NamespacedName>, std::less<>> aliases;  // by what they stand for at last
+  for (const auto& [alias, first] : targets) {
+    std::string_view target = first;
+    std::set<std::string_view> seen = {alias.name, target};
+    auto next = by_name.find(target);
+    // A loop leads nowhere, as in Kubernetes' DNS.
+    while (next != by_name.end() && seen.insert(next->second).second) {
+      target = next->second;
+      next = by_name.find(target);
+    }
+    if (next == by_name.end()) aliases[std::string(target)].push_back(alias);
+  }
+  for (ServiceRef& service : services) {
+    const auto it = aliases.find(service->hostname);
+    if (it == aliases.end()) continue;
+    auto known = std::make_shared<Service>(*service);
+    known->attributes.aliases = it->second;
+    for (const kube::NamespacedName& alias : it->second) {
+      concrete_of_.push_back({{ConfigKind::kServiceEntry, alias.name, alias.ns},
+                              {ConfigKind::kServiceEntry, known->hostname, known->attributes.ns}});
+    }
+    service = std::move(known);
+  }
+}
+
+void ServiceIndex::AddConcrete(std::set<ConfigKey>& configs_updated) const {
+  for (const auto& [alias, concrete] : concrete_of_) {
+    if (configs_updated.contains(alias)) configs_updated.insert(concrete);
+  }
+}
+
 std::vector<ServiceRef> ServiceIndex::ExportedTo(std::string_view ns) const {
   std::vector<ServiceRef> out;
   if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) out = it->second;
@@ -129,7 +170,7 @@ std::shared_ptr<const ServiceView> ServiceIndex::MakeView(std::vector<ServiceRef
     }
     existing = service;
     view->accepted.push_back(service);
-    view->dependencies.insert(ConfigHash(*service));
+    view->Count(*service);
   }
   return view;
 }

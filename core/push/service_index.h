@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,10 @@ class ServiceIndex {
   // By namespace; null if no service has the host.
   const std::map<std::string, ServiceRef, std::less<>>* ByNamespace(std::string_view hostname) const;
 
+  // What is known of a concrete service concerns those that stand for it: keys of the services that changed aliases
+  // lead to (istiod: resolveServiceAliases).
+  void AddConcrete(std::set<ConfigKey>& configs_updated) const;
+
   const std::vector<ServiceInstance>& Instances(const Service& service, int port) const;
   const std::vector<std::string>& ServiceAccounts(std::string_view hostname, std::string_view ns, int port) const;
 
@@ -48,7 +53,11 @@ class ServiceIndex {
   using Instances_ = std::map<int, std::vector<ServiceInstance>>;
   static std::shared_ptr<const ServiceView> MakeView(std::vector<ServiceRef> services);
 
+  // Tells services the names under which they are known besides.
+  void ResolveAliases(std::vector<ServiceRef>& services);
+
   const ServiceDiscovery* discovery_;
+  std::vector<std::pair<ConfigKey, ConfigKey>> concrete_of_;  // by alias
   std::vector<ServiceRef> public_, all_;
   std::map<std::string, std::vector<ServiceRef>, std::less<>> private_by_namespace_, exported_to_namespace_;
   absl::flat_hash_map<std::string, std::map<std::string, ServiceRef, std::less<>>> by_hostname_;

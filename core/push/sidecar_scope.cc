@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/model/proxy.h"
+#include "core/profile/changes.h"
 #include "core/push/host_match.h"
 #include "core/push/sidecar_scope_builder.h"
 #include "xxhash.h"
@@ -67,6 +68,9 @@ bool SidecarScope::DependsOnConfig(const ConfigKey& key) const {
       const uint64_t hash = ConfigHash(key);
       return view_->dependencies.contains(hash) || dependencies_.contains(hash);
     }
+    case ConfigKind::kPeerAuthentication:
+      return !knows_peer_authentications_ || key.ns == root_namespace || key.ns == ns ||
+             view_->namespaces.contains(MapKey(key.ns));
     default:
       return true;
   }
@@ -120,12 +124,27 @@ HostsByNamespace ParseHosts(const std::vector<std::string>& hosts, const std::st
   return out;
 }
 
+// istiod: matchingAliasService.
+ServiceRef WithImportedAliases(const std::vector<std::string>& imported, const ServiceRef& service) {
+  std::vector<kube::NamespacedName> found;
+  for (const kube::NamespacedName& alias : service->attributes.aliases) {
+    const bool match = std::any_of(imported.begin(), imported.end(),
+                                   [&](const std::string& host) { return HostSubsetOf(alias.name, host); });
+    if (match) found.push_back(alias);
+  }
+  if (found.size() == service->attributes.aliases.size()) return service;
+  auto out = std::make_shared<Service>(*service);
+  out->attributes.aliases = std::move(found);
+  return out;
+}
+
 ServiceRef Matching(const std::vector<std::string>& imported, const ServiceRef& service,
                     const EgressListener& listener) {
   const bool match = std::any_of(imported.begin(), imported.end(),
                                  [&](const std::string& host) { return HostSubsetOf(service->hostname, host); });
   if (!match) return nullptr;
-  return listener.match_port ? WithListenerPort(service, listener) : service;
+  const ServiceRef seen = listener.match_port ? WithListenerPort(service, listener) : service;
+  return seen == nullptr || seen->attributes.aliases.empty() ? seen : WithImportedAliases(imported, seen);
 }
 
 // istiod: selectServices. Of several services with one host name that of the proxies' namespace stays, else the first
@@ -159,6 +178,7 @@ std::shared_ptr<SidecarScope> SidecarScopeBuilder::New(const std::string& ns) co
   scope->version = version_;
   scope->root_namespace = mesh_.root_namespace;
   scope->outbound_traffic_policy.mode = mesh_.outbound_traffic_policy;
+  scope->knows_peer_authentications_ = profile_.Has(Change::kPeerAuthenticationsInScopes);
   return scope;
 }
 
@@ -218,7 +238,7 @@ void SidecarScopeBuilder::ImportDestinations(SidecarScope& scope, const EgressLi
   for (const ServiceRef& service : missing) {
     if (!view->by_hostname.try_emplace(service->hostname, service).second) continue;
     view->services.push_back(service);
-    view->dependencies.insert(ConfigHash(*service));
+    view->Count(*service);
   }
   scope.view_ = std::move(view);
   AddDestinationRules(scope, missing);
@@ -239,7 +259,8 @@ SidecarScopeRef SidecarScopeBuilder::Default(const std::string& ns) const {
   }
   AddDestinationRules(*scope, ruled_.services);
   AddVirtualServiceDependencies(*scope, listener);
-  if (imports_destinations_) ImportDestinations(*scope, listener);
+  // Also of namespaces without Sidecar.
+  if (profile_.Has(Change::kDestinationsImported)) ImportDestinations(*scope, listener);
   return scope;
 }
 
@@ -265,7 +286,7 @@ class SidecarScopeBuilder::Import {
     const auto [it, added] = index_.try_emplace(service->hostname, view->services.size());
     if (added) {
       view->services.push_back(service);
-      view->dependencies.insert(ConfigHash(*service));
+      view->Count(*service);
       return;
     }
     ServiceRef& found = view->services[it->second];

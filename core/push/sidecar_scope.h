@@ -70,6 +70,10 @@ struct ServiceView {
   std::vector<ServiceRef> accepted;  // those that were, at their turn, the service of their host name
   absl::flat_hash_map<std::string, ServiceRef> by_hostname;
   absl::flat_hash_set<uint64_t> dependencies;  // ConfigHash of ServiceEntry keys
+  absl::flat_hash_set<std::string> namespaces;
+
+  // A service of it, on which its proxies depend from now on.
+  void Count(const Service& service);
 };
 
 class SidecarScope {
@@ -100,6 +104,7 @@ class SidecarScope {
   absl::flat_hash_map<std::string, std::vector<ConsolidatedDestRuleRef>> destination_rules_;
   absl::flat_hash_set<uint64_t> dependencies_;  // beyond the view's
   bool selects_workloads_ = false;
+  bool knows_peer_authentications_ = false;
 };
 using SidecarScopeRef = std::shared_ptr<const SidecarScope>;
 
@@ -111,6 +116,11 @@ inline uint64_t ConfigHash(const ConfigKey& config) {
 inline uint64_t ConfigHash(const Service& service) {
   return service.hash.Get(
       [&] { return ConfigHash(ConfigKind::kServiceEntry, service.hostname, service.attributes.ns); });
+}
+
+inline void ServiceView::Count(const Service& service) {
+  dependencies.insert(ConfigHash(service));
+  namespaces.insert(service.attributes.ns);
 }
 
 }  // namespace wavetank::pilot

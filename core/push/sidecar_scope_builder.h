@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/mesh/mesh_config.h"
+#include "core/profile/profile.h"
 #include "core/push/destination_rule_index.h"
 #include "core/push/export_to_defaults.h"
 #include "core/push/service_index.h"
@@ -27,8 +28,7 @@ class SidecarScopeBuilder {
  public:
   SidecarScopeBuilder(const ServiceIndex& services, const VirtualServiceIndex& virtual_services,
                       const DestinationRuleIndex& destination_rules, const ExportToDefaults& defaults,
-                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version,
-                      bool imports_destinations = false)
+                      const config::MeshConfig& mesh, RuledServices& ruled, std::string version, const Profile& profile)
       : services_(services),
         virtual_services_(virtual_services),
         destination_rules_(destination_rules),
@@ -36,7 +36,7 @@ class SidecarScopeBuilder {
         mesh_(mesh),
         ruled_(ruled),
         version_(std::move(version)),
-        imports_destinations_(imports_destinations) {}
+        profile_(profile) {}
 
   // Everything that the namespace may see.
   SidecarScopeRef Default(const std::string& ns) const;
@@ -63,7 +63,7 @@ class SidecarScopeBuilder {
   const config::MeshConfig& mesh_;
   RuledServices& ruled_;  // of the last view
   const std::string version_;
-  const bool imports_destinations_;  // also of namespaces without Sidecar (Change::kDestinationsImported)
+  const Profile& profile_;
 };
 
 // istiod: PushContext.IsServiceVisible.

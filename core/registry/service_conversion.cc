@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/model/export_to.h"
@@ -63,9 +64,39 @@ std::string_view PlainAppProtocol(std::string_view app_protocol) {
   return app_protocol == "kubernetes.io/wss" ? "https" : app_protocol;
 }
 
+// istiod: pilot/pkg/model/service.go, GetTrafficDistribution. The field counts before annotations, the Service's own
+// before its namespace's, even when nobody knows its value.
+TrafficDistribution DistributionOf(std::string_view field, const Labels& annotations,
+                                   const Labels& namespace_annotations, const Profile& profile) {
+  if (!profile.Has(Change::kTrafficDistribution)) return TrafficDistribution::kAny;
+  const bool by_zone = profile.Has(Change::kTrafficDistributionByZone);
+  const auto read = [&](std::string_view value) {
+    if (value == "preferclose") {
+      return by_zone ? TrafficDistribution::kPreferSameZone : TrafficDistribution::kPreferClose;
+    }
+    if (by_zone && value == "prefersamezone") return TrafficDistribution::kPreferSameZone;
+    if (by_zone && value == "prefersamenode") return TrafficDistribution::kPreferSameNode;
+    return TrafficDistribution::kAny;
+  };
+  if (field == "PreferClose" || field == "PreferSameZone" || field == "PreferSameNode") {
+    if (const TrafficDistribution known = read(absl::AsciiStrToLower(std::string(field)));
+        known != TrafficDistribution::kAny) {
+      return known;
+    }
+  }
+  const auto value = [](const Labels& from) {
+    const auto it = from.find(kTrafficDistributionAnnotation);
+    return it == from.end() ? std::string() : absl::AsciiStrToLower(it->second);
+  };
+  if (const std::string own = value(annotations); !own.empty()) return read(own);
+  if (!profile.Has(Change::kTrafficDistributionOfNamespaces)) return TrafficDistribution::kAny;
+  return read(value(namespace_annotations));
+}
+
 std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const kube::Service& typed,
                                             std::string_view domain_suffix, const ClusterId& cluster,
-                                            std::string_view trust_domain, const Profile& profile) {
+                                            std::string_view trust_domain, const Profile& profile,
+                                            const Labels& namespace_annotations) {
   auto out = std::make_shared<Service>();
   out->hostname = ServiceHostname(object.meta.name, object.meta.ns, domain_suffix);
   out->creation_unix_seconds = object.meta.creation_unix_seconds;
@@ -73,7 +104,7 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
   out->default_address = std::string(kUnspecifiedIp);
   std::string external_name;
   if (typed.type == "ExternalName" && !typed.external_name.empty()) {
-    out->resolution = Resolution::kDnsLb;
+    out->resolution = profile.Has(Change::kExternalNameAliases) ? Resolution::kAlias : Resolution::kDnsLb;
     external_name = typed.external_name;
     out->mesh_external = true;
   }
@@ -116,6 +147,8 @@ std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const ku
   attributes.kubernetes_service_type = typed.type;
   attributes.external_name = external_name;
   attributes.node_local = typed.internal_traffic_policy == "Local";
+  attributes.traffic_distribution =
+      DistributionOf(typed.traffic_distribution, object.meta.annotations, namespace_annotations, profile);
   if (const std::string export_to = Annotation(object, "networking.istio.io/exportTo"); !export_to.empty()) {
     attributes.export_to = ParseExportTo(SplitCommas(export_to));
   }
@@ -144,6 +177,7 @@ std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, c
                                                    const ServiceRef& service) {
   std::vector<ServiceInstance> out;
   if (typed.type != "ExternalName" || typed.external_name.empty()) return out;
+  if (service->resolution == Resolution::kAlias) return out;
   for (const Port& port : service->ports) {
     auto profile = std::make_shared<EndpointProfile>();
     profile->service_port_name = port.name;

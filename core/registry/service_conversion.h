@@ -26,9 +26,14 @@ std::string SpiffeId(std::string_view trust_domain, std::string_view ns, std::st
 // By appProtocol, else by the port's name up to the first "-" (istiod: pkg/config/kube/conversion.go, ConvertProtocol).
 Protocol ConvertProtocol(int port, std::string_view name, std::string_view protocol, std::string_view app_protocol);
 
+// By spec.trafficDistribution, else by annotation; as far as the release knows it.
+TrafficDistribution DistributionOf(std::string_view field, const Labels& annotations,
+                                   const Labels& namespace_annotations, const Profile& profile);
+
 std::shared_ptr<Service> ConvertKubeService(const kube::Object& object, const kube::Service& typed,
                                             std::string_view domain_suffix, const ClusterId& cluster,
-                                            std::string_view trust_domain, const Profile& profile = {});
+                                            std::string_view trust_domain, const Profile& profile = {},
+                                            const Labels& namespace_annotations = {});
 std::vector<ServiceInstance> ExternalNameInstances(const kube::Service& typed, const kube::Object& object,
                                                    const ServiceRef& service);
 

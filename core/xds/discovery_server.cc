@@ -201,6 +201,7 @@ void DiscoveryServer::Push(PushRequest request, Callback done) {
   const PushContextRef made =
       PushContext::Create(CurrentEnvironment(), push_context_.get(), request,
                           fmt::format("{}/{}", kube::FormatRfc3339(kWorldEpochUnixSeconds + seconds), number));
+  made->AddConcrete(request.configs_updated);
   const Work work{WorkKind::kPushContextInit, static_cast<int64_t>(made->GetAllServices().size()),
                   static_cast<int64_t>(endpoints_.EndpointCount())};
   host_.Spend(work, [this, number, made, request = std::move(request), done = std::move(done),

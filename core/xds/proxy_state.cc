@@ -1,8 +1,10 @@
 #include "core/xds/proxy_state.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "core/model/labels.h"
+#include "core/profile/changes.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -46,6 +48,15 @@ void SetTopology(Proxy& proxy, const ProxyLocality& node_locality) {
   add(kNetworkLabel, proxy.metadata.network.str());
 }
 
+// istiod: Proxy.ShouldUpdateServiceTargets.
+bool MayServeOther(const Proxy& proxy, const PushRequest& request, const Profile& profile) {
+  if (!profile.Has(Change::kTargetsOnServiceUpdates)) return true;
+  const bool own = profile.Has(Change::kTargetsOfOwnNamespace);
+  return std::any_of(request.configs_updated.begin(), request.configs_updated.end(), [&](const ConfigKey& key) {
+    return key.kind == ConfigKind::kServiceEntry && (!own || key.ns == proxy.metadata.ns);
+  });
+}
+
 bool DependsOn(const Proxy& proxy, const ConfigKey& key) {
   if (proxy.IsRouter()) {
     if (key.kind == ConfigKind::kSidecar) return false;
@@ -66,13 +77,18 @@ bool DependsOn(const Proxy& proxy, const ConfigKey& key) {
 void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest* request,
                        const ProxyLocality& node_locality) {
   const ServiceDiscovery& discovery = *push.env().discovery;
-  SetServiceInstances(proxy, discovery);
+  const Profile& profile = push.profile();
+  bool sidecar = request == nullptr || request->configs_updated.empty();
+  bool gateway = sidecar;
+  if (sidecar || MayServeOther(proxy, *request, profile)) {
+    SetServiceInstances(proxy, discovery);
+    // Gateways are found by what a proxy serves, but 1.18.2 does not think of it.
+    gateway = gateway || profile.Has(Change::kTargetsOnServiceUpdates);
+  }
   if (request == nullptr || request->IsProxyUpdate()) {
     SetWorkloadLabels(proxy, discovery);
     SetTopology(proxy, node_locality);
   }
-  bool sidecar = request == nullptr || request->configs_updated.empty();
-  bool gateway = sidecar;
   if (request != nullptr) {
     for (const ConfigKey& key : request->configs_updated) {
       switch (key.kind) {
@@ -81,6 +97,9 @@ void ComputeProxyState(Proxy& proxy, const PushContext& push, const PushRequest*
         case ConfigKind::kVirtualService:
         case ConfigKind::kSidecar:
           sidecar = true;
+          break;
+        case ConfigKind::kPeerAuthentication:
+          sidecar = sidecar || profile.Has(Change::kPeerAuthenticationsInScopes);
           break;
         case ConfigKind::kGateway:
           gateway = true;

@@ -41,7 +41,7 @@ CaseIstiod::CaseIstiod(const Case& spec, IstiodSettings settings)
       costs_(std::make_unique<Costs>()),
       kernel_(settings_.seed),
       host_(kernel_.NewHost("istiod", kProcessors, costs_.get())),
-      factory_(servers_) {
+      factory_(host_, servers_) {
   for (const auto& [name, objects] : case_.clusters) {
     auto server = std::make_unique<CaseServer>(host_);
     for (const json& object : objects) (void)server->Apply(object);

@@ -43,20 +43,22 @@ struct CaseServer::Subscription {
 
 class CaseClient final : public kube::Client {
  public:
-  explicit CaseClient(CaseServer& server) : server_(server) {}
+  CaseClient(CaseServer& server, Time first_answer) : server_(server), first_answer_(first_answer) {}
 
   void List(const kube::ResourceKind& kind, const kube::ListOptions& options,
             absl::AnyInvocable<void(absl::StatusOr<kube::ObjectList>)> done) override {
     absl::StatusOr<std::shared_ptr<CaseServer::Subscription>> selection = Select(kind, options);
-    server_.host_.Post([&server = server_, selection = std::move(selection), done = std::move(done)]() mutable {
-      if (!selection.ok()) return done(selection.status());
-      kube::ObjectList list;
-      list.resource_version = server.resource_version_;
-      for (const auto& [key, object] : server.objects_) {
-        if ((*selection)->Selects(*object)) list.items.push_back(object);
-      }
-      done(std::move(list));
-    });
+    const Duration wait = std::max<Duration>(first_answer_ - server_.host_.Now(), 0ms);
+    server_.host_.RunAfter(wait,
+                           [&server = server_, selection = std::move(selection), done = std::move(done)]() mutable {
+                             if (!selection.ok()) return done(selection.status());
+                             kube::ObjectList list;
+                             list.resource_version = server.resource_version_;
+                             for (const auto& [key, object] : server.objects_) {
+                               if ((*selection)->Selects(*object)) list.items.push_back(object);
+                             }
+                             done(std::move(list));
+                           });
   }
 
   std::unique_ptr<kube::Watch> StartWatch(const kube::ResourceKind& kind, const kube::ListOptions& options, int64_t,
@@ -105,9 +107,12 @@ class CaseClient final : public kube::Client {
   }
 
   CaseServer& server_;
+  const Time first_answer_;
 };
 
-std::unique_ptr<kube::Client> CaseServer::MakeClient() { return std::make_unique<CaseClient>(*this); }
+std::unique_ptr<kube::Client> CaseServer::MakeClient(Time first_answer) {
+  return std::make_unique<CaseClient>(*this, first_answer);
+}
 
 absl::Status CaseServer::Apply(json body) {
   json& metadata = body["metadata"];
@@ -176,7 +181,9 @@ absl::StatusOr<std::unique_ptr<kube::Client>> CaseClientFactory::Connect(const s
   if (const size_t scheme = server.find("://"); scheme != std::string_view::npos) server.remove_prefix(scheme + 3);
   const auto it = servers_.find(std::string(server.substr(0, server.find_first_of(".:/"))));
   if (it == servers_.end()) return absl::UnavailableError(fmt::format("nobody answers at {}", parsed->server));
-  return it->second->MakeClient();
+  // As the recordings were made: a remote cluster answers once those before it have synced, and 30 ms were quiet.
+  first_answer_ = std::max(first_answer_, host_.Now()) + 30ms;
+  return it->second->MakeClient(first_answer_);
 }
 
 }  // namespace wavetank::golden

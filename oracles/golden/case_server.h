@@ -26,7 +26,8 @@ class CaseServer {
   absl::Status Apply(nlohmann::json body);
   absl::Status Delete(const nlohmann::json& body);
 
-  std::unique_ptr<kube::Client> MakeClient();
+  // No list is answered before `first_answer`.
+  std::unique_ptr<kube::Client> MakeClient(Time first_answer = {});
   // The name of a Pod that has the IP; empty: there is none.
   std::string PodAt(std::string_view ns, std::string_view ip) const;
   // Watches that still have an owner.
@@ -46,15 +47,19 @@ class CaseServer {
   int64_t resource_version_ = 1000;
 };
 
-// Leads from a kubeconfig to the server that its current context names: https://<ID>.api.test:6443.
+// Leads from a kubeconfig to the server that its current context names: https://<ID>.api.test:6443. Clusters come one
+// after the other: istiod 1.30 starts them side by side, so that their order would be a race.
 class CaseClientFactory final : public kube::ClientFactory {
  public:
-  explicit CaseClientFactory(std::map<std::string, std::unique_ptr<CaseServer>>& servers) : servers_(servers) {}
+  CaseClientFactory(Host& host, std::map<std::string, std::unique_ptr<CaseServer>>& servers)
+      : host_(host), servers_(servers) {}
   absl::StatusOr<std::unique_ptr<kube::Client>> Connect(const std::string& cluster_id,
                                                         const std::string& kubeconfig) override;
 
  private:
+  Host& host_;
   std::map<std::string, std::unique_ptr<CaseServer>>& servers_;
+  Time first_answer_{};
 };
 
 }  // namespace wavetank::golden

@@ -91,6 +91,7 @@ class Generation {
 
   ServiceClusters Outbound(const Service& service) {
     ServiceClusters out;
+    if (service.resolution == Resolution::kAlias) return out;
     const ConsolidatedDestRuleRef rule = RuleFor(service);
     out.ruled = rule != nullptr;
     for (const Port& port : service.ports) {

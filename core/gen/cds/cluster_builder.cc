@@ -197,7 +197,8 @@ void ClusterBuilder::ApplyOutboundPolicy(Mode mode, const Service& service, cons
   if (ShouldUpgradeToH2(mesh_, policy.connection_pool, port))
     draft.upstream_protocol = ClusterDraft::UpstreamProtocol::kHttp2;
   ApplyOutlierDetection(policy.outlier_detection, draft);
-  ApplyLoadBalancer(mesh_, policy.load_balancer, PartsOf(proxy_.locality), proxy_.labels, push_.profile(), draft);
+  ApplyLoadBalancer(mesh_, policy.load_balancer, service, PartsOf(proxy_.locality), proxy_.labels, push_.profile(),
+                    draft);
   Cluster& cluster = draft.cluster;
   if (mode == Mode::kOutbound) {
     TlsInputs tls;

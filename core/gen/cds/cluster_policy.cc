@@ -160,23 +160,26 @@ void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft
   }
 }
 
-void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb,
+void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb, const Service& service,
                        const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
                        ClusterDraft& draft) {
   Cluster& cluster = draft.cluster;
   const auto& of_mesh = mesh.locality_lb_setting;
-  const config::LocalityLbSetting* setting = EffectiveLocalityLb(of_mesh ? &*of_mesh : nullptr, LocalityLbOf(lb));
+  // In panic Envoy would send requests to endpoints that are not ready, which are sent for such services.
+  if (service.attributes.traffic_distribution != TrafficDistribution::kAny) {
+    cluster.mutable_common_lb_config()->mutable_healthy_panic_threshold()->set_value(0);
+  }
+  const auto [setting, forced] = EffectiveLocalityLb(of_mesh ? &*of_mesh : nullptr, LocalityLbOf(lb), service);
+  const bool fails_over = forced || cluster.has_outlier_detection();
   if (setting != nullptr) {
     // Else it would get in the way of the load balancer that is asked for.
-    const bool needed =
-        !setting->distribute.empty() ||
-        (cluster.has_outlier_detection() && (!setting->failover.empty() || !setting->failover_priority.empty()));
+    const bool needed = !setting->distribute.empty() ||
+                        (fails_over && (!setting->failover.empty() || !setting->failover_priority.empty()));
     if (needed || !profile.Has(Change::kLocalityWeightsWhenNeeded)) {
       cluster.mutable_common_lb_config()->mutable_locality_weighted_lb_config();
     }
     if (draft.endpoints != nullptr) {
-      ApplyLocalityLb(*setting, cluster.has_outlier_detection(), proxy_locality, proxy_labels, false,
-                      draft.endpoints->assignment);
+      ApplyLocalityLb(*setting, fails_over, proxy_locality, proxy_labels, false, draft.endpoints->assignment);
     }
   }
   if (draft.IsOriginalDst()) {

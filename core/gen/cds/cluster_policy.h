@@ -23,7 +23,7 @@ void ApplyConsistentHash(const config::ConsistentHash& hash, ::envoy::config::cl
 void ApplyOutlierDetection(const config::OutlierDetection* outlier, ClusterDraft& draft);
 
 // After ApplyOutlierDetection, since failover depends on it.
-void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb,
+void ApplyLoadBalancer(const config::MeshConfig& mesh, const config::LoadBalancerSettings* lb, const Service& service,
                        const LocalityParts& proxy_locality, const Labels& proxy_labels, const Profile& profile,
                        ClusterDraft& draft);
 

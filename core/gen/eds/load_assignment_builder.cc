@@ -80,7 +80,10 @@ LoadAssignmentBuilder::LoadAssignmentBuilder(std::string_view cluster_name, cons
   const EffectivePolicy policy = PolicyFor(rule_, subset_, port_);
   const auto& mesh = push.mesh().locality_lb_setting;
   outlier_detection_ = policy.outlier_detection != nullptr;
-  locality_lb_ = EffectiveLocalityLb(mesh ? &*mesh : nullptr, LocalityLbOf(policy.load_balancer));
+  const ServiceLocalityLb locality =
+      EffectiveLocalityLb(mesh ? &*mesh : nullptr, LocalityLbOf(policy.load_balancer), *service_);
+  locality_lb_ = locality.setting;
+  fails_over_ = outlier_detection_ || locality.fails_over;
 }
 
 void LoadAssignmentBuilder::AppendKey(std::string& key, bool locality) const {
@@ -95,6 +98,8 @@ void LoadAssignmentBuilder::AppendKey(std::string& key, bool locality) const {
     add(proxy_.locality.zone);
     add(proxy_.locality.sub_zone);
   }
+  // Not for what a Service prefers by itself, as in 1.30.3 (populateFailoverPriorityLabels): of proxies in one locality
+  // the first one's node then counts for all.
   if (UsesFailoverPriority(locality_lb_, outlier_detection_)) {
     for (const std::string& entry : locality_lb_->failover_priority) {
       const auto it = proxy_.labels.find(entry.substr(0, entry.find('=')));
@@ -119,12 +124,11 @@ void LoadAssignmentBuilder::AppendKey(std::string& key, bool locality) const {
 }
 
 bool LoadAssignmentBuilder::DependsOnWorkload() const {
-  return UsesFailoverPriority(locality_lb_, outlier_detection_) ||
-         (service_ != nullptr && service_->attributes.node_local);
+  return UsesFailoverPriority(locality_lb_, fails_over_) || (service_ != nullptr && service_->attributes.node_local);
 }
 
 bool LoadAssignmentBuilder::DependsOnLocality() const {
-  return ModeOf(locality_lb_, outlier_detection_) != LocalityLbMode::kOff;
+  return ModeOf(locality_lb_, fails_over_) != LocalityLbMode::kOff;
 }
 
 uint64_t LoadAssignmentBuilder::EndpointsVersion() const {
@@ -150,6 +154,7 @@ class LoadAssignmentBuilder::Grouping {
         split_horizon_(networks_.IsMultiNetworkEnabled()),
         scale_(split_horizon_ ? networks_.LbWeightScaleFactor() : 1),
         inside_cluster_(inside_cluster),
+        sends_unhealthy_(builder.service_->attributes.traffic_distribution != TrafficDistribution::kAny),
         keeps_draining_(HasLabel(builder.service_->attributes.labels, kPersistentSessionLabel)),
         out_(out) {
     const config::Subset* subset = b_.subset_.empty() ? nullptr : FindSubset(b_.rule_, b_.subset_);
@@ -237,7 +242,7 @@ class LoadAssignmentBuilder::Grouping {
     }
     Decision& d = *last_;
     if (d.refused_by != EndpointFilter::kPassed) return {&d, d.refused_by};
-    if (e.health == HealthStatus::kUnhealthy || e.health == HealthStatus::kTerminating) {
+    if ((e.health == HealthStatus::kUnhealthy && !sends_unhealthy_) || e.health == HealthStatus::kTerminating) {
       return {&d, EndpointFilter::kHealth};
     }
     if ((d.draining || e.health == HealthStatus::kDraining) && !keeps_draining_) return {&d, EndpointFilter::kDraining};
@@ -438,7 +443,7 @@ class LoadAssignmentBuilder::Grouping {
       gateway_cluster_ = cluster;
       gateway_shape_ = kNone;
     }
-    const bool by_labels = UsesFailoverPriority(b_.locality_lb_, b_.outlier_detection_);
+    const bool by_labels = UsesFailoverPriority(b_.locality_lb_, b_.fails_over_);
     if (!by_labels && gateway_shape_ != kNone) return gateway_shape_;
     const Labels* labels = &kNoLabels;
     if (by_labels) {
@@ -485,8 +490,7 @@ class LoadAssignmentBuilder::Grouping {
       out_.localities.push_back(std::move(group));
     }
     if (b_.locality_lb_ != nullptr && !inside_cluster_) {
-      ApplyLocalityLb(*b_.locality_lb_, b_.outlier_detection_, PartsOf(b_.proxy_.locality), b_.proxy_.labels, true,
-                      out_);
+      ApplyLocalityLb(*b_.locality_lb_, b_.fails_over_, PartsOf(b_.proxy_.locality), b_.proxy_.labels, true, out_);
     }
   }
 
@@ -512,6 +516,7 @@ class LoadAssignmentBuilder::Grouping {
   bool split_horizon_;
   uint32_t scale_;
   bool inside_cluster_;  // part of a cluster of type DNS
+  bool sends_unhealthy_;
   bool keeps_draining_;
   const Labels* subset_labels_ = nullptr;
 
@@ -544,7 +549,7 @@ void LoadAssignmentBuilder::Build(LoadAssignment& out, int64_t* looked_at, Assig
     explanation->multi_network = push_.networks().IsMultiNetworkEnabled();
     if (rule_ != nullptr) explanation->rule = rule_ref_->rule->meta.ns + "/" + rule_ref_->rule->meta.name;
     explanation->outlier_detection = outlier_detection_;
-    explanation->locality_lb = ModeOf(locality_lb_, outlier_detection_);
+    explanation->locality_lb = ModeOf(locality_lb_, fails_over_);
   }
   const auto nothing = [&](AssignmentRefusal why) {
     if (explanation != nullptr) explanation->refusal = why;

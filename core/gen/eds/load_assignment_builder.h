@@ -71,6 +71,7 @@ class LoadAssignmentBuilder {
   ConsolidatedDestRuleRef rule_ref_;
   const config::DestinationRule* rule_ = nullptr;
   bool outlier_detection_ = false;
+  bool fails_over_ = false;  // with outlier detection, or because the service says where it prefers to be reached
   const config::LocalityLbSetting* locality_lb_ = nullptr;  // what applies; null: none
 };
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "core/model/labels.h"
+
 namespace wavetank::pilot {
 namespace {
 
@@ -150,6 +152,26 @@ const config::LocalityLbSetting* EffectiveLocalityLb(const config::LocalityLbSet
                                                      const config::LocalityLbSetting* rule) {
   const config::LocalityLbSetting* setting = rule != nullptr ? rule : mesh;
   return setting != nullptr && setting->enabled.value_or(true) ? setting : nullptr;
+}
+
+ServiceLocalityLb EffectiveLocalityLb(const config::LocalityLbSetting* mesh, const config::LocalityLbSetting* rule,
+                                      const Service& service) {
+  const TrafficDistribution wanted = service.attributes.traffic_distribution;
+  if (rule != nullptr || wanted == TrafficDistribution::kAny) return {EffectiveLocalityLb(mesh, rule), false};
+  using Names = std::vector<std::string_view>;
+  static const auto by = [](const Names& labels) {
+    auto* setting = new config::LocalityLbSetting();
+    setting->enabled = true;
+    setting->failover_priority.assign(labels.begin(), labels.end());
+    return setting;
+  };
+  static const auto* const close = by({kNetworkLabel, kRegionLabel, kZoneLabel, kSubzoneLabel});
+  static const auto* const zone = by({kNetworkLabel, kRegionLabel, kZoneLabel});
+  static const auto* const node = by({kNetworkLabel, kRegionLabel, kZoneLabel, kSubzoneLabel, kHostnameLabel});
+  return {wanted == TrafficDistribution::kPreferClose      ? close
+          : wanted == TrafficDistribution::kPreferSameZone ? zone
+                                                           : node,
+          true};
 }
 
 LocalityLbMode ModeOf(const config::LocalityLbSetting* setting, bool outlier_detection) {

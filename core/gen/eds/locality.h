@@ -9,6 +9,7 @@
 #include "core/gen/eds/eds_load_assignment.h"
 #include "core/gen/eds/endpoint_decision.h"
 #include "core/model/proxy.h"
+#include "core/model/service.h"
 
 namespace wavetank::pilot {
 
@@ -30,6 +31,15 @@ uint32_t LbPriority(const LocalityParts& proxy, const LocalityParts& endpoints);
 // What applies, a DestinationRule's setting before the mesh's; null: locality load balancing is off.
 const config::LocalityLbSetting* EffectiveLocalityLb(const config::LocalityLbSetting* mesh,
                                                      const config::LocalityLbSetting* rule);
+
+// The same for a service that says itself what it prefers, if no DestinationRule does. `fails_over`: without outlier
+// detection too, since endpoints that are not ready are sent.
+struct ServiceLocalityLb {
+  const config::LocalityLbSetting* setting = nullptr;
+  bool fails_over = false;
+};
+ServiceLocalityLb EffectiveLocalityLb(const config::LocalityLbSetting* mesh, const config::LocalityLbSetting* rule,
+                                      const Service& service);
 
 // What the setting (null: none) asks for. Failover of either kind needs outlier detection, since without it Envoy never
 // takes an endpoint out.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/gen/rds/virtual_hosts.h"
 #include "core/gen/view/destination_cluster.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/model/host_name.h"
@@ -124,7 +125,15 @@ class Chains {
 
   void AddService(bool by_name) {
     FilterChainOptions chain;
-    if (by_name) chain.sni_hosts = {service_.hostname};
+    if (by_name) {
+      chain.sni_hosts = {service_.hostname};
+      for (const kube::NamespacedName& alias : service_.attributes.aliases) {
+        chain.sni_hosts.push_back(alias.name);
+        for (std::string& name : ShortNames(alias.name, 0, scope_.proxy, scope_.push)) {
+          chain.sni_hosts.push_back(std::move(name));
+        }
+      }
+    }
     chain.destination_cidrs = service_cidrs_;
     // A Sidecar's port may be none of the service's; then its only port is meant.
     const Port& port = service_.ports.size() == 1 ? service_.ports[0] : listen_port_;

@@ -205,6 +205,7 @@ class ServiceListeners {
   // Merges the listener of one service port into what stands at its address. istiod:
   // buildSidecarOutboundListenerForPortOrUDS.
   void Add(const Placement& at, const Service& service, const Port& port) {
+    if (service.resolution == Resolution::kAlias) return;
     const ListenerProtocol kind =
         port.protocol == Protocol::kHttpProxy ? ListenerProtocol::kHttp : ToListenerProtocol(port.protocol);
     if (kind == ListenerProtocol::kUnknown) return;

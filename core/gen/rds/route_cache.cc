@@ -10,7 +10,12 @@ std::string RouteCacheEntry::Key() const {
   // As istiod, not the names of the configurations but hashes, of which each configuration keeps its own: a mesh has
   // many. The sizes keep the lists apart.
   absl::InlinedVector<uint64_t, 256> of = {services.size(), rules.size(), delegates.size(), envoy_filters.size()};
-  for (const Service* service : services) of.push_back(ConfigHash(*service));
+  for (const Service* service : services) {
+    of.push_back(ConfigHash(*service));
+    for (const kube::NamespacedName& alias : service->attributes.aliases) {
+      of.push_back(ConfigHash(ConfigKind::kServiceEntry, alias.name, alias.ns));
+    }
+  }
   for (const auto& rule : rules) of.push_back(ConfigHash(ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns));
   for (const ConfigKey* delegate : delegates) of.push_back(ConfigHash(*delegate));
   for (const auto& rule : hash_rules) {
@@ -32,7 +37,12 @@ std::string RouteCacheEntry::Key() const {
 std::vector<uint64_t> RouteCacheEntry::Dependencies() const {
   std::vector<uint64_t> out;
   out.reserve(services.size() + rules.size() + delegates.size() + hash_rules.size() + envoy_filters.size());
-  for (const Service* service : services) AddDependency(*service, out);
+  for (const Service* service : services) {
+    AddDependency(*service, out);
+    for (const kube::NamespacedName& alias : service->attributes.aliases) {
+      AddDependency({ConfigKind::kServiceEntry, alias.name, alias.ns}, out);
+    }
+  }
   for (const auto& rule : rules) AddDependency({ConfigKind::kVirtualService, rule->meta.name, rule->meta.ns}, out);
   for (const ConfigKey* delegate : delegates) AddDependency(*delegate, out);
   for (const auto& rule : hash_rules) AddDependency(*rule, out);

@@ -151,6 +151,8 @@ class HostBuilder {
     for (const auto* rule : inputs_.rules) AddRule(*rule);
     // Services that no rule took.
     for (const RoutedService* routed : by_place_) {
+      // A route may lead to an alias, but its name is served where what it stands for is.
+      if (routed->service->resolution == Resolution::kAlias) continue;
       if (!ruled_.contains(routed->service->hostname)) AddService(*routed);
     }
     full_names_.reserve(groups_.size());
@@ -215,6 +217,8 @@ class HostBuilder {
       trimmed = std::make_unique<Service>();
       trimmed->hostname = it->second.service->hostname;
       trimmed->ports = {*it->second.only_port};
+      trimmed->resolution = it->second.service->resolution;
+      trimmed->attributes.external_name = it->second.service->attributes.external_name;
     }
     return trimmed.get();
   }
@@ -268,10 +272,7 @@ class HostBuilder {
     } else {
       // With ports ignored in matching, no domain needs one; a route for all ports does need them.
       const int port = ignores_port_ ? 0 : group.port;
-      if (push_.profile().Has(Change::kAbsoluteDomains)) short_names = AbsoluteDomains(hostname, port);
-      for (std::string& name : AlternativeDomains(hostname, port, proxy_.dns_domain)) {
-        short_names.push_back(std::move(name));
-      }
+      short_names = ShortNames(hostname, port, proxy_, push_);
       host.domains = DomainsOf(*routed->service, port, short_names);
     }
     std::erase_if(host.domains, [&](const std::string& domain) {
@@ -290,13 +291,19 @@ class HostBuilder {
     out.push_back(std::move(host));
   }
 
-  // istiod: generateVirtualHostDomains.
-  std::vector<std::string> DomainsOf(const Service& service, int port,
-                                     const std::vector<std::string>& short_names) const {
+  // istiod: generateVirtualHostDomains. Aliases' short names join the others.
+  std::vector<std::string> DomainsOf(const Service& service, int port, std::vector<std::string>& short_names) const {
     std::vector<std::string> out;
     out.reserve(4 + short_names.size());
     AddDomain(service.hostname, port, out);
     out.insert(out.end(), short_names.begin(), short_names.end());
+    for (const kube::NamespacedName& alias : service.attributes.aliases) {
+      AddDomain(alias.name, port, out);
+      for (std::string& name : ShortNames(alias.name, port, proxy_, push_)) {
+        out.push_back(name);
+        short_names.push_back(std::move(name));
+      }
+    }
     // Pods of headless services have names below the service's.
     if (service.resolution == Resolution::kPassthrough && service.attributes.registry == Provider::kKubernetes) {
       const size_t own = out.size();

@@ -7,6 +7,8 @@
 #include "core/gen/rds/default_routes.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/addresses.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "envoy/config/route/v3/route.pb.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 
@@ -165,6 +167,13 @@ std::vector<std::string> AlternativeDomains(std::string_view hostname, int port,
   // Short forms of anything else might be some service's.
   if (!hostname.ends_with(svc > 0 ? proxy_domain.substr(svc) : proxy_domain)) return {};
   return KubernetesDomains(hostname, port, proxy_domain);
+}
+
+std::vector<std::string> ShortNames(std::string_view hostname, int port, const Proxy& proxy, const PushContext& push) {
+  std::vector<std::string> out;
+  if (push.profile().Has(Change::kAbsoluteDomains)) out = AbsoluteDomains(hostname, port);
+  for (std::string& name : AlternativeDomains(hostname, port, proxy.dns_domain)) out.push_back(std::move(name));
+  return out;
 }
 
 }  // namespace wavetank::pilot

@@ -70,4 +70,7 @@ std::vector<std::string> AbsoluteDomains(std::string_view hostname, int port);
 // full one: "reviews", "reviews.ns", "reviews.ns.svc". Port 0: without ":port" forms. istiod: GenerateAltVirtualHosts.
 std::vector<std::string> AlternativeDomains(std::string_view hostname, int port, std::string_view proxy_domain);
 
+// All names beside the full one that a proxy's release knows, the absolute one first.
+std::vector<std::string> ShortNames(std::string_view hostname, int port, const Proxy& proxy, const PushContext& push);
+
 }  // namespace wavetank::pilot

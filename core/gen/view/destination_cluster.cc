@@ -37,7 +37,10 @@ std::string DestinationCluster(const config::Destination& destination, const Ser
   const int port = destination.port != 0 ? static_cast<int>(destination.port)
                    : only                ? service->ports[0].port
                                          : listener_port();
-  return BuildSubsetKey(TrafficDirection::kOutbound, destination.subset, destination.host, port);
+  // Of an alias of an alias istiod goes one step only.
+  const bool alias = service != nullptr && service->resolution == Resolution::kAlias;
+  return BuildSubsetKey(TrafficDirection::kOutbound, destination.subset,
+                        alias ? service->attributes.external_name : destination.host, port);
 }
 
 std::string OutboundCatchAllCluster(const Proxy& proxy) {

@@ -27,6 +27,12 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
       self_(std::make_shared<KubeController*>(this)) {
   if (options_.discovery_selectors) discovery_namespaces_.SetSelectors(options_.discovery_selectors(), {});
   Register(namespaces_, [this](const kube::ObjectRef& o, Event e) { OnNamespace(o, e); });
+  if (options_.profile.Has(Change::kTrafficDistributionOfNamespaces)) {
+    namespaces_.AddHandler(
+        {nullptr,
+         [this](const kube::ObjectRef& old, const kube::ObjectRef& now) { OnNamespaceAnnotations(*old, *now); },
+         nullptr});
+  }
   // Membership changes at once, what follows from it goes through the queue (istiod: initDiscoveryNamespaceHandlers).
   namespaces_.AddHandler({[this](const kube::ObjectRef& ns) {
                             if (!discovery_namespaces_.Added(*ns)) return;
@@ -178,6 +184,26 @@ void KubeController::OnService(const kube::ObjectRef& object, Event event) {
   }
 }
 
+std::shared_ptr<Service> KubeController::Convert(const kube::Object& object) const {
+  static const Labels* const none = new Labels();
+  const kube::ObjectRef ns = namespaces_.Get({"", object.meta.ns});
+  return ConvertKubeService(object, kube::ParseService(object), options_.domain_suffix, options_.cluster,
+                            options_.trust_domain ? options_.trust_domain() : "cluster.local", options_.profile,
+                            ns == nullptr ? *none : ns->meta.annotations);
+}
+
+// istiod: reprocessServicesInNamespace.
+void KubeController::OnNamespaceAnnotations(const kube::Object& old, const kube::Object& now) {
+  const auto value = [](const kube::Object& ns) {
+    const auto it = ns.meta.annotations.find(kTrafficDistributionAnnotation);
+    return it == ns.meta.annotations.end() ? std::string() : it->second;
+  };
+  if (value(old) == value(now)) return;
+  Push(host_.cause(), "Namespace/" + now.meta.name, [this, ns = now.meta.name] {
+    for (const kube::ObjectRef& service : services_.List(ns)) OnService(service, Event::kUpdate);
+  });
+}
+
 void KubeController::DeleteService(const kube::ObjectRef& object) {
   const std::string hostname = HostnameOf(object->meta);
   services_map_.erase(hostname);
@@ -188,17 +214,21 @@ void KubeController::DeleteService(const kube::ObjectRef& object) {
     updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
   }
   updater_.SvcUpdate(shard_, hostname, object->meta.ns, Event::kDelete);
-  const std::shared_ptr<Service> gone =
-      ConvertKubeService(*object, kube::ParseService(*object), options_.domain_suffix, options_.cluster,
-                         options_.trust_domain ? options_.trust_domain() : "cluster.local", options_.profile);
-  if (on_service) on_service(nullptr, gone, Event::kDelete);
+  const std::shared_ptr<Service> gone = Convert(*object);
+  TellService(nullptr, gone, Event::kDelete);
+}
+
+// istiod: serviceUpdateNeedsPush, deleteService. What nobody sees changes nobody's configuration; the push context
+// keeps it until something else makes it anew.
+void KubeController::TellService(const ServiceRef& old, const ServiceRef& now, Event event) const {
+  const bool hidden = now->attributes.export_to.is_none && (old == nullptr || old->attributes.export_to.is_none);
+  if (hidden && options_.profile.Has(Change::kHiddenServicesKeepShards)) return;
+  if (on_service) on_service(old, now, event);
 }
 
 void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event event) {
   const kube::Service& typed = kube::ParseService(*object);
-  const std::shared_ptr<Service> service =
-      ConvertKubeService(*object, typed, options_.domain_suffix, options_.cluster,
-                         options_.trust_domain ? options_.trust_domain() : "cluster.local", options_.profile);
+  const std::shared_ptr<Service> service = Convert(*object);
   const std::string& hostname = service->hostname;
   bool networks_changed = false;
   const auto addresses = service->attributes.cluster_external_addresses.find(options_.cluster);
@@ -232,7 +262,7 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
   endpoints.insert(endpoints.end(), more.begin(), more.end());
   if (!endpoints.empty()) updater_.EdsCacheUpdate(shard_, hostname, service->attributes.ns, std::move(endpoints));
   updater_.SvcUpdate(shard_, hostname, service->attributes.ns, event);
-  if (on_service) on_service(previous, service, event);
+  TellService(previous, service, event);
 }
 
 std::vector<kube::ObjectRef> KubeController::PodServices(const std::string& ns, const Labels& labels) const {

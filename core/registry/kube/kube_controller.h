@@ -122,6 +122,9 @@ class KubeController final : public Registry {
 
   // Services
   void AddOrUpdateService(const kube::ObjectRef& object, Event event);
+  std::shared_ptr<Service> Convert(const kube::Object& object) const;
+  void OnNamespaceAnnotations(const kube::Object& old, const kube::Object& now);
+  void TellService(const ServiceRef& old, const ServiceRef& now, Event event) const;
   void DeleteService(const kube::ObjectRef& object);
   std::string HostnameOf(const kube::ObjectMeta& meta) const;
   // Services of `ns` whose selector matches; an empty selector matches nothing.

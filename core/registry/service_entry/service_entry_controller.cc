@@ -257,7 +257,7 @@ void ServiceEntryController::FullPush(std::set<ConfigKey> configs, TriggerReason
 
 void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry, Event event) {
   const EntryName name{entry->meta.ns, entry->meta.name};
-  const std::vector<ServiceRef> services = ConvertServiceEntry(*entry);
+  const std::vector<ServiceRef> services = ConvertServiceEntry(*entry, options_.profile);
   ServicesDiff diff;
   if (event == Event::kUpdate) {
     diff = Diff(ServicesOf(name), services);

@@ -58,7 +58,8 @@ void AppendForEach(const std::vector<ServiceRef>& services, const std::vector<Se
 
 }  // namespace
 
-std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry) {
+std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry,
+                                            const Profile& profile) {
   const config::ServiceEntry& spec = entry.spec;
   Service common;
   common.creation_unix_seconds = entry.meta.creation_unix_seconds;
@@ -72,6 +73,7 @@ std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::Se
   common.attributes.has_labels = entry.meta.has_labels;
   common.attributes.export_to = ParseExportTo(spec.export_to);
   if (spec.workload_selector) common.attributes.label_selectors = *spec.workload_selector;
+  common.attributes.traffic_distribution = DistributionOf("", entry.meta.annotations, {}, profile);
   common.attributes.has_label_selectors = !common.attributes.label_selectors.empty();
 
   std::vector<ServiceRef> out;

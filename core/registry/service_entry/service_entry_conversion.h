@@ -15,7 +15,8 @@ namespace wavetank::pilot {
 
 // One service per host and address; hosts without address get 0.0.0.0. Addresses that are neither IP nor prefix are
 // left out.
-std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry);
+std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry,
+                                            const Profile& profile = {});
 
 // How endpoints of ServiceEntries and WorkloadEntries come to their identity and network labels.
 struct EndpointConverter {

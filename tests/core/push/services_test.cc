@@ -105,5 +105,31 @@ TEST_F(ServicesTest, InstancesAreThoseOfTheTimeThatTheServicesWereRead) {
   EXPECT_EQ(push->ServiceInstancesByPort(*headless, 81, {}).size(), 0u);
 }
 
+TEST_F(ServicesTest, AnAliasIsAnotherNameOfWhatItLeadsToAtLast) {
+  AddService("web", "a");
+  const auto alias = [&](const std::string& name, const std::string& ns, const std::string& target) {
+    const auto service = AddService(name, ns);
+    service->resolution = Resolution::kAlias;
+    service->attributes.external_name = target;
+  };
+  alias("one", "b", "web.a.svc.cluster.local");
+  alias("two", "a", "one.b.svc.cluster.local");
+  alias("loop", "a", "pool.a.svc.cluster.local");
+  alias("pool", "a", "loop.a.svc.cluster.local");
+  alias("outside", "a", "example.com");
+  const PushContextRef push = Push();
+  const ServiceRef web = push->ServiceInNamespace("web.a.svc.cluster.local", "a");
+  EXPECT_THAT(web->attributes.aliases, ElementsAre(kube::NamespacedName{"a", "two.a.svc.cluster.local"},
+                                                   kube::NamespacedName{"b", "one.b.svc.cluster.local"}));
+  EXPECT_THAT(push->ServiceInNamespace("loop.a.svc.cluster.local", "a")->attributes.aliases, IsEmpty());
+
+  std::set<ConfigKey> changed = {{ConfigKind::kServiceEntry, "two.a.svc.cluster.local", "a"}};
+  push->AddConcrete(changed);
+  EXPECT_TRUE(changed.contains({ConfigKind::kServiceEntry, "web.a.svc.cluster.local", "a"}));
+  changed = {{ConfigKind::kServiceEntry, "outside.a.svc.cluster.local", "a"}};
+  push->AddConcrete(changed);
+  EXPECT_EQ(changed.size(), 1u);
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

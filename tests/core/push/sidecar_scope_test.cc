@@ -1,3 +1,4 @@
+#include "core/profile/changes.h"
 #include "tests/core/push/mesh_fixture.h"
 
 namespace wavetank::pilot {
@@ -134,6 +135,48 @@ TEST_F(SidecarScopeTest, DependsOnTheDestinationRulesOfItsServices) {
   const SidecarScopeRef scope = Scope("x");
   EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kDestinationRule, "dr", "y"}));
   EXPECT_FALSE(scope->DependsOnConfig({ConfigKind::kDestinationRule, "none", "y"}));
+}
+
+TEST_F(SidecarScopeTest, ASidecarImportsAliasesByTheirOwnNames) {
+  AddService("web", "x");
+  for (const char* name : {"seen", "unseen"}) {
+    const auto alias = AddService(name, "x");
+    alias->resolution = Resolution::kAlias;
+    alias->attributes.external_name = "web.x.svc.cluster.local";
+  }
+  EXPECT_EQ(Scope("x")->GetService("web.x.svc.cluster.local")->attributes.aliases.size(), 2u);
+  Put("Sidecar", "x", "sc", "egress: [{hosts: [\"./web.x.svc.cluster.local\", \"./seen.x.svc.cluster.local\"]}]");
+  EXPECT_THAT(Scope("x")->GetService("web.x.svc.cluster.local")->attributes.aliases,
+              ElementsAre(kube::NamespacedName{"x", "seen.x.svc.cluster.local"}));
+}
+
+TEST_F(SidecarScopeTest, PeerAuthenticationsConcernWhoSeesServicesOfTheirNamespaceByProfile) {
+  AddService("b", "y");
+  Put("Sidecar", "x", "sc", "egress: [{hosts: [\"y/*\"]}]");
+  const ConfigKey elsewhere{ConfigKind::kPeerAuthentication, "p", "z"}, seen{ConfigKind::kPeerAuthentication, "p", "y"};
+  EXPECT_TRUE(Scope("x")->DependsOnConfig(elsewhere));
+  Profile profile;
+  profile.Set(Change::kPeerAuthenticationsInScopes);
+  env.profile = &profile;
+  const SidecarScopeRef scope = Scope("x");
+  EXPECT_FALSE(scope->DependsOnConfig(elsewhere));
+  EXPECT_TRUE(scope->DependsOnConfig(seen));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kPeerAuthentication, "p", "x"}));
+  EXPECT_TRUE(scope->DependsOnConfig({ConfigKind::kPeerAuthentication, "p", "istio-system"}));
+}
+
+TEST_F(SidecarScopeTest, ANewPeerAuthenticationMakesScopesAnewByProfile) {
+  AddService("a", "x");
+  PushRequest request;
+  request.configs_updated.insert({ConfigKind::kPeerAuthentication, "p", "x"});
+  for (const bool anew : {false, true}) {
+    Profile profile;
+    profile.Set(Change::kPeerAuthenticationsInScopes, anew);
+    env.profile = &profile;
+    const PushContextRef before = Push();
+    const PushContextRef after = PushContext::Create(env, before.get(), request, "2");
+    EXPECT_EQ(before->GetSidecarScope(Sidecar("x"), {}) != after->GetSidecarScope(Sidecar("x"), {}), anew);
+  }
 }
 
 }  // namespace

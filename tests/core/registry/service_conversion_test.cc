@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/profile/profile.h"
 #include "tests/core/registry/objects.h"
 
 namespace wavetank::pilot {
@@ -134,6 +135,28 @@ TEST(WorkloadForProxyTest, OfSeveralAtOneAddressTheProxysOwnNameThenItsNamespace
   EXPECT_EQ(WorkloadForProxy(workloads, proxy), &workloads.at({"b", "vm2"}));
   proxy.ip_addresses = {"192.0.2.2"};
   EXPECT_EQ(WorkloadForProxy(workloads, proxy), nullptr);
+}
+
+TEST(TrafficDistributionTest, TheFieldCountsBeforeAnnotationsAndTheServicesBeforeItsNamespaces) {
+  using T = TrafficDistribution;
+  const Profile last = *ParseProfile("istio-1.30");
+  const auto annotated = [](const char* value) { return Labels{{"networking.istio.io/traffic-distribution", value}}; };
+  EXPECT_EQ(DistributionOf("PreferClose", {}, {}, last), T::kPreferSameZone);
+  EXPECT_EQ(DistributionOf("PreferSameNode", annotated("preferclose"), {}, last), T::kPreferSameNode);
+  EXPECT_EQ(DistributionOf("", annotated("PreferSameZone"), annotated("PreferSameNode"), last), T::kPreferSameZone);
+  EXPECT_EQ(DistributionOf("", annotated("nonsense"), annotated("PreferSameNode"), last), T::kAny);
+  EXPECT_EQ(DistributionOf("nonsense", {}, annotated("PreferSameNode"), last), T::kPreferSameNode);
+}
+
+TEST(TrafficDistributionTest, ReleasesKnowMoreAndMoreOfIt) {
+  using T = TrafficDistribution;
+  const Labels annotated = {{"networking.istio.io/traffic-distribution", "PreferClose"}};
+  EXPECT_EQ(DistributionOf("PreferClose", annotated, annotated, *ParseProfile("istio-1.24")), T::kAny);
+  const Profile first = *ParseProfile("istio-1.24+traffic-distribution");
+  EXPECT_EQ(DistributionOf("PreferClose", {}, {}, first), T::kPreferClose);
+  EXPECT_EQ(DistributionOf("", annotated, {}, first), T::kPreferClose);
+  EXPECT_EQ(DistributionOf("PreferSameZone", {}, {}, first), T::kAny);
+  EXPECT_EQ(DistributionOf("", {}, annotated, first), T::kAny);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/config/store/store.h"
+#include "core/profile/changes.h"
 #include "core/profile/profile.h"
 #include "core/registry/network_manager.h"
 #include "sim/kernel/kernel.h"
@@ -460,6 +461,31 @@ TEST_F(DiscoveryServerTest, APushThatConcernsNoServiceOfTheProxyIsSkipped) {
   EXPECT_TRUE(seen_.events[0].skipped);
   EXPECT_THAT(client.got, IsEmpty());
   EXPECT_TRUE(server_->Idle());
+}
+
+TEST_F(DiscoveryServerTest, WhatAProxyServesIsAskedAgainWhenAServiceOfItsNamespaceChangesByProfile) {
+  for (const bool seldom : {false, true}) {
+    profile_.Set(Change::kTargetsOnServiceUpdates, seldom);
+    profile_.Set(Change::kTargetsOfOwnNamespace, seldom);
+    Make({});
+    services_.of_proxy.clear();
+    Client& client = Connect();
+    client.Request(XdsType::kCds);
+    Run();
+    services_.of_proxy["10.0.0.1"] = {{services_.services[0], services_.services[0]->ports[0], {}}};
+    const auto after = [&](const ConfigKey& key) {
+      PushRequest request;
+      request.full = true;
+      request.configs_updated = {key};
+      server_->ConfigUpdate(std::move(request));
+      Run();
+      return server_->Clients()[0]->proxy().service_instances.size();
+    };
+    EXPECT_EQ(after({ConfigKind::kDestinationRule, "rule", "shop"}), seldom ? 0u : 1u);
+    EXPECT_EQ(after({ConfigKind::kServiceEntry, "web.other.svc.cluster.local", "other"}), seldom ? 0u : 1u);
+    EXPECT_EQ(after({ConfigKind::kServiceEntry, "web.shop.svc.cluster.local", "shop"}), 1u);
+    clients_.clear();
+  }
 }
 
 TEST_F(DiscoveryServerTest, WhatComesDuringAPushToAProxyIsMerged) {

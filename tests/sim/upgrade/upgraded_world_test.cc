@@ -97,6 +97,34 @@ TEST_F(UpgradedWorld, OnceRestartedTheProxiesAreOfTheNewReleaseAndRefuseNothing)
   }
 }
 
+TEST_F(UpgradedWorld, ProxiesSpeakDeltaXdsAsTheirOwnReleaseDoesUnlessTheyAreToldNotTo) {
+  Build(/*remote=*/false);
+  std::set<std::string> whole, delta;  // that were answered so
+  const Subscription of_whole = world_->commons().on_xds.Add(
+      [&](const std::string& proxy, const pilot::DiscoveryResponse&) { whole.insert(proxy); });
+  const Subscription of_delta = world_->commons().on_delta_xds.Add(
+      [&](const std::string& proxy, const pilot::DeltaDiscoveryResponse&) { delta.insert(proxy); });
+  Upgrade("cluster1", "istiod");
+  EXPECT_THAT(whole, testing::Contains(HasSubstr("sleep")));
+  EXPECT_TRUE(delta.empty()) << *delta.begin();
+  Do("patch",
+     {{"cluster", "cluster1"},
+      {"kind", "Deployment"},
+      {"namespace", "sample"},
+      {"name", "helloworld-v1"},
+      {"patch",
+       {{"spec",
+         {{"template",
+           {{"metadata",
+             {{"annotations", {{"proxy.istio.io/config", "proxyMetadata: {ISTIO_DELTA_XDS: \"false\"}"}}}}}}}}}}}});
+  EXPECT_TRUE(world_->RunUntilSettled(world_->Now() + 3min));
+  whole.clear();
+  Upgrade("cluster1", "workloads");
+  EXPECT_THAT(delta, testing::Contains(HasSubstr("sleep")));
+  EXPECT_THAT(delta, testing::Not(testing::Contains(HasSubstr("helloworld-v1"))));
+  EXPECT_THAT(whole, testing::Contains(HasSubstr("helloworld-v1")));
+}
+
 // istio-proxy has no istio_authn since 1.20, which istiod 1.18 puts into every inbound chain.
 TEST_F(UpgradedWorld, NewProxiesRefuseListenersOfAnOldIstiodAndNeverGetReady) {
   Build(/*remote=*/false);

@@ -98,6 +98,11 @@ TEST_F(CdsTest, UdpPortsHaveNoCluster) {
   EXPECT_THAT(Names(Generate()), Not(Contains("outbound|53||" + kHost)));
 }
 
+TEST_F(CdsTest, AnAliasHasNoCluster) {
+  world_.AddService("web")->resolution = Resolution::kAlias;
+  EXPECT_THAT(Names(Generate()), Not(Contains(kWeb)));
+}
+
 TEST_F(CdsTest, MeshServiceGetsMtlsForEndpointsThatTakeIt) {
   world_.AddService("web");
   world_.SetEndpoints("c1", "web", {GenWorld::Endpoint("10.1.0.1", GenWorld::Workload("c1"))});

@@ -1,5 +1,7 @@
 #include "core/gen/cds/cluster_policy.h"
 
+#include "core/profile/changes.h"
+
 #include "envoy/extensions/upstreams/http/v3/http_protocol_options.pb.h"
 #include "gtest/gtest.h"
 
@@ -94,7 +96,7 @@ TEST(ClusterPolicy, PassthroughGoesToTheOriginalDestination) {
   lb.simple = Simple::kPassthrough;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.type(), Cluster::ORIGINAL_DST);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::CLUSTER_PROVIDED);
 }
@@ -104,7 +106,7 @@ TEST(ClusterPolicy, DefaultIsLeastRequestWithTheRulesWarmup) {
   lb.warmup_duration_secs = std::chrono::seconds(45);
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::LEAST_REQUEST);
   EXPECT_EQ(draft.cluster.least_request_lb_config().slow_start_config().slow_start_window().seconds(), 45);
 }
@@ -114,14 +116,32 @@ TEST(ClusterPolicy, ConsistentHashWithoutAlgorithmIsARingOf1024) {
   lb.consistent_hash.emplace().use_source_ip = true;
   ClusterDraft draft;
   draft.cluster.set_type(Cluster::EDS);
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), draft);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), draft);
   EXPECT_EQ(draft.cluster.lb_policy(), Cluster::RING_HASH);
   EXPECT_EQ(draft.cluster.ring_hash_lb_config().minimum_ring_size().value(), 1024u);
   lb.consistent_hash->algorithm = config::ConsistentHash::Algorithm::kMaglev;
   ClusterDraft maglev;
-  ApplyLoadBalancer(config::MeshConfig{}, &lb, {}, {}, Profile(), maglev);
+  ApplyLoadBalancer(config::MeshConfig{}, &lb, Service(), {}, {}, Profile(), maglev);
   EXPECT_EQ(maglev.cluster.lb_policy(), Cluster::MAGLEV);
   EXPECT_FALSE(maglev.cluster.has_maglev_lb_config());
+}
+
+TEST(ClusterPolicy, AServiceThatPrefersWhatIsNearNeverPanicsAndFailsOverWithoutOutlierDetection) {
+  Service service;
+  Profile profile;
+  profile.Set(Change::kLocalityWeightsWhenNeeded);
+  ClusterDraft plain;
+  plain.cluster.set_type(Cluster::EDS);
+  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, plain);
+  EXPECT_FALSE(plain.cluster.common_lb_config().has_healthy_panic_threshold());
+  EXPECT_FALSE(plain.cluster.common_lb_config().has_locality_weighted_lb_config());
+  service.attributes.traffic_distribution = TrafficDistribution::kPreferSameZone;
+  ClusterDraft near;
+  near.cluster.set_type(Cluster::EDS);
+  ApplyLoadBalancer(config::MeshConfig{}, nullptr, service, {}, {}, profile, near);
+  ASSERT_TRUE(near.cluster.common_lb_config().has_healthy_panic_threshold());
+  EXPECT_EQ(near.cluster.common_lb_config().healthy_panic_threshold().value(), 0);
+  EXPECT_TRUE(near.cluster.common_lb_config().has_locality_weighted_lb_config());
 }
 
 }  // namespace

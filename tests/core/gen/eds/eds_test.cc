@@ -189,6 +189,38 @@ TEST_F(EdsTest, EndpointsThatAreNotReadyOrTerminateAreNotSent) {
   EXPECT_EQ(Summary(Get(kWebCluster)), "10.1.0.1*1");
 }
 
+TEST_F(EdsTest, AServiceThatPrefersItsZoneOrdersEndpointsByLabelsAndSendsThoseNotReady) {
+  const auto service = world_.AddService("web");
+  const auto at = [](const std::string& address, const std::string& zone, HealthStatus health) {
+    EndpointProfile profile = GenWorld::Workload("c1", "r/" + zone);
+    profile.labels["topology.kubernetes.io/region"] = "r";
+    profile.labels["topology.kubernetes.io/zone"] = zone;
+    profile.labels["topology.istio.io/network"] = "network-c1";
+    IstioEndpoint out = GenWorld::Endpoint(address, profile);
+    out.health = health;
+    return out;
+  };
+  world_.SetEndpoints("c1", "web",
+                      {at("10.1.0.1", "far", HealthStatus::kHealthy), at("10.1.0.2", "near", HealthStatus::kHealthy),
+                       at("10.1.0.3", "near", HealthStatus::kUnhealthy)});
+  const Labels labels = {{"topology.kubernetes.io/region", "r"},
+                         {"topology.kubernetes.io/zone", "near"},
+                         {"topology.istio.io/network", "network-c1"}};
+  const auto priorities = [&] {
+    std::map<std::string, uint32_t> out;
+    const ClusterLoadAssignment assignment = Get(kWebCluster, "c1", NodeType::kSidecarProxy, labels);
+    for (const auto& group : assignment.endpoints()) {
+      for (const auto& e : group.lb_endpoints()) {
+        out[e.endpoint().address().socket_address().address()] = group.priority();
+      }
+    }
+    return out;
+  };
+  EXPECT_EQ(priorities(), (std::map<std::string, uint32_t>{{"10.1.0.1", 0}, {"10.1.0.2", 0}}));
+  service->attributes.traffic_distribution = TrafficDistribution::kPreferSameZone;
+  EXPECT_EQ(priorities(), (std::map<std::string, uint32_t>{{"10.1.0.1", 1}, {"10.1.0.2", 0}, {"10.1.0.3", 0}}));
+}
+
 TEST_F(EdsTest, RuleWithTlsDisableDropsCrossNetworkEndpointsAndTheTlsMode) {
   WebInTwoClusters();
   world_.AddGateway("c2", "2.2.2.2");

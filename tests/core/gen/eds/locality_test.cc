@@ -1,5 +1,7 @@
 #include "core/gen/eds/locality.h"
 
+#include "core/model/labels.h"
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +57,23 @@ TEST(Locality, RuleOverridesMeshAndMayEnableWhatMeshDisabled) {
   rule.enabled = false;
   mesh.enabled = true;
   EXPECT_EQ(EffectiveLocalityLb(&mesh, &rule), nullptr);
+}
+
+TEST(Locality, WhatAServicePrefersCountsUnlessARuleSaysOtherwise) {
+  config::LocalityLbSetting mesh, rule;
+  mesh.enabled = false;
+  Service service;
+  EXPECT_EQ(EffectiveLocalityLb(&mesh, nullptr, service).setting, nullptr);
+  service.attributes.traffic_distribution = TrafficDistribution::kPreferSameZone;
+  const ServiceLocalityLb zone = EffectiveLocalityLb(&mesh, nullptr, service);
+  ASSERT_NE(zone.setting, nullptr) << "the mesh's setting does not matter";
+  EXPECT_TRUE(zone.fails_over);
+  EXPECT_EQ(zone.setting->failover_priority.size(), 3u);
+  EXPECT_EQ(zone.setting->failover_priority.back(), kZoneLabel);
+  service.attributes.traffic_distribution = TrafficDistribution::kPreferSameNode;
+  EXPECT_EQ(EffectiveLocalityLb(&mesh, nullptr, service).setting->failover_priority.back(), kHostnameLabel);
+  EXPECT_EQ(EffectiveLocalityLb(&mesh, &rule, service).setting, &rule);
+  EXPECT_FALSE(EffectiveLocalityLb(&mesh, &rule, service).fails_over);
 }
 
 TEST(Locality, FailoverNeedsOutlierDetection) {

@@ -50,6 +50,18 @@ class LdsOutbound : public ::testing::Test {
   GenWorld world_;
 };
 
+TEST_F(LdsOutbound, AnAliasHasNoListenerAndIsMatchedByItsNameInTheOneOfItsTarget) {
+  Add("web", Protocol::kTls, 443, "0.0.0.0");
+  const auto alias = Add("old", Protocol::kTcp, 9000, "0.0.0.0");
+  alias->resolution = Resolution::kAlias;
+  alias->attributes.external_name = GenWorld::Host("web");
+  const auto listeners = Generate();
+  EXPECT_FALSE(listeners.contains("0.0.0.0_9000"));
+  ASSERT_TRUE(listeners.contains("0.0.0.0_443"));
+  const auto& names = listeners.at("0.0.0.0_443").filter_chains(0).filter_chain_match().server_names();
+  EXPECT_THAT(names, ::testing::IsSupersetOf({GenWorld::Host("web"), GenWorld::Host("old")}));
+}
+
 TEST_F(LdsOutbound, HttpServicesOfAPortShareOneWildcardListener) {
   Add("a", Protocol::kHttp, 80, "240.0.0.1");
   Add("b", Protocol::kGrpc, 80, "240.0.0.2");

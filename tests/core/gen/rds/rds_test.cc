@@ -85,6 +85,24 @@ TEST_F(Rds, ServiceGoesByAllItsNamesAndItsAddress) {
   EXPECT_TRUE(routes.ignore_port_in_host_matching());
 }
 
+TEST_F(Rds, AnAliasIsServedWhereWhatItStandsForIsAndRoutesToItLeadThere) {
+  world_.AddService("web");
+  const auto alias = world_.AddService("old");
+  alias->resolution = Resolution::kAlias;
+  alias->default_address = "0.0.0.0";
+  alias->attributes.external_name = "web.shop.svc.cluster.local";
+  config::VirtualService rule = To("elsewhere.example");
+  rule.http[0].route[0].destination.host = "old.shop.svc.cluster.local";
+  AddVirtualService(rule);
+  const Routes routes = Generate("80");
+  EXPECT_THAT(Find(routes, "web.shop.svc.cluster.local:80").domains(),
+              ElementsAre("web.shop.svc.cluster.local", "web", "web.shop.svc", "web.shop", "old.shop.svc.cluster.local",
+                          "old", "old.shop.svc", "old.shop", "240.0.0.1"));
+  for (const Host& host : routes.virtual_hosts()) EXPECT_NE(host.name(), "old.shop.svc.cluster.local:80");
+  EXPECT_EQ(Find(routes, "elsewhere.example:80").routes(0).route().cluster(),
+            "outbound|80||web.shop.svc.cluster.local");
+}
+
 TEST_F(Rds, OnlyItsOwnNamespaceMayLeaveTheNamespaceOut) {
   world_.AddService("web", "other");
   EXPECT_THAT(Find(Generate("80"), "web.other.svc.cluster.local:80").domains(),

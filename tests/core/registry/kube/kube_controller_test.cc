@@ -22,6 +22,7 @@ const json kSelector = {{"app", "web"}};
 
 class KubeControllerTest : public ::testing::Test {
  protected:
+  explicit KubeControllerTest(std::string_view release = "istio-1.18") : profile(*ParseProfile(release)) {}
   void Start() {
     controller.on_service = [this](const ServiceRef& old, const ServiceRef& now, Event event) {
       services.push_back(now->hostname + (old == nullptr ? " new " : " known ") +
@@ -63,6 +64,7 @@ class KubeControllerTest : public ::testing::Test {
     return networks->networks[name];
   }
 
+  const Profile profile;
   const ShardKey kShard{ClusterId("c1"), Provider::kKubernetes};
   sim::Kernel kernel{1};
   Host& host = kernel.NewHost("istiod", 0, nullptr);
@@ -77,8 +79,14 @@ class KubeControllerTest : public ::testing::Test {
                             {.cluster = ClusterId("c1"),
                              .trust_domain = [] { return "cluster.local"; },
                              .discovery_selectors = [this] { return selectors; },
-                             .sync_timeout = 30s},
+                             .sync_timeout = 30s,
+                             .profile = profile},
                             [this] { return networks; }};
+};
+
+class KubeControllerOf130Test : public KubeControllerTest {
+ protected:
+  KubeControllerOf130Test() : KubeControllerTest("istio-1.30") {}
 };
 
 // --- start and stop
@@ -156,6 +164,46 @@ TEST_F(KubeControllerTest, AnExternalNameIsTheInstanceOfItsService) {
   ASSERT_EQ(instances.size(), 1u);
   EXPECT_EQ(instances[0].endpoint.address, "web.example");
   EXPECT_THAT(controller.InstancesByPort(*controller.GetService(kWeb), 81), IsEmpty());
+}
+
+TEST_F(KubeControllerOf130Test, AnExternalNameIsAnAliasWithoutInstances) {
+  json object = ServiceOf("web", kSelector);
+  object["spec"] = {{"type", "ExternalName"},
+                    {"externalName", "web.example"},
+                    {"ports", {{{"name", "http"}, {"port", 80}, {"protocol", "TCP"}}}}};
+  client.Put(object);
+  Start();
+  EXPECT_EQ(controller.GetService(kWeb)->resolution, Resolution::kAlias);
+  EXPECT_THAT(controller.InstancesByPort(*controller.GetService(kWeb), 80), IsEmpty());
+}
+
+TEST_F(KubeControllerOf130Test, AServiceThatNobodySeesIsToldToNobody) {
+  json hidden = ServiceOf("web", kSelector);
+  hidden["metadata"]["annotations"] = {{"networking.istio.io/exportTo", "~"}};
+  client.Put(hidden);
+  Start();
+  EXPECT_THAT(services, IsEmpty());
+  client.Put(ServiceOf("web", kSelector));
+  Run();
+  EXPECT_THAT(services, ElementsAre(std::string(kWeb) + " known 1")) << "it can be seen from now on";
+  client.Put(hidden);
+  Run();
+  client.Remove(kube::kinds::kService, "shop", "web");
+  Run();
+  EXPECT_THAT(services, ElementsAre(std::string(kWeb) + " known 1", std::string(kWeb) + " known 1"));
+}
+
+TEST_F(KubeControllerOf130Test, ANamespacesAnnotationReachesItsServices) {
+  client.Put(NamespaceOf("shop"));
+  client.Put(ServiceOf("web", kSelector));
+  Start();
+  EXPECT_EQ(controller.GetService(kWeb)->attributes.traffic_distribution, TrafficDistribution::kAny);
+  json ns = NamespaceOf("shop");
+  ns["metadata"]["annotations"] = {{"networking.istio.io/traffic-distribution", "PreferSameNode"}};
+  client.Put(ns);
+  Run();
+  EXPECT_EQ(controller.GetService(kWeb)->attributes.traffic_distribution, TrafficDistribution::kPreferSameNode);
+  EXPECT_THAT(services, ElementsAre(std::string(kWeb) + " new 0", std::string(kWeb) + " known 1"));
 }
 
 // --- endpoints
