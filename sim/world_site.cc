@@ -286,7 +286,9 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.dns = dns_.get();
   place_.tokens = &tokens_;
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
-  kube_proxy_ = std::make_unique<KubeProxy>(*cluster_, *world.network_, site, place_.network, t.kube_proxy);
+  kube_proxy_ = std::make_unique<KubeProxy>(
+      *cluster_, *world.network_, site, place_.network, t.kube_proxy,
+      HealthChecks{t.load_balancer_check, t.load_balancer_failures, t.load_balancer_successes});
 
   // The API server as a client of webhooks. Its address is nobody's business.
   Workload api_server;
@@ -370,6 +372,12 @@ void World::Site::Complain(std::vector<std::string>* out) const {
     const std::string others = pods.size() == 1 ? "" : fmt::format(" and {} more", pods.size() - 1);
     out->push_back(fmt::format("{}: pod {}{}: no node takes it: {}", config_.name, pods.front(), others, why));
   }
+}
+
+absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
+  if (absl::Status status = cluster_->SetNodeLost(node, lost); !status.ok()) return status;
+  kube_proxy_->SetNodeLost(node, lost);
+  return absl::OkStatus();
 }
 
 std::vector<std::string> World::Site::Refusals() const {

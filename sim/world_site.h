@@ -54,6 +54,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   // A ready istiod if there is any; null if none runs.
   IstiodProcess* Serving() const;
   void Istiods(std::vector<const IstiodProcess*>* out) const;
+  // As Cluster::SetNodeLost(), and the network hears of it.
+  absl::Status SetNodeLost(const std::string& node, bool lost);
   // Why pods that are still wanted were not admitted, one line for those of a ReplicaSet.
   std::vector<std::string> Refusals() const;
   // That its istiod gives it; without an istiod, its installation.

@@ -36,8 +36,9 @@ ServiceBackends OnNode(const ServiceBackends& all, NodeIndex node) {
 
 }  // namespace
 
-KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay)
-    : cluster_(cluster), network_(network), site_(site), pods_(pods), delay_(delay) {
+KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay,
+                     const HealthChecks& checks)
+    : cluster_(cluster), network_(network), site_(site), pods_(pods), delay_(delay), checks_(checks) {
   subscriptions_.Add(cluster_.api().Observe(
       "Service", [this](const fakekube::Change& change) { Touch(change.object->meta.ns, change.object->meta.name); }));
   subscriptions_.Add(
@@ -47,6 +48,54 @@ KubeProxy::KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId si
       return;
     for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
   }));
+}
+
+void KubeProxy::SetNodeLost(const std::string& node, bool lost) {
+  if (lost) {
+    lost_.insert(node);
+  } else {
+    lost_.erase(node);
+  }
+  network_.SetNodeLost(network_.Node(site_, node), lost);
+  if (checks_.interval <= Duration::zero()) return;
+  for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
+}
+
+bool KubeProxy::Answers(const std::string& node, const ServiceBackends& backends) const {
+  if (lost_.contains(node)) return false;
+  const NodeIndex index = network_.Node(site_, node);
+  return !backends.external_local ||
+         std::find(backends.nodes.begin(), backends.nodes.end(), index) != backends.nodes.end();
+}
+
+std::vector<NodeIndex> KubeProxy::Targets(const kube::NamespacedName& service, const ServiceBackends& backends) {
+  std::vector<NodeIndex> out;
+  for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
+    const std::string& name = node->meta.name;
+    const bool answers = Answers(name, backends);
+    const auto [it, fresh] = health_.try_emplace({service, name}, Health{answers, false});
+    Health& health = it->second;
+    if (health.healthy != answers && !health.probing) {
+      health.probing = true;
+      const int64_t in_a_row = answers ? checks_.successes : checks_.failures;
+      const Duration since = cluster_.api().host().Now().time_since_epoch();
+      const Duration first = checks_.interval - since % checks_.interval;
+      cluster_.api().host().RunAfter(first + (in_a_row - 1) * checks_.interval,
+                                     [weak = std::weak_ptr<KubeProxy*>(self_), service, name, answers] {
+                                       const auto self = weak.lock();
+                                       if (!self) return;
+                                       Health& now = (*self)->health_[{service, name}];
+                                       if (!std::exchange(now.probing, false))
+                                         return;  // it was as before again meanwhile
+                                       now.healthy = answers;
+                                       (*self)->Touch(service.ns, service.name);
+                                     });
+    } else if (health.healthy == answers) {
+      health.probing = false;
+    }
+    if (health.healthy) out.push_back(network_.Node(site_, name));
+  }
+  return out;
 }
 
 void KubeProxy::OnSlice(const fakekube::Change& change) {
@@ -99,12 +148,17 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
       AddAddress(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
     }
   }
+  const bool checked = checks_.interval > Duration::zero() && service.type == "LoadBalancer";
   std::vector<std::pair<uint16_t, ServiceBackends>> node_ports;
   for (const kube::ServicePort& port : service.ports) {
     if (port.protocol != "TCP") continue;
     ServiceBackends backends = BackendsOf(name, port.name);
     backends.internal_local = Text(spec, "internalTrafficPolicy") == "Local";
     backends.external_local = external_local;
+    if (checked) {
+      backends.checked = true;
+      backends.targets = Targets(name, backends);
+    }
     if (port.node_port != 0) node_ports.emplace_back(static_cast<uint16_t>(port.node_port), backends);
     addresses.ports.emplace_back(static_cast<uint16_t>(port.port), std::move(backends));
   }
@@ -148,6 +202,7 @@ void KubeProxy::SyncNodePorts(const std::string& key, bool local,
     const std::string& name = node->meta.name;
     MeshNetwork::ServiceAddresses& addresses = now[key + kNodePorts + "/" + name];
     addresses.of_node = true;
+    addresses.node = network_.Node(site_, name);
     for (const nlohmann::json& address : Items(AddressesOf(node))) {
       const std::string type = Text(address, "type"), ip = Text(address, "address");
       if (type == "InternalIP") AddAddress(ip, &addresses.vips);

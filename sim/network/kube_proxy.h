@@ -1,4 +1,5 @@
-// kube-proxy of one cluster: programmes Services' addresses into the modelled network, a while after they change.
+// kube-proxy of one cluster: programmes Services' addresses into the modelled network, a while after they change. And
+// the health checks of its load balancers, which tell them to which nodes they send.
 #pragma once
 
 #include <map>
@@ -11,10 +12,19 @@
 
 namespace wavetank::sim {
 
+// Of load balancers. Their probes come at whole intervals; so many in a row change their mind about a node.
+struct HealthChecks {
+  Duration interval{};  // zero: none is made, and all is known at once
+  int64_t failures = 3, successes = 2;
+};
+
 class KubeProxy {
  public:
   // All must outlive it. `delay`: written -> programmed.
-  KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay);
+  KubeProxy(fakekube::Cluster& cluster, MeshNetwork& network, SiteId site, NetworkIndex pods, Duration delay,
+            const HealthChecks& checks);
+  // A node's machine goes, or is back: the network hears at once, load balancers when their checks have told them.
+  void SetNodeLost(const std::string& node, bool lost);
 
   bool Settled() const { return dirty_.empty(); }
 
@@ -23,6 +33,11 @@ class KubeProxy {
   void OnSlice(const fakekube::Change& change);
   void Sync();
   void SyncService(const kube::NamespacedName& name);
+  // Whether a load balancer's probe of a node succeeds now: of kube-proxy's own, or under externalTrafficPolicy Local
+  // of the port that tells whether it has endpoints.
+  bool Answers(const std::string& node, const ServiceBackends& backends) const;
+  // The nodes that its checks have found, after `backends` may have changed.
+  std::vector<NodeIndex> Targets(const kube::NamespacedName& service, const ServiceBackends& backends);
   ServiceBackends BackendsOf(const kube::NamespacedName& service, const std::string& port);
   // The Service's node ports at the nodes' addresses: at all of them alike, or at each those of its own endpoints.
   void SyncNodePorts(const std::string& key, bool local,
@@ -33,6 +48,12 @@ class KubeProxy {
   SiteId site_;
   NetworkIndex pods_;
   Duration delay_;
+  const HealthChecks checks_;
+  std::set<std::string> lost_;  // nodes
+  struct Health {
+    bool healthy = false, probing = false;
+  };
+  std::map<std::pair<kube::NamespacedName, std::string>, Health> health_;  // by Service and node
   std::set<kube::NamespacedName> dirty_;
   std::map<std::string, std::set<std::string>> node_ports_;  // by Service: what it contributes to the network at nodes
   std::map<kube::NamespacedName, std::set<std::string>> slices_;  // names of EndpointSlices by their Service

@@ -14,28 +14,48 @@ using envoysim::Route;
 
 namespace {
 
-// The endpoint that a connection gets, as kube-proxy or a load balancer picks it; null: none. `inside`: by the cluster
-// IP; otherwise by an address that is known outside, from the cluster's own site or not.
-const SocketAddress* Pick(const ServiceBackends& service, uint64_t hash, NodeIndex client, bool inside, bool own_site) {
-  const auto of_node = [&](NodeIndex node) -> const SocketAddress* {
-    const auto count = static_cast<uint64_t>(std::count(service.nodes.begin(), service.nodes.end(), node));
-    if (count == 0) return nullptr;
-    uint64_t left = hash % count;
-    for (size_t i = 0; i < service.nodes.size(); ++i) {
-      if (service.nodes[i] == node && left-- == 0) return &service.backends[i];
-    }
-    return nullptr;
-  };
-  if (service.backends.empty()) return nullptr;
-  if (inside && service.internal_local) return of_node(client);
-  if (inside || own_site || !service.external_local) return &service.backends[hash % service.backends.size()];
-  std::vector<NodeIndex> nodes = service.nodes;
-  std::sort(nodes.begin(), nodes.end());
-  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
-  return of_node(nodes[Mix64(hash) % nodes.size()]);
+// The hash-th endpoint on a node; null: it has none.
+const SocketAddress* OnNode(const ServiceBackends& service, NodeIndex node, uint64_t hash) {
+  const auto count = static_cast<uint64_t>(std::count(service.nodes.begin(), service.nodes.end(), node));
+  if (count == 0) return nullptr;
+  uint64_t left = hash % count;
+  for (size_t i = 0; i < service.nodes.size(); ++i) {
+    if (service.nodes[i] == node && left-- == 0) return &service.backends[i];
+  }
+  return nullptr;
 }
 
 }  // namespace
+
+// As kube-proxy or a load balancer picks it. `inside`: by the cluster IP; otherwise by an address that is known
+// outside, from the cluster's own site or not.
+const SocketAddress* MeshNetwork::Pick(const VirtualPort& port, uint64_t hash, const Workload& from,
+                                       bool inside) const {
+  const ServiceBackends& service = port.backends;
+  if (service.backends.empty() || (port.of_node && lost_.contains(port.node))) return nullptr;
+  const auto any = [&] { return &service.backends[hash % service.backends.size()]; };
+  if (inside && service.internal_local) return OnNode(service, from.node, hash);
+  if (inside || from.site == port.site) return any();
+  if (service.checked) {
+    if (service.targets.empty()) return nullptr;
+    const NodeIndex target = service.targets[Mix64(hash) % service.targets.size()];
+    if (lost_.contains(target)) return nullptr;
+    return service.external_local ? OnNode(service, target, hash) : any();
+  }
+  if (!service.external_local) return any();
+  std::vector<NodeIndex> nodes = service.nodes;
+  std::sort(nodes.begin(), nodes.end());
+  nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+  return OnNode(service, nodes[Mix64(hash) % nodes.size()], hash);
+}
+
+void MeshNetwork::SetNodeLost(NodeIndex node, bool lost) {
+  if (lost) {
+    lost_.insert(node);
+  } else {
+    lost_.erase(node);
+  }
+}
 
 void MeshNetwork::SetUnderlay(Underlay underlay) {
   networks_ = underlay.site_names();
@@ -84,7 +104,7 @@ void MeshNetwork::SetService(SiteId site, NetworkIndex network, const std::strin
   Forget(state);
   const auto add = [&](uint16_t scope, const IpAddress& ip, uint16_t port, const ServiceBackends& backends) {
     const VirtualKey virtual_key{scope, SocketAddress{ip, port}};
-    virtual_ports_[virtual_key] = VirtualPort{site, network, backends, addresses.of_node};
+    virtual_ports_[virtual_key] = VirtualPort{site, network, backends, addresses.of_node, addresses.node};
     state.keys.push_back(virtual_key);
   };
   const auto known_in = [&](const IpAddress& address) {
@@ -344,8 +364,7 @@ Route MeshNetwork::Walk(const Origin& origin, const SocketAddress& destination, 
   // it goes.
   for (int hops = 0; way.service != nullptr; ++hops) {
     const VirtualPort& service = *way.service;
-    const SocketAddress* backend =
-        Pick(service.backends, Mix64(flow + static_cast<uint64_t>(hops)), from.node, inside, from.site == service.site);
+    const SocketAddress* backend = Pick(service, Mix64(flow + static_cast<uint64_t>(hops)), from, inside);
     if (backend == nullptr || hops > 1) {
       // kube-proxy rejects connections to a Service without endpoints, and drops those that a policy leaves without
       // one.

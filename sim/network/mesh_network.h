@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "fakes/envoy/tcp/network.h"
 #include "sim/network/links.h"
 #include "sim/network/underlay.h"
@@ -57,6 +58,10 @@ struct ServiceBackends {
   bool external_local = false;
   // Without an endpoint a connection is dropped, not refused.
   bool dropped = false;
+  // A load balancer from outside sends to one of these nodes, which its health checks found, whether the node is still
+  // there or not; false: it knows at once, and sends to endpoints.
+  bool checked = false;
+  std::vector<NodeIndex> targets;
 };
 
 class MeshNetwork final : public envoysim::Network {
@@ -68,6 +73,8 @@ class MeshNetwork final : public envoysim::Network {
   Underlay* underlay() { return underlay_.get(); }  // null: none was set
   NetworkIndex Network(std::string_view name);
   NodeIndex Node(SiteId site, std::string_view name);
+  // Its machine answers nothing, or does again.
+  void SetNodeLost(NodeIndex node, bool lost);
 
   // The cluster's own pods have that range ("10.1.0.0/16"): what its nodes send there stays with them, even if another
   // cluster on the same network has the range as well.
@@ -82,6 +89,7 @@ class MeshNetwork final : public envoysim::Network {
     std::vector<IpAddress> vips, load_balancers;
     std::vector<std::pair<uint16_t, ServiceBackends>> ports;
     bool of_node = false;  // `vips` are a node's own addresses
+    NodeIndex node{};      // which
   };
   void SetService(SiteId site, NetworkIndex network, const std::string& key, ServiceAddresses addresses);
   void RemoveService(SiteId site, const std::string& key);
@@ -113,6 +121,7 @@ class MeshNetwork final : public envoysim::Network {
     NetworkIndex network;
     ServiceBackends backends;
     bool of_node = false;
+    NodeIndex node{};  // of_node
   };
   using AddressKey = std::pair<uint16_t, IpAddress>;  // network or site, address
   // Cluster, address and port; of load balancers kEverywhere, or kPrivate and the site within which they are known.
@@ -127,6 +136,8 @@ class MeshNetwork final : public envoysim::Network {
     bool routed = false;  // by a route to another site
   };
   Way Find(const Workload& from, const SocketAddress& destination) const;
+  // The endpoint that a connection to `service` gets; null: none.
+  const SocketAddress* Pick(const VirtualPort& service, uint64_t hash, const Workload& from, bool inside) const;
   const VirtualPort* FindPort(uint16_t scope, const SocketAddress& at) const;
   bool HasPod(NetworkIndex network, const IpAddress& ip) const {
     return by_address_.contains({static_cast<uint16_t>(network), ip});
@@ -146,7 +157,8 @@ class MeshNetwork final : public envoysim::Network {
   std::unique_ptr<Underlay> underlay_;
   std::vector<std::string> networks_;
   std::vector<std::pair<SiteId, std::string>> nodes_;  // by NodeIndex, from 1
-  std::vector<std::unique_ptr<Workload>> workloads_;   // by WorkloadId; 0 is none
+  absl::flat_hash_set<NodeIndex> lost_;
+  std::vector<std::unique_ptr<Workload>> workloads_;  // by WorkloadId; 0 is none
   absl::flat_hash_map<AddressKey, WorkloadId> by_address_;
   struct PodRange {
     SiteId site;

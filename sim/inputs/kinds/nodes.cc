@@ -145,7 +145,7 @@ void SetNode::Fields(FieldVisitor& visitor) {
 absl::Status SetNode::Apply(InputTarget& target) const {
   absl::StatusOr<World::Site*> site = SiteOfNode(target, cluster, node);
   if (!site.ok()) return site.status();
-  return (*site)->cluster().SetNodeLost(node, lost);
+  return (*site)->SetNodeLost(node, lost);
 }
 
 }  // namespace wavetank::sim::inputs

@@ -1,6 +1,7 @@
 #include "sim/network/kube_proxy.h"
 
 #include "core/kube/types.h"
+#include "fmt/format.h"
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::sim {
@@ -14,7 +15,7 @@ class KubeProxyTest : public fakekube::ClusterTest {
   KubeProxyTest() {
     options_.nodes = {{"node1", "r1", "z1", "203.0.113.7"}, {"node2", "r1", "z2", ""}};
     Restart();
-    proxy_ = std::make_unique<KubeProxy>(*cluster_, network_, here_, pods_, 10ms);
+    Check({});
     for (const auto& [site, id] : {std::pair{here_, &inside_}, std::pair{there_, &outside_}}) {
       Workload workload;
       workload.site = site;
@@ -23,6 +24,24 @@ class KubeProxyTest : public fakekube::ClusterTest {
       *id = network_.Add(std::move(workload));
     }
   }
+
+  void Check(const HealthChecks& checks) {
+    proxy_.reset();
+    proxy_ = std::make_unique<KubeProxy>(*cluster_, network_, here_, pods_, 10ms, checks);
+  }
+
+  // How many of 400 connections to a load balancer from elsewhere are answered by nobody.
+  int Dropped(const std::string& address) {
+    int out = 0;
+    for (uint64_t flow = 0; flow < 400; ++flow) {
+      const envoysim::Route way = Way(outside_, address, 80, flow);
+      EXPECT_NE(way.outcome, envoysim::Route::Outcome::kRefused);
+      out += way.info.destination.ToString() == address + ":80" ? 1 : 0;
+    }
+    return out;
+  }
+
+  std::string LoadBalancer() { return kube::ParseService(*api().Get("Service", {"sample", "web"})).ingress.at(0).ip; }
 
   void ExposeAndSettle(const char* type) {
     ApplyText(fakekube::kWeb);
@@ -111,6 +130,64 @@ TEST_F(KubeProxyTest, UnderTheLocalPolicyANodePassesConnectionsToItsOwnPodsAlone
   const envoysim::Route dropped = Way(inside_, AddressOf(empty.c_str(), "InternalIP"), port, 1);
   EXPECT_EQ(dropped.acceptor, nullptr);
   EXPECT_NE(dropped.outcome, envoysim::Route::Outcome::kRefused);
+}
+
+TEST_F(KubeProxyTest, ALoadBalancerSendsToALostNodeUntilItsChecksHaveTold) {
+  Check({10s, 3, 2});
+  ExposeAndSettle("LoadBalancer");
+  const std::string address = LoadBalancer();
+  EXPECT_EQ(Dropped(address), 0);
+  proxy_->SetNodeLost("node2", true);
+  kernel_.RunUntil(kernel_.Now() + 15s);
+  EXPECT_NEAR(Dropped(address), 200, 60) << "half of what comes, by the node that it goes to";
+  kernel_.RunUntil(kernel_.Now() + 16s);
+  EXPECT_EQ(Dropped(address), 0);
+}
+
+TEST_F(KubeProxyTest, ALoadBalancerOfWhichNoChecksAreToldKnowsAtOnce) {
+  ExposeAndSettle("LoadBalancer");
+  proxy_->SetNodeLost("node2", true);
+  kernel_.RunUntil(kernel_.Now() + 15s);
+  EXPECT_EQ(Dropped(LoadBalancer()), 0);
+}
+
+TEST_F(KubeProxyTest, ANodeThatIsBackBeforeItsChecksHaveFailedStaysATarget) {
+  Check({10s, 3, 2});
+  ExposeAndSettle("LoadBalancer");
+  const std::string address = LoadBalancer();
+  proxy_->SetNodeLost("node2", true);
+  kernel_.RunUntil(kernel_.Now() + 5s);
+  proxy_->SetNodeLost("node2", false);
+  EXPECT_EQ(Dropped(address), 0);
+  kernel_.RunUntil(kernel_.Now() + 60s);
+  proxy_->SetNodeLost("node2", true);
+  EXPECT_NEAR(Dropped(address), 200, 60) << "it is one still";
+}
+
+TEST_F(KubeProxyTest, UnderTheLocalPolicyChecksFindTheNodesWithEndpointsLate) {
+  Check({10s, 3, 2});
+  ExposeAndSettle("LoadBalancer");
+  ASSERT_TRUE(api().Patch("Service", {"sample", "web"}, {{"spec", {{"externalTrafficPolicy", "Local"}}}}).ok());
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 1s);
+  const std::string address = LoadBalancer();
+  EXPECT_EQ(Dropped(address), 0) << "a pod on each node";
+  ASSERT_TRUE(api().Patch("Deployment", {"sample", "web"}, {{"spec", {{"replicas", 1}}}}).ok());
+  kernel_.RunUntil(kernel_.Now() + 5s);
+  EXPECT_NEAR(Dropped(address), 200, 60) << "the node without one drops what still comes";
+  kernel_.RunUntil(kernel_.Now() + 40s);
+  EXPECT_EQ(Dropped(address), 0);
+}
+
+TEST_F(KubeProxyTest, ALostNodeAnswersAtNoNodePort) {
+  ExposeAndSettle("NodePort");
+  const int port = api().Get("Service", {"sample", "web"})->body.at("/spec/ports/0/nodePort"_json_pointer);
+  proxy_->SetNodeLost("node1", true);
+  const envoysim::Route way = Way(outside_, "203.0.113.7", port, 1);
+  EXPECT_EQ(way.info.destination.ToString(), fmt::format("203.0.113.7:{}", port));
+  EXPECT_NE(way.outcome, envoysim::Route::Outcome::kRefused);
+  proxy_->SetNodeLost("node1", false);
+  EXPECT_NE(Way(outside_, "203.0.113.7", port, 1).info.destination.ToString(), fmt::format("203.0.113.7:{}", port));
 }
 
 // Kubernetes: pkg/proxy, internalTrafficPolicy.
