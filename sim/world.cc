@@ -259,6 +259,19 @@ std::vector<std::string> World::Unready() const {
   return out;
 }
 
+std::string World::WhyLeftOut(const PodProcess& pod) const {
+  const Site* const site = FindSite(pod.site().name);
+  return site == nullptr ? "" : site->WhyLeftOut(pod);
+}
+
+std::vector<std::string> World::LeftOut() const {
+  std::vector<std::string> out;
+  for (const auto& site : sites_) {
+    for (std::string& line : site->LeftOut()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
 int64_t World::requests_under_way() const {
   int64_t total = 0;
   for (const auto& [id, source] : traffic_) total += source->pending();

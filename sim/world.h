@@ -117,6 +117,9 @@ class World {
   void Mended(Mend what, const std::string& cluster) { mended_[what].insert(cluster); }
   // Proxies that are not ready and pods that were not admitted, and why, in the words of kubelet, agent and Envoy.
   std::vector<std::string> Unready() const;
+  // Pods that run without the sidecar that a webhook would give them: which, why, and what to do.
+  std::vector<std::string> LeftOut() const;
+  std::string WhyLeftOut(const PodProcess& pod) const;  // "": it has one, or shall have none
 
   // From now on `tell` sees every line that a proxy writes to an access log (of its configuration, to any file),
   // perhaps ahead of the clock. It changes nothing in the world, nor does the asking.

@@ -15,7 +15,9 @@
 #include "fakes/kube/client/client.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/rbac.h"
+#include "fakes/kube/validation/defaults.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "sim/mending/installation.h"
 #include "sim/network/kube_proxy.h"
 #include "sim/remote/remote_reader.h"
@@ -374,6 +376,7 @@ void World::Site::Complain(std::vector<std::string>* out) const {
   }
 }
 
+<<<<<<< HEAD
 absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
   if (absl::Status status = cluster_->SetNodeLost(node, lost); !status.ok()) return status;
   kube_proxy_->SetNodeLost(node, lost);
@@ -390,8 +393,54 @@ std::vector<std::string> World::Site::Refusals() const {
       if (NumberOf(At(owner->body, {"status", "readyReplicas"})) >= wanted) continue;
     }
     out.push_back(refusal.why);
+=======
+std::vector<std::string> World::Site::Refusals() const { return admissions_.Refusals(cluster_->api()); }
+
+std::string World::Site::WhyLeftOut(const PodProcess& pod) const {
+  if (config_.observed || pod.bootstrap() || IsIstiodPod(*pod.pod())) return "";
+  return admissions_.WhyWithoutSidecar(*pod.pod(), cluster_->api());
+}
+
+std::vector<std::string> World::Site::LeftOut() const {
+  std::map<std::string, std::vector<std::string>> pods;  // by reason
+  for (const auto& [name, pod] : pods_) {
+    if (std::string why = WhyLeftOut(*pod); !why.empty()) pods[why].push_back(fmt::format("{}/{}", name.ns, name.name));
+>>>>>>> cd6731d (Bare pods pass the injector as kubectl's do, and who is missing or without a sidecar because no istiod answered is named with the remedy)
   }
+  std::vector<std::string> out;
+  for (const auto& [why, names] : pods)
+    out.push_back(fmt::format("{}: without a sidecar: {}: {}", config_.name, fmt::join(names, ", "), why));
   return out;
+}
+
+absl::Status World::Site::Apply(json object) {
+  const json& meta = At(object, "metadata");
+  const std::string ns = Text(meta, "namespace", "default");
+  const bool new_pod = Text(object, "kind") == "Pod" && !config_.observed &&
+                       cluster_->api().Get("Pod", {ns, Text(meta, "name")}) == nullptr;
+  if (!new_pod) return cluster_->api().Apply(std::move(object)).status();
+  json asked = object;
+  if (asked["metadata"].is_object()) asked["metadata"]["namespace"] = ns;
+  fakekube::SetDefaults(asked);
+  const kube::ObjectRef in = cluster_->api().Get("Namespace", {"", ns});
+  // What no webhook selects is stored before this ends; what one does, when istiod has answered.
+  struct Outcome {
+    bool returned = false;
+    absl::Status status;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  Review(asked, in == nullptr ? kube::Labels() : in->meta.labels,
+         [this, outcome, asked](absl::StatusOr<json> admitted) {
+           if (!admitted.ok()) return;  // in the log of admissions
+           absl::Status status = cluster_->api().Apply(*std::move(admitted)).status();
+           if (!outcome->returned) {
+             outcome->status = std::move(status);
+           } else if (!status.ok()) {
+             admissions_.NotStored(asked, std::string(Message(status)));
+           }
+         });
+  outcome->returned = true;
+  return outcome->status;
 }
 
 void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> ready) {
@@ -543,21 +592,16 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
     if (alive.expired()) return;
     WAVETANK_ASSERT(reviews_ > 0, reviews_, config_.name);
     --reviews_;
-    const json& meta = At(pod, "metadata");
-    const std::string called = Text(meta, "name", Text(meta, "generateName"));
-    const std::string key = fmt::format("{}/{}", Text(meta, "namespace"), called);
     if (!answer.ok()) {
-      // kube-apiserver: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go.
-      Refusal& refusal = refusals_[key];
-      refusal.why = fmt::format("pod {} was not admitted: failed calling webhook \"{}\": {}", called, name,
-                                Message(answer.status()));
-      for (const json& owner : Items(At(meta, "ownerReferences"))) {
-        if (Text(owner, "kind") == "ReplicaSet") refusal.replica_set = {Text(meta, "namespace"), Text(owner, "name")};
+      const std::string why(Message(answer.status()));
+      if (may_fail) {
+        admissions_.Bypassed(pod, name, why);
+        return done(std::move(pod));
       }
-      if (may_fail) return done(std::move(pod));
+      admissions_.Refused(pod, name, why, !Items(At(At(pod, "metadata"), "ownerReferences")).empty());
       return done(answer.status());
     }
-    refusals_.erase(key);
+    At(At(*answer, "response"), "patch").is_null() ? admissions_.LeftOut(pod) : admissions_.Injected(pod);
     done(pilot::ApplyAdmissionResponse(std::move(pod), *answer));
   });
   const auto finish = [once](absl::StatusOr<json> answer) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/x509/x509.h"
+#include "sim/webhooks/admission_log.h"
 #include "sim/world.h"
 
 namespace wavetank::fakekube::http {
@@ -60,6 +61,11 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::vector<std::string> Refusals() const;
   // That its istiod gives it; without an istiod, its installation.
   std::string ClusterId() const;
+  // As a client writes it: what is a new pod passes the injector, and is not stored if none answers.
+  absl::Status Apply(nlohmann::json object);
+  // Pods without a sidecar that a webhook selects, by why.
+  std::vector<std::string> LeftOut() const;
+  std::string WhyLeftOut(const PodProcess& pod) const;  // "": it is not
   void Complain(std::vector<std::string>* out) const;
 
   // PodRuntime
@@ -94,11 +100,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
   std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
   int64_t reviews_ = 0, review_count_ = 0;
-  struct Refusal {
-    std::string why;
-    kube::NamespacedName replica_set;  // that wanted the pod; no name: something else did
-  };
-  std::map<std::string, Refusal> refusals_;  // "ns/name" of a pod, or what its names begin with
+  AdmissionLog admissions_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -121,6 +121,7 @@ class ScenarioRun final : public WorldView {
         if (cluster.primary()) world_->Mended(sim::Mend::kRoots, cluster.name);
       }
     }
+    for (std::string& line : world_->LeftOut()) start_notes_.push_back(std::move(line));
     unready_at_start_ = !world_->Unready().empty();
     if (options_.on_up) {
       if (absl::Status status = options_.on_up(*world_); !status.ok()) return status;

@@ -99,6 +99,7 @@ class Surveyor {
     for (const std::string& complaint : world_->Complaints()) survey_.notes.push_back(complaint);
     for (std::string& line : world_->MendedLines()) survey_.mended.push_back(std::move(line));
     survey_.unready = world_->Unready();
+    for (std::string& line : world_->LeftOut()) survey_.notes.push_back(std::move(line));
     TellOfPodsWithoutSidecar();
     TellOfUndeclaredPorts();
     survey_.services = ListServices(*world_);
@@ -123,6 +124,7 @@ class Surveyor {
     std::map<std::pair<std::string, std::string>, std::set<std::string>> apps;  // by cluster and namespace
     for (const sim::PodProcess* pod : world_->Pods()) {
       if (pod->app().empty() || pod->app() == "istiod" || pod->bootstrap().has_value()) continue;
+      if (!world_->WhyLeftOut(*pod).empty()) continue;  // LeftOut() says why it has none
       apps[{pod->site().name, pod->pod()->meta.ns}].insert(pod->app());
     }
     for (const auto& [where, names] : apps) {

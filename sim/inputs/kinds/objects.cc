@@ -28,7 +28,7 @@ absl::Status ApplyObject::Apply(InputTarget& target) const {
   if (const auto verdict = (*site)->AskIstio(MappingOf(object)); verdict.denied) {
     return absl::InvalidArgumentError(*verdict.denied);
   }
-  return (*site)->cluster().api().Apply(MappingOf(object)).status();
+  return (*site)->Apply(MappingOf(object));
 }
 
 void DeleteObject::Fields(FieldVisitor& visitor) {
