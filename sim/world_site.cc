@@ -376,24 +376,12 @@ void World::Site::Complain(std::vector<std::string>* out) const {
   }
 }
 
-<<<<<<< HEAD
 absl::Status World::Site::SetNodeLost(const std::string& node, bool lost) {
   if (absl::Status status = cluster_->SetNodeLost(node, lost); !status.ok()) return status;
   kube_proxy_->SetNodeLost(node, lost);
   return absl::OkStatus();
 }
 
-std::vector<std::string> World::Site::Refusals() const {
-  std::vector<std::string> out;
-  for (const auto& [pod, refusal] : refusals_) {
-    if (!refusal.replica_set.name.empty()) {  // it may be gone, want none any more, or have made another
-      const kube::ObjectRef owner = cluster_->api().Get("ReplicaSet", refusal.replica_set);
-      if (owner == nullptr) continue;
-      const int64_t wanted = NumberOf(At(owner->body, {"spec", "replicas"}), 1);
-      if (NumberOf(At(owner->body, {"status", "readyReplicas"})) >= wanted) continue;
-    }
-    out.push_back(refusal.why);
-=======
 std::vector<std::string> World::Site::Refusals() const { return admissions_.Refusals(cluster_->api()); }
 
 std::string World::Site::WhyLeftOut(const PodProcess& pod) const {
@@ -405,7 +393,6 @@ std::vector<std::string> World::Site::LeftOut() const {
   std::map<std::string, std::vector<std::string>> pods;  // by reason
   for (const auto& [name, pod] : pods_) {
     if (std::string why = WhyLeftOut(*pod); !why.empty()) pods[why].push_back(fmt::format("{}/{}", name.ns, name.name));
->>>>>>> cd6731d (Bare pods pass the injector as kubectl's do, and who is missing or without a sidecar because no istiod answered is named with the remedy)
   }
   std::vector<std::string> out;
   for (const auto& [why, names] : pods)
