@@ -9,18 +9,19 @@ function megabytes(mb) { return mb < 1024 ? mb.toFixed(0) + "Mi" : (mb / 1024).t
 function churnFigure() {
   const points = (name, of) => (of || curves.churn).map(p => ({x: p.times, y: ms(p[name]), of: p}));
   const from = curves.churn[0].times, to = curves.churn[curves.churn.length - 1].times;
-  const dots = {pointRadius: 3, pointStyle: "circle", clip: 8}, coloured = curves.churn.map(p => p.kept ? palette[0] : limitColour);
+  const dots = {pointRadius: 3, pointStyle: "circle", clip: 8}, broken = curves.churn.filter(p => !p.kept);
   const datasets = [
-    lines("p99", points("p99Ns"), palette[0], {...dots, pointBackgroundColor: coloured, pointBorderColor: coloured}),
+    lines("p99", points("p99Ns"), palette[0], dots),
     lines("p50", points("p50Ns"), palette[2], dots),
     lines("~low", points("p99LowNs"), "transparent"),
     lines("p99 of single samples", points("p99HighNs"), "transparent", {fill: "-1", backgroundColor: palette[0] + "30", pointStyle: "rect"})];
+  if (broken.length) datasets.unshift(lines("breaks the SLO", points("p99Ns", broken), limitColour, {...dots, pointRadius: 4, showLine: false}));
   if (results.sloNs > 0) datasets.push(level("SLO " + time(ms(results.sloNs)), ms(results.sloNs), from, to, limitColour));
   const all = curves.churn.flatMap(p => [p.p50Ns, p.p99Ns]);
   const low = ms(Math.min(...all, results.sloNs || Infinity)) * 0.9, high = ms(Math.max(...all, results.sloNs)) * 1.1;
   // The fleet's own churn stands where it is 1.
   if (from < 1 && to > 1) datasets.push(lines("the fleet's own churn", [{x: 1, y: low}, {x: 1, y: high}], "#8a8f98", {borderDash: [2, 3], borderWidth: 1.5}));
-  return figure("Convergence against churn: all churn so many times as fast" + (curves.churn.some(p => !p.kept) ? "; red points break the SLO" : ""), 300,
+  return figure("Convergence against churn: all churn so many times as fast", 300,
     {type: "line", data: {datasets}, options: chartOptions(
       ticksAt(valueAxis("churn, times the fleet's", {type: "logarithmic", min: from, max: to}), curves.churn.map(p => p.times).filter(t => t !== plan.mostChurn || t === to), factor),
       ticksAt(valueAxis("until the last proxy has it", {type: "logarithmic", min: low, max: high}), roundValues(low, high), time),

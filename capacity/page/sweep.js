@@ -62,6 +62,10 @@ show(() => {
     add(make("p", {class: "alarm", style: "border-color: var(--warn)"}, make("strong", {}, `${e.rows} ${e.rows === 1 ? "row extrapolates" : "rows extrapolate"} `), "beyond what was measured: " + e.text));
   }
   add(make("h2", {}, "The best"));
+  const given = results.settings.filter(s => !/^(istiod|configuration)\./.test(s));
+  if (given.length && given.length < results.settings.length) {
+    add(p("warn", `${given.join(", ")}: what a fleet meets, not how it is run. Rows with less of it may be best for that alone; compare rows that have the same.`));
+  }
   const shown = results.best.slice(0, 60);
   const best = table([...results.settings, "#p99", "#CPU", "#memory", "which is"], shown.map(row => [...row.values, ...objectives.map(o => o.show(row[o.key])), honours(row)]));
   best.id = "best";

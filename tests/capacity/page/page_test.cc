@@ -167,6 +167,7 @@ TEST(SweepPage, IsDrawnWithEveryChartByChromium) {
   EXPECT_THAT(head, HasSubstr("data-blank-charts=\"0\""));
   EXPECT_THAT(head, Not(HasSubstr("data-error")));
   EXPECT_THAT(dom, HasSubstr("least p99"));
+  EXPECT_THAT(dom, HasSubstr(">churn: what a fleet meets, not how it is run."));
   EXPECT_THAT(dom, HasSubstr("its process was &lt;killed&gt; by signal 9"));
   EXPECT_THAT(dom, HasSubstr("9 clusters (2 measured)"));
 }
