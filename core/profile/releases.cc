@@ -141,7 +141,8 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kDeletedClustersHearNothing, "deleted-clusters-hear-nothing",
        "the registry of a deleted cluster does not put its endpoints back when meshNetworks change", "1.21", "", ""},
       {Change::kAddressesByController, "addresses-by-controller",
-       "ServiceEntries without addresses get the first free ones of 240.240.0.0/16, in the order in which they come",
+       "ServiceEntries without addresses get the next ones of 240.240.0.0/16, in the order in which they come; none is "
+       "given twice",
        "1.25", "", ""},
       {Change::kClusterLocalBySpecificity, "cluster-local-by-specificity",
        "of serviceSettings the most specific host decides, also one that says clusterLocal: false", "1.24", "",

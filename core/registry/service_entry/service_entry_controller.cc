@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/ip.h"
 #include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 #include "core/registry/service_entry/auto_allocate.h"
@@ -92,7 +93,8 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
 
 // --- Services ---
 
-// istiod: pilot/pkg/controllers/ipallocate; what it writes to the status of a ServiceEntry it reads back from there.
+// istiod: pilot/pkg/controllers/ipallocate; what it writes to the status of a ServiceEntry it reads back from there. An
+// address is never given twice, not even when its host is gone (reconcileServiceEntry frees none).
 void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services) {
   if (!options_.profile.Has(Change::kAddressesByController)) return;
   auto& own = addresses_[entry];
@@ -101,7 +103,14 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
     if (!NeedsAutoAllocation(*service)) continue;
     if (const auto known = own.find(service->hostname); known != own.end()) kept.insert(own.extract(known));
   }
-  for (const auto& [host, number] : own) addresses_used_.erase(number);
+  for (const ServiceRef& service : services) {
+    // Nor is one that somebody has written down (checkInSpecAddresses).
+    const absl::StatusOr<IpAddress> fixed = IpAddress::Parse(service->default_address);
+    const uint64_t range = IpAddress::V4(240, 240, 0, 0).low();
+    if (fixed.ok() && fixed->is_v4() && (fixed->low() & ~uint64_t{0xffff}) == range) {
+      addresses_used_.insert(static_cast<uint32_t>(fixed->low() & 0xffff));
+    }
+  }
   for (const ServiceRef& service : services) {
     if (!NeedsAutoAllocation(*service) || kept.contains(service->hostname)) continue;
     uint32_t free = 1;

@@ -169,6 +169,26 @@ TEST_F(ServiceEntryControllerTest, AllocatedAddressMakesEveryUpdateAFullPush) {
   EXPECT_THAT(updater_.Take(), ElementsAre("service db.test update", "cache db.test", "full db.test"));
 }
 
+TEST_F(ServiceEntryControllerTest, AnAddressIsNeverGivenTwiceNorOneThatIsWrittenDownByProfile) {
+  config::ConfigStore store;
+  Recorder updater;
+  const ServiceEntryController controller(store, updater,
+                                          {.cluster = ClusterId("cluster1"), .profile = *ParseProfile("istio-1.30")});
+  const auto put = [&](const std::string& name, const std::vector<std::string>& addresses = {}) {
+    Entry entry = MakeEntry(name, name + ".test", kStatic);
+    entry.spec.addresses = addresses;
+    store.Put(std::make_shared<const Entry>(entry));
+    return controller.GetService(name + ".test")->auto_allocated_ipv4;
+  };
+  EXPECT_EQ(put("a"), "240.240.0.1");
+  EXPECT_EQ(put("b"), "240.240.0.2");
+  store.Delete(config::Kind::kServiceEntry, "a", "shop");
+  EXPECT_EQ(put("a"), "240.240.0.3");
+  EXPECT_EQ(put("fixed", {"240.240.0.4"}), "");
+  EXPECT_EQ(put("c"), "240.240.0.5");
+  EXPECT_EQ(put("b"), "240.240.0.2");
+}
+
 TEST_F(ServiceEntryControllerTest, ShardGoesWithTheLastEntryOfAHost) {
   Entry first = MakeEntry("one", "db.test", kStatic), second = MakeEntry("two", "db.test", kStatic);
   first.spec.endpoints = {At("10.0.0.1")};
