@@ -586,7 +586,9 @@ void World::Site::CallWebhook(json pod, const pilot::WebhookTarget& target, cons
         return done(std::move(pod));
       }
       admissions_.Refused(pod, name, why, !Items(At(At(pod, "metadata"), "ownerReferences")).empty());
-      return done(answer.status());
+      // As kube-apiserver tells it (apiserver: pkg/admission/plugin/webhook/errors).
+      return done(absl::Status(answer.status().code(),
+                               fmt::format("failed calling webhook \"{}\": failed to call webhook: {}", name, why)));
     }
     At(At(*answer, "response"), "patch").is_null() ? admissions_.LeftOut(pod) : admissions_.Injected(pod);
     done(pilot::ApplyAdmissionResponse(std::move(pod), *answer));

@@ -11,6 +11,7 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/message/watch_stream.h"
 #include "fakes/kube/http/rest/rest.h"
+#include "fakes/kube/store/event_store.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "serve/kube/kube_tls.h"
@@ -83,6 +84,11 @@ absl::StatusOr<std::unique_ptr<KubeFrontend>> KubeFrontend::Start(Loop& loop, co
       return true;
     });
   }
+  // Somebody may look at Events from here on.
+  loop.Call([&](sim::World& world) {
+    for (const std::string& cluster : clusters) world.KubeApi(cluster)->server().events()->Listen();
+    return true;
+  });
   std::unique_ptr<KubeFrontend> frontend(new KubeFrontend);
   frontend->server_ = std::make_unique<http::Server>(options.limits, RunOn(loop));
   if (options.tls) {

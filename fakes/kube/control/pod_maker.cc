@@ -1,14 +1,61 @@
 #include "fakes/kube/control/pod_maker.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "fakes/kube/store/event_store.h"
 #include "fakes/kube/validation/defaults.h"
 
 namespace wavetank::fakekube {
 
 using nlohmann::json;
+
+namespace {
+
+// In the words of pkg/controller/controller_utils.go and statefulset/stateful_pod_control.go of kubernetes. `made` is
+// the refusal otherwise.
+void TellMade(ApiServer& api, const kube::Object& owner, const std::string& pod, const absl::Status& made) {
+  EventStore* events = api.listening();
+  if (events == nullptr) return;
+  const std::string component = OwnComponent(owner.kind);
+  const std::string error(made.ok() ? std::string_view() : Message(made));
+  const bool stateful = owner.kind == "StatefulSet";
+  std::string message;
+  if (stateful) {
+    message = fmt::format("create Pod {} in StatefulSet {} {}", pod, owner.meta.name,
+                          made.ok() ? "successful" : "failed error: " + error);
+  } else {
+    message = made.ok() ? "Created pod: " + pod : "Error creating: " + error;
+  }
+  events->Tell(owner, {.component = component,
+                       .warning = !made.ok(),
+                       .reason = made.ok() ? "SuccessfulCreate" : "FailedCreate",
+                       .message = std::move(message)});
+}
+
+}  // namespace
+
+std::string OwnComponent(std::string_view kind) {
+  std::string out(kind);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out + "-controller";
+}
+
+void TellDeleted(ApiServer& api, const kube::Object& owner, const std::string& pod) {
+  EventStore* events = api.listening();
+  if (events == nullptr) return;
+  const std::string component = OwnComponent(owner.kind);
+  events->Tell(owner, {.component = component,
+                       .reason = "SuccessfulDelete",
+                       .message = owner.kind == "StatefulSet"
+                                      ? fmt::format("delete Pod {} in StatefulSet {} successful", pod, owner.meta.name)
+                                      : "Deleted pod: " + pod});
+}
 
 ObjectRef PodMaker::OwnerOf(const Order& order) const {
   ObjectRef owner = api_.Get(order.owner_kind, order.owner);
@@ -33,8 +80,12 @@ void PodMaker::Attempt(Order order, int attempt) {
 
 void PodMaker::Store(absl::StatusOr<json> admitted, Order order, int attempt) {
   // The owner may have gone while the webhook was asked, maybe with the whole namespace.
-  if (OwnerOf(order) == nullptr) return order.done(false);
-  const absl::Status status = admitted.ok() ? api_.Create(*std::move(admitted)).status() : admitted.status();
+  const ObjectRef asking = OwnerOf(order);
+  if (asking == nullptr) return order.done(false);
+  const absl::Status status =
+      admitted.ok() ? api_.Create(*std::move(admitted)).status()
+                    : absl::InternalError(fmt::format("Internal error occurred: {}", Message(admitted.status())));
+  if (!absl::IsAlreadyExists(status)) TellMade(api_, *asking, Text(order.pod["metadata"], "name"), status);
   if (status.ok() || absl::IsAlreadyExists(status)) return order.done(true);
   // As Kubernetes' controllers: again, after 5 ms doubling up to 82 s (the default rate limiter's steps, capped).
   WAVETANK_ASSERT(attempt >= 0, attempt);

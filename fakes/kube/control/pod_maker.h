@@ -4,12 +4,18 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "fakes/kube/control/pending.h"
 #include "fakes/kube/control/pod_hooks.h"
 #include "fakes/kube/store/api_server.h"
 
 namespace wavetank::fakekube {
+
+// Who speaks for a kind's controller in its Events: "replicaset-controller".
+std::string OwnComponent(std::string_view kind);
+// Tells that the owner's controller has deleted one of its pods.
+void TellDeleted(ApiServer& api, const kube::Object& owner, const std::string& pod);
 
 class PodMaker {
  public:

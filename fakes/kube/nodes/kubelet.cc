@@ -9,6 +9,8 @@
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/nodes/pod_events.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -147,10 +149,11 @@ void Kubelet::Schedule(const NamespacedName& name) {
       json condition = JsonObject("type", "PodScheduled", "status", "False", "reason", "Unschedulable", "message",
                                   std::string(Message(node.status())));
       api_.Patch("Pod", name, {{"status", {{"conditions", json::array({std::move(condition)})}}}}).IgnoreError();
+      TellUnschedulable(api_, *pod, std::string(Message(node.status())));
       return;
     }
     starting_.insert(name);
-    api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}).IgnoreError();
+    if (api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}).ok()) TellScheduled(api_, *pod, *node);
   }
   pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
 }
@@ -226,6 +229,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
                    {{"reason", "FailedCreatePodSandBox"},
                     {"message", fmt::format("pod {}/{}: {}", name.ns, name.name, Message(free.status()))}}}})
           .IgnoreError();
+      TellNoSandbox(api_, *pod, std::string(Message(free.status())));
       without_ip_.emplace_back(name, uid);
       return;
     }
@@ -243,6 +247,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   if (std::string host_ip = InternalIp(node.get()); !host_ip.empty()) status["hostIP"] = std::move(host_ip);
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
   if (!running.ok()) return;
+  TellStarted(api_, **running, options_.container_start, &images_);
   const Duration delay =
       options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
   if (runtime_ == nullptr) {
@@ -259,6 +264,7 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
   if (ready) starting_.erase(name);
+  if (!ready && PodReady(*pod)) TellUnready(api_, *pod);
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
                            ContainerStatuses(*pod, ready, started));
@@ -269,6 +275,7 @@ void Kubelet::Terminate(const ObjectRef& pod) {
   const NamespacedName name{pod->meta.ns, pod->meta.name};
   starting_.erase(name);
   if (OnLostNode(*pod)) return;  // nothing runs there, and no kubelet says so
+  TellKilling(api_, *pod);
   if (runtime_ != nullptr) runtime_->Terminate(pod);
   const int64_t grace = Number(At(pod->body, "metadata"), "deletionGracePeriodSeconds", 30);
   // Processes that heed SIGTERM are gone long before the grace period ends.

@@ -12,6 +12,7 @@
 #include "fakes/kube/control/cluster_options.h"
 #include "fakes/kube/control/pending.h"
 #include "fakes/kube/control/pod_hooks.h"
+#include "fakes/kube/nodes/pod_events.h"
 #include "fakes/kube/nodes/scheduler.h"
 #include "fakes/kube/store/api_server.h"
 #include "fakes/kube/store/ip_pool.h"
@@ -58,6 +59,7 @@ class Kubelet {
   std::set<NamespacedName> unschedulable_;  // until a node changes or a pod goes
   std::set<NamespacedName> starting_;       // not ready for the first time yet
   std::set<std::string> lost_;              // nodes
+  NodeImages images_;                       // for Events alone
   Subscriptions subscriptions_;
 };
 

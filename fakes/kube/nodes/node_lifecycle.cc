@@ -8,6 +8,7 @@
 #include "core/base/bounds.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
+#include "fakes/kube/nodes/pod_events.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -80,11 +81,13 @@ void NodeLifecycle::NotReady(const std::string& node, int64_t silence) {
   json conditions = WithReady(At(object->body, {"status", "conditions"}), "Unknown", "NodeStatusUnknown",
                               "Kubelet stopped posting node status.");
   api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
+  TellNodeStatus(api_, *object, false);
   for (const ObjectRef& pod : api_.List("Pod")) {
     if (!RunsOn(*pod, node) || pod->meta.deleting) continue;
     json not_ready = WithReady(At(pod->body, {"status", "conditions"}), "False", "", "");
     api_.Patch("Pod", {pod->meta.ns, pod->meta.name}, {{"status", {{"conditions", std::move(not_ready)}}}})
         .IgnoreError();
+    TellNodeNotReady(api_, *pod);
     Evict(*pod, node, silence);
   }
 }
@@ -95,8 +98,9 @@ void NodeLifecycle::Evict(const kube::Object& pod, const std::string& node, int6
   pending_.After(*toleration,
                  [this, node, silence, name = NamespacedName{pod.meta.ns, pod.meta.name}, uid = pod.meta.uid] {
                    const ObjectRef now = api_.Get("Pod", name);
-                   if (StillSilent(node, silence) && now != nullptr && now->meta.uid == uid)
-                     api_.Delete("Pod", name).IgnoreError();
+                   if (!StillSilent(node, silence) || now == nullptr || now->meta.uid != uid) return;
+                   TellEvicted(api_, *now);
+                   api_.Delete("Pod", name).IgnoreError();
                  });
 }
 
@@ -109,6 +113,7 @@ void NodeLifecycle::Heard(const std::string& node) {
       .IgnoreError();
   json conditions = WithReady(At(object->body, {"status", "conditions"}), "True", "", "");
   api_.Patch("Node", {"", node}, {{"status", {{"conditions", std::move(conditions)}}}}).IgnoreError();
+  TellNodeStatus(api_, *object, true);
 }
 
 }  // namespace wavetank::fakekube

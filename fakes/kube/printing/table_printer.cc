@@ -330,10 +330,14 @@ json CronJobCells(const Row& row) {
 
 json EventCells(const Row& row) {
   const json& involved = At(row.body, "involvedObject");
-  const int64_t count = Number(row.body, "count");
+  int64_t count = Number(row.body, "count");
   json first = At(row.body, "firstTimestamp"), last = At(row.body, "lastTimestamp");
   if (!first.is_string()) first = At(row.body, "eventTime");
   if (!last.is_string()) last = first;
+  if (const json& series = At(row.body, "series"); series.is_object()) {
+    count = Number(series, "count");
+    last = At(series, "lastObservedTime");
+  }
   std::string kind = Text(involved, "kind");
   for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   std::vector<std::string> source;

@@ -15,6 +15,7 @@
 #include "fakes/kube/merge/patch.h"
 #include "fakes/kube/merge/server_side_apply.h"
 #include "fakes/kube/objects/api_error.h"
+#include "fakes/kube/store/event_store.h"
 #include "fakes/kube/store/history.h"
 #include "fakes/kube/validation/validation.h"
 
@@ -122,9 +123,20 @@ ApiServer::ApiServer(Host& host, const Options& options)
       trace_name_(host.Intern(options.name)),
       resource_version_(options.first_resource_version),
       services_(options.service_cidr),
-      history_(std::make_unique<History>(options.history, options.first_resource_version)) {}
+      history_(std::make_unique<History>(options.history, options.first_resource_version)) {
+  if (options.events_of == nullptr) events_ = std::make_unique<EventStore>(*this);
+}
 
 ApiServer::~ApiServer() = default;
+
+EventStore* ApiServer::listening() const {
+  return events_ != nullptr && events_->listening() ? events_.get() : nullptr;
+}
+
+void ApiServer::Trace(TraceKind kind, const kube::Object& object) {
+  if (options_.events_of != nullptr) return;
+  host_.Emit({kind, trace_name_, host_.Intern(object.Key()), resource_version_, 0, {}});
+}
 
 bool ApiServer::IsClusterScoped(const GroupKind& kind) const {
   if (ClusterScoped(kind)) return true;
@@ -145,6 +157,7 @@ NamespacedName ApiServer::StoredName(const kube::Object& object) const {
 }
 
 int64_t ApiServer::UnixNow() const {
+  if (options_.events_of != nullptr) return options_.events_of->UnixNow();
   return kWorldEpochUnixSeconds +
          std::chrono::floor<std::chrono::seconds>(host_.Now().time_since_epoch() + faults_.clock_skew).count();
 }
@@ -244,8 +257,7 @@ absl::StatusOr<ObjectRef> ApiServer::StoreDefaulted(json body, const ObjectRef& 
   }
   if (kind == "CustomResourceDefinition") DefineScope(**object);
   if (previous == nullptr) ++object_count_;
-  const std::string key = (*object)->Key();
-  host_.Emit({TraceKind::kObjectApplied, trace_name_, host_.Intern(key), resource_version_, 0, {}});
+  Trace(TraceKind::kObjectApplied, **object);
   const std::vector<kube::OwnerReference>& owners = (*object)->meta.owner_references;
   if (previous == nullptr || !SameOwners(owners, previous->meta.owner_references)) {
     for (const kube::OwnerReference& owner : owners) dependents_[owner.uid][{Qualified(group_kind), name}] = true;
@@ -259,7 +271,8 @@ absl::StatusOr<ObjectRef> ApiServer::Create(json body, const WriteOptions& optio
 }
 
 absl::Status ApiServer::CheckNamespace(std::string_view kind, const NamespacedName& name, bool make) {
-  const ObjectRef in = Get("Namespace.", {"", name.ns});
+  const ApiServer& where = options_.events_of == nullptr ? *this : *options_.events_of;
+  const ObjectRef in = where.Get("Namespace.", {"", name.ns});
   if (in == nullptr && make) {
     return Create({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name.ns}}}}).status();
   }
@@ -582,12 +595,17 @@ void ApiServer::DropWatches(const absl::Status& reason) {
   std::map<WatchId, WatchState> ended;
   ended.swap(watches_);
   for (auto& [id, watch] : ended) watch.sink.on_end(reason);
+  if (events_ != nullptr) events_->objects().DropWatches(reason);
 }
 
-void ApiServer::ForgetHistory() { history_->Forget(resource_version_); }
+void ApiServer::ForgetHistory() {
+  history_->Forget(resource_version_);
+  if (events_ != nullptr) events_->objects().ForgetHistory();
+}
 
 void ApiServer::SetStaleReads(bool stale) {
   if (stale == (stale_ != nullptr)) return;
+  if (events_ != nullptr) events_->objects().SetStaleReads(stale);
   if (stale) {
     stale_ = std::make_unique<Stale>(Stale{kinds_, resource_version_, {}});
     return;

@@ -59,6 +59,8 @@ struct Change {
   ObjectRef previous;  // null for kAdded
 };
 
+class EventStore;
+
 class ApiServer {
  public:
   struct Options {
@@ -74,6 +76,8 @@ class ApiServer {
     // status included; no address is allocated, and nothing is deleted but what is named, at once; deleting what is not
     // there is no error.
     bool observed = false;
+    // Another server's Events (event_store.h): namespaces and clock are that one's, and no write leaves a trace.
+    const ApiServer* events_of = nullptr;
   };
 
   ApiServer(Host& host, const Options& options);
@@ -155,6 +159,11 @@ class ApiServer {
   CallFate FateOf(ApiCall call) const { return fakekube::FateOf(faults_, call); }
   size_t objects() const { return object_count_; }
 
+  // Where Events are; null: this is the server within it.
+  EventStore* events() const { return events_.get(); }
+  // The same while somebody may look at what controllers tell there; null: nobody does.
+  EventStore* listening() const;
+
  private:
   struct Kind {
     std::map<NamespacedName, ObjectRef> objects;
@@ -184,6 +193,7 @@ class ApiServer {
     std::vector<Change> held;
   };
 
+  void Trace(TraceKind kind, const kube::Object& object);
   // What the server keeps the object under: no namespace for a kind without, "default" where none is named.
   NamespacedName StoredName(const kube::Object& object) const;
   // Apply() of a recorded object.
@@ -240,6 +250,7 @@ class ApiServer {
   WatchId next_watch_ = 1;
   Faults faults_;
   std::unique_ptr<Stale> stale_;
+  std::unique_ptr<EventStore> events_;
 };
 
 }  // namespace wavetank::fakekube

@@ -5,6 +5,7 @@
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
 #include "fakes/kube/store/api_server.h"
+#include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -117,13 +118,14 @@ void ApiServer::Remove(const ObjectRef& object, ObjectRef last) {
     if (const auto d = dependents_.find(owner.uid); d != dependents_.end()) d->second.erase({qualified, name});
   }
   ++resource_version_;
-  host_.Emit({TraceKind::kObjectDeleted, trace_name_, host_.Intern(held->Key()), resource_version_, 0, {}});
+  Trace(TraceKind::kObjectDeleted, *held);
   Notify(kube::WatchEventType::kDeleted, last, held);
   if (options_.observed) return;  // what else goes is told as well
   DeleteDependents(*held, Propagation::kBackground);
   dependents_.erase(held->meta.uid);
   std::vector<std::pair<std::string, NamespacedName>> content;
   if (group_kind.Is("Namespace")) {
+    if (events_ != nullptr) events_->RemoveNamespace(name.name);
     // Removed in spite of its content, it takes that with it.
     for (const auto& [other, state] : kinds_) {
       for (auto inside = state.objects.lower_bound({name.name, ""});
@@ -220,6 +222,7 @@ absl::Status ApiServer::DeleteNamespace(const ObjectRef& object) {
   const std::string name = object->meta.name;
   if (!Lingers(*object, name) && !HasFinalizers(*object)) return Finalize("Namespace.", {"", name});
   if (absl::Status status = MarkDeleting(object, 0, {}); !status.ok()) return status;
+  if (events_ != nullptr) events_->RemoveNamespace(name);
   std::vector<std::pair<std::string, NamespacedName>> content;
   for (const auto& [kind, state] : kinds_) {
     for (auto inside = state.objects.lower_bound({name, ""}); inside != state.objects.end() && inside->first.ns == name;

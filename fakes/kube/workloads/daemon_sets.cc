@@ -64,8 +64,8 @@ void DaemonSetController::Sync(const NamespacedName& name) {
   if (next > Duration::zero()) pending_.After(next, [this, name] { queue_.Add(name); });
   for (const auto& [node, pods] : nodes) {
     if (!pods.takes_it) {
-      Delete(pods.old);
-      Delete(pods.fresh);
+      Delete(*set, pods.old);
+      Delete(*set, pods.fresh);
     } else if (pods.old.empty() && pods.fresh.empty()) {
       Create(*set, node);
     }
@@ -93,17 +93,19 @@ void DaemonSetController::Replace(const kube::Object& set, const Nodes& nodes) {
   for (const auto& [node, pods] : nodes) {
     if (!pods.takes_it || pods.old.empty()) continue;
     if (AnyAvailable(pods.fresh, min_ready) || !AnyAvailable(pods.old, min_ready)) {
-      Delete(pods.old);  // it serves nobody, or somebody else does already
+      Delete(set, pods.old);  // it serves nobody, or somebody else does already
     } else if (surge > 0 && pods.fresh.empty()) {
       if (may_surge-- > 0) Create(set, node);
     } else if (may_go-- > 0) {
-      Delete(pods.old);
+      Delete(set, pods.old);
     }
   }
 }
 
-void DaemonSetController::Delete(const std::vector<ObjectRef>& pods) {
-  for (const ObjectRef& pod : pods) api_.Delete("Pod", {pod->meta.ns, pod->meta.name}).IgnoreError();
+void DaemonSetController::Delete(const kube::Object& set, const std::vector<ObjectRef>& pods) {
+  for (const ObjectRef& pod : pods) {
+    if (api_.Delete("Pod", {pod->meta.ns, pod->meta.name}).ok()) TellDeleted(api_, set, pod->meta.name);
+  }
 }
 
 void DaemonSetController::Create(const kube::Object& set, const std::string& node) {

@@ -35,7 +35,7 @@ class DaemonSetController {
   void Replace(const kube::Object& set, const Nodes& nodes);
   void Create(const kube::Object& set, const std::string& node);
   void WriteStatus(const kube::Object& set, const Nodes& nodes);
-  void Delete(const std::vector<ObjectRef>& pods);
+  void Delete(const kube::Object& set, const std::vector<ObjectRef>& pods);
 
   ApiServer& api_;
   const ClusterOptions& options_;

@@ -1,5 +1,7 @@
 #include "fakes/kube/workloads/deployments.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -7,6 +9,7 @@
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -149,24 +152,37 @@ void DeploymentController::CreateSet(const Rollout& rollout) {
   WAVETANK_ASSERT(first <= rollout.wanted, first, rollout.wanted);
   json annotations = HandedOn(*rollout.deployment);
   annotations[kRevision] = std::to_string(rollout.revision);
-  api_.Create({{"apiVersion", "apps/v1"},
-               {"kind", "ReplicaSet"},
-               {"metadata",
-                {{"name", rollout.name.name + "-" + rollout.hash},
-                 {"namespace", rollout.name.ns},
-                 {"labels", labels},
-                 {"annotations", std::move(annotations)},
-                 {"ownerReferences", OwnedBy(*rollout.deployment)}}},
-               {"spec", std::move(set_spec)}})
-      .IgnoreError();
+  const absl::StatusOr<ObjectRef> made = api_.Create({{"apiVersion", "apps/v1"},
+                                                      {"kind", "ReplicaSet"},
+                                                      {"metadata",
+                                                       {{"name", rollout.name.name + "-" + rollout.hash},
+                                                        {"namespace", rollout.name.ns},
+                                                        {"labels", labels},
+                                                        {"annotations", std::move(annotations)},
+                                                        {"ownerReferences", OwnedBy(*rollout.deployment)}}},
+                                                      {"spec", std::move(set_spec)}});
+  if (made.ok() && first > 0) TellScaled(**made, "up", std::to_string(first));
   if (!rollout.old.empty()) deployments_.Add(rollout.name);
+}
+
+// kubernetes: pkg/controller/deployment/sync.go.
+void DeploymentController::TellScaled(const kube::Object& set, const char* way, const std::string& to) {
+  EventStore* events = api_.listening();
+  const kube::OwnerReference* owner = events == nullptr ? nullptr : ControllerOf(set);
+  const ObjectRef deployment = owner == nullptr ? nullptr : api_.Get("Deployment", {set.meta.ns, owner->name});
+  if (deployment == nullptr) return;
+  events->Tell(*deployment, {.component = "deployment-controller",
+                             .reason = "ScalingReplicaSet",
+                             .message = fmt::format("Scaled {} replica set {} to {}", way, set.meta.name, to)});
 }
 
 void DeploymentController::Scale(const ObjectRef& set, int64_t replicas) {
   WAVETANK_ASSERT(set != nullptr);
   WAVETANK_ASSERT(replicas >= 0, replicas);
-  if (Replicas(*set) == replicas) return;
-  api_.Patch("ReplicaSet", {set->meta.ns, set->meta.name}, {{"spec", {{"replicas", replicas}}}}).IgnoreError();
+  const int64_t before = Replicas(*set);
+  if (before == replicas) return;
+  if (!api_.Patch("ReplicaSet", {set->meta.ns, set->meta.name}, {{"spec", {{"replicas", replicas}}}}).ok()) return;
+  TellScaled(*set, replicas > before ? "up" : "down", fmt::format("{} from {}", replicas, before));
 }
 
 void DeploymentController::SyncDeployment(const NamespacedName& name) {
@@ -271,7 +287,8 @@ void DeploymentController::SyncReplicaSet(const NamespacedName& name) {
       return a->meta.resource_version > b->meta.resource_version;
     });
     for (int64_t i = wanted; i < static_cast<int64_t>(pods.size()); ++i) {
-      api_.Delete("Pod", {name.ns, pods[static_cast<size_t>(i - wanted)]->meta.name}).IgnoreError();
+      const std::string& pod = pods[static_cast<size_t>(i - wanted)]->meta.name;
+      if (api_.Delete("Pod", {name.ns, pod}).ok()) TellDeleted(api_, *set, pod);
     }
   }
   json status = JsonObject("replicas", pods.size(), "readyReplicas", ready, "availableReplicas", available,

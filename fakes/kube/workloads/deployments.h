@@ -31,6 +31,7 @@ class DeploymentController {
   void CreateSet(const Rollout& rollout);
   // Takes from old sets what availability allows.
   void ShrinkOld(const Rollout& rollout);
+  void TellScaled(const kube::Object& set, const char* way, const std::string& to);
   void Scale(const ObjectRef& set, int64_t replicas);
   void SyncReplicaSet(const NamespacedName& name);
   void WriteDeploymentStatus(const NamespacedName& name);

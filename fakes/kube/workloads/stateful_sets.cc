@@ -145,18 +145,22 @@ void StatefulSetController::Step(const ObjectRef& set, const std::string& curren
   // From the last one down; none while another one is still going.
   for (auto it = pods.rbegin(); it != pods.rend(); ++it) {
     if (it->first >= FirstOrdinal(*set) && it->first < end) continue;
-    if (!it->second->meta.deleting) api_.Delete("Pod", {name.ns, it->second->meta.name}).IgnoreError();
+    if (!it->second->meta.deleting) DeletePod(*set, it->second->meta.name);
     if (one_by_one) return;
   }
   if (OnDelete(*set)) return;
   for (auto it = pods.rbegin(); it != pods.rend() && it->first >= Partition(*set); ++it) {
     if (it->first >= end) continue;
     if (RevisionLabelOf(*it->second) != update && !it->second->meta.deleting) {
-      api_.Delete("Pod", {name.ns, it->second->meta.name}).IgnoreError();
+      DeletePod(*set, it->second->meta.name);
       return;
     }
     if (!Healthy(*set, *it->second)) return;
   }
+}
+
+void StatefulSetController::DeletePod(const kube::Object& set, const std::string& pod) {
+  if (api_.Delete("Pod", {set.meta.ns, pod}).ok()) TellDeleted(api_, set, pod);
 }
 
 void StatefulSetController::Create(const ObjectRef& set, const std::string& revision, int64_t ordinal) {

@@ -31,6 +31,7 @@ class StatefulSetController {
   bool Healthy(const kube::Object& set, const kube::Object& pod) const;
   // What is to be done next to the pods; called again when they have changed.
   void Step(const ObjectRef& set, const std::string& current, const std::string& update, const Pods& pods);
+  void DeletePod(const kube::Object& set, const std::string& pod);
   void Create(const ObjectRef& set, const std::string& revision, int64_t ordinal);
   void Claim(const kube::Object& set, const nlohmann::json& claim, const std::string& name);
   // Keeps the template under the revision's name, for pods that a partition holds back.

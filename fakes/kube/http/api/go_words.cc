@@ -35,12 +35,23 @@ class JsonComplaint {
     while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
   }
   char Here() const { return at_ < text_.size() ? text_[at_] : '\0'; }
+  static bool Control(char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }
+  // strconv.Quote; with the marks around it that are taken off below.
+  static std::string GoEscape(char c) {
+    static constexpr std::string_view kNamed = "\a\b\t\n\v\f\r", kNames = "abtnvfr";
+    const size_t named = kNamed.find(c);
+    return named != std::string_view::npos ? fmt::format("\"\\{}\"", kNames[named])
+                                           : fmt::format("\"\\x{:02x}\"", int{c});
+  }
   bool Fail(const std::string& where) {
     if (at_ >= text_.size()) {
       error_ = "unexpected end of JSON input";
     } else {
       const char c = text_[at_];
-      const std::string shown = c == '\'' ? "\\'" : c == '"' ? "\"" : JsonText(json(std::string(1, c)));
+      const std::string shown = c == '\''    ? "\\'"
+                                : c == '"'   ? "\""
+                                : Control(c) ? GoEscape(c)
+                                             : JsonText(json(std::string(1, c)));
       error_ =
           fmt::format("invalid character '{}' {}", shown.size() > 2 ? shown.substr(1, shown.size() - 2) : shown, where);
     }

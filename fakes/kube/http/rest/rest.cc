@@ -287,7 +287,7 @@ bool RestApi::Changes(const Call& call) const {
 json RestApi::WithoutPreconditions(const Request& request, json body) const {
   const std::optional<Target> target = Resolve(request.path);
   if (!target || target->name.empty()) return body;
-  const ObjectRef object = server_.Get(target->resource->StoreKind(), {target->ns, target->name});
+  const ObjectRef object = StoreOf(*target->resource).Get(target->resource->StoreKind(), {target->ns, target->name});
   return http::WithoutPreconditions(request.method, request.content_type, target->subresource == "scale", object.get(),
                                     std::move(body));
 }

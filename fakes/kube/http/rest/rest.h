@@ -25,6 +25,7 @@
 #include "fakes/kube/http/message/watch_stream.h"
 #include "fakes/kube/http/rest/call.h"
 #include "fakes/kube/store/api_server.h"
+#include "fakes/kube/store/event_store.h"
 
 namespace wavetank::fakekube::http {
 
@@ -135,6 +136,12 @@ class RestApi {
                                       std::vector<std::string>* warnings) const;
   Response One(int code, const kube::Object& object, const Call& call) const;
   Form FormFor(const Call& call) const;
+
+  // Where the objects of that resource are.
+  ApiServer& StoreOf(const Resource& resource) const {
+    return resource.StoreKind() == "Event." ? server_.events()->objects() : server_;
+  }
+  ApiServer& StoreOf(const Call& call) const { return StoreOf(*call.target.resource); }
 
   ApiServer& server_;
   RestOptions options_;

@@ -89,7 +89,8 @@ Response RestApi::Delete(const Call& call) {
   if (!options.ok()) return BadRequest(std::string(options.status().message()));
   const std::string kind = resource.StoreKind();
   const NamespacedName name{call.target.ns, call.target.name};
-  const ObjectRef object = server_.Get(kind, name);
+  ApiServer& store = StoreOf(resource);
+  const ObjectRef object = store.Get(kind, name);
   if (object == nullptr) return NotFound(resource, call.target.name);
   if (!options->uid.empty() && options->uid != object->meta.uid) {
     return Conflict(resource, call.target.name,
@@ -112,10 +113,10 @@ Response RestApi::Delete(const Call& call) {
   how.grace_seconds = options->grace_seconds;
   if (options->propagation == "Foreground") how.propagation = Propagation::kForeground;
   if (options->propagation == "Orphan") how.propagation = Propagation::kOrphan;
-  const absl::Status status = server_.Delete(kind, name, how);
+  const absl::Status status = store.Delete(kind, name, how);
   if (!status.ok()) return FromStore(status, resource, call.target.name);
   // What goes later, or only when its finalizers are done, is shown as it is until then.
-  if (const ObjectRef left = server_.Get(kind, name); left != nullptr && left->meta.uid == object->meta.uid)
+  if (const ObjectRef left = store.Get(kind, name); left != nullptr && left->meta.uid == object->meta.uid)
     return One(200, *left, call);
   // kubernetes: ReturnDeletedObject of their stores in pkg/registry.
   static constexpr std::string_view kShown[] = {"Service.", "ServiceAccount.", "PersistentVolumeClaim.", "PodTemplate.",
@@ -134,7 +135,7 @@ Response RestApi::DeleteCollection(const Call& call) {
   absl::StatusOr<FieldSelector> fields = FieldSelector::Parse(call.query.Get("fieldSelector"));
   if (!fields.ok()) return BadRequest(std::string(fields.status().message()));
   ListPage gone;
-  for (const ObjectRef& object : server_.List(resource.StoreKind(), call.target.ns)) {
+  for (const ObjectRef& object : StoreOf(resource).List(resource.StoreKind(), call.target.ns)) {
     if (!labels->Matches(object->meta.labels) || !fields->Matches(*object)) continue;
     Call one = call;
     one.target.ns = object->meta.ns;
@@ -144,7 +145,7 @@ Response RestApi::DeleteCollection(const Call& call) {
     if (response.code >= 300 && response.code != 404) return response;
     gone.items.push_back(object);
   }
-  gone.resource_version = server_.resource_version();
+  gone.resource_version = StoreOf(resource).resource_version();
   return RenderList(std::move(gone), FormFor(call));
 }
 

@@ -78,7 +78,7 @@ Response RestApi::One(int code, const kube::Object& object, const Call& call) co
 }
 
 Response RestApi::Read(const Call& call) {
-  const ObjectRef object = server_.Get(call.target.resource->StoreKind(), {call.target.ns, call.target.name});
+  const ObjectRef object = StoreOf(call).Get(call.target.resource->StoreKind(), {call.target.ns, call.target.name});
   if (object == nullptr) return NotFound(*call.target.resource, call.target.name);
   return One(200, *(call.request->view == nullptr ? object : call.request->view->See(object)), call);
 }
@@ -147,7 +147,8 @@ Response RestApi::List(const Call& call) {
   const std::string of =
       fmt::format("{}\n{}\n{}", call.request->path, call.query.Get("labelSelector"), call.query.Get("fieldSelector"));
   ListPage page;
-  page.resource_version = server_.VisibleVersion();
+  ApiServer& store = StoreOf(call);
+  page.resource_version = store.VisibleVersion();
   if (const std::string& text = call.query.Get("continue"); !text.empty()) {
     std::string token;
     absl::WebSafeBase64Unescape(text, &token);
@@ -184,12 +185,12 @@ Response RestApi::List(const Call& call) {
   const std::string kind = call.target.resource->StoreKind();
   std::vector<ObjectRef> items;
   const std::optional<std::string> name = selection.fields.Exactly("metadata.name");
-  const bool stale = server_.VisibleVersion() != server_.resource_version();
+  const bool stale = store.VisibleVersion() != store.resource_version();
   if (name && !stale && (!call.target.ns.empty() || !call.target.resource->namespaced)) {
-    if (ObjectRef object = server_.Get(kind, {call.target.ns, *name}); object != nullptr)
+    if (ObjectRef object = store.Get(kind, {call.target.ns, *name}); object != nullptr)
       items.push_back(std::move(object));
   } else {
-    items = server_.ListForClients(kind, call.target.ns).items;
+    items = store.ListForClients(kind, call.target.ns).items;
   }
   if (!selection.labels.empty() || !selection.fields.empty()) {
     std::erase_if(items, [&](const ObjectRef& object) {
@@ -233,7 +234,7 @@ Response RestApi::Watch(const Call& call) {
     response.watch_timeout = std::chrono::seconds(std::min<int64_t>(*seconds, 24 * 3600));
   }
   response.watch_bookmarks = call.query.Flag("allowWatchBookmarks");
-  response.watch = std::make_unique<WatchStream>(server_, lines_, FormFor(call), std::move(options));
+  response.watch = std::make_unique<WatchStream>(StoreOf(call), lines_, FormFor(call), std::move(options));
   return response;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -212,7 +213,7 @@ Response RestApi::Create(const Call& call) {
         ++generated_names_;
         std::string name = prefix.substr(0, 58);
         for (int i = 0; i < 5; ++i, draw /= kLetters.size()) name += kLetters[draw % kLetters.size()];
-        if (server_.Get(resource.StoreKind(), {call.target.ns, name}) != nullptr) continue;
+        if (StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, name}) != nullptr) continue;
         metadata["name"] = std::move(name);
         break;
       }
@@ -228,7 +229,8 @@ Response RestApi::Create(const Call& call) {
        {"uid", "creationTimestamp", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     metadata.erase(field);
   }
-  if (server_.Get(resource.StoreKind(), {call.target.ns, name}) != nullptr) return AlreadyExists(resource, name);
+  if (StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, name}) != nullptr)
+    return AlreadyExists(resource, name);
   if (dry_run) return Write(std::move(body), nullptr, call);
   return Admit(std::move(body), call,
                [this, call](json admitted) { return Write(std::move(admitted), nullptr, call); });
@@ -244,8 +246,7 @@ Response RestApi::Admit(json body, const Call& call, absl::AnyInvocable<Response
       [later, write = std::move(write)](absl::StatusOr<json> admitted) mutable {
         if (!admitted.ok()) {
           return later->Set(
-              Failure(500, "InternalError",
-                      fmt::format("Internal error occurred: failed calling webhook: {}", Message(admitted.status()))));
+              Failure(500, "InternalError", fmt::format("Internal error occurred: {}", Message(admitted.status()))));
         }
         // As in Execute(): what a webhook says is from outside, too.
         try {
@@ -263,6 +264,26 @@ Response RestApi::Admit(json body, const Call& call, absl::AnyInvocable<Response
   return response;
 }
 
+namespace {
+
+// Rules of a definition's schemas that nobody evaluates here: its user is told where they are.
+void WarnOfRules(const json& body, std::vector<std::string>* warnings) {
+  constexpr const char* kRules = "x-kubernetes-validations";
+  if (Text(body, "kind") != "CustomResourceDefinition") return;
+  const std::function<bool(const json&)> has_rules = [&](const json& schema) {
+    if (!schema.is_structured()) return false;
+    if (schema.is_object() && !Items(At(schema, kRules)).empty()) return true;
+    return std::any_of(schema.begin(), schema.end(), has_rules);
+  };
+  for (const json& version : Items(At(body, {"spec", "versions"}))) {
+    if (!has_rules(At(version, {"schema", "openAPIV3Schema"}))) continue;
+    warnings->push_back(
+        fmt::format("version {}: {} are kept, but not evaluated by this server", Text(version, "name"), kRules));
+  }
+}
+
+}  // namespace
+
 Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) {
   const Resource& resource = *call.target.resource;
   const std::string name = Text(body["metadata"], "name");
@@ -276,6 +297,7 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
   }
   std::vector<std::string> warnings;
   if (std::optional<Response> denied = AskWebhooks(body, call, &warnings)) return *std::move(denied);
+  WarnOfRules(body, &warnings);
   Response response = Store(std::move(body), previous, call);
   if (response.code < 300) {
     Warn(unknown, call.query, &response);
@@ -305,8 +327,8 @@ Response RestApi::Store(json body, const ObjectRef& previous, const Call& call) 
     return One(previous == nullptr ? 201 : 200, **object, call);
   }
   const WriteOptions options = HowToWrite(call);
-  const absl::StatusOr<ObjectRef> stored =
-      previous == nullptr ? server_.Create(std::move(body), options) : server_.Update(std::move(body), options);
+  const absl::StatusOr<ObjectRef> stored = previous == nullptr ? StoreOf(resource).Create(std::move(body), options)
+                                                               : StoreOf(resource).Update(std::move(body), options);
   if (!stored.ok()) return FromStore(stored.status(), resource, name);
   return One(previous == nullptr ? 201 : 200, **stored, call);
 }
@@ -318,7 +340,7 @@ Response RestApi::Update(const Call& call) {
   json body = *std::move(parsed);
   if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &body))
     return *std::move(wrong);
-  const ObjectRef previous = server_.Get(resource.StoreKind(), {call.target.ns, call.target.name});
+  const ObjectRef previous = StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, call.target.name});
   if (previous == nullptr) return NotFound(resource, call.target.name);
   json& metadata = body["metadata"];
   if (const std::string uid = Text(metadata, "uid"); !uid.empty() && uid != previous->meta.uid) {
@@ -355,7 +377,7 @@ Response RestApi::Patch(const Call& call) {
   if (!patch.ok()) return BadRequest(std::string(patch.status().message()));
   const std::string_view type =
       std::string_view(call.request->content_type).substr(0, call.request->content_type.find(';'));
-  const ObjectRef previous = server_.Get(resource.StoreKind(), {call.target.ns, call.target.name});
+  const ObjectRef previous = StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, call.target.name});
   if (type == "application/apply-patch+yaml") return Apply(*std::move(patch), previous, call);
   if (previous == nullptr) return NotFound(resource, call.target.name);
   absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
@@ -413,6 +435,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     }
     if (std::optional<Response> denied = AskWebhooks(*merged, call, &warnings)) return *std::move(denied);
   }
+  WarnOfRules(applied, &warnings);
   if (previous == nullptr && resource.StoreKind() == "Pod." && options_.admission != nullptr) {
     // Admission sees what the apply makes; what it adds is nobody's.
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
@@ -430,7 +453,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     return Admit(*std::move(merged), call, write);
   }
   if (previous != nullptr) applied["apiVersion"] = previous->api_version;
-  const absl::StatusOr<ObjectRef> stored = server_.ServerSideApply(std::move(applied), force, options);
+  const absl::StatusOr<ObjectRef> stored = StoreOf(resource).ServerSideApply(std::move(applied), force, options);
   if (!stored.ok()) return FromStore(stored.status(), resource, call.target.name);
   Response response = One(previous == nullptr ? 201 : 200, **stored, call);
   Warn(unknown, call.query, &response);

@@ -26,6 +26,7 @@
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/message/tunnel.h"
 #include "fakes/kube/http/message/watch_stream.h"
+#include "fakes/kube/http/transport/gzip.h"
 #include "fakes/kube/http/transport/stream.h"
 
 namespace wavetank::fakekube::http {
@@ -283,7 +284,7 @@ class Session : public std::enable_shared_from_this<Session> {
     keep_alive_ = false;
     refused_ = true;
     version_ = 11;
-    head_only_ = false;
+    head_only_ = takes_gzip_ = false;
     if (error == bhttp::error::body_limit) {
       return Answer(Failure(413, "RequestEntityTooLarge",
                             fmt::format("Request entity too large: limit is {}", server_->options().max_body_bytes)));
@@ -315,6 +316,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (mark != std::string::npos) request.query = target.substr(mark + 1);
     request.content_type = text(message[bhttp::field::content_type]);
     request.accept = text(message[bhttp::field::accept]);
+    takes_gzip_ = !head_only_ && AcceptsGzip(text(message[bhttp::field::accept_encoding]));
     request.authorization = text(message[bhttp::field::authorization]);
     request.impersonate_user = text(message["Impersonate-User"]);
     request.query = WithFieldManager(request, text(message[bhttp::field::user_agent]));
@@ -397,6 +399,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void Answer(Response response) {
     if (response.tunnel != nullptr && response.code == 101) return StartTunnel(std::move(response));
+    if (takes_gzip_) CompressIfLarge(&response);
     // HTTP/1.0 knows no chunks.
     if (response.produce && version_ < 11) {
       response.body = response.Text();
@@ -688,7 +691,7 @@ class Session : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   boost::optional<bhttp::request_parser<bhttp::string_body>> parser_;
   std::chrono::steady_clock::time_point deadline_;  // of the request that is being read
-  bool keep_alive_ = true, head_only_ = false, closed_ = false, refused_ = false;
+  bool keep_alive_ = true, head_only_ = false, takes_gzip_ = false, closed_ = false, refused_ = false;
   size_t thrown_away_ = 0;
   unsigned version_ = 11;
   Response response_;

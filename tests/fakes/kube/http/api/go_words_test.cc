@@ -21,6 +21,8 @@ TEST(GoWords, OfTextThatIsNoJson) {
       {"{", "unexpected end of JSON input"},
       {R"({"a":1)", "unexpected end of JSON input"},
       {R"({"a":"b)", "unexpected end of JSON input"},
+      {"\x1f\x8b", R"(invalid character '\x1f' looking for beginning of value)"},
+      {"\b", R"(invalid character '\b' looking for beginning of value)"},
       {"{bad", "invalid character 'b' looking for beginning of object key string"},
       {R"({"a":1,})", "invalid character '}' looking for beginning of object key string"},
       {R"({"a" 1})", "invalid character '1' after object key"},

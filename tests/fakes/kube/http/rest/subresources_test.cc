@@ -192,6 +192,33 @@ TEST_F(SubresourceTest, AStatusBringsItsAnnotationsAlong) {
   EXPECT_EQ(Get("/api/v1/nodes?fieldSelector=spec.unschedulable%3Dfalse").body["items"].size(), 1u);
 }
 
+TEST_F(SubresourceTest, WhoWritesRulesThatNobodyEvaluatesIsWarned) {
+  const auto definition = [](json schema) {
+    schema["type"] = "object";
+    return json{{"metadata", {{"name", "widgets.example.com"}}},
+                {"spec",
+                 {{"group", "example.com"},
+                  {"scope", "Namespaced"},
+                  {"names", {{"plural", "widgets"}, {"kind", "Widget"}}},
+                  {"versions", json::array({{{"name", "v1"},
+                                             {"served", true},
+                                             {"storage", true},
+                                             {"schema", {{"openAPIV3Schema", std::move(schema)}}}}})}}}};
+  };
+  const std::string path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All";
+  const auto warnings = [&](json schema) {
+    std::string out;
+    const Response response = rest_->Handle(Ask("POST", path, definition(std::move(schema))));
+    EXPECT_EQ(response.code, 201) << response.body;
+    for (const auto& [name, value] : response.headers) out += name == "Warning" ? value : "";
+    return out;
+  };
+  const json ruled = {{"type", "object"}, {"x-kubernetes-validations", {{{"rule", "self.a > 0"}}}}};
+  EXPECT_THAT(warnings({{"properties", {{"spec", ruled}}}}),
+              HasSubstr("version v1: x-kubernetes-validations are kept"));
+  EXPECT_EQ(warnings({{"properties", {{"spec", {{"type", "object"}}}}}}), "");
+}
+
 TEST_F(SubresourceTest, SomeKindsAreShownAsTheyWereWhenTheyGo) {
   ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/services",
                  {{"metadata", {{"name", "a"}}}, {"spec", {{"ports", {{{"port", 80}}}}}}})

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <algorithm>
 #include <atomic>
@@ -80,6 +81,76 @@ TEST_F(ServerTest, KeepsAConnectionForManyRequests) {
   const std::string both = peer.Read("page not found");
   EXPECT_THAT(both, HasSubstr("ok"));
   EXPECT_THAT(both, HasSubstr("page not found"));
+}
+
+// What a whole answer's gzip body says; its head is before it. Chunks are taken apart.
+std::string Unzipped(const std::string& answer) {
+  const size_t head = answer.find("\r\n\r\n");
+  std::string body = head == std::string::npos ? "" : answer.substr(head + 4);
+  if (answer.substr(0, head).find("Transfer-Encoding: chunked") != std::string::npos) {
+    std::string whole;
+    for (size_t at = 0; at < body.size();) {
+      const size_t length = std::strtoul(body.c_str() + at, nullptr, 16);
+      if (length == 0) break;
+      at = body.find("\r\n", at) + 2;
+      whole += body.substr(at, length);
+      at += length + 2;
+    }
+    body = std::move(whole);
+  }
+  z_stream stream{};
+  EXPECT_EQ(inflateInit2(&stream, MAX_WBITS + 16), Z_OK);
+  std::string out(32 << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(body.data());
+  stream.avail_in = static_cast<uInt>(body.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  inflateEnd(&stream);
+  return out;
+}
+
+std::string GetAs(const std::string& path, const std::string& encoding) {
+  return "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept-Encoding: " + encoding + "\r\n\r\n";
+}
+
+TEST_F(ServerTest, LargeAnswersAreCompressedForWhoAsks) {
+  Serve();
+  Put("small", "1");
+  Put("large", std::string(200'000, 'x'));
+  const auto ask = [&](const std::string& path, const std::string& encoding) {
+    Peer peer(port());
+    peer.Send(GetAs(path, encoding));
+    return peer.Read("");
+  };
+  const std::string maps = "/api/v1/namespaces/default/configmaps";
+  const std::string one = ask(maps + "/large", "deflate, gzip");
+  EXPECT_THAT(one, HasSubstr("Content-Encoding: gzip\r\n"));
+  EXPECT_THAT(one, HasSubstr("Vary: Accept-Encoding\r\n"));
+  EXPECT_LT(one.size(), 20'000U);
+  EXPECT_EQ(json::parse(Unzipped(one))["data"]["value"], std::string(200'000, 'x'));
+  for (int i = 0; i < 30; ++i) Put("other" + std::to_string(i), std::string(40'000, static_cast<char>('a' + i % 26)));
+  const std::string list = ask(maps, "gzip");
+  EXPECT_THAT(list, HasSubstr("Content-Encoding: gzip\r\n"));
+  EXPECT_EQ(json::parse(Unzipped(list))["items"].size(), 32U);
+  for (const auto& [path, encoding] : {std::pair<std::string, std::string>{maps + "/small", "gzip"},
+                                       {maps + "/large", "deflate"},
+                                       {maps + "/large", "gzip;q=0.5"}})
+    EXPECT_THAT(ask(path, encoding), ::testing::Not(HasSubstr("Content-Encoding"))) << path << encoding;
+}
+
+TEST_F(ServerTest, ABodyInGzipIsNotRead) {
+  Serve();
+  const std::string body = "\x1f\x8b\x08 not json";
+  Peer peer(port());
+  peer.Send(
+      "POST /api/v1/namespaces/default/configmaps HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+      "Content-Encoding: gzip\r\nConnection: close\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n" + body);
+  const std::string answer = peer.Read("");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(answer, HasSubstr("invalid character '\\x1f' looking for beginning of value"));
 }
 
 TEST_F(ServerTest, SendsListsAndWatchesInChunksAndEndsThemInOrder) {

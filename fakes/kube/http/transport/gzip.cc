@@ -1,0 +1,91 @@
+#include "fakes/kube/http/transport/gzip.h"
+
+#include <zlib.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "core/base/assert.h"
+
+namespace wavetank::fakekube::http {
+namespace {
+
+constexpr size_t kThreshold = 128 * 1024;
+constexpr int kLevel = 1;           // defaultGzipContentEncodingLevel
+constexpr int kWindow = MAX_WBITS;  // and 16 more for gzip's head and end
+
+class Deflater {
+ public:
+  Deflater() {
+    const int made = deflateInit2(&stream_, kLevel, Z_DEFLATED, kWindow + 16, 8, Z_DEFAULT_STRATEGY);
+    WAVETANK_ASSERT(made == Z_OK, made);
+  }
+  ~Deflater() { deflateEnd(&stream_); }
+  Deflater(const Deflater&) = delete;
+  Deflater& operator=(const Deflater&) = delete;
+
+  void Add(std::string_view text, bool last, std::string* out) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream_.avail_in = static_cast<uInt>(text.size());
+    std::array<char, 32 * 1024> room;
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(room.data());
+      stream_.avail_out = static_cast<uInt>(room.size());
+      const int done = deflate(&stream_, last ? Z_FINISH : Z_NO_FLUSH);
+      WAVETANK_ASSERT(done != Z_STREAM_ERROR, done);
+      out->append(room.data(), room.size() - stream_.avail_out);
+    } while (stream_.avail_out == 0);
+  }
+
+ private:
+  z_stream stream_{};
+};
+
+}  // namespace
+
+bool AcceptsGzip(std::string_view accept_encoding) {
+  while (!accept_encoding.empty()) {
+    const size_t comma = accept_encoding.find(',');
+    std::string_view word = accept_encoding.substr(0, comma);
+    while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
+    while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
+    if (word == "gzip") return true;
+    if (comma == std::string_view::npos) break;
+    accept_encoding.remove_prefix(comma + 1);
+  }
+  return false;
+}
+
+void CompressIfLarge(Response* response) {
+  if (response->watch != nullptr || response->tunnel != nullptr) return;
+  bool more = response->produce != nullptr;
+  while (more && response->body.size() <= kThreshold) more = response->produce(&response->body);
+  if (!more) response->produce = nullptr;
+  if (response->body.size() <= kThreshold) return;
+  response->headers.emplace_back("Content-Encoding", "gzip");
+  response->headers.emplace_back("Vary", "Accept-Encoding");
+  const auto deflater = std::make_shared<Deflater>();
+  std::string begin;
+  deflater->Add(response->body, !more, &begin);
+  if (!more) {
+    response->body = std::move(begin);
+    return;
+  }
+  response->body.clear();
+  response->produce = [deflater, begin = std::move(begin),
+                       produce = std::move(response->produce)](std::string* piece) mutable {
+    *piece += std::exchange(begin, {});
+    // A piece may be all in the compressor's window; an empty chunk would end the answer.
+    bool left = true;
+    while (left && piece->empty()) {
+      std::string text;
+      left = produce(&text);
+      deflater->Add(text, !left, piece);
+    }
+    return left;
+  };
+}
+
+}  // namespace wavetank::fakekube::http
