@@ -150,7 +150,7 @@ TEST_F(ServerTest, ABodyInGzipIsNotRead) {
       std::to_string(body.size()) + "\r\n\r\n" + body);
   const std::string answer = peer.Read("");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 400"));
-  EXPECT_THAT(answer, HasSubstr("invalid character '\\x1f' looking for beginning of value"));
+  EXPECT_THAT(answer, HasSubstr(R"(invalid character '\\x1f' looking for beginning of value)"));
 }
 
 TEST_F(ServerTest, SendsListsAndWatchesInChunksAndEndsThemInOrder) {
