@@ -229,6 +229,10 @@ TEST_F(Questions, StatsTellsWhatAProxyHasCounted) {
   EXPECT_THAT(Call(asked + " -o prometheus").output,
               HasSubstr("envoy_cluster_membership_total{cluster_name=\"outbound|5000||helloworld.sample.svc.cluster."
                         "local\"} 2\n"));
+  // A counter of Envoy 1.38 is none of 1.26's.
+  const std::string newer = "stats " + main + " --step 0 --proxy sleep@cluster1 --filter 'helloworld.*active_overflow'";
+  EXPECT_EQ(Call(newer).output, "");
+  EXPECT_THAT(Call(newer + " --profile istio-1.30").output, HasSubstr("upstream_rq_active_overflow: 0"));
   const Ran wrong = Call("stats " + main + " --proxy sleep@cluster1 --filter '('");
   EXPECT_EQ(wrong.code, 2);
   EXPECT_THAT(wrong.error, HasSubstr("missing )"));

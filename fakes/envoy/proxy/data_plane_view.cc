@@ -141,6 +141,10 @@ void DataPlaneView::AddClusterStats(std::map<std::string, uint64_t>* out) const 
     const std::string prefix = fmt::format("cluster.{}.", active->config->name);
     const auto runtime = runtimes_.find(active->config->name);
     for (size_t i = 0; i < static_cast<size_t>(ClusterStat::kCount); ++i) {
+      // A release that counts it elsewhere has no such counter.
+      if (static_cast<ClusterStat>(i) == ClusterStat::kRqActiveOverflow &&
+          !process_.release().Has(EnvoyChange::kActiveOverflowIsCounted))
+        continue;
       (*out)[prefix + std::string(ClusterStatName(static_cast<ClusterStat>(i)))] +=
           runtime == runtimes_.end() ? 0 : runtime->second->stats()[i];
     }
