@@ -5,6 +5,7 @@
 #include "core/gen/cds/cds.h"
 #include "core/gen/eds/eds.h"
 #include "core/istiod/istiod.h"
+#include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 #include "sim/invariants/checkers.h"
 #include "sim/invariants/held.h"
@@ -66,9 +67,24 @@ class Twins final : public Checker {
         Compare(name, *has, *client->second.istiod->istiod, *client->second.connection, XdsType::kEds, &breaches);
       if (which_ != Which::kCache)
         Compare(name, *has, *client->second.istiod->istiod, *client->second.connection, XdsType::kCds, &breaches);
-      if (!breaches.empty()) doubtful_.insert(name);
+      if (!breaches.empty()) {
+        doubtful_.insert(name);
+        // A cluster that is read anew has left the index, and nobody was told; endpoints come back with its sync.
+        if (ReadsAnew(*client->second.istiod->istiod)) {
+          for (Breach& breach : breaches) breach.known = "L7";
+        }
+      }
       Tell(name, std::move(breaches), 30s);
     }
+  }
+
+  bool ReadsAnew(const pilot::Istiod& istiod) const {
+    if (Mends(world(), pilot::Change::kGracefulSecretUpdate)) return false;
+    const pilot::Registries& registries = istiod.registries();
+    for (const pilot::SecretController::ClusterState& cluster : registries.secrets().Clusters()) {
+      if (!cluster.stopped && !registries.ClusterSynced(cluster.id)) return true;
+    }
+    return false;
   }
 
   void Compare(const std::string& name, const Held::Proxy& has, const pilot::Istiod& istiod,
