@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <iostream>
 #include <thread>
 
@@ -19,14 +18,6 @@ struct SweepArguments {
   std::string sweep, out, share, memory, parameters, slurm, report;
   int jobs = 0;
 };
-
-absl::Status Write(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.flush();
-  if (!out) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
-  return absl::OkStatus();
-}
 
 // A job array whose jobs share the tasks, and one that depends on it and writes the table.
 std::string SlurmScript(const SweepArguments& a, size_t tasks, int jobs) {
@@ -82,7 +73,7 @@ int Run(const SweepArguments& a) {
   if (!tasks.ok()) return Complain(tasks.status());
   const int jobs = a.jobs > 0 ? a.jobs : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   if (!a.slurm.empty()) {
-    if (absl::Status status = Write(a.slurm, SlurmScript(a, tasks->size(), jobs)); !status.ok())
+    if (absl::Status status = report::WriteWhole(a.slurm, SlurmScript(a, tasks->size(), jobs)); !status.ok())
       return Complain(status);
     std::cout << fmt::format("{}: {} tasks in an array of {} jobs; submit with: bash {}\n", a.slurm, tasks->size(),
                              jobs, a.slurm);
@@ -126,7 +117,7 @@ int Run(const SweepArguments& a) {
     result = *ran;
   }
   if (options.shares <= 1) {
-    if (absl::Status status = Write(table, Csv(*sweep, *tasks, options.folder)); !status.ok()) return Complain(status);
+    if (absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder)); !status.ok()) return Complain(status);
   }
   std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
                            options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,

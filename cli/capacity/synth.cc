@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "capacity/fleet/fleet.h"
@@ -12,6 +11,7 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 #include "replay/world_target.h"
+#include "reports/page.h"
 #include "scenarios/reader/read_scenario.h"
 #include "scenarios/runner/runner.h"
 
@@ -39,14 +39,6 @@ absl::Status WriteLog(const capacity::Fleet& fleet, const std::string& path) {
   return result.status();
 }
 
-absl::Status WritePage(const capacity::Fleet& fleet, const std::vector<std::string>& notes, const std::string& path) {
-  std::ofstream out(path, std::ios::binary);
-  out << capacity::FleetText(fleet, notes);
-  out.flush();
-  if (!out) return absl::UnavailableError(fmt::format("{}: cannot be written", path));
-  return absl::OkStatus();
-}
-
 int Run(SynthArguments a) {
   if (a.schema) {
     std::cout << JsonText(capacity::FleetSchema(), 1) << "\n";
@@ -68,7 +60,7 @@ int Run(SynthArguments a) {
   const std::string extension = std::filesystem::path(a.out).extension();
   absl::Status status;
   if (extension == ".yaml" || extension == ".yml") {
-    status = WritePage(fleet, read->notes, a.out);
+    status = report::WriteWhole(a.out, capacity::FleetText(fleet, read->notes));
   } else {
     status = extension == ".wtlog" ? WriteLog(fleet, a.out) : WriteScenario(fleet, a.out);
     const std::vector<std::string> left_out = LeftOut(fleet);

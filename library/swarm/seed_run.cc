@@ -131,7 +131,11 @@ class Life {
   bool TookAddress(const sim::Violation& violation) const {
     return violation.invariant == "no-foreign-pod-address" &&
            std::any_of(happened_.begin(), happened_.end(),
-                       [](const Event& event) { return event.action.kind == "loadBalancer"; });
+                       [](const Event& event) {
+                         const auto address = event.action.fields.find("address");
+                         return event.action.kind == "loadBalancer" && address != event.action.fields.end() &&
+                                address->second.Text() == "none";
+                       });
   }
 
   // Traffic all the while, and what happens.
@@ -145,9 +149,9 @@ class Life {
     moments_.Begin();
     for (const Event& event : trial_.history) {
       const absl::Status status = live_.Do(JsonOf(event.action.ToValue()));
-      // A moment may have done what was its turn.
-      if (!status.ok() && !event.MayBeRefused() && trial_.moments.empty()) return Refused(event.action, status);
-      happened_.push_back(event);
+      // A moment that came may have done what was its turn.
+      if (!status.ok() && !event.MayBeRefused() && !struck_) return Refused(event.action, status);
+      if (status.ok()) happened_.push_back(event);
       Let(event.then_ms * 1ms);
       if (std::optional<Breach> wrong = Safety()) return wrong;
     }
@@ -160,7 +164,9 @@ class Life {
     while (moments_.Waiting() && live_.world().Now() < end) {
       live_.RunFor(std::min<Duration>(1ms, end - live_.world().Now()));
       for (WorstMoment& moment : moments_.Take()) {
-        if (live_.Do(JsonOf(moment.action.ToValue())).ok()) happened_.push_back({std::move(moment.action), 0});
+        if (!live_.Do(JsonOf(moment.action.ToValue())).ok()) continue;
+        struck_ = true;
+        happened_.push_back({std::move(moment.action), 0});
       }
     }
     live_.RunFor(end - live_.world().Now());
@@ -266,6 +272,7 @@ class Life {
   LiveWorld& live_;
   session::Watch& watch_;
   MomentWatch& moments_;
+  bool struck_ = false;  // a moment did something
   std::vector<Event> happened_;            // of history and moments, in order
   sim::InvariantWatch* const invariants_;  // null: none was asked for
   std::vector<std::string> background_;

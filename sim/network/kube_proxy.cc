@@ -61,39 +61,32 @@ void KubeProxy::SetNodeLost(const std::string& node, bool lost) {
   for (const kube::ObjectRef& service : cluster_.api().List("Service")) Touch(service->meta.ns, service->meta.name);
 }
 
-bool KubeProxy::Answers(const std::string& node, const ServiceBackends& backends) const {
-  if (lost_.contains(node)) return false;
-  const NodeIndex index = network_.Node(site_, node);
-  return !backends.external_local ||
-         std::find(backends.nodes.begin(), backends.nodes.end(), index) != backends.nodes.end();
-}
-
-std::vector<NodeIndex> KubeProxy::Targets(const kube::NamespacedName& service, const ServiceBackends& backends) {
+std::vector<NodeIndex> KubeProxy::Targets(const kube::NamespacedName& service, bool local,
+                                          const std::set<NodeIndex>& with_endpoints) {
   std::vector<NodeIndex> out;
   for (const kube::ObjectRef& node : cluster_.api().List("Node")) {
     const std::string& name = node->meta.name;
-    const bool answers = Answers(name, backends);
-    const auto [it, fresh] = health_.try_emplace({service, name}, Health{answers, false});
-    Health& health = it->second;
-    if (health.healthy != answers && !health.probing) {
-      health.probing = true;
-      const int64_t in_a_row = answers ? checks_.successes : checks_.failures;
+    const NodeIndex index = network_.Node(site_, name);
+    const bool answers = !lost_.contains(name) && (!local || with_endpoints.contains(index));
+    Health& health = health_.try_emplace({service, name}, Health{answers, 0}).first->second;
+    if (health.healthy == answers) {
+      health.row = 0;
+    } else if (health.row == 0) {
+      health.row = ++rows_;
       const Duration since = cluster_.api().host().Now().time_since_epoch();
-      const Duration first = checks_.interval - since % checks_.interval;
-      cluster_.api().host().RunAfter(first + (in_a_row - 1) * checks_.interval,
-                                     [weak = std::weak_ptr<KubeProxy*>(self_), service, name, answers] {
-                                       const auto self = weak.lock();
-                                       if (!self) return;
-                                       Health& now = (*self)->health_[{service, name}];
-                                       if (!std::exchange(now.probing, false))
-                                         return;  // it was as before again meanwhile
-                                       now.healthy = answers;
-                                       (*self)->Touch(service.ns, service.name);
-                                     });
-    } else if (health.healthy == answers) {
-      health.probing = false;
+      const int64_t in_a_row = answers ? checks_.successes : checks_.failures;
+      const Duration last = checks_.interval - since % checks_.interval + (in_a_row - 1) * checks_.interval;
+      const std::weak_ptr<KubeProxy*> self(self_);
+      cluster_.api().host().RunAfter(last, [self, service, name, answers, row = health.row] {
+        const auto proxy = self.lock();
+        if (!proxy) return;
+        const auto it = (*proxy)->health_.find({service, name});
+        if (it == (*proxy)->health_.end() || it->second.row != row) return;
+        it->second = {answers, 0};
+        (*proxy)->Touch(service.ns, service.name);
+      });
     }
-    if (health.healthy) out.push_back(network_.Node(site_, name));
+    if (health.healthy) out.push_back(index);
   }
   return out;
 }
@@ -133,6 +126,7 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
   const kube::ObjectRef object = cluster_.api().Get("Service", name);
   if (object == nullptr) {
     network_.RemoveService(site_, key);
+    std::erase_if(health_, [&](const auto& each) { return each.first.first == name; });
     return SyncNodePorts(key, false, {});
   }
   const kube::Service& service = kube::ParseService(*object);
@@ -148,19 +142,23 @@ void KubeProxy::SyncService(const kube::NamespacedName& name) {
       AddAddress(fakekube::AddressOfLoadBalancerName(ingress.hostname).value_or(""), &addresses.load_balancers);
     }
   }
-  const bool checked = checks_.interval > Duration::zero() && service.type == "LoadBalancer";
   std::vector<std::pair<uint16_t, ServiceBackends>> node_ports;
+  std::set<NodeIndex> with_endpoints;
   for (const kube::ServicePort& port : service.ports) {
     if (port.protocol != "TCP") continue;
     ServiceBackends backends = BackendsOf(name, port.name);
     backends.internal_local = Text(spec, "internalTrafficPolicy") == "Local";
     backends.external_local = external_local;
-    if (checked) {
-      backends.checked = true;
-      backends.targets = Targets(name, backends);
-    }
+    with_endpoints.insert(backends.nodes.begin(), backends.nodes.end());
     if (port.node_port != 0) node_ports.emplace_back(static_cast<uint16_t>(port.node_port), backends);
     addresses.ports.emplace_back(static_cast<uint16_t>(port.port), std::move(backends));
+  }
+  if (checks_.interval > Duration::zero() && service.type == "LoadBalancer") {
+    const std::vector<NodeIndex> targets = Targets(name, external_local, with_endpoints);
+    for (auto& [port, backends] : addresses.ports) {
+      backends.checked = true;
+      backends.targets = targets;
+    }
   }
   network_.SetService(site_, pods_, key, std::move(addresses));
   SyncNodePorts(key, external_local, node_ports);

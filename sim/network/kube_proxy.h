@@ -33,11 +33,11 @@ class KubeProxy {
   void OnSlice(const fakekube::Change& change);
   void Sync();
   void SyncService(const kube::NamespacedName& name);
-  // Whether a load balancer's probe of a node succeeds now: of kube-proxy's own, or under externalTrafficPolicy Local
-  // of the port that tells whether it has endpoints.
-  bool Answers(const std::string& node, const ServiceBackends& backends) const;
-  // The nodes that its checks have found, after `backends` may have changed.
-  std::vector<NodeIndex> Targets(const kube::NamespacedName& service, const ServiceBackends& backends);
+  // The nodes that a load balancer's checks have found. A probe of a node succeeds if it is there and, under
+  // externalTrafficPolicy Local, among `with_endpoints`, those of any of the Service's ports (kubernetes:
+  // pkg/proxy/endpoints.go, LocalReadyEndpoints).
+  std::vector<NodeIndex> Targets(const kube::NamespacedName& service, bool local,
+                                 const std::set<NodeIndex>& with_endpoints);
   ServiceBackends BackendsOf(const kube::NamespacedName& service, const std::string& port);
   // The Service's node ports at the nodes' addresses: at all of them alike, or at each those of its own endpoints.
   void SyncNodePorts(const std::string& key, bool local,
@@ -51,8 +51,10 @@ class KubeProxy {
   const HealthChecks checks_;
   std::set<std::string> lost_;  // nodes
   struct Health {
-    bool healthy = false, probing = false;
+    bool healthy = false;
+    uint64_t row = 0;  // the number of the row of probes that say otherwise; 0: there is none
   };
+  uint64_t rows_ = 0;
   std::map<std::pair<kube::NamespacedName, std::string>, Health> health_;  // by Service and node
   std::set<kube::NamespacedName> dirty_;
   std::map<std::string, std::set<std::string>> node_ports_;  // by Service: what it contributes to the network at nodes

@@ -1,5 +1,6 @@
 #include "sim/webhooks/admission_log.h"
 
+#include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
 #include "core/inject/webhook_configuration.h"
 #include "fmt/format.h"
@@ -39,9 +40,7 @@ std::string RemedyFor(const kube::Object& pod, const fakekube::ApiServer& api) {
     kind = Text(above.front(), "kind");
     name = Text(above.front(), "name");
   }
-  std::string word = kind;
-  for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return fmt::format("kubectl rollout restart {}/{} -n {}", word, name, pod.meta.ns);
+  return fmt::format("kubectl rollout restart {}/{} -n {}", absl::AsciiStrToLower(kind), name, pod.meta.ns);
 }
 
 }  // namespace

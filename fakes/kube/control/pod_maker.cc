@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "absl/strings/ascii.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/kube/store/event_store.h"
@@ -41,9 +42,7 @@ void TellMade(ApiServer& api, const kube::Object& owner, const std::string& pod,
 }  // namespace
 
 std::string OwnComponent(std::string_view kind) {
-  std::string out(kind);
-  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return out + "-controller";
+  return absl::AsciiStrToLower(kind) + "-controller";
 }
 
 void TellDeleted(ApiServer& api, const kube::Object& owner, const std::string& pod) {

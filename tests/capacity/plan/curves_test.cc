@@ -19,14 +19,7 @@ struct Planned {
   Curves curves;
 };
 Planned PlannedFleet(int64_t replicas, std::string_view slo = "convergence p99 <= 600ms, error 0") {
-  Fleet fleet;
-  fleet.name = "test";
-  fleet.duration = 2min;
-  fleet.clusters = 2;
-  fleet.services = 50;
-  fleet.proxies = 400;
-  fleet.churn.config_edits = 5s;
-  fleet.churn.deploys = 20s;
+  Fleet fleet = SmallFleet();
   fleet.istiod.replicas = replicas;
   const CostModel model;
   const PlanOptions options{.samples = 2, .keep_replicas = true};

@@ -10,18 +10,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Fleet SmallFleet() {
-  Fleet fleet;
-  fleet.name = "test";
-  fleet.duration = 2min;
-  fleet.clusters = 2;
-  fleet.services = 50;
-  fleet.proxies = 400;
-  fleet.churn.config_edits = 5s;
-  fleet.churn.deploys = 20s;
-  return fleet;
-}
-
 Slo Within(std::string_view text) {
   const auto slo = ParseSlo(text);
   EXPECT_TRUE(slo.ok()) << slo.status();

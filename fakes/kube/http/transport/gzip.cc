@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "core/base/assert.h"
 
 namespace wavetank::fakekube::http {
@@ -46,14 +48,9 @@ class Deflater {
 }  // namespace
 
 bool AcceptsGzip(std::string_view accept_encoding) {
-  while (!accept_encoding.empty()) {
-    const size_t comma = accept_encoding.find(',');
-    std::string_view word = accept_encoding.substr(0, comma);
-    while (!word.empty() && word.front() == ' ') word.remove_prefix(1);
-    while (!word.empty() && word.back() == ' ') word.remove_suffix(1);
-    if (word == "gzip") return true;
-    if (comma == std::string_view::npos) break;
-    accept_encoding.remove_prefix(comma + 1);
+  const absl::string_view text(accept_encoding.data(), accept_encoding.size());
+  for (const absl::string_view word : absl::StrSplit(text, ',')) {
+    if (absl::StripAsciiWhitespace(word) == "gzip") return true;
   }
   return false;
 }

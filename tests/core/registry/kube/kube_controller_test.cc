@@ -153,12 +153,16 @@ TEST_F(KubeControllerTest, AServiceComesChangesAndGoesWithItsShard) {
               ElementsAre(std::string(kWeb) + " new 0", std::string(kWeb) + " known 1", std::string(kWeb) + " new 2"));
 }
 
-TEST_F(KubeControllerTest, AnExternalNameIsTheInstanceOfItsService) {
-  json object = ServiceOf("web", kSelector);
+json ExternalNameOf(const char* name, const char* target) {
+  json object = ServiceOf(name, kSelector);
   object["spec"] = {{"type", "ExternalName"},
-                    {"externalName", "web.example"},
+                    {"externalName", target},
                     {"ports", {{{"name", "http"}, {"port", 80}, {"protocol", "TCP"}}}}};
-  client.Put(object);
+  return object;
+}
+
+TEST_F(KubeControllerTest, AnExternalNameIsTheInstanceOfItsService) {
+  client.Put(ExternalNameOf("web", "web.example"));
   Start();
   const std::vector<ServiceInstance> instances = controller.InstancesByPort(*controller.GetService(kWeb), 80);
   ASSERT_EQ(instances.size(), 1u);
@@ -167,11 +171,7 @@ TEST_F(KubeControllerTest, AnExternalNameIsTheInstanceOfItsService) {
 }
 
 TEST_F(KubeControllerOf130Test, AnExternalNameIsAnAliasWithoutInstances) {
-  json object = ServiceOf("web", kSelector);
-  object["spec"] = {{"type", "ExternalName"},
-                    {"externalName", "web.example"},
-                    {"ports", {{{"name", "http"}, {"port", 80}, {"protocol", "TCP"}}}}};
-  client.Put(object);
+  client.Put(ExternalNameOf("web", "web.example"));
   Start();
   EXPECT_EQ(controller.GetService(kWeb)->resolution, Resolution::kAlias);
   EXPECT_THAT(controller.InstancesByPort(*controller.GetService(kWeb), 80), IsEmpty());
