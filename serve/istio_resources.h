@@ -10,7 +10,8 @@ class World;
 namespace wavetank::serve {
 
 // Applies to every cluster, as inputs, the definitions (core/config/schema/istio_definitions.h) that it does not have
-// yet. The first refusal of an API server ends it.
+// yet; to one that holds objects of the Gateway API its definitions, too (core/gateway_api/definitions.h). The first
+// refusal of an API server ends it.
 absl::Status DefineIstioResources(sim::World& world);
 
 }  // namespace wavetank::serve

@@ -169,6 +169,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"core/gen/lds", generator({"core/gen/authz", "core/gen/extensions", "core/gen/telemetry", "core/gen/rds"})},
       {"core/gen/grpc", generator({"core/gen/authz", "core/gen/cds", "core/gen/rds"})},
       {"core/inject", model_and({})},
+      {"core/gateway_api", model_and({"core/security", "core/inject"})},
       {"core/agent", model_and({"core/security", "core/inject", "core/gen/nds"})},
       {"core/istiod", {"core"}},
       {"core/debug", {"core"}},

@@ -17,9 +17,11 @@
 #include "core/gen/rds/rds.h"
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
+#include "core/istiod/gateway_api.h"
 #include "core/istiod/trust_bundle_generator.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/istiod/workload_entries.h"
+#include "core/kube/definitions.h"
 #include "core/model/proxyless.h"
 #include "core/registry/crd_client.h"
 #include "core/registry/kube/discovery_namespaces.h"
@@ -168,6 +170,7 @@ struct Istiod::Impl {
   void StartCa();
   void StartControllers();
   void StartInjection();
+  void StartGatewayApi();
   absl::Status StartTrustBundle();
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
   void AwaitSync(Duration delay);
@@ -205,6 +208,7 @@ struct Istiod::Impl {
   std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
   std::unique_ptr<config::CrdClient> crds;
   std::unique_ptr<WorkloadEntryController> workload_entries;
+  std::unique_ptr<gatewayapi::Controller> gateway_api;  // once the config cluster serves it
   std::unique_ptr<kube::Informer> injector_config;
   std::unique_ptr<Registries> registries;
   std::map<ClusterId, ClusterExtras> extras;
@@ -308,6 +312,7 @@ void Istiod::Impl::StartControllers() {
   mesh->AddMeshHandler([this] { registries->OnMeshConfigChanged(); });
 
   StartInjection();
+  StartGatewayApi();
   crds->Start();
   registries->Start();
   AwaitSync(1ms);
@@ -366,6 +371,19 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
       }));
 }
 
+// istiod waits for the definitions before it watches what they define (pkg/kube/kclient, delayed informers).
+void Istiod::Impl::StartGatewayApi() {
+  auto* definitions = dynamic_cast<kube::DefinitionWatcher*>(&client);
+  if (definitions == nullptr) return;
+  definitions->WhenServed(std::string(gatewayapi::kGroup), gatewayapi::KindNames(), Guard([this] {
+                            GatewayApiParts parts{client, host, configs, discovery, webhook, *crds};
+                            parts.registries = registries.get();
+                            parts.mesh = [this] { return mesh->mesh(); };
+                            gateway_api = MakeGatewayApi(parts, options, RevisionOf(options));
+                            gateway_api->Start();
+                          }));
+}
+
 // istiod polls, with growing pauses (pkg/kube/client.go, WaitForCacheSync). Once the caches are there, the push context
 // must have seen every event that led to them.
 void Istiod::Impl::AwaitSync(Duration delay) {
@@ -385,7 +403,8 @@ void Istiod::Impl::AwaitSync(Duration delay) {
 
 // Of remote clusters only the registries are waited for, and those not longer than their timeout.
 bool Istiod::Impl::CachesSynced() const {
-  return registries->HasSynced() && crds->HasSynced() && credentials.Synced(options.cluster_id.str());
+  return registries->HasSynced() && crds->HasSynced() && credentials.Synced(options.cluster_id.str()) &&
+         (gateway_api == nullptr || gateway_api->HasSynced());
 }
 
 void Istiod::Impl::Fail(const absl::Status& status) {
@@ -441,6 +460,7 @@ void Istiod::Impl::OnService(const ServiceRef& old, const ServiceRef& now, Event
 }
 
 Environment Istiod::Impl::CurrentEnvironment() {
+  if (gateway_api != nullptr) gateway_api->Reconsider();
   Environment environment;
   environment.discovery = &registries->aggregate();
   environment.configs = &configs;
@@ -457,6 +477,7 @@ Environment Istiod::Impl::CurrentEnvironment() {
 
 bool Istiod::Impl::Idle() const {
   return discovery.ready() && discovery.Idle() && registries->Idle() && crds->Idle() &&
+         (gateway_api == nullptr || gateway_api->Idle()) &&
          std::all_of(extras.begin(), extras.end(),
                      [](const auto& e) { return e.second.webhooks == nullptr || e.second.webhooks->Idle(); });
 }

@@ -69,6 +69,10 @@ enum class Change : uint8_t {
   kTrafficDistributionByZone,
   kTrafficDistributionOfNamespaces,
   kDeltaByDefault,
+  kGatewayApiNames,
+  kGatewayApiGrpcRoutes,
+  kGatewayApiListenerSets,
+  kGatewayPodsByName,
 };
 
 }  // namespace wavetank::pilot

@@ -178,6 +178,20 @@ const std::vector<ProfileRow>& ProfileRows() {
       {Change::kDeltaByDefault, "delta-by-default",
        "agents and their proxies speak delta xDS, unless ISTIO_DELTA_XDS says false", "1.22", "",
        "https://istio.io/latest/news/releases/1.22.x/announcing-1.22/upgrade-notes/"},
+      {Change::kGatewayApiNames, "gateway-api-names",
+       "names of what is made of Gateway API objects have '~' between their parts, and routes of one gateway and host "
+       "are "
+       "named after these",
+       "1.28", "", ""},
+      {Change::kGatewayApiGrpcRoutes, "gateway-api-grpc-routes", "GRPCRoutes of the Gateway API are served", "1.20", "",
+       "https://istio.io/latest/news/releases/1.20.x/announcing-1.20/change-notes/"},
+      {Change::kGatewayApiListenerSets, "gateway-api-listener-sets", "ListenerSets of the Gateway API are served",
+       "1.30", "", "https://gateway-api.sigs.k8s.io/geps/gep-1713/"},
+      {Change::kGatewayPodsByName, "gateway-pods-by-name",
+       "Deployments that istiod makes of Gateways select their pods by gateway.networking.k8s.io/gateway-name, no "
+       "longer "
+       "by istio.io/gateway-name; their Services are of both IP families where these are there",
+       "1.24", "", "https://istio.io/latest/news/releases/1.24.x/announcing-1.24/upgrade-notes/"},
   };
   return *rows;
 }

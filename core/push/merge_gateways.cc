@@ -121,9 +121,12 @@ std::optional<std::vector<const ServiceInstance*>> InstancesOfGateway(
   const auto named = gateway.meta.annotations.find("internal.istio.io/gateway-service");
   if (named == gateway.meta.annotations.end()) return std::nullopt;
   const std::set<std::string> hosts = absl::StrSplit(named->second, ',');
+  // Of a ListenerSet, that of its Gateway.
+  const auto parent = gateway.meta.annotations.find("internal.istio.io/parent-namespace");
+  const std::string& ns = parent == gateway.meta.annotations.end() ? gateway.meta.ns : parent->second;
   std::vector<const ServiceInstance*> out;
   for (const ServiceInstance& instance : instances) {
-    if (hosts.contains(std::string(instance.service->hostname)) && instance.service->attributes.ns == gateway.meta.ns) {
+    if (hosts.contains(std::string(instance.service->hostname)) && instance.service->attributes.ns == ns) {
       out.push_back(&instance);
     }
   }

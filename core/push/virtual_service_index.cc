@@ -61,6 +61,11 @@ bool HasShortNames(const config::VirtualService& spec) {
 
 }  // namespace
 
+bool OfGatewayApi(const config::TypedConfig<config::VirtualService>& rule) {
+  const auto it = rule.meta.annotations.find("internal.istio.io/route-semantics");
+  return it != rule.meta.annotations.end() && it->second == "gateway";
+}
+
 void ResolveShortnames(config::VirtualService& spec, std::string_view ns, std::string_view domain_suffix) {
   ForEachName(
       spec, [&](std::string& name) { name = ResolveShortnameToFqdn(name, ns, domain_suffix); },
@@ -93,7 +98,7 @@ VirtualServiceIndex::VirtualServiceIndex(const List& sorted, const ExportToDefau
   List resolved;
   resolved.reserve(sorted.size());
   for (const config::VirtualServiceRef& vs : sorted) {
-    if (!HasShortNames(vs->spec)) {
+    if (OfGatewayApi(*vs) || !HasShortNames(vs->spec)) {
       resolved.push_back(vs);
       continue;
     }
@@ -137,9 +142,13 @@ VirtualServiceIndex::List VirtualServiceIndex::ForGateway(std::string_view ns, s
     const auto it = index.find(absl::string_view(gateway.data(), gateway.size()));
     if (it != index.end()) out.insert(out.end(), it->second.begin(), it->second.end());
   };
+  // Of all who are public, the namespace's own routes of the Gateway API come first (istiod: "consumer override").
+  const auto own = [&](const config::VirtualServiceRef& vs) { return vs->meta.ns == ns && OfGatewayApi(*vs); };
   if (const auto it = private_by_namespace_.find(ns); it != private_by_namespace_.end()) take(it->second);
   if (const auto it = exported_to_namespace_.find(ns); it != exported_to_namespace_.end()) take(it->second);
+  const auto before = static_cast<List::difference_type>(out.size());
   take(public_by_gateway_);
+  if (std::any_of(out.begin() + before, out.end(), own)) std::stable_partition(out.begin() + before, out.end(), own);
   return out;
 }
 
@@ -152,9 +161,12 @@ VirtualServiceIndex::List VirtualServiceIndex::Select(
     for (const std::string_view where : {std::string_view(vs->meta.ns), std::string_view("*")}) {
       const auto imported = hosts.find(where);
       if (imported == hosts.end() || seen.contains(key)) continue;
+      // Routes of the Gateway API match as services do: one of *.com is none of who imports a.com.
+      const bool exact = OfGatewayApi(*vs);
       const bool match = std::any_of(imported->second.begin(), imported->second.end(), [&](const std::string& wanted) {
-        return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(),
-                           [&](const std::string& host) { return HostMatches(host, wanted); });
+        return std::any_of(vs->spec.hosts.begin(), vs->spec.hosts.end(), [&](const std::string& host) {
+          return exact ? HostSubsetOf(host, wanted) : HostMatches(host, wanted);
+        });
       });
       if (!match) continue;
       out.push_back(vs);

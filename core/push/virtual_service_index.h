@@ -44,6 +44,9 @@ class VirtualServiceIndex {
   std::map<std::pair<std::string, std::string>, std::vector<ConfigKey>> delegates_;  // by namespace, name of the root
 };
 
+// Made of a route of the Gateway API, which has rules of its own. istiod: UseGatewaySemantics.
+bool OfGatewayApi(const config::TypedConfig<config::VirtualService>& rule);
+
 // Hosts that the routes send to, with the ports they name; 0 among them: no port was named.
 // istiod: virtualServiceDestinations.
 std::map<std::string, std::set<int>> VirtualServiceDestinations(const config::VirtualService& spec);

@@ -3,9 +3,11 @@
 #include <string_view>
 
 #include "core/base/json_access.h"
+#include "core/gateway_api/objects.h"
 #include "core/settings/istiod_settings.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fmt/format.h"
+#include "scenarios/mesh/unheeded_gateway_api.h"
 
 namespace wavetank::scenario {
 namespace {
@@ -27,8 +29,8 @@ constexpr UnreadField kOfServices[] = {
 // In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
 bool WithoutActors(const fakekube::GroupKind& kind) {
   const std::string_view group = kind.group, name = kind.kind;
-  return group == "gateway.networking.k8s.io" || group == "multicluster.x-k8s.io" || group == "install.istio.io" ||
-         group == "autoscaling" || (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
+  return group == "multicluster.x-k8s.io" || group == "install.istio.io" || group == "autoscaling" ||
+         (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
          (group == "batch" && (name == "Job" || name == "CronJob")) ||
@@ -52,9 +54,13 @@ void AddFields(const std::string& kind, const std::string& path, const json& in,
 }  // namespace
 
 std::vector<std::string> UnheededIn(const json& object) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = UnheededOfAmbient(object);
   const std::string kind = Text(object, "kind"), api_version = Text(object, "apiVersion");
   const fakekube::GroupKind group_kind{kind, fakekube::GroupOf(api_version)};
+  if (group_kind.group == gatewayapi::kGroup) {
+    for (std::string& what : UnheededOfGatewayApi(object)) out.push_back(std::move(what));
+    return out;
+  }
   if (WithoutActors(group_kind)) {
     out.push_back(fmt::format("{} ({}) is stored here, and has no effect", group_kind.kind,
                               group_kind.group.empty() ? "core" : group_kind.group));

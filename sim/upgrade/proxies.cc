@@ -34,6 +34,18 @@ bool IsGateway(const json& pod) {
   return false;
 }
 
+constexpr char kGatewayKind[] = "Gateway.gateway.networking.k8s.io";
+
+// The Gateway for which istiod deployed the workload, if it did.
+std::optional<std::string> GatewayOf(const fakekube::ApiServer& api, const ProxyWorkload& workload) {
+  const kube::ObjectRef object = api.Get(workload.kind, {workload.ns, workload.name});
+  if (object == nullptr || !object->meta.labels.contains("gateway.istio.io/managed")) return std::nullopt;
+  for (const kube::OwnerReference& owner : object->meta.owner_references) {
+    if (owner.kind == "Gateway" && api.Get(kGatewayKind, {workload.ns, owner.name}) != nullptr) return owner.name;
+  }
+  return std::nullopt;
+}
+
 ProxyWorkload WorkloadOf(const fakekube::ApiServer& api, const kube::Object& pod) {
   ProxyWorkload out{"Pod", pod.meta.ns, pod.meta.name, IsGateway(pod.body)};
   const kube::OwnerReference* owner = fakekube::ControllerOf(pod);
@@ -65,6 +77,14 @@ absl::Status MoveProxies(fakekube::ApiServer& api, bool gateways, std::string_vi
   std::set<std::string> labelled;
   for (const ProxyWorkload& workload : ProxyWorkloads(api)) {
     if (workload.gateway != gateways || workload.kind == "Pod" || workload.kind == "ReplicaSet") continue;
+    // What istiod deployed for a Gateway it deploys anew: the next release at once, another revision if the Gateway
+    // names it.
+    if (const std::optional<std::string> deployed = GatewayOf(api, workload)) {
+      if (revision.empty()) continue;
+      const json labels = {{"metadata", {{"labels", {{kRevisionLabel, revision}}}}}};
+      if (auto done = api.Patch(kGatewayKind, {workload.ns, *deployed}, labels); !done.ok()) return done.status();
+      continue;
+    }
     json metadata = {{"annotations", restarted}};
     if (!revision.empty()) {
       const kube::ObjectRef ns = api.Get("Namespace.", {"", workload.ns});

@@ -1,6 +1,8 @@
 #include "core/config/schema/istio_definitions.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/config/schema/istio_schemas.h"
@@ -89,15 +91,22 @@ const std::vector<Definition>& Definitions() {
   return *kAll;
 }
 
-}  // namespace
+// Kinds that became v1 in 1.22, but for those that are not before.
+bool HasV1(const Definition& d) {
+  const std::string_view kind = d.kind;
+  if (kind == "EnvoyFilter" || kind == "ProxyConfig" || kind == "WasmPlugin") return false;
+  return std::find(d.versions.begin(), d.versions.end(), std::string_view("v1")) == d.versions.end();
+}
 
-std::vector<json> IstioDefinitions() {
+std::vector<json> Make(bool with_v1) {
   std::vector<json> out;
   for (const Definition& d : Definitions()) {
     json columns = json::array();
     for (const Column& c : d.columns) columns.push_back({{"name", c.name}, {"type", c.type}, {"jsonPath", c.path}});
     json versions = json::array();
-    for (const char* version : d.versions) {
+    std::vector<const char*> served = d.versions;
+    if (with_v1 && HasV1(d)) served.push_back("v1");
+    for (const char* version : served) {
       json entry = {{"name", version},
                     {"served", true},
                     {"storage", version == d.versions.front()},
@@ -123,5 +132,10 @@ std::vector<json> IstioDefinitions() {
   }
   return out;
 }
+
+}  // namespace
+
+std::vector<json> IstioDefinitions() { return Make(false); }
+std::vector<json> IstioDefinitionsWithV1() { return Make(true); }
 
 }  // namespace wavetank::pilot

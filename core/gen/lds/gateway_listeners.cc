@@ -144,6 +144,17 @@ class GatewayListeners {
         }
         return out;
       }
+      // A TLSRoute at a listener that ends TLS itself. istiod: buildGatewayNetworkFiltersFromTCPRoutes.
+      const auto parent = rule->meta.annotations.find("internal.istio.io/parents");
+      if (parent == rule->meta.annotations.end() || !parent->second.starts_with("TLSRoute/")) continue;
+      for (const config::TlsRoute& route : rule->spec.tls) {
+        if (route.match.empty()) continue;
+        FilterStack out;
+        for (std::string& filter : scope_.network_filters.ToRoute(route.route, PortOf(server.server), rule->meta)) {
+          out.push_back(std::move(filter));
+        }
+        return out;
+      }
     }
     return {};
   }

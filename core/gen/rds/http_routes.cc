@@ -14,6 +14,7 @@
 #include "core/gen/wire/duration.h"
 #include "core/gen/wire/wire.h"
 #include "core/model/proxyless.h"
+#include "core/push/virtual_service_index.h"
 #include "envoy/config/route/v3/route_components.pb.h"
 #include "envoy/extensions/filters/http/fault/v3/fault.pb.h"
 
@@ -41,6 +42,16 @@ void SetMillionths(double percent, FractionPb& out) {
 void SetPercent(int32_t percent, FractionPb& out) {
   out.set_numerator(static_cast<uint32_t>(percent));
   out.set_denominator(FractionPb::HUNDRED);
+}
+
+// The text as a regular expression that matches it alone.
+std::string QuoteMeta(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) out += '\\';
+    out += c;
+  }
+  return out;
 }
 
 void WriteRegex(int field, std::string_view regex, wire::Writer& w) {
@@ -139,7 +150,10 @@ struct RoutePaths {
   bool all = false;
 };
 
-RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
+// The marks that conversion of the Gateway API leaves in paths (istiod: pilot/pkg/config/kube/gateway/conversion.go).
+constexpr std::string_view kPrefixMark = "%PREFIX()%", kFullMark = "%FULLREPLACE()%";
+
+RoutePaths WritePath(const std::optional<StringMatch>& uri, bool gateway_api, wire::Writer& w) {
   switch (uri ? uri->kind : StringMatch::Kind::kNone) {
     case StringMatch::Kind::kExact:
       w.Bytes(RouteMatchPb::kPathFieldNumber, uri->value);
@@ -148,6 +162,13 @@ RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
       WriteRegex(RouteMatchPb::kSafeRegexFieldNumber, uri->value, w);
       return {uri->value, false, uri->value == "*"};
     case StringMatch::Kind::kPrefix:
+      if (gateway_api && uri->value != "/") {
+        // A prefix of whole parts of the path.
+        const std::string_view value = uri->value;
+        w.Bytes(RouteMatchPb::kPathSeparatedPrefixFieldNumber,
+                value.ends_with('/') ? value.substr(0, value.size() - 1) : value);
+        return {uri->value, true, false};
+      }
       w.Bytes(RouteMatchPb::kPrefixFieldNumber, uri->value);
       return {uri->value, true, uri->value == "/"};
     case StringMatch::Kind::kNone:
@@ -164,14 +185,14 @@ struct RouteMatch {
 };
 
 // istiod: TranslateRouteMatch.
-RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
+RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool gateway_api, wire::Writer& w) {
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
     if (match == nullptr) {
-      out.paths = WritePath(std::nullopt, w);
+      out.paths = WritePath(std::nullopt, gateway_api, w);
       return;
     }
-    out.paths = WritePath(match->uri, w);
+    out.paths = WritePath(match->uri, gateway_api, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
@@ -240,10 +261,14 @@ std::string_view WriteHeaders(const config::Headers& headers, wire::Writer& w) {
 }
 
 // False: a code that Envoy cannot answer with.
-bool TranslateRedirect(const config::HttpRedirect& redirect, const RouteListener& listener,
+bool TranslateRedirect(const config::HttpRedirect& redirect, const RouteListener& listener, bool gateway_api,
                        route_v3::RedirectAction& out) {
   out.set_host_redirect(redirect.authority);
-  out.set_path_redirect(redirect.uri);
+  if (gateway_api && redirect.uri.starts_with(kPrefixMark)) {
+    out.set_prefix_rewrite(redirect.uri.substr(kPrefixMark.size()));
+  } else {
+    out.set_path_redirect(redirect.uri);
+  }
   if (!redirect.scheme.empty()) out.set_scheme_redirect(redirect.scheme);
   if (redirect.port || redirect.derive_port) {
     uint32_t to = redirect.port.value_or(0);
@@ -352,7 +377,8 @@ struct SharedParts {
 
 class Translator {
  public:
-  Translator(const HttpRouteScope& scope, const Rule& rule) : scope_(scope), rule_(rule) {}
+  Translator(const HttpRouteScope& scope, const Rule& rule)
+      : scope_(scope), rule_(rule), gateway_api_(OfGatewayApi(rule)) {}
 
   std::vector<EncodedRouteRef> Build() {
     for (const config::HttpRoute& route : rule_.spec.http) {
@@ -396,7 +422,7 @@ class Translator {
     } else {
       w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    const RouteMatch written = WriteMatch(match, w);
+    const RouteMatch written = WriteMatch(match, gateway_api_, w);
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);
@@ -415,7 +441,7 @@ class Translator {
     if (in.headers) authority = WriteHeaders<RoutePb>(*in.headers, w);
     if (in.redirect) {
       route_v3::RedirectAction redirect;
-      if (TranslateRedirect(*in.redirect, scope_.listener, redirect)) {
+      if (TranslateRedirect(*in.redirect, scope_.listener, gateway_api_, redirect)) {
         w.Bytes(RoutePb::kRedirectFieldNumber, Serialize(redirect));
       }
     } else if (in.direct_response) {
@@ -463,6 +489,8 @@ class Translator {
         });
       }
       if (in.cors_policy) WriteCors(*in.cors_policy, w);
+      // Where there is no backend, the answer is 500.
+      if (gateway_api_) w.Varint(ActionPb::kClusterNotFoundResponseCodeFieldNumber, ActionPb::INTERNAL_SERVER_ERROR);
       if (in.mirror) WriteMirror(in, w);
       if (in.retries) {
         w.NonEmpty(ActionPb::kRetryPolicyFieldNumber, RetryPolicy(in.retries, scope_.push));
@@ -479,9 +507,28 @@ class Translator {
       } else {
         w.Duration(ActionPb::kMaxGrpcTimeoutFieldNumber, timeout);
       }
-      if (in.rewrite) w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, in.rewrite->uri);
+      if (in.rewrite) WriteRewrite(*in.rewrite, in, w);
       w.NonEmpty(ActionPb::kHostRewriteLiteralFieldNumber, authority);
     });
+  }
+
+  void WriteRewrite(const config::HttpRewrite& rewrite, const config::HttpRoute& in, wire::Writer& w) const {
+    const auto regex = [&](std::string_view pattern, std::string_view substitution) {
+      using RegexPb = ::envoy::type::matcher::v3::RegexMatchAndSubstitute;
+      w.Message(ActionPb::kRegexRewriteFieldNumber, [&] {
+        WriteRegex(RegexPb::kPatternFieldNumber, pattern, w);
+        w.NonEmpty(RegexPb::kSubstitutionFieldNumber, substitution);
+      });
+    };
+    if (gateway_api_ && rewrite.uri.starts_with(kFullMark)) {
+      regex("/.*", std::string_view(rewrite.uri).substr(kFullMark.size()));
+    } else if (gateway_api_ && rewrite.uri == "/" && !in.match.empty() && in.match.front().uri &&
+               in.match.front().uri->kind == StringMatch::Kind::kPrefix && in.match.front().uri->value != "/") {
+      // The prefix goes, the slash behind it stays.
+      regex(absl::StrCat("^", QuoteMeta(in.match.front().uri->value), "(/?)(.*)"), "/\\2");
+    } else {
+      w.NonEmpty(ActionPb::kPrefixRewriteFieldNumber, rewrite.uri);
+    }
   }
 
   std::string ClusterOf(const config::Destination& destination) const {
@@ -543,6 +590,7 @@ class Translator {
 
   const HttpRouteScope& scope_;
   const Rule& rule_;
+  const bool gateway_api_;
   std::string metadata_;  // once there is a route
   std::vector<EncodedRouteRef> out_;
 };

@@ -23,6 +23,7 @@
 #include "core/model/proxyless.h"
 #include "core/profile/changes.h"
 #include "core/push/push_context.h"
+#include "core/push/virtual_service_index.h"
 #include "core/xds/cache.h"
 
 namespace wavetank::pilot {
@@ -189,6 +190,12 @@ class HostBuilder {
     std::vector<std::string> hosts;
     std::vector<const RoutedService*> services;
     SplitHosts(rule.spec, hosts, services);
+    // A route of the Gateway API is for clients of its namespace, or for services of its namespace.
+    if (OfGatewayApi(rule) && std::none_of(services.begin(), services.end(), [&](const RoutedService* routed) {
+          return routed->service->attributes.ns == rule.meta.ns || proxy_.config_namespace == rule.meta.ns;
+        })) {
+      return;
+    }
     std::map<int, std::vector<const RoutedService*>> by_port;
     for (const RoutedService* routed : services) {
       ForEachPort(*routed, [&](const Port& port) {

@@ -9,7 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "core/base/assert.h"
 #include "core/base/json_access.h"
+#include "core/kube/definitions.h"
 #include "core/kube/label_selector.h"
+#include "fakes/kube/client/served_group.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/objects/selector.h"
 
@@ -238,7 +240,7 @@ class WatchHandle final : public kube::Watch {
   std::shared_ptr<WatchStream> stream_;
 };
 
-class NetworkClient final : public kube::Client {
+class NetworkClient final : public kube::Client, public kube::DefinitionWatcher {
  public:
   NetworkClient(ApiServer& server, Host& host, std::string name, uint64_t seed, ClientLatency latency,
                 ClientPermit permit)
@@ -264,6 +266,13 @@ class NetworkClient final : public kube::Client {
           return list;
         },
         std::move(done));
+  }
+
+  // Nothing is sent for it: what the watch of definitions costs is not modelled.
+  void WhenServed(const std::string& group, const std::vector<std::string>& kinds,
+                  std::function<void()> served) override {
+    auto later = [&host = shared_->host, served = std::move(served)] { host.Post(served); };
+    served_.push_back(std::make_unique<ServedGroup>(shared_->server, group, kinds, std::move(later)));
   }
 
   std::unique_ptr<kube::Watch> StartWatch(const kube::ResourceKind& kind, const kube::ListOptions& options,
@@ -337,6 +346,7 @@ class NetworkClient final : public kube::Client {
     });
   }
 
+  std::vector<std::unique_ptr<ServedGroup>> served_;
   std::shared_ptr<Shared> shared_;
 };
 

@@ -15,6 +15,34 @@ TEST(Unheeded, KindsThatNothingActsUpon) {
               ElementsAre("HorizontalPodAutoscaler (autoscaling) is stored here, and has no effect"));
 }
 
+TEST(Unheeded, GatewaysOfAmbientsClassesAreNamed) {
+  const auto of_class = [](const char* name) {
+    return UnheededIn({{"apiVersion", "gateway.networking.k8s.io/v1"},
+                       {"kind", "Gateway"},
+                       {"metadata", {{"name", "w"}, {"namespace", "web"}}},
+                       {"spec", {{"gatewayClassName", name}}}});
+  };
+  EXPECT_THAT(of_class("istio"), IsEmpty());
+  EXPECT_THAT(of_class("istio-waypoint"),
+              ElementsAre("Gateway web/w: class istio-waypoint has no effect here, as nothing of ambient mode has"));
+}
+
+TEST(Unheeded, NamespacesOfAmbientModeAreNamed) {
+  EXPECT_THAT(UnheededIn({{"apiVersion", "v1"},
+                          {"kind", "Namespace"},
+                          {"metadata", {{"name", "web"}, {"labels", {{"istio.io/dataplane-mode", "ambient"}}}}}}),
+              ElementsAre("Namespace web: label istio.io/dataplane-mode=ambient has no effect here: its pods are in no "
+                          "mesh without a sidecar"));
+}
+
+TEST(Unheeded, FieldsOfRoutesThatNobodyReads) {
+  EXPECT_THAT(UnheededIn({{"apiVersion", "gateway.networking.k8s.io/v1"},
+                          {"kind", "HTTPRoute"},
+                          {"metadata", {{"name", "shop"}, {"namespace", "web"}}},
+                          {"spec", {{"rules", json::array({{{"retry", {{"backoff", "1s"}}}}})}}}}),
+              ElementsAre("HTTPRoute web/shop: retry.backoff has no effect here"));
+}
+
 TEST(Unheeded, FieldsOfServicesUnlessTheySayWhatIsSoAnyway) {
   EXPECT_THAT(UnheededIn({{"apiVersion", "v1"}, {"kind", "Service"}, {"spec", {{"sessionAffinity", "None"}}}}),
               IsEmpty());

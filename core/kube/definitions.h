@@ -1,0 +1,21 @@
+// API groups that an API server may be without: those of custom resources, whose definitions somebody installs.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace wavetank::kube {
+
+// A client that is one of these too hears when a group is served. One that is not serves what it serves, and none that
+// istiod could be without (istiod: pkg/kube/kclient, delayed informers, which wait for definitions).
+class DefinitionWatcher {
+ public:
+  virtual ~DefinitionWatcher() = default;
+  // Calls back once, later: when a definition of the group, or an object of one of these kinds, is there. (Servers here
+  // keep objects of any kind.)
+  virtual void WhenServed(const std::string& group, const std::vector<std::string>& kinds,
+                          std::function<void()> served) = 0;
+};
+
+}  // namespace wavetank::kube
