@@ -10,6 +10,7 @@
 #include "core/base/json_access.h"
 #include "core/base/random.h"
 #include "fakes/kube/housekeeping/disruption_budgets.h"
+#include "fakes/kube/housekeeping/resource_quotas.h"
 #include "fakes/kube/housekeeping/role_aggregation.h"
 #include "fakes/kube/housekeeping/root_ca.h"
 #include "fakes/kube/housekeeping/token_controller.h"
@@ -19,9 +20,12 @@
 #include "fakes/kube/services/endpoint_slices.h"
 #include "fakes/kube/services/load_balancers.h"
 #include "fakes/kube/store/ip_pool.h"
+#include "fakes/kube/workloads/cron_jobs.h"
 #include "fakes/kube/workloads/daemon_sets.h"
 #include "fakes/kube/workloads/deployments.h"
 #include "fakes/kube/workloads/inferred.h"
+#include "fakes/kube/workloads/jobs.h"
+#include "fakes/kube/workloads/replication_controllers.h"
 #include "fakes/kube/workloads/stateful_sets.h"
 
 namespace wavetank::fakekube {
@@ -164,6 +168,10 @@ void Cluster::StartControllers() {
   deployments_ = std::make_unique<DeploymentController>(api_, options_, admission_);
   stateful_sets_ = std::make_unique<StatefulSetController>(api_, admission_);
   daemon_sets_ = std::make_unique<DaemonSetController>(api_, options_, admission_);
+  housekeeping_.push_back(std::make_unique<ReplicationManager>(api_, options_, admission_));
+  housekeeping_.push_back(std::make_unique<JobController>(api_, options_, admission_));
+  housekeeping_.push_back(std::make_unique<CronJobController>(api_));
+  housekeeping_.push_back(std::make_unique<ResourceQuotaController>(api_));
   housekeeping_.push_back(std::make_unique<DisruptionBudgetController>(api_));
 }
 

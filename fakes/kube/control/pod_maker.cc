@@ -9,6 +9,8 @@
 #include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
+#include "fakes/kube/control/limit_ranges.h"
+#include "fakes/kube/control/quotas.h"
 #include "fakes/kube/store/event_store.h"
 #include "fakes/kube/validation/defaults.h"
 
@@ -37,6 +39,15 @@ void TellMade(ApiServer& api, const kube::Object& owner, const std::string& pod,
                        .warning = !made.ok(),
                        .reason = made.ok() ? "SuccessfulCreate" : "FailedCreate",
                        .message = std::move(message)});
+}
+
+// Stores it, if the namespace's limits and quotas let it.
+absl::Status CreateWithinLimits(ApiServer& api, json pod) {
+  absl::Status status = AdmitByLimitRanges(api, pod);
+  if (status.ok()) status = CheckQuotas(api, pod);
+  if (status.ok()) return api.Create(std::move(pod)).status();
+  return absl::PermissionDeniedError(
+      fmt::format("pods \"{}\" is forbidden: {}", Text(pod["metadata"], "name"), Message(status)));
 }
 
 }  // namespace
@@ -82,7 +93,7 @@ void PodMaker::Store(absl::StatusOr<json> admitted, Order order, int attempt) {
   const ObjectRef asking = OwnerOf(order);
   if (asking == nullptr) return order.done(false);
   const absl::Status status =
-      admitted.ok() ? api_.Create(*std::move(admitted)).status()
+      admitted.ok() ? CreateWithinLimits(api_, *std::move(admitted))
                     : absl::InternalError(fmt::format("Internal error occurred: {}", Message(admitted.status())));
   if (!absl::IsAlreadyExists(status)) TellMade(api_, *asking, Text(order.pod["metadata"], "name"), status);
   if (status.ok() || absl::IsAlreadyExists(status)) return order.done(true);

@@ -213,6 +213,23 @@ FieldSet Differing(const FieldSet& of, const json& before, const json& after) {
 
 bool HasManagedFields(const json& object) { return !Items(At(object, {"metadata", "managedFields"})).empty(); }
 
+bool WasApplied(const json& object) {
+  const json& entries = Items(At(object, {"metadata", "managedFields"}));
+  return std::any_of(entries.begin(), entries.end(),
+                     [](const json& entry) { return Text(entry, "operation") == "Apply"; });
+}
+
+void TrackCreation(json& object, const GroupKind& kind, const FieldManager& manager) {
+  json said = object;
+  said.erase("status");
+  FieldSet fields = FieldSet::Of(said, SchemaOf(kind));
+  std::vector<Entry> entries;
+  entries.push_back(
+      {manager.name, "Update", Text(object, "apiVersion"), manager.now, manager.subresource, std::move(fields)});
+  WriteEntries(object, std::move(entries));
+  if (Items(At(object, {"metadata", "managedFields"})).empty()) object["metadata"].erase("managedFields");
+}
+
 absl::StatusOr<json> ServerSideApply(const json& live, const json& applied, const GroupKind& kind,
                                      const FieldManager& manager, bool force) {
   if (!applied.is_object()) return BadRequest("error decoding YAML: the configuration is no object");

@@ -1,9 +1,9 @@
 // Server-side apply: who manages which fields of an object (metadata.managedFields), and what an apply or any other
 // write does to that. apimachinery: pkg/util/managedfields; structured-merge-diff: merge/update.go.
 //
-// An object has managedFields only from its first apply on: until then nobody pays for them, and what it held before
-// belongs to the manager "before-first-apply", as in a cluster that did not track fields yet; what client-side apply
-// says of itself in its annotation is "kubectl-client-side-apply"'s.
+// What a client makes has managedFields from its creation on. What a scenario's manifests or a controller make has them
+// from its first apply on: what it held before belongs to the manager "before-first-apply", as in a cluster that did
+// not track fields yet; what client-side apply says of itself in its annotation is "kubectl-client-side-apply"'s.
 #pragma once
 
 #include <string>
@@ -36,7 +36,11 @@ absl::StatusOr<nlohmann::json> ServerSideApply(const nlohmann::json& live, const
 void TrackUpdate(const nlohmann::json& before, nlohmann::json& after, const GroupKind& kind,
                  const FieldManager& manager);
 
-// From its first apply on.
+// At an object's creation by a client, with its defaults: all that it says but for its status is its maker's.
+void TrackCreation(nlohmann::json& object, const GroupKind& kind, const FieldManager& manager);
+
 bool HasManagedFields(const nlohmann::json& object);
+// Somebody has applied it: then reports of status are tracked, too. (Until then nobody could be in conflict with them.)
+bool WasApplied(const nlohmann::json& object);
 
 }  // namespace wavetank::fakekube

@@ -53,9 +53,10 @@ std::string SimulatedId(const std::string& of) {
 }
 
 // All containers of a pod run, and are ready or not together.
-json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started) {
+json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& started,
+                       const char* list = "containers") {
   json out = json::array();
-  for (const json& container : Items(At(pod.body, {"spec", "containers"}))) {
+  for (const json& container : Items(At(pod.body, {"spec", list}))) {
     const std::string name = Text(container, "name"), image = Text(container, "image");
     out.push_back(JsonObject("name", name, "image", image, "imageID", SimulatedId(image), "containerID",
                              SimulatedId(pod.meta.uid + "/" + name), "ready", ready, "started", true, "restartCount",
@@ -68,11 +69,41 @@ json ContainerStatuses(const kube::Object& pod, bool ready, const std::string& s
 
 }  // namespace
 
+namespace {
+
+int64_t RestartsOf(const kube::Object& pod) {
+  const json& statuses = Items(At(pod.body, {"status", "containerStatuses"}));
+  return statuses.empty() ? 0 : Number(statuses.front(), "restartCount");
+}
+
+// What `containerStatuses` say once all containers have ended.
+json EndedStatuses(const kube::Object& pod, const ContainerRun& run, const std::string& started,
+                   const std::string& finished, int64_t restarts, bool again) {
+  json out = ContainerStatuses(pod, false, started);
+  for (json& status : out) {
+    json ended = JsonObject(
+        "terminated", JsonObject("exitCode", run.exit_code, "reason", run.exit_code == 0 ? "Completed" : "Error",
+                                 "startedAt", started, "finishedAt", finished, "containerID", status["containerID"]));
+    status["started"] = again;
+    status["restartCount"] = restarts;
+    if (again) {
+      status["lastState"] = std::move(ended);
+      status["state"] = JsonObject("running", JsonObject("startedAt", finished));
+    } else {
+      status["state"] = std::move(ended);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
 Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runtime)
     : api_(api),
       options_(options),
       runtime_(runtime),
       pending_(api.host()),
+      runs_(api.host()),
       jitter_(options.seed, "kubelet/" + options.name),
       ips_(options.pod_cidr),
       scheduler_(api, options) {
@@ -90,6 +121,11 @@ Kubelet::Kubelet(ApiServer& api, const ClusterOptions& options, PodRuntime* runt
         break;
       case kube::WatchEventType::kModified:
         if (change.object->meta.deleting && !change.previous->meta.deleting) Terminate(change.object);
+        if (Items(At(change.object->body, {"spec", "ephemeralContainers"})).size() >
+            Items(At(change.previous->body, {"spec", "ephemeralContainers"})).size()) {
+          pending_.After(options_.container_start,
+                         [this, name, uid = change.object->meta.uid] { RunEphemeral(name, uid); });
+        }
         // Somebody else has bound it (pods/binding).
         if (unschedulable_.count(name) != 0 && !Text(At(change.object->body, "spec"), "nodeName").empty()) {
           starting_.insert(name);
@@ -198,6 +234,8 @@ void Kubelet::Return(const std::string& node) {
       Terminate(pod);
       continue;
     }
+    const std::string phase = Text(At(pod->body, "status"), "phase");
+    if (phase == "Succeeded" || phase == "Failed") continue;  // it has ended, and does not start again
     const NamespacedName name{pod->meta.ns, pod->meta.name};
     starting_.insert(name);
     // A sandbox of its own again, with the address that it had.
@@ -248,6 +286,8 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   absl::StatusOr<ObjectRef> running = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
   if (!running.ok()) return;
   TellStarted(api_, **running, options_.container_start, &images_);
+  if (const std::optional<ContainerRun> run = RunOf(**running))
+    runs_.After(run->time, [this, name, uid, run = *run] { End(name, uid, run); });
   const Duration delay =
       options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
   if (runtime_ == nullptr) {
@@ -263,12 +303,48 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
 void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool ready) {
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
+  if (Text(At(pod->body, "status"), "phase") != "Running") return;  // it has ended meanwhile
   if (ready) starting_.erase(name);
   if (!ready && PodReady(*pod)) TellUnready(api_, *pod);
   const std::string started = TextOf(At(pod->body, {"status", "startTime"}), api_.DateNow());
   json status = JsonObject("conditions", Conditions(*pod, ready, api_.DateNow()), "containerStatuses",
                            ContainerStatuses(*pod, ready, started));
   api_.Patch("Pod", name, JsonObject("status", std::move(status))).IgnoreError();
+}
+
+// kubernetes: pkg/kubelet, getPhase and the status of what has ended.
+void Kubelet::End(const NamespacedName& name, const std::string& uid, const ContainerRun& run) {
+  const ObjectRef pod = api_.Get("Pod", name);
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
+  const std::string now = api_.DateNow(), started = TextOf(At(pod->body, {"status", "startTime"}), now);
+  const int64_t restarts = RestartsOf(*pod);
+  if (run.exit_code != 0 && Text(At(pod->body, "spec"), "restartPolicy") == "OnFailure") {
+    // Again, after 10 s doubling up to 5 min.
+    constexpr Duration kFirst = 10s, kMost = 5min;
+    const Duration wait = std::min<Duration>(kFirst * (int64_t{1} << std::min<int64_t>(restarts, 5)), kMost);
+    json statuses = EndedStatuses(*pod, run, started, now, restarts + 1, true);
+    api_.Patch("Pod", name, JsonObject("status", JsonObject("containerStatuses", std::move(statuses)))).IgnoreError();
+    runs_.After(wait + run.time, [this, name, uid, run] { End(name, uid, run); });
+    return;
+  }
+  starting_.erase(name);
+  json conditions = Conditions(*pod, false, now);
+  for (json& condition : conditions) {
+    if (Text(condition, "type") != "PodScheduled") condition["reason"] = "PodCompleted";
+  }
+  json status = JsonObject("phase", run.exit_code == 0 ? "Succeeded" : "Failed", "conditions", std::move(conditions),
+                           "containerStatuses", EndedStatuses(*pod, run, started, now, restarts, false));
+  absl::StatusOr<ObjectRef> ended = api_.Patch("Pod", name, JsonObject("status", std::move(status)));
+  if (ended.ok() && runtime_ != nullptr) runtime_->Remove(*ended);
+}
+
+void Kubelet::RunEphemeral(const NamespacedName& name, const std::string& uid) {
+  const ObjectRef pod = api_.Get("Pod", name);
+  if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
+  if (Text(At(pod->body, "status"), "phase") != "Running") return;
+  json statuses = ContainerStatuses(*pod, false, api_.DateNow(), "ephemeralContainers");
+  api_.Patch("Pod", name, JsonObject("status", JsonObject("ephemeralContainerStatuses", std::move(statuses))))
+      .IgnoreError();
 }
 
 void Kubelet::Terminate(const ObjectRef& pod) {

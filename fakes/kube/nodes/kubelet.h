@@ -12,6 +12,7 @@
 #include "fakes/kube/control/cluster_options.h"
 #include "fakes/kube/control/pending.h"
 #include "fakes/kube/control/pod_hooks.h"
+#include "fakes/kube/nodes/container_run.h"
 #include "fakes/kube/nodes/pod_events.h"
 #include "fakes/kube/nodes/scheduler.h"
 #include "fakes/kube/store/api_server.h"
@@ -40,6 +41,10 @@ class Kubelet {
   void OnNode(const Change& change);
   void Run(const NamespacedName& pod, const std::string& uid);
   void SetReady(const NamespacedName& pod, const std::string& uid, bool ready);
+  // Its containers end by themselves, and are started again if that failed and their policy is OnFailure.
+  void End(const NamespacedName& pod, const std::string& uid, const ContainerRun& run);
+  // Tells of ephemeral containers that somebody has added.
+  void RunEphemeral(const NamespacedName& pod, const std::string& uid);
   void Terminate(const ObjectRef& pod);
   // It was there before this kubelet, and runs.
   void Adopt(const ObjectRef& pod);
@@ -51,6 +56,7 @@ class Kubelet {
   const ClusterOptions& options_;
   PodRuntime* runtime_;
   PendingWork pending_;
+  PendingWork runs_;  // of containers, which a settled cluster may have
   RandomStream jitter_;
   IpPool ips_;
   std::map<std::string, std::string> held_;                         // uid -> address

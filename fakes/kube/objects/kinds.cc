@@ -17,6 +17,9 @@ struct BuiltIn {
 // By kind.
 constexpr std::array kBuiltIns = {
     BuiltIn{"APIService", "apiregistration.k8s.io", true},
+    BuiltIn{"CSIDriver", "storage.k8s.io", true},
+    BuiltIn{"CSINode", "storage.k8s.io", true},
+    BuiltIn{"CSIStorageCapacity", "storage.k8s.io"},
     BuiltIn{"CertificateSigningRequest", "certificates.k8s.io", true},
     BuiltIn{"ClusterRole", "rbac.authorization.k8s.io", true},
     BuiltIn{"ClusterRoleBinding", "rbac.authorization.k8s.io", true},
@@ -29,6 +32,7 @@ constexpr std::array kBuiltIns = {
     BuiltIn{"EndpointSlice", "discovery.k8s.io", false, true},
     BuiltIn{"Endpoints", ""},
     BuiltIn{"Event", ""},
+    BuiltIn{"FlowSchema", "flowcontrol.apiserver.k8s.io", true, true},
     BuiltIn{"HorizontalPodAutoscaler", "autoscaling"},
     BuiltIn{"Ingress", "networking.k8s.io", false, true},
     BuiltIn{"IngressClass", "networking.k8s.io", true, true},
@@ -45,11 +49,13 @@ constexpr std::array kBuiltIns = {
     BuiltIn{"PodDisruptionBudget", "policy", false, true},
     BuiltIn{"PodTemplate", "", false, true},
     BuiltIn{"PriorityClass", "scheduling.k8s.io", true, true},
+    BuiltIn{"PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io", true, true},
     BuiltIn{"ReplicaSet", "apps", false, true},
     BuiltIn{"ReplicationController", "", false, true},
     BuiltIn{"ResourceQuota", ""},
     BuiltIn{"Role", "rbac.authorization.k8s.io"},
     BuiltIn{"RoleBinding", "rbac.authorization.k8s.io"},
+    BuiltIn{"RuntimeClass", "node.k8s.io", true},
     BuiltIn{"Secret", ""},
     BuiltIn{"Service", ""},
     BuiltIn{"ServiceAccount", ""},
@@ -74,6 +80,7 @@ std::string_view GroupOf(std::string_view api_version) {
 
 bool VersionServed(const GroupKind& kind, std::string_view version) {
   if (!KubernetesOwn(kind)) return true;
+  if (kind.group == "flowcontrol.apiserver.k8s.io") return version == "v1beta3";
   return version == "v1" || (kind.kind == "HorizontalPodAutoscaler" && version == "v2");
 }
 

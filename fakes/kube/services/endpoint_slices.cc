@@ -244,7 +244,8 @@ void EndpointSliceController::Sync(const NamespacedName& name) {
     const ObjectRef pod = api_.Get("Pod", {name.ns, pod_name});
     if (pod == nullptr) continue;
     const kube::Pod& state = kube::ParsePod(*pod);
-    if (state.ip.empty()) continue;
+    // What has ended serves nobody (kubernetes: EndpointSlice's ShouldPodBeInEndpoints).
+    if (state.ip.empty() || state.phase == "Succeeded" || state.phase == "Failed") continue;
     json ports = json::array();
     for (const json& port : Items(At(spec, "ports"))) {
       const int number = TargetPort(port, *pod);

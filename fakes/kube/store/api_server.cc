@@ -88,7 +88,7 @@ bool IsReport(const kube::Object& object, const json& patch) {
   const bool binding = pod && spec.size() == 1 && At(spec, "nodeName").is_string();
   if (!binding && !status.is_object()) return false;
   return !(pod && status.contains("phase") && status["phase"].is_null()) && !object.meta.deleting &&
-         !HasManagedFields(object.body) && !kube::NestedTooDeep(patch);
+         !WasApplied(object.body) && !kube::NestedTooDeep(patch);
 }
 
 bool SameOwners(const std::vector<kube::OwnerReference>& a, const std::vector<kube::OwnerReference>& b) {
@@ -312,10 +312,14 @@ absl::StatusOr<ObjectRef> ApiServer::CreateChecked(json body, const WriteOptions
     if (absl::Status status = CheckSize(body); !status.ok()) return status;
   }
   metadata["uid"] = MakeUid(options_.name, Describe(kind, name), ++created_);
+  if (kind == "Job" && GroupKindOf(**parsed).group == "batch") SelectJobsPods(body, TextOf(metadata["uid"]));
   metadata.erase("generation");
   if (CountsGeneration(GroupKindOf(**parsed))) metadata["generation"] = 1;
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds"}) metadata.erase(field);
   if (!managed) metadata.erase("managedFields");
+  // Events are too many, and nobody applies them.
+  if (!managed && options.validate && options_.events_of == nullptr)
+    TrackCreation(body, GroupKindOf(**parsed), {options.field_manager, "", DateNow()});
   return Store(std::move(body), nullptr);
 }
 

@@ -48,9 +48,14 @@ absl::Status ApiServer::Delete(std::string_view kind, const NamespacedName& name
     return MarkDeleting(object, 0, {});
   }
   if (group_kind.Is("Namespace")) return DeleteNamespace(object);
-  const int64_t grace = pod ? options.grace_seconds.value_or(Number(
-                                  At(object->body, "spec"), "terminationGracePeriodSeconds", kDefaultGraceSeconds))
-                            : 0;
+  // Nothing runs of a pod that no node has, or that has ended (kubernetes: pkg/registry/core/pod/strategy.go,
+  // CheckGracefulDelete).
+  const std::string phase = pod ? Text(At(object->body, "status"), "phase") : std::string();
+  const bool runs =
+      pod && !Text(At(object->body, "spec"), "nodeName").empty() && phase != "Succeeded" && phase != "Failed";
+  const int64_t grace = runs ? options.grace_seconds.value_or(Number(
+                                   At(object->body, "spec"), "terminationGracePeriodSeconds", kDefaultGraceSeconds))
+                             : 0;
   const bool foreground = options.propagation == Propagation::kForeground && !Dependents(object->meta.uid).empty();
   if (options.propagation == Propagation::kOrphan) DeleteDependents(*object, Propagation::kOrphan);
   if (grace <= 0 && !foreground && !HasFinalizers(*object)) return Finalize(Qualified(group_kind), name);

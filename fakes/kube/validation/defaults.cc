@@ -8,6 +8,7 @@
 
 #include "core/base/json_access.h"
 #include "core/kube/object.h"
+#include "fakes/kube/objects/autoscaler_versions.h"
 #include "fakes/kube/objects/base64.h"
 #include "fakes/kube/objects/kinds.h"
 #include "fakes/kube/validation/pod_defaults.h"
@@ -110,11 +111,33 @@ void DefaultDaemonSet(json& spec) {
 }
 
 void DefaultJob(json& spec) {
-  Default(spec, "completions", 1);
+  // Without a number of successes, one is enough; with neither, one pod runs (kubernetes: pkg/apis/batch/v1).
+  if (!spec.contains("parallelism")) Default(spec, "completions", 1);
   Default(spec, "parallelism", 1);
   Default(spec, "backoffLimit", 6);
   Default(spec, "completionMode", "NonIndexed");
   Default(spec, "suspend", false);
+}
+
+void DefaultCronJob(json& spec) {
+  Default(spec, "concurrencyPolicy", "Allow");
+  Default(spec, "suspend", false);
+  Default(spec, "successfulJobsHistoryLimit", 3);
+  Default(spec, "failedJobsHistoryLimit", 1);
+  DefaultTemplate(ObjectAt(ObjectAt(spec, "jobTemplate"), "spec"));
+}
+
+// What selects and labels are made of, where one of them says nothing (kubernetes: pkg/apis/core/v1).
+void DefaultReplicationController(json& body) {
+  json& spec = ObjectAt(body, "spec");
+  const json labels = At(spec, {"template", "metadata", "labels"});
+  if (labels.is_object() && !labels.empty()) {
+    if (At(spec, "selector").empty()) spec["selector"] = labels;
+    json& own = ObjectAt(ObjectAt(body, "metadata"), "labels");
+    if (own.empty()) own = labels;
+  }
+  Default(spec, "replicas", 1);
+  DefaultTemplate(spec);
 }
 
 void DefaultSecret(json& body) {
@@ -160,21 +183,31 @@ void DefaultDefinition(json& body, const json& metadata) {
   }
 }
 
-// Kubernetes: pkg/apis/autoscaling. One store for both versions, so what came as the other's stays.
-void DefaultAutoscaler(json& spec, std::string_view api_version) {
-  constexpr int kPercent = 80;
+// Kubernetes: pkg/apis/autoscaling. One store for both versions: that of version 2.
+void DefaultAutoscaler(json& body) {
+  ToAutoscalingV2(body);
+  json& spec = ObjectAt(body, "spec");
   Default(spec, "minReplicas", 1);
-  if (!Items(At(spec, "metrics")).empty() || spec.contains("targetCPUUtilizationPercentage")) return;
-  if (api_version == "autoscaling/v1") {
-    spec["targetCPUUtilizationPercentage"] = kPercent;
-  } else {
-    spec["metrics"] = json::array(
-        {{{"type", "Resource"},
-          {"resource", {{"name", "cpu"}, {"target", {{"type", "Utilization"}, {"averageUtilization", kPercent}}}}}}});
-  }
+  if (!Items(At(spec, "metrics")).empty()) return;
+  constexpr int kPercent = 80;
+  json target = {{"type", "Utilization"}, {"averageUtilization", kPercent}};
+  json resource = {{"name", "cpu"}, {"target", std::move(target)}};
+  spec["metrics"] = json::array({{{"type", "Resource"}, {"resource", std::move(resource)}}});
 }
 
 }  // namespace
+
+void SelectJobsPods(json& body, const std::string& uid) {
+  json& spec = ObjectAt(body, "spec");
+  if (At(spec, "manualSelector") == true) return;
+  json& labels = ObjectAt(ObjectAt(ObjectAt(spec, "template"), "metadata"), "labels");
+  const std::string name = TextOf(At(body, {"metadata", "name"}));
+  for (const char* prefix : {"", "batch.kubernetes.io/"}) {
+    labels[std::string(prefix) + "controller-uid"] = uid;
+    labels[std::string(prefix) + "job-name"] = name;
+  }
+  ObjectAt(ObjectAt(spec, "selector"), "matchLabels")["batch.kubernetes.io/controller-uid"] = uid;
+}
 
 void SetDefaults(json& body) {
   // Kubernetes' own kinds only: another group's Service is none of these.
@@ -202,6 +235,12 @@ void SetDefaults(json& body) {
     if (kind == "DaemonSet") DefaultDaemonSet(spec);
     if (kind == "Job") DefaultJob(spec);
     DefaultTemplate(spec);
+  } else if (kind == "CronJob") {
+    DefaultCronJob(ObjectAt(body, "spec"));
+  } else if (kind == "ReplicationController") {
+    DefaultReplicationController(body);
+  } else if (kind == "PodTemplate") {
+    DefaultPodSpec(ObjectAt(ObjectAt(body, "template"), "spec"));
   } else if (kind == "Pod") {
     DefaultPod(body);
   } else if (kind == "Secret") {
@@ -211,7 +250,7 @@ void SetDefaults(json& body) {
     Default(ObjectAt(body, "spec"), "volumeMode", "Filesystem");
     Default(ObjectAt(body, "status"), "phase", "Pending");
   } else if (kind == "HorizontalPodAutoscaler") {
-    DefaultAutoscaler(ObjectAt(body, "spec"), api_version);
+    DefaultAutoscaler(body);
   } else if (kind == "CustomResourceDefinition") {
     DefaultDefinition(body, metadata);
   }

@@ -14,6 +14,8 @@
 #include "core/kube/quantity.h"
 #include "fakes/kube/objects/api_error.h"
 #include "fakes/kube/objects/base64.h"
+#include "fakes/kube/validation/batch_rules.h"
+#include "fakes/kube/validation/policy_rules.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -275,6 +277,7 @@ void CheckContainers(const json& spec, const char* list, const std::string& at, 
                  errors);
     }
     CheckResources(At(container, "resources"), field + ".resources", errors);
+    CheckProbes(container, field, errors);
     const json& ports = Items(At(container, "ports"));
     std::set<std::string> port_names;
     for (size_t p = 0; p < ports.size(); ++p) {
@@ -346,7 +349,9 @@ void CheckPod(const json& body, const kube::Object* previous, Errors* errors) {
         }
       }
     }
-    for (const char* field : {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds"})
+    // Ephemeral containers come by a subresource of their own, which sees to them.
+    for (const char* field :
+         {"activeDeadlineSeconds", "tolerations", "terminationGracePeriodSeconds", "ephemeralContainers"})
       one->erase(field);
   }
   if (Text(old, "nodeName").empty()) old["nodeName"] = At(now, "nodeName");
@@ -443,6 +448,23 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
     errors->push_back({"FieldValueInvalid", "spec.selector",
                        fmt::format("Invalid value: {}: field is immutable", GoSelector(selector))});
   }
+}
+
+// Its selector is a mapping of labels, and may be left out.
+void CheckReplicationController(const json& body, Errors* errors) {
+  const json &spec = At(body, "spec"), &selector = At(spec, "selector");
+  CheckNotNegative(spec, "replicas", "spec", errors);
+  if (NumberOf(At(spec, "replicas")) > kMostReplicas) {
+    errors->push_back(InvalidField("spec.replicas", At(spec, "replicas"),
+                                   fmt::format("a simulated workload has at most {} replicas", kMostReplicas)));
+  }
+  if (!selector.is_object() || selector.empty()) {
+    errors->push_back(RequiredField("spec.selector"));
+  } else if (!SelectorMatches({{"matchLabels", selector}}, At(spec, {"template", "metadata", "labels"}))) {
+    errors->push_back(InvalidField("spec.template.metadata.labels", At(spec, {"template", "metadata", "labels"}),
+                                   "`selector` does not match template `labels`"));
+  }
+  CheckPodSpec(At(spec, {"template", "spec"}), "spec.template.spec", errors);
 }
 
 void CheckData(const json& body, const kube::Object* previous, Errors* errors) {
@@ -611,6 +633,20 @@ Errors Check(const GroupKind& kind, bool own, const json& body, const kube::Obje
   if (name == "Pod") CheckPod(body, previous, &errors);
   if (name == "Deployment" || name == "ReplicaSet" || name == "StatefulSet" || name == "DaemonSet")
     CheckWorkload(name, body, previous, &errors);
+  if (name == "Job") {
+    CheckJob(body, previous, &errors);
+    CheckPodSpec(At(body, {"spec", "template", "spec"}), "spec.template.spec", &errors);
+  }
+  if (name == "CronJob") {
+    CheckCronJob(body, previous, &errors);
+    CheckPodSpec(At(body, {"spec", "jobTemplate", "spec", "template", "spec"}), "spec.jobTemplate.spec.template.spec",
+                 &errors);
+  }
+  if (name == "PodDisruptionBudget") CheckDisruptionBudget(body, &errors);
+  if (name == "Ingress") CheckIngress(body, &errors);
+  if (name == "LimitRange") CheckLimitRange(body, &errors);
+  if (name == "ResourceQuota") CheckResourceQuota(body, &errors);
+  if (name == "ReplicationController") CheckReplicationController(body, &errors);
   if (name == "ConfigMap") CheckData(body, previous, &errors);
   if (name == "Secret") CheckSecret(body, previous, &errors);
   if (name == "RoleBinding" || name == "ClusterRoleBinding") CheckBinding(body, previous, &errors);

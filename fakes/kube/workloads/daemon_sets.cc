@@ -6,13 +6,12 @@
 #include "core/base/json_access.h"
 #include "fakes/kube/control/node_fit.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/workloads/revisions.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kTemplateLabel = "controller-revision-hash";
 
 bool AnyReady(const std::vector<ObjectRef>& pods) {
   return std::any_of(pods.begin(), pods.end(), [](const ObjectRef& pod) { return PodReady(*pod); });
@@ -51,13 +50,19 @@ void DaemonSetController::Sync(const NamespacedName& name) {
   const ObjectRef set = api_.Get("DaemonSet", name);
   if (set == nullptr || set->meta.deleting) return;
   const std::string hash = TemplateHash(*set);
+  std::set<std::string> live;
+  for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
+    if (const auto label = pod->meta.labels.find(kRevisionLabel); label != pod->meta.labels.end())
+      live.insert(name.name + "-" + label->second);
+  }
+  KeepRevision(api_, *set, name.name + "-" + hash, {{kRevisionLabel, hash}}, live);
   Nodes nodes;
   for (const ObjectRef& node : api_.List("Node"))
     nodes[node->meta.name].takes_it = NodeRefuses(*node, At(set->body, {"spec", "template", "spec"}), true).empty();
   for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
     if (pod->meta.deleting) continue;
     NodePods& there = nodes[Text(At(pod->body, "spec"), "nodeName")];
-    const auto label = pod->meta.labels.find(kTemplateLabel);
+    const auto label = pod->meta.labels.find(kRevisionLabel);
     (label != pod->meta.labels.end() && label->second == hash ? there.fresh : there.old).push_back(pod);
   }
   const Duration next = availability_.UntilNext(pods_.Of(api_, *set, "Pod"), MinReady(*set));
@@ -113,7 +118,7 @@ void DaemonSetController::Create(const kube::Object& set, const std::string& nod
   if (!being_made_.insert({name, node}).second) return;
   json pod = PodOfTemplate(At(set.body, {"spec", "template"}), set,
                            name.name + "-" + GeneratedSuffix(options_.name, options_.seed, name, made_[name]++));
-  pod["metadata"]["labels"][kTemplateLabel] = TemplateHash(set);
+  pod["metadata"]["labels"][kRevisionLabel] = TemplateHash(set);
   pod["spec"]["nodeName"] = node;
   maker_.Make({.pod = std::move(pod),
                .owner_kind = "DaemonSet",

@@ -18,6 +18,8 @@ using nlohmann::json;
 
 // Counts a Deployment's templates, as `kubectl rollout history` and `undo` read it off its ReplicaSets.
 constexpr const char* kRevision = "deployment.kubernetes.io/revision";
+// Which it had before, of a ReplicaSet whose template was the wanted one more than once.
+constexpr const char* kRevisionHistory = "deployment.kubernetes.io/revision-history";
 
 int64_t RevisionOf(const kube::Object& set) {
   const auto it = set.meta.annotations.find(kRevision);
@@ -192,9 +194,14 @@ void DeploymentController::SyncDeployment(const NamespacedName& name) {
   const Rollout rollout = Look(deployment);
   if (rollout.current == nullptr) return CreateSet(rollout);
   const kube::Object& current = *rollout.current;
-  if (RevisionOf(current) < rollout.revision) {  // a template of old is the wanted one again
-    api_.Patch("ReplicaSet", {name.ns, current.meta.name},
-               {{"metadata", {{"annotations", {{kRevision, std::to_string(rollout.revision)}}}}}})
+  if (const int64_t was = RevisionOf(current); was < rollout.revision) {  // a template of old is the wanted one again
+    json annotations = {{kRevision, std::to_string(rollout.revision)}};
+    if (was > 0) {
+      const auto before = current.meta.annotations.find(kRevisionHistory);
+      annotations[kRevisionHistory] =
+          before == current.meta.annotations.end() ? std::to_string(was) : fmt::format("{},{}", before->second, was);
+    }
+    api_.Patch("ReplicaSet", {name.ns, current.meta.name}, {{"metadata", {{"annotations", std::move(annotations)}}}})
         .IgnoreError();
   }
   if (const Duration min_ready = MinReady(*deployment); MinReady(current) != min_ready) {
@@ -331,8 +338,24 @@ void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
   if (revision > 0 && RevisionOf(*deployment) != revision)
     change["metadata"]["annotations"][kRevision] = std::to_string(revision);
   api_.Patch("Deployment", name, std::move(change)).IgnoreError();
+  if (complete) DropOldSets(*deployment, hash);
   // A rolling change goes on when pods became available.
   if (ReplicaSetsOf(*deployment).size() > 1) deployments_.Add(name);
+}
+
+// kubernetes: pkg/controller/deployment/sync.go, cleanupDeployment.
+void DeploymentController::DropOldSets(const kube::Object& deployment, const std::string& hash) {
+  std::vector<ObjectRef> old = ReplicaSetsOf(deployment);
+  std::erase_if(old, [&](const ObjectRef& set) {
+    return HasTemplate(*set, hash) || set->meta.deleting || Replicas(*set) != 0 ||
+           Number(At(set->body, "status"), "replicas") != 0;
+  });
+  const int64_t limit = Number(At(deployment.body, "spec"), "revisionHistoryLimit", 10);
+  if (static_cast<int64_t>(old.size()) <= limit) return;
+  std::stable_sort(old.begin(), old.end(),
+                   [](const ObjectRef& a, const ObjectRef& b) { return RevisionOf(*a) < RevisionOf(*b); });
+  for (size_t i = 0; static_cast<int64_t>(old.size() - i) > limit; ++i)
+    api_.Delete("ReplicaSet", {old[i]->meta.ns, old[i]->meta.name}).IgnoreError();
 }
 
 void DeploymentController::CreatePod(const ObjectRef& set) {

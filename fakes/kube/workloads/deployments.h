@@ -40,6 +40,8 @@ class DeploymentController {
     return replica_sets_.Of(api_, deployment, "ReplicaSet");
   }
   int64_t OldPods(const std::vector<ObjectRef>& replica_sets) const;
+  // Those beyond revisionHistoryLimit that have no pods.
+  void DropOldSets(const kube::Object& deployment, const std::string& hash);
   void CreatePod(const ObjectRef& replica_set);
 
   ApiServer& api_;

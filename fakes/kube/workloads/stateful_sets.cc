@@ -8,13 +8,13 @@
 #include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "fakes/kube/control/pod_template.h"
+#include "fakes/kube/workloads/revisions.h"
 
 namespace wavetank::fakekube {
 namespace {
 
 using nlohmann::json;
 
-constexpr const char* kRevisionLabel = "controller-revision-hash";
 constexpr const char* kPodNameLabel = "statefulset.kubernetes.io/pod-name";
 
 int64_t FirstOrdinal(const kube::Object& set) { return Number(At(set.body, {"spec", "ordinals"}), "start"); }
@@ -97,35 +97,16 @@ void StatefulSetController::Sync(const NamespacedName& name) {
   const ObjectRef set = api_.Get("StatefulSet", name);
   if (set == nullptr || set->meta.deleting) return;
   const std::string update = fmt::format("{}-{}", name.name, TemplateHash(*set));
-  KeepRevision(set, update);
+  std::string current = Text(At(set->body, "status"), "currentRevision", update);
+  KeepRevision(api_, *set, update, SelectorLabels(*set), {current});
   Pods pods;
   for (const ObjectRef& pod : pods_.Of(api_, *set, "Pod")) {
     if (const std::optional<int64_t> ordinal = OrdinalOf(*set, pod->meta.name)) pods[*ordinal] = pod;
   }
   const Duration next = availability_.UntilNext(pods_.Of(api_, *set, "Pod"), MinReady(*set));
   if (next > Duration::zero()) pending_.After(next, [this, name] { queue_.Add(name); });
-  std::string current = Text(At(set->body, "status"), "currentRevision", update);
   Step(set, current, update, pods);
   WriteStatus(set, current, update, pods);
-}
-
-void StatefulSetController::KeepRevision(const ObjectRef& set, const std::string& revision) {
-  if (api_.Get("ControllerRevision", {set->meta.ns, revision}) != nullptr) return;
-  int64_t number = 1;
-  for (const ObjectRef& kept : api_.List("ControllerRevision", set->meta.ns)) {
-    const kube::OwnerReference* owner = ControllerOf(*kept);
-    if (owner != nullptr && owner->uid == set->meta.uid) number = std::max(number, Number(kept->body, "revision") + 1);
-  }
-  api_.Create({{"apiVersion", "apps/v1"},
-               {"kind", "ControllerRevision"},
-               {"metadata",
-                {{"name", revision},
-                 {"namespace", set->meta.ns},
-                 {"labels", SelectorLabels(*set)},
-                 {"ownerReferences", OwnedBy(*set)}}},
-               {"revision", number},
-               {"data", {{"spec", {{"template", At(set->body, {"spec", "template"})}}}}}})
-      .IgnoreError();
 }
 
 void StatefulSetController::Step(const ObjectRef& set, const std::string& current, const std::string& update,
@@ -166,7 +147,7 @@ void StatefulSetController::DeletePod(const kube::Object& set, const std::string
 void StatefulSetController::Create(const ObjectRef& set, const std::string& revision, int64_t ordinal) {
   const NamespacedName name{set->meta.ns, set->meta.name};
   const ObjectRef kept = api_.Get("ControllerRevision", {name.ns, revision});
-  const json& pod_template = At(kept == nullptr ? set->body : At(kept->body, "data"), {"spec", "template"});
+  const json pod_template = kept == nullptr ? At(set->body, {"spec", "template"}) : TemplateOfRevision(kept.get());
   const std::string pod_name = PodName(*set, ordinal);
   json pod = PodOfTemplate(pod_template, *set, pod_name);
   pod["metadata"]["labels"][kRevisionLabel] = revision;

@@ -228,6 +228,16 @@ json CutDown(const json& schema) {
   return out;
 }
 
+// What of a definition's schema version 3 says: all but an additionalProperties that is no schema, which kubectl's
+// templates cannot read and kube-apiserver leaves out (x-kubernetes-preserve-unknown-fields says the same).
+json Told(const json& schema) {
+  if (!schema.is_structured()) return schema;
+  json out = schema;
+  if (out.is_object() && At(out, "additionalProperties").is_boolean()) out.erase("additionalProperties");
+  for (json& inner : out) inner = Told(inner);
+  return out;
+}
+
 // "io.example.library.v1.Shelf": the group the other way round.
 std::string CustomName(const Resource& resource) {
   std::vector<std::string> parts = absl::StrSplit(resource.group, '.');
@@ -238,7 +248,7 @@ std::string CustomName(const Resource& resource) {
 
 json CustomDefinition(const Resource& resource, OpenApi version) {
   json out = json::object();
-  if (resource.schema != nullptr) out = version == OpenApi::kV2 ? CutDown(*resource.schema) : *resource.schema;
+  if (resource.schema != nullptr) out = version == OpenApi::kV2 ? CutDown(*resource.schema) : Told(*resource.schema);
   if (out.contains("properties") && out["properties"].is_object()) {
     for (const char* field : {"apiVersion", "kind"})
       out["properties"][field] =

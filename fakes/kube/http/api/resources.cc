@@ -1,5 +1,7 @@
 #include "fakes/kube/http/api/resources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -37,7 +39,8 @@ constexpr Own kOwn[] = {
     {"", "v1", "Node", "nodes", "no", "proxy,status", false},
     {"", "v1", "PersistentVolumeClaim", "persistentvolumeclaims", "pvc", "status"},
     {"", "v1", "PersistentVolume", "persistentvolumes", "pv", "status", false},
-    {"", "v1", "Pod", "pods", "po", "attach,binding,eviction,exec,log,portforward,proxy,status", true, true},
+    {"", "v1", "Pod", "pods", "po", "attach,binding,ephemeralcontainers,eviction,exec,log,portforward,proxy,status",
+     true, true},
     {"", "v1", "PodTemplate", "podtemplates"},
     {"", "v1", "ReplicationController", "replicationcontrollers", "rc", "scale,status", true, true},
     {"", "v1", "ResourceQuota", "resourcequotas", "quota", "status"},
@@ -65,14 +68,21 @@ constexpr Own kOwn[] = {
     {"certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests", "csr", "approval,status",
      false},
     {"events.k8s.io", "v1", "Event", "events", "ev"},
+    {"flowcontrol.apiserver.k8s.io", "v1beta3", "FlowSchema", "flowschemas", "", "status", false},
+    {"flowcontrol.apiserver.k8s.io", "v1beta3", "PriorityLevelConfiguration", "prioritylevelconfigurations", "",
+     "status", false},
     {"networking.k8s.io", "v1", "IngressClass", "ingressclasses", "", "", false},
     {"networking.k8s.io", "v1", "Ingress", "ingresses", "ing", "status"},
     {"networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies", "netpol", "status"},
+    {"node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", "", "", false},
     {"policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets", "pdb", "status"},
     {kRbac, "v1", "ClusterRoleBinding", "clusterrolebindings", "", "", false},
     {kRbac, "v1", "ClusterRole", "clusterroles", "", "", false},
     {kRbac, "v1", "RoleBinding", "rolebindings"},
     {kRbac, "v1", "Role", "roles"},
+    {"storage.k8s.io", "v1", "CSIDriver", "csidrivers", "", "", false},
+    {"storage.k8s.io", "v1", "CSINode", "csinodes", "", "", false},
+    {"storage.k8s.io", "v1", "CSIStorageCapacity", "csistoragecapacities"},
     {"storage.k8s.io", "v1", "StorageClass", "storageclasses", "sc", "", false},
     {"storage.k8s.io", "v1", "VolumeAttachment", "volumeattachments", "", "status", false},
     {"admissionregistration.k8s.io", "v1", "MutatingWebhookConfiguration", "mutatingwebhookconfigurations", "", "",
@@ -178,6 +188,11 @@ void ResourceTable::Define(const kube::Object& definition) {
     resource.version = Text(version, "name");
     if (resource.version.empty()) continue;
     resource.printer_columns = version.value("additionalPrinterColumns", json());
+    // apiextensions-apiserver: pkg/apiserver/customresource_handler.go.
+    if (At(version, "deprecated") == true) {
+      resource.deprecation = Text(version, "deprecationWarning",
+                                  fmt::format("{}/{} {} is deprecated", common.group, resource.version, common.kind));
+    }
     const json& schema = At(At(version, "schema"), "openAPIV3Schema");
     if (schema.is_object() && !schema.empty()) resource.schema = std::make_shared<const json>(schema);
     const auto subresources = version.find("subresources");

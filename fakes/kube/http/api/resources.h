@@ -20,6 +20,7 @@ struct Resource {
   std::vector<std::string> subresources;         // "status", "scale", "token", ...
   nlohmann::json printer_columns;                // a custom resource's additionalPrinterColumns
   std::shared_ptr<const nlohmann::json> schema;  // a custom resource's openAPIV3Schema; null: it says nothing
+  std::string deprecation;                       // what its users are warned of; empty: nothing
   bool namespaced = true;
   bool custom = false;       // of a CustomResourceDefinition
   bool review_only = false;  // answers a POST and keeps nothing

@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
+#include "fakes/kube/http/api/schema_formats.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -152,6 +155,27 @@ class Validator {
           {"FieldValueTooMany", path, fmt::format("Too many: {}: must have at most {} items", size, most)});
     }
     for (size_t i = 0; i < value.size(); ++i) Check(At(schema, "items"), Inner(path, i), value[i]);
+    CheckListType(schema, path, value);
+  }
+  // Elements of a set, and keys of a map's elements, are there once (apiextensions-apiserver: pkg/apiserver/schema/
+  // listtype).
+  void CheckListType(const json& schema, const std::string& path, const json& value) {
+    const std::string type = Text(schema, "x-kubernetes-list-type");
+    if (type != "set" && type != "map") return;
+    std::set<std::string> seen;
+    for (size_t i = 0; i < value.size(); ++i) {
+      json key = value[i];
+      if (type == "map") {
+        key = json::object();
+        for (const json& name : Items(At(schema, "x-kubernetes-list-map-keys"))) {
+          const std::string field = TextOf(name);
+          const json& said = At(value[i], field);
+          const json& otherwise = At(schema, {"items", "properties", field, "default"});
+          if (!said.is_null() || !otherwise.is_null()) key[field] = said.is_null() ? otherwise : said;
+        }
+      }
+      if (!seen.insert(JsonText(key)).second) errors.push_back(DuplicateField(Inner(path, i), key));
+    }
   }
   void CheckText(const json& schema, const std::string& path, const std::string& value) {
     // Characters, not bytes.
@@ -160,6 +184,11 @@ class Validator {
       Wrong(path, value, fmt::format("should be at least {} chars long", least));
     if (const int64_t most = Number(schema, "maxLength", INT64_MAX); length > most)
       errors.push_back(TooLongField(path, most));
+    if (const std::string format = Text(schema, "format"); !format.empty() && !HasFormat(format, value)) {
+      errors.push_back({"FieldValueTypeInvalid", path,
+                        fmt::format("Invalid value: {0}: {1} in body must be of type {2}: {0}", JsonText(json(value)),
+                                    path, format)});
+    }
     if (const std::string pattern = Text(schema, "pattern"); !pattern.empty()) {
       RE2::Options options(RE2::Quiet);
       options.set_max_mem(1 << 20);
@@ -170,6 +199,12 @@ class Validator {
   }
   void CheckNumber(const json& schema, const std::string& path, const json& value) {
     const auto is = value.get<double>();
+    if (Text(schema, "format") == "int32" && (is < INT32_MIN || is > INT32_MAX)) {
+      errors.push_back(
+          {"FieldValueInvalid", path,
+           fmt::format("Invalid value: {0}: Checked value must be of type integer with format int32 in {1}",
+                       JsonText(value), path)});
+    }
     if (const json& least = At(schema, "minimum"); least.is_number()) {
       const bool exclusive = At(schema, "exclusiveMinimum") == true;
       if (is < least.get<double>() || (exclusive && is == least.get<double>()))

@@ -9,6 +9,7 @@
 #include "core/base/json_text.h"
 #include "fakes/kube/http/message/event_views.h"
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/objects/autoscaler_versions.h"
 #include "fakes/kube/printing/table_printer.h"
 
 namespace wavetank::fakekube::http {
@@ -32,6 +33,8 @@ bool ShowsAsIs(const kube::Object& object, const Form& form, int64_t resource_ve
 
 json WholeOf(const kube::Object& object, const Form& form, int64_t resource_version) {
   json copy = form.resource->event_view ? ToEventsGroup(object.body) : object.body;
+  if (form.resource->ApiVersion() == "autoscaling/v1") ToAutoscalingV1(copy);
+  if (form.resource->ApiVersion() == "autoscaling/v2") ToAutoscalingV2(copy);
   copy["apiVersion"] = form.resource->ApiVersion();
   if (resource_version != 0) copy["metadata"]["resourceVersion"] = std::to_string(resource_version);
   return copy;

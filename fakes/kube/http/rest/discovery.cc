@@ -3,7 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "core/base/json_text.h"
+#include "core/x509/x509.h"
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/objects/base64.h"
 
 namespace wavetank::fakekube::http {
 namespace {
@@ -17,58 +20,82 @@ json GroupDocument(const std::string& group, const std::vector<std::string>& ver
   return {{"name", group}, {"preferredVersion", list.front()}, {"versions", list}};
 }
 
-json SubresourceDocument(const Resource& resource, const std::string& name) {
-  json out = {{"name", resource.plural + "/" + name}, {"singularName", ""}, {"namespaced", resource.namespaced}};
-  json verbs = {"get", "patch", "update"};
-  std::string kind = resource.kind, group, version;
+// Fields stand in the order in which Go writes them: scripts of Kubernetes' own look for the text.
+using Ordered = nlohmann::ordered_json;
+
+struct Served {
+  std::string kind, group, version;
+  std::vector<std::string> verbs = {"get", "patch", "update"};
+};
+
+Served SubresourceOf(const Resource& resource, const std::string& name) {
+  Served out{.kind = resource.kind};
   if (name == "scale") {
-    kind = "Scale", group = "autoscaling", version = "v1";
+    out.kind = "Scale", out.group = "autoscaling", out.version = "v1";
   } else if (name == "token") {
-    kind = "TokenRequest", group = "authentication.k8s.io", version = "v1", verbs = json::array({"create"});
+    out = {"TokenRequest", "authentication.k8s.io", "v1", {"create"}};
   } else if (name == "eviction") {
-    kind = "Eviction", group = "policy", version = "v1", verbs = json::array({"create"});
+    out = {"Eviction", "policy", "v1", {"create"}};
   } else if (name == "binding") {
-    kind = "Binding", verbs = json::array({"create"});
+    out = {"Binding", "", "", {"create"}};
   } else if (name == "log") {
-    verbs = json::array({"get"});
+    out.verbs = {"get"};
   } else if (name == "attach" || name == "exec" || name == "portforward") {
-    verbs = {"create", "get"};
-    kind = name == "attach" ? "PodAttachOptions" : name == "exec" ? "PodExecOptions" : "PodPortForwardOptions";
+    out.kind = name == "attach" ? "PodAttachOptions" : name == "exec" ? "PodExecOptions" : "PodPortForwardOptions";
+    out.verbs = {"create", "get"};
   } else if (name == "proxy") {
-    verbs = {"create", "delete", "get", "patch", "update"};
-    kind = resource.kind + "ProxyOptions";
+    out.kind = resource.kind + "ProxyOptions";
+    out.verbs = {"create", "delete", "get", "patch", "update"};
   } else if (name == "finalize") {
-    verbs = json::array({"update"});
-  }
-  out["kind"] = kind;
-  out["verbs"] = verbs;
-  if (!group.empty()) {
-    out["group"] = group;
-    out["version"] = version;
+    out.verbs = {"update"};
   }
   return out;
 }
 
-json ResourceListDocument(const std::string& group_version, const std::vector<const Resource*>& resources) {
-  json list = json::array();
+// Opaque; tells whether two resources are stored as one (apiserver: pkg/endpoints/discovery/storageversionhash.go).
+std::string StorageVersionHash(const Resource& resource) {
+  const x509::Sha256Digest digest =
+      x509::Sha256(resource.group + "/" + resource.version + "/" + (resource.event_view ? "" : resource.kind));
+  constexpr size_t kBytes = 8;
+  return Base64Encode({reinterpret_cast<const char*>(digest.data()), kBytes});
+}
+
+Ordered Described(const Resource& resource, const std::string& name, const std::string& singular,
+                  const Served& served) {
+  Ordered out;
+  out["name"] = name;
+  out["singularName"] = singular;
+  out["namespaced"] = resource.namespaced;
+  if (!served.group.empty()) out["group"] = served.group;
+  if (!served.version.empty()) out["version"] = served.version;
+  out["kind"] = served.kind;
+  out["verbs"] = served.verbs;
+  return out;
+}
+
+Response ResourceListDocument(const std::string& group_version, const std::vector<const Resource*>& resources) {
+  Ordered list = Ordered::array();
   for (const Resource* resource : resources) {
-    json out = {{"name", resource->plural},
-                {"singularName", resource->singular},
-                {"namespaced", resource->namespaced},
-                {"kind", resource->kind}};
-    if (resource->review_only) {
-      out["verbs"] = json::array({"create"});
-    } else if (resource->event_view) {
-      out["verbs"] = {"create", "delete", "deletecollection", "get", "list", "watch"};
-    } else {
-      out["verbs"] = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
-    }
+    Served served{.kind = resource->kind};
+    served.verbs = {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+    if (resource->review_only) served.verbs = {"create"};
+    if (resource->event_view) served.verbs = {"create", "delete", "deletecollection", "get", "list", "watch"};
+    Ordered out = Described(*resource, resource->plural, resource->singular, served);
     if (!resource->short_names.empty()) out["shortNames"] = resource->short_names;
     if (!resource->categories.empty()) out["categories"] = resource->categories;
+    if (!resource->review_only) out["storageVersionHash"] = StorageVersionHash(*resource);
     list.push_back(std::move(out));
-    for (const std::string& name : resource->subresources) list.push_back(SubresourceDocument(*resource, name));
+    for (const std::string& name : resource->subresources)
+      list.push_back(Described(*resource, resource->plural + "/" + name, "", SubresourceOf(*resource, name)));
   }
-  return {{"kind", "APIResourceList"}, {"apiVersion", "v1"}, {"groupVersion", group_version}, {"resources", list}};
+  Ordered document;
+  document["kind"] = "APIResourceList";
+  document["apiVersion"] = "v1";
+  document["groupVersion"] = group_version;
+  document["resources"] = std::move(list);
+  Response response;
+  response.body = JsonText(document) + "\n";
+  return response;
 }
 
 Response PlainText(std::string text) {
@@ -105,7 +132,7 @@ std::optional<Response> Discover(const ResourceTable& table, std::string_view pa
     }
     return JsonResponse(200, {{"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", list}});
   }
-  if (path == "/api/v1") return JsonResponse(200, ResourceListDocument("v1", table.Of("", "v1")));
+  if (path == "/api/v1") return ResourceListDocument("v1", table.Of("", "v1"));
   constexpr std::string_view kApis = "/apis/";
   if (!path.starts_with(kApis)) return std::nullopt;
   const std::string_view rest = path.substr(kApis.size());
@@ -126,7 +153,7 @@ std::optional<Response> Discover(const ResourceTable& table, std::string_view pa
   if (version.find('/') != std::string_view::npos) return std::nullopt;
   const std::vector<const Resource*> resources = table.Of(group, version);
   if (resources.empty()) return std::nullopt;
-  return JsonResponse(200, ResourceListDocument(std::string(rest), resources));
+  return ResourceListDocument(std::string(rest), resources);
 }
 
 }  // namespace wavetank::fakekube::http

@@ -18,6 +18,7 @@
 #include "fakes/kube/http/api/protobuf_body.h"
 #include "fakes/kube/http/message/status.h"
 #include "fakes/kube/http/rest/discovery.h"
+#include "fakes/kube/http/rest/observability.h"
 #include "fakes/kube/http/rest/openapi.h"
 #include "fakes/kube/http/rest/preconditions.h"
 #include "fakes/kube/http/rest/reviews.h"
@@ -264,6 +265,20 @@ std::optional<Response> RestApi::Refuse(const Call& call) const {
       std::move(details));
 }
 
+namespace {
+
+// With line breaks and two blanks a level, for who asks `?pretty=true`. Streams and what comes later stay as they are.
+void Prettify(Response* response) {
+  if (response->watch != nullptr || response->later != nullptr || response->tunnel != nullptr || response->hang_up ||
+      response->content_type != "application/json")
+    return;
+  const json parsed = ParseJson(response->Text());
+  response->produce = nullptr;
+  if (!parsed.is_discarded()) response->body = JsonText(parsed, 2) + "\n";
+}
+
+}  // namespace
+
 Response RestApi::Handle(const Request& request) {
   const Call call = Open(request);
   return Handle(call);
@@ -272,6 +287,9 @@ Response RestApi::Handle(const Request& request) {
 Response RestApi::Handle(const Call& call) {
   std::optional<Response> refusal = Refuse(call);
   Response response = refusal ? *std::move(refusal) : Execute(call);
+  if (call.of_resource() && !call.target.resource->deprecation.empty())
+    response.headers.emplace_back("Warning", "299 - " + JsonText(json(call.target.resource->deprecation)));
+  if (call.query.Flag("pretty")) Prettify(&response);
   response.delay = server_.FateOf(FaultyCall(call)).delay;
   return response;
 }
@@ -318,6 +336,10 @@ Response RestApi::Dispatch(const Call& call) {
   while (path.size() > 1 && path.back() == '/') path.remove_suffix(1);
   const bool reads = call.reads();
   if (std::optional<Response> response = Discover(resources_, path)) {
+    if (!reads) return MethodNotAllowed();
+    return *std::move(response);
+  }
+  if (std::optional<Response> response = Observability(server_, options_.tokens, path)) {
     if (!reads) return MethodNotAllowed();
     return *std::move(response);
   }

@@ -10,15 +10,20 @@
 #include "core/base/json_text.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
+#include "fakes/kube/control/limit_ranges.h"
+#include "fakes/kube/control/quotas.h"
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/go_words.h"
 #include "fakes/kube/http/api/schema.h"
 #include "fakes/kube/http/message/event_views.h"
 #include "fakes/kube/http/message/status.h"
+#include "fakes/kube/http/rest/absent_owners.h"
+#include "fakes/kube/http/rest/ephemeral_containers.h"
 #include "fakes/kube/http/rest/patching.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/merge/server_side_apply.h"
 #include "fakes/kube/objects/api_error.h"
+#include "fakes/kube/objects/autoscaler_versions.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fakes/kube/validation/validation.h"
 
@@ -166,6 +171,9 @@ namespace {
 json WithSubresource(const Resource& resource, std::string_view subresource, json whole, json body) {
   if (subresource == "finalize") {
     whole["spec"]["finalizers"] = Items(At(body, {"spec", "finalizers"}));
+  } else if (subresource == "ephemeralcontainers") {
+    whole["spec"]["ephemeralContainers"] = Items(At(body, {"spec", "ephemeralContainers"}));
+    return whole;
   } else if (subresource == "approval") {
     whole["status"]["conditions"] = Items(At(body, {"status", "conditions"}));
   } else {
@@ -181,6 +189,32 @@ json WithSubresource(const Resource& resource, std::string_view subresource, jso
     }
   }
   return whole;
+}
+
+}  // namespace
+
+namespace {
+
+// Ephemeral containers come by their subresource alone.
+std::optional<Response> RefuseEphemeral(const json& pod, const ObjectRef& previous, const Call& call) {
+  const Resource& resource = *call.target.resource;
+  if (resource.StoreKind() != "Pod.") return std::nullopt;
+  const json& now = Items(At(pod, {"spec", "ephemeralContainers"}));
+  std::vector<FieldError> errors;
+  if (call.target.subresource == "ephemeralcontainers") {
+    errors = CheckEphemeralContainers(pod, previous->body);
+  } else if (previous == nullptr && !now.empty()) {
+    errors.push_back(ForbiddenField("spec.ephemeralContainers", "cannot be set on create"));
+  } else if (previous != nullptr && now != Items(At(previous->body, {"spec", "ephemeralContainers"}))) {
+    errors.push_back(ForbiddenField("spec",
+                                    "pod updates may not change fields other than `spec.containers[*].image`,"
+                                    "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
+                                    "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` "
+                                    "(allow it to be set to 1 if it was previously negative)"));
+  }
+  if (errors.empty()) return std::nullopt;
+  return FromStore(InvalidObject({resource.kind, resource.group}, TextOf(At(pod, {"metadata", "name"})), errors),
+                   resource, TextOf(At(pod, {"metadata", "name"})));
 }
 
 }  // namespace
@@ -231,6 +265,7 @@ Response RestApi::Create(const Call& call) {
   }
   if (StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, name}) != nullptr)
     return AlreadyExists(resource, name);
+  if (std::optional<Response> wrong = RefuseEphemeral(body, nullptr, call)) return *std::move(wrong);
   if (dry_run) return Write(std::move(body), nullptr, call);
   return Admit(std::move(body), call,
                [this, call](json admitted) { return Write(std::move(admitted), nullptr, call); });
@@ -295,6 +330,11 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
     if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
       return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
   }
+  if (previous == nullptr && resource.namespaced) {
+    absl::Status fits = AdmitByLimitRanges(server_, body);
+    if (fits.ok()) fits = CheckQuotas(server_, body);
+    if (!fits.ok()) return FromStore(fits, resource, name);
+  }
   std::vector<std::string> warnings;
   if (std::optional<Response> denied = AskWebhooks(body, call, &warnings)) return *std::move(denied);
   WarnOfRules(body, &warnings);
@@ -330,6 +370,7 @@ Response RestApi::Store(json body, const ObjectRef& previous, const Call& call) 
   const absl::StatusOr<ObjectRef> stored = previous == nullptr ? StoreOf(resource).Create(std::move(body), options)
                                                                : StoreOf(resource).Update(std::move(body), options);
   if (!stored.ok()) return FromStore(stored.status(), resource, name);
+  if (previous == nullptr) CollectIfOwnersAreAbsent(server_, **stored, lines_);
   return One(previous == nullptr ? 201 : 200, **stored, call);
 }
 
@@ -367,7 +408,9 @@ Response RestApi::Update(const Call& call) {
       body.erase("status");
     }
   }
-  body["apiVersion"] = previous->api_version;
+  // An autoscaler is judged in the version that it came in; the store makes it version 2.
+  if (resource.ApiVersion() != "autoscaling/v1") body["apiVersion"] = previous->api_version;
+  if (std::optional<Response> wrong = RefuseEphemeral(body, previous, call)) return *std::move(wrong);
   return Write(std::move(body), previous, call);
 }
 
@@ -380,11 +423,12 @@ Response RestApi::Patch(const Call& call) {
   const ObjectRef previous = StoreOf(resource).Get(resource.StoreKind(), {call.target.ns, call.target.name});
   if (type == "application/apply-patch+yaml") return Apply(*std::move(patch), previous, call);
   if (previous == nullptr) return NotFound(resource, call.target.name);
-  absl::StatusOr<json> patched = Patched(resource, type, previous->body, *patch);
+  json current = previous->body;
+  if (resource.ApiVersion() == "autoscaling/v1") ToAutoscalingV1(current);
+  absl::StatusOr<json> patched = Patched(resource, type, current, *patch);
   if (!patched.ok()) return FromStore(patched.status(), resource, call.target.name);
   json body = *std::move(patched);
-  if (std::optional<Response> wrong = RefusePatched(resource, type, *patch, previous->body, body))
-    return *std::move(wrong);
+  if (std::optional<Response> wrong = RefusePatched(resource, type, *patch, current, body)) return *std::move(wrong);
   // A patch may well say the version that it was made for.
   if (body.is_object()) body["apiVersion"] = resource.ApiVersion();
   if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &body))
@@ -416,6 +460,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   if (std::optional<Response> refused = RefuseUnreadable(resource, previous, applied)) return *std::move(refused);
   const std::vector<std::string> unknown = DropUnknown(resource, previous, &applied);
   if (std::optional<Response> refused = RefuseUnknown(resource, unknown, call.query)) return *std::move(refused);
+  if (resource.ApiVersion() == "autoscaling/v1") ToAutoscalingV2(applied);
   const bool force = call.query.Flag("force");
   const WriteOptions options = HowToWrite(call);
   std::vector<std::string> warnings;

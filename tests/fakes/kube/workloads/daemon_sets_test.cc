@@ -1,5 +1,7 @@
 #include "fakes/kube/workloads/daemon_sets.h"
 
+#include <map>
+
 #include "tests/fakes/kube/cluster_fixture.h"
 
 namespace wavetank::fakekube {
@@ -127,6 +129,27 @@ TEST_F(DaemonSetsTest, ItsEndTakesItsPods) {
   ASSERT_TRUE(api().Delete("DaemonSet", {"sample", "agent"}).ok());
   Settle();
   EXPECT_THAT(Nodes(), IsEmpty());
+}
+
+TEST_F(DaemonSetsTest, EachTemplateIsARevision) {
+  ApplyText(kAgent);
+  Settle();
+  const auto numbers = [&] {
+    std::map<int64_t, std::string> out;
+    for (const ObjectRef& revision : api().List("ControllerRevision", "sample")) {
+      const json& containers = revision->body["data"]["spec"]["template"]["spec"]["containers"];
+      out[revision->body["revision"].get<int64_t>()] = containers[0]["image"].get<std::string>();
+    }
+    return out;
+  };
+  EXPECT_THAT(numbers(), ElementsAre(testing::Pair(1, "x")));
+  PatchPods({{"containers", {{{"name", "agent"}, {"image", "y"}}}}});
+  Settle();
+  EXPECT_THAT(numbers(), ElementsAre(testing::Pair(1, "x"), testing::Pair(2, "y")));
+  // Back: the old revision is the newest.
+  PatchPods({{"containers", {{{"name", "agent"}, {"image", "x"}}}}});
+  Settle();
+  EXPECT_THAT(numbers(), ElementsAre(testing::Pair(2, "y"), testing::Pair(3, "x")));
 }
 
 }  // namespace

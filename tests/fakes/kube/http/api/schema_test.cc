@@ -2,6 +2,8 @@
 // What schemas of definitions and the types of Kubernetes' own API do to what clients write.
 #include "fakes/kube/http/api/schema.h"
 
+#include <tuple>
+
 #include "fakes/kube/http/api/api_types.h"
 #include "fakes/kube/http/api/api_types_text.h"
 #include "tests/fakes/kube/http/rest_fixture.h"
@@ -21,6 +23,32 @@ std::vector<std::string> Problems(const json& schema, const json& object) {
 }
 
 json Spec(const json& schema) { return {{"type", "object"}, {"properties", {{"spec", schema}}}}; }
+
+TEST(Schema, ListsAreSetsAndMapsWhereTheySaySo) {
+  const json set = {{"type", "array"}, {"x-kubernetes-list-type", "set"}};
+  EXPECT_THAT(Problems(Spec(set), {{"spec", {"a", "b", "a"}}}), ElementsAre("spec[2]: Duplicate value: \"a\""));
+  const json map = {{"type", "array"}, {"x-kubernetes-list-type", "map"}, {"x-kubernetes-list-map-keys", {"name"}}};
+  const json one = {{"name", "x"}, {"value", 1}}, other = {{"name", "y"}, {"value", 1}};
+  EXPECT_THAT(Problems(Spec(map), {{"spec", {one, other}}}), IsEmpty());
+  EXPECT_THAT(Problems(Spec(map), {{"spec", {one, one}}}), testing::SizeIs(1));
+}
+
+TEST(Schema, TextsHaveTheirFormats) {
+  const auto holds = [](const char* format, const char* text) {
+    return Problems(Spec({{"type", "string"}, {"format", format}}), {{"spec", text}}).empty();
+  };
+  for (const auto& [format, good, bad] :
+       {std::tuple{"date-time", "2023-09-01T00:00:00Z", "yesterday"}, std::tuple{"ipv4", "10.0.0.1", "10.0.0.256"},
+        std::tuple{"cidr", "10.0.0.0/8", "10.0.0.0"},
+        std::tuple{"uuid", "7d5cdb0a-0000-4000-8000-000000000000", "7d5c"}, std::tuple{"byte", "YQ==", "?"},
+        std::tuple{"hostname", "a.example", "a..b"}}) {
+    EXPECT_TRUE(holds(format, good)) << format;
+    EXPECT_FALSE(holds(format, bad)) << format;
+  }
+  EXPECT_TRUE(holds("nobody-knows", "x"));
+  EXPECT_THAT(Problems(Spec({{"type", "string"}, {"format", "ipv4"}}), {{"spec", "x"}}),
+              ElementsAre("spec: Invalid value: \"x\": spec in body must be of type ipv4: \"x\""));
+}
 
 TEST(Schema, RefusesInTheApiServersWords) {
   const auto problems = [](const json& schema, const json& value) {

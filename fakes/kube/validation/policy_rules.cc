@@ -1,0 +1,172 @@
+#include "fakes/kube/validation/policy_rules.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "core/kube/quantity.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+std::string QuantityText(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
+
+void CheckIngressBackend(const json& backend, const std::string& at, FieldErrors* errors) {
+  const json &service = At(backend, "service"), &resource = At(backend, "resource");
+  if (service.is_object() && resource.is_object()) {
+    errors->push_back(InvalidField(at, "", "cannot set both resource and service backends"));
+  } else if (service.is_object()) {
+    if (Text(service, "name").empty()) errors->push_back(RequiredField(at + ".service.name"));
+    const json& port = At(service, "port");
+    const bool named = !Text(port, "name").empty(), numbered = Number(port, "number") != 0;
+    if (named && numbered) {
+      errors->push_back(InvalidField(at, "", "cannot set both port name & port number"));
+    } else if (!named && !numbered) {
+      errors->push_back(RequiredField(at, "port name or number is required"));
+    } else if (numbered && (Number(port, "number") < 1 || Number(port, "number") > 65535)) {
+      errors->push_back(
+          InvalidField(at + ".service.port.number", At(port, "number"), "must be between 1 and 65535, inclusive"));
+    }
+  } else if (!resource.is_object()) {
+    errors->push_back(InvalidField(at, "", "resource or service backend is required"));
+  }
+}
+
+void CheckIngressPath(const json& path, const std::string& at, FieldErrors* errors) {
+  const json& type = At(path, "pathType");
+  const std::string text = Text(path, "path");
+  if (type.is_null()) return errors->push_back(RequiredField(at + ".pathType", "pathType must be specified"));
+  if (type == "Exact" || type == "Prefix") {
+    if (!text.starts_with("/")) errors->push_back(InvalidField(at + ".path", text, "must be an absolute path"));
+    for (const char* bad : {"//", "/./", "/../", "%2f", "%2F"}) {
+      if (text.find(bad) != std::string::npos)
+        errors->push_back(InvalidField(at + ".path", text, fmt::format("must not contain '{}'", bad)));
+    }
+    for (const char* bad : {"/..", "/."}) {
+      if (text.ends_with(bad))
+        errors->push_back(InvalidField(at + ".path", text, fmt::format("cannot end with '{}'", bad)));
+    }
+  } else if (type == "ImplementationSpecific") {
+    if (!text.empty() && text[0] != '/')
+      errors->push_back(InvalidField(at + ".path", text, "must be an absolute path"));
+  } else {
+    errors->push_back(UnsupportedField(at + ".pathType", type, {"Exact", "ImplementationSpecific", "Prefix"}));
+  }
+  CheckIngressBackend(At(path, "backend"), at + ".backend", errors);
+}
+
+}  // namespace
+
+void CheckDisruptionBudget(const json& body, FieldErrors* errors) {
+  const json &spec = At(body, "spec"), &least = At(spec, "minAvailable"), &most = At(spec, "maxUnavailable");
+  if (!least.is_null() && !most.is_null())
+    errors->push_back(InvalidField("spec", spec, "minAvailable and maxUnavailable cannot be both set"));
+  CheckCountOrPercent(least, "spec.minAvailable", errors);
+  CheckCountOrPercent(most, "spec.maxUnavailable", errors);
+  CheckWord(At(spec, "unhealthyPodEvictionPolicy"), "spec.unhealthyPodEvictionPolicy",
+            {"AlwaysAllow", "IfHealthyBudget"}, errors);
+  CheckSelector(At(spec, "selector"), "spec.selector", errors);
+}
+
+void CheckIngress(const json& body, FieldErrors* errors) {
+  const json &spec = At(body, "spec"), &rules = Items(At(spec, "rules"));
+  if (rules.empty() && !At(spec, "defaultBackend").is_object()) {
+    errors->push_back({"FieldValueInvalid", "spec",
+                       "Invalid value: []networking.IngressRule(nil): either `defaultBackend` or `rules` must be "
+                       "specified"});
+  }
+  if (const json& backend = At(spec, "defaultBackend"); backend.is_object())
+    CheckIngressBackend(backend, "spec.defaultBackend", errors);
+  for (size_t r = 0; r < rules.size(); ++r) {
+    const json& http = At(rules[r], "http");
+    if (!http.is_object()) continue;
+    const json& paths = Items(At(http, "paths"));
+    const std::string at = fmt::format("spec.rules[{}].http.paths", r);
+    if (paths.empty()) errors->push_back(RequiredField(at));
+    for (size_t p = 0; p < paths.size(); ++p) CheckIngressPath(paths[p], fmt::format("{}[{}]", at, p), errors);
+  }
+}
+
+void CheckLimitRange(const json& body, FieldErrors* errors) {
+  const json& limits = Items(At(body, {"spec", "limits"}));
+  std::set<std::string> types;
+  for (size_t i = 0; i < limits.size(); ++i) {
+    const std::string at = fmt::format("spec.limits[{}]", i), type = Text(limits[i], "type");
+    if (!types.insert(type).second) errors->push_back(DuplicateField(at + ".type", type));
+    if (type == "Pod") {
+      for (const char* field : {"default", "defaultRequest"}) {
+        if (!At(limits[i], field).empty())
+          errors->push_back(ForbiddenField(at + "." + field, "may not be specified when `type` is 'Pod'"));
+      }
+    }
+    // What must not be greater than what, and which of both is shown.
+    struct Order {
+      const char *low, *high, *shown, *words;
+    };
+    constexpr Order kOrders[] = {
+        {"min", "max", "min", "min value {} is greater than max value {}"},
+        {"min", "defaultRequest", "defaultRequest", "min value {} is greater than default request value {}"},
+        {"defaultRequest", "max", "defaultRequest", "default request value {} is greater than max value {}"},
+        {"defaultRequest", "default", "defaultRequest",
+         "default request value {} is greater than default limit value {}"},
+        {"min", "default", "default", "min value {} is greater than default value {}"},
+        {"default", "max", "default", "default value {} is greater than max value {}"}};
+    for (const Order& order : kOrders) {
+      const json& lows = At(limits[i], order.low);
+      if (!lows.is_object()) continue;
+      for (const auto& [name, low] : lows.items()) {
+        const json& high = At(At(limits[i], order.high), name);
+        const auto a = kube::QuantityNanos(low), b = kube::QuantityNanos(high);
+        if (!a || !b || *a <= *b) continue;
+        errors->push_back(InvalidField(fmt::format("{}.{}[{}]", at, order.shown, name),
+                                       QuantityText(order.shown == std::string_view(order.low) ? low : high),
+                                       fmt::format(fmt::runtime(order.words), QuantityText(low), QuantityText(high))));
+      }
+    }
+  }
+}
+
+void CheckResourceQuota(const json& body, FieldErrors* errors) {
+  const json& hard = At(body, {"spec", "hard"});
+  if (!hard.is_object()) return;
+  for (const auto& [name, quantity] : hard.items()) {
+    const auto amount = kube::QuantityNanos(quantity);
+    const std::string at = fmt::format("spec.hard[{}]", name);
+    if (amount && *amount < 0)
+      errors->push_back(InvalidField(at, QuantityText(quantity), "must be greater than or equal to 0"));
+    const bool counts =
+        name == "pods" || name == "services" || name == "secrets" || name == "configmaps" || name.starts_with("count/");
+    if (counts && amount && *amount % kube::kNanosPerUnit != 0)
+      errors->push_back(InvalidField(at, QuantityText(quantity), "must be an integer"));
+  }
+}
+
+void CheckProbes(const json& container, const std::string& at, FieldErrors* errors) {
+  for (const char* which : {"livenessProbe", "readinessProbe", "startupProbe"}) {
+    const json& probe = At(container, which);
+    if (!probe.is_object()) continue;
+    const std::string field = at + "." + which;
+    int handlers = 0;
+    for (const char* handler : {"exec", "httpGet", "tcpSocket", "grpc"}) {
+      if (!At(probe, handler).is_object()) continue;
+      if (++handlers > 1)
+        errors->push_back(ForbiddenField(field + "." + handler, "may not specify more than 1 handler type"));
+    }
+    if (handlers == 0) errors->push_back(RequiredField(field, "must specify a handler type"));
+    if (const json& exec = At(probe, "exec"); exec.is_object() && Items(At(exec, "command")).empty())
+      errors->push_back(RequiredField(field + ".exec.command"));
+    for (const char* number :
+         {"initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"}) {
+      CheckNotNegative(probe, number, field, errors);
+    }
+    // Only readiness may have to be seen more than once.
+    if (which != std::string_view("readinessProbe") && Number(probe, "successThreshold", 1) != 1)
+      errors->push_back(InvalidField(field + ".successThreshold", At(probe, "successThreshold"), "must be 1"));
+  }
+}
+
+}  // namespace wavetank::fakekube

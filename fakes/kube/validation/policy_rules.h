@@ -1,0 +1,17 @@
+// What limits and leads: PodDisruptionBudgets, Ingresses, LimitRanges, ResourceQuotas, and probes of containers
+// (kubernetes: pkg/apis/{policy,networking,core}/validation).
+#pragma once
+
+#include "core/kube/object.h"
+#include "fakes/kube/validation/field_checks.h"
+
+namespace wavetank::fakekube {
+
+void CheckDisruptionBudget(const nlohmann::json& body, FieldErrors* errors);
+void CheckIngress(const nlohmann::json& body, FieldErrors* errors);
+void CheckLimitRange(const nlohmann::json& body, FieldErrors* errors);
+void CheckResourceQuota(const nlohmann::json& body, FieldErrors* errors);
+// Those that `container` has; `at`: its field.
+void CheckProbes(const nlohmann::json& container, const std::string& at, FieldErrors* errors);
+
+}  // namespace wavetank::fakekube

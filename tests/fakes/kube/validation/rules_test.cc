@@ -1,0 +1,91 @@
+// Rules of Jobs, CronJobs, budgets, Ingresses, LimitRanges, quotas and probes, in kube-apiserver's words.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "fakes/kube/validation/defaults.h"
+#include "fakes/kube/validation/validation.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+std::string Refusal(const std::string& api_version, const std::string& kind, json spec) {
+  json body = {{"apiVersion", api_version}, {"kind", kind}, {"metadata", {{"name", "a"}, {"namespace", "default"}}}};
+  body["spec"] = std::move(spec);
+  SetDefaults(body);
+  const absl::Status status = Validate(body, nullptr);
+  return std::string(status.message());
+}
+
+json Template(const std::string& restart, const json& more = json::object()) {
+  json container = {{"name", "c"}, {"image", "x"}};
+  container.update(more);
+  return {{"metadata", {{"labels", {{"app", "a"}}}}},
+          {"spec", {{"restartPolicy", restart}, {"containers", json::array({container})}}}};
+}
+
+TEST(BatchRulesTest, AJobsPodsEnd) {
+  EXPECT_EQ(Refusal("batch/v1", "Job", {{"template", Template("Never")}}), "");
+  EXPECT_THAT(Refusal("batch/v1", "Job", {{"template", Template("Always")}}),
+              HasSubstr("spec.template.spec.restartPolicy: Unsupported value: \"Always\": supported values: "
+                        "\"OnFailure\", \"Never\""));
+  EXPECT_THAT(Refusal("batch/v1", "Job", {{"parallelism", -1}, {"template", Template("Never")}}),
+              HasSubstr("spec.parallelism: Invalid value: -1: must be greater than or equal to 0"));
+}
+
+TEST(BatchRulesTest, ACronJobHasASchedule) {
+  const json job = {{"spec", {{"template", Template("Never")}}}};
+  EXPECT_EQ(Refusal("batch/v1", "CronJob", {{"schedule", "*/5 * * * *"}, {"jobTemplate", job}}), "");
+  EXPECT_THAT(Refusal("batch/v1", "CronJob", {{"schedule", "often"}, {"jobTemplate", job}}),
+              HasSubstr("spec.schedule: Invalid value: \"often\": expected exactly 5 fields, found 1: [often]"));
+  EXPECT_THAT(
+      Refusal("batch/v1", "CronJob", {{"schedule", "@daily"}, {"concurrencyPolicy", "Maybe"}, {"jobTemplate", job}}),
+      HasSubstr("spec.concurrencyPolicy: Unsupported value: \"Maybe\""));
+}
+
+TEST(PolicyRulesTest, ABudgetHasOneBound) {
+  EXPECT_EQ(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", "50%"}}), "");
+  EXPECT_THAT(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", 1}, {"maxUnavailable", 1}}),
+              HasSubstr("minAvailable and maxUnavailable cannot be both set"));
+  EXPECT_THAT(Refusal("policy/v1", "PodDisruptionBudget", {{"minAvailable", "150%"}}),
+              HasSubstr("must not be greater than 100%"));
+}
+
+TEST(PolicyRulesTest, AnIngressLeadsSomewhere) {
+  const json service = {{"service", {{"name", "web"}, {"port", {{"number", 80}}}}}};
+  EXPECT_EQ(Refusal("networking.k8s.io/v1", "Ingress", {{"defaultBackend", service}}), "");
+  EXPECT_THAT(Refusal("networking.k8s.io/v1", "Ingress", json::object()),
+              HasSubstr("either `defaultBackend` or `rules` must be specified"));
+  const json path = {{"path", "web"}, {"pathType", "Prefix"}, {"backend", service}};
+  EXPECT_THAT(Refusal("networking.k8s.io/v1", "Ingress",
+                      {{"rules", json::array({{{"http", {{"paths", json::array({path})}}}}})}}),
+              HasSubstr("spec.rules[0].http.paths[0].path: Invalid value: \"web\": must be an absolute path"));
+}
+
+TEST(PolicyRulesTest, ALimitRangeIsInOrder) {
+  const json limit = {{"type", "Container"}, {"min", {{"cpu", "2"}}}, {"max", {{"cpu", "1"}}}};
+  EXPECT_THAT(Refusal("v1", "LimitRange", {{"limits", json::array({limit})}}),
+              HasSubstr("spec.limits[0].min[cpu]: Invalid value: \"2\": min value 2 is greater than max value 1"));
+}
+
+TEST(PolicyRulesTest, AQuotaIsNotBelowZero) {
+  EXPECT_THAT(Refusal("v1", "ResourceQuota", {{"hard", {{"pods", "-1"}}}}),
+              HasSubstr("spec.hard[pods]: Invalid value: \"-1\": must be greater than or equal to 0"));
+}
+
+TEST(PolicyRulesTest, AProbeHasOneHandler) {
+  const auto refusal = [](const json& probe) {
+    return Refusal("batch/v1", "Job", {{"template", Template("Never", {{"livenessProbe", probe}})}});
+  };
+  EXPECT_EQ(refusal({{"tcpSocket", {{"port", 80}}}}), "");
+  EXPECT_THAT(refusal({{"periodSeconds", 3}}), HasSubstr("livenessProbe: Required value: must specify a handler type"));
+  EXPECT_THAT(refusal({{"tcpSocket", {{"port", 80}}}, {"exec", {{"command", {"a"}}}}}),
+              HasSubstr("may not specify more than 1 handler type"));
+}
+
+}  // namespace
+}  // namespace wavetank::fakekube
