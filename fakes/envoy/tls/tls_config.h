@@ -44,6 +44,7 @@ struct TlsContext {
 
 struct TransportSocket {
   std::shared_ptr<const TlsContext> tls;  // nullptr: raw_buffer
+  uint8_t proxy_protocol = 0;             // upstream: the version of the header that goes before all else; 0: none
 };
 
 class Extensions;
