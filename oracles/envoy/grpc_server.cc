@@ -174,7 +174,18 @@ class Call final : public grpc::ServerGenericBidiReactor {
   grpc::ByteBuffer in_, out_;
 };
 
-class Server final : public GrpcServer, private grpc::CallbackGenericService {
+class Calls final : public grpc::CallbackGenericService {
+ public:
+  explicit Calls(Settings& settings) : settings_(settings) {}
+  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
+    return new Call(settings_);
+  }
+
+ private:
+  Settings& settings_;
+};
+
+class Server final : public GrpcServer {
  public:
   Server(std::string address, Answerer answer) : address_(std::move(address)) { settings_.answer = std::move(answer); }
   ~Server() override { Stop(); }
@@ -191,15 +202,13 @@ class Server final : public GrpcServer, private grpc::CallbackGenericService {
     if (server_ != nullptr) return true;
     grpc::ServerBuilder builder;
     builder.AddListeningPort(address_, grpc::InsecureServerCredentials());
-    builder.RegisterCallbackGenericService(this);
+    calls_ = std::make_unique<Calls>(settings_);  // of one server only
+    builder.RegisterCallbackGenericService(calls_.get());
     server_ = builder.BuildAndStart();
     return server_ != nullptr;
   }
 
  private:
-  grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext*) override {
-    return new Call(settings_);
-  }
   void Stop() {
     if (server_ == nullptr) return;
     server_->Shutdown(std::chrono::system_clock::now());
@@ -209,6 +218,7 @@ class Server final : public GrpcServer, private grpc::CallbackGenericService {
 
   const std::string address_;
   Settings settings_;
+  std::unique_ptr<Calls> calls_;
   std::unique_ptr<grpc::Server> server_;
 };
 

@@ -732,7 +732,9 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   }
   headers = WithServer(*s.manager, headers);
   const bool closes = s.downstream->closing_after_this();
-  if (s.spec->protocol != HttpProtocol::kHttp2) headers = WithFraming(headers, upstream, !passed_on, closes);
+  if (s.spec->protocol != HttpProtocol::kHttp2) {
+    headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);
+  }
   for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
     stats->Count(HttpStat::kRqCompleted);
     const int kind = upstream.code / 100;

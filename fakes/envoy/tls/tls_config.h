@@ -40,6 +40,7 @@ struct TlsContext {
   x509::TrustBundleRef trusted_ca;                      // inline
   bool validates = false;                               // there is a trusted CA, inline or by SDS
   std::vector<SanMatch> sans;                           // any of them; empty: every name
+  std::string asked_name;                               // `sans` is this alone, which a request asked for
 };
 
 struct TransportSocket {

@@ -629,6 +629,7 @@ std::shared_ptr<const FirstFlight> ClusterRuntime::Flight(const HostRuntime& hos
   if (!options.verified_name.empty()) {
     auto context = std::make_shared<TlsContext>(*client->context);
     context->sans = {{SanType::kDns, StringMatch::Make(StringMatch::Kind::kExact, options.verified_name, false)}};
+    context->asked_name = options.verified_name;
     client->context = std::move(context);
   }
   flight->tls = std::move(client);

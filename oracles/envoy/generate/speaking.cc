@@ -125,7 +125,7 @@ Json CallingCase(Draw& d) {
     }
     Json r = {{"to", kListener}, {"grpc", true}, {"path", "/pkg.Service/Call"}, {"count", d.Int(1, 2)}};
     r["headers"] = Json::object();
-    if (d.Maybe(40)) r["headers"]["grpc-timeout"] = d.Of({"300m", "2S", "bad"});
+    if (d.Maybe(40)) r["headers"]["grpc-timeout"] = d.Of({"300m", "2S", "100u"});
     if (d.Maybe(30)) r["headers"]["x-fail"] = "1";
     steps.push_back({{"requests", r}});
   }
