@@ -127,7 +127,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       more.push_back(below);
     return model_and(std::move(more));
   };
-  // A simulated Envoy knows nothing of core/ but its base and certificates.
+  // A simulated Envoy knows nothing of core/ but its base, certificates and the descriptors of Envoy's API.
   const auto envoy = [](const std::vector<std::string>& rooms) {
     std::vector<std::string> out = {"core/base", "core/x509"};
     for (const std::string& room : rooms) out.push_back("fakes/envoy/" + room);
@@ -207,7 +207,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
        {"core/base", "core/kube", "fakes/kube/http/message", "fakes/kube/objects", "fakes/kube/store"}},
       {"fakes/envoy/tcp", {"core/base"}},
       {"fakes/envoy/match", {"core/base", "fakes/envoy/tcp"}},
-      {"fakes/envoy/extensions", {"core/base"}},
+      {"fakes/envoy/extensions", {"core/base", "core/envoyapi"}},
       {"fakes/envoy/apps", envoy({"tcp"})},
       {"fakes/envoy/lb", envoy({"tcp", "match"})},
       {"fakes/envoy/tls", envoy({"tcp", "match", "extensions"})},
@@ -235,7 +235,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"sim", {"core", "fakes"}},
       {"replay", {"core", "fakes", "sim"}},
       {"oracles/golden", {"core", "fakes/kube", "sim/kernel"}},
-      {"oracles/envoy", {"core/base", "core/x509", "fakes/envoy", "sim/kernel"}},
+      {"oracles/envoy", {"core/base", "core/envoyapi", "core/x509", "fakes/envoy", "sim/kernel"}},
       {"oracles/control_plane", {"core", "fakes", "sim", "replay", "scenarios", "serve", "oracles/golden"}},
       {"scenarios/language", {"core/base", "core/kube", "sim"}},
       {"scenarios/answers", {"core", "fakes", "sim"}},

@@ -8,11 +8,9 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_text.h"
-#include "envoy/config/cluster/v3/cluster.pb.h"
-#include "envoy/config/endpoint/v3/endpoint.pb.h"
-#include "envoy/config/listener/v3/listener.pb.h"
-#include "envoy/config/route/v3/route.pb.h"
+#include "core/envoyapi/descriptors.h"
 #include "fmt/format.h"
+#include "google/protobuf/message.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
@@ -198,24 +196,25 @@ Json Expand(XdsType type, Json json) {
   return json;
 }
 
-template <typename Proto>
-std::string Parse(const Json& json) {
-  Proto proto;
-  const auto status = google::protobuf::util::JsonStringToMessage(JsonText(json), &proto);
+// By Envoy's descriptors: what stands in an Any may be of any type of its API.
+std::string Parse(std::string_view type, const Json& json) {
+  const std::unique_ptr<google::protobuf::Message> message = pilot::NewEnvoyMessage(type);
+  if (message == nullptr) throw Bad{fmt::format("no type '{}'", type)};
+  const auto status = google::protobuf::util::JsonStringToMessage(JsonText(json), message.get());
   if (!status.ok()) throw Bad{status.ToString()};
-  return proto.SerializeAsString();
+  return message->SerializeAsString();
 }
 
 std::string Serialise(XdsType type, const Json& json) {
   switch (type) {
     case XdsType::kCds:
-      return Parse<envoy::config::cluster::v3::Cluster>(json);
+      return Parse("envoy.config.cluster.v3.Cluster", json);
     case XdsType::kEds:
-      return Parse<envoy::config::endpoint::v3::ClusterLoadAssignment>(json);
+      return Parse("envoy.config.endpoint.v3.ClusterLoadAssignment", json);
     case XdsType::kLds:
-      return Parse<envoy::config::listener::v3::Listener>(json);
+      return Parse("envoy.config.listener.v3.Listener", json);
     case XdsType::kRds:
-      return Parse<envoy::config::route::v3::RouteConfiguration>(json);
+      return Parse("envoy.config.route.v3.RouteConfiguration", json);
     case XdsType::kSds:
       break;
   }
@@ -275,6 +274,46 @@ Names ParseNames(const Json& json) {
   return out;
 }
 
+ClientTls ParseClientTls(const Json& json, bool http2) {
+  ClientTls out;
+  out.sni = json.value("sni", "");
+  out.certificate = json.value("certificate", "");
+  out.root = json.value("root", "");
+  out.alpn = json.value("alpn", std::vector<std::string>{http2 ? "h2" : "http/1.1"});
+  const Json versions = json.value("versions", Json{"TLSv1_2", "TLSv1_3"});
+  const auto minor = [](const std::string& text) { return text.back() - '0'; };
+  out.lowest_version = minor(versions.at(0));
+  out.highest_version = minor(versions.at(1));
+  return out;
+}
+
+ClientProxyProtocol ParseProxyProtocol(const Json& json) {
+  if (json.is_number()) return {json.get<int>(), "", ""};
+  return {json.value("version", 1), json.at("source"), json.at("destination")};
+}
+
+// How a client speaks; what it cannot do at once is an error.
+void ParseClient(const Json& r, Requests* out) {
+  out->http2 = r.value("http2", false);
+  out->grpc = r.value("grpc", false);
+  if (out->grpc) {
+    out->http2 = true;
+    out->method = "POST";
+    out->headers.emplace_back("content-type", "application/grpc");
+    out->headers.emplace_back("te", "trailers");
+    for (const char* name : {"grpc-status", "grpc-message"}) out->show.emplace_back(name);
+  }
+  if (r.contains("tls")) out->tls = ParseClientTls(r["tls"], out->http2);
+  if (r.contains("proxy_protocol")) out->proxy_protocol = ParseProxyProtocol(r["proxy_protocol"]);
+  if (out->proxy_protocol && (out->tls || out->http2)) throw Bad{"proxy_protocol: of HTTP/1.1 in clear text only"};
+  if (out->tls && out->http2 && std::find(out->tls->alpn.begin(), out->tls->alpn.end(), "h2") == out->tls->alpn.end()) {
+    throw Bad{"http2 with TLS: alpn lacks h2"};
+  }
+  out->background = r.value("background", false);
+  out->interval_ms = r.value("interval_ms", 0);
+  out->jitter_ms = r.value("jitter_ms", 0);
+}
+
 Step ParseStep(const Json& json) {
   Step step;
   if (json.contains("requests")) {
@@ -295,10 +334,11 @@ Step ParseStep(const Json& json) {
         }
       }
     }
+    ParseClient(r, &step.requests);
     if (const int bytes = r.value("body", 0); bytes > 0) {
       step.requests.headers.emplace_back("content-length", std::to_string(bytes));
     }
-    step.requests.show = r.value("show", std::vector<std::string>{});
+    for (const std::string name : r.value("show", Json::array())) step.requests.show.push_back(name);
   } else if (json.contains("push")) {
     step.kind = Step::Kind::kPush;
     step.push.upserts = ParseWorld(json["push"]);
@@ -321,7 +361,10 @@ Step ParseStep(const Json& json) {
                     b.value("authorizer", false),
                     b.value("allow", false),
                     {},
-                    b.value("echo", std::vector<std::string>{})};
+                    b.value("echo", std::vector<std::string>{}),
+                    b.value("body", 0),
+                    b.value("grpc_status", 0),
+                    b.value("grpc_message", "")};
     const Json said = b.value("headers", Json::object());
     for (const auto& [name, value] : said.items()) {
       step.backend.headers.emplace_back(name, value);
@@ -329,12 +372,28 @@ Step ParseStep(const Json& json) {
   } else if (json.contains("dns")) {
     step.kind = Step::Kind::kNames;
     step.names = ParseNames(json["dns"]);
+  } else if (json.contains("join")) {
+    step.kind = Step::Kind::kJoin;
   } else if (json.contains("wait_ms")) {
     step.wait_ms = json["wait_ms"];
   } else {
     throw Bad{fmt::format("unknown step {}", JsonText(json))};
   }
   return step;
+}
+
+std::map<std::string, std::vector<envoysim::ServiceLimit>> ParseLimiters(const Json& json) {
+  std::map<std::string, std::vector<envoysim::ServiceLimit>> out;
+  for (const auto& [name, limits] : json.items()) {
+    for (const Json& limit : limits) {
+      envoysim::ServiceLimit& made = out[name].emplace_back();
+      for (const Json& pair : limit.at("descriptor")) made.descriptor.emplace_back(pair.at(0), pair.at(1));
+      made.requests = limit.at("requests");
+      made.window_seconds = limit.value("window", 60);
+      made.name = limit.value("name", "");
+    }
+  }
+  return out;
 }
 
 Case ParseCase(Json json) {
@@ -360,6 +419,8 @@ Case ParseCase(Json json) {
   const Json backends = json.value("backends", Json::object());
   for (const auto& [name, address] : backends.items()) c.backends[name] = address;
   for (const Json& name : json.value("grpc_authorizers", Json::array())) c.grpc_authorizers.insert(name);
+  for (const Json& name : json.value("grpc_backends", Json::array())) c.grpc_backends.insert(name);
+  c.rate_limiters = ParseLimiters(json.value("rate_limiters", Json::object()));
   for (const Json& step : json.value("steps", Json::array())) c.steps.push_back(ParseStep(step));
   c.stats = json.value("stats", std::vector<std::string>{});
   return c;
@@ -395,6 +456,11 @@ absl::Status LoadFile(const std::string& path, const std::string& network, std::
 }
 
 }  // namespace
+
+std::string PaddedBody(std::string text, int bytes) {
+  if (static_cast<int>(text.size()) < bytes) text.append(static_cast<size_t>(bytes) - text.size(), '.');
+  return text;
+}
 
 std::string EchoBody(const std::string& name, const std::vector<std::string>& echo,
                      const std::vector<std::optional<std::string>>& values) {

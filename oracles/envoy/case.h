@@ -4,6 +4,10 @@
 //      "answers": false,  // that no request is answered is what the case shows
 //      "backends": {"a": "127.77.0.11:9000", ...},
 //      "grpc_authorizers": ["a"],  // backends that speak gRPC and answer what is asked by ext_authz
+//      "grpc_backends": ["g"],     // backends that speak gRPC and answer any call with an empty message and their
+//      status "rate_limiters": {"r": [{"descriptor": [[KEY, VALUE], ...], "requests": 2, "window": 60, "name": NAME},
+//      ...]},
+//                                  // backends that are a rate limit service (fakes/envoy/apps/rate_limiter.h)
 //      "resources": {"clusters": [...], "endpoints": [...], "listeners": [...], "routes": [...]},
 //      "redirect": {"127.77.0.200": 15001},  // connections from there end at that port, as Istio's iptables rules do
 //      it "dns": {"a.example": "127.77.0.11", "b.example": {"ms": 100, "ttl": 1, "answer": ["127.77.0.11", ...] |
@@ -14,7 +18,16 @@
 //                              "from": "127.77.0.200",
 //                              "host": "x", "path": "/", "headers": {"a": "b" | ["b", "c"]},
 //                              "body": 100,         // bytes, after a content-length
-//                              "show": ["x-a"]}},   // headers of the answers that are compared too
+//                              "http2": true,       // in clear text, or by ALPN
+//                              "tls": {"sni": NAME, "alpn": [NAME, ...], "certificate": SECRET, "root": SECRET,
+//                                      "versions": [MIN, MAX]},   // each key optional; {} for TLS alone
+//                              "grpc": true,        // a call with an empty message; its status is compared
+//                              "proxy_protocol": {"version": 1, "source": ADDRESS, "destination": ADDRESS} | 1,  // a
+//                              number: of nobody (UNKNOWN, LOCAL)
+//                              "background": true,  // goes on beside the steps that follow, until "join" or the end
+//                              "interval_ms": 20, "jitter_ms": 10,  // between requests of each of the parallel flows
+//                              "show": ["x-a"]}},   // headers and trailers of the answers that are compared too
+//                {"join": true},                      // waits for all that goes on in the background
 //                {"push": {"clusters": [...], "remove": {"clusters": ["c"]}, "secrets": {...}}},
 //                {"backend": {"name": "a", "up": false, "code": 503, "delay_ms": 100}},   // code 0: resets connections
 //                {"backend": {"name": "a", "silent": true}},      // answers no SYN
@@ -22,7 +35,10 @@
 //                {"backend": {"name": "a", "authorizer": true,    // allows what has the header x-ext-authz: allow
 //                             "headers": {"x-a": "b"}}},           // what it says besides
 //                {"backend": {"name": "a", "allow": true}},       // it allows everything
-//                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent
+//                {"backend": {"name": "a", "body": 5000}},        // bytes of its answers, at least
+//                {"backend": {"name": "g", "grpc_status": 14, "grpc_message": "gone"}},   // of a gRPC backend
+//                {"backend": {"name": "a", "echo": [":path", "x-a"]}},  // its answer's body tells what it was sent;
+//                // ":proxy": the addresses that the PROXY protocol named, ":bytes": of the request's body
 //                {"wait_ms": 500}],
 //      "keys": {...}, "tokens": {...},  // tokens.h
 //      "draws": 20,  // agree with any of so many seeds: where a random start decides what follows
@@ -48,10 +64,12 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "fakes/envoy/apps/rate_limiter.h"
 #include "fakes/envoy/process/xds_type.h"
 #include "nlohmann/json_fwd.hpp"
 #include "oracles/envoy/name_server.h"
@@ -63,12 +81,29 @@ namespace wavetank::envoydiff {
 // Serialised resources by type and name.
 using World = std::map<envoysim::XdsType, std::map<std::string, std::string>>;
 
+// How a client speaks TLS: names are those of secrets.
+struct ClientTls {
+  std::string sni, certificate, root;
+  std::vector<std::string> alpn;
+  int lowest_version = 2, highest_version = 3;  // 1.x
+};
+
+struct ClientProxyProtocol {
+  int version = 1;
+  std::string source, destination;  // empty: of nobody
+};
+
 struct Requests {
   std::string to;
   std::string from;  // empty: wherever
   int count = 1;
   int parallel = 1;
   bool keep_alive = true;
+  bool http2 = false, grpc = false;
+  std::optional<ClientTls> tls;
+  std::optional<ClientProxyProtocol> proxy_protocol;
+  bool background = false;
+  int interval_ms = 0, jitter_ms = 0;
   std::string method = "GET", host = "x", path = "/";
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> show;
@@ -90,10 +125,13 @@ struct BackendState {
   bool allow = false;       // an authorizer that allows whatever it is asked
   std::vector<std::pair<std::string, std::string>> headers;
   std::vector<std::string> echo;
+  int body = 0;  // bytes of its answers at least
+  int grpc_status = 0;
+  std::string grpc_message;
 };
 
 struct Step {
-  enum class Kind { kRequests, kPush, kBackend, kNames, kWait };
+  enum class Kind { kRequests, kPush, kBackend, kNames, kWait, kJoin };
   Kind kind = Kind::kWait;
   Requests requests;
   Push push;
@@ -121,10 +159,17 @@ struct Case {
   std::string name_server = "127.0.0.1:10053";  // where theirs is
   std::map<std::string, std::string> backends;  // name -> address
   std::set<std::string> grpc_authorizers;       // of them
+  std::set<std::string> grpc_backends;
+  std::map<std::string, std::vector<envoysim::ServiceLimit>> rate_limiters;
   CaseTokens tokens;
   std::vector<Step> steps;
   std::vector<std::string> stats;
 };
+
+// What a backend's body is made of: its text, followed by as many bytes as are wanted.
+std::string PaddedBody(std::string text, int bytes);
+// What a gRPC client sends: one message without a byte in it.
+inline constexpr std::string_view kEmptyMessage{"\0\0\0\0\0", 5};
 
 // The body of a backend's answer. `values`: of the headers it echoes, in their order, those of one name after
 // commas; "-" stands for one that is not there.

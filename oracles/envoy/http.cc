@@ -9,6 +9,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 
 #include "fakes/envoy/apps/ext_authz_app.h"
@@ -64,6 +66,22 @@ bool ReadN(int fd, std::string* buffer, size_t n) {
   return true;
 }
 
+// A chunked body, which leaves `buffer`; how long it was.
+bool ReadChunks(int fd, std::string* buffer, size_t* length) {
+  *length = 0;
+  for (;;) {
+    size_t line = 0;
+    while ((line = buffer->find("\r\n")) == std::string::npos) {
+      if (!ReadN(fd, buffer, buffer->size() + 1)) return false;
+    }
+    const size_t size = std::strtoul(buffer->c_str(), nullptr, 16);
+    if (!ReadN(fd, buffer, line + 2 + size + 2)) return false;
+    buffer->erase(0, line + 2 + size + 2);
+    *length += size;
+    if (size == 0) return true;
+  }
+}
+
 // A socket that listens there, or -1.
 int Listen(const std::string& address, int backlog) {
   sockaddr_in at;
@@ -86,6 +104,54 @@ bool SendAll(int fd, std::string_view bytes) {
 }
 
 }  // namespace
+
+std::string CompressedBody(const std::string& encoding) { return "(" + encoding + ")"; }
+
+std::string ProxyProtocolHeader(const ClientProxyProtocol& said) {
+  const bool nobody = said.source.empty();
+  sockaddr_in source = {}, destination = {};
+  if (!nobody && (!ParseAddress(said.source, &source) || !ParseAddress(said.destination, &destination))) return {};
+  if (said.version == 1) {
+    if (nobody) return "PROXY UNKNOWN\r\n";
+    const auto ip = [](const std::string& address) { return address.substr(0, address.rfind(':')); };
+    return fmt::format("PROXY TCP4 {} {} {} {}\r\n", ip(said.source), ip(said.destination), ntohs(source.sin_port),
+                       ntohs(destination.sin_port));
+  }
+  std::string out("\r\n\r\n\0\r\nQUIT\n", 12);
+  out += static_cast<char>(nobody ? 0x20 : 0x21);
+  out += static_cast<char>(nobody ? 0 : 0x11);
+  out += '\0';
+  out += static_cast<char>(nobody ? 0 : 12);
+  if (nobody) return out;
+  for (const in_addr& ip : {source.sin_addr, destination.sin_addr}) {
+    out.append(reinterpret_cast<const char*>(&ip), sizeof(ip));
+  }
+  for (const in_port_t& port : {source.sin_port, destination.sin_port}) {
+    out.append(reinterpret_cast<const char*>(&port), sizeof(port));
+  }
+  return out;
+}
+
+std::optional<std::string> TakeProxyProtocol(std::string* buffer) {
+  if (buffer->starts_with("PROXY ")) {
+    const size_t end = buffer->find("\r\n");
+    if (end == buffer->npos) return std::nullopt;
+    char family[16] = {}, source[64] = {}, destination[64] = {};
+    std::sscanf(buffer->substr(0, end).c_str(), "PROXY %15s %63s %63s", family, source, destination);
+    buffer->erase(0, end + 2);
+    return fmt::format("v1 {} {}", source, destination);
+  }
+  constexpr size_t kHead = 16;
+  if (!buffer->starts_with("\r\n\r\n") || buffer->size() < kHead) return std::nullopt;
+  const size_t length = static_cast<unsigned char>((*buffer)[15]);
+  char source[INET_ADDRSTRLEN] = {}, destination[INET_ADDRSTRLEN] = {};
+  if (length >= 12 && buffer->size() >= kHead + 8) {
+    inet_ntop(AF_INET, buffer->data() + kHead, source, sizeof(source));
+    inet_ntop(AF_INET, buffer->data() + kHead + 4, destination, sizeof(destination));
+  }
+  buffer->erase(0, kHead + length);
+  return fmt::format("v2 {} {}", source, destination);
+}
 
 std::optional<std::string> HeaderValues(const std::string& head, std::string_view name) {
   if (name == ":path") {
@@ -122,7 +188,13 @@ void HttpClient::Close() {
 
 HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::string_view path,
                            const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive) {
-  if (fd_ < 0) {
+  // As HTTP libraries do: what the other side has closed is not used again.
+  char byte = 0;
+  if (fd_ >= 0 && !(recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))) {
+    Close();
+  }
+  const bool opened = fd_ < 0;
+  if (opened) {
     sockaddr_in ip;
     sockaddr_un file = {};
     const bool is_file = address_.starts_with('/');
@@ -146,7 +218,8 @@ HttpAnswer HttpClient::Ask(std::string_view method, std::string_view host, std::
       return {};
     }
   }
-  std::string request = fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
+  std::string request = opened && proxy_protocol_ ? ProxyProtocolHeader(*proxy_protocol_) : "";
+  request += fmt::format("{} {} HTTP/1.1\r\nhost: {}\r\n", method, path, host);
   for (const auto& [name, value] : headers) request += fmt::format("{}: {}\r\n", name, value);
   request += "\r\n";
   // A request that tells its length has a body of that many bytes.
@@ -252,6 +325,14 @@ void HttpServer::Serve(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
   std::string buffer;
   size_t head = 0;
+  if (!ReadN(fd, &buffer, 12)) buffer.clear();
+  if (buffer.starts_with("\r\n\r\n") && !ReadN(fd, &buffer, 16)) buffer.clear();
+  if (buffer.starts_with("\r\n\r\n") && !ReadN(fd, &buffer, 16 + static_cast<unsigned char>(buffer[15]))) {
+    buffer.clear();
+  }
+  while (buffer.starts_with("PROXY ") && buffer.find("\r\n") == buffer.npos && ReadN(fd, &buffer, buffer.size() + 1)) {
+  }
+  const std::string announced = TakeProxyProtocol(&buffer).value_or("-");
   while (running_ && ReadHead(fd, &buffer, &head)) {
     BackendState state;
     {
@@ -263,15 +344,24 @@ void HttpServer::Serve(int fd) {
     const bool judges = state.authorizer && code == 200;
     const bool denied = judges && !state.allow && HeaderValue(request, "x-ext-authz") != "allow";
     std::vector<std::optional<std::string>> values;
-    for (const std::string& name : state.echo) values.push_back(HeaderValues(request, name));
-    const std::string body = denied ? envoysim::kExtAuthzDenial : EchoBody(name_, state.echo, values);
     std::string headers;
     if (judges) headers = fmt::format("x-ext-authz-check-result: {}\r\n", denied ? "denied" : "allowed");
     for (const auto& [name, value] : state.headers) headers += fmt::format("{}: {}\r\n", name, value);
     buffer.erase(0, head);
-    const size_t length = std::strtoul(HeaderValue(request, "content-length").c_str(), nullptr, 10);
-    if (!ReadN(fd, &buffer, length)) break;
-    buffer.erase(0, length);
+    size_t length = std::strtoul(HeaderValue(request, "content-length").c_str(), nullptr, 10);
+    if (HeaderValue(request, "transfer-encoding") == "chunked") {
+      if (!ReadChunks(fd, &buffer, &length)) break;
+    } else {
+      if (!ReadN(fd, &buffer, length)) break;
+      buffer.erase(0, length);
+    }
+    for (const std::string& name : state.echo) {
+      values.push_back(name == ":proxy"   ? std::optional<std::string>(announced)
+                       : name == ":bytes" ? std::optional<std::string>(std::to_string(length))
+                                          : HeaderValues(request, name));
+    }
+    const std::string body =
+        denied ? envoysim::kExtAuthzDenial : PaddedBody(EchoBody(name_, state.echo, values), state.body);
     for (int waited = 0; waited < delay_ms && running_; waited += 5) {
       std::this_thread::sleep_for(std::chrono::milliseconds(std::min(5, delay_ms - waited)));
     }

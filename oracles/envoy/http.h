@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +24,13 @@ struct HttpAnswer {
   bool close = false;
 };
 
+// What a compressed body is compared as, whatever its bytes.
+std::string CompressedBody(const std::string& encoding);
+// The header of the PROXY protocol, and what one says, "SOURCE DESTINATION" without ports, at the front of `buffer`,
+// which loses it; nothing: there is none.
+std::string ProxyProtocolHeader(const ClientProxyProtocol& proxy_protocol);
+std::optional<std::string> TakeProxyProtocol(std::string* buffer);
+
 // Of a head: the values of all headers of that name, in lower case, after commas; nothing if there is no such header,
 // which is not the same as an empty one. ":path" of a request's.
 std::optional<std::string> HeaderValues(const std::string& head, std::string_view name);
@@ -31,8 +39,9 @@ std::optional<std::string> HeaderValues(const std::string& head, std::string_vie
 class HttpClient {
  public:
   // `from`: the address that it comes from, if not just any.
-  explicit HttpClient(std::string address, std::string from = {})
-      : address_(std::move(address)), from_(std::move(from)) {}
+  explicit HttpClient(std::string address, std::string from = {},
+                      std::optional<ClientProxyProtocol> proxy_protocol = {})
+      : address_(std::move(address)), from_(std::move(from)), proxy_protocol_(std::move(proxy_protocol)) {}
   ~HttpClient() { Close(); }
   HttpAnswer Ask(std::string_view method, std::string_view host, std::string_view path,
                  const std::vector<std::pair<std::string, std::string>>& headers, bool keep_alive = true);
@@ -40,6 +49,7 @@ class HttpClient {
  private:
   void Close();
   std::string address_, from_;
+  const std::optional<ClientProxyProtocol> proxy_protocol_;
   int fd_ = -1;
 };
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <random>
 #include <thread>
 
 #include "absl/strings/str_split.h"
@@ -24,7 +25,8 @@
 #include "nlohmann/json.hpp"
 #include "oracles/envoy/access_logs.h"
 #include "oracles/envoy/ads_script.h"
-#include "oracles/envoy/grpc_authorizer.h"
+#include "oracles/envoy/curl_client.h"
+#include "oracles/envoy/grpc_server.h"
 #include "oracles/envoy/http.h"
 #include "oracles/envoy/name_server.h"
 #include "oracles/envoy/process.h"
@@ -155,7 +157,7 @@ class SdsServer final : public secret::SecretDiscoveryService::Service {
 };
 
 // An access log in every HTTP connection manager of a listener; anything else is left as it is, broken or not.
-std::string WithAccessLog(const std::string& bytes, const std::string& path) {
+std::string WithAccessLog(const std::string& bytes, const std::string& path, bool tls_clients) {
   envoy::config::listener::v3::Listener listener;
   if (!listener.ParseFromString(bytes)) return bytes;
   envoy::extensions::access_loggers::file::v3::FileAccessLog log;
@@ -166,7 +168,8 @@ std::string WithAccessLog(const std::string& bytes, const std::string& path) {
       kIdHeader));
   bool changed = false;
   for (envoy::config::listener::v3::FilterChain* chain : ChainsOf(&listener)) {
-    if (chain->has_transport_socket()) continue;  // the far end of a request that is logged at the near one
+    // The far end of a request that is logged at the near one, unless clients are there themselves.
+    if (chain->has_transport_socket() && !tls_clients) continue;
     for (auto& filter : *chain->mutable_filters()) {
       envoy::extensions::filters::network::http_connection_manager::v3::HttpConnectionManager manager;
       if (!filter.typed_config().Is<decltype(manager)>() || !filter.typed_config().UnpackTo(&manager)) continue;
@@ -238,10 +241,13 @@ class RealRun {
         access_log_(directory_ + "/access.log"),
         log_requests_(
             std::any_of(c.steps.begin(), c.steps.end(), [](const Step& s) { return s.kind == Step::Kind::kRequests; })),
+        tls_clients_(
+            std::any_of(c.steps.begin(), c.steps.end(), [](const Step& s) { return s.requests.tls.has_value(); })),
         ads_(Logged(c.resources), c.any_secret),
         sds_(c) {}
 
   ~RealRun() {
+    Join();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
   }
 
@@ -259,11 +265,11 @@ class RealRun {
       if (names_ == nullptr) return absl::UnavailableError(fmt::format("cannot listen on {}", case_.name_server));
     }
     for (const auto& [name, address] : case_.backends) {
-      if (case_.grpc_authorizers.contains(name)) {
-        authorizers_[name] = GrpcAuthorizer::Make(address);
+      if (std::unique_ptr<GrpcServer> server = GrpcServerOf(name, address)) {
         BackendState state;
         state.name = name;
-        if (authorizers_[name]->Set(state)) continue;
+        grpc_servers_[name] = std::move(server);
+        if (grpc_servers_[name]->Set(state)) continue;
         return absl::UnavailableError(fmt::format("cannot listen on {}", address));
       }
       backends_[name] = std::make_unique<HttpServer>(name, address);
@@ -295,7 +301,7 @@ class RealRun {
           break;
         }
         case Step::Kind::kBackend: {
-          if (const auto it = authorizers_.find(step.backend.name); it != authorizers_.end()) {
+          if (const auto it = grpc_servers_.find(step.backend.name); it != grpc_servers_.end()) {
             if (!it->second->Set(step.backend)) return absl::UnavailableError("cannot listen again");
             std::this_thread::sleep_for(milliseconds(20));
             break;
@@ -318,8 +324,12 @@ class RealRun {
         case Step::Kind::kWait:
           std::this_thread::sleep_for(milliseconds(step.wait_ms));
           break;
+        case Step::Kind::kJoin:
+          Join();
+          break;
       }
     }
+    Join();
     out_.ads = ads_.Log();
     if (absl::Status s = ReadAdmin(); !s.ok()) return s;
     if (absl::Status s = ReadAccessLog(); !s.ok()) return s;
@@ -330,10 +340,19 @@ class RealRun {
   Outcome outcome() && { return std::move(out_); }
 
  private:
+  // Null: the backend speaks plain HTTP.
+  std::unique_ptr<GrpcServer> GrpcServerOf(const std::string& name, const std::string& address) const {
+    if (case_.grpc_authorizers.contains(name)) return GrpcServer::Authorizer(address);
+    if (case_.grpc_backends.contains(name)) return GrpcServer::Application(address);
+    const auto limits = case_.rate_limiters.find(name);
+    return limits == case_.rate_limiters.end() ? nullptr : GrpcServer::Limiter(address, limits->second);
+  }
+
   World Logged(World world) const {
     const auto listeners = world.find(XdsType::kLds);
     if (!log_requests_ || listeners == world.end()) return world;
-    for (auto& [name, bytes] : listeners->second) bytes = WithAccessLog(MoveCaseLogs(bytes, directory_), access_log_);
+    for (auto& [name, bytes] : listeners->second)
+      bytes = WithAccessLog(MoveCaseLogs(bytes, directory_), access_log_, tls_clients_);
     return world;
   }
 
@@ -350,36 +369,70 @@ class RealRun {
     return absl::DeadlineExceededError(fmt::format("Envoy does not settle; see {}/envoy.log", directory_));
   }
 
+  // Requests of one step, on as many threads as there are at a time.
   void SendAll(const Requests& requests) {
-    std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
-    std::mutex mutex;
-    std::atomic<int> left{requests.count};
-    const auto one = [&] {
-      HttpClient client(requests.to, requests.from);
-      while (left.fetch_sub(1) > 0) {
-        const int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-        auto headers = requests.headers;
-        for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
-        const int id = ++last_id_;
-        headers.emplace_back(kIdHeader, std::to_string(id));
-        const auto asked = std::chrono::steady_clock::now();
-        const HttpAnswer a = client.Ask(requests.method, requests.host, case_.tokens.Expand(requests.path, now),
-                                        headers, requests.keep_alive);
-        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - asked;
-        const std::lock_guard<std::mutex> lock(mutex);
-        where_[id] = {out_.requests.size() - 1, outcomes.size()};
-        outcomes.emplace_back().code = a.code;
-        outcomes.back().body = a.body;
-        outcomes.back().seconds = took.count();
-        for (const std::string& name : requests.show) {
-          const std::optional<std::string> value = HeaderValues(a.head, name);
-          if (value) envoysim::AddHeaderLine(name, *value, &outcomes.back().headers);
-        }
-      }
-    };
+    size_t step = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      step = out_.requests.size();
+      out_.requests.emplace_back();
+    }
+    auto left = std::make_shared<std::atomic<int>>(requests.count);
     std::vector<std::thread> threads;
-    for (int i = 0; i < requests.parallel; ++i) threads.emplace_back(one);
+    for (int i = 0; i < requests.parallel; ++i) {
+      threads.emplace_back([this, &requests, step, left, i] { SendSome(requests, step, *left, i); });
+    }
+    if (requests.background) {
+      for (std::thread& t : threads) background_.push_back(std::move(t));
+      return;
+    }
     for (std::thread& t : threads) t.join();
+  }
+
+  void Join() {
+    for (std::thread& t : background_) t.join();
+    background_.clear();
+  }
+
+  void SendSome(const Requests& requests, size_t step, std::atomic<int>& left, int thread) {
+    HttpClient plain(requests.to, requests.from, requests.proxy_protocol);
+    std::unique_ptr<CurlClient> curl;
+    if (requests.http2 || requests.tls) curl = std::make_unique<CurlClient>(requests, case_.secrets);
+    std::mt19937 random(static_cast<unsigned>(thread) + 1);
+    Clock::time_point next = Clock::now();
+    while (left.fetch_sub(1) > 0) {
+      std::this_thread::sleep_until(next);
+      next = std::max(Clock::now(), next + milliseconds(requests.interval_ms) +
+                                        milliseconds(random() % static_cast<unsigned>(requests.jitter_ms + 1)));
+      const int64_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+      auto headers = requests.headers;
+      for (auto& [name, value] : headers) value = case_.tokens.Expand(value, now);
+      const int id = ++last_id_;
+      headers.emplace_back(kIdHeader, std::to_string(id));
+      const std::string path = case_.tokens.Expand(requests.path, now);
+      const auto asked = Clock::now();
+      const HttpAnswer a = curl != nullptr
+                               ? curl->Ask(path, headers)
+                               : plain.Ask(requests.method, requests.host, path, headers, requests.keep_alive);
+      const std::chrono::duration<double> took = Clock::now() - asked;
+      RequestOutcome outcome;
+      outcome.code = a.code;
+      outcome.body = BodyOf(a);
+      outcome.seconds = took.count();
+      for (const std::string& name : requests.show) {
+        const std::optional<std::string> value = HeaderValues(a.head, name);
+        if (value) envoysim::AddHeaderLine(name, *value, &outcome.headers);
+      }
+      const std::lock_guard<std::mutex> lock(mutex_);
+      where_[id] = {step, out_.requests[step].size()};
+      out_.requests[step].push_back(std::move(outcome));
+    }
+  }
+
+  // Of an answer that is compressed: that it is.
+  static std::string BodyOf(const HttpAnswer& answer) {
+    const std::optional<std::string> encoding = HeaderValues(answer.head, "content-encoding");
+    return encoding && !answer.body.empty() ? CompressedBody(*encoding) : answer.body;
   }
 
   absl::StatusOr<Json> Admin(const std::string& path) {
@@ -473,12 +526,14 @@ class RealRun {
 
   const Case& case_;
   const std::string envoy_, directory_, admin_, grpc_, access_log_;
-  const bool log_requests_;
+  const bool log_requests_, tls_clients_;
   AdsServer ads_;
   SdsServer sds_;
   std::unique_ptr<grpc::Server> server_;
   std::map<std::string, std::unique_ptr<HttpServer>> backends_;
-  std::map<std::string, std::unique_ptr<GrpcAuthorizer>> authorizers_;
+  std::map<std::string, std::unique_ptr<GrpcServer>> grpc_servers_;
+  std::mutex mutex_;  // over outcomes
+  std::vector<std::thread> background_;
   std::unique_ptr<NameServer> names_;
   Process process_;
   std::atomic<int> last_id_{0};

@@ -12,9 +12,11 @@
 #include "fakes/envoy/config/route_config.h"
 #include "fakes/envoy/envoy.h"
 #include "fakes/envoy/tcp/header_lines.h"
+#include "fakes/envoy/tls/tls.h"
 #include "fmt/format.h"
 #include "oracles/envoy/access_logs.h"
 #include "oracles/envoy/ads_script.h"
+#include "oracles/envoy/http.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::envoydiff {
@@ -37,12 +39,13 @@ class Kernels final : public Path {
 // One machine: backends listen on their addresses, the Envoy on its listeners'.
 class OneMachine final : public Network {
  public:
-  Route Resolve(const Origin& origin, const SocketAddress& destination, uint64_t) override {
+  Route Resolve(const Origin& origin, const SocketAddress& destination, uint64_t flow) override {
     Route route;
     route.path =
         origin.who == Origin::Who::kProxy && apps.contains(destination) ? static_cast<Path*>(&kernels_) : &path_;
     route.info.workload = route.info.acceptor = origin.workload;
-    route.info.source = {IpAddress::V4(127, 0, 0, 1), 40000};
+    constexpr uint64_t kPorts = 28'000;
+    route.info.source = {IpAddress::V4(127, 0, 0, 1), static_cast<uint16_t>(32'768 + flow % kPorts)};
     route.info.destination = destination;
     if (!origin.source.empty()) route.info.source.ip = origin.source;
     if (const auto redirected = redirects.find(origin.source); redirected != redirects.end()) {
@@ -140,6 +143,8 @@ class Backend final : public Application {
  public:
   Backend(NameId name, std::string text) : name_(name), text_(std::move(text)) {}
   AppReply Serve(const InboundCall& call) override {
+    if (limiter != nullptr) return Limit(call.spec);
+    if (grpc) return Call();
     if (state.authorizer && state.code == 200) {
       AppReply out = AuthorizerReply(call.spec, name_, state.allow);
       out.delay = std::chrono::milliseconds(state.delay_ms);
@@ -153,16 +158,58 @@ class Backend final : public Application {
     out.delay = std::chrono::milliseconds(state.delay_ms);
     out.server = name_;
     std::vector<std::optional<std::string>> values;
-    for (const std::string& name : state.echo) values.push_back(All(call.spec, name));
-    if (call.spec.method != "HEAD") out.body = said_.emplace_back(EchoBody(text_, state.echo, values));
+    for (const std::string& name : state.echo) values.push_back(Echoed(call, name));
+    const std::string body = PaddedBody(EchoBody(text_, state.echo, values), state.body);
+    if (call.spec.method != "HEAD") out.body = said_.emplace_back(body);
     std::string headers;
     for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &headers);
+    AddHeaderLine("content-length", std::to_string(body.size()), &headers);
     if (!headers.empty()) out.headers = said_.emplace_back(std::move(headers));
     return out;
   }
   BackendState state;
+  bool grpc = false;
+  std::unique_ptr<RateLimiter> limiter;
+  Host* host = nullptr;
 
  private:
+  AppReply Limit(const RequestSpec& question) {
+    AppReply out;
+    if (state.code != 200) {
+      out.grpc_status = 14;
+    } else {
+      std::string lines;
+      for (const auto& [name, value] : state.headers) AddHeaderLine(name, value, &lines);
+      out = RateLimiterReply(question, *limiter, host->Now(), lines, &said_.emplace_back());
+    }
+    out.server = name_;
+    out.delay = std::chrono::milliseconds(state.delay_ms);
+    return out;
+  }
+  // As oracles/envoy/grpc_server.h: an empty message, or a status alone.
+  AppReply Call() {
+    AppReply out;
+    out.server = name_;
+    out.delay = std::chrono::milliseconds(state.delay_ms);
+    out.grpc_status = static_cast<uint16_t>(state.grpc_status);
+    std::string headers = "content-type: application/grpc\n";
+    AddHeaderLine("grpc-status", std::to_string(state.grpc_status), &headers);
+    if (state.grpc_status != 0 && !state.grpc_message.empty()) AddHeaderLine("grpc-message", state.grpc_message, &headers);
+    out.headers = said_.emplace_back(std::move(headers));
+    if (state.grpc_status == 0) out.body = kEmptyMessage;
+    return out;
+  }
+
+  static std::optional<std::string> Echoed(const InboundCall& call, const std::string& name) {
+    if (name == ":proxy") {
+      if (call.announced == nullptr) return std::nullopt;
+      const AnnouncedAddresses& said = *call.announced;
+      const auto ip = [](const SocketAddress& a) { return a == SocketAddress{} ? "" : a.ip.ToString(); };
+      return fmt::format("v{} {} {}", said.version, ip(said.source), ip(said.destination));
+    }
+    if (name == ":bytes") return std::string(FindHeader(call.spec, "content-length").value_or("0"));
+    return All(call.spec, name);
+  }
   static std::optional<std::string> All(const RequestSpec& spec, const std::string& name) {
     if (name.starts_with(':') || name == "host") {
       const std::optional<std::string_view> value = FindHeader(spec, name);
@@ -243,6 +290,7 @@ class SimulatedRun {
   SimulatedRun(const Case& c, uint64_t seed)
       : case_(c),
         kernel_(seed),
+        jitter_(seed, "clients"),
         host_(kernel_.NewHost("diff", 0, nullptr)),
         script_(c.resources, c.any_secret),
         ads_(host_, script_),
@@ -261,6 +309,11 @@ class SimulatedRun {
     for (const auto& [name, address] : c.backends) {
       apps_[name].app = std::make_unique<Backend>(host_.Intern(name), name);
       apps_[name].app->state.authorizer = c.grpc_authorizers.contains(name);
+      apps_[name].app->grpc = c.grpc_backends.contains(name);
+      apps_[name].app->host = &host_;
+      if (const auto limits = c.rate_limiters.find(name); limits != c.rate_limiters.end()) {
+        apps_[name].app->limiter = std::make_unique<RateLimiter>(limits->second);
+      }
       SetUp(name, true);
     }
   }
@@ -296,8 +349,12 @@ class SimulatedRun {
         case Step::Kind::kWait:
           kernel_.RunUntil(kernel_.Now() + std::chrono::milliseconds(step.wait_ms));
           break;
+        case Step::Kind::kJoin:
+          Join();
+          break;
       }
     }
+    Join();
     out_.ads = script_.log();
     out_.clusters = envoy_.ClusterNames();
     out_.listeners = envoy_.ListenerNames();
@@ -336,15 +393,6 @@ class SimulatedRun {
     return o;
   }
 
-  AppClient& Client(const std::string& from) {
-    std::unique_ptr<AppClient>& client = clients_[from];
-    if (client == nullptr) {
-      client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
-                                           from.empty() ? IpAddress() : *IpAddress::Parse(from));
-    }
-    return *client;
-  }
-
   void SetUp(const std::string& name, bool up, bool silent = false) {
     Served& served = apps_.at(name);
     const SocketAddress address = *SocketAddress::Parse(case_.backends.at(name));
@@ -364,6 +412,9 @@ class SimulatedRun {
     RequestOutcome o;
     o.code = r.code;
     if (!head) o.body = r.body;
+    ForEachHeader(r.headers, [&](std::string_view key, std::string_view value) {
+      if (key == "content-encoding" && !o.body.empty()) o.body = CompressedBody(std::string(value));
+    });
     o.seconds = std::chrono::duration<double>(r.latency).count();
     for (const std::string& name : show) {
       std::optional<std::string> all;  // of one name after commas, as the real one's client has them
@@ -385,36 +436,105 @@ class SimulatedRun {
     return o;
   }
 
-  void SendAll(const Requests& requests) {
+  // Requests of one step, as they go on.
+  struct Flow {
+    Flow(const Requests& r, size_t which) : requests(r), step(which), left(r.count) {}
+    const Requests& requests;
+    const size_t step;
+    int left, running = 0;
     RequestSpec spec;
-    spec.method = requests.method;
-    spec.authority = requests.host;
-    const int64_t now = x509::UnixSeconds(kernel_.Now());
-    spec.path = case_.tokens.Expand(requests.path, now);
-    spec.headers = requests.headers;
-    for (auto& [name, value] : spec.headers) value = case_.tokens.Expand(value, now);
-    const SocketAddress to = *SocketAddress::Parse(requests.to);
-    std::vector<RequestOutcome>& outcomes = out_.requests.emplace_back();
     AppClient::Options options;
-    options.keep_alive = requests.keep_alive;
-    int left = requests.count, running = 0;
-    std::function<void()> next = [&] {
-      if (left == 0) return;
-      --left;
-      ++running;
-      Client(requests.from).Send(to, spec, options, [&](const RequestRecord& r) {
-        outcomes.push_back(Convert(r, requests.show, requests.method == "HEAD"));
-        --running;
-        next();
-      });
+    std::unique_ptr<AppClient> client;
+  };
+
+  void SendAll(const Requests& requests) {
+    Flow& flow = *flows_.emplace_back(std::make_unique<Flow>(requests, out_.requests.size()));
+    out_.requests.emplace_back();
+    flow.spec.protocol = requests.http2 ? HttpProtocol::kHttp2 : HttpProtocol::kHttp11;
+    flow.spec.method = requests.method;
+    flow.spec.authority = requests.host;
+    const int64_t now = x509::UnixSeconds(kernel_.Now());
+    flow.spec.path = case_.tokens.Expand(requests.path, now);
+    flow.spec.headers = requests.headers;
+    for (auto& [name, value] : flow.spec.headers) value = case_.tokens.Expand(value, now);
+    flow.options.keep_alive = requests.keep_alive;
+    flow.options.flight = FlightOf(requests);
+    flow.client = std::make_unique<AppClient>(plane_.fabric(), host_, WorkloadId{1}, "client",
+                                              requests.from.empty() ? IpAddress() : *IpAddress::Parse(requests.from));
+    for (int i = 0; i < requests.parallel; ++i) Next(flow, std::nullopt);
+    if (!requests.background) Await(flow);
+  }
+
+  // The next request of one of a flow's clients, which asked before at `asked`.
+  void Next(Flow& flow, std::optional<Time> asked) {
+    if (flow.left == 0) return;
+    --flow.left;
+    ++flow.running;
+    Time at = kernel_.Now();
+    if (asked && flow.requests.interval_ms > 0) {
+      const int64_t wait = flow.requests.interval_ms + jitter_.Between(0, flow.requests.jitter_ms);
+      at = std::max(at, *asked + std::chrono::milliseconds(wait));
+    }
+    const auto send = [this, &flow, at] {
+      flow.client->Send(
+          *SocketAddress::Parse(flow.requests.to), flow.spec, flow.options,
+          [this, &flow, at](const RequestRecord& record) {
+            out_.requests[flow.step].push_back(Convert(record, flow.requests.show, flow.requests.method == "HEAD"));
+            --flow.running;
+            Next(flow, at);
+          });
     };
-    for (int i = 0; i < requests.parallel; ++i) next();
+    at == kernel_.Now() ? send() : void(host_.RunAfter(at - kernel_.Now(), send));
+  }
+
+  void Await(Flow& flow) {
     const Time limit = kernel_.Now() + 120s;
-    while (running > 0 && kernel_.Now() < limit && kernel_.Step()) {
+    while (flow.running > 0 && kernel_.Now() < limit && kernel_.Step()) {
     }
     kernel_.RunUntil(kernel_.Now() + 20ms);
-    clients_.clear();  // as the real one's, which close their connections
+    flow.client.reset();  // as the real one's, which close their connections
     kernel_.RunUntil(kernel_.Now() + 1ms);
+  }
+
+  void Join() {
+    for (const auto& flow : flows_) {
+      if (flow->client != nullptr) Await(*flow);
+    }
+  }
+
+  // What a client's connection begins with, where that is not plain HTTP.
+  std::shared_ptr<const FirstFlight> FlightOf(const Requests& requests) const {
+    if (!requests.tls && !requests.proxy_protocol) return nullptr;
+    auto flight = std::make_shared<FirstFlight>();
+    if (requests.proxy_protocol) {
+      const ClientProxyProtocol& said = *requests.proxy_protocol;
+      AnnouncedAddresses announced{static_cast<uint8_t>(said.version), {}, {}};
+      if (!said.source.empty()) {
+        announced.source = *SocketAddress::Parse(said.source);
+        announced.destination = *SocketAddress::Parse(said.destination);
+      }
+      flight->announced = std::make_shared<const AnnouncedAddresses>(announced);
+    }
+    if (!requests.tls) return flight;
+    const ClientTls& tls = *requests.tls;
+    flight->kind = FirstFlight::Kind::kTls;
+    flight->sni = tls.sni;
+    flight->alpn = tls.alpn;
+    auto context = std::make_shared<TlsContext>();
+    context->sni = tls.sni;
+    context->alpn = tls.alpn;
+    context->lowest_version = tls.lowest_version;
+    context->highest_version = tls.highest_version;
+    auto client = std::make_shared<TlsClient>();
+    const auto own = case_.secrets.find(tls.certificate), root = case_.secrets.find(tls.root);
+    if (own != case_.secrets.end()) context->certificate = client->certificate = own->second.secret.certificate;
+    if (root != case_.secrets.end()) {
+      context->trusted_ca = client->trusted_ca = root->second.secret.trusted_ca;
+      context->validates = true;
+    }
+    client->context = std::move(context);
+    flight->tls = std::move(client);
+    return flight;
   }
 
   class Closed final : public Acceptor {
@@ -424,6 +544,7 @@ class SimulatedRun {
 
   const Case& case_;
   sim::Kernel kernel_;
+  RandomStream jitter_;  // of clients
   Host& host_;
   OneMachine network_;
   Closed closed_;
@@ -435,7 +556,7 @@ class SimulatedRun {
   DataPlane plane_;
   std::map<std::string, Served> apps_;
   Envoy envoy_;
-  std::map<std::string, std::unique_ptr<AppClient>> clients_;  // by where they are
+  std::vector<std::unique_ptr<Flow>> flows_;
   std::map<std::string, std::string> logs_;
   Outcome out_;
 };

@@ -75,6 +75,7 @@ class ServerConnection final : public ConnectionHandler {
   void OnConnected(ConnectionId) override {}
   void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>& flight, Duration lead) override {
+    announced_ = flight->announced;
     if (flight->kind != FirstFlight::Kind::kTls) return;
     // A plain-text server that is spoken to in TLS.
     TlsOutcome outcome;
@@ -84,7 +85,7 @@ class ServerConnection final : public ConnectionHandler {
   }
   void OnRequest(ConnectionId, ExchangeId exchange, const RequestSpec& spec, Duration lead) override {
     LaterAnswer later(*this, exchange, spec);
-    const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later});
+    const AppReply app = state_->application.Serve({spec, state_->fabric.info(id_), lead, &later, announced_.get()});
     if (app.later) return;
     if (app.code == 0) {
       Close(CloseKind::kReset);
@@ -105,6 +106,7 @@ class ServerConnection final : public ConnectionHandler {
   ConnectionId id_;
   ServerConnection* next_ = nullptr;
   ServerConnection* prev_ = nullptr;
+  std::shared_ptr<const AnnouncedAddresses> announced_;
   std::shared_ptr<ServerConnection*> self_;  // made when an answer has to find it later
 };
 
@@ -147,9 +149,9 @@ struct AppClient::State {
 
 class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
  public:
-  ClientConnection(AppClient::State* state, const SocketAddress& destination, FirstFlight::Kind kind, bool session)
-      : state_(state), destination_(destination), session_(session) {
-    flight_ = FlightOf(kind);
+  ClientConnection(AppClient::State* state, const SocketAddress& destination, std::shared_ptr<const FirstFlight> flight,
+                   bool session, bool given = false)
+      : state_(state), destination_(destination), session_(session), given_(given), flight_(std::move(flight)) {
     next_ = state->connections;
     if (next_ != nullptr) next_->prev_ = this;
     state->connections = this;
@@ -180,9 +182,11 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
         Gone("client timeout");
       });
     }
-    if (connected_) Dispatch();
+    if (ready_) Dispatch();
   }
 
+  // The flight that its maker wanted; null: that of the request's protocol.
+  const FirstFlight* given() const { return given_ ? flight_.get() : nullptr; }
   bool busy() const { return spec_ != nullptr; }
   bool closed() const { return id_ == kNoConnection; }
   const SocketAddress& destination() const { return destination_; }
@@ -208,19 +212,27 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   ClientConnection* next_ = nullptr;
   ClientConnection* prev_ = nullptr;
 
- private:
   static std::shared_ptr<const FirstFlight> FlightOf(FirstFlight::Kind kind) {
     auto flight = std::make_shared<FirstFlight>();
     flight->kind = kind;
     return flight;
   }
 
+ private:
   void OnConnected(ConnectionId) override {
-    connected_ = true;
     state_->fabric.SetFlight(id_, flight_);
+    if (flight_->kind != FirstFlight::Kind::kTls) Ready();  // else when the session stands
+  }
+  void OnTls(ConnectionId, const TlsOutcome& outcome) override {
+    if (outcome.ok) return Ready();
+    const std::string why = outcome.error;
+    state_->fabric.Close(id_, Fabric::End::kClient, CloseKind::kTlsFailed, "alert");
+    Gone("TLS handshake failed", why);
+  }
+  void Ready() {
+    ready_ = true;
     if (busy() && !sent_) Dispatch();
   }
-  void OnTls(ConnectionId, const TlsOutcome&) override {}
   void OnFirstFlight(ConnectionId, const std::shared_ptr<const FirstFlight>&, Duration) override {}
   void OnRequest(ConnectionId, ExchangeId, const RequestSpec&, Duration) override {}
 
@@ -353,9 +365,10 @@ class ClientConnection final : public ConnectionHandler, public ExchangeOwner {
   AppClient::State* state_;
   SocketAddress destination_;
   bool session_;
-  std::shared_ptr<const FirstFlight> flight_;
+  const bool given_;
+  const std::shared_ptr<const FirstFlight> flight_;
   ConnectionId id_ = kNoConnection;
-  bool connected_ = false;
+  bool ready_ = false;
   bool sent_ = false;
   bool keep_alive_ = true;
   bool dispatching_ = false;
@@ -378,16 +391,22 @@ AppClient::~AppClient() {
 void AppClient::Send(const SocketAddress& destination, const RequestSpec& spec, const Options& options, Done done) {
   if (options.keep_alive) {
     std::vector<ClientConnection*>& idle = state_->idle[destination];
-    if (!idle.empty()) {
-      ClientConnection* connection = idle.back();
-      idle.pop_back();
+    const auto usable = std::find_if(idle.rbegin(), idle.rend(),
+                                     [&](const ClientConnection* c) { return c->given() == options.flight.get(); });
+    if (usable != idle.rend()) {
+      ClientConnection* connection = *usable;
+      idle.erase(std::next(usable).base());
       connection->Send(spec, options, std::move(done));
       return;
     }
   }
-  const FirstFlight::Kind kind =
-      spec.protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2 : FirstFlight::Kind::kHttp1;
-  auto* connection = new ClientConnection(state_.get(), destination, kind, /*session=*/false);
+  std::shared_ptr<const FirstFlight> flight = options.flight;
+  if (flight == nullptr) {
+    flight = ClientConnection::FlightOf(spec.protocol == HttpProtocol::kHttp2 ? FirstFlight::Kind::kHttp2
+                                                                              : FirstFlight::Kind::kHttp1);
+  }
+  auto* connection = new ClientConnection(state_.get(), destination, std::move(flight), /*session=*/false,
+                                          /*given=*/options.flight != nullptr);
   connection->Send(spec, options, std::move(done));
   connection->Open();
 }
@@ -414,7 +433,8 @@ class SessionImpl final : public AppClient::Session {
 }  // namespace
 
 std::unique_ptr<AppClient::Session> AppClient::OpenSession(const SocketAddress& destination, FirstFlight::Kind kind) {
-  auto* connection = new ClientConnection(state_.get(), destination, kind, /*session=*/true);
+  auto* connection =
+      new ClientConnection(state_.get(), destination, ClientConnection::FlightOf(kind), /*session=*/true);
   connection->Open();
   return std::make_unique<SessionImpl>(connection);
 }

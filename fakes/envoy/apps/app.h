@@ -28,8 +28,9 @@ class Deferral {
 struct InboundCall {
   const RequestSpec& spec;
   const AcceptInfo& connection;
-  Duration lead{};               // how far the request is ahead of the clock
-  Deferral* deferral = nullptr;  // null: it has to answer at once
+  Duration lead{};                                // how far the request is ahead of the clock
+  Deferral* deferral = nullptr;                   // null: it has to answer at once
+  const AnnouncedAddresses* announced = nullptr;  // by the PROXY protocol, before the first request
 };
 
 struct AppReply {
@@ -71,6 +72,9 @@ class AppClient {
   struct Options {
     bool keep_alive = true;
     Duration timeout{};  // client's own patience; 0: none
+    // What a connection begins with, TLS or the PROXY protocol; null: what the request's protocol says. Connections
+    // are shared by requests of one flight.
+    std::shared_ptr<const FirstFlight> flight;
   };
   using Done = absl::AnyInvocable<void(const RequestRecord& record)>;
 

@@ -225,8 +225,12 @@ absl::Status SetHttpOptions(const cluster_v3::Cluster& cluster, ClusterConfig* o
             "required)");
     }
     if (options.has_common_http_protocol_options()) common = options.common_http_protocol_options();
+    out->auto_sni = options.upstream_http_protocol_options().auto_sni();
+    out->auto_san_validation = options.upstream_http_protocol_options().auto_san_validation();
   }
   if (common.has_idle_timeout()) out->idle_timeout = ToDuration(common.idle_timeout());
+  out->max_connection_duration = ToDuration(common.max_connection_duration());
+  out->max_stream_duration = ToDuration(common.max_stream_duration());
   Set(common.has_max_requests_per_connection(), common.max_requests_per_connection(),
       &out->max_requests_per_connection);
   return absl::OkStatus();

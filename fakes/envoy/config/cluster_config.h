@@ -70,9 +70,12 @@ struct ClusterConfig {
   Duration cleanup_interval = 5s;  // of hosts of ORIGINAL_DST
   bool respect_dns_ttl = false;
   UpstreamProtocol protocol = UpstreamProtocol::kHttp1;
-  uint32_t max_concurrent_streams = 1024;    // HTTP/2
-  uint32_t max_requests_per_connection = 0;  // 0: no limit
-  Duration idle_timeout = 1h;                // of pooled connections; 0: none
+  uint32_t max_concurrent_streams = 1024;                     // HTTP/2
+  uint32_t max_requests_per_connection = 0;                   // 0: no limit
+  Duration idle_timeout = 1h;                                 // of pooled connections; 0: none
+  Duration max_connection_duration{}, max_stream_duration{};  // 0: none
+  // The name that a request asks for is the TLS server's name, and has to stand in its certificate.
+  bool auto_sni = false, auto_san_validation = false;
   std::string alt_stat_name;
   IpAddress bind_source;  // upstream_bind_config
   TransportSocket socket;

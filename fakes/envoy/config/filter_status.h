@@ -17,6 +17,7 @@ struct ConnectionFacts {
   std::string_view identity;        // URI SAN of the peer's verified certificate
   std::string_view peer_principal;  // the same where the istio_authn filter wrote it down
   IpAddress direct_source;          // the peer's address
+  IpAddress connection_source;      // the same, or whom the PROXY protocol named
   IpAddress destination;
   uint16_t port = 0;
   std::string_view server_name;  // the TLS inspector's finding, not the handshake's

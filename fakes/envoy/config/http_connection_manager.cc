@@ -117,6 +117,8 @@ absl::StatusOr<HttpConnectionManager> CompileHttpConnectionManager(const hcm::Ht
   const auto& common = proto.common_http_protocol_options();
   out.idle_timeout = ToDuration(common.idle_timeout());
   out.max_connection_duration = ToDuration(common.max_connection_duration());
+  if (proto.has_drain_timeout()) out.drain_timeout = ToDuration(proto.drain_timeout());
+  out.max_stream_duration = ToDuration(common.max_stream_duration());
   out.max_requests_per_connection = common.max_requests_per_connection().value();
   out.paths.normalise = proto.normalize_path().value();
   out.paths.merge_slashes = proto.merge_slashes();

@@ -34,6 +34,8 @@ struct HttpConnectionManager {
   std::string server_line = "server: envoy\n";
   Duration stream_idle_timeout = 5min;
   Duration idle_timeout{}, max_connection_duration{};  // 0: none
+  Duration drain_timeout = 5s;                         // between "use it no more" and its end
+  Duration max_stream_duration{};                      // of what no route says otherwise; 0: none
   uint32_t max_requests_per_connection = 0;            // 0: any number
   PathNormalisation paths;
   std::shared_ptr<const AccessLogs> logs;  // nullptr: none

@@ -24,6 +24,7 @@
 namespace wavetank::envoysim {
 
 struct AlpnOffers;
+struct HttpFilterLink;
 struct RouteEntry;
 
 // What a route, virtual host or weighted cluster says to one filter (typed_per_filter_config), compiled by it.
@@ -109,6 +110,12 @@ class HttpStream {
   // The descriptors of the route and, as `options` or the route say, of its virtual host.
   virtual void DescribeForLimits(uint32_t stage, const RateLimitSubject& subject, int options,
                                  std::vector<RateLimitDescriptor>* out) const = 0;
+  // All filters of the chain, for those that decide together.
+  virtual const std::vector<HttpFilterLink>& chain() const = 0;
+  // An answer of the filter's counts as one of the route's cluster.
+  virtual void CountForCluster(uint16_t code) = 0;
+  // Where that cluster's counters stand, "cluster.c."; empty: the route has none.
+  virtual std::string ClusterCounters() const = 0;
   // A line of a script's, or about one, that Envoy would write to its own log.
   virtual void ScriptLog(std::string_view level, const std::string& text) = 0;
 

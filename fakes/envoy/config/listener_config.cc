@@ -8,6 +8,7 @@
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "envoy/config/listener/v3/listener_components.pb.h"
 #include "fakes/envoy/config/filter_registry.h"
+#include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fakes/envoy/match/proto_time.h"
 #include "fmt/format.h"
@@ -51,8 +52,7 @@ absl::StatusOr<FilterChainMatcher::Match> CompileMatch(const listener_v3::Filter
     if (name.starts_with("*.")) {
       out.server_names.push_back(name.substr(1));
     } else if (name.find('*') != std::string::npos) {
-      if (name != "*") return Invalid("partial wildcards are not supported in \"server_names\"");
-      out.server_names.push_back("");
+      return Invalid("partial wildcards are not supported in \"server_names\"");
     } else {
       out.server_names.push_back(name);
     }
@@ -166,6 +166,11 @@ absl::Status AddListenerFilter(const listener_v3::ListenerFilter& filter, const 
   } else if (is("HttpInspector", "envoy.filters.listener.http_inspector")) {
     out->http_inspector = true;
     if (filter.has_filter_disabled()) out->http_inspector_disabled = CompilePredicate(filter.filter_disabled());
+  } else if (is("listener.proxy_protocol.v3.ProxyProtocol", "envoy.filters.listener.proxy_protocol")) {
+    const absl::StatusOr<nlohmann::json> said = ConfigJson(filter.typed_config());
+    if (!said.ok()) return said.status();
+    out->proxy_protocol = true;
+    out->allows_no_proxy_protocol = BoolAt(*said, "allow_requests_without_proxy_protocol");
   } else {
     extensions.NoteWithoutEffect("listener filter", filter.typed_config());
   }

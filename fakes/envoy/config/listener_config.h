@@ -57,6 +57,7 @@ struct ListenerConfig {
   bool original_dst = false;  // listener filter
   bool tls_inspector = false;
   bool http_inspector = false;
+  bool proxy_protocol = false, allows_no_proxy_protocol = false;  // what connections begin with
   PortPredicate tls_inspector_disabled, http_inspector_disabled;
   bool continue_on_timeout = false;
   Duration listener_filters_timeout = 15s;  // 0: none

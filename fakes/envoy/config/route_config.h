@@ -133,8 +133,12 @@ struct RouteEntry {
   std::shared_ptr<const Redirect> redirect;
   std::shared_ptr<const RouteEdits> edits;  // nullptr: none
   // max_stream_duration; 0: none. `grpc_timeout_max`: the header grpc-timeout counts, up to this if it is not 0.
-  Duration max_stream_duration{};
+  std::optional<Duration> max_stream_duration;
   std::optional<Duration> grpc_timeout_max;
+  Duration grpc_timeout_offset{};  // sooner than the header says
+  // max_grpc_timeout, the older way: of a gRPC request its header is the timeout, up to this if it is not 0.
+  std::optional<Duration> max_grpc_timeout;
+  std::optional<Duration> idle_timeout;                // in place of the manager's stream_idle_timeout
   std::vector<std::pair<std::string, bool>> upgrades;  // upgrade_configs: type in lower case, whether it is enabled
 
   // `random` decides runtime fractions; `notes` may be null.

@@ -165,7 +165,7 @@ absl::StatusOr<RbacCondition> RbacCondition::Make(const rbac_v3::Principal& p) {
     case rbac_v3::Principal::kDirectRemoteIp:
       return In(Kind::kDirectSource, p.direct_remote_ip());
     case rbac_v3::Principal::kSourceIp:
-      return In(Kind::kDirectSource, p.source_ip());
+      return In(Kind::kConnectionSource, p.source_ip());
     case rbac_v3::Principal::kRemoteIp:
       return In(Kind::kSource, p.remote_ip());
     case rbac_v3::Principal::kMetadata:
@@ -243,6 +243,8 @@ bool RbacCondition::Matches(const RbacSubject& subject) const {
       return !subject.peer_principal.empty() && text_->Matches(subject.peer_principal);
     case Kind::kDirectSource:
       return prefix_.Contains(subject.direct_source);
+    case Kind::kConnectionSource:
+      return prefix_.Contains(subject.connection_source);
     case Kind::kSource:
       return prefix_.Contains(subject.source);
     case Kind::kDestination:

@@ -27,7 +27,7 @@ struct RequestSpec;
 
 // What is asked about.
 struct RbacSubject : ConnectionFacts {
-  explicit RbacSubject(const ConnectionFacts& facts) : ConnectionFacts(facts), source(facts.direct_source) {}
+  explicit RbacSubject(const ConnectionFacts& facts) : ConnectionFacts(facts), source(facts.connection_source) {}
 
   IpAddress source;                      // where the request was sent from
   const RequestSpec* request = nullptr;  // null at the network level
@@ -60,6 +60,7 @@ class RbacCondition {
     kIdentity,
     kPeerPrincipal,
     kDirectSource,
+    kConnectionSource,
     kSource,
     kDestination,
     kPortRange,

@@ -25,7 +25,8 @@ void DownstreamConnection::Describe(AccessLogEntry* entry) const {
     entry->downstream_remote = entry->downstream_peer = log_->source;
   } else {
     entry->downstream_local = original_destination();
-    entry->downstream_remote = entry->downstream_peer = ConnectingEnd(envoy_.plane().fabric(), id_);
+    entry->downstream_peer = ConnectingEnd(envoy_.plane().fabric(), id_);
+    entry->downstream_remote = remote();
   }
   if (flight_ != nullptr && flight_->kind == FirstFlight::Kind::kTls && listener_->tls_inspector &&
       !listener_->tls_inspector_disabled.Matches(entry->downstream_local.port)) {

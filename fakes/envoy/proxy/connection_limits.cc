@@ -8,13 +8,6 @@
 #include "fmt/format.h"
 
 namespace wavetank::envoysim {
-namespace {
-
-// HttpConnectionManager.drain_timeout: between "use it no more" and its end.
-constexpr Duration kDrainTimeout = 5s;
-
-}  // namespace
-
 void DownstreamConnection::LimitAge() {
   const bool http = chain_->http.has_value();
   if (!http && !chain_->tcp.has_value()) return;
@@ -30,13 +23,18 @@ void DownstreamConnection::LimitAge() {
       return CloseNow(CloseKind::kFin);
     }
     http_stats_->Count(HttpStat::kCxMaxDurationReached);
-    draining_ = true;
-    if (timer_ == kNoTimer) {
-      timer_ = envoy_.host().RunAfter(kDrainTimeout, [this] {
-        timer_ = kNoTimer;
-        if (streams_.empty()) CloseNow(CloseKind::kFin);  // else with the last of them
-      });
-    }
+    StartDrainSequence();
+  });
+}
+
+// Answers say that it closes, and after a while it does. Envoy: conn_manager_impl.cc, startDrainSequence
+void DownstreamConnection::StartDrainSequence() {
+  if (draining_) return;
+  draining_ = true;
+  if (timer_ != kNoTimer) return;
+  timer_ = envoy_.host().RunAfter(chain_->http->drain_timeout, [this] {
+    timer_ = kNoTimer;
+    if (streams_.empty()) CloseNow(CloseKind::kFin);  // else with the last of them
   });
 }
 
@@ -79,6 +77,7 @@ void DownstreamConnection::ArmIdle(Duration after) {
     if (silent < idle) return ArmIdle(idle - silent);
     if (http_stats_ != nullptr) {
       http_stats_->Count(HttpStat::kCxIdleTimeout);
+      if (spoke_) return StartDrainSequence();  // its codec is to say so
     } else {
       ++envoy_.Counter(fmt::format("tcp.{}.idle_timeout", chain_->tcp->stat_prefix));
     }

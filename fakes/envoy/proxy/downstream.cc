@@ -158,15 +158,46 @@ DownstreamConnection::~DownstreamConnection() {
 }
 
 const SocketAddress& DownstreamConnection::original_destination() const {
-  return envoy_.plane().fabric().info(id_).destination;
+  return announced_ != nullptr ? announced_->destination : envoy_.plane().fabric().info(id_).destination;
+}
+
+SocketAddress DownstreamConnection::remote() const {
+  return announced_ != nullptr ? announced_->source : ConnectingEnd(envoy_.fabric(), id_);
+}
+
+// Envoy: source/extensions/filters/listener/proxy_protocol/proxy_protocol.cc
+bool DownstreamConnection::ReadProxyProtocol() {
+  const bool there = flight_->announced != nullptr;
+  if (!listener_->proxy_protocol) {
+    garbled_ = there;
+    return true;
+  }
+  const char* const allowed = listener_->allows_no_proxy_protocol ? "allowed" : "disallowed";
+  if (!there) {
+    ++envoy_.Counter(fmt::format("proxy_proto.not_found_{}", allowed));
+    if (listener_->allows_no_proxy_protocol) return true;
+    ++envoy_.Counter("downstream_cx_proxy_proto_error");
+    CloseNow(CloseKind::kFin, fmt::format("listener {}: no PROXY protocol", listener_->name));
+    return false;
+  }
+  ++envoy_.Counter(fmt::format("proxy_proto.versions.v{}.found", flight_->announced->version));
+  if (flight_->announced->source == SocketAddress{}) return true;
+  announced_ = flight_->announced;
+  if (log_ != nullptr) {
+    log_->source = announced_->source;
+    log_->destination = announced_->destination;
+  }
+  return true;
 }
 
 const SocketAddress& DownstreamConnection::restored_destination() const {
   static const SocketAddress kNotRestored;
-  return restored_ ? original_destination() : kNotRestored;
+  return restored_ || announced_ != nullptr ? original_destination() : kNotRestored;
 }
 
-const IpAddress& DownstreamConnection::source_ip() const { return envoy_.plane().fabric().info(id_).source.ip; }
+const IpAddress& DownstreamConnection::source_ip() const {
+  return announced_ != nullptr ? announced_->source.ip : envoy_.plane().fabric().info(id_).source.ip;
+}
 
 std::string DownstreamConnection::StatPrefix() const {
   return fmt::format("listener.{}_{}.", listener_->address.ip.ToString(), listener_->address.port);
@@ -176,6 +207,7 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
                                          Duration lead) {
   flight_ = flight;
   lead += envoy_.plane().options().latencies.accept;
+  if (!ReadProxyProtocol()) return;
   const uint16_t port = original_destination().port;
   const bool waits = (listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(port)) ||
                      (listener_->http_inspector && !listener_->http_inspector_disabled.Matches(port));
@@ -199,13 +231,13 @@ void DownstreamConnection::OnFirstFlight(ConnectionId /*connection*/, const std:
 bool DownstreamConnection::ChooseChain(const FirstFlight& flight, bool inspect) {
   static const std::vector<std::string> kHttp11 = {"http/1.1"};
   static const std::vector<std::string> kH2c = {"h2c"};
-  const AcceptInfo& info = envoy_.plane().fabric().info(id_);
   ConnectionProperties c;
-  c.destination = info.destination;
-  c.source = info.source;
+  c.destination = original_destination();
+  c.source = announced_ != nullptr ? announced_->source : envoy_.plane().fabric().info(id_).source;
   c.transport_protocol = "raw_buffer";  // unless an inspector knows better
   std::string server_name;
-  const uint16_t port = info.destination.port;
+  const uint16_t port = c.destination.port;
+  inspect = inspect && !garbled_;  // no inspector knows what it begins with
   if (inspect && listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(port) &&
       flight.kind == FirstFlight::Kind::kTls) {
     c.transport_protocol = "tls";
@@ -265,7 +297,7 @@ bool DownstreamConnection::Speaks() const {
 
 bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead) {
   const std::string prefix = StatPrefix();
-  if (flight.kind != FirstFlight::Kind::kTls) {
+  if (flight.kind != FirstFlight::Kind::kTls || garbled_) {
     ++envoy_.Counter(prefix + "ssl.connection_error");
     CloseNow(CloseKind::kReset);
     return false;
@@ -313,6 +345,7 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
     held_.push_back(exchange);  // the listener filters still wait
     return;
   }
+  if (chain_->http.has_value() && garbled_) return AnswerGarbled(exchange, lead);
   if (chain_->http.has_value()) {
     switch (Admit()) {
       case Admission::kRefused:
@@ -332,6 +365,20 @@ void DownstreamConnection::OnRequest(ConnectionId /*connection*/, ExchangeId exc
   // A tcp_proxy reads nothing until its upstream is connected.
   held_.push_back(exchange);
   if (upstream_ready_) Proceed();
+}
+
+// The codec takes a header of the PROXY protocol for a request, and a broken one.
+// Envoy: source/common/http/http1/codec_impl.cc, sendProtocolError
+void DownstreamConnection::AnswerGarbled(ExchangeId exchange, Duration lead) {
+  ++envoy_.Counter(fmt::format("http.{}.downstream_cx_protocol_error", chain_->http->stat_prefix));
+  Reply reply;
+  reply.code = 400;
+  reply.from_proxy = reply.close = reply.has_body = true;
+  reply.flags = kDownstreamProtocolError;
+  reply.body = "Bad Request";
+  reply.headers = "content-length: 11\ncontent-type: text/plain\n";
+  envoy_.fabric().Answer(exchange, reply, lead);
+  CloseNow(CloseKind::kFin);
 }
 
 void DownstreamConnection::AbortStreams(std::string_view details) {
@@ -439,7 +486,14 @@ void DownstreamConnection::TcpConnect(Duration lead) {
     return;
   }
   std::shared_ptr<const FirstFlight> flight;
-  if (cluster->Socket(*host).tls != nullptr) flight = cluster->Flight(*host, FirstFlight::Kind::kOpaque, {});
+  const TransportSocket& socket = cluster->Socket(*host);
+  if (socket.tls != nullptr) flight = cluster->Flight(*host, FirstFlight::Kind::kOpaque, {});
+  announcing_ = nullptr;
+  if (socket.proxy_protocol > 0) {
+    announcing_ = std::make_shared<const AnnouncedAddresses>(
+        AnnouncedAddresses{socket.proxy_protocol, remote(), original_destination()});
+    if (flight != nullptr) flight = WithAnnouncement(*flight, announcing_);
+  }
   if (log_ != nullptr) log_->tried = host->address;
   tried_ = host->address;
   upstream_ = new TcpUpstream(*this, *cluster, *host, std::move(flight));
@@ -468,11 +522,17 @@ void DownstreamConnection::TcpUpstreamReady() {
 
 // Tells the upstream what the client's bytes look like.
 void DownstreamConnection::AnnounceFlight() {
-  if (announced_ || upstream_->tls().ok) return;
-  announced_ = true;
+  if (flight_told_ || upstream_->tls().ok) return;
+  flight_told_ = true;
   // Inside a session that ended here are requests in clear text.
   static const auto kPlain = std::make_shared<const FirstFlight>();
-  envoy_.fabric().SetFlight(upstream_->id(), tls_ ? kPlain : flight_);
+  std::shared_ptr<const FirstFlight> said = tls_ ? kPlain : flight_;
+  // What the client announced was read and is gone, but where nobody read it.
+  const bool passed_on = said != nullptr && said->announced != nullptr && garbled_;
+  if (said != nullptr && (announcing_ != nullptr || (said->announced != nullptr && !passed_on))) {
+    said = WithAnnouncement(*said, announcing_);
+  }
+  envoy_.fabric().SetFlight(upstream_->id(), std::move(said));
 }
 
 void DownstreamConnection::Splice() {

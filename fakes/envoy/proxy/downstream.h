@@ -53,6 +53,10 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // The same if it was restored, else nothing: what ORIGINAL_DST clusters go by.
   const SocketAddress& restored_destination() const;
   const IpAddress& source_ip() const;
+  // Who is at the other end, or for whom that says it is.
+  SocketAddress remote() const;
+  // As the PROXY protocol had it; null: not.
+  const std::shared_ptr<const AnnouncedAddresses>& announced() const { return announced_; }
   std::string_view peer_identity() const { return client_identity_; }
   std::string_view own_identity() const { return server_identity_; }
   // The peer's leaf certificate; nullptr: it presented none, or TLS does not end here.
@@ -112,6 +116,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   void Call(const RouteEntry& route, std::shared_ptr<const RequestSpec> request, Answered answered) override;
   void Decide(bool goes_on) override;
 
+  // False: it lacks what the listener wants, and this is gone.
+  bool ReadProxyProtocol();
+  void AnswerGarbled(ExchangeId exchange, Duration lead);
   void Classify(const FirstFlight& flight, Duration lead, bool timed_out);
   bool ChooseChain(const FirstFlight& flight, bool inspect);
   bool HandshakeOk(const FirstFlight& flight, Duration lead);
@@ -131,6 +138,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   // connection_limits.cc: what it counts as when its chain is chosen, and when it is gone.
   void CountBegin();
   void CountEnd(bool local);
+  void StartDrainSequence();
   void ArmIdle(Duration after);
   void Splice();
   void StartTcpProxy(Duration lead);
@@ -145,6 +153,9 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::shared_ptr<const ListenerConfig> listener_;
   const FilterChain* chain_ = nullptr;
   std::shared_ptr<const FirstFlight> flight_;
+  std::shared_ptr<const AnnouncedAddresses> announced_;
+  std::shared_ptr<const AnnouncedAddresses> announcing_;  // to a tcp_proxy's upstream
+  bool garbled_ = false;                                  // it begins with a PROXY protocol that nobody reads
   std::string client_identity_, server_identity_, alpn_;
   bool tls_ = false;
   bool refused_ = false;  // TlsOutcome::refused
@@ -160,7 +171,7 @@ class DownstreamConnection final : public ConnectionHandler, private NetworkConn
   std::optional<bool> decision_;                                       // of the filter whose turn it is
   bool deciding_ = false, asking_ = false;                             // it is asked; its answer is awaited
   std::vector<std::pair<ExchangeId, const RequestSpec*>> unadmitted_;  // requests meanwhile
-  bool upstream_ready_ = false, announced_ = false;                    // of a tcp_proxy
+  bool upstream_ready_ = false, flight_told_ = false;                  // of a tcp_proxy
   std::map<uint64_t, std::shared_ptr<FilterState>> filter_states_;
   std::vector<StreamId> streams_;
   TimerId timer_ = kNoTimer;

@@ -54,8 +54,7 @@ class Router::FilteredStream final : public HttpStream {
     return node.cluster();
   }
   std::string DownstreamAddress(bool remote) const override {
-    return remote ? ConnectingEnd(s_.envoy->fabric(), s_.downstream->id()).ToString()
-                  : s_.downstream->original_destination().ToString();
+    return remote ? s_.downstream->remote().ToString() : s_.downstream->original_destination().ToString();
   }
   Membership MembersOf(std::string_view cluster) const override {
     Membership out;
@@ -76,6 +75,17 @@ class Router::FilteredStream final : public HttpStream {
     s_.route->limits.Describe(stage, subject, out);
     const bool of_host = s_.route->includes_host_limits || options == 1 || (options == 0 && s_.route->limits.empty());
     if (of_host && s_.host != nullptr) s_.host->limits.Describe(stage, subject, out);
+  }
+  const std::vector<HttpFilterLink>& chain() const override { return s_.manager->filters; }
+  void CountForCluster(uint16_t code) override {
+    ChooseCluster(&s_);
+    if (s_.cluster != nullptr) s_.cluster->CountCode(code, /*retried=*/false, /*internal=*/true);
+  }
+  std::string ClusterCounters() const override {
+    ChooseCluster(&s_);
+    if (s_.cluster == nullptr) return {};
+    const ClusterConfig& config = s_.cluster->config();
+    return "cluster." + (config.alt_stat_name.empty() ? config.name : config.alt_stat_name) + ".";
   }
   void ScriptLog(std::string_view level, const std::string& text) override {
     router_.plane_.NoteScript(now(), s_.envoy->options().name, level, text);

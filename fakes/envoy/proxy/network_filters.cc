@@ -13,7 +13,8 @@ ConnectionFacts DownstreamConnection::Facts() const {
   out.tls = tls_;
   if (client_verified_) out.identity = client_identity_;
   if (peer_noted_) out.peer_principal = out.identity;
-  out.direct_source = source_ip();
+  out.direct_source = envoy_.fabric().info(id_).source.ip;
+  out.connection_source = source_ip();
   out.destination = original_destination().ip;
   out.port = original_destination().port;
   if (flight_ != nullptr && listener_->tls_inspector && !listener_->tls_inspector_disabled.Matches(out.port)) {

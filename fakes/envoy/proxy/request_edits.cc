@@ -167,6 +167,7 @@ std::string_view Router::WithServer(const HttpConnectionManager& manager, std::s
   std::string kept, via = manager.arrival.via;
   bool adds = manager.server_header != ServerHeader::kPassThrough;
   ForEachHeader(lines, [&](std::string_view name, std::string_view value) {
+    if (name == "connection") return;  // of the hop before
     if (name == "server" && manager.server_header == ServerHeader::kOverwrite) return;
     if (name == "server" && manager.server_header == ServerHeader::kAppendIfAbsent) adds = false;
     if (name == "via" && !via.empty()) {
@@ -178,6 +179,17 @@ std::string_view Router::WithServer(const HttpConnectionManager& manager, std::s
   if (adds) kept += manager.server_line;
   if (!via.empty()) AddHeaderLine("via", via, &kept);
   return plane_.configs().Keep(kept);
+}
+
+// Envoy: source/common/http/http1/codec_impl.cc, encodeHeadersBase; conn_manager_impl.cc, encodeHeaders
+std::string_view Router::WithFraming(std::string_view lines, const Reply& reply, bool local, bool closes) {
+  std::string added;
+  bool has_length = false;
+  ForEachHeader(lines, [&](std::string_view name, std::string_view) { has_length |= name == "content-length"; });
+  const bool may_have = reply.code >= 200 && reply.code != 204 && reply.code != 304;
+  if (local && !reply.has_body && !has_length && may_have) AddHeaderLine("content-length", "0", &added);
+  if (closes) AddHeaderLine("connection", "close", &added);
+  return added.empty() ? lines : plane_.configs().Keep(std::string(lines) + added);
 }
 
 void Router::EditRequest(Stream* s) {
@@ -227,7 +239,9 @@ void Router::RewriteRedirected(Stream* s) {
 void Router::NumberTry(const Stream& s, RequestEdit* edit) {
   if (s.host != nullptr && s.host->count_attempts) edit->Set("x-envoy-attempt-count", std::to_string(s.attempts));
   if (s.expected > Duration::zero()) {
-    edit->Set("x-envoy-expected-rq-timeout-ms", std::to_string(s.expected / std::chrono::milliseconds(1)));
+    const auto ms = s.expected / std::chrono::milliseconds(1);
+    edit->Set("x-envoy-expected-rq-timeout-ms", std::to_string(ms));
+    if (s.tells_grpc_timeout) edit->Set("grpc-timeout", fmt::format("{}m", ms));
   }
 }
 
@@ -284,22 +298,43 @@ std::string Router::EditReply(const Stream& s, std::string_view lines, uint16_t 
 // Envoy: source/common/http/conn_manager_impl.cc, refreshDurationTimeout
 void Router::LimitDuration(StreamId id, Duration lead) {
   Stream& s = *streams_.Get(id);
-  Duration limit = s.route->max_stream_duration;
-  if (s.route->grpc_timeout_max.has_value()) {
-    if (const std::optional<Duration> asked = GrpcTimeout(*s.spec)) {
-      const Duration most = *s.route->grpc_timeout_max;
+  const bool routed = s.route != nullptr;
+  Duration limit =
+      routed && s.route->max_stream_duration ? *s.route->max_stream_duration : s.manager->max_stream_duration;
+  if (routed && s.route->grpc_timeout_max.has_value()) {
+    if (std::optional<Duration> asked = GrpcTimeout(*s.spec)) {
+      const Duration most = *s.route->grpc_timeout_max, sooner = s.route->grpc_timeout_offset;
+      if (*asked > sooner) *asked -= sooner;
       limit = most > Duration::zero() ? std::min(*asked, most) : *asked;
     }
   }
-  if (limit <= Duration::zero() || s.downstream == nullptr) return;
+  if (limit <= Duration::zero()) return;
   s.longest = s.envoy->host().RunAfter(lead + limit, [this, id] {
     Stream* const late = streams_.Get(id);
     if (late == nullptr) return;
     late->longest = kNoTimer;
+    ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_max_duration_reached", late->manager->stat_prefix));
     EndTry(*late, id, /*reset=*/true);
     constexpr uint16_t kDeadlineExceeded = 4;
-    Local(id, 504, kMaxDurationReached, "max_duration_timeout", "downstream duration timeout", Duration::zero(), {},
+    Local(id, 504, kNoFlags, "max_duration_timeout", "downstream duration timeout", Duration::zero(), {},
           kDeadlineExceeded);
+  });
+}
+
+// Envoy: conn_manager_impl.cc, onIdleTimeout, refreshIdleTimeout; a request is here as a whole, so that it is the
+// answer that is awaited.
+void Router::LimitSilence(StreamId id, Duration lead) {
+  Stream& s = *streams_.Get(id);
+  const Duration limit =
+      s.route != nullptr && s.route->idle_timeout ? *s.route->idle_timeout : s.manager->stream_idle_timeout;
+  if (limit <= Duration::zero()) return;
+  s.silence = s.envoy->host().RunAfter(lead + limit, [this, id] {
+    Stream* const late = streams_.Get(id);
+    if (late == nullptr) return;
+    late->silence = kNoTimer;
+    ++late->envoy->Counter(fmt::format("http.{}.downstream_rq_idle_timeout", late->manager->stat_prefix));
+    EndTry(*late, id, /*reset=*/true);
+    Local(id, 504, kStreamIdleTimeout, "stream_idle_timeout", "stream timeout", Duration::zero());
   });
 }
 

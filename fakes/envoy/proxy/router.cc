@@ -146,6 +146,8 @@ void Router::Begin(DownstreamConnection& downstream, ExchangeId exchange, const 
   ApplyArrival(id);
   normalised ? Reroute(&s) : Take(Decide(envoy, manager, *s.spec), &s);
   if (!MayUpgrade(id, lead)) return;
+  LimitDuration(id, lead);
+  LimitSilence(id, lead);
   RunFilters(id, lead);
 }
 
@@ -229,7 +231,6 @@ void Router::Continue(StreamId id, Duration lead) {
   if (timeout > Duration::zero()) {
     s.timeout = envoy.host().RunAfter(lead + timeout, [this, id] { OnTimeout(id); });
   }
-  LimitDuration(id, lead);
   if (s.retry != nullptr) s.retries_left = s.retry->retries;
   if (!route.mirrors.empty()) Mirror(s);
   Try(id, lead);
@@ -246,6 +247,13 @@ Duration Router::PlanTries(Stream* s) {
   const RouteEntry& route = *s->route;
   if (route.retry.has_value()) s->retry = &*route.retry;
   Duration timeout = route.timeout;
+  const bool grpc = route.max_grpc_timeout.has_value() && IsGrpc(*s->spec);
+  if (grpc) {
+    timeout = GrpcTimeout(*s->spec).value_or(Duration::zero());
+    if (timeout > route.grpc_timeout_offset) timeout -= route.grpc_timeout_offset;
+    const Duration most = *route.max_grpc_timeout;
+    if (most > Duration::zero() && (timeout > most || timeout == Duration::zero())) timeout = most;
+  }
   s->per_try_timeout = s->retry != nullptr ? s->retry->per_try_timeout : Duration::zero();
   const bool orders = std::any_of(s->spec->headers.begin(), s->spec->headers.end(),
                                   [](const auto& header) { return header.first.starts_with("x-envoy-"); });
@@ -283,6 +291,7 @@ Duration Router::PlanTries(Stream* s) {
   }
   if (timeout > Duration::zero() && s->per_try_timeout >= timeout) s->per_try_timeout = Duration::zero();
   s->expected = s->per_try_timeout > Duration::zero() ? s->per_try_timeout : timeout;
+  s->tells_grpc_timeout = grpc && s->expected > Duration::zero();
   return timeout;
 }
 
@@ -352,9 +361,39 @@ void Router::Try(StreamId id, Duration lead) {
     alpn = &s.alpn->offers[static_cast<size_t>(protocol)];
     if (!alpn->empty()) alpn_id = s.alpn->ids[static_cast<size_t>(protocol)];
   }
-  HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id);
+  HttpPool& pool = s.cluster->Pool(*host, protocol, *alpn, alpn_id, SocketOptionsOf(s, *host));
   s.pool = &pool;
   pool.NewStream(id, lead);
+}
+
+// Whom the PROXY protocol names: the client, as far as this proxy knows it, else the two ends of the connection itself.
+// Envoy: source/extensions/transport_sockets/proxy_protocol/proxy_protocol.cc, generateHeader
+std::shared_ptr<const AnnouncedAddresses> Router::Announcement(const Stream& s, const HostRuntime& host) {
+  const uint8_t version = s.cluster->Socket(host).proxy_protocol;
+  if (version == 0) return nullptr;
+  if (s.downstream != nullptr) {
+    return std::make_shared<const AnnouncedAddresses>(
+        AnnouncedAddresses{version, s.downstream->remote(), s.downstream->original_destination()});
+  }
+  return std::make_shared<const AnnouncedAddresses>(
+      AnnouncedAddresses{version, {s.envoy->options().ip, 0}, host.address});
+}
+
+// Envoy: router.cc, decodeHeaders (auto_sni, auto_san_validation)
+SocketOptions Router::SocketOptionsOf(const Stream& s, const HostRuntime& host) {
+  SocketOptions out;
+  out.announced = Announcement(s, host);
+  const ClusterConfig& config = s.cluster->config();
+  if ((!config.auto_sni && !config.auto_san_validation) || s.cluster->Socket(host).tls == nullptr) return out;
+  // Without a port; an address is no name.
+  std::string name = s.spec->authority;
+  if (const size_t colon = name.rfind(':'); colon != name.npos && name.find(']', colon) == name.npos)
+    name.resize(colon);
+  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
+  const bool address = IpAddress::Parse(name).ok();
+  if (config.auto_sni && !address) out.server_name = name;
+  if (config.auto_san_validation) out.verified_name = name;
+  return out;
 }
 
 void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration lead) {
@@ -369,6 +408,9 @@ void Router::OnPoolReady(StreamId id, UpstreamConnection* connection, Duration l
   // Only now: Envoy: source/common/router/upstream_request.cc, onPoolReady
   if (s.per_try_timeout > Duration::zero()) {
     s.per_try = s.envoy->host().RunAfter(lead + s.per_try_timeout, [this, id] { OnPerTryTimeout(id); });
+  }
+  if (const Duration most = s.cluster->config().max_stream_duration; most > Duration::zero()) {
+    s.upstream_longest = s.envoy->host().RunAfter(lead + most, [this, id] { OnUpstreamDuration(id); });
   }
   if (s.log != nullptr) {
     s.log->host = s.log->remote = s.upstream_host->address;
@@ -425,6 +467,8 @@ void Router::OnReply(uint64_t cookie, const Reply& reply, Duration lead) {
 void Router::EndTry(Stream& s, StreamId id, bool reset) {
   s.envoy->host().Cancel(s.per_try);
   s.per_try = kNoTimer;
+  s.envoy->host().Cancel(s.upstream_longest);
+  s.upstream_longest = kNoTimer;
   if (s.pool != nullptr) s.pool->CancelPending(id);
   s.pool = nullptr;
   if (s.upstream_exchange != kNoExchange) plane_.fabric().Abandon(s.upstream_exchange);
@@ -577,6 +621,21 @@ void Router::OnPerTryTimeout(StreamId id) {
   Local(id, 504, kUpstreamRequestTimeout, "upstream_per_try_timeout", "upstream request timeout", Duration::zero());
 }
 
+// The cluster's max_stream_duration. Envoy: router.cc, onStreamMaxDurationReached
+void Router::OnUpstreamDuration(StreamId id) {
+  Stream* s = streams_.Get(id);
+  if (s == nullptr) return;
+  s->upstream_longest = kNoTimer;
+  s->cluster->Count(ClusterStat::kRqMaxDurationReached);
+  EndTry(*s, id, /*reset=*/true);
+  if (Retriable(*s, ResetReason::kLocalReset) &&
+      MaybeRetry(id, {.code = 504, .flags = kMaxDurationReached}, Duration::zero())) {
+    return;
+  }
+  Local(id, 504, kMaxDurationReached, "upstream_max_stream_duration_reached", "upstream max stream duration reached",
+        Duration::zero());
+}
+
 void Router::AbortDownstream(StreamId id, std::string_view details) {
   Stream* s = streams_.Get(id);
   if (s == nullptr) return;
@@ -589,6 +648,7 @@ void Router::AbortDownstream(StreamId id, std::string_view details) {
   s->envoy->host().Cancel(s->timeout);
   s->envoy->host().Cancel(s->backoff);
   s->envoy->host().Cancel(s->longest);
+  s->envoy->host().Cancel(s->silence);
   EndTry(*s, id, /*reset=*/true);
   if (s->retrying) --s->cluster->retries;
   if (s->downstream != nullptr) {
@@ -646,6 +706,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   if (s.timeout != kNoTimer) envoy.host().Cancel(s.timeout);
   if (s.backoff != kNoTimer) envoy.host().Cancel(s.backoff);
   if (s.longest != kNoTimer) envoy.host().Cancel(s.longest);
+  if (s.silence != kNoTimer) envoy.host().Cancel(s.silence);
   if (s.retrying) --s.cluster->retries;
   if (s.downstream == nullptr) {  // mirrored, or a question
     const std::unique_ptr<Answered> answered = std::move(s.answered);
@@ -670,6 +731,10 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
                               : plane_.configs().Keep(std::string(headers) + std::string(s.response_headers));
   }
   headers = WithServer(*s.manager, headers);
+  const bool closes = s.downstream->closing_after_this();
+  if (s.spec->protocol != HttpProtocol::kHttp2) {
+    headers = WithFraming(headers, upstream, !passed_on && s.spec->method != "HEAD", closes);
+  }
   for (HttpStats* stats : {&s.downstream->http_stats(), &s.downstream->listener_http_stats()}) {
     stats->Count(HttpStat::kRqCompleted);
     const int kind = upstream.code / 100;
@@ -720,7 +785,7 @@ void Router::Finish(StreamId id, const Reply& came, std::string_view details, Du
   Reply reply = upstream;
   reply.record = &record;
   reply.headers = headers;
-  reply.close = s.downstream->closing_after_this();
+  reply.close = closes;
   if (!passed_on) {
     reply.flags = s.flags;
     reply.details = details;

@@ -94,10 +94,11 @@ class Router final : public ExchangeOwner, public PoolUser {
     RetryPolicy const* retry = nullptr;  // the route's, unless the request wants another
     std::unique_ptr<const RetryPolicy> own_retry;
     Duration per_try_timeout{};
-    Duration expected{};    // x-envoy-expected-rq-timeout-ms; 0: none
-    bool to_https = false;  // its virtual host wants TLS: it has no route, and is told so
-    bool retrying = false;  // holds a retry slot of the circuit breaker
-    bool counted = false;   // in the host's active requests
+    Duration expected{};              // x-envoy-expected-rq-timeout-ms; 0: none
+    bool tells_grpc_timeout = false;  // the upstream is told in gRPC's header, too
+    bool to_https = false;            // its virtual host wants TLS: it has no route, and is told so
+    bool retrying = false;            // holds a retry slot of the circuit breaker
+    bool counted = false;             // in the host's active requests
     ResponseFlags flags = kNoFlags;
     Time start{};
     ConnectionId upstream_connection = kNoConnection;
@@ -118,9 +119,10 @@ class Router final : public ExchangeOwner, public PoolUser {
     std::string set_cookie;                       // that hashing made up
     std::unique_ptr<RequestLog> log;              // nullptr: no log wants a line
     TimerId timeout = kNoTimer;
-    TimerId per_try = kNoTimer;
+    TimerId per_try = kNoTimer, upstream_longest = kNoTimer;
     TimerId backoff = kNoTimer;
     TimerId longest = kNoTimer;  // max_stream_duration
+    TimerId silence = kNoTimer;  // stream_idle_timeout
   };
 
   void OnReply(uint64_t cookie, const Reply& reply, Duration lead) override;
@@ -138,6 +140,8 @@ class Router final : public ExchangeOwner, public PoolUser {
   bool MayUpgrade(StreamId id, Duration lead);
   void RefuseUpgrade(StreamId id, Duration lead);
   // An answer's lines with the one that names the proxy.
+  // With what HTTP/1.1's codec says of its own: that a body is empty, and that the connection closes.
+  std::string_view WithFraming(std::string_view lines, const Reply& reply, bool local, bool closes);
   std::string_view WithServer(const HttpConnectionManager& manager, std::string_view lines);
   // What formats of a redirect see: the path that it leads to.
   static void RewriteRedirected(Stream* s);
@@ -159,6 +163,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void Continue(StreamId id, Duration lead);
   static Duration PlanTries(Stream* stream);
   void Try(StreamId id, Duration lead);
+  static SocketOptions SocketOptionsOf(const Stream& stream, const HostRuntime& host);
+  // Null: no PROXY protocol.
+  static std::shared_ptr<const AnnouncedAddresses> Announcement(const Stream& stream, const HostRuntime& host);
   // request_edits.cc: what the connection manager and the route make of a request and its answer.
   // False: refused or redirected, and answered.
   bool Normalise(StreamId id, Duration lead);
@@ -172,6 +179,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   std::string EditReply(const Stream& stream, std::string_view lines, uint16_t code, std::string_view details);
   void EntryOf(const Stream& stream, AccessLogEntry* entry) const;
   void LimitDuration(StreamId id, Duration lead);
+  void LimitSilence(StreamId id, Duration lead);
   std::optional<uint64_t> HashOfRequest(Stream* stream);
   void Failed(StreamId id, ResetReason reason, std::string_view failure, Duration lead);
   // `failed`: what the try came to; kept if there is another.
@@ -181,6 +189,7 @@ class Router final : public ExchangeOwner, public PoolUser {
   static void CountCode(const Stream& stream, uint16_t code);
   void OnTimeout(StreamId id);
   void OnPerTryTimeout(StreamId id);
+  void OnUpstreamDuration(StreamId id);
   // Takes the stream off its try: pool, connection, counters.
   void EndTry(Stream& stream, StreamId id, bool reset);
   void Local(StreamId id, uint16_t code, ResponseFlags flags, std::string_view details, std::string_view body,

@@ -32,6 +32,12 @@ class TlsServer;
 enum class ExchangeId : uint64_t {};
 inline constexpr ExchangeId kNoExchange{0};
 
+// A header of the PROXY protocol: for whom a connection is. Of an empty source nothing is said (LOCAL, UNKNOWN).
+struct AnnouncedAddresses {
+  uint8_t version = 1;
+  SocketAddress source, destination;
+};
+
 // What a client says first; all that proxies on the way may look at. Immutable and shared.
 struct FirstFlight {
   enum class Kind : uint8_t {
@@ -44,8 +50,17 @@ struct FirstFlight {
   Kind kind = Kind::kHttp1;
   std::string sni;
   std::vector<std::string> alpn;
-  std::shared_ptr<const TlsClient> tls;  // kTls: the client's side of the handshake
+  std::shared_ptr<const TlsClient> tls;                 // kTls: the client's side of the handshake
+  std::shared_ptr<const AnnouncedAddresses> announced;  // before all else; null: no PROXY protocol
 };
+
+// The same with another announcement, or none.
+inline std::shared_ptr<const FirstFlight> WithAnnouncement(const FirstFlight& flight,
+                                                           std::shared_ptr<const AnnouncedAddresses> announced) {
+  auto out = std::make_shared<FirstFlight>(flight);
+  out->announced = std::move(announced);
+  return out;
+}
 
 enum class CloseKind : uint8_t {
   kFin,        // orderly

@@ -33,6 +33,7 @@ enum ResponseFlag : uint32_t {
   kOverloadManager = 1u << 19,                 // OM
   kMaxDurationReached = 1u << 21,              // UMSDR
   kFailedLocalHealthCheck = 1u << 22,          // LH
+  kRateLimitServiceError = 1u << 23,           // RLSE
   kUnmodelledFlag = 1u << 20,                  // stands for those that nothing here sets
 };
 using ResponseFlags = uint32_t;

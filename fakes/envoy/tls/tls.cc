@@ -1,6 +1,7 @@
 #include "fakes/envoy/tls/tls.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "fmt/format.h"
@@ -43,15 +44,15 @@ std::string VerifyFailed(std::string_view why) {
       kSslLibrary + 125, why);
 }
 
-std::string Names(const x509::SubjectAltNames& sans) {
+std::string NamesInOrder(std::initializer_list<const std::vector<std::string>*> lists) {
   std::string out;
-  const auto add = [&](const std::vector<std::string>& names) {
-    for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
-  };
-  add(sans.uris);
-  add(sans.dns_names);
+  for (const std::vector<std::string>* names : lists) {
+    for (const std::string& n : *names) out += (out.empty() ? "" : ", ") + n;
+  }
   return out;
 }
+
+std::string Names(const x509::SubjectAltNames& sans) { return NamesInOrder({&sans.uris, &sans.dns_names}); }
 
 struct PeerCheck {
   bool ok = true;
@@ -89,7 +90,11 @@ PeerCheck Check(const TlsParty& self, const TlsParty* peer, bool required, x509:
     out.ok = false;
     out.san = true;
     out.verified = false;
-    out.words = fmt::format("SAN matcher, certificate SANs are [{}]", Names(sans));
+    // Of a name that the request asked for. Envoy: default_validator.cc, verifyCertificate
+    out.words = self.context->asked_name.empty()
+                    ? fmt::format("SAN matcher, certificate SANs are [{}]", Names(sans))
+                    : fmt::format("verify SAN list, expected SANs: [{}], certificate SANs: [{}]",
+                                  self.context->asked_name, NamesInOrder({&sans.dns_names, &sans.uris}));
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include "envoy/config/core/v3/base.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/secret.pb.h"
 #include "envoy/extensions/transport_sockets/tls/v3/tls.pb.h"
+#include "fakes/envoy/extensions/config_json.h"
 #include "fakes/envoy/extensions/extensions.h"
 #include "fmt/format.h"
 #include "google/protobuf/any.pb.h"
@@ -136,12 +137,34 @@ absl::Status AddCommon(const tls::CommonTlsContext& common, bool downstream, Tls
   }
 }
 
+constexpr std::string_view kProxyProtocol =
+    "envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport";
+
+// Envoy: source/extensions/transport_sockets/proxy_protocol/proxy_protocol.cc
+absl::StatusOr<TransportSocket> CompileProxyProtocol(const envoy::config::core::v3::TransportSocket& socket,
+                                                     const Extensions& extensions) {
+  if (const absl::Status known = extensions.Check(socket.name(), socket.typed_config()); !known.ok()) return known;
+  const absl::StatusOr<nlohmann::json> said = ConfigJson(socket.typed_config());
+  if (!said.ok()) return said.status();
+  if (!said->contains("transport_socket")) {
+    return absl::InvalidArgumentError(
+        "Proto constraint validation failed (ProxyProtocolUpstreamTransportValidationError.TransportSocket: value is "
+        "required)");
+  }
+  envoy::config::core::v3::TransportSocket inner;
+  if (absl::Status s = ReadPart((*said)["transport_socket"], &inner); !s.ok()) return s;
+  absl::StatusOr<TransportSocket> out = CompileTransportSocket(inner, /*downstream=*/false, extensions);
+  if (out.ok()) out->proxy_protocol = TextAt(*said, "config.version") == "V2" ? 2 : 1;
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<TransportSocket> CompileTransportSocket(const envoy::config::core::v3::TransportSocket& socket,
                                                        bool downstream, const Extensions& extensions) {
   TransportSocket out;
   const google::protobuf::Any& config = socket.typed_config();
+  if (!downstream && ConfigType(config) == kProxyProtocol) return CompileProxyProtocol(socket, extensions);
   if (const absl::Status known = extensions.Check(socket.name(), config); !known.ok()) return known;
   if (config.Is<tls::UpstreamTlsContext>() && !downstream) {
     tls::UpstreamTlsContext context;

@@ -40,10 +40,12 @@ struct TlsContext {
   x509::TrustBundleRef trusted_ca;                      // inline
   bool validates = false;                               // there is a trusted CA, inline or by SDS
   std::vector<SanMatch> sans;                           // any of them; empty: every name
+  std::string asked_name;                               // `sans` is this alone, which a request asked for
 };
 
 struct TransportSocket {
   std::shared_ptr<const TlsContext> tls;  // nullptr: raw_buffer
+  uint8_t proxy_protocol = 0;             // upstream: the version of the header that goes before all else; 0: none
 };
 
 class Extensions;

@@ -44,6 +44,7 @@ constexpr std::string_view kStatNames[] = {
     "upstream_cx_http1_total",
     "upstream_cx_http2_total",
     "upstream_cx_max_requests",
+    "upstream_cx_max_duration_reached",
     "upstream_cx_idle_timeout",
     "upstream_rq_pending_total",
     "upstream_rq_cancelled",
@@ -98,15 +99,20 @@ std::string_view ResetReasonName(ResetReason reason) {
 // --- HttpPool
 
 HttpPool::HttpPool(ClusterRuntime& cluster, HostRuntime& host, HttpProtocol protocol,
-                   const std::vector<std::string>& alpn, uint64_t alpn_id)
-    : cluster_(cluster), host_(host), protocol_(protocol), alpn_(alpn), alpn_id_(alpn_id) {}
+                   const std::vector<std::string>& alpn, uint64_t alpn_id, SocketOptions options)
+    : cluster_(cluster),
+      host_(host),
+      protocol_(protocol),
+      alpn_(alpn),
+      alpn_id_(alpn_id),
+      options_(std::move(options)) {}
 
 HttpPool::~HttpPool() = default;
 
 std::shared_ptr<const FirstFlight> HttpPool::Flight() {
   const uint32_t epoch = cluster_.secrets().epoch();
   if (flight_ == nullptr || flight_epoch_ != epoch) {
-    flight_ = cluster_.Flight(host_, PlainKind(protocol_), alpn_);
+    flight_ = cluster_.Flight(host_, PlainKind(protocol_), alpn_, options_);
     flight_epoch_ = epoch;
   }
   return flight_;
@@ -203,6 +209,8 @@ void HttpPool::Connect(Duration lead) {
 void HttpPool::Serve(UpstreamConnection* connection, StreamId stream, Duration lead) {
   connection->streams_.push_back(stream);
   ++connection->requests_;
+  cluster_.process().host().Cancel(connection->idle_timer_);
+  connection->idle_timer_ = kNoTimer;
   const size_t room = protocol_ == HttpProtocol::kHttp2 ? cluster_.config().max_concurrent_streams : 1;
   const uint32_t limit = cluster_.config().max_requests_per_connection;
   if (limit > 0 && connection->requests_ >= limit) {
@@ -221,6 +229,7 @@ void HttpPool::OnConnectionReady(UpstreamConnection* connection) {
   WAVETANK_ASSERT(!connection->listed_);
   --connecting_;
   connection->idle_since_ = cluster_.process().host().Now();
+  connection->ArmLimits();
   if (!connection->draining_ || !pending_.empty()) {
     ready_.push_back(connection);
     connection->listed_ = true;
@@ -255,7 +264,7 @@ void HttpPool::CancelPending(StreamId stream) {
 }
 
 void HttpPool::Remove(UpstreamConnection* connection) {
-  cluster_.process().host().Cancel(connection->connect_timer_);
+  connection->CancelTimers();
   if (connection->listed_) ready_.erase(std::find(ready_.begin(), ready_.end(), connection));
   const auto it =
       std::find_if(connections_.begin(), connections_.end(), [&](const auto& c) { return c.get() == connection; });
@@ -289,7 +298,7 @@ void HttpPool::Drain() {
 void HttpPool::Abort(StopKind kind) {
   Fabric& fabric = cluster_.process().fabric();
   for (const auto& c : connections_) {
-    cluster_.process().host().Cancel(c->connect_timer_);
+    c->CancelTimers();
     if (kind == StopKind::kKill) {
       fabric.Close(c->id_, Fabric::End::kClient, CloseKind::kReset);
     } else {
@@ -363,6 +372,45 @@ void UpstreamConnection::OnClose(ConnectionId /*connection*/, CloseKind kind, st
   for (StreamId stream : streams) router.OnUpstreamReset(stream, ResetReason::kConnectionTermination);
 }
 
+void UpstreamConnection::CancelTimers() {
+  for (TimerId* timer : {&connect_timer_, &idle_timer_, &age_timer_}) {
+    pool_.cluster().process().host().Cancel(*timer);
+    *timer = kNoTimer;
+  }
+}
+
+// Envoy: source/common/conn_pool/conn_pool_base.cc, ActiveClient::onConnectionDurationTimeout;
+// source/common/http/codec_client.cc, onIdleTimeout
+void UpstreamConnection::ArmLimits() {
+  ArmIdle();
+  const Duration age = pool_.cluster().config().max_connection_duration;
+  if (age <= Duration::zero()) return;
+  age_timer_ = pool_.cluster().process().host().RunAfter(age, [this] {
+    age_timer_ = kNoTimer;
+    pool_.cluster().Count(ClusterStat::kCxMaxDurationReached);
+    if (streams_.empty()) return CloseIdle();
+    Drain();
+  });
+}
+
+void UpstreamConnection::ArmIdle() {
+  const Duration idle = pool_.cluster().config().idle_timeout;
+  if (idle <= Duration::zero() || idle >= Duration(1h)) return;
+  idle_timer_ = pool_.cluster().process().host().RunAfter(idle, [this] {
+    idle_timer_ = kNoTimer;
+    pool_.cluster().Count(ClusterStat::kCxIdleTimeout);
+    CloseIdle();
+  });
+}
+
+void UpstreamConnection::CloseIdle() {
+  pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
+  pool_.cluster().CountDestroyed(/*local=*/true, 0);
+  HttpPool& pool = pool_;
+  pool.Remove(this);
+  pool.ConnectPending();
+}
+
 void UpstreamConnection::Drain() {
   draining_ = true;
   if (!listed_) return;
@@ -390,14 +438,10 @@ void UpstreamConnection::Release(StreamId stream) {
   streams_.erase(at);
   idle_since_ = pool_.cluster().process().host().Now();
   if (draining_) {
-    if (!streams_.empty()) return;
-    pool_.cluster().process().fabric().Close(id_, Fabric::End::kClient, CloseKind::kFin);
-    pool_.cluster().CountDestroyed(/*local=*/true, 0);
-    HttpPool& pool = pool_;
-    pool.Remove(this);
-    pool.ConnectPending();
+    if (streams_.empty()) CloseIdle();
     return;
   }
+  if (streams_.empty()) ArmIdle();
   if (!listed_) {
     pool_.ready_.push_back(this);
     listed_ = true;
@@ -568,28 +612,36 @@ const TransportSocket& ClusterRuntime::Socket(const HostRuntime& host) const {
 }
 
 std::shared_ptr<const FirstFlight> ClusterRuntime::Flight(const HostRuntime& host, FirstFlight::Kind plain,
-                                                          const std::vector<std::string>& alpn) const {
+                                                          const std::vector<std::string>& alpn,
+                                                          const SocketOptions& options) const {
   auto flight = std::make_shared<FirstFlight>();
+  flight->announced = options.announced;
   const TransportSocket& socket = Socket(host);
   if (socket.tls == nullptr) {
     flight->kind = plain;
     return flight;
   }
   flight->kind = FirstFlight::Kind::kTls;
-  flight->sni = socket.tls->sni;
+  flight->sni = options.server_name.empty() ? socket.tls->sni : options.server_name;
   flight->alpn = alpn.empty() ? socket.tls->alpn : alpn;
   auto client = std::make_shared<TlsClient>();
   static_cast<TlsParty&>(*client) = context_.secrets.Party(socket.tls);
+  if (!options.verified_name.empty()) {
+    auto context = std::make_shared<TlsContext>(*client->context);
+    context->sans = {{SanType::kDns, StringMatch::Make(StringMatch::Kind::kExact, options.verified_name, false)}};
+    context->asked_name = options.verified_name;
+    client->context = std::move(context);
+  }
   flight->tls = std::move(client);
   return flight;
 }
 
 HttpPool& ClusterRuntime::Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn,
-                               uint64_t alpn_id) {
+                               uint64_t alpn_id, SocketOptions options) {
   for (const auto& pool : host.pools) {
-    if (pool->Is(protocol, alpn_id)) return *pool;
+    if (pool->Is(protocol, alpn_id, options)) return *pool;
   }
-  return *host.pools.emplace_back(std::make_unique<HttpPool>(*this, host, protocol, alpn, alpn_id));
+  return *host.pools.emplace_back(std::make_unique<HttpPool>(*this, host, protocol, alpn, alpn_id, std::move(options)));
 }
 
 // Envoy: source/common/http/codes.cc, chargeResponseStat and chargeBasicResponseStat

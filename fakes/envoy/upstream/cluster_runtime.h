@@ -65,6 +65,7 @@ enum class ClusterStat : uint8_t {
   kCxHttp1Total,
   kCxHttp2Total,
   kCxMaxRequests,
+  kCxMaxDurationReached,
   kCxIdleTimeout,
   kRqPendingTotal,
   kRqCancelled,
@@ -122,6 +123,21 @@ struct UpstreamContext {
   PoolUser& streams;
 };
 
+// What differs between connections to one host. Envoy: TransportSocketOptions
+struct SocketOptions {
+  std::shared_ptr<const AnnouncedAddresses> announced;  // for whom they are, if the PROXY protocol is to say so
+  std::string server_name, verified_name;               // in place of the transport socket's; empty: as that has them
+
+  bool operator==(const SocketOptions& o) const {
+    if ((announced == nullptr) != (o.announced == nullptr)) return false;
+    if (announced != nullptr &&
+        (announced->source != o.announced->source || announced->destination != o.announced->destination)) {
+      return false;
+    }
+    return server_name == o.server_name && verified_name == o.verified_name;
+  }
+};
+
 struct HostRuntime {
   uint32_t id = 0;  // unique in its cluster
   SocketAddress address;
@@ -145,10 +161,12 @@ struct HostRuntime {
 class HttpPool {
  public:
   HttpPool(ClusterRuntime& cluster, HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn,
-           uint64_t alpn_id);
+           uint64_t alpn_id, SocketOptions options);
   ~HttpPool();
 
-  bool Is(HttpProtocol protocol, uint64_t alpn_id) const { return protocol_ == protocol && alpn_id_ == alpn_id; }
+  bool Is(HttpProtocol protocol, uint64_t alpn_id, const SocketOptions& options) const {
+    return protocol_ == protocol && alpn_id_ == alpn_id && options_ == options;
+  }
   HostRuntime& host() { return host_; }
   ClusterRuntime& cluster() { return cluster_; }
   HttpProtocol protocol() const { return protocol_; }
@@ -184,6 +202,7 @@ class HttpPool {
   const HttpProtocol protocol_;
   const std::vector<std::string> alpn_;
   const uint64_t alpn_id_;
+  const SocketOptions options_;
   std::shared_ptr<const FirstFlight> flight_;
   uint32_t flight_epoch_ = 0;
   std::vector<std::unique_ptr<UpstreamConnection>> connections_;
@@ -217,7 +236,15 @@ class UpstreamConnection final : public ConnectionHandler {
 
   HttpPool& pool_;
   ConnectionId id_ = kNoConnection;
-  TimerId connect_timer_ = kNoTimer;
+  // How long it may be silent, and old. Nobody waits for the default, an hour of silence: it is looked at when the
+  // connection is wanted next.
+  void ArmLimits();
+  void ArmIdle();
+  void CancelTimers();
+  // Nothing is under way on it.
+  void CloseIdle();
+
+  TimerId connect_timer_ = kNoTimer, idle_timer_ = kNoTimer, age_timer_ = kNoTimer;
   bool ready_ = false;
   bool draining_ = false;
   bool listed_ = false;  // in pool_.ready_
@@ -252,11 +279,13 @@ class ClusterRuntime {
   // The same with hosts named by HostRuntime::id in `avoid`.
   HostRuntime* PickHost(std::optional<uint64_t> hash, const std::vector<uint32_t>& avoid, uint32_t reselections,
                         const SocketAddress& original_dst);
-  HttpPool& Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn, uint64_t alpn_id);
+  HttpPool& Pool(HostRuntime& host, HttpProtocol protocol, const std::vector<std::string>& alpn, uint64_t alpn_id,
+                 SocketOptions options);
   const TransportSocket& Socket(const HostRuntime& host) const;
   // What a connection to the host says first. `alpn` overrides the context's list unless empty.
   std::shared_ptr<const FirstFlight> Flight(const HostRuntime& host, FirstFlight::Kind plain,
-                                            const std::vector<std::string>& alpn) const;
+                                            const std::vector<std::string>& alpn,
+                                            const SocketOptions& options = {}) const;
 
   void Report(HostRuntime& host, OutlierResult result, uint32_t code);
 

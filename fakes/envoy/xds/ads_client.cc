@@ -90,6 +90,11 @@ void AdsClient::Release(XdsType type) {
   t.held = false;
   std::vector<Ack> waiting = std::move(t.waiting);
   t.waiting.clear();
+  // One request stands for all that was withheld, the last. Envoy: grpc_mux_impl.cc, queueDiscoveryRequest; delta's mux
+  // keeps each (new_grpc_mux_impl.cc).
+  if (options_.protocol == AdsTransport::Protocol::kSotw && waiting.size() > 1) {
+    waiting.erase(waiting.begin(), waiting.end() - 1);
+  }
   for (const Ack& ack : waiting) {
     if (stream_ != nullptr) Send(type, &ack);
   }

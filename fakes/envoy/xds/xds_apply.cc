@@ -449,21 +449,21 @@ std::string XdsState::ApplyClusters(const Queued& queued) {
   return message;
 }
 
+XdsState::Queued XdsState::WithoutRemovals(const Queued& queued) {
+  Queued out = queued;
+  if (queued.delta == nullptr || queued.delta->removed_resources().empty()) return out;
+  auto copy = std::make_shared<DeltaDiscoveryResponse>(*queued.delta);
+  copy->clear_removed_resources();
+  out.delta = std::move(copy);
+  return out;
+}
+
 std::string XdsState::ApplyEndpoints(const Queued& queued) {
   ConfigStore& store = configs_;
   const ResourceNames wanted = EdsNames();
   // Endpoints outlive their absence from a response and even their removal: only an empty table empties a cluster.
-  const Queued* changes_of = &queued;
-  Queued without_removals;
-  if (queued.delta != nullptr && !queued.delta->removed_resources().empty()) {
-    without_removals = queued;
-    changes_of = &without_removals;
-    auto copy = std::make_shared<DeltaDiscoveryResponse>(*queued.delta);
-    copy->clear_removed_resources();
-    without_removals.delta = std::move(copy);
-  }
   const std::shared_ptr<const Changes<EndpointTable>> found = Diff<EndpointTable>(
-      *changes_of, endpoints_, /*whole=*/false, wanted,
+      WithoutRemovals(queued), endpoints_, /*whole=*/false, wanted,
       [&](std::string_view bytes) -> const Decoded<EndpointTable>& { return store.Endpoints(bytes); });
   const Changes<EndpointTable>& changes = *found;
   endpoints_ = changes.next;
@@ -553,8 +553,9 @@ std::string XdsState::ApplyListeners(const Queued& queued) {
 std::string XdsState::ApplyRoutes(const Queued& queued) {
   ConfigStore& store = configs_;
   const ResourceNames wanted = RdsNames();
+  // Routes outlive their removal while a listener names them. Envoy: rds_route_config_subscription.cc
   const std::shared_ptr<const Changes<RouteTable>> found =
-      Diff<RouteTable>(queued, view_.routes(), /*whole=*/false, wanted,
+      Diff<RouteTable>(WithoutRemovals(queued), view_.routes(), /*whole=*/false, wanted,
                        [&](std::string_view bytes) -> const Decoded<RouteTable>& { return store.Routes(bytes); });
   const Changes<RouteTable>& changes = *found;
   if (changes.next != view_.routes()) {

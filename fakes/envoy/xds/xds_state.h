@@ -153,6 +153,8 @@ class XdsState final : public AdsClient::Handler {
   std::string UnknownCluster(const std::vector<ClusterUse>& uses) const;
   void RefuseTakenAddresses(Changes<ListenerConfig>* changes);
   std::string ApplyClusters(const Queued& queued);
+  // What a delta response takes away stays, of some types.
+  static Queued WithoutRemovals(const Queued& queued);
   std::string ApplyEndpoints(const Queued& queued);
   std::string ApplyListeners(const Queued& queued);
   std::string ApplyRoutes(const Queued& queued);

@@ -12,8 +12,10 @@ struct GeneratedKind {
   nlohmann::json (*make)(Draw& draw);
 };
 constexpr GeneratedKind kGeneratedKinds[] = {
-    {"heads", 35, HeadsCase},         {"failing", 22, FailingCase},       {"balancing", 18, BalancingCase},
-    {"filtering", 15, FilteringCase}, {"connecting", 10, ConnectingCase},
+    {"heads", 28, HeadsCase},          {"failing", 18, FailingCase},      {"balancing", 15, BalancingCase},
+    {"filtering", 13, FilteringCase},  {"connecting", 8, ConnectingCase}, {"compressing", 4, CompressingCase},
+    {"limiting", 4, LimitingCase},     {"speaking", 4, SpeakingCase},     {"calling", 3, CallingCase},
+    {"announcing", 3, AnnouncingCase},
 };
 
 }  // namespace

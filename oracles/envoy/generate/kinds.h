@@ -18,6 +18,11 @@ nlohmann::json FailingCase(Draw& draw);
 nlohmann::json BalancingCase(Draw& draw);
 nlohmann::json FilteringCase(Draw& draw);
 nlohmann::json ConnectingCase(Draw& draw);
+nlohmann::json CompressingCase(Draw& draw);
+nlohmann::json LimitingCase(Draw& draw);
+nlohmann::json SpeakingCase(Draw& draw);
+nlohmann::json CallingCase(Draw& draw);
+nlohmann::json AnnouncingCase(Draw& draw);
 
 // envoy.type.matcher.v3.StringMatcher, of a value that may be `about`.
 nlohmann::json DrawStringMatch(Draw& draw, const std::string& about);

@@ -61,7 +61,8 @@ TEST_P(RealEnvoyTest, DoesWhatTheSimulatedOneDoes) {
 INSTANTIATE_TEST_SUITE_P(Cases, RealEnvoyTest,
                          ::testing::Values("load_balancing", "routes", "failures", "ads", "listeners", "rbac",
                                            "ext_authz", "refused", "tls", "jwt", "silent", "names", "original_dst",
-                                           "access_logs", "http", "filters", "warm_up", "tls_parameters", "arrival"),
+                                           "access_logs", "http", "filters", "warm_up", "tls_parameters", "arrival",
+                                           "compressor", "rate_limits", "proxy_protocol", "limits", "grpc", "clients"),
                          [](const auto& param) { return std::string(param.param); });
 
 TEST(CasesTest, AllRunOnTheSimulatedEnvoyTheSameWayTwice) {
