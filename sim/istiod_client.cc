@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/xds/proto_adapter.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
@@ -214,6 +215,8 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     security::CertificateRequestMessage request;
     request.csr = csr;
     request.validity_seconds = ttl / std::chrono::seconds(1);
+    // ISTIO_META_CERT_SIGNER (istiod: security/pkg/nodeagent/caclient/providers/citadel/client.go).
+    if (options_.node != nullptr) request.cert_signer = Text(options_.node->metadata, "CERT_SIGNER");
     channel->Send(Channel::End::kClient, [channel, finish, peer = options_.credentials(),
                                           request = std::move(request)]() mutable {
       if (channel->istiod() == nullptr) return;

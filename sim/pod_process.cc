@@ -135,6 +135,26 @@ absl::StatusOr<std::string> PodProcess::RootCertificates() const {
   return roots.get<std::string>();
 }
 
+namespace {
+
+// What an agent finds when it probes its proxy, then the application (pilot-agent outside Kubernetes).
+struct ProbedPod {
+  bool proxy_ready = false, app_ready = false, listens = false;
+};
+absl::Status Probed(const wavetank::agent::HealthProbe& probe, const ProbedPod& pod) {
+  using Kind = wavetank::agent::HealthProbe::Kind;
+  if (!pod.proxy_ready) return absl::UnavailableError("config not received from XDS server (is Istiod running?)");
+  // A command is the application's own business: it finds what the application says of itself.
+  if (probe.kind != Kind::kExec && !pod.listens) {
+    return absl::UnavailableError(fmt::format("dial tcp {}:{}: connect: connection refused", probe.host, probe.port));
+  }
+  if (pod.app_ready || probe.kind == Kind::kTcp) return absl::OkStatus();
+  return absl::UnavailableError(probe.kind == Kind::kExec ? "exit status 1"
+                                                          : "status code was not from [200,400), bad code 503");
+}
+
+}  // namespace
+
 void PodProcess::StartProxy() {
   Commons& commons = *site_.commons;
   if (!RootCertificates().ok()) {
@@ -216,6 +236,18 @@ void PodProcess::StartProxy() {
     parts.on_ready = [this] { TellReady(); };
   }
   parts.dynamic_config = bootstrap.dynamic_config;
+  if (const nlohmann::json& probe = At(bootstrap.proxy_config, "readinessProbe"); probe.is_object()) {
+    absl::StatusOr<wavetank::agent::HealthProbe> health = wavetank::agent::ParseHealthProbe(probe, pod.ip);
+    if (!health.ok()) {
+      failure_ = health.status();
+      return;
+    }
+    parts.health = *std::move(health);
+    parts.probe = [this](const wavetank::agent::HealthProbe& asked, absl::AnyInvocable<void(absl::Status)> done) {
+      absl::Status found = Probed(asked, {proxy_ready_, app_ready_, Listens(asked.port)});
+      site_.commons->host->Post([done = std::move(done), found]() mutable { done(std::move(found)); });
+    };
+  }
   agent_ = std::make_unique<PodAgent>(*commons.host, ca_ == nullptr ? *istiod_ : *ca_, site_.cluster->api(), pod_,
                                       std::move(parts));
   agent_->Start();

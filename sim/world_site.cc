@@ -20,6 +20,7 @@
 #include "fmt/ranges.h"
 #include "sim/mending/installation.h"
 #include "sim/network/kube_proxy.h"
+#include "sim/remote/client_bucket.h"
 #include "sim/remote/remote_reader.h"
 #include "sim/upgrade/release_of_pod.h"
 #include "sim/webhooks/istio_webhook.h"
@@ -62,11 +63,23 @@ std::map<std::string, std::vector<std::string>> UnschedulablePods(const fakekube
 // The token reviews that one istiod asks of one cluster.
 class World::Site::Reviewer final : public kube::TokenReviewer {
  public:
-  // `permit`: whether istiod may ask; null: it is its own cluster.
-  Reviewer(World& world, Site& of, Line& line, WorkloadId from, fakekube::ClientPermit permit)
-      : world_(world), of_(of), line_(line), from_(from), permit_(std::move(permit)) {}
+  // `permit`: whether istiod may ask; null: it is its own cluster. `bucket`: what a remote cluster's client waits for.
+  Reviewer(World& world, Site& of, Line& line, WorkloadId from, fakekube::ClientPermit permit,
+           std::optional<ClientBucket> bucket)
+      : world_(world), of_(of), line_(line), from_(from), permit_(std::move(permit)), bucket_(std::move(bucket)) {}
   void Review(const std::string& token, const std::vector<std::string>& audiences,
               absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) override {
+    const Duration wait = bucket_ ? bucket_->Take(world_.Now()) : Duration::zero();
+    if (wait == Duration::zero()) return Ask(token, audiences, std::move(done));
+    world_.host_->RunAfter(wait,
+                           [this, alive = std::weak_ptr(alive_), token, audiences, done = std::move(done)]() mutable {
+                             if (!alive.expired()) Ask(token, audiences, std::move(done));
+                           });
+  }
+
+ private:
+  void Ask(const std::string& token, const std::vector<std::string>& audiences,
+           absl::AnyInvocable<void(absl::StatusOr<kube::TokenClaims>)> done) {
     const Time now = world_.Now();
     const std::optional<Duration> there = line_.Transit(now), back = line_.Transit(now);
     const fakekube::CallFate fate = of_.cluster_->api().FateOf(fakekube::ApiCall::kTokenReview);
@@ -96,12 +109,13 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
                            [done = std::move(done), claims = std::move(claims)]() mutable { done(std::move(claims)); });
   }
 
- private:
   World& world_;
   Site& of_;
   Line& line_;
   WorkloadId from_;
   const fakekube::ClientPermit permit_;
+  std::optional<ClientBucket> bucket_;
+  std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 // What surrounds one istiod: its clients of API servers, its resolver, its host.
@@ -198,7 +212,8 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
         const auto permit = permits.find(cluster);
         reviewer = std::make_unique<Reviewer>(
             world, *candidate, world.links_->Between(site.place_.site, candidate->place_.site), workload,
-            permit == permits.end() || candidate.get() == &site ? fakekube::ClientPermit() : permit->second);
+            permit == permits.end() || candidate.get() == &site ? fakekube::ClientPermit() : permit->second,
+            candidate.get() == &site ? std::nullopt : std::optional(ClientBucket()));
       }
       return reviewer.get();
     }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "core/inject/json_access.h"
+#include "core/inject/proxy_config.h"
 #include "core/kube/types.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
@@ -92,26 +94,26 @@ std::vector<std::string> Names(const json& list) {
   return out;
 }
 
-void ReadTemplates(const kube::Object& map, const json& templates, InjectionConfig& out) {
-  if (!templates.is_object()) return;
+// A template that cannot be parsed makes the whole configuration unreadable (istiod: inject.ParseTemplates).
+absl::Status ReadTemplates(const kube::Object& map, const json& templates, InjectionConfig& out) {
+  if (!templates.is_object()) return absl::OkStatus();
+  // Of messages it writes what is not the default.
+  const GoTemplate::Functions more = {
+      {"protoToJSON", [](const std::vector<gotemplate::Value>& in) -> absl::StatusOr<gotemplate::Value> {
+         if (in.size() != 1) return absl::InvalidArgumentError(fmt::format("want 1 argument, got {}", in.size()));
+         if (!in[0].json.is_object()) return gotemplate::Value::Plain("{}");
+         json message = in[0].json;
+         // The zero of its enum, which templates print by its name (injection_webhook.cc).
+         if (Text(message, "interceptionMode") == "REDIRECT") message.erase("interceptionMode");
+         return gotemplate::Value::Plain(JsonText(WithoutDefaults(message)));
+       }}};
   for (const auto& [name, text] : templates.items()) {
-    if (name == "sidecar" || name == "gateway" || name == "grpc-agent" || name == "grpc-simple" || !text.is_string()) {
-      continue;
-    }
-    const std::string& yaml = text.get_ref<const std::string&>();
-    if (yaml.find("{{") != std::string::npos) {
-      out.unread_templates[name] = "it holds Go template actions, which are not interpreted";
-      continue;
-    }
-    auto overlay = kube::ParseYaml(yaml, fmt::format("{}: templates.{}", map.Key(), name));
-    if (!overlay.ok()) {
-      out.unread_templates[name] = Message(overlay.status());
-    } else if (overlay->is_object()) {
-      out.templates[name] = *std::move(overlay);
-    } else {
-      out.unread_templates[name] = "it must be a mapping: a part of a pod";
-    }
+    if (!text.is_string()) return Invalid(map, fmt::format("config: templates.{} must be a text", name));
+    absl::StatusOr<GoTemplate> parsed = GoTemplate::Parse("inject", text.get_ref<const std::string&>(), more);
+    if (!parsed.ok()) return Invalid(map, fmt::format("config: templates.{}: {}", name, Message(parsed.status())));
+    out.templates[name] = *std::move(parsed);
   }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -159,7 +161,7 @@ absl::StatusOr<InjectionConfig> InjectionConfig::FromConfigMap(const kube::Objec
   out.never_inject = *std::move(never);
   out.always_inject = *std::move(always);
   for (const auto& [name, value] : TextMap(At(*config, "injectedAnnotations"))) out.injected_annotations[name] = value;
-  ReadTemplates(config_map, At(*config, "templates"), out);
+  if (absl::Status read = ReadTemplates(config_map, At(*config, "templates"), out); !read.ok()) return read;
   return out;
 }
 

@@ -1,9 +1,9 @@
 // Which pods the injector injects, and with what: ConfigMap istio-sidecar-injector (istiod:
 // pkg/kube/inject/{inject,watcher}.go).
 //
-// The templates `sidecar`, `gateway`, `grpc-agent` and `grpc-simple` are built in (injection_templates.h) with the
-// meaning that 1.18.2's have; a ConfigMap's own text for these two names is not interpreted. A template of another name
-// works if it is plain YAML; one that holds Go template actions is refused when a pod asks for it.
+// A ConfigMap's templates are interpreted (template/go_template.h), whatever their names. Where it has none under the
+// names `sidecar`, `gateway`, `grpc-agent` and `grpc-simple`, these are built in (injection_templates.h) with the
+// meaning that 1.18.2's have.
 #pragma once
 
 #include <map>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/inject/template/go_template.h"
 #include "core/kube/label_selector.h"
 #include "core/kube/object.h"
 #include "core/profile/profile.h"
@@ -29,8 +30,7 @@ struct InjectionConfig {
   std::map<std::string, std::vector<std::string>, std::less<>> aliases;
   std::vector<kube::LabelSelector> never_inject, always_inject;
   std::map<std::string, std::string> injected_annotations;
-  std::map<std::string, nlohmann::json, std::less<>> templates;      // plain ones, by name
-  std::map<std::string, std::string, std::less<>> unread_templates;  // name -> why it cannot be used
+  std::map<std::string, GoTemplate, std::less<>> templates;  // by name
   nlohmann::json values;  // the Helm values global, istio_cni, sidecarInjectorWebhook, revision
 
   // What a default installation of the profile's release has, with the values that a multi-cluster installation sets.

@@ -47,9 +47,7 @@ class Renderer {
     AddDefaultContainer(annotations);
     if (Flag("istio_cni.enabled")) AddCniAnnotations(annotations);
 
-    json spec = {{"initContainers", json::array()},
-                 {"containers", json::array({ProxyContainer("sidecar")})},
-                 {"volumes", Volumes()}};
+    json spec = {{"containers", json::array({ProxyContainer("sidecar")})}, {"volumes", Volumes()}};
     if (Annotation("sidecar.istio.io/interceptionMode", interception_mode_) != "NONE") {
       spec["initContainers"].push_back(InitContainer());
     }
@@ -150,6 +148,26 @@ class Renderer {
               {"volumes", json::array({{{"name", kVolume}, {"emptyDir", json::object()}}})}}}};
   }
 
+  // "docker.io/istio/proxyv2:1.18.2", with the image type ("debug", "distroless") that annotation or ProxyConfig ask
+  // for.
+  std::string ProxyImage() const {
+    std::string type = Text(At(data_.proxy_config, "image"), "imageType");
+    if (const auto it = annotations_.find("sidecar.istio.io/proxyImageType"); it != annotations_.end())
+      type = it->second;
+    std::string tag = Value("tag"), name = Value("proxy.image");
+    if (name.empty()) name = "proxyv2";
+    if (!type.empty()) {
+      for (std::string_view known : {"-distroless", "-debug"}) {
+        if (tag.ends_with(known)) {
+          tag.resize(tag.size() - known.size());
+          break;
+        }
+      }
+      if (type != "default") tag += "-" + type;
+    }
+    return fmt::format("{}/{}:{}", Value("hub"), name, tag);
+  }
+
  private:
   const json& Global(std::string_view path) const { return AtPath(At(data_.values, "global"), path); }
   std::string Value(std::string_view path) const { return Print(Global(path)); }
@@ -177,25 +195,6 @@ class Renderer {
              first({"service.istio.io/canonical-revision", "app.kubernetes.io/version", "version"}, "latest")}};
   }
 
-  // "docker.io/istio/proxyv2:1.18.2", with the image type ("debug", "distroless") that annotation or ProxyConfig ask
-  // for.
-  std::string ProxyImage() const {
-    std::string type = Text(At(data_.proxy_config, "image"), "imageType");
-    if (const auto it = annotations_.find("sidecar.istio.io/proxyImageType"); it != annotations_.end())
-      type = it->second;
-    std::string tag = Value("tag"), name = Value("proxy.image");
-    if (name.empty()) name = "proxyv2";
-    if (!type.empty()) {
-      for (std::string_view known : {"-distroless", "-debug"}) {
-        if (tag.ends_with(known)) {
-          tag.resize(tag.size() - known.size());
-          break;
-        }
-      }
-      if (type != "default") tag += "-" + type;
-    }
-    return fmt::format("{}/{}:{}", Value("hub"), name, tag);
-  }
   std::string Image(bool may_be_annotated, std::string_view value_path) const {
     const std::string value = Value(value_path);
     const std::string wanted = Annotation("sidecar.istio.io/proxyImage", value);
@@ -607,6 +606,7 @@ class Renderer {
 
 }  // namespace
 
+std::string ProxyImageOf(const InjectionTemplateData& data) { return Renderer(data).ProxyImage(); }
 json SidecarTemplate(const InjectionTemplateData& data) { return Renderer(data).Sidecar(); }
 json GatewayTemplate(const InjectionTemplateData& data) { return Renderer(data).Gateway(); }
 json GrpcAgentTemplate(const InjectionTemplateData& data) { return Renderer(data).GrpcAgent(); }

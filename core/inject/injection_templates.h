@@ -20,6 +20,9 @@ struct InjectionTemplateData {
   std::string revision;
 };
 
+// The image of the proxy, with the type that annotation or ProxyConfig ask for.
+std::string ProxyImageOf(const InjectionTemplateData& data);
+
 // To be merged strategically into the pod.
 nlohmann::json SidecarTemplate(const InjectionTemplateData& data);
 nlohmann::json GatewayTemplate(const InjectionTemplateData& data);

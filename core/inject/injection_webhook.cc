@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -21,6 +22,7 @@
 #include "core/inject/proxy_config.h"
 #include "core/kube/strategic_merge.h"
 #include "core/kube/types.h"
+#include "core/kube/yaml.h"
 #include "core/model/labels.h"
 #include "fmt/format.h"
 
@@ -224,6 +226,80 @@ void RewriteProbes(json& pod, bool enabled_in_values, int status_port) {
   RewriteAppProbes(pod["spec"], port);
 }
 
+// Numbers of the Helm values are Go's float64, as YAML is read into map[string]any.
+json WithRealNumbers(json in) {
+  if (in.is_number_integer()) return in.get<double>();
+  if (in.is_structured()) {
+    for (json& member : in) member = WithRealNumbers(std::move(member));
+  }
+  return in;
+}
+
+// What a template of the injector sees (istiod: pkg/kube/inject/inject.go, SidecarTemplateData).
+gotemplate::Value TemplateData(const InjectionTemplateData& data) {
+  json proxy_config = data.proxy_config.is_object() ? data.proxy_config : json::object();
+  json mesh = data.mesh.raw.is_object() ? data.mesh.raw : json::object();
+  // Zero values that are words.
+  if (!proxy_config.contains("interceptionMode")) proxy_config["interceptionMode"] = "REDIRECT";
+  mesh["trustDomain"] = data.mesh.trust_domain;
+  mesh["rootNamespace"] = data.mesh.root_namespace;
+  const json& metadata = At(data.pod, "metadata");
+  const json& spec = At(data.pod, "spec");
+  return {{{"TypeMeta", {{"kind", data.workload.kind}, {"apiVersion", data.workload.api_version}}},
+           {"DeploymentMeta", {{"name", data.workload.name}, {"namespace", Text(metadata, "namespace")}}},
+           {"ObjectMeta", metadata.is_object() ? metadata : json::object()},
+           {"Spec", spec.is_object() ? spec : json::object()},
+           {"ProxyConfig", std::move(proxy_config)},
+           {"MeshConfig", std::move(mesh)},
+           {"Values", WithRealNumbers(data.values)},
+           {"Revision", data.revision},
+           {"ProxyImage", ProxyImageOf(data)}},
+          gotemplate::Value::Kind::kStruct};
+}
+
+// "emptyDir:" with nothing behind it is no source, and a volume without one is an empty folder to the API server
+// (kubernetes: pkg/apis/core/v1/defaults.go, SetDefaults_Volume).
+void FillVolumes(json& overlay) {
+  json* const volumes = overlay.contains("spec") && overlay["spec"].is_object() && overlay["spec"].contains("volumes")
+                            ? &overlay["spec"]["volumes"]
+                            : nullptr;
+  if (volumes == nullptr || !volumes->is_array()) return;
+  for (json& volume : *volumes) {
+    if (!volume.is_object()) continue;
+    const bool sourced = std::any_of(volume.items().begin(), volume.items().end(), [](const auto& field) {
+      return field.key() != "name" && !field.value().is_null();
+    });
+    if (!sourced) volume["emptyDir"] = json::object();
+  }
+}
+
+// What a template makes of a pod, to be merged into it.
+absl::StatusOr<json> Overlay(const InjectionConfig& config, const std::string& name,
+                             const InjectionTemplateData& data) {
+  const auto own = config.templates.find(name);
+  if (own != config.templates.end()) {
+    const absl::StatusOr<std::string> text = own->second.Execute(TemplateData(data));
+    if (!text.ok()) return text.status();
+    absl::StatusOr<json> overlay = kube::ParseYaml(*text, fmt::format("template \"{}\"", name));
+    if (overlay.ok() && overlay->is_null()) return json::object();
+    if (overlay.ok() && overlay->is_object()) {
+      FillVolumes(*overlay);
+      return overlay;
+    }
+    return absl::InvalidArgumentError(fmt::format(
+        "failed parsing generated injected YAML (check Istio sidecar injector configuration): {}",
+        overlay.ok() ? std::string_view("it must be a mapping: a part of a pod") : Message(overlay.status())));
+  }
+  if (name == "sidecar") return SidecarTemplate(data);
+  if (name == "gateway") return GatewayTemplate(data);
+  if (name == "grpc-agent") return GrpcAgentTemplate(data);
+  if (name == "grpc-simple") return GrpcSimpleTemplate(data);
+  std::set<std::string> known = {"gateway", "grpc-agent", "grpc-simple", "sidecar"};
+  for (const auto& [other, text] : config.templates) known.insert(other);
+  return absl::InvalidArgumentError(
+      fmt::format("requested template \"{}\" not found; have {}", name, absl::StrJoin(known, ", ")));
+}
+
 // What decides over the patch of a pod that a controller made: all of it but its name, which only a pod of its own
 // gives to its workload (kube::WorkloadOf).
 std::optional<std::string> WhatReplicasShare(const json& pod, const json& metadata, std::string_view path) {
@@ -333,27 +409,10 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
   for (const std::string& name : wanted) {
     const auto alias = config_.aliases.find(name);
     for (const std::string& one : alias == config_.aliases.end() ? std::vector<std::string>{name} : alias->second) {
-      json overlay;
-      if (one == "sidecar") {
-        overlay = SidecarTemplate(data);
-      } else if (one == "gateway") {
-        overlay = GatewayTemplate(data);
-      } else if (one == "grpc-agent") {
-        overlay = GrpcAgentTemplate(data);
-      } else if (one == "grpc-simple") {
-        overlay = GrpcSimpleTemplate(data);
-      } else if (const auto it = config_.templates.find(one); it != config_.templates.end()) {
-        overlay = it->second;
-      } else if (const auto unread = config_.unread_templates.find(one); unread != config_.unread_templates.end()) {
-        return absl::InvalidArgumentError(fmt::format("template \"{}\" cannot be used: {}", one, unread->second));
-      } else {
-        std::vector<std::string> known = {"gateway", "grpc-agent", "grpc-simple", "sidecar"};
-        for (const auto& [other, template_overlay] : config_.templates) known.push_back(other);
-        return absl::InvalidArgumentError(
-            fmt::format("requested template \"{}\" not found; have {}", one, absl::StrJoin(known, ", ")));
-      }
+      absl::StatusOr<json> overlay = Overlay(config_, one, data);
+      if (!overlay.ok()) return overlay.status();
       for (json* into : {&merged, &injected}) {
-        if (absl::Status status = kube::StrategicMerge(*into, overlay); !status.ok()) return status;
+        if (absl::Status status = kube::StrategicMerge(*into, *overlay); !status.ok()) return status;
       }
     }
   }

@@ -26,11 +26,17 @@
 #include "core/registry/crd_client.h"
 #include "core/registry/kube/discovery_namespaces.h"
 #include "core/registry/multicluster/registries.h"
+#include "core/security/callers/jwt_authenticator.h"
+#include "core/security/callers/node_authorizer.h"
+#include "core/security/callers/xfcc_authenticator.h"
 #include "core/security/credentials.h"
 #include "core/security/jwks_cache.h"
 #include "core/security/namespace_controller.h"
+#include "core/security/signing/external_ca.h"
+#include "core/security/spiffe_bundle.h"
 #include "core/security/trust_bundle.h"
 #include "core/xds/discovery_server.h"
+#include "fmt/format.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -100,7 +106,9 @@ namespace {
 
 // What a caller who is being authenticated may still need when istiod is gone: a TokenReview takes its time.
 struct SecurityServer {
+  std::unique_ptr<security::ExternalCa> external;
   std::unique_ptr<security::IstiodCa> ca;
+  std::unique_ptr<security::NodeAuthorizer> nodes;
   security::AuthenticationManager authentication;
   std::unique_ptr<security::CaServer> ca_server;
   bool dead = false;
@@ -154,6 +162,8 @@ struct Istiod::Impl {
     server->dead = true;
     discovery.SetRegistrar(nullptr);
     if (server->ca != nullptr) server->ca->Stop();
+    server->external.reset();
+    server->nodes.reset();
   }
 
   // What follows one cluster beside its registry.
@@ -168,6 +178,14 @@ struct Istiod::Impl {
   }
   void Start();
   void StartCa();
+  void StartExternalCa();
+  void StartOwnCa();
+  absl::Status AddAuthenticators();
+  void StartCaServer();
+  // Whose certificate istiod shows, and whose roots it spreads: of one of its two authorities, or nobody's.
+  bool HasCertificates() const { return server->ca != nullptr || server->external != nullptr; }
+  const security::ServingCertificate* Serving() const;
+  const std::string& Bundle() const;
   void StartControllers();
   void StartInjection();
   void StartGatewayApi();
@@ -201,6 +219,7 @@ struct Istiod::Impl {
   config::ConfigStore configs;
   security::Credentials credentials;
   security::TrustBundleSources trust_bundle;
+  std::unique_ptr<security::SpiffeEndpoints> spiffe_endpoints;
   security::JwksCache key_sets;
   std::vector<std::unique_ptr<Generator>> generators;
   DiscoveryServer discovery;
@@ -227,19 +246,120 @@ void Istiod::Impl::Start() {
     if (!parsed.ok()) return Fail(parsed.status());
     fallback = *std::move(parsed);
   }
-  mesh = std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
-                                               std::move(fallback));
+  mesh =
+      std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
+                                            std::move(fallback), config::ReadCaCertificateSources(options.mesh_config));
   mesh->OnSynced(Guard([this] { StartCa(); }));
   mesh->Start();
 }
 
 void Istiod::Impl::StartCa() {
   if (!options.enable_ca) return StartControllers();
+  options.external_ca.empty() ? StartOwnCa() : StartExternalCa();
+}
+
+void Istiod::Impl::StartExternalCa() {
+  const security::IstiodCaOptions own = CaOptions(options, *mesh->mesh());
+  security::ExternalCa::Options external;
+  external.type = options.external_ca;
+  external.signer = options.k8s_signer;
+  external.signer_domain = options.cert_signer_domain;
+  external.cert_provider = options.cert_provider;
+  external.seed = options.seed;
+  external.cluster = own.cluster;
+  external.system_namespace = options.system_namespace;
+  external.dns_names = own.dns_names;
+  external.max_workload_ttl = own.ca.max_workload_ttl;
+  external.serving_ttl = own.ca.self_signed_ttl;
+  server->external = std::make_unique<security::ExternalCa>(
+      host, client, std::move(external),
+      [this]() -> const std::vector<config::SignerRoots>& { return mesh->ca_certificates().signer_roots; });
+  server->external->Start(Guard([this](absl::Status status) {
+    if (!status.ok()) return Fail(status);
+    server->external->replaces_istiod_ca() ? StartControllers() : StartOwnCa();
+  }));
+}
+
+void Istiod::Impl::StartOwnCa() {
   server->ca = std::make_unique<security::IstiodCa>(host, client, CaOptions(options, *mesh->mesh()));
   server->ca->Start(Guard([this](absl::Status status) {
     if (!status.ok()) return Fail(status);
     StartControllers();
   }));
+}
+
+const security::ServingCertificate* Istiod::Impl::Serving() const {
+  if (server->ca != nullptr) return server->ca->ca() == nullptr ? nullptr : &server->ca->serving_certificate();
+  if (server->external == nullptr || server->external->serving_certificate().key == nullptr) return nullptr;
+  return &server->external->serving_certificate();
+}
+
+const std::string& Istiod::Impl::Bundle() const {
+  if (server->ca != nullptr) return server->ca->ca_bundle_pem();
+  return server->external != nullptr ? server->external->ca_bundle_pem() : no_bundle;
+}
+
+// In the order in which they are asked (istiod: NewServer).
+absl::Status Istiod::Impl::AddAuthenticators() {
+  server->authentication.Add(std::make_unique<security::ClientCertAuthenticator>());
+  if (!options.jwt_rule.empty()) {
+    const auto wrong = [](const absl::Status& why) {
+      return absl::Status(why.code(), fmt::format("error initializing OIDC: {}", Message(why)));
+    };
+    absl::StatusOr<security::JwtRule> rule = security::ParseJwtRule(options.jwt_rule);
+    if (!rule.ok()) return wrong(rule.status());
+    const auto nowhere = [](const std::string&) { return std::optional<std::string>(); };
+    auto oidc = security::JwtAuthenticator::Create(*std::move(rule), TrustDomain(),
+                                                   surroundings.fetch ? surroundings.fetch : nowhere,
+                                                   [&host = host] { return host.Now(); });
+    if (!oidc.ok()) return wrong(oidc.status());
+    server->authentication.Add(*std::move(oidc));
+  }
+  server->authentication.Add(std::make_unique<security::KubeJwtAuthenticator>(
+      options.cluster_id.str(), TrustDomain(),
+      [this, guard = std::weak_ptr<char>(alive)](std::string_view cluster) -> kube::TokenReviewer* {
+        if (guard.expired() || !surroundings.token_reviewer) return nullptr;
+        const ClusterId id{std::string(cluster)};
+        if (id != options.cluster_id && registries->Find(id) == nullptr) return nullptr;
+        return surroundings.token_reviewer(cluster);
+      },
+      options.tokens));
+  if (!options.trusted_gateways.empty()) {
+    server->authentication.Add(std::make_unique<security::XfccAuthenticator>(options.trusted_gateways));
+  }
+  return absl::OkStatus();
+}
+
+void Istiod::Impl::StartCaServer() {
+  if (!HasCertificates()) return;
+  if (server->external != nullptr) {
+    server->ca_server = std::make_unique<security::CaServer>(
+        host, options.name,
+        [ra = server->external->ra(), guard = std::weak_ptr<char>(alive)](security::SigningRequest request,
+                                                                          security::KubernetesRa::Done done) {
+          if (!guard.expired()) ra->Sign(std::move(request), std::move(done));
+        },
+        server->authentication);
+    mesh->AddMeshHandler([this] { server->external->OnMeshChanged(); });
+  } else {
+    server->ca_server =
+        std::make_unique<security::CaServer>(host, options.name, *server->ca->ca(), server->authentication);
+  }
+  if (!options.trusted_node_accounts.empty()) {
+    server->nodes = std::make_unique<security::NodeAuthorizer>(host, client, options.trusted_node_accounts);
+    server->nodes->Start();
+    server->ca_server->set_may_impersonate(
+        [nodes = server->nodes.get(), guard = std::weak_ptr<char>(alive)](const auto& caller, const auto& identity) {
+          return guard.expired() ? absl::UnavailableError("istiod is gone") : nodes->MayImpersonate(caller, identity);
+        });
+  }
+  const auto changed = [this] {
+    for (auto& [id, extra] : extras) {
+      if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
+      if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
+    }
+  };
+  server->ca != nullptr ? server->ca->AddBundleHandler(changed) : server->external->AddBundleHandler(changed);
 }
 
 void Istiod::Impl::StartControllers() {
@@ -255,30 +375,15 @@ void Istiod::Impl::StartControllers() {
     discovery.ConfigUpdate(std::move(request));
   });
 
-  server->authentication.Add(std::make_unique<security::ClientCertAuthenticator>());
-  server->authentication.Add(std::make_unique<security::KubeJwtAuthenticator>(
-      options.cluster_id.str(), TrustDomain(),
-      [this, guard = std::weak_ptr<char>(alive)](std::string_view cluster) -> kube::TokenReviewer* {
-        if (guard.expired() || !surroundings.token_reviewer) return nullptr;
-        const ClusterId id{std::string(cluster)};
-        if (id != options.cluster_id && registries->Find(id) == nullptr) return nullptr;
-        return surroundings.token_reviewer(cluster);
-      }));
-  if (server->ca != nullptr) {
-    server->ca_server =
-        std::make_unique<security::CaServer>(host, options.name, *server->ca->ca(), server->authentication);
-    server->ca->AddBundleHandler([this] {
-      for (auto& [id, extra] : extras) {
-        if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
-        if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
-      }
-    });
-  }
+  if (absl::Status status = AddAuthenticators(); !status.ok()) return Fail(status);
+  StartCaServer();
 
-  crds = std::make_unique<config::CrdClient>(client, host, configs, discovery,
-                                             config::CrdClient::Options{.revision = RevisionOf(options)});
+  crds = std::make_unique<config::CrdClient>(
+      client, host, configs, discovery,
+      config::CrdClient::Options{.revision = RevisionOf(options), .health_checks = options.entry_health_checks});
   if (options.auto_registration) {
-    WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity};
+    WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity,
+                                             options.entry_health_checks};
     workload_entries = std::make_unique<WorkloadEntryController>(
         host, client, [this] { return crds->Objects(); }, std::move(entries));
     discovery.SetRegistrar(workload_entries.get());
@@ -328,11 +433,22 @@ absl::Status Istiod::Impl::StartTrustBundle() {
     request.reasons = Reason(TriggerReason::kGlobal);
     discovery.ConfigUpdate(std::move(request));
   });
-  const auto take = [this] { return trust_bundle.Update(Source::kMeshConfig, mesh->mesh()->ca_certificates); };
+  const auto nowhere = [](const std::string&) { return std::optional<std::string>(); };
+  spiffe_endpoints = std::make_unique<security::SpiffeEndpoints>(host, trust_bundle, TrustDomain(),
+                                                                 surroundings.fetch ? surroundings.fetch : nowhere);
+  const auto take = [this] {
+    absl::Status status = trust_bundle.Update(Source::kMeshConfig, mesh->mesh()->ca_certificates);
+    if (status.ok()) spiffe_endpoints->SetEndpoints(mesh->ca_certificates().spiffe_bundle_urls);
+    return status;
+  };
   if (absl::Status status = take(); !status.ok()) return status;
   mesh->AddMeshHandler([take] { take().IgnoreError(); });  // what cannot be read leaves what was there
-  if (server->ca == nullptr) return absl::OkStatus();
-  return trust_bundle.Update(Source::kIstioCa, {server->ca->ca()->bundle()->roots_pem()});
+  if (server->ca != nullptr) {
+    absl::Status status = trust_bundle.Update(Source::kIstioCa, {server->ca->ca()->bundle()->roots_pem()});
+    if (!status.ok()) return status;
+  }
+  if (server->external == nullptr || server->external->roots_pem().empty()) return absl::OkStatus();
+  return trust_bundle.Update(Source::kIstioRa, {server->external->roots_pem()});
 }
 
 void Istiod::Impl::StartInjection() {
@@ -420,7 +536,7 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
       .AddCluster(id.str(),
                   std::make_unique<security::CredentialsController>(host, cluster, reviewer, id.str(), options.seed))
       .Start();
-  if (server->ca == nullptr) return;
+  if (!HasCertificates()) return;
   if (config_cluster) return ServeCluster(id, cluster);
   if (!options.external) return;
   // An external istiod serves those clusters that name it. Asked once, as in 1.18.2: an annotation that comes later has
@@ -442,10 +558,9 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
 void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster) {
   ClusterExtras& extra = extras[id];
   extra.namespaces = std::make_unique<security::NamespaceController>(host, cluster, id.str(), options.seed,
-                                                                     [this] { return server->ca->ca_bundle_pem(); });
+                                                                     [this] { return Bundle(); });
   extra.namespaces->Start();
-  extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options),
-                                                    [this] { return server->ca->ca_bundle_pem(); });
+  extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options), [this] { return Bundle(); });
   extra.webhooks->Start();
 }
 
@@ -496,7 +611,8 @@ bool Istiod::Idle() const { return impl_->Idle(); }
 
 std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream) {
   AuthenticatePeer authenticate;
-  if (peer.tls) {
+  if (peer.address.empty()) peer.address = address;
+  if (peer.tls || impl_->options.xds_auth_plaintext) {
     authenticate = [server = impl_->server, peer = std::move(peer)](auto done) mutable {
       server->authentication.Authenticate(
           std::move(peer), [server, done = std::move(done)](absl::StatusOr<security::Caller> caller) mutable {
@@ -526,12 +642,10 @@ void Istiod::CreateCertificate(security::PeerCredentials peer, security::Certifi
                                        });
 }
 
-const security::ServingCertificate* Istiod::serving_certificate() const {
-  const auto& ca = impl_->server->ca;
-  return ca == nullptr || ca->ca() == nullptr ? nullptr : &ca->serving_certificate();
-}
-const std::string& Istiod::ca_bundle_pem() const {
-  return impl_->server->ca == nullptr ? impl_->no_bundle : impl_->server->ca->ca_bundle_pem();
+const security::ServingCertificate* Istiod::serving_certificate() const { return impl_->Serving(); }
+const std::string& Istiod::ca_bundle_pem() const { return impl_->Bundle(); }
+absl::Status Istiod::trust_bundle_trouble() const {
+  return impl_->spiffe_endpoints == nullptr ? absl::OkStatus() : impl_->spiffe_endpoints->trouble();
 }
 
 void Istiod::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {

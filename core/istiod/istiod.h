@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,10 +64,18 @@ struct IstiodOptions {
   bool xds_cache = true;                  // PILOT_ENABLE_XDS_CACHE
   bool auto_registration = true;          // PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION
   bool validate_entry_identity = true;    // ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY
+  bool entry_health_checks = true;        // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
   Duration entry_grace = 10s;             // PILOT_WORKLOAD_ENTRY_GRACE_PERIOD
   bool multi_root = false;                // ISTIO_MULTIROOT_MESH: roots of caCertificates and of the CA go to agents
   std::map<ClusterId, ClusterId> cluster_aliases;  // --clusterAliases
   std::vector<std::string> custom_hosts;           // ISTIOD_CUSTOM_HOST
+  // Who signs where istiod does not itself: EXTERNAL_CA, K8S_SIGNER, CERT_SIGNER_DOMAIN; PILOT_CERT_PROVIDER.
+  std::string external_ca, k8s_signer, cert_signer_domain, cert_provider = "istiod";
+  std::string jwt_rule;                                  // JWT_RULE; empty: no OpenID Connect issuer is believed
+  security::TokenPolicy tokens;                          // TOKEN_AUDIENCES, JWT_POLICY, REQUIRE_3P_TOKEN
+  std::vector<std::string> trusted_gateways;             // TRUSTED_GATEWAY_CIDR
+  std::set<kube::NamespacedName> trusted_node_accounts;  // CA_TRUSTED_NODE_ACCOUNTS
+  bool xds_auth_plaintext = false;                       // XDS_AUTH_PLAINTEXT: callers of 15010 are asked, too
   // Lifetimes and checks of its CA; what else stands there follows from the other options.
   security::IstiodCaOptions ca;
   // Of the injection values of a default installation, which hold as long as there is no ConfigMap
@@ -119,6 +128,8 @@ class Istiod {
   // For TLS on 15012 and 15017; null until the CA is there.
   const security::ServingCertificate* serving_certificate() const;
   const std::string& ca_bundle_pem() const;
+  // What went wrong last with an endpoint of SPIFFE bundles; OK if nothing did.
+  absl::Status trust_bundle_trouble() const;
 
   // For debug pages (core/debug/pages.h). What follows only after Start.
   const IstiodOptions& options() const;

@@ -22,6 +22,7 @@ constexpr const char* kGroupAnnotation = "istio.io/autoRegistrationGroup";
 constexpr const char* kControllerAnnotation = "istio.io/workloadController";
 constexpr const char* kConnectedAnnotation = "istio.io/connectedAt";
 constexpr const char* kDisconnectedAnnotation = "istio.io/disconnectedAt";
+constexpr const char* kHealthyCondition = "Healthy";
 constexpr int kMaxTries = 5;
 constexpr Duration kBetweenCleanups = 50ms;
 
@@ -202,6 +203,41 @@ void WorkloadEntryController::Create(const Proxy& proxy, const ProxyLocality& lo
           done(absl::UnknownError(fmt::format(
               "auto-registration WorkloadEntry of {} failed: error creating WorkloadEntry: {}", id, Message(status))));
         });
+}
+
+void WorkloadEntryController::OnHealth(const Proxy& proxy, bool healthy, const std::string& why) {
+  if (!options_.health_checks) return;
+  WriteHealth({proxy.metadata.ns, AutoRegisteredName(proxy), healthy ? std::string() : why, healthy, host_.Now()}, 0);
+}
+
+void WorkloadEntryController::WriteHealth(const HealthReport& report, int tries) {
+  const auto again = [this, report, tries] {
+    if (tries >= kMaxTries) return;
+    After(Duration(5ms) * (1 << tries), [=, this] { WriteHealth(report, tries + 1); });
+  };
+  const kube::ObjectRef entry = Find(report.ns, report.entry);
+  if (entry == nullptr) return again();  // it was made just now
+  // It has connected to another istiod since.
+  if (Annotation(*entry, kControllerAnnotation) != options_.instance) return;
+  json conditions = json::array();
+  for (const json& condition : Items(At(entry->body, {"status", "conditions"}))) {
+    if (Text(condition, "type") != kHealthyCondition) {
+      conditions.push_back(condition);
+    } else if (const auto seen = ReadNano(Text(condition, "lastProbeTime")); seen && *seen > report.at) {
+      return;  // a newer report is there
+    }
+  }
+  json healthy = {{"type", kHealthyCondition},
+                  {"status", report.healthy ? "True" : "False"},
+                  {"lastProbeTime", NanoText(report.at)},
+                  {"lastTransitionTime", NanoText(report.at)}};
+  if (!report.why.empty()) healthy["message"] = report.why;
+  conditions.push_back(std::move(healthy));
+  json body = entry->body;
+  body["status"]["conditions"] = std::move(conditions);
+  Write(std::move(body), [again](const absl::Status& status) {
+    if (!status.ok()) again();
+  });
 }
 
 void WorkloadEntryController::Unregister(const Proxy& proxy, Time connected) {

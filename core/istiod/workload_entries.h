@@ -3,8 +3,9 @@
 //
 // A proxy that connects gets an entry of its group's template, owned by the group, with istiod's name and the time in
 // annotations. When its last stream has ended that time is noted, and the entry is deleted if it has not come back in
-// the grace period, here or at another istiod; every ten grace periods all entries are looked at. Reports of health are
-// not taken.
+// the grace period, here or at another istiod; every ten grace periods all entries are looked at. What its agent
+// reports of the application becomes condition Healthy of the entry's status; while an entry whose group has a probe is
+// not healthy it is no endpoint (core/registry/crd_client.cc).
 #pragma once
 
 #include <functional>
@@ -25,6 +26,7 @@ class WorkloadEntryController final : public WorkloadRegistrar {
     std::string instance;           // istiod's pod
     Duration grace = 10s;           // PILOT_WORKLOAD_ENTRY_GRACE_PERIOD
     bool validate_identity = true;  // ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY
+    bool health_checks = true;      // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
   };
   // What istiod's store holds now.
   using Objects = std::function<std::vector<kube::ObjectRef>()>;
@@ -37,6 +39,7 @@ class WorkloadEntryController final : public WorkloadRegistrar {
   bool Wants(const Proxy& proxy) const override;
   void Register(const Proxy& proxy, const ProxyLocality& locality, Time connected,
                 absl::AnyInvocable<void(absl::Status)> done) override;
+  void OnHealth(const Proxy& proxy, bool healthy, const std::string& why) override;
   void Unregister(const Proxy& proxy, Time connected) override;
 
  private:
@@ -47,6 +50,12 @@ class WorkloadEntryController final : public WorkloadRegistrar {
               absl::AnyInvocable<void(absl::Status)> done);
   void Write(nlohmann::json entry, absl::AnyInvocable<void(absl::Status)> done);
   void Disconnected(const std::string& ns, const std::string& name, Time connected, Time at, int tries);
+  struct HealthReport {
+    std::string ns, entry, why;
+    bool healthy = true;
+    Time at{};
+  };
+  void WriteHealth(const HealthReport& report, int tries);
   bool IsOver(const kube::Object& entry) const;
   void CleanUp(const kube::Object& entry);
   void LookAtAll();

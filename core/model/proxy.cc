@@ -124,8 +124,9 @@ absl::StatusOr<NodeMetadata> ParseMetadata(const json& metadata) {
 struct TypeNames {
   std::string_view short_name, url;
 };
-// In the order of XdsType.
-constexpr std::array<TypeNames, kXdsTypes> kTypeNames{{
+// In the order of XdsType, and behind it the type that agents send and istiod never does
+// (core/xds/workload_registrar.h).
+constexpr std::array<TypeNames, kXdsTypes + 1> kTypeNames{{
     {"CDS", "type.googleapis.com/envoy.config.cluster.v3.Cluster"},
     {"EDS", "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"},
     {"LDS", "type.googleapis.com/envoy.config.listener.v3.Listener"},
@@ -134,6 +135,7 @@ constexpr std::array<TypeNames, kXdsTypes> kTypeNames{{
     {"NDS", "type.googleapis.com/istio.networking.nds.v1.NameTable"},
     {"ECDS", "type.googleapis.com/envoy.config.core.v3.TypedExtensionConfig"},
     {"PCDS", "type.googleapis.com/istio.mesh.v1alpha1.ProxyConfig"},
+    {"HealthInfo", "type.googleapis.com/istio.v1.HealthInformation"},
 }};
 
 }  // namespace

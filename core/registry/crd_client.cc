@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/json_access.h"
+#include "core/base/text/parse_bool.h"
+
 namespace wavetank::config {
 
 using pilot::ConfigKind;
@@ -133,8 +136,25 @@ bool CrdClient::InRevision(const kube::Object& object) const {
   return it == object.meta.labels.end() || it->second == options_.revision;
 }
 
+namespace {
+
+// Whether an agent says that what a WorkloadEntry stands for is healthy; true where none is to say anything, false
+// until one does (istiod: serviceentry/controller.go, isHealthy).
+bool IsHealthy(const kube::Object& entry) {
+  const auto probed = entry.meta.annotations.find("proxy.istio.io/health-checks-enabled");
+  if (probed == entry.meta.annotations.end() || !ParseBool(probed->second).value_or(false)) return true;
+  for (const nlohmann::json& condition : Items(At(entry.body, {"status", "conditions"}))) {
+    if (Text(condition, "type") == "Healthy") return Text(condition, "status") == "True";
+  }
+  return false;
+}
+
+}  // namespace
+
 void CrdClient::OnTyped(Kind kind, const kube::ObjectRef& object, bool deleted) {
   if (deleted) unreadable_.erase(object->Key());
+  // What is not healthy is as good as deleted: nothing follows it.
+  if (kind == Kind::kWorkloadEntry && options_.health_checks && !IsHealthy(*object)) deleted = true;
   if (deleted || !InRevision(*object)) {
     // An object that moved to another revision is gone.
     AnyConfigRef last = store_.Erase(kind, object->meta.name, object->meta.ns);

@@ -24,6 +24,7 @@ class CrdClient {
     std::string revision = "default";
     // Of a remote cluster, where istiod reads nothing else and each WorkloadEntry's registry pushes by itself.
     bool workload_entries_only = false;
+    bool health_checks = true;  // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
   };
 
   // All references must outlive it. Handlers that ask for pushes are added to the store here: every kind but

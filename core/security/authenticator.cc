@@ -1,5 +1,10 @@
 #include "core/security/authenticator.h"
 
+#include <optional>
+
+#include "absl/strings/escaping.h"
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -7,6 +12,37 @@
 namespace wavetank::security {
 namespace {
 absl::Status Refused(std::string text) { return absl::UnauthenticatedError(text); }
+
+// The claim `aud` of a JSON Web Token; nothing if the token is none.
+std::optional<std::vector<std::string>> AudiencesOf(std::string_view token) {
+  const size_t first = token.find('.'), second = first == token.npos ? first : token.find('.', first + 1);
+  std::string payload;
+  if (second == token.npos) return std::nullopt;
+  const std::string_view part = token.substr(first + 1, second - first - 1);
+  if (!absl::WebSafeBase64Unescape({part.data(), part.size()}, &payload)) return std::nullopt;
+  const nlohmann::json claims = ParseJson(payload);
+  if (!claims.is_object()) return std::nullopt;
+  std::vector<std::string> out;
+  if (const nlohmann::json& aud = At(claims, "aud"); aud.is_string()) out.push_back(aud.get<std::string>());
+  for (const nlohmann::json& audience : Items(At(claims, "aud"))) out.push_back(TextOf(audience));
+  return out;
+}
+
+bool NamesApiServer(std::string_view audience) {
+  for (const std::string_view scheme : {"https://", "http://"}) {
+    if (audience.starts_with(scheme)) audience.remove_prefix(scheme.size());
+  }
+  return audience.starts_with("kubernetes.default.svc");
+}
+
+// For which audiences a token is reviewed; none: for the API server's own.
+std::vector<std::string> ReviewedFor(std::string_view token, const TokenPolicy& policy) {
+  const std::optional<std::vector<std::string>> said = AudiencesOf(token);
+  if (policy.require_third_party || !said) return policy.audiences;
+  if (said->empty()) return {};
+  const bool for_api_server = said->size() == 1 && NamesApiServer(said->front());
+  return for_api_server && policy.first_party ? std::vector<std::string>() : policy.audiences;
+}
 }  // namespace
 
 void ClientCertAuthenticator::Authenticate(const PeerCredentials& peer, AuthenticateCallback done) {
@@ -29,7 +65,7 @@ void KubeJwtAuthenticator::Authenticate(const PeerCredentials& peer, Authenticat
   if (reviewer == nullptr) {
     return done(Refused(fmt::format("could not get cluster {}'s kube client", peer.cluster_id)));
   }
-  reviewer->Review(peer.bearer_token, {std::string(kIstioCaAudience)},
+  reviewer->Review(peer.bearer_token, ReviewedFor(peer.bearer_token, policy_),
                    [cluster, trust_domain = trust_domain_,
                     done = std::move(done)](absl::StatusOr<kube::TokenClaims> claims) mutable {
                      if (!claims.ok()) {
@@ -69,7 +105,9 @@ void AuthenticationManager::Next(std::shared_ptr<Attempt> attempt) {
   authenticator.Authenticate(peer, [attempt, &authenticator](absl::StatusOr<Caller> caller) {
     if (caller.ok() && !caller->identities.empty()) return attempt->done(std::move(caller));
     if (!attempt->failures.empty()) attempt->failures += "; ";
-    attempt->failures += fmt::format("Authenticator {}: {}", authenticator.type(), Message(caller.status()));
+    // Who had nothing to say of the caller is told as Go tells it.
+    attempt->failures += fmt::format("Authenticator {}: {}", authenticator.type(),
+                                     caller.ok() ? std::string_view("<nil>") : Message(caller.status()));
     Next(attempt);
   });
 }

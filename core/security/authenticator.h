@@ -25,6 +25,8 @@ struct PeerCredentials {
   std::vector<x509::CertificateRef> verified_chain;  // of the client certificate, leaf first; verified by the server
   std::string bearer_token;                          // of the "authorization" header, without "Bearer "
   std::string cluster_id;                            // the "ClusterID" header
+  std::string address;                               // "10.1.2.3:41234", of whoever opened the connection
+  std::string forwarded_client_cert;                 // the "x-forwarded-client-cert" header
 };
 
 enum class AuthSource : uint8_t { kClientCertificate, kIdToken };
@@ -52,16 +54,27 @@ class ClientCertAuthenticator final : public Authenticator {
   void Authenticate(const PeerCredentials& peer, AuthenticateCallback done) override;
 };
 
+// Which tokens of ServiceAccounts istiod takes.
+struct TokenPolicy {
+  std::vector<std::string> audiences = {std::string(kIstioCaAudience)};  // TOKEN_AUDIENCES
+  bool first_party = false;                                              // JWT_POLICY is first-party-jwt
+  bool require_third_party = false;                                      // REQUIRE_3P_TOKEN
+};
+
 // Has the token reviewed by the API server of the cluster that the caller names: istiod's own when it names none, a
-// remote one only as long as istiod has its remote Secret.
+// remote one only as long as istiod has its remote Secret. A token for no audience is reviewed without one, and under
+// first-party-jwt one for the API server too, unless REQUIRE_3P_TOKEN is set (istiod:
+// security/pkg/server/ca/authenticate/kubeauth/kube_jwt.go).
 class KubeJwtAuthenticator final : public Authenticator {
  public:
   // Null for a cluster that istiod does not know.
   using ReviewerOf = std::function<kube::TokenReviewer*(std::string_view cluster)>;
-  KubeJwtAuthenticator(std::string own_cluster, std::string trust_domain, ReviewerOf reviewer_of)
+  KubeJwtAuthenticator(std::string own_cluster, std::string trust_domain, ReviewerOf reviewer_of,
+                       TokenPolicy policy = {})
       : own_cluster_(std::move(own_cluster)),
         trust_domain_(std::move(trust_domain)),
-        reviewer_of_(std::move(reviewer_of)) {}
+        reviewer_of_(std::move(reviewer_of)),
+        policy_(std::move(policy)) {}
 
   std::string_view type() const override { return "KubeJWTAuthenticator"; }
   void Authenticate(const PeerCredentials& peer, AuthenticateCallback done) override;
@@ -69,6 +82,7 @@ class KubeJwtAuthenticator final : public Authenticator {
  private:
   std::string own_cluster_, trust_domain_;
   ReviewerOf reviewer_of_;
+  const TokenPolicy policy_;
 };
 
 // Tries one after the other; the first that names an identity wins. The authenticators must outlive every attempt.

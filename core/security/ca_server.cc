@@ -27,36 +27,52 @@ void CaServer::CreateCertificate(PeerCredentials peer, CertificateRequestMessage
       ++authentication_failures_;
       return done(absl::UnauthenticatedError("request authenticate failure"));
     }
-    // Only node agents of CA_TRUSTED_NODE_ACCOUNTS may speak for others, and by default there are none.
-    if (!request.impersonated_identity.empty()) {
+    absl::StatusOr<std::vector<std::string>> sans = SansFor(*caller, request);
+    if (!sans.ok()) {
       ++authentication_failures_;
-      return done(absl::UnauthenticatedError("request impersonation authentication failure"));
+      return done(sans.status());
     }
     host_.Spend({.kind = WorkKind::kSignCertificate},
-                [this, caller = *std::move(caller), request = std::move(request), done = std::move(done)]() mutable {
-                  Sign(caller, request, std::move(done));
+                [this, sans = *std::move(sans), request = std::move(request), done = std::move(done)]() mutable {
+                  Sign(sans, request, std::move(done));
                 });
   });
 }
 
-void CaServer::Sign(const Caller& caller, const CertificateRequestMessage& request, Done done) {
-  const Time now = host_.Now();
+// The caller's own names, or the one that it asks for on behalf of a pod on its node.
+absl::StatusOr<std::vector<std::string>> CaServer::SansFor(const Caller& caller,
+                                                           const CertificateRequestMessage& request) const {
+  if (request.impersonated_identity.empty()) return caller.identities;
+  const bool may = may_impersonate_ != nullptr && may_impersonate_(caller, request.impersonated_identity).ok();
+  // Opaque, as in istiod.
+  if (!may) return absl::UnauthenticatedError("request impersonation authentication failure");
+  return std::vector{request.impersonated_identity};
+}
+
+void CaServer::Sign(const std::vector<std::string>& sans, const CertificateRequestMessage& request, Done done) {
   // Seconds beyond what a Duration holds are certainly above the maximum.
   const int64_t seconds = std::min<int64_t>(request.validity_seconds, Duration::max() / 1s);
-  auto signed_certificate =
-      ca_.Sign(request.csr, caller.identities, seconds <= 0 ? Duration::zero() : std::chrono::seconds(seconds), now);
-  if (!signed_certificate.ok()) {
-    return done(absl::Status(signed_certificate.status().code(),
-                             fmt::format("CSR signing error ({})", Message(signed_certificate.status()))));
+  const Duration ttl = seconds <= 0 ? Duration::zero() : std::chrono::seconds(seconds);
+  if (ca_ != nullptr) return Answer(sans.front(), ca_->Sign(request.csr, sans, ttl, host_.Now()), done);
+  elsewhere_({request.csr, sans, ttl, request.cert_signer},
+             [this, alive = std::weak_ptr(alive_), identity = sans.front(),
+              done = std::move(done)](absl::StatusOr<SignedCertificate> made) mutable {
+               if (!alive.expired()) Answer(identity, std::move(made), done);
+             });
+}
+
+void CaServer::Answer(const std::string& identity, absl::StatusOr<SignedCertificate> made, Done& done) {
+  if (!made.ok()) {
+    return done(absl::Status(made.status().code(), fmt::format("CSR signing error ({})", Message(made.status()))));
   }
   ++signed_;
-  const x509::Certificate& leaf = *signed_certificate->leaf;
+  const x509::Certificate& leaf = *made->leaf;
   host_.Emit({.kind = TraceKind::kCertificateSigned,
               .subject = name_,
-              .object = host_.Intern(caller.identities.front()),
+              .object = host_.Intern(identity),
               .a = ShortSerial(leaf),
-              .b = (leaf.not_after() - now).count()});
-  done(std::move(signed_certificate->cert_chain));
+              .b = (leaf.not_after() - host_.Now()).count()});
+  done(std::move(made->cert_chain));
 }
 
 }  // namespace wavetank::security

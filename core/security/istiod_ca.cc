@@ -34,14 +34,16 @@ KeyCertPem PluggedPem(const kube::SecretData& data) {
 std::vector<std::string> IstiodDnsNames(const std::string& host, std::string_view system_namespace,
                                         std::string_view revision, const std::vector<std::string>& custom_hosts) {
   std::vector<std::string> out{host};
-  const auto add = [&](const std::string& name) {
-    if (!name.empty() && std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
-  };
-  for (const std::string& custom : custom_hosts) add(custom);
-  for (const char* known : {"istiod", "istiod-remote", "istio-pilot"}) {
-    add(fmt::format("{}.{}.svc", known, system_namespace));
+  for (const std::string& custom : custom_hosts) {
+    if (!custom.empty() && custom != host) out.push_back(custom);
   }
-  if (!revision.empty() && revision != "default") add(fmt::format("istiod-{}.{}.svc", revision, system_namespace));
+  std::vector<std::string> known{"istiod", "istiod-remote", "istio-pilot"};
+  if (!revision.empty() && revision != "default") known.push_back(fmt::format("istiod-{}", revision));
+  for (const std::string& service : known) {
+    std::string name = fmt::format("{}.{}.svc", service, system_namespace);
+    if (name == host || std::find(custom_hosts.begin(), custom_hosts.end(), name) != custom_hosts.end()) continue;
+    out.push_back(std::move(name));
+  }
   return out;
 }
 
@@ -162,7 +164,7 @@ void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
     After(options_.root_poll_interval, [this] { PollRoot(); });
     if (options_.root_check_interval > Duration::zero()) {
       const uint64_t interval = static_cast<uint64_t>(options_.root_check_interval.count());
-      const Duration jitter(static_cast<int64_t>(random_.Below(interval)));
+      const Duration jitter(options_.root_check_jitter ? static_cast<int64_t>(random_.Below(interval)) : 0);
       // Jitter counts whole seconds; the ticker starts after it.
       ScheduleRootCheck(std::chrono::floor<std::chrono::seconds>(jitter) + options_.root_check_interval);
     }

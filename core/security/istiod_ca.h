@@ -41,6 +41,7 @@ struct IstiodCaOptions {
   IstioCaOptions ca;
   bool auto_reload = true;            // AUTO_RELOAD_PLUGIN_CERTS
   Duration mount_delay = 30s;         // the kubelet refreshes mounted Secrets about once a minute
+  bool root_check_jitter = true;      // CITADEL_ENABLE_JITTER_FOR_ROOT_CERT_ROTATOR
   Duration root_check_interval = 1h;  // CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL
   int root_grace_percent = 20;        // CITADEL_SELF_SIGNED_ROOT_CERT_GRACE_PERIOD_PERCENTILE
   Duration root_poll_interval = 60s;  // rootCertPollingInterval

@@ -2,7 +2,7 @@
 //
 // Only with ISTIO_MULTIROOT_MESH, which is off in 1.18.2, does istiod send them to agents (PCDS, a ProxyConfig with
 // caCertificatesPem); agents add them to the roots that came with their certificate (Agent::UpdateConfigTrustBundle).
-// Endpoints that serve SPIFFE bundles are not fetched.
+// What SPIFFE endpoints serve comes from spiffe_bundle.h.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace wavetank::security {
 
 class TrustBundleSources {
  public:
-  enum class Source : uint8_t { kIstioCa, kMeshConfig, kIstioRa };
+  enum class Source : uint8_t { kIstioCa, kMeshConfig, kIstioRa, kSpiffeEndpoints };
 
   // Replaces what this source says; PEM texts, one root each. InvalidArgument if one is no CA certificate: then all
   // stays as it was.
@@ -28,7 +28,7 @@ class TrustBundleSources {
   void OnChanged(Callback handler) { on_changed_ = std::move(handler); }
 
  private:
-  std::array<std::vector<std::string>, 3> by_source_;
+  std::array<std::vector<std::string>, 4> by_source_;
   std::vector<std::string> merged_;
   Callback on_changed_;
 };

@@ -30,6 +30,20 @@ std::vector<std::string> SplitAtCommas(std::string_view text) {
 // By name.
 constexpr Setter kSetters[] = {
     {"AUTO_RELOAD_PLUGIN_CERTS", [](const Value& v, Settings* s) { s->options.ca.auto_reload = v.flag; }},
+    {"CA_TRUSTED_NODE_ACCOUNTS",
+     [](const Value& v, Settings* s) {
+       for (const std::string& account : SplitAtCommas(v.text)) {
+         const size_t slash = account.find('/');
+         if (slash == std::string::npos) {
+           s->log.push_back("Invalid CA_TRUSTED_NODE_ACCOUNTS, ignoring: " + account);
+         } else {
+           s->options.trusted_node_accounts.insert({account.substr(0, slash), account.substr(slash + 1)});
+         }
+       }
+     }},
+    {"CERT_SIGNER_DOMAIN", [](const Value& v, Settings* s) { s->options.cert_signer_domain = v.text; }},
+    {"CITADEL_ENABLE_JITTER_FOR_ROOT_CERT_ROTATOR",
+     [](const Value& v, Settings* s) { s->options.ca.root_check_jitter = v.flag; }},
     {"CITADEL_SELF_SIGNED_CA_CERT_TTL",
      [](const Value& v, Settings* s) { s->options.ca.ca.self_signed_ttl = v.duration; }},
     {"CITADEL_SELF_SIGNED_ROOT_CERT_CHECK_INTERVAL",
@@ -44,6 +58,7 @@ constexpr Setter kSetters[] = {
     {"DEFAULT_WORKLOAD_CERT_TTL",
      [](const Value& v, Settings* s) { s->options.ca.ca.default_workload_ttl = v.duration; }},
     {"ENABLE_CA_SERVER", [](const Value& v, Settings* s) { s->options.enable_ca = v.flag; }},
+    {"EXTERNAL_CA", [](const Value& v, Settings* s) { s->options.external_ca = v.text; }},
     {"EXTERNAL_ISTIOD",
      [](const Value& v, Settings* s) {
        s->options.external = v.flag;
@@ -53,12 +68,18 @@ constexpr Setter kSetters[] = {
     {"ISTIO_MULTIROOT_MESH", [](const Value& v, Settings* s) { s->options.multi_root = v.flag; }},
     {"ISTIO_WORKLOAD_ENTRY_VALIDATE_IDENTITY",
      [](const Value& v, Settings* s) { s->options.validate_entry_identity = v.flag; }},
+    {"JWT_POLICY", [](const Value& v, Settings* s) { s->options.tokens.first_party = v.text == "first-party-jwt"; }},
+    {"JWT_RULE", [](const Value& v, Settings* s) { s->options.jwt_rule = v.text; }},
+    {"K8S_SIGNER", [](const Value& v, Settings* s) { s->options.k8s_signer = v.text; }},
     {"MAX_WORKLOAD_CERT_TTL", [](const Value& v, Settings* s) { s->options.ca.ca.max_workload_ttl = v.duration; }},
+    {"PILOT_CERT_PROVIDER", [](const Value& v, Settings* s) { s->options.cert_provider = v.text; }},
     {"PILOT_DEBOUNCE_AFTER", [](const Value& v, Settings* s) { s->options.debounce_after = v.duration; }},
     {"PILOT_DEBOUNCE_MAX", [](const Value& v, Settings* s) { s->options.debounce_max = v.duration; }},
     {"PILOT_ENABLE_EDS_DEBOUNCE", [](const Value& v, Settings* s) { s->options.debounce_eds = v.flag; }},
     {"PILOT_ENABLE_WORKLOAD_ENTRY_AUTOREGISTRATION",
      [](const Value& v, Settings* s) { s->options.auto_registration = v.flag; }},
+    {"PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS",
+     [](const Value& v, Settings* s) { s->options.entry_health_checks = v.flag; }},
     {"PILOT_ENABLE_XDS_CACHE", [](const Value& v, Settings* s) { s->options.xds_cache = v.flag; }},
     {"PILOT_MAX_REQUESTS_PER_SECOND",
      [](const Value& v, Settings* s) { s->options.requests_per_second = static_cast<int>(std::ceil(v.number)); }},
@@ -67,9 +88,13 @@ constexpr Setter kSetters[] = {
     {"PILOT_REMOTE_CLUSTER_TIMEOUT",
      [](const Value& v, Settings* s) { s->options.remote_cluster_timeout = v.duration; }},
     {"PILOT_WORKLOAD_ENTRY_GRACE_PERIOD", [](const Value& v, Settings* s) { s->options.entry_grace = v.duration; }},
+    {"REQUIRE_3P_TOKEN", [](const Value& v, Settings* s) { s->options.tokens.require_third_party = v.flag; }},
     {"RESOLVE_HOSTNAME_GATEWAYS", [](const Value& v, Settings* s) { s->resolves_gateways = v.flag; }},
     {"REVISION", [](const Value& v, Settings* s) { s->options.revision = v.text; }},
+    {"TOKEN_AUDIENCES", [](const Value& v, Settings* s) { s->options.tokens.audiences = absl::StrSplit(v.text, ','); }},
+    {"TRUSTED_GATEWAY_CIDR", [](const Value& v, Settings* s) { s->options.trusted_gateways = SplitAtCommas(v.text); }},
     {"XDS_AUTH", [](const Value& v, Settings* s) { s->options.xds_auth = v.flag; }},
+    {"XDS_AUTH_PLAINTEXT", [](const Value& v, Settings* s) { s->options.xds_auth_plaintext = v.flag; }},
 };
 
 constexpr std::array<std::pair<std::string_view, VariableType>, 5> kTypes = {{

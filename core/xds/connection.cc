@@ -78,6 +78,10 @@ Work GenerationWork(XdsType type, const GeneratedResources& generated, int64_t b
   return work;
 }
 
+bool ReportsHealth(const Connection::Request& request) {
+  return std::visit([](const auto& r) { return r.type; }, request) == kHealthReport;
+}
+
 int64_t NameCount(const Connection::Request& request) {
   if (const auto* sotw = std::get_if<DiscoveryRequest>(&request)) {
     return static_cast<int64_t>(sotw->resource_names.size());
@@ -173,6 +177,13 @@ void Connection::Next() {
     Work({WorkKind::kReceiveRequest, names}, [this, request = std::move(incoming.request)]() mutable {
       const bool delta = std::holds_alternative<DeltaDiscoveryRequest>(request);
       const auto handle = [this](const Request& r) { std::visit([this](const auto& q) { Handle(q); }, r); };
+      if (ReportsHealth(request)) {
+        // Before the proxy said who it is, nobody's (istiod: ads.go, receive).
+        if (first_ || !registered_ || server_->registrar() == nullptr) return Idle();
+        const auto error = std::visit([](const auto& r) { return r.error_detail; }, request);
+        server_->registrar()->OnHealth(proxy_, !error, error ? error->message : std::string());
+        return Idle();
+      }
       if (!first_) {
         if (delta != delta_) return Close(absl::InvalidArgumentError("a stream cannot change its protocol"));
         return handle(request);

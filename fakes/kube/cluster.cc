@@ -9,6 +9,7 @@
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
 #include "core/base/random.h"
+#include "fakes/kube/housekeeping/certificate_signers.h"
 #include "fakes/kube/housekeeping/disruption_budgets.h"
 #include "fakes/kube/housekeeping/resource_quotas.h"
 #include "fakes/kube/housekeeping/role_aggregation.h"
@@ -123,6 +124,7 @@ Cluster::Cluster(Host& host, const ClusterOptions& options, PodAdmission* admiss
   StartControllers();
   housekeeping_.push_back(std::make_unique<RootCaPublisher>(api_));
   housekeeping_.push_back(std::make_unique<RoleAggregator>(api_));
+  housekeeping_.push_back(std::make_unique<CertificateSigners>(api_, options_.seed, options_.name));
   if (options_.issue_token) tokens_ = std::make_unique<TokenController>(api_, options_);
 
   for (const char* ns : {"default", "kube-system", "kube-public"}) {

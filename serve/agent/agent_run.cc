@@ -9,12 +9,15 @@
 #include <thread>
 #include <utility>
 
+#include "core/agent/health_checker.h"
+#include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/gen/nds/name_table.h"
 #include "fmt/format.h"
 #include "serve/agent/ca_dial.h"
 #include "serve/agent/dns_server.h"
 #include "serve/agent/envoy_child.h"
+#include "serve/agent/health_prober.h"
 #include "serve/agent/real_files.h"
 #include "serve/agent/real_host.h"
 #include "serve/agent/status_port.h"
@@ -124,11 +127,13 @@ class RunningAgent {
       Say(log_, Level::kInfo, "", fmt::format("Opening status port {}", (*status)->port()));
       status_ = *std::move(status);
     }
+    if (absl::Status status = MakeHealth(); !status.ok()) return status;
     std::thread signals([this] { AwaitSignal(); });
     host_.Call([this] {
       secrets_->Start();
       life_->Start();
       WatchFiles();
+      if (health_ != nullptr) health_->Start();
     });
     host_.Run();
     over_ = true;
@@ -144,6 +149,18 @@ class RunningAgent {
   }
 
  private:
+  // ProxyConfig's readinessProbe, of machines outside Kubernetes.
+  absl::Status MakeHealth() {
+    const nlohmann::json& probe = At(setup_.proxy.proxy_config, "readinessProbe");
+    if (!probe.is_object()) return absl::OkStatus();
+    absl::StatusOr<agent::HealthProbe> parsed = agent::ParseHealthProbe(probe, setup_.proxy.ip);
+    if (!parsed.ok()) return parsed.status();
+    health_ = std::make_unique<agent::HealthChecker>(
+        host_, *std::move(parsed), ProberOf(host_, setup_.admin_port),
+        [this](bool healthy, const std::string& why) { sockets_->SendOwn(relay_->SetHealth(healthy, why)); }, log_);
+    return absl::OkStatus();
+  }
+
   void MakeRelay() {
     relay_ = std::make_unique<agent::XdsRelay>(log_);
     if (dns_ != nullptr) {
@@ -200,6 +217,9 @@ class RunningAgent {
   DialOptions CaOptions() const {
     DialOptions out = Common(setup_.proxy.ca_address, setup_.proxy.ca_san, setup_.ca_roots);
     out.plaintext = setup_.ca_plaintext;
+    if (const auto signer = environment_.find("ISTIO_META_CERT_SIGNER"); signer != environment_.end()) {
+      out.cert_signer = signer->second;
+    }
     if (!setup_.ca_provisioned.empty()) {
       out.certificate_and_key = [files = files_, folder = setup_.ca_provisioned] {
         return std::pair(files->Read(folder + "/cert-chain.pem").value_or(""),
@@ -283,6 +303,7 @@ class RunningAgent {
   std::unique_ptr<EnvoyChild> envoy_;
   std::unique_ptr<agent::EnvoyLife> life_;
   std::unique_ptr<StatusPort> status_;
+  std::unique_ptr<agent::HealthChecker> health_;
   std::map<std::string, std::string> seen_;
   std::atomic<bool> terminating_{false}, over_{false};
   bool told_of_sockets_ = false;

@@ -90,6 +90,9 @@ void CaDial::CreateCertificate(std::string csr_pem, Duration ttl,
   call->done = std::move(done);
   call->request.set_csr(std::move(csr_pem));
   call->request.set_validity_duration(ttl / std::chrono::seconds(1));
+  if (!options_.cert_signer.empty()) {
+    (*call->request.mutable_metadata()->mutable_fields())["CertSigner"].set_string_value(options_.cert_signer);
+  }
   call->context.set_deadline(std::chrono::system_clock::now() + kCaPatience);
   AddCallMetadata(options_, call->context);
   {

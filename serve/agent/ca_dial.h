@@ -28,6 +28,7 @@ struct DialOptions {
   std::function<std::string()> token;
   std::string cluster_id;
   std::map<std::string, std::string> headers;
+  std::string cert_signer;  // ISTIO_META_CERT_SIGNER: said in requests for certificates
 };
 
 // A new connection. An error of the roots' file is told.

@@ -29,6 +29,11 @@ class CertificateService final : public istio::v1::auth::IstioCertificateService
                                               const istio::v1::auth::IstioCertificateRequest* in,
                                               istio::v1::auth::IstioCertificateResponse* out) override {
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+    // istiod registers it with the server that speaks TLS alone (istiod: pilot/pkg/bootstrap/server.go, startCA).
+    if (!context_.tls) {
+      reactor->Finish(ToGrpc(absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService")));
+      return reactor;
+    }
     if (in->csr().size() > kMaxCsr) {
       reactor->Finish(ToGrpc(absl::InvalidArgumentError("the CSR is too large")));
       return reactor;
@@ -39,6 +44,9 @@ class CertificateService final : public istio::v1::auth::IstioCertificateService
     const auto& metadata = in->metadata().fields();
     if (const auto it = metadata.find("ImpersonatedIdentity"); it != metadata.end()) {
       request.impersonated_identity = it->second.string_value();
+    }
+    if (const auto it = metadata.find("CertSigner"); it != metadata.end()) {
+      request.cert_signer = it->second.string_value();
     }
     TransportPeer peer = PeerOf(*context, context_.tls);
     absl::StatusOr<StreamPlaceRef> place = EnterCall(*context_.frontend, peer);
@@ -64,9 +72,10 @@ TransportPeer PeerOf(const grpc::CallbackServerContext& context, bool tls) {
   TransportPeer out;
   out.tls = tls;
   out.address = context.peer();
-  if (!tls) return out;
-  for (const grpc::string_ref& pem : context.auth_context()->FindPropertyValues("x509_pem_cert")) {
-    out.certificate_pem.assign(pem.data(), pem.size());
+  if (tls) {
+    for (const grpc::string_ref& pem : context.auth_context()->FindPropertyValues("x509_pem_cert")) {
+      out.certificate_pem.assign(pem.data(), pem.size());
+    }
   }
   const std::string authorization = Metadata(context, "authorization");
   if (absl::StartsWith(authorization, "Bearer ")) out.bearer_token = authorization.substr(7);

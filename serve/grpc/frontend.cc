@@ -46,7 +46,7 @@ void Frontend::Do(sim::World& world, uint64_t client, const sim::Input& input) {
 sim::OutsidePeer Frontend::Describe(sim::World& world, const TransportPeer& peer) {
   sim::OutsidePeer out;
   out.tls = peer.tls;
-  if (!peer.tls) return out;  // nothing is checked in plaintext
+  // In plaintext a token is looked at where XDS_AUTH_PLAINTEXT says so.
   out.certificate_pem = peer.certificate_pem;
   out.cluster_id = peer.cluster_id;
   if (!peer.bearer_token.empty()) {

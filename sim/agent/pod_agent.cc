@@ -25,12 +25,18 @@ PodAgent::PodAgent(Host& host, security::CaClient& client, const fakekube::ApiSe
       dns_(options.dns ? std::make_unique<agent::DnsTable>(*options.dns) : nullptr),
       random_(options.secrets.seed, fmt::format("dns/{}", options.secrets.name)),
       relay_(MakeLog()),
+      open_relay_(std::make_shared<OpenRelay>()),
       secrets_(host, client, [&] {
         agent::SecretOptions secrets = std::move(options.secrets);
         secrets.files = files_;
         secrets.log = MakeLog();
         return secrets;
       }()) {
+  if (options.health) {
+    health_ = std::make_unique<agent::HealthChecker>(
+        host_, *std::move(options.health), std::move(options.probe),
+        [this](bool healthy, const std::string& why) { open_relay_->Send(relay_.SetHealth(healthy, why)); }, MakeLog());
+  }
   if (options.dynamic_config) {
     relay_.Handle(agent::kProxyConfigTypeUrl, [this](std::string_view resource) -> absl::Status {
       const absl::StatusOr<std::vector<std::string>> roots = pilot::DecodeTrustBundle(resource);
@@ -67,10 +73,13 @@ agent::Log PodAgent::MakeLog() {
   };
 }
 
-void PodAgent::Start() { secrets_.Start(); }
+void PodAgent::Start() {
+  secrets_.Start();
+  if (health_ != nullptr) health_->Start();
+}
 
 std::unique_ptr<envoysim::AdsTransport> PodAgent::Through(std::unique_ptr<envoysim::AdsTransport> upstream) {
-  return std::make_unique<RelayTransport>(relay_, std::move(upstream));
+  return std::make_unique<RelayTransport>(relay_, std::move(upstream), open_relay_);
 }
 
 void PodAgent::Subscribe(std::string_view name, agent::SecretManager::OnSecret on_secret) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/agent/dns_table.h"
+#include "core/agent/health_checker.h"
 #include "core/agent/secret_manager.h"
 #include "core/agent/xds_relay.h"
 #include "core/base/host.h"
@@ -22,13 +23,17 @@
 
 namespace wavetank::sim {
 
+class OpenRelay;
+
 class PodAgent {
  public:
   struct Options {
-    agent::SecretOptions secrets;          // `files` and `log` are the agent's own
-    std::optional<agent::DnsOptions> dns;  // nothing: names are not captured (ISTIO_META_DNS_CAPTURE)
-    std::function<void()> on_ready;        // ready() has become true
-    bool dynamic_config = false;           // asks istiod for its configuration, too (PROXY_CONFIG_XDS_AGENT)
+    agent::SecretOptions secrets;              // `files` and `log` are the agent's own
+    std::optional<agent::DnsOptions> dns;      // nothing: names are not captured (ISTIO_META_DNS_CAPTURE)
+    std::function<void()> on_ready;            // ready() has become true
+    std::optional<agent::HealthProbe> health;  // ProxyConfig's readinessProbe
+    agent::HealthChecker::Probe probe;         // asks the application
+    bool dynamic_config = false;               // asks istiod for its configuration, too (PROXY_CONFIG_XDS_AGENT)
   };
   // `host`, `client` and `api` outlive it.
   PodAgent(Host& host, security::CaClient& client, const fakekube::ApiServer& api, kube::ObjectRef pod,
@@ -66,6 +71,8 @@ class PodAgent {
   std::unique_ptr<agent::DnsTable> dns_;
   RandomStream random_;  // of the order in which addresses are answered
   agent::XdsRelay relay_;
+  std::shared_ptr<OpenRelay> open_relay_;
+  std::unique_ptr<agent::HealthChecker> health_;  // null: nothing is to be probed
   agent::SecretManager secrets_;
   std::map<std::string, std::string> watched_;  // a file's content, as it was last seen
   bool watching_ = false;

@@ -19,17 +19,25 @@ void FillError(const agent::OwnRequest& from, Message& to) {
   to.mutable_error_detail()->set_message(from.error->message);
 }
 
+}  // namespace
+
 // Between one stream of the Envoy and one to istiod. Observers are never called from within Open() or Send(), so
 // neither is this.
 class RelayStream final : public AdsStream, public AdsStreamObserver {
  public:
   RelayStream(agent::XdsRelay& relay, AdsTransport& upstream, AdsTransport::Protocol protocol,
-              AdsStreamObserver* observer)
+              AdsStreamObserver* observer, std::shared_ptr<OpenRelay> open)
       : relay_(relay),
+        open_(std::move(open)),
         observer_(observer),
         delta_(protocol == AdsTransport::Protocol::kDelta),
         connection_(relay.Connect(false)),
-        upstream_(upstream.Open(protocol, this)) {}
+        upstream_(upstream.Open(protocol, this)) {
+    open_->stream_ = this;
+  }
+  ~RelayStream() override {
+    if (open_->stream_ == this) open_->stream_ = nullptr;
+  }
 
   bool KnowsNode() const override { return upstream_->KnowsNode(); }
   void Send(envoysim::DiscoveryRequest request) override {
@@ -66,6 +74,10 @@ class RelayStream final : public AdsStream, public AdsStreamObserver {
   }
   void OnClose(const absl::Status& status) override { observer_->OnClose(status); }
 
+  void SendIfAsked(const agent::OwnRequest& own) {
+    if (connection_->may_report_health()) SendOwn(own);
+  }
+
  private:
   void SendOwn(std::string_view after) {
     for (const agent::OwnRequest& own : connection_->AfterDownstream(after)) SendOwn(own);
@@ -92,16 +104,19 @@ class RelayStream final : public AdsStream, public AdsStreamObserver {
   }
 
   agent::XdsRelay& relay_;
+  const std::shared_ptr<OpenRelay> open_;
   AdsStreamObserver* observer_;
   const bool delta_;
   std::unique_ptr<agent::XdsRelay::Connection> connection_;
   std::unique_ptr<AdsStream> upstream_;
 };
 
-}  // namespace
+void OpenRelay::Send(const agent::OwnRequest& own) {
+  if (stream_ != nullptr) stream_->SendIfAsked(own);
+}
 
 std::unique_ptr<AdsStream> RelayTransport::Open(Protocol protocol, AdsStreamObserver* observer) {
-  return std::make_unique<RelayStream>(relay_, *upstream_, protocol, observer);
+  return std::make_unique<RelayStream>(relay_, *upstream_, protocol, observer, open_);
 }
 
 }  // namespace wavetank::sim

@@ -6,12 +6,15 @@
 
 namespace wavetank::config {
 
-MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name, MeshConfigRef fallback)
+MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name, MeshConfigRef fallback,
+                         CaCertificateSources fallback_sources)
     : host_(host),
       informer_(client, host, kube::kinds::kConfigMap,
                 {.ns = ns, .label_selector = {}, .field_selector = fmt::format("metadata.name={}", name)}),
       fallback_(fallback != nullptr ? std::move(fallback) : DefaultMeshConfig()),
-      mesh_(fallback_) {
+      fallback_sources_(std::move(fallback_sources)),
+      mesh_(fallback_),
+      ca_certificates_(fallback_sources_) {
   const auto mine = [name](const kube::ObjectRef& object) { return object->meta.name == name; };
   informer_.AddHandler({.on_add =
                             [this, mine](const kube::ObjectRef& object) {
@@ -23,7 +26,7 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
                             },
                         .on_delete =
                             [this, mine](const kube::ObjectRef& object) {
-                              if (mine(object)) SetMesh(fallback_);
+                              if (mine(object)) SetMesh(fallback_, fallback_sources_);
                             }});
 }
 
@@ -50,11 +53,12 @@ void MeshWatcher::Read(const kube::Object& config_map) {
     status_ = mesh.status();
     return;
   }
-  SetMesh(*std::move(mesh));
+  SetMesh(*std::move(mesh), ReadCaCertificateSources(it->second));
 }
 
-void MeshWatcher::SetMesh(MeshConfigRef mesh) {
+void MeshWatcher::SetMesh(MeshConfigRef mesh, CaCertificateSources sources) {
   mesh_ = std::move(mesh);
+  ca_certificates_ = std::move(sources);
   host_.Emit({.kind = TraceKind::kMeshConfigChanged, .detail = "mesh"});
   for (size_t i = mesh_handlers_.size(); i-- > 0;) mesh_handlers_[i]();
 }

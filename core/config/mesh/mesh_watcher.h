@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/config/mesh/ca_certificates.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/config/mesh/mesh_networks.h"
 #include "core/kube/informer.h"
@@ -24,7 +25,7 @@ class MeshWatcher {
   // `client` and `host` must outlive it. The ConfigMap's name is "istio", or "istio-<revision>" of a revision.
   // `fallback` is the mesh config without a ConfigMap; null: istiod's defaults.
   MeshWatcher(kube::Client& client, Host& host, std::string ns, std::string name = "istio",
-              MeshConfigRef fallback = nullptr);
+              MeshConfigRef fallback = nullptr, CaCertificateSources fallback_sources = {});
 
   void Start();
   // The ConfigMap was looked for and, if it is there, read.
@@ -32,6 +33,8 @@ class MeshWatcher {
   void OnSynced(Callback done) { informer_.OnSynced(std::move(done)); }
 
   const MeshConfigRef& mesh() const { return mesh_; }
+  // Of the same config.
+  const CaCertificateSources& ca_certificates() const { return ca_certificates_; }
   // Null until a ConfigMap names any.
   const std::shared_ptr<const MeshNetworks>& networks() const { return networks_; }
 
@@ -47,13 +50,15 @@ class MeshWatcher {
 
  private:
   void Read(const kube::Object& config_map);
-  void SetMesh(MeshConfigRef mesh);
+  void SetMesh(MeshConfigRef mesh, CaCertificateSources sources);
   void SetNetworks(MeshNetworks networks);
 
   Host& host_;
   kube::Informer informer_;
   const MeshConfigRef fallback_;
+  const CaCertificateSources fallback_sources_;
   MeshConfigRef mesh_;
+  CaCertificateSources ca_certificates_;
   std::shared_ptr<const MeshNetworks> networks_;
   std::vector<Handler> mesh_handlers_, networks_handlers_;
   absl::Status status_;

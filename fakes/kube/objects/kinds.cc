@@ -113,7 +113,8 @@ bool CountsGeneration(const GroupKind& kind) {
 }
 
 bool ClusterScoped(const GroupKind& kind) {
-  // Gateway API's classes are the one kind of others that users bring along.
+  // Kinds of others that users bring along: Gateway API's classes, cert-manager's issuers for all namespaces.
+  if (kind.kind == "ClusterIssuer") return kind.any_group || kind.group == "cert-manager.io";
   if (kind.kind == "GatewayClass") return kind.any_group || kind.group == "gateway.networking.k8s.io";
   const BuiltIn* known = Find(kind.kind);
   return known != nullptr && known->cluster_scoped && (kind.any_group || known->group == kind.group);

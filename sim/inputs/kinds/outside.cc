@@ -145,6 +145,7 @@ void CertificateRequest::Fields(FieldVisitor& visitor) {
   visitor.Visit("csr", Need::kRequired, request.csr);
   visitor.Visit("validitySeconds", Need::kRequired, request.validity_seconds);
   visitor.Visit("impersonatedIdentity", Need::kSparse, request.impersonated_identity);
+  visitor.Visit("certSigner", Need::kSparse, request.cert_signer);
 }
 
 absl::Status CertificateRequest::Apply(InputTarget& target) const {

@@ -423,13 +423,18 @@ policy: enabled
 defaultTemplates: [sidecar, extra]
 injectedAnnotations: {team: mesh}
 templates:
-  sidecar: "{{ anything }}"
   extra: |
     spec:
       containers:
       - name: istio-proxy
         env: [{name: ADDED, value: "1"}]
-  clever: "{{ if }}"
+  clever: |
+    metadata:
+      labels:
+        {{- range $index, $container := .Spec.Containers }}
+        container-{{ $index }}: {{ $container.Name | quote }}
+        {{- end }}
+        account: {{ annotation .ObjectMeta `example.test/account` .Spec.ServiceAccountName }}
 )",
                  R"({"global":{"hub":"example.test/istio","tag":"1.18.2-distroless","multiCluster":{"clusterName":"c9"},
         "network":"n9","proxy":{"logLevel":"debug"}}})"));
@@ -445,7 +450,38 @@ templates:
   EXPECT_THAT(proxy["args"], Contains("--proxyLogLevel=debug"));
   json asks = AppPod();
   asks["metadata"]["annotations"]["inject.istio.io/templates"] = "clever";
-  EXPECT_THAT(webhook.Admit(MakeAdmissionReview(asks, "u")).dump(), HasSubstr("Go template"));
+  const json clever = Injected(webhook, asks);
+  EXPECT_EQ(clever["metadata"]["labels"]["container-0"], "echo");
+  EXPECT_EQ(clever["metadata"]["labels"]["account"], "echo-account");
+  EXPECT_EQ(FindNamed(clever["spec"]["containers"], "istio-proxy"), nullptr);
+}
+
+TEST(SidecarInjectionTest, ATemplateThatCannotBeParsedLeavesTheConfigurationUnread) {
+  const auto config = InjectionConfig::FromConfigMap(
+      *ConfigMap("policy: enabled\ntemplates: {sidecar: '{{ lasagne }}'}", R"({"global":{}})"));
+  EXPECT_THAT(std::string(config.status().message()),
+              HasSubstr("templates.sidecar: template: inject:1: function \"lasagne\" not defined"));
+}
+
+TEST(SidecarInjectionTest, ATemplateOfAStockNameTakesTheStockOnesPlace) {
+  const auto config = InjectionConfig::FromConfigMap(
+      *ConfigMap("policy: enabled\ntemplates: {sidecar: 'metadata: {labels: {rev: {{ .Revision | quote }}}}'}",
+                 R"({"global":{}})"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  InjectionWebhook webhook("canary");
+  webhook.SetConfig(*config);
+  const json pod = Injected(webhook, AppPod());
+  EXPECT_EQ(pod["metadata"]["labels"]["rev"], "canary");
+  EXPECT_EQ(pod["spec"]["containers"].size(), 1u);
+}
+
+TEST(SidecarInjectionTest, ATemplateThatFailsRefusesThePod) {
+  const auto config = InjectionConfig::FromConfigMap(
+      *ConfigMap("policy: enabled\ntemplates: {sidecar: '{{ .Values.no.such.value }}'}", R"({"global":{}})"));
+  ASSERT_TRUE(config.ok()) << config.status();
+  InjectionWebhook webhook;
+  webhook.SetConfig(*config);
+  EXPECT_THAT(webhook.Admit(MakeAdmissionReview(AppPod(), "u")).dump(), HasSubstr("nil pointer evaluating interface"));
 }
 
 TEST(SidecarInjectionTest, ProxyConfigResourcesOverrideByNearness) {

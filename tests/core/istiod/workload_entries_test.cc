@@ -91,6 +91,33 @@ TEST_F(WorkloadEntriesTest, AnEntryGoesAGracePeriodAfterItsLastStream) {
   EXPECT_EQ(Entry(), nullptr);
 }
 
+TEST_F(WorkloadEntriesTest, WhatTheAgentReportsIsConditionHealthy) {
+  const auto istiod = Istiod("istiod-1");
+  ASSERT_TRUE(Connect(*istiod, kernel.Now()).ok());
+  istiod->OnHealth(proxy, false, "refused");
+  Run(1s);
+  const nlohmann::json failed = Entry()->body["status"]["conditions"];
+  ASSERT_EQ(failed.size(), 1u);
+  EXPECT_EQ(failed[0]["type"], "Healthy");
+  EXPECT_EQ(failed[0]["status"], "False");
+  EXPECT_EQ(failed[0]["message"], "refused");
+  istiod->OnHealth(proxy, true, "");
+  Run(1s);
+  const nlohmann::json healthy = Entry()->body["status"]["conditions"];
+  ASSERT_EQ(healthy.size(), 1u);
+  EXPECT_EQ(healthy[0]["status"], "True");
+  EXPECT_FALSE(healthy[0].contains("message"));
+}
+
+TEST_F(WorkloadEntriesTest, AnotherIstiodsEntryIsNotReportedOn) {
+  const auto istiod = Istiod("istiod-1"), other = Istiod("istiod-2");
+  ASSERT_TRUE(Connect(*istiod, kernel.Now()).ok());
+  ASSERT_TRUE(Connect(*other, kernel.Now()).ok());
+  istiod->OnHealth(proxy, false, "refused");
+  Run(1s);
+  EXPECT_FALSE(Entry()->body.contains("status"));
+}
+
 TEST_F(WorkloadEntriesTest, WhoComesBackInTimeKeepsIt) {
   const auto istiod = Istiod("istiod-1");
   const Time first = kernel.Now();

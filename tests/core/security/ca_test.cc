@@ -195,6 +195,20 @@ TEST_F(CaServerTest, PodTokenBecomesItsServiceAccountsIdentity) {
   EXPECT_EQ(server.signed_count(), 1);
 }
 
+TEST_F(CaServerTest, AnotherIdentityIsSignedOnlyForWhoMaySpeakForIt) {
+  const PeerCredentials peer{.bearer_token = Token(tokens1), .cluster_id = "cluster1"};
+  const CertificateRequestMessage request{.impersonated_identity = "spiffe://cluster.local/ns/sample/sa/other"};
+  EXPECT_EQ(std::string(Message(Create(peer, request).status())), "request impersonation authentication failure");
+  server.set_may_impersonate([](const Caller& caller, const std::string& identity) {
+    return caller.service_account == "sleep" && identity.ends_with("/sa/other") ? absl::OkStatus()
+                                                                                : absl::PermissionDeniedError("no");
+  });
+  const auto chain = Create(peer, request);
+  ASSERT_TRUE(chain.ok()) << chain.status();
+  EXPECT_THAT(x509::Certificate::FromPem(chain->front(), "leaf").value()->sans().uris,
+              ElementsAre("spiffe://cluster.local/ns/sample/sa/other"));
+}
+
 TEST_F(CaServerTest, RemoteTokenNeedsTheRemoteSecret) {
   const PeerCredentials peer{.bearer_token = Token(tokens2), .cluster_id = "cluster2"};
   EXPECT_TRUE(Create(peer).ok());

@@ -1,0 +1,191 @@
+#include "fakes/kube/housekeeping/certificate_signers.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "core/base/duration.h"
+#include "core/base/json_access.h"
+#include "core/base/status.h"
+#include "core/kube/secret.h"
+#include "core/x509/x509.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+namespace wavetank::fakekube {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kClusterIssuers = "clusterissuers.cert-manager.io/";
+// cert-manager: --cluster-resource-namespace.
+constexpr const char* kIssuersNamespace = "cert-manager";
+constexpr Duration kDefaultLifetime = 24h * 90;
+
+// Kubernetes' signers, with the usages that each asks for and allows.
+struct OwnSigner {
+  std::string_view name;
+  std::vector<std::string_view> usages;
+};
+const std::vector<OwnSigner>& OwnSigners() {
+  static const auto* const signers = new std::vector<OwnSigner>{
+      {"kubernetes.io/kube-apiserver-client", {"client auth", "digital signature", "key encipherment"}},
+      {"kubernetes.io/kube-apiserver-client-kubelet", {"client auth", "digital signature", "key encipherment"}},
+      {"kubernetes.io/kubelet-serving", {"digital signature", "key encipherment", "server auth"}}};
+  return *signers;
+}
+
+bool HasCondition(const kube::Object& request, std::string_view type) {
+  const json& conditions = Items(At(request.body, {"status", "conditions"}));
+  return std::any_of(conditions.begin(), conditions.end(), [&](const json& c) { return Text(c, "type") == type; });
+}
+
+// What it asks for: expirationSeconds, or the annotation that cert-manager knows.
+Duration LifetimeOf(const kube::Object& request) {
+  if (const int64_t seconds = Number(At(request.body, "spec"), "expirationSeconds"); seconds > 0) {
+    return std::chrono::seconds(std::min<int64_t>(seconds, int64_t{1} << 32));
+  }
+  const auto said = request.meta.annotations.find("experimental.cert-manager.io/request-duration");
+  if (said == request.meta.annotations.end()) return kDefaultLifetime;
+  const std::optional<Duration> parsed = ParseGoDuration(said->second);
+  return parsed && *parsed > Duration::zero() ? *parsed : kDefaultLifetime;
+}
+
+// Refused by Kubernetes' own signer for its usages; nothing: it is no signer of Kubernetes.
+std::optional<absl::Status> RefusedByKubernetes(const kube::Object& request, const std::string& signer) {
+  const auto own = std::find_if(OwnSigners().begin(), OwnSigners().end(),
+                                [&](const OwnSigner& each) { return each.name == signer; });
+  if (own == OwnSigners().end()) return std::nullopt;
+  std::vector<std::string> asked;
+  for (const json& usage : Items(At(request.body, {"spec", "usages"}))) asked.push_back(TextOf(usage));
+  std::sort(asked.begin(), asked.end());
+  if (std::equal(asked.begin(), asked.end(), own->usages.begin(), own->usages.end())) {
+    return absl::UnimplementedError("this cluster's controller manager signs for no client of its API server");
+  }
+  return absl::InvalidArgumentError(fmt::format("usages did not match, expected [{}]", fmt::join(own->usages, " ")));
+}
+
+}  // namespace
+
+CertificateSigners::CertificateSigners(ApiServer& api, uint64_t seed, std::string cluster)
+    : api_(api),
+      seed_(seed),
+      cluster_(std::move(cluster)),
+      pending_(api.host()),
+      requests_(pending_, [this](const NamespacedName& name) { Sync(name); }),
+      certificates_(pending_, [this](const NamespacedName& name) { Issue(name); }) {
+  subscriptions_.Add(api_.Observe("CertificateSigningRequest", [this](const Change& change) {
+    if (change.type == kube::WatchEventType::kDeleted) return;
+    if (HasCondition(*change.object, "Approved")) requests_.Add({"", change.object->meta.name});
+  }));
+  subscriptions_.Add(api_.Observe("Certificate.cert-manager.io", [this](const Change& change) {
+    if (change.type == kube::WatchEventType::kDeleted) return;
+    certificates_.Add({change.object->meta.ns, change.object->meta.name});
+  }));
+}
+
+void CertificateSigners::Sync(const NamespacedName& name) {
+  const ObjectRef request = api_.Get("CertificateSigningRequest", name);
+  if (request == nullptr || HasCondition(*request, "Failed") || HasCondition(*request, "Denied") ||
+      !Text(At(request->body, "status"), "certificate").empty()) {
+    return;
+  }
+  const std::string signer = Text(At(request->body, "spec"), "signerName");
+  if (const std::optional<absl::Status> refused = RefusedByKubernetes(*request, signer)) {
+    return Store(*request, *refused);
+  }
+  if (!signer.starts_with(kClusterIssuers)) return;  // nobody here signs for it
+  const std::string issuer = signer.substr(kClusterIssuers.size());
+  // An issuer that is not there, or has no key, may come: cert-manager waits.
+  absl::StatusOr<std::string> made = SignByIssuer(*request, issuer);
+  if (absl::IsNotFound(made.status())) return;
+  Store(*request, made);
+}
+
+absl::StatusOr<std::string> CertificateSigners::SignByIssuer(const kube::Object& request,
+                                                             const std::string& issuer) const {
+  const ObjectRef found = api_.Get("ClusterIssuer.cert-manager.io", {"", issuer});
+  if (found == nullptr) return absl::NotFoundError("Referenced ClusterIssuer not found");
+  const std::string secret_name = Text(At(found->body, {"spec", "ca"}), "secretName");
+  const ObjectRef secret = secret_name.empty() ? nullptr : api_.Get("Secret", {kIssuersNamespace, secret_name});
+  if (secret == nullptr) return absl::NotFoundError("Referenced secret not found");
+  const auto data = kube::ReadSecretData(*secret);
+  if (!data.ok()) return data.status();
+  const auto chain = x509::ParseCertificates(kube::SecretEntry(*data, "tls.crt"), "tls.crt of the issuer");
+  if (!chain.ok()) return chain.status();
+  const auto key = x509::KeyPair::FromPem(kube::SecretEntry(*data, "tls.key"), "tls.key of the issuer");
+  if (!key.ok()) return key.status();
+  std::string csr_pem;
+  if (!absl::Base64Unescape(Text(At(request.body, "spec"), "request"), &csr_pem)) {
+    return absl::InvalidArgumentError("spec.request is no base64");
+  }
+  const auto csr = x509::ParseCsr(csr_pem, "spec.request");
+  if (!csr.ok()) return csr.status();
+  x509::CertificateSpec spec;
+  spec.subject = csr->subject;
+  for (const auto* names : {&csr->sans.uris, &csr->sans.dns_names, &csr->sans.ip_addresses}) {
+    spec.sans.insert(spec.sans.end(), names->begin(), names->end());
+  }
+  spec.not_before = api_.host().Now();
+  spec.not_after = spec.not_before + LifetimeOf(request);
+  const auto leaf = x509::Certificate::Issue(spec, csr->public_key, *chain->front(), **key);
+  if (!leaf.ok()) return leaf.status();
+  // The chain goes up to but without the root (cert-manager: pkg/util/pki, ParseSingleCertificateChain).
+  std::string pem = (*leaf)->ToPem();
+  for (const x509::CertificateRef& link : *chain) {
+    if (!link->self_signed()) pem += link->ToPem();
+  }
+  return pem;
+}
+
+void CertificateSigners::Store(const kube::Object& request, const absl::StatusOr<std::string>& made) {
+  json body = request.body;
+  if (made.ok()) {
+    body["status"]["certificate"] = absl::Base64Escape(*made);
+  } else {
+    body["status"]["conditions"].push_back({{"type", "Failed"},
+                                            {"status", "True"},
+                                            {"reason", "SignerValidationFailure"},
+                                            {"message", std::string(Message(made.status()))}});
+  }
+  api_.Apply(std::move(body)).IgnoreError();
+}
+
+// A self-signed authority: its key, and itself as its own root, in the Secret that it names.
+void CertificateSigners::Issue(const NamespacedName& name) {
+  const ObjectRef certificate = api_.Get("Certificate.cert-manager.io", name);
+  if (certificate == nullptr) return;
+  const json& spec = At(certificate->body, "spec");
+  const std::string secret = Text(spec, "secretName");
+  if (At(spec, "isCA") != true || secret.empty() || api_.Get("Secret", {name.ns, secret}) != nullptr) return;
+  const json& from = At(spec, "issuerRef");
+  const ObjectRef issuer = Text(from, "kind") == "ClusterIssuer"
+                               ? api_.Get("ClusterIssuer.cert-manager.io", {"", Text(from, "name")})
+                               : api_.Get("Issuer.cert-manager.io", {name.ns, Text(from, "name")});
+  if (issuer == nullptr || !At(issuer->body, {"spec", "selfSigned"}).is_object()) return;
+  const auto key = x509::KeyPair::Derive(seed_, fmt::format("cert-manager/{}/{}/{}", cluster_, name.ns, name.name));
+  x509::CertificateSpec ca;
+  ca.subject.common_name = Text(spec, "commonName");
+  for (const json& organization : Items(At(spec, {"subject", "organizations"}))) {
+    ca.subject.organizations.push_back(TextOf(organization));
+  }
+  ca.not_before = api_.host().Now();
+  const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
+  ca.not_after = ca.not_before + (said && *said > Duration::zero() ? *said : kDefaultLifetime);
+  ca.is_ca = true;
+  const auto made = x509::Certificate::SelfSign(ca, *key);
+  if (!made.ok()) return;
+  const std::string pem = (*made)->ToPem();
+  const kube::ObjectRef object =
+      kube::MakeSecret(name.ns, secret, {{"ca.crt", pem}, {"tls.crt", pem}, {"tls.key", key->ExportPrivateKeyPem()}},
+                       {}, {}, "kubernetes.io/tls");
+  api_.Apply(object->body).IgnoreError();
+  // Requests that waited for it.
+  for (const ObjectRef& waiting : api_.List("CertificateSigningRequest")) {
+    if (HasCondition(*waiting, "Approved")) requests_.Add({"", waiting->meta.name});
+  }
+}
+
+}  // namespace wavetank::fakekube

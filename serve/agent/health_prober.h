@@ -1,0 +1,21 @@
+// Probes of an application outside Kubernetes, on real sockets and processes (istiod: pkg/istio-agent/health,
+// health_probers.go). Each runs on a thread of its own; its answer comes on the host's.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "core/agent/health_checker.h"
+
+namespace wavetank::serve {
+
+class RealHost;
+
+// Asks the Envoy whose admin interface is there whether it is ready, then the application. `host` lives as long as the
+// process.
+agent::HealthChecker::Probe ProberOf(RealHost& host, uint16_t admin_port);
+
+// The application alone. Blocks, at most for the probe's timeout.
+absl::Status ProbeApplication(const agent::HealthProbe& probe);
+
+}  // namespace wavetank::serve

@@ -1,0 +1,170 @@
+// Who signs, who is healthy and how fast tokens are reviewed, in a whole mesh.
+#include <gmock/gmock.h>
+
+#include "absl/strings/escaping.h"
+#include "core/agent/secret_manager.h"
+#include "core/base/json_access.h"
+#include "core/base/json_text.h"
+#include "sim/remote/client_bucket.h"
+#include "sim/world_site.h"
+#include "tests/sim/two_cluster_world.h"
+
+namespace wavetank::sim {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class IdentityWorld : public TwoClusterWorld {
+ protected:
+  void Begin() {
+    absl::StatusOr<std::unique_ptr<World>> world = World::Create(TwoClusters(false));
+    ASSERT_TRUE(world.ok()) << world.status();
+    world_ = *std::move(world);
+    Do("cacerts", {{"cluster", "cluster1"}, {"root", "root"}});
+    Do("install", {{"cluster", "cluster1"}});
+  }
+  void Put(const json& object) { Do("apply", {{"cluster", "cluster1"}, {"object", object}}); }
+  void MeshConfig(const json& mesh) {
+    Put({{"apiVersion", "v1"},
+         {"kind", "ConfigMap"},
+         {"metadata", {{"name", "istio"}, {"namespace", kSystemNamespace}}},
+         {"data", {{"mesh", JsonText(mesh)}}}});
+  }
+  void Istiod(json env) {
+    env.push_back({{"name", "CLUSTER_ID"}, {"value", "cluster1"}});
+    json patch = api().Get("Deployment", {kSystemNamespace, "istiod"})->body;
+    patch["spec"]["template"]["spec"]["containers"][0]["env"] = std::move(env);
+    Put(patch);
+    Settle();
+  }
+  void Sleep() {
+    for (const char* file : {"sample", "sleep"}) Apply("cluster1", file);
+    Settle();
+  }
+  void Settle() { world_->RunUntilSettled(world_->Now() + 3min); }
+  const fakekube::ApiServer& api() { return world_->cluster("cluster1").api(); }
+  const PodProcess* SleepPod() {
+    for (const PodProcess* pod : world_->Pods()) {
+      if (pod->app() == "sleep") return pod;
+    }
+    return nullptr;
+  }
+  // An authority of cert-manager's, as its guides set one up: self-signed, then signing. Its root.
+  std::string ClusterIssuer() {
+    const auto issuer = [](const char* name, json spec) {
+      return json{{"apiVersion", "cert-manager.io/v1"},
+                  {"kind", "ClusterIssuer"},
+                  {"metadata", {{"name", name}}},
+                  {"spec", std::move(spec)}};
+    };
+    Put({{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", "cert-manager"}}}});
+    Put(issuer("self", {{"selfSigned", json::object()}}));
+    Put({{"apiVersion", "cert-manager.io/v1"},
+         {"kind", "Certificate"},
+         {"metadata", {{"name", "mesh-ca"}, {"namespace", "cert-manager"}}},
+         {"spec",
+          {{"isCA", true},
+           {"commonName", "mesh-ca"},
+           {"secretName", "mesh-ca"},
+           {"issuerRef", {{"name", "self"}, {"kind", "ClusterIssuer"}}}}}});
+    Put(issuer("mesh", {{"ca", {{"secretName", "mesh-ca"}}}}));
+    world_->RunUntil(world_->Now() + 1s);
+    const kube::ObjectRef secret = api().Get("Secret", {"cert-manager", "mesh-ca"});
+    std::string pem;
+    if (secret != nullptr) absl::Base64Unescape(Text(At(secret->body, "data"), "tls.crt"), &pem);
+    EXPECT_NE(pem, "");
+    return pem;
+  }
+};
+
+constexpr const char* kSigners = "clusterissuers.cert-manager.io";
+
+json MeshOfSigner(const std::string& root) {
+  return {{"caCertificates",
+           json::array({{{"pem", root}, {"certSigners", json::array({std::string(kSigners) + "/mesh"})}}})},
+          {"defaultConfig", {{"proxyMetadata", {{"ISTIO_META_CERT_SIGNER", "mesh"}}}}}};
+}
+
+TEST_F(IdentityWorld, ASignerOfTheClusterSignsForWorkloadsThatNameIt) {
+  Begin();
+  MeshConfig(MeshOfSigner(ClusterIssuer()));
+  Istiod(json::array({{{"name", "EXTERNAL_CA"}, {"value", "ISTIOD_RA_KUBERNETES_API"}},
+                      {{"name", "CERT_SIGNER_DOMAIN"}, {"value", kSigners}}}));
+  Sleep();
+  EXPECT_THAT(world_->Unready(), IsEmpty());
+  ASSERT_NE(SleepPod(), nullptr);
+  ASSERT_NE(SleepPod()->agent()->certificate(), nullptr);
+  EXPECT_EQ(SleepPod()->agent()->certificate()->issuer(), "CN=mesh-ca");
+  EXPECT_THAT(api().List("CertificateSigningRequest"), IsEmpty());
+}
+
+TEST_F(IdentityWorld, ASignerThatNobodyIsLeavesWorkloadsWithoutCertificates) {
+  Begin();
+  json mesh = MeshOfSigner(ClusterIssuer());
+  mesh["defaultConfig"]["proxyMetadata"]["ISTIO_META_CERT_SIGNER"] = "nobody";
+  MeshConfig(mesh);
+  Istiod(json::array({{{"name", "EXTERNAL_CA"}, {"value", "ISTIOD_RA_KUBERNETES_API"}},
+                      {{"name", "CERT_SIGNER_DOMAIN"}, {"value", kSigners}}}));
+  Sleep();
+  EXPECT_THAT(
+      world_->Unready(),
+      testing::ElementsAre(HasSubstr("CSR signing error (no certificate returned for the CSR: \"csr-workload-")));
+}
+
+TEST_F(IdentityWorld, AnExternalCaThat1182CannotSpeakToKeepsIstiodDown) {
+  Begin();
+  Istiod(json::array({{{"name", "EXTERNAL_CA"}, {"value", "ISTIOD_RA_ISTIO_API"}}}));
+  EXPECT_THAT(world_->Complaints(), testing::Contains(HasSubstr("invalid CA Name ISTIOD_RA_ISTIO_API")));
+}
+
+TEST_F(IdentityWorld, AMachineWhoseApplicationFailsIsNoEndpointUntilItIsWellAgain) {
+  Begin();
+  MeshConfig({{"defaultConfig",
+               {{"proxyMetadata", {{"ISTIO_META_AUTO_REGISTER_GROUP", "machines"}}},
+                {"readinessProbe", {{"periodSeconds", 5}, {"exec", {{"command", json::array({"true"})}}}}}}}});
+  Istiod(json::array());
+  Apply("cluster1", "sample");
+  Put({{"apiVersion", "networking.istio.io/v1alpha3"},
+       {"kind", "WorkloadGroup"},
+       {"metadata", {{"name", "machines"}, {"namespace", "sample"}}},
+       {"spec", {{"template", {{"serviceAccount", "sleep"}}}}}});
+  Put({{"apiVersion", "networking.istio.io/v1beta1"},
+       {"kind", "ServiceEntry"},
+       {"metadata", {{"name", "machines"}, {"namespace", "sample"}}},
+       {"spec",
+        {{"hosts", json::array({"machines.example"})},
+         {"location", "MESH_INTERNAL"},
+         {"resolution", "STATIC"},
+         {"ports", json::array({{{"number", 80}, {"name", "http"}, {"protocol", "HTTP"}}})},
+         {"workloadSelector", {{"labels", {{"app", "sleep"}}}}}}}});
+  Sleep();
+  const auto healthy = [&]() -> std::string {
+    const auto entries = api().List("WorkloadEntry", "sample");
+    if (entries.size() != 1) return "no entry";
+    for (const json& condition : Items(At(entries.front()->body, {"status", "conditions"}))) {
+      if (Text(condition, "type") == "Healthy") return Text(condition, "status");
+    }
+    return "unknown";
+  };
+  EXPECT_EQ(healthy(), "True");
+  Do("behaviour", {{"app", "sleep"}, {"ready", false}});
+  world_->RunUntil(world_->Now() + 20s);
+  EXPECT_EQ(healthy(), "False");
+  Do("behaviour", {{"app", "sleep"}, {"ready", true}});
+  world_->RunUntil(world_->Now() + 20s);
+  EXPECT_EQ(healthy(), "True");
+}
+
+TEST(ClientBucketTest, TenRequestsAtOnceThenFiveASecond) {
+  ClientBucket bucket;
+  const Time now = Time{} + 1h;
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(bucket.Take(now), Duration::zero()) << i;
+  EXPECT_EQ(bucket.Take(now), 200ms);
+  EXPECT_EQ(bucket.Take(now), 400ms);
+  EXPECT_EQ(bucket.Take(now + 10s), Duration::zero());
+}
+
+}  // namespace
+}  // namespace wavetank::sim
