@@ -139,7 +139,9 @@ struct RoutePaths {
   bool all = false;
 };
 
-RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
+// `separated`: a prefix ends where a path segment does, as Ingresses and Gateway API's routes have it
+// (istiod: route.go, TranslateRouteMatch).
+RoutePaths WritePath(const std::optional<StringMatch>& uri, bool separated, wire::Writer& w) {
   switch (uri ? uri->kind : StringMatch::Kind::kNone) {
     case StringMatch::Kind::kExact:
       w.Bytes(RouteMatchPb::kPathFieldNumber, uri->value);
@@ -148,6 +150,12 @@ RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
       WriteRegex(RouteMatchPb::kSafeRegexFieldNumber, uri->value, w);
       return {uri->value, false, uri->value == "*"};
     case StringMatch::Kind::kPrefix:
+      if (separated && uri->value != "/") {
+        std::string_view path = uri->value;
+        if (path.ends_with('/')) path.remove_suffix(1);
+        w.Bytes(RouteMatchPb::kPathSeparatedPrefixFieldNumber, path);
+        return {"/", true, path == "/"};  // GetRouteOperation does not know this kind
+      }
       w.Bytes(RouteMatchPb::kPrefixFieldNumber, uri->value);
       return {uri->value, true, uri->value == "/"};
     case StringMatch::Kind::kNone:
@@ -157,6 +165,12 @@ RoutePaths WritePath(const std::optional<StringMatch>& uri, wire::Writer& w) {
   return {"/", true, true};
 }
 
+// istiod: pilot/pkg/model/virtualservice.go, UseIngressSemantics, UseGatewaySemantics.
+bool PathsAreSeparated(const config::ConfigMeta& meta) {
+  const auto it = meta.annotations.find("internal.istio.io/route-semantics");
+  return it != meta.annotations.end() && (it->second == "ingress" || it->second == "gateway");
+}
+
 // What Route.match says, of a rule's match or of none.
 struct RouteMatch {
   RoutePaths paths;
@@ -164,14 +178,14 @@ struct RouteMatch {
 };
 
 // istiod: TranslateRouteMatch.
-RouteMatch WriteMatch(const config::HttpMatchRequest* match, wire::Writer& w) {
+RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, wire::Writer& w) {
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
     if (match == nullptr) {
-      out.paths = WritePath(std::nullopt, w);
+      out.paths = WritePath(std::nullopt, separated, w);
       return;
     }
-    out.paths = WritePath(match->uri, w);
+    out.paths = WritePath(match->uri, separated, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
@@ -396,7 +410,7 @@ class Translator {
     } else {
       w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    const RouteMatch written = WriteMatch(match, w);
+    const RouteMatch written = WriteMatch(match, PathsAreSeparated(rule_.meta), w);
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);
