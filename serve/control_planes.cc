@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace http = fakekube::http;
 
-constexpr Duration kLook = 20ms;
+constexpr Duration kReadyLook = 20ms;
 
 // As time.ParseDuration of Go reads it.
 std::string GoDuration(Duration duration) { return fmt::format("{}ns", duration.count()); }
@@ -152,7 +152,7 @@ absl::Status ControlPlanes::Await() {
                                                        istiod->options().cluster, options_.ready_limit / 1s,
                                                        istiod->options().log, istiod->LastWords()));
       }
-      Pass(kLook);
+      Pass(kReadyLook);
     }
   }
   return absl::OkStatus();

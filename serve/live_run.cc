@@ -4,12 +4,15 @@
 #include <utility>
 
 #include "fmt/format.h"
+#include "serve/rest_watch.h"
 
 namespace wavetank::serve {
 namespace {
 
 // How long proxies may take to connect and to settle: istiod lets only so many in per second.
 constexpr Duration kSettleLimit = 2min;
+
+constexpr Duration kLook = 100ms;
 
 // Of proxies whose pods run.
 int64_t Unconnected(const sim::World& world) {
@@ -56,6 +59,26 @@ absl::Status LiveRun::Begin(sim::World& world) {
   }
   world.RunUntilSettled(deadline);
   return planes_->Check();
+}
+
+bool LiveRun::RunUntilAtRest(sim::World& world, const std::function<uint64_t()>& sent, Duration quiet, Duration limit) {
+  // Real time, since a world that has fallen behind catches up at once.
+  using Clock = std::chrono::steady_clock;
+  RestWatch watch(quiet);
+  const auto begin = Clock::now();
+  watch.Stirred(begin);
+  uint64_t before = sent();
+  while (Clock::now() - begin < limit && planes_->Check().ok()) {
+    world.RunUntil(world.Now() + kLook);
+    const auto now = Clock::now();
+    if (const uint64_t count = sent();
+        count != std::exchange(before, count) || !world.Settled() || Unconnected(world) > 0)
+      watch.Stirred(now);
+    Duration worked{};
+    for (const ControlPlanes::Where& istiod : planes_->where()) worked += ProcessorTime(istiod.pid);
+    if (watch.Look(now, worked)) return true;
+  }
+  return false;
 }
 
 }  // namespace wavetank::serve

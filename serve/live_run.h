@@ -2,6 +2,8 @@
 // time, and its steps, traffic and expectations are what they always are.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "scenarios/runner/runner.h"
@@ -19,6 +21,10 @@ class LiveRun {
 
   // Called when the proxies' streams have just been moved; nothing has come from a real istiod yet.
   std::function<void()> on_moved;
+  // Lets time pass until the world has settled and no real istiod has anything left to do: none has needed a processor
+  // to speak of for `quiet` of real time, and `sent`, a count of what they sent, has not grown. False: that was not so
+  // within `limit`.
+  bool RunUntilAtRest(sim::World& world, const std::function<uint64_t()>& sent, Duration quiet, Duration limit);
   // While the run lasts; null otherwise.
   ControlPlanes* planes() { return planes_.get(); }
 

@@ -17,7 +17,7 @@ struct ControlPlaneDiffArguments {
   std::string path;
   std::vector<std::string> environment;
   serve::DiffOptions options;
-  std::string patience = "5s";
+  std::string patience = "5s", quiet = "1500ms";
   bool json = false;
 };
 
@@ -29,6 +29,11 @@ int RunDiff(ControlPlaneDiffArguments a) {
     return Complain(absl::InvalidArgumentError("--patience '" + a.patience + "' is no duration; write 5s or 500ms"));
   }
   a.options.patience = *patience;
+  const std::optional<Duration> quiet = ParseDuration(a.quiet);
+  if (!quiet || *quiet <= 0s) {
+    return Complain(absl::InvalidArgumentError("--quiet '" + a.quiet + "' is no duration above 0; write 1500ms or 3s"));
+  }
+  a.options.real_quiet = *quiet;
   for (const std::string& text : a.environment) {
     const auto pair = SplitPair(text, "--control-plane-env");
     if (!pair.ok()) return Complain(pair.status());
@@ -48,11 +53,13 @@ int RunDiff(ControlPlaneDiffArguments a) {
     for (const serve::StepDifferences& step : result->steps) {
       size_t count = 0;
       for (const serve::ProxyDifferences& proxy : step.differences) count += proxy.differences.size();
-      rows.push_back({step.name, std::to_string(step.proxies), std::to_string(step.resources), std::to_string(count)});
+      rows.push_back({step.name, std::to_string(step.proxies), std::to_string(step.resources),
+                      step.not_judged.empty() ? std::to_string(count) : "not judged"});
     }
     PrintTable(rows);
   }
-  return result->Equal() ? kOk : kNo;
+  if (!result->Equal()) return kNo;
+  return result->Judged() ? kOk : kNotWhole;
 }
 
 }  // namespace
@@ -69,14 +76,17 @@ void AddControlPlaneDiff(CLI::App& app, Outcome& outcome) {
                    "Folder for its logs and working folders, which is kept (default: a temporary one)");
   verb->add_option("--control-plane-env", a->environment, "NAME=VALUE for its environment, any number of times");
   verb->add_option("--profile", a->options.profile, "Behaviour profile of ours");
-  verb->add_option("--patience", a->patience, "How long a difference must last: what is merely late is none")
+  verb->add_option("--quiet", a->quiet,
+                   "How long real istiods must have nothing to do before what they sent is compared")
+      ->capture_default_str();
+  verb->add_option("--patience", a->patience, "How long a difference must last then: what is merely late is none")
       ->capture_default_str();
   verb->add_flag("--json", a->json, "Differences as JSON on standard output");
   verb->add_flag("--diff", a->options.unified_diff, "Unified diffs too");
   verb->footer(
       "Exit code 0: all proxies hold the same after every step; 1: something differs; 2: the scenario cannot be read, "
-      "or "
-      "the real control plane cannot be run. The real one takes real time: as long as the scenario's waits.");
+      "or the real control plane cannot be run; 3: nothing differs, but after some step a side never came to rest. The "
+      "real one takes real time: as long as the scenario's waits.");
   verb->callback([a, &outcome] { outcome.code = RunDiff(*a); });
 }
 

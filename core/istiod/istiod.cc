@@ -24,6 +24,7 @@
 #include "core/kube/definitions.h"
 #include "core/model/proxyless.h"
 #include "core/registry/crd_client.h"
+#include "core/registry/ingress_controller.h"
 #include "core/registry/kube/discovery_namespaces.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/security/callers/jwt_authenticator.h"
@@ -36,6 +37,7 @@
 #include "core/security/spiffe_bundle.h"
 #include "core/security/trust_bundle.h"
 #include "core/xds/discovery_server.h"
+#include "core/xds/generation_gate.h"
 #include "fmt/format.h"
 
 namespace wavetank::pilot {
@@ -68,6 +70,26 @@ DiscoveryServer::Options DiscoveryOptions(const IstiodOptions& options, const Is
   out.cluster_aliases = options.cluster_aliases;
   return out;
 }
+
+// Listeners hold the key sets of RequestAuthentications: their push waits where those are missing.
+class ListenersWithKeySets final : public Generator, public GenerationGate {
+ public:
+  ListenersWithKeySets(std::unique_ptr<Generator> listeners, security::JwksCache& key_sets)
+      : listeners_(std::move(listeners)), key_sets_(key_sets) {}
+  GeneratedResources Generate(const Proxy& proxy, const WatchedResource& watched, const PushRequest& request) override {
+    return listeners_->Generate(proxy, watched, request);
+  }
+  GeneratedResources GenerateDeltas(const Proxy& proxy, const WatchedResource& watched,
+                                    const PushRequest& request) override {
+    return listeners_->GenerateDeltas(proxy, watched, request);
+  }
+  bool MustWait() const override { return key_sets_.MustWait(); }
+  void Wait(Callback then) override { key_sets_.Wait(std::move(then)); }
+
+ private:
+  const std::unique_ptr<Generator> listeners_;
+  security::JwksCache& key_sets_;
+};
 
 // "namespace/name" of a reviewed pod; generated names are given after admission.
 std::string PodName(const nlohmann::json& review) {
@@ -140,7 +162,7 @@ struct Istiod::Impl {
     discovery.SetObserver(surroundings.observer);
     SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
-    SetGenerator(XdsType::kLds, MakeLdsGenerator());
+    SetGenerator(XdsType::kLds, std::make_unique<ListenersWithKeySets>(MakeLdsGenerator(), key_sets));
     SetGenerator(XdsType::kEcds, MakeEcdsGenerator(&credentials));
     SetGenerator(XdsType::kRds, MakeRdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kNds, MakeNdsGenerator());
@@ -226,6 +248,7 @@ struct Istiod::Impl {
   std::unique_ptr<config::MeshWatcher> mesh;
   std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
   std::unique_ptr<config::CrdClient> crds;
+  std::unique_ptr<config::IngressController> ingresses;  // null: the mesh's mode was OFF at the start
   std::unique_ptr<WorkloadEntryController> workload_entries;
   std::unique_ptr<gatewayapi::Controller> gateway_api;  // once the config cluster serves it
   std::unique_ptr<kube::Informer> injector_config;
@@ -381,6 +404,12 @@ void Istiod::Impl::StartControllers() {
   crds = std::make_unique<config::CrdClient>(
       client, host, configs, discovery,
       config::CrdClient::Options{.revision = RevisionOf(options), .health_checks = options.entry_health_checks});
+  if (config::IngressModeOf(*mesh->mesh()) != config::IngressMode::kOff) {
+    ingresses = std::make_unique<config::IngressController>(
+        client, host, configs, discovery, [this] { return mesh->mesh(); },
+        config::IngressController::Options{.domain_suffix = options.domain_suffix, .leads = {}});
+    mesh->AddMeshHandler([this] { ingresses->OnMeshConfigChanged(); });
+  }
   if (options.auto_registration) {
     WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity,
                                              options.entry_health_checks};
@@ -419,6 +448,7 @@ void Istiod::Impl::StartControllers() {
   StartInjection();
   StartGatewayApi();
   crds->Start();
+  if (ingresses != nullptr) ingresses->Start();
   registries->Start();
   AwaitSync(1ms);
 }
@@ -519,8 +549,8 @@ void Istiod::Impl::AwaitSync(Duration delay) {
 
 // Of remote clusters only the registries are waited for, and those not longer than their timeout.
 bool Istiod::Impl::CachesSynced() const {
-  return registries->HasSynced() && crds->HasSynced() && credentials.Synced(options.cluster_id.str()) &&
-         (gateway_api == nullptr || gateway_api->HasSynced());
+  return registries->HasSynced() && crds->HasSynced() && (ingresses == nullptr || ingresses->HasSynced()) &&
+         credentials.Synced(options.cluster_id.str()) && (gateway_api == nullptr || gateway_api->HasSynced());
 }
 
 void Istiod::Impl::Fail(const absl::Status& status) {
@@ -576,6 +606,7 @@ void Istiod::Impl::OnService(const ServiceRef& old, const ServiceRef& now, Event
 
 Environment Istiod::Impl::CurrentEnvironment() {
   if (gateway_api != nullptr) gateway_api->Reconsider();
+  if (ingresses != nullptr) ingresses->Refresh();
   Environment environment;
   environment.discovery = &registries->aggregate();
   environment.configs = &configs;
@@ -592,7 +623,7 @@ Environment Istiod::Impl::CurrentEnvironment() {
 
 bool Istiod::Impl::Idle() const {
   return discovery.ready() && discovery.Idle() && registries->Idle() && crds->Idle() &&
-         (gateway_api == nullptr || gateway_api->Idle()) &&
+         (ingresses == nullptr || ingresses->Idle()) && (gateway_api == nullptr || gateway_api->Idle()) &&
          std::all_of(extras.begin(), extras.end(),
                      [](const auto& e) { return e.second.webhooks == nullptr || e.second.webhooks->Idle(); });
 }

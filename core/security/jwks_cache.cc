@@ -11,6 +11,7 @@ namespace {
 constexpr Duration kRefreshInterval = 20min, kIntervalAfterFailure = 1min, kLongestInterval = 60min,
                    kEvictionAge = 24h * 7, kRetryInterval = 1s;
 constexpr int kRetries = 7;
+constexpr size_t kChannel = 5;  // the places of jwksuriChannel
 
 std::vector<nlohmann::json> ByKid(const nlohmann::json& keys) {
   const auto kid = [](const nlohmann::json& key) {
@@ -58,17 +59,63 @@ std::optional<std::string> JwksCache::KeySet(const std::string& issuer, const st
     if (known->second.keys.empty()) return std::nullopt;
     return known->second.keys;
   }
+  const Key key(issuer, uri);
+  if (std::find(missed_.begin(), missed_.end(), key) != missed_.end()) return std::nullopt;
   std::optional<std::string> keys;
   if (const auto at = uri.empty() ? Discover(issuer) : std::optional(uri)) keys = fetch_(*at);
-  entries_[{issuer, uri}] = {keys.value_or(""), now, now};
-  if (!keys) RefreshSoon();
-  Arm();
-  return keys;
+  if (keys) {
+    entries_[key] = {*keys, now, now};
+    Arm();
+    return keys;
+  }
+  if (missed_.empty()) {
+    // For who does not wait.
+    host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
+      if (!alive.expired() && MustWait()) Wait([] {});
+    });
+  }
+  missed_.push_back(key);
+  return std::nullopt;
 }
 
-void JwksCache::RefreshSoon() {
-  host_.Post([this, alive = std::weak_ptr<char>(alive_)] {
-    if (!alive.expired()) Refresh(true);
+void JwksCache::Wait(Callback then) { Tell({std::exchange(missed_, {}), std::move(then)}); }
+
+// Each is kept, as missing, when its turn has come: GetPublicKey fetches one after the other and is stuck in between.
+void JwksCache::Tell(Teller teller) {
+  const Time now = host_.Now();
+  while (!teller.keys.empty()) {
+    const bool news = entries_.try_emplace(teller.keys.front(), Entry{"", now, now}).second;
+    if (!news) {  // another push was faster
+      teller.keys.pop_front();
+      continue;
+    }
+    if (channel_ == kChannel) {
+      blocked_.push_back(std::move(teller));
+      return;
+    }
+    teller.keys.pop_front();
+    ++channel_;
+    Take();
+    Arm();
+  }
+  teller.then();
+}
+
+void JwksCache::Take() {
+  if (refreshing_ || channel_ == 0) return;
+  --channel_;
+  refreshing_ = true;
+  host_.Post([this, known = entries_, alive = std::weak_ptr<char>(alive_)] {
+    if (!alive.expired()) Refresh(true, known);
+  });
+  if (blocked_.empty()) return;
+  // Who waited longest gets the place. What he tells of is kept already.
+  Teller next = std::move(blocked_.front());
+  blocked_.pop_front();
+  next.keys.pop_front();
+  ++channel_;
+  host_.Post([this, next = std::move(next), alive = std::weak_ptr<char>(alive_)]() mutable {
+    if (!alive.expired()) Tell(std::move(next));
   });
 }
 
@@ -85,24 +132,19 @@ void JwksCache::Arm() {
   }
   timer_ = host_.RunAfter(next - now, [this] {
     timer_ = kNoTimer;
-    Refresh(false);
+    if (!refreshing_) Refresh(false, std::map<Key, Entry>(entries_));
   });
 }
 
-void JwksCache::Refresh(bool only_missing) {
-  if (refreshing_) {
-    again_ = true;  // a tick that comes meanwhile is as good as one that came before
-    return;
-  }
+void JwksCache::Refresh(bool only_missing, const std::map<Key, Entry>& known) {
   host_.Cancel(timer_);
   timer_ = kNoTimer;
   refreshing_ = true;
   differs_ = failed_ = false;
   under_way_ = 1;  // this loop
   const Time now = host_.Now();
-  const std::map<Key, Entry> before = entries_;
-  for (const auto& [key, entry] : before) {
-    if (only_missing && !entry.keys.empty()) continue;
+  for (const auto& [key, entry] : known) {
+    if (!entries_.contains(key) || (only_missing && !entry.keys.empty())) continue;
     if (now - entry.used >= kEvictionAge || now - entry.refreshed >= kEvictionAge) {
       entries_.erase(key);
       continue;
@@ -162,7 +204,7 @@ void JwksCache::DoneOne() {
   failed_before_ = failed_;
   last_reset_ = host_.Now();
   refreshing_ = false;
-  if (std::exchange(again_, false)) RefreshSoon();
+  Take();
   Arm();
 }
 

@@ -5,8 +5,13 @@
 // a key that verifies nothing, and a refresh in the background tries again, seven times more, a second apart. All are
 // refreshed every 20 minutes, a minute after a refresh that failed, then after twice as long each time, up to an hour.
 // Other keys than before cause a full push. A fetch takes no time of its own here.
+//
+// Pushes tell the refresher of each key set that they did not get through a channel with room for five, and it serves
+// one after the other: with seven dead URIs or more the push itself waits for a place there, seven seconds and more
+// (jwksuriChannel). MustWait() and Wait() are that wait, asked for after each generation.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -35,6 +40,11 @@ class JwksCache final : public pilot::JwksResolver {
 
   std::optional<std::string> KeySet(const std::string& issuer, const std::string& uri) override;
 
+  // Whether what was generated last, in this very task, has asked for key sets in vain.
+  bool MustWait() const { return !missed_.empty(); }
+  // Tells the refresher of them; `then` is called when the last is told, perhaps at once.
+  void Wait(Callback then);
+
  private:
   using Key = std::pair<std::string, std::string>;  // issuer, URI; no URI: the issuer's OpenID discovery names it
   struct Entry {
@@ -42,10 +52,18 @@ class JwksCache final : public pilot::JwksResolver {
     Time refreshed{}, used{};
   };
 
+  // A push that tells of what it missed.
+  struct Teller {
+    std::deque<Key> keys;
+    Callback then;
+  };
+
   std::optional<std::string> Discover(const std::string& issuer) const;
-  void RefreshSoon();
-  // Of those without keys only, or of all.
-  void Refresh(bool only_missing);
+  void Tell(Teller teller);
+  // The refresher takes the next out of the channel, if it is free.
+  void Take();
+  // Of those without keys only, or of all; as far as they were known then.
+  void Refresh(bool only_missing, const std::map<Key, Entry>& known);
   void RefreshOne(Key key, const Entry& entry);
   void Attempt(const Key& key, Entry entry, int more_times);
   void DoneOne();
@@ -55,9 +73,12 @@ class JwksCache final : public pilot::JwksResolver {
   const WebFetch fetch_;
   const std::function<void()> changed_;
   std::map<Key, Entry> entries_;
+  std::deque<Key> missed_;      // by the generation under way
+  size_t channel_ = 0;          // how many wait in it
+  std::deque<Teller> blocked_;  // who wait for a place in it
   // The refresher, which does one thing at a time.
   int under_way_ = 0;
-  bool refreshing_ = false, again_ = false, differs_ = false, failed_ = false, failed_before_ = false;
+  bool refreshing_ = false, differs_ = false, failed_ = false, failed_before_ = false;
   Time last_reset_;
   Duration interval_;
   TimerId timer_ = kNoTimer;

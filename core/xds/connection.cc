@@ -9,6 +9,7 @@
 #include "core/model/proxyless.h"
 #include "core/security/authenticator.h"
 #include "core/xds/discovery_server.h"
+#include "core/xds/generation_gate.h"
 #include "core/xds/proxy_state.h"
 
 namespace wavetank::pilot {
@@ -434,22 +435,30 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
     // an answer to a request. So it forgets to remove things.
     if (!request->IsRequest() && IsWildcardType(type)) it->second.resource_names = std::move(names);
   }
-  const int64_t bytes = generated.resources.Bytes();
-  const wavetank::Work work = GenerationWork(type, generated, bytes);
-  Work(work, [this, type, request, bytes, generated = std::move(generated), removed = std::move(removed),
-              done = std::move(done)]() mutable {
-    Work({WorkKind::kSendResponse, bytes}, [this, type, request, bytes, generated = std::move(generated),
-                                            removed = std::move(removed), done = std::move(done)]() mutable {
-      if (delta_) {
-        SendDelta(type, request, std::move(generated), std::move(removed), request->push->version());
-      } else {
-        Send(type, request, std::move(generated), request->push->version());
-      }
-      if (bytes <= kWriteQuota) return done();
-      server_->host().Post([self = shared_from_this(), done = std::move(done)]() mutable {
-        if (self->server_ != nullptr) done();
+  auto send = [self = shared_from_this(), type, request, generated = std::move(generated), removed = std::move(removed),
+               done = std::move(done)]() mutable {
+    const int64_t bytes = generated.resources.Bytes();
+    const wavetank::Work work = GenerationWork(type, generated, bytes);
+    self->Work(work, [self, type, request, bytes, generated = std::move(generated), removed = std::move(removed),
+                      done = std::move(done)]() mutable {
+      self->Work({WorkKind::kSendResponse, bytes}, [self, type, request, bytes, generated = std::move(generated),
+                                                    removed = std::move(removed), done = std::move(done)]() mutable {
+        if (self->delta_) {
+          self->SendDelta(type, request, std::move(generated), std::move(removed), request->push->version());
+        } else {
+          self->Send(type, request, std::move(generated), request->push->version());
+        }
+        if (bytes <= kWriteQuota) return done();
+        self->server_->host().Post([self, done = std::move(done)]() mutable {
+          if (self->server_ != nullptr) done();
+        });
       });
     });
+  };
+  auto* const gate = dynamic_cast<GenerationGate*>(generator);
+  if (gate == nullptr || !gate->MustWait()) return send();
+  gate->Wait([self = shared_from_this(), send = std::move(send)]() mutable {
+    if (self->server_ != nullptr) send();
   });
 }
 

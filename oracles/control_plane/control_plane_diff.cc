@@ -1,127 +1,136 @@
 #include "oracles/control_plane/control_plane_diff.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <optional>
 #include <utility>
 
-#include "core/base/json_text.h"
-#include "core/base/status.h"
+#include "core/istiod/istiod.h"
+#include "core/xds/discovery_server.h"
 #include "fmt/format.h"
-#include "oracles/golden/xds_json.h"
+#include "oracles/control_plane/asked_besides.h"
+#include "oracles/control_plane/held_mesh.h"
+#include "oracles/control_plane/mesh_comparison.h"
 #include "scenarios/runner/runner.h"
-#include "scenarios/runner/xds_snapshot.h"
 #include "serve/live_run.h"
 
 namespace wavetank::serve {
 namespace {
 
-using nlohmann::json;
-using pilot::XdsType;
-using scenario::XdsSnapshot;
+constexpr const char* kUp = "the mesh is up";
+// So long answers to what is asked besides may take; virtual time of ours.
+constexpr Duration kAnswerLimit = 10s;
+// Ours: what has not come to rest by then never will.
+constexpr Duration kOursLimit = 10min;
 
-const std::vector<std::pair<std::string, XdsType>>& Types() {
-  static const auto* const types = new std::vector<std::pair<std::string, XdsType>>{
-      {"cds", XdsType::kCds}, {"eds", XdsType::kEds}, {"lds", XdsType::kLds}, {"rds", XdsType::kRds}};
-  return *types;
-}
+// So often a comparison may be disturbed by what is sent meanwhile.
+constexpr int kDisturbances = 10;
 
-std::vector<std::string_view> Bytes(const XdsSnapshot::Resources& resources) {
-  std::vector<std::string_view> out;
-  for (const auto& [name, bytes] : resources) out.push_back(*bytes);
-  return out;
-}
-
-using Held = std::map<std::string, XdsSnapshot::Resources>;  // by type
-using Mesh = std::map<std::string, Held>;                    // by proxy
-
-// What an Envoy in the proxy's place has now: an Envoy forgets the endpoints and routes that nothing names any more.
-Held HeldOf(const XdsSnapshot& snapshot) {
-  Held out;
-  for (const auto& [kind, type] : Types()) out[kind] = snapshot.of(type);
-  const auto keep = [](XdsSnapshot::Resources& resources, const std::vector<std::string>& names) {
-    const std::set<std::string> wanted(names.begin(), names.end());
-    std::erase_if(resources, [&](const auto& entry) { return !wanted.contains(entry.first); });
-  };
-  keep(out["eds"], golden::EdsNames(Bytes(out["cds"])));
-  keep(out["rds"], golden::RdsNames(Bytes(out["lds"])));
-  return out;
-}
-
-// Listens to what a world's proxies are sent.
-class Collector {
- public:
-  void Listen(sim::World& world) {
-    subscriptions_ = world.commons().OnEitherXds(
-        [this](const std::string& proxy, const auto& response) { proxies_[proxy].Apply(response); });
-  }
-  void Forget() { proxies_.clear(); }
-  // Of the proxies that run.
-  Mesh Look(const sim::World& world) const {
-    static const auto* const kNothing = new XdsSnapshot;
-    Mesh out;
-    for (const sim::PodProcess* pod : world.Pods()) {
-      if (pod->envoy() == nullptr) continue;
-      const auto it = proxies_.find(pod->name());
-      out[pod->name()] = HeldOf(it == proxies_.end() ? *kNothing : it->second);
-    }
-    return out;
-  }
-
- private:
-  std::map<std::string, XdsSnapshot> proxies_;
-  Subscriptions subscriptions_;
+struct OursAfterStep {
+  HeldMesh mesh;
+  std::string not_judged;
 };
 
-// A resource that cannot be read as JSON stands there as what is wrong with it.
-json ToArray(const std::string& kind, const XdsSnapshot::Resources& resources) {
-  json out = json::array();
-  for (const auto& [name, bytes] : resources) {
-    absl::StatusOr<json> resource = golden::ResourceToJson(kind, *bytes);
-    if (!resource.ok()) resource = json{{"name", name}, {"unreadable", Message(resource.status())}};
-    out.push_back(*std::move(resource));
+// Our control plane, as it is after an istiod's restart: the real one begins there, and what a cache kept from before
+// would show as a difference that is none.
+void Restart(sim::World& world, HeldCollector& held) {
+  for (const sim::WorldCluster& cluster : world.options().clusters) {
+    sim::IstiodProcess* istiod = cluster.primary() ? world.IstiodOf(cluster.name) : nullptr;
+    if (istiod != nullptr) istiod->istiod().discovery().cache().ClearAll(world.Now());
   }
+  held.Forget();
+  world.MoveAds(nullptr);
+}
+
+OursAfterStep LookAtOurs(sim::World& world, HeldCollector& held, const DiffOptions& options) {
+  OursAfterStep out;
+  if (!world.RunUntilSettled(world.Now() + kOursLimit, options.ours_quiet))
+    out.not_judged = fmt::format("ours did not come to rest within {} virtual minutes", kOursLimit / 1min);
+  AskBesides(world, held, kAnswerLimit);
+  out.mesh = held.Look(world);
   return out;
 }
 
-bool SameBytes(const XdsSnapshot::Resources& a, const XdsSnapshot::Resources& b) {
-  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
-           return x.first == y.first && *x.second == *y.second;
-         });
+absl::StatusOr<std::vector<OursAfterStep>> RunOurs(const scenario::Scenario& scenario, scenario::RunOptions run,
+                                                   const DiffOptions& options) {
+  std::vector<OursAfterStep> out;
+  HeldCollector held;
+  run.on_world = [&](sim::World& world) { held.Listen(world); };
+  run.on_up = [&](sim::World& world) {
+    Restart(world, held);
+    out.push_back(LookAtOurs(world, held, options));
+    return absl::OkStatus();
+  };
+  run.on_step = [&](sim::World& world, const scenario::Step&) {
+    out.push_back(LookAtOurs(world, held, options));
+    return absl::OkStatus();
+  };
+  if (auto result = scenario::Run(scenario, run); !result.ok()) return result.status();
+  return out;
 }
 
-StepDifferences CompareMeshes(const std::string& step, const Mesh& real, const Mesh& ours, const DiffOptions& options) {
-  StepDifferences out;
-  out.name = step;
-  out.proxies = ours.size();
-  for (const auto& [proxy, held] : real) {
-    if (ours.contains(proxy)) continue;
-    out.differences.push_back({proxy, "", {{"proxy", "is there", ""}}, ""});
+// The real side of one run.
+class RealSide {
+ public:
+  RealSide(const DiffOptions& options, const std::vector<OursAfterStep>& ours)
+      : options_(options), ours_(ours), live_(options.control_plane), comparison_(options) {}
+
+  absl::Status Run(const scenario::Scenario& scenario, scenario::RunOptions run) {
+    run.on_world = [this](sim::World& world) { held_.Listen(world); };
+    run.on_up = [this](sim::World& world) { return Judge(world, kUp); };
+    run.on_step = [this](sim::World& world, const scenario::Step& step) { return Judge(world, step.name); };
+    live_.on_moved = [this] { held_.Forget(); };
+    live_.Attach(&run);
+    return scenario::Run(scenario, run).status();
   }
-  for (const auto& [proxy, held] : ours) {
-    const auto other = real.find(proxy);
-    if (other == real.end()) {
-      out.differences.push_back({proxy, "", {{"proxy", "", "is there"}}, ""});
-      continue;
-    }
-    for (const auto& [kind, resources] : held) {
-      out.resources += resources.size();
-      const XdsSnapshot::Resources& theirs = other->second.at(kind);
-      if (SameBytes(theirs, resources)) continue;
-      const json expected = ToArray(kind, theirs), actual = ToArray(kind, resources);
-      std::vector<golden::Difference> found = golden::Compare(expected, actual, options.max_differences);
-      if (found.empty()) continue;
-      ProxyDifferences difference{proxy, kind, std::move(found), ""};
-      if (options.unified_diff) {
-        const std::string name = proxy + "/" + kind;
-        difference.unified_diff = golden::UnifiedDiff(JsonText(expected, 1) + "\n", JsonText(actual, 1) + "\n",
-                                                      "real/" + name, "ours/" + name);
+  std::vector<StepDifferences> Take() { return std::move(steps_); }
+
+ private:
+  absl::Status Judge(sim::World& world, const std::string& step) {
+    const OursAfterStep& expected = ours_[steps_.size()];
+    const Duration quiet = std::max(options_.real_quiet, 2 * world.timing().debounce_after + 500ms);
+    StepDifferences out;
+    std::string not_judged = expected.not_judged;
+    int disturbed = 0;
+    for (std::optional<Time> first_rest; not_judged.empty();) {
+      if (!live_.RunUntilAtRest(
+              world, [this] { return held_.count(); }, quiet, options_.rest_limit)) {
+        not_judged = fmt::format("the real one did not come to rest within {} s", options_.rest_limit / 1s);
+        break;
       }
-      out.differences.push_back(std::move(difference));
+      if (!first_rest) first_rest = world.Now();
+      const uint64_t before = held_.count();
+      AskBesides(world, held_, kAnswerLimit);
+      if (!Compare(world, expected.mesh, before)) {
+        if (++disturbed < kDisturbances) continue;
+        not_judged = "the real one sent something during every comparison";
+        break;
+      }
+      out = comparison_.Take();
+      if (out.differences.empty() || world.Now() >= *first_rest + options_.patience) break;
     }
+    out.name = step;
+    out.not_judged = std::move(not_judged);
+    steps_.push_back(std::move(out));
+    return live_.planes()->Check();
   }
-  return out;
-}
+
+  // In slices, between which the API servers that the real istiods watch answer. False: it was disturbed.
+  bool Compare(sim::World& world, const HeldMesh& ours, uint64_t count) {
+    comparison_.Begin(held_.Look(world), ours);
+    while (comparison_.Slice()) {
+      world.RunUntil(world.Now() + 1ms);
+      if (held_.count() != count) return false;
+    }
+    return true;
+  }
+
+  const DiffOptions& options_;
+  const std::vector<OursAfterStep>& ours_;
+  HeldCollector held_;
+  LiveRun live_;
+  MeshComparison comparison_;
+  std::vector<StepDifferences> steps_;
+};
 
 }  // namespace
 
@@ -129,107 +138,31 @@ bool DiffResult::Equal() const {
   return std::all_of(steps.begin(), steps.end(), [](const StepDifferences& step) { return step.differences.empty(); });
 }
 
+bool DiffResult::Judged() const {
+  return std::all_of(steps.begin(), steps.end(), [](const StepDifferences& step) { return step.not_judged.empty(); });
+}
+
 absl::StatusOr<DiffResult> DiffControlPlanes(const scenario::Scenario& scenario, const DiffOptions& options) {
   if (absl::Status status = CheckProgram(options.control_plane.program); !status.ok()) return status;
-  constexpr const char* kUp = "the mesh is up";
   scenario::Scenario quiet = scenario;
   for (scenario::Step& step : quiet.steps) {
     step.meanwhile.clear();
     step.then.clear();
     step.expectations.clear();
   }
-  const auto options_for = [&](std::string_view who, Collector& collector) {
+  const auto options_for = [&](std::string_view who) {
     scenario::RunOptions out;
     out.profile = options.profile;
-    out.on_world = [&collector](sim::World& world) { collector.Listen(world); };
     if (options.progress) {
       out.progress = [&options, who](std::string_view what) { options.progress(fmt::format("{}: {}", who, what)); };
     }
     return out;
   };
-
-  std::vector<Mesh> ours;
-  {
-    Collector collector;
-    scenario::RunOptions run = options_for("ours", collector);
-    run.on_up = [&](sim::World& world) {
-      ours.push_back(collector.Look(world));
-      return absl::OkStatus();
-    };
-    run.on_step = [&](sim::World& world, const scenario::Step&) {
-      ours.push_back(collector.Look(world));
-      return absl::OkStatus();
-    };
-    if (auto result = scenario::Run(quiet, run); !result.ok()) return result.status();
-  }
-
-  DiffResult out;
-  out.scenario = scenario.name;
-  Collector collector;
-  const auto judge = [&](sim::World& world, const std::string& step) {
-    const Mesh& expected = ours[out.steps.size()];
-    const Time deadline = world.Now() + options.patience;
-    StepDifferences found = CompareMeshes(step, collector.Look(world), expected, options);
-    while (!found.differences.empty() && world.Now() < deadline) {
-      world.RunUntil(world.Now() + 250ms);
-      found = CompareMeshes(step, collector.Look(world), expected, options);
-    }
-    out.steps.push_back(std::move(found));
-    return absl::OkStatus();
-  };
-  scenario::RunOptions run = options_for("real", collector);
-  run.on_up = [&](sim::World& world) { return judge(world, kUp); };
-  run.on_step = [&](sim::World& world, const scenario::Step& step) { return judge(world, step.name); };
-  LiveRun live(options.control_plane);
-  live.on_moved = [&] { collector.Forget(); };
-  live.Attach(&run);
-  if (auto result = scenario::Run(quiet, run); !result.ok()) return result.status();
-  return out;
-}
-
-std::string DifferencesText(const DiffResult& result) {
-  const auto side = [](const std::string& text) {
-    constexpr size_t kWidth = 400;
-    if (text.empty()) return std::string("nothing");
-    return text.size() > kWidth ? text.substr(0, kWidth) + "..." : text;
-  };
-  std::string out;
-  for (const StepDifferences& step : result.steps) {
-    for (const ProxyDifferences& proxy : step.differences) {
-      out += fmt::format("{}: {}{}{}\n", step.name, proxy.proxy, proxy.type.empty() ? "" : " ", proxy.type);
-      for (const golden::Difference& d : proxy.differences)
-        out += fmt::format("  {}\n    real: {}\n    ours: {}\n", d.path, side(d.expected), side(d.actual));
-      out += proxy.unified_diff;
-    }
-  }
-  return out;
-}
-
-nlohmann::ordered_json ToJson(const DiffResult& result) {
-  nlohmann::ordered_json out = {
-      {"scenario", result.scenario}, {"equal", result.Equal()}, {"steps", nlohmann::ordered_json::array()}};
-  for (const StepDifferences& step : result.steps) {
-    nlohmann::ordered_json differences = nlohmann::ordered_json::array();
-    for (const ProxyDifferences& proxy : step.differences) {
-      for (const golden::Difference& d : proxy.differences) {
-        nlohmann::ordered_json row = {{"proxy", proxy.proxy}, {"type", proxy.type}, {"path", d.path}};
-        // As values, missing where that side has none.
-        const auto put = [&](const char* key, const std::string& text) {
-          if (!text.empty()) row[key] = nlohmann::ordered_json::parse(text, nullptr, false);
-          if (!text.empty() && row[key].is_discarded()) row[key] = text;
-        };
-        put("real", d.expected);
-        put("ours", d.actual);
-        differences.push_back(std::move(row));
-      }
-    }
-    out["steps"].push_back({{"name", step.name},
-                            {"proxies", step.proxies},
-                            {"resources", step.resources},
-                            {"equal", step.differences.empty()},
-                            {"differences", std::move(differences)}});
-  }
-  return out;
+  const absl::StatusOr<std::vector<OursAfterStep>> ours = RunOurs(quiet, options_for("ours"), options);
+  if (!ours.ok()) return ours.status();
+  RealSide real(options, *ours);
+  if (absl::Status status = real.Run(quiet, options_for("real")); !status.ok()) return status;
+  return DiffResult{scenario.name, real.Take()};
 }
 
 }  // namespace wavetank::serve

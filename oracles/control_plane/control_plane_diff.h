@@ -24,13 +24,18 @@ struct DiffOptions {
   std::string profile;          // instead of the scenario's, if not empty
   size_t max_differences = 20;  // per proxy and type
   bool unified_diff = false;
-  // Patience with what differs when a step has settled: what the real istiod has not yet sent is no difference.
+  // Meshes are compared when both sides are at rest: ours has sent nothing for `ours_quiet` of virtual time; of the
+  // real one's istiods none has sent anything, or needed a processor, for `real_quiet` and longer than it debounces.
+  Duration ours_quiet = 5s, real_quiet = 1500ms;
+  // How long to wait for that; a step after which it never came is not judged.
+  Duration rest_limit = 60s;
+  // Patience with what differs then: as long as that, they may come to rest again and be compared again.
   Duration patience = 5s;
   std::function<void(std::string_view)> progress;
 };
 
 struct ProxyDifferences {
-  std::string proxy, type;                      // "cds", "eds", "lds", "rds"; "": the proxy is there on one side only
+  std::string proxy, type;  // "cds", "eds", "lds", "rds", "nds", "ecds"; "": the proxy is there on one side only
   std::vector<golden::Difference> differences;  // expected: the real istiod's
   std::string unified_diff;
 };
@@ -38,13 +43,15 @@ struct ProxyDifferences {
 struct StepDifferences {
   std::string name;  // of the first: "the mesh is up"
   size_t proxies = 0, resources = 0;
+  std::string not_judged;  // why not, if it was not: a side that never came to rest
   std::vector<ProxyDifferences> differences;
 };
 
 struct DiffResult {
   std::string scenario;
   std::vector<StepDifferences> steps;
-  bool Equal() const;
+  bool Equal() const;   // nothing differs; what was not judged does not
+  bool Judged() const;  // every step was
 };
 
 // The scenario's actions without its traffic and expectations, which have no say in what istiod generates. Errors are

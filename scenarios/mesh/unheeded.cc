@@ -32,7 +32,7 @@ bool WithoutActors(const fakekube::GroupKind& kind) {
   return group == "multicluster.x-k8s.io" || group == "install.istio.io" || group == "autoscaling" ||
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
-         (group == "networking.k8s.io" && (name == "Ingress" || name == "NetworkPolicy")) ||
+         (group == "networking.k8s.io" && name == "NetworkPolicy") ||
          (group == "batch" && (name == "Job" || name == "CronJob")) ||
          (group.empty() && (name == "LimitRange" || name == "ResourceQuota" || name == "PersistentVolumeClaim"));
 }

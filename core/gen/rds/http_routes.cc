@@ -153,7 +153,9 @@ struct RoutePaths {
 // The marks that conversion of the Gateway API leaves in paths (istiod: pilot/pkg/config/kube/gateway/conversion.go).
 constexpr std::string_view kPrefixMark = "%PREFIX()%", kFullMark = "%FULLREPLACE()%";
 
-RoutePaths WritePath(const std::optional<StringMatch>& uri, bool gateway_api, wire::Writer& w) {
+// `separated`: a prefix ends where a path segment does, as Ingresses and Gateway API's routes have it
+// (istiod: route.go, TranslateRouteMatch).
+RoutePaths WritePath(const std::optional<StringMatch>& uri, bool separated, wire::Writer& w) {
   switch (uri ? uri->kind : StringMatch::Kind::kNone) {
     case StringMatch::Kind::kExact:
       w.Bytes(RouteMatchPb::kPathFieldNumber, uri->value);
@@ -162,12 +164,11 @@ RoutePaths WritePath(const std::optional<StringMatch>& uri, bool gateway_api, wi
       WriteRegex(RouteMatchPb::kSafeRegexFieldNumber, uri->value, w);
       return {uri->value, false, uri->value == "*"};
     case StringMatch::Kind::kPrefix:
-      if (gateway_api && uri->value != "/") {
-        // A prefix of whole parts of the path.
-        const std::string_view value = uri->value;
-        w.Bytes(RouteMatchPb::kPathSeparatedPrefixFieldNumber,
-                value.ends_with('/') ? value.substr(0, value.size() - 1) : value);
-        return {uri->value, true, false};
+      if (separated && uri->value != "/") {
+        std::string_view path = uri->value;
+        if (path.ends_with('/')) path.remove_suffix(1);
+        w.Bytes(RouteMatchPb::kPathSeparatedPrefixFieldNumber, path);
+        return {"/", true, path == "/"};  // GetRouteOperation does not know this kind
       }
       w.Bytes(RouteMatchPb::kPrefixFieldNumber, uri->value);
       return {uri->value, true, uri->value == "/"};
@@ -178,6 +179,12 @@ RoutePaths WritePath(const std::optional<StringMatch>& uri, bool gateway_api, wi
   return {"/", true, true};
 }
 
+// istiod: pilot/pkg/model/virtualservice.go, UseIngressSemantics, UseGatewaySemantics.
+bool PathsAreSeparated(const config::ConfigMeta& meta) {
+  const auto it = meta.annotations.find("internal.istio.io/route-semantics");
+  return it != meta.annotations.end() && (it->second == "ingress" || it->second == "gateway");
+}
+
 // What Route.match says, of a rule's match or of none.
 struct RouteMatch {
   RoutePaths paths;
@@ -185,14 +192,14 @@ struct RouteMatch {
 };
 
 // istiod: TranslateRouteMatch.
-RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool gateway_api, wire::Writer& w) {
+RouteMatch WriteMatch(const config::HttpMatchRequest* match, bool separated, wire::Writer& w) {
   RouteMatch out;
   w.Message(RoutePb::kMatchFieldNumber, [&] {
     if (match == nullptr) {
-      out.paths = WritePath(std::nullopt, gateway_api, w);
+      out.paths = WritePath(std::nullopt, separated, w);
       return;
     }
-    out.paths = WritePath(match->uri, gateway_api, w);
+    out.paths = WritePath(match->uri, separated, w);
     w.BoolValue(RouteMatchPb::kCaseSensitiveFieldNumber, !match->ignore_uri_case);
     const bool no_claims = WriteHeaderMatches(match->headers, match->without_headers, w);
     if (match->method) WriteHeaderMatch(":method", *match->method, false, w);
@@ -422,7 +429,7 @@ class Translator {
     } else {
       w.NonEmpty(RoutePb::kNameFieldNumber, in.name);
     }
-    const RouteMatch written = WriteMatch(match, gateway_api_, w);
+    const RouteMatch written = WriteMatch(match, PathsAreSeparated(rule_.meta), w);
     w.Bytes(RoutePb::kMetadataFieldNumber, metadata_);
     if (match != nullptr) w.NonEmpty(RoutePb::kStatPrefixFieldNumber, match->stat_prefix);
     w.Append(shared->fields);

@@ -74,6 +74,52 @@ TEST_F(JwksCacheTest, MissingKeySetIsForgottenAndAskedForAnewByTheNextPush) {
   EXPECT_EQ(Ask(), kA);
 }
 
+TEST_F(JwksCacheTest, PushThatMissesSixKeySetsDoesNotWait) {
+  for (int i = 0; i < 6; ++i) EXPECT_EQ(Ask("https://dead.example/" + std::to_string(i)), std::nullopt);
+  ASSERT_TRUE(cache_.MustWait());
+  bool told = false;
+  cache_.Wait([&] { told = true; });
+  EXPECT_TRUE(told) << "one is at the refresher, five are in the channel";
+  EXPECT_FALSE(cache_.MustWait());
+}
+
+TEST_F(JwksCacheTest, PushThatMissesMoreWaitsUntilTheRefresherHasTriedTheFirst) {
+  for (int i = 0; i < 7; ++i) Ask("https://dead.example/" + std::to_string(i));
+  Time told{};
+  cache_.Wait([&] { told = kernel_.Now(); });
+  EXPECT_EQ(told, Time{});
+  Pass(6900ms);
+  EXPECT_EQ(told, Time{});
+  Pass(200ms);
+  EXPECT_EQ(told - Time{}, 7s);
+}
+
+TEST_F(JwksCacheTest, PushesThatTellOfTheSameAreOneAfterTheOtherAndTheSecondFindsThemKnown) {
+  for (int i = 0; i < 8; ++i) Ask("https://dead.example/" + std::to_string(i));
+  int told = 0;
+  cache_.Wait([&] { ++told; });
+  // The first is stuck with the seventh; the eighth was not yet fetched by it.
+  for (int i = 0; i < 7; ++i) Ask("https://dead.example/" + std::to_string(i));
+  EXPECT_FALSE(cache_.MustWait());
+  Ask("https://dead.example/7");
+  ASSERT_TRUE(cache_.MustWait());
+  cache_.Wait([&] { ++told; });
+  EXPECT_EQ(told, 0);
+  Pass(1min);
+  EXPECT_EQ(told, 2);
+}
+
+TEST_F(JwksCacheTest, KeySetThatAppearsWhilePushesWaitReachesThemAtTheNextAttempt) {
+  for (int i = 0; i < 7; ++i) Ask("https://dead.example/" + std::to_string(i));
+  Time told{};
+  cache_.Wait([&] { told = kernel_.Now(); });
+  Pass(2500ms);
+  Serve(kA, "https://dead.example/0");
+  Pass(1s);
+  EXPECT_EQ(told - Time{}, 3s) << "the refresher is free for the next";
+  EXPECT_EQ(pushed_, 1);
+}
+
 TEST_F(JwksCacheTest, RefreshThatFailsComesAgainAfterOneTwoFourMinutes) {
   Serve(kA);
   Ask();

@@ -48,11 +48,13 @@ class Rds : public ::testing::Test {
     return none;
   }
 
-  void AddVirtualService(config::VirtualService spec, const std::string& name = "vs", const std::string& ns = "shop") {
+  void AddVirtualService(config::VirtualService spec, const std::string& name = "vs", const std::string& ns = "shop",
+                         kube::Labels annotations = {}) {
     auto rule = std::make_shared<config::TypedConfig<config::VirtualService>>();
     rule->meta.kind = config::Kind::kVirtualService;
     rule->meta.name = name;
     rule->meta.ns = ns;
+    rule->meta.annotations = std::move(annotations);
     rule->meta.creation_unix_seconds = ++created_;
     rule->spec = std::move(spec);
     world_.configs.Put(config::VirtualServiceRef(std::move(rule)));
@@ -178,6 +180,22 @@ TEST_F(Rds, NothingFollowsARouteThatCatchesAll) {
   const Host host = Find(Generate("80"), "web.shop.svc.cluster.local:80");
   ASSERT_EQ(host.routes_size(), 2);
   EXPECT_EQ(host.routes(0).match().prefix(), "/api");
+  EXPECT_EQ(host.routes(1).match().prefix(), "/");
+}
+
+TEST_F(Rds, PrefixesOfAnIngressEndWhereAPathSegmentDoes) {
+  world_.AddService("web");
+  config::VirtualService rule = To(GenWorld::Host("web"));
+  for (const char* path : {"/api/", "/"}) {
+    rule.http.push_back(rule.http[0]);
+    rule.http.back().match.emplace_back().uri = StringMatch{StringMatch::Kind::kPrefix, path};
+  }
+  rule.http.erase(rule.http.begin());
+  AddVirtualService(rule, "vs", "shop", {{"internal.istio.io/route-semantics", "ingress"}});
+  const Host host = Find(Generate("80"), "web.shop.svc.cluster.local:80");
+  ASSERT_EQ(host.routes_size(), 2);
+  EXPECT_EQ(host.routes(0).match().path_separated_prefix(), "/api");
+  EXPECT_EQ(host.routes(0).decorator().operation(), "web.shop.svc.cluster.local:80/*");
   EXPECT_EQ(host.routes(1).match().prefix(), "/");
 }
 

@@ -1,0 +1,113 @@
+#include "oracles/control_plane/mesh_comparison.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/json_text.h"
+#include "core/base/status.h"
+#include "core/gen/nds/name_table.h"
+#include "oracles/golden/xds_json.h"
+
+namespace wavetank::serve {
+namespace {
+
+using nlohmann::json;
+using scenario::XdsSnapshot;
+
+json NameTableToJson(std::string_view bytes) {
+  const absl::StatusOr<pilot::NameTable> table = pilot::DecodeNameTable(bytes);
+  if (!table.ok()) return {{"name", "names"}, {"unreadable", Message(table.status())}};
+  json hosts = json::object();
+  for (const auto& [host, entry] : table->hosts) {
+    // A headless Service's addresses come out of a map of its slices, in no order.
+    std::vector<std::string> ips = entry.ips;
+    std::sort(ips.begin(), ips.end());
+    hosts[host] = {
+        {"ips", ips}, {"registry", entry.registry}, {"short_name", entry.short_name}, {"namespace", entry.ns}};
+  }
+  return {{"name", "names"}, {"hosts", std::move(hosts)}};
+}
+
+// A resource that cannot be read as JSON stands there as what is wrong with it.
+json ToArray(const std::string& kind, const XdsSnapshot::Resources& resources) {
+  json out = json::array();
+  for (const auto& [name, bytes] : resources) {
+    if (kind == "nds") {
+      out.push_back(NameTableToJson(*bytes));
+      continue;
+    }
+    absl::StatusOr<json> resource = golden::ResourceToJson(kind, *bytes);
+    if (!resource.ok()) resource = json{{"name", name}, {"unreadable", Message(resource.status())}};
+    out.push_back(*std::move(resource));
+  }
+  return out;
+}
+
+bool SameBytes(const XdsSnapshot::Resources& a, const XdsSnapshot::Resources& b) {
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
+           return x.first == y.first && *x.second == *y.second;
+         });
+}
+
+const XdsSnapshot::Resources& OfType(const HeldTypes& held, const std::string& kind) {
+  static const auto* const kNone = new XdsSnapshot::Resources;
+  const auto it = held.find(kind);
+  return it == held.end() ? *kNone : it->second;
+}
+
+}  // namespace
+
+void MeshComparison::Begin(HeldMesh real, const HeldMesh& ours) {
+  real_ = std::move(real);
+  ours_ = &ours;
+  found_ = {};
+  found_.proxies = ours.size();
+  left_.clear();
+  for (const auto& [proxy, held] : real_) {
+    if (!ours.contains(proxy)) found_.differences.push_back({proxy, "", {{"proxy", "is there", ""}}, ""});
+  }
+  for (const auto& [proxy, held] : ours) {
+    const auto real_one = real_.find(proxy);
+    if (real_one == real_.end()) {
+      found_.differences.push_back({proxy, "", {{"proxy", "", "is there"}}, ""});
+      continue;
+    }
+    std::set<std::string> kinds;
+    for (const auto& [kind, resources] : held) kinds.insert(kind);
+    for (const auto& [kind, resources] : real_one->second) kinds.insert(kind);
+    for (const std::string& kind : kinds) left_.emplace_back(proxy, kind);
+  }
+  std::reverse(left_.begin(), left_.end());
+}
+
+bool MeshComparison::Slice() {
+  if (left_.empty()) return false;
+  const auto [proxy, kind] = std::move(left_.back());
+  left_.pop_back();
+  CompareType(proxy, kind, OfType(real_.at(proxy), kind), OfType(ours_->at(proxy), kind));
+  return !left_.empty();
+}
+
+void MeshComparison::CompareType(const std::string& proxy, const std::string& kind, const XdsSnapshot::Resources& real,
+                                 const XdsSnapshot::Resources& ours) {
+  found_.resources += ours.size();
+  if (SameBytes(real, ours)) return;
+  const auto before = equal_.find({proxy, kind});
+  if (before != equal_.end() && SameBytes(before->second.first, real) && SameBytes(before->second.second, ours)) return;
+  const json expected = ToArray(kind, real), actual = ToArray(kind, ours);
+  std::vector<golden::Difference> found = golden::Compare(expected, actual, options_.max_differences);
+  if (found.empty()) {
+    equal_[{proxy, kind}] = {real, ours};
+    return;
+  }
+  ProxyDifferences difference{proxy, kind, std::move(found), ""};
+  if (options_.unified_diff) {
+    const std::string name = proxy + "/" + kind;
+    difference.unified_diff =
+        golden::UnifiedDiff(JsonText(expected, 1) + "\n", JsonText(actual, 1) + "\n", "real/" + name, "ours/" + name);
+  }
+  found_.differences.push_back(std::move(difference));
+}
+
+}  // namespace wavetank::serve

@@ -1,0 +1,47 @@
+// The corpus of control-plane-diff: that it can be read, and, where a real istiod can be had, that it holds what ours
+// holds after every step.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "oracles/control_plane/control_plane_diff.h"
+#include "scenarios/reader/read_scenario.h"
+#include "tests/left_out.h"
+#include "tests/long.h"
+
+namespace wavetank::serve {
+namespace {
+
+const std::vector<std::string>& Corpus() {
+  static const auto* const names = new std::vector<std::string>{"mesh", "odd", "orchard", "policies", "registry"};
+  return *names;
+}
+
+absl::StatusOr<scenario::Scenario> Load(const std::string& name) {
+  return scenario::LoadScenario(WAVETANK_SOURCE_DIR "/tests/oracles/control_plane/corpus/" + name);
+}
+
+TEST(ControlPlaneCorpus, EveryScenarioCanBeRead) {
+  for (const std::string& name : Corpus()) {
+    const auto scenario = Load(name);
+    ASSERT_TRUE(scenario.ok()) << name << ": " << scenario.status();
+    EXPECT_GE(scenario->steps.size(), 4u) << name;
+  }
+}
+
+TEST(ControlPlaneCorpus, ARealIstiodHoldsWhatOursHoldsAfterEveryStep) {
+  NEEDS_LONG(LongTests());
+  const char* program = std::getenv("WAVETANK_PILOT_DISCOVERY");
+  NEEDS_BROUGHT(program != nullptr, "istiod", "WAVETANK_PILOT_DISCOVERY names a pilot-discovery of Istio 1.18.2");
+  for (const std::string& name : Corpus()) {
+    DiffOptions options;
+    options.control_plane.program = program;
+    const auto result = DiffControlPlanes(*Load(name), options);
+    ASSERT_TRUE(result.ok()) << name << ": " << result.status();
+    EXPECT_TRUE(result->Judged() && result->Equal()) << name << "\n" << DifferencesText(*result);
+  }
+}
+
+}  // namespace
+}  // namespace wavetank::serve
