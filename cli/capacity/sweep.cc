@@ -117,7 +117,8 @@ int Run(const SweepArguments& a) {
     result = *ran;
   }
   if (options.shares <= 1) {
-    if (absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder)); !status.ok()) return Complain(status);
+    if (absl::Status status = report::WriteWhole(table, Csv(*sweep, *tasks, options.folder)); !status.ok())
+      return Complain(status);
   }
   std::cout << fmt::format("{}: {} rows; {} run now, {} were there, {} failed\n",
                            options.shares <= 1 ? table : options.folder, tasks->size(), result.ran, result.kept,

@@ -130,12 +130,11 @@ class Life {
   // A network without a gateway sends its pods as they are; here its gateway's address was taken away.
   bool TookAddress(const sim::Violation& violation) const {
     return violation.invariant == "no-foreign-pod-address" &&
-           std::any_of(happened_.begin(), happened_.end(),
-                       [](const Event& event) {
-                         const auto address = event.action.fields.find("address");
-                         return event.action.kind == "loadBalancer" && address != event.action.fields.end() &&
-                                address->second.Text() == "none";
-                       });
+           std::any_of(happened_.begin(), happened_.end(), [](const Event& event) {
+             const auto address = event.action.fields.find("address");
+             return event.action.kind == "loadBalancer" && address != event.action.fields.end() &&
+                    address->second.Text() == "none";
+           });
   }
 
   // Traffic all the while, and what happens.
@@ -272,7 +271,7 @@ class Life {
   LiveWorld& live_;
   session::Watch& watch_;
   MomentWatch& moments_;
-  bool struck_ = false;  // a moment did something
+  bool struck_ = false;                    // a moment did something
   std::vector<Event> happened_;            // of history and moments, in order
   sim::InvariantWatch* const invariants_;  // null: none was asked for
   std::vector<std::string> background_;

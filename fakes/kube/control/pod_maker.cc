@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/base/assert.h"
 #include "absl/strings/ascii.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "fakes/kube/store/event_store.h"
@@ -42,7 +42,7 @@ void TellMade(ApiServer& api, const kube::Object& owner, const std::string& pod,
 }  // namespace
 
 std::string OwnComponent(std::string_view kind) {
-  return absl::AsciiStrToLower(kind) + "-controller";
+  return absl::AsciiStrToLower(absl::string_view(kind.data(), kind.size())) + "-controller";
 }
 
 void TellDeleted(ApiServer& api, const kube::Object& owner, const std::string& pod) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "capacity/plan/plan_texts.h"
+#include "tests/capacity/plan/planned_fleet.h"
 
 namespace wavetank::capacity {
 namespace {

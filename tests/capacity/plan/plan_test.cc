@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
+#include "tests/capacity/plan/planned_fleet.h"
 
 namespace wavetank::capacity {
 namespace {
