@@ -132,6 +132,35 @@ void NoteVersions(Evidence& evidence) {
   }
 }
 
+void AddSamples(MetricsFile kind, const std::string& text, const ImportOptions& options, const SourceFile& file,
+                Refusals& refusals, MetricClaims& metrics) {
+  const std::string cluster = ClusterOf(options, file);
+  const WallNs skew = SkewOf(options, file);
+  ReadSamples(kind, text, file.name, refusals, [&](Sample&& sample) {
+    if (sample.at != kNoTime) sample.at += skew;
+    metrics.Add(sample, cluster, file.name);
+  });
+}
+
+// What was recognised and is of no use.
+void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
+  for (const auto& [kind, count] : kube.unseen) {
+    evidence.notes.push_back(
+        fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
+  }
+  if (mute > 0) {
+    evidence.notes.push_back(fmt::format("{} files of a bug report say nothing that a mesh is made of", mute));
+  }
+  if (own_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines of proxies' logs are their agent's and Envoy's own, and not imported", own_lines));
+  }
+  if (other_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines are of containers that are neither istiod nor a proxy, and not imported", other_lines));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Imported> Import(const ImportOptions& options) {
@@ -160,14 +189,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       return;
     }
     if (const MetricsFile kind = KindOfMetricsFile(head); kind != MetricsFile::kNone) {
-      const std::string cluster = ClusterOf(options, file);
-      const WallNs skew = SkewOf(options, file);
-      if (ReadWhole(file, bytes, out, text)) {
-        ReadSamples(kind, text, file.name, evidence.refusals, [&](Sample&& sample) {
-          if (sample.at != kNoTime) sample.at += skew;
-          metrics.Add(sample, cluster, file.name);
-        });
-      }
+      if (ReadWhole(file, bytes, out, text)) AddSamples(kind, text, options, file, evidence.refusals, metrics);
       return;
     }
     if (const LogKind kind = KindOfLog(path, head, formats); kind != LogKind::kNone) {
@@ -188,21 +210,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   ClaimEvents(out.kube, evidence);
   NoteContradictions(out.kube, evidence.refusals);
   NoteVersions(evidence);
-  for (const auto& [kind, count] : out.kube.unseen) {
-    evidence.notes.push_back(
-        fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
-  }
-  if (mute > 0) {
-    evidence.notes.push_back(fmt::format("{} files of a bug report say nothing that a mesh is made of", mute));
-  }
-  if (own_lines > 0) {
-    evidence.notes.push_back(
-        fmt::format("{} lines of proxies' logs are their agent's and Envoy's own, and not imported", own_lines));
-  }
-  if (other_lines > 0) {
-    evidence.notes.push_back(
-        fmt::format("{} lines are of containers that are neither istiod nor a proxy, and not imported", other_lines));
-  }
+  NoteUnread(out.kube, mute, own_lines, other_lines, evidence);
   AlignClocks(evidence, [&](const std::string& replica) {
     return std::any_of(options.skews.begin(), options.skews.end(), [&](const auto& skew) {
       return replica.starts_with(ReplicaOf(skew.first.substr(skew.first.rfind('/') + 1)));
