@@ -1,12 +1,17 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <map>
+#include <tuple>
 
+#include "capacity/metrics/istiod_metrics.h"
 #include "cli/mesh_tables.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/judged_replay.h"
+#include "import/metrics/known_metrics.h"
+#include "import/metrics/samples.h"
 #include "nlohmann/json.hpp"
 #include "replay/event_log.h"
 #include "replay/replayer.h"
@@ -105,13 +110,63 @@ class HeldRows {
   std::map<std::pair<std::string, std::string>, importing::HeldEndpoints> rows_;  // by proxy and its cluster
 };
 
+// What the world's istiods count, summed over those of a cluster.
+class IstiodNumbers {
+ public:
+  void Begin(sim::World& world) {
+    world_ = &world;
+    metrics_.Observe(world.kernel());
+  }
+
+  std::optional<double> Of(const std::string& cluster, const std::string& metric,
+                           const importing::MetricLabels& labels) {
+    if (!at_ || *at_ != world_->Now()) Read();
+    const auto it = sums_.find({cluster, metric, labels});
+    if (it != sums_.end()) return it->second;
+    // A counter that has counted nothing yet has no series.
+    const importing::KnownMetric* const known = importing::FindKnownMetric(metric);
+    return known != nullptr && known->counter ? std::optional<double>(0) : std::nullopt;
+  }
+
+ private:
+  void Read() {
+    at_ = world_->Now();
+    sums_.clear();
+    importing::Refusals refusals;
+    const auto add = [&](importing::Sample&& sample) {
+      const importing::KnownMetric* const known = importing::FindKnownMetric(sample.metric);
+      if (known == nullptr) return;
+      // Its pods are called POD.CLUSTER.
+      const std::string& pod = sample.labels["pod"];
+      importing::MetricLabels labels;
+      for (const std::string_view label : known->labels) {
+        const auto it = sample.labels.find(std::string(label));
+        if (it != sample.labels.end()) labels[it->first] = it->second;
+      }
+      sums_[{pod.substr(pod.rfind('.') + 1), sample.metric, std::move(labels)}] += sample.value;
+    };
+    importing::ReadSamples(importing::MetricsFile::kText, metrics_.Text(), "", refusals, add);
+  }
+
+  sim::World* world_ = nullptr;
+  capacity::IstiodMetrics metrics_;
+  std::optional<Time> at_;
+  std::map<std::tuple<std::string, std::string, importing::MetricLabels>, double> sums_;  // by cluster and metric
+};
+
 // Of a log that was imported there is no trace to compare with, but claims.
 int ReplayImported(replay::LogReader& log, const ReplayArguments& a) {
   HeldRows rows;
-  const absl::StatusOr<importing::JudgedReplay> judged = importing::ReplayAndJudge(
-      log, a.claims, [&](sim::World& world, const std::string& proxy, const std::string& cluster) {
-        return rows.Of(world, proxy, cluster);
-      });
+  IstiodNumbers numbers;
+  importing::WorldAnswers answers;
+  answers.held = [&](sim::World& world, const std::string& proxy, const std::string& cluster) {
+    return rows.Of(world, proxy, cluster);
+  };
+  answers.begins = [&](sim::World& world) { numbers.Begin(world); };
+  answers.istiods = [&](const std::string& cluster, const std::string& metric, const importing::MetricLabels& labels) {
+    return numbers.Of(cluster, metric, labels);
+  };
+  const absl::StatusOr<importing::JudgedReplay> judged = importing::ReplayAndJudge(log, a.claims, answers);
   if (!judged.ok()) return Complain(judged.status());
   std::cout << (a.json ? judged->json : judged->text);
   return WithWholeness(judged->judgement.disagree == 0 ? kOk : kNo, log.path(), judged->result.complete);

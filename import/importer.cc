@@ -1,15 +1,19 @@
 #include "import/importer.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
+#include <tuple>
 
 #include "core/base/json_access.h"
+#include "core/base/json_text.h"
 #include "fmt/format.h"
 #include "import/access/access_format.h"
 #include "import/access/traffic_inputs.h"
 #include "import/clocks.h"
 #include "import/envoy/proxy_files.h"
 #include "import/log_file.h"
+#include "import/metrics/metric_claims.h"
 
 namespace wavetank::importing {
 namespace {
@@ -87,6 +91,34 @@ PodDirectory PodsOf(const KubeEvidence& kube) {
   return out;
 }
 
+// Two dumps of one object that differ: the last stands, and the one before is named.
+void NoteContradictions(const KubeEvidence& kube, Refusals& refusals) {
+  std::map<std::tuple<std::string, std::string, std::string, std::string>, const KubeChange*> last;
+  for (const KubeChange& change : kube.state) {
+    const KubeChange*& known = last[{change.cluster, change.kind, change.ns, change.name}];
+    if (known != nullptr && known->body != change.body) {
+      refusals.Add("object that another dump tells otherwise, whose version stands", known->place,
+                   fmt::format("{} {}/{}: see {}", change.kind, change.ns, change.name, Text(change.place)));
+    }
+    known = &change;
+  }
+}
+
+// What components of Kubernetes said is a claim: it follows from what was done.
+void ClaimEvents(const KubeEvidence& kube, Evidence& evidence) {
+  for (const KubeEvidence::Event& event : kube.events) {
+    Claim& claim = evidence.claims.emplace_back();
+    claim.kind = ClaimKind::kEvent;
+    claim.at = event.at;
+    claim.name = event.kind + "/" + (event.ns.empty() ? "" : event.ns + "/") + event.name;
+    claim.type = event.cluster;
+    claim.detail = event.message;
+    claim.place = event.place;
+    claim.extra = JsonText(
+        nlohmann::ordered_json{{"reason", event.reason}, {"component", event.component}, {"count", event.count}});
+  }
+}
+
 void NoteVersions(Evidence& evidence) {
   std::map<std::string, std::string> versions;
   for (const IstiodRun& run : evidence.runs) {
@@ -97,6 +129,35 @@ void NoteVersions(Evidence& evidence) {
     evidence.notes.push_back(
         fmt::format("{} is istiod {}: its lines are read as 1.18's, and what they say is simulated as 1.18.2 does it",
                     replica, version));
+  }
+}
+
+void AddSamples(MetricsFile kind, const std::string& text, const ImportOptions& options, const SourceFile& file,
+                Refusals& refusals, MetricClaims& metrics) {
+  const std::string cluster = ClusterOf(options, file);
+  const WallNs skew = SkewOf(options, file);
+  ReadSamples(kind, text, file.name, refusals, [&](Sample&& sample) {
+    if (sample.at != kNoTime) sample.at += skew;
+    metrics.Add(sample, cluster, file.name);
+  });
+}
+
+// What was recognised and is of no use.
+void NoteUnread(const KubeEvidence& kube, uint64_t mute, uint64_t own_lines, uint64_t other_lines, Evidence& evidence) {
+  for (const auto& [kind, count] : kube.unseen) {
+    evidence.notes.push_back(
+        fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
+  }
+  if (mute > 0) {
+    evidence.notes.push_back(fmt::format("{} files of a bug report say nothing that a mesh is made of", mute));
+  }
+  if (own_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines of proxies' logs are their agent's and Envoy's own, and not imported", own_lines));
+  }
+  if (other_lines > 0) {
+    evidence.notes.push_back(
+        fmt::format("{} lines are of containers that are neither istiod nor a proxy, and not imported", other_lines));
   }
 }
 
@@ -113,6 +174,7 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   }
   formats.insert(formats.end(), AccessFormat::Known().begin(), AccessFormat::Known().end());
   uint64_t own_lines = 0, other_lines = 0, mute = 0;
+  MetricClaims metrics;
   const auto visit = [&](const SourceFile& file, PeekableStream& bytes) {
     ++evidence.files;
     const std::string_view head = bytes.Peek(kSniffed);
@@ -124,6 +186,10 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
       if (kind != ProxyFile::kMute && ReadWhole(file, bytes, out, text)) {
         ReadProxyFile(kind, text, path, file.name, ClusterOf(options, file), evidence);
       }
+      return;
+    }
+    if (const MetricsFile kind = KindOfMetricsFile(head); kind != MetricsFile::kNone) {
+      if (ReadWhole(file, bytes, out, text)) AddSamples(kind, text, options, file, evidence.refusals, metrics);
       return;
     }
     if (const LogKind kind = KindOfLog(path, head, formats); kind != LogKind::kNone) {
@@ -140,22 +206,11 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   };
   const absl::Status walked = WalkSources(options.sources, options.limits, evidence.refusals, visit);
   if (!walked.ok()) return walked;
+  metrics.Claim(evidence);
+  ClaimEvents(out.kube, evidence);
+  NoteContradictions(out.kube, evidence.refusals);
   NoteVersions(evidence);
-  for (const auto& [kind, count] : out.kube.unseen) {
-    evidence.notes.push_back(
-        fmt::format("{} objects of kind {} are of no matter to a mesh, and not imported", count, kind));
-  }
-  if (mute > 0) {
-    evidence.notes.push_back(fmt::format("{} files of a bug report say nothing that a mesh is made of", mute));
-  }
-  if (own_lines > 0) {
-    evidence.notes.push_back(
-        fmt::format("{} lines of proxies' logs are their agent's and Envoy's own, and not imported", own_lines));
-  }
-  if (other_lines > 0) {
-    evidence.notes.push_back(
-        fmt::format("{} lines are of containers that are neither istiod nor a proxy, and not imported", other_lines));
-  }
+  NoteUnread(out.kube, mute, own_lines, other_lines, evidence);
   AlignClocks(evidence, [&](const std::string& replica) {
     return std::any_of(options.skews.begin(), options.skews.end(), [&](const auto& skew) {
       return replica.starts_with(ReplicaOf(skew.first.substr(skew.first.rfind('/') + 1)));
@@ -163,6 +218,32 @@ absl::StatusOr<Imported> Import(const ImportOptions& options) {
   });
   InferTraffic(out.traffic, PodsOf(out.kube), evidence);
   Align(evidence);
+  return out;
+}
+
+std::vector<std::string> WhatIsMissing(const Imported& imported) {
+  const auto claims = [&](std::initializer_list<ClaimKind> kinds) {
+    return std::any_of(imported.evidence.claims.begin(), imported.evidence.claims.end(), [&](const Claim& claim) {
+      return std::find(kinds.begin(), kinds.end(), claim.kind) != kinds.end();
+    });
+  };
+  const struct {
+    bool there;
+    const char* words;
+  } sources[] = {
+      {!imported.kube.state.empty(), "objects (kubectl get -A -o yaml): addresses, ports and specifications"},
+      {!imported.kube.history.empty(),
+       "audit logs or a recorded watch (kubectl get -w --output-watch-events -o json): what objects were before"},
+      {!imported.evidence.runs.empty(), "logs of istiod: when it saw changes, and what it pushed"},
+      {!imported.traffic.empty(), "access logs of proxies: who asked whom, and what became of it"},
+      {claims({ClaimKind::kHeld}), "config dumps of proxies (with ?include_eds): what they held"},
+      {claims({ClaimKind::kMetric, ClaimKind::kRequests}),
+       "metrics (a range query): how much of it there was, over time"},
+  };
+  std::vector<std::string> out;
+  for (const auto& source : sources) {
+    if (!source.there) out.emplace_back(source.words);
+  }
   return out;
 }
 

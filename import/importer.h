@@ -38,6 +38,9 @@ struct Imported {
 // that is wrong with them is in Evidence::refusals.
 absl::StatusOr<Imported> Import(const ImportOptions& options);
 
+// Which other sources would answer more, and what: a line each.
+std::vector<std::string> WhatIsMissing(const Imported& imported);
+
 // One input for what several replicas have seen, and everything in order of time. Import() has done so.
 void Align(Evidence& evidence);
 

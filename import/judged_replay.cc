@@ -7,7 +7,10 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
+#include "import/metrics/known_metrics.h"
+#include "import/metrics/samples.h"
 #include "import/skeleton/skeleton.h"
+#include "import/state_metrics.h"
 #include "replay/replayer.h"
 #include "replay/world_target.h"
 
@@ -43,6 +46,20 @@ std::string InWords(const nlohmann::json& claim) {
                        Text(claim, "name"), Text(claim, "host"), Number(claim, "port"), shares("codes"),
                        flags.contains("-") && flags.size() == 1 ? "" : "; flags " + shares("flags"),
                        Number(claim, "p50Ms", -1), Number(claim, "p99Ms", -1));
+  }
+  if (kind == "metric" || kind == "requests") {
+    const nlohmann::json& labels = At(claim, "labels");
+    std::string out = Text(claim, "name");
+    if (kind == "requests") {
+      return fmt::format("{} requests of {} to {}: codes {}, flags {}", Number(claim, "requests"), out,
+                         Text(claim, "service"), JsonText(At(claim, "codes")), JsonText(At(claim, "flags")));
+    }
+    for (const auto& [name, value] : labels.items()) out += fmt::format(" {}={}", name, TextOf(value));
+    return fmt::format("{} {}{}", out, Number(claim, "value"),
+                       At(claim, "counter") == true ? " since its first sample" : "");
+  }
+  if (kind == "event") {
+    return fmt::format("{} {}: {}", Text(claim, "name"), Text(claim, "reason"), Text(claim, "detail"));
   }
   if (kind == "clusters") return fmt::format("{} remote clusters", Number(claim, "count"));
   std::string out = kind;
@@ -105,16 +122,42 @@ class Printer {
 
 }  // namespace
 
+namespace {
+
+// A metric's file says whose it is by its name alone. Where it names nobody, and there is one istiod, it is that one's.
+std::string ClusterOfClaim(const sim::World& world, const std::string& cluster) {
+  if (world.FindSite(cluster) != nullptr) return cluster;
+  std::string primary;
+  for (const sim::WorldCluster& one : world.options().clusters) {
+    if (!one.primary()) continue;
+    if (!primary.empty()) return {};
+    primary = one.name;
+  }
+  return primary;
+}
+
+}  // namespace
+
 bool WasImported(const replay::LogHeader& header) { return At(header.world, kImportedKey) == true; }
 
-absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const HeldInWorld& held) {
+absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const WorldAnswers& answers) {
   Judge judge;
   replay::WorldTarget world;
-  if (held) {
-    judge.AskWorld(
-        [&](const std::string& proxy, const std::string& cluster) { return held(*world.world(), proxy, cluster); });
+  if (answers.held) {
+    judge.AskWorld([&](const std::string& proxy, const std::string& cluster) {
+      return answers.held(*world.world(), proxy, cluster);
+    });
   }
+  judge.AskMetrics([&](const std::string& cluster, const std::string& metric, const MetricLabels& labels) {
+    const std::string known = ClusterOfClaim(*world.world(), cluster);
+    if (known.empty()) return std::optional<double>();
+    if (OfKubeStateMetrics(metric)) return StateMetric(*world.world(), known, metric, labels);
+    return answers.istiods ? answers.istiods(known, metric, labels) : std::nullopt;
+  });
   JudgedTarget target(world, judge);
+  target.started = [&] {
+    if (answers.begins) answers.begins(*world.world());
+  };
   absl::StatusOr<replay::ReplayResult> result = replay::Replay(log, target, {});
   if (!result.ok()) return result.status();
   JudgedReplay out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -29,8 +30,18 @@ struct JudgedReplay {
 using HeldInWorld = std::function<std::optional<HeldEndpoints>(sim::World& world, const std::string& proxy,
                                                                const std::string& cluster)>;
 
-// `all`: the text has the claims that agree, too. `held`: judges claims of what proxies held; null: nobody does. The
-// errors are those of a replay.
-absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const HeldInWorld& held = nullptr);
+// Who knows what the simulated mesh would show. Null: nobody does, and such claims cannot be judged.
+struct WorldAnswers {
+  HeldInWorld held;
+  // The world is made, and nothing has happened in it.
+  std::function<void(sim::World& world)> begins;
+  // A metric of the istiods of one of its clusters.
+  std::function<std::optional<double>(const std::string& cluster, const std::string& metric,
+                                      const std::map<std::string, std::string>& labels)>
+      istiods;
+};
+
+// `all`: the text has the claims that agree, too. The errors are those of a replay.
+absl::StatusOr<JudgedReplay> ReplayAndJudge(replay::LogReader& log, bool all, const WorldAnswers& answers = {});
 
 }  // namespace wavetank::importing

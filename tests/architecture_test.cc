@@ -300,9 +300,10 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
       {"import/kube", {"core/base", "core/kube", "record", "import/evidence"}},
       {"import/access", {"core/base", "core/kube", "import/evidence"}},
       {"import/envoy", {"core/base", "import/access", "import/evidence"}},
+      {"import/metrics", {"core/base", "import/evidence"}},
       {"import/skeleton", {"core", "sim", "replay", "record", "import/evidence", "import/kube", "import/report"}},
-      {"import/judge", {"core/base", "replay", "import/evidence"}},
-      {"import", {"core", "sim", "replay", "record"}},
+      {"import/judge", {"core/base", "replay", "import/evidence", "import/metrics"}},
+      {"import", {"core", "fakes/kube", "sim", "replay", "record"}},
       {"library/include", {}},  // its headers name one another as those who install them do
       {"library/model", {}},
       {"library/client", {}},

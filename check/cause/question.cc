@@ -27,6 +27,36 @@ using scenario::Expectation;
 // How long a mesh may take to come to rest after the last input, and a request to its end.
 constexpr Duration kSettle = 2min, kPatience = 90s, kDrain = 40s, kLook = 10ms;
 
+// "nothing answered within the connect timeout" of "... (nothing that network1 reaches has 172.30.2.1)".
+std::string WithoutNames(std::string_view words) {
+  std::string out;
+  int depth = 0;
+  for (const char c : words) {
+    if (c == '(') ++depth;
+    const bool keep = depth == 0 && (c < '0' || c > '9');
+    if (c == ')' && depth > 0) --depth;
+    if (keep) out += c;
+  }
+  return out;
+}
+
+// What most of the failures met; tries that others followed count where no request failed.
+std::string SignatureOf(const std::vector<scenario::TrafficResult>& traffic, const std::string& flow) {
+  for (const bool retried : {false, true}) {
+    std::map<std::string, int64_t> counts;
+    for (const scenario::TrafficResult& t : traffic) {
+      if (!flow.empty() && t.flow != flow) continue;
+      for (const scenario::TrafficResult::Failure& f : t.failures) {
+        if (f.retried == retried) counts[fmt::format("{} {} {}", f.code, f.flags, WithoutNames(f.cause))] += f.count;
+      }
+    }
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (most != counts.end()) return most->first;
+  }
+  return {};
+}
+
 class Trial final : public scenario::WorldView {
  public:
   Trial(const Question& question, const Story& story, const std::vector<size_t>& keep)
@@ -127,6 +157,14 @@ class Trial final : public scenario::WorldView {
     while (!over_ && !accounts_.empty() && !done() && world_->Now() < drained) Advance(world_->Now() + 100ms);
   }
 
+  std::string KindOfLast(const std::vector<uint64_t>& numbers) const {
+    if (numbers.empty()) return {};
+    const uint64_t last = *std::max_element(numbers.begin(), numbers.end());
+    const auto it = std::find_if(story_.inputs.begin(), story_.inputs.end(),
+                                 [&](const replay::LogInput& input) { return input.seq == last; });
+    return it == story_.inputs.end() ? std::string() : it->kind;
+  }
+
   Answer Judge() {
     Answer answer;
     answer.done = numbers_.size();
@@ -150,6 +188,7 @@ class Trial final : public scenario::WorldView {
     scenario::ExpectationResult result = seen_ ? *seen_ : scenario::Judge(e_, step, *this);
     answer.holds = result.held != question_.negated;
     answer.found = std::move(result.explanation);
+    if (kind.judge_traffic != nullptr) answer.signature = SignatureOf(step.traffic, e_.flow);
     if (!step.violations.empty()) {
       const sim::Violation& v = *std::min_element(step.violations.begin(), step.violations.end(),
                                                   [](const auto& a, const auto& b) { return a.at < b.at; });
@@ -157,6 +196,7 @@ class Trial final : public scenario::WorldView {
       for (const uint64_t number : v.inputs) {
         if (number < numbers_.size()) answer.inputs.push_back(numbers_[number]);
       }
+      answer.signature = fmt::format("{} {} {}", v.invariant, v.known, KindOfLast(answer.inputs));
     }
     watch_.reset();
     return answer;

@@ -34,7 +34,10 @@ struct Answer {
   std::string found;             // what was seen
   Time at{};                     // when an invariant was broken
   std::vector<uint64_t> inputs;  // its causes, by their numbers in the story
-  size_t done = 0;               // inputs that had been done then
+  // What it is a case of, without names, addresses and times: of requests what most failures met, of an invariant which
+  // of its bugs and what kind of input was its last cause. Two answers of different ones have different causes.
+  std::string signature;
+  size_t done = 0;  // inputs that had been done then
   Duration virtual_time{};
 };
 

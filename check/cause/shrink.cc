@@ -42,6 +42,7 @@ class Shrinking {
                       story_.path, question_.text));
     }
     answer_ = (*ends)[0];
+    signature_ = answer_.signature;
     // What came after an invariant was broken changes nothing of it.
     if (question_.expectation.kind == "invariant" && answer_.done < kept_.size()) {
       std::vector<size_t> until(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(answer_.done));
@@ -71,6 +72,9 @@ class Shrinking {
  private:
   bool Shows(const Answer& answer) const { return answer.judged && answer.holds; }
 
+  // Not the same by another cause: that would be another story.
+  bool ShowsTheSame(const Answer& answer) const { return Shows(answer) && answer.signature == signature_; }
+
   Story Part(const std::vector<size_t>& indices) const {
     Story out = story_;
     out.inputs.clear();
@@ -98,7 +102,7 @@ class Shrinking {
       if (!answers.ok()) return answers.status();
       trials_ += some.size();
       for (size_t i = 0; i < some.size(); ++i) {
-        if (!Shows((*answers)[i])) {
+        if (!ShowsTheSame((*answers)[i])) {
           if (tried_.size() < 100'000) tried_.insert(some[i]);
           continue;
         }
@@ -201,7 +205,7 @@ class Shrinking {
     const absl::StatusOr<std::vector<Answer>> answers = AskAll(question_, changed, {kept_}, 1);
     ++trials_;
     // A world that cannot be made so stays as it was.
-    taken_ = answers.ok() && Shows((*answers)[0]);
+    taken_ = answers.ok() && ShowsTheSame((*answers)[0]);
     if (!taken_) return absl::OkStatus();
     story_ = std::move(changed);
     answer_ = (*answers)[0];
@@ -260,6 +264,7 @@ class Shrinking {
   const ShrinkOptions& options_;
   std::vector<size_t> kept_;  // indices, ascending
   Answer answer_;
+  std::string signature_;                // of the whole log's answer
   std::set<std::vector<size_t>> tried_;  // that do not show it
   size_t trials_ = 0;
   bool taken_ = false;

@@ -18,13 +18,10 @@ std::string Encode(const absl::StatusOr<Answer>& answer) {
   if (!answer.ok()) {
     return json{{"error", std::string(Message(answer.status()))}}.dump(-1, ' ', false, json::error_handler_t::replace);
   }
-  return json{{"judged", answer->judged},
-              {"holds", answer->holds},
-              {"found", answer->found},
-              {"at", answer->at.time_since_epoch().count()},
-              {"inputs", answer->inputs},
-              {"done", answer->done},
-              {"ns", answer->virtual_time.count()}}
+  return json{{"judged", answer->judged}, {"holds", answer->holds},
+              {"found", answer->found},   {"at", answer->at.time_since_epoch().count()},
+              {"inputs", answer->inputs}, {"signature", answer->signature},
+              {"done", answer->done},     {"ns", answer->virtual_time.count()}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -38,6 +35,7 @@ absl::StatusOr<Answer> Decode(const std::string& text) {
   out.found = in["found"];
   out.at = Time(Duration(in["at"].get<int64_t>()));
   out.inputs = in["inputs"].get<std::vector<uint64_t>>();
+  out.signature = in["signature"];
   out.done = in["done"];
   out.virtual_time = Duration(in["ns"].get<int64_t>());
   return out;

@@ -72,7 +72,9 @@ int RunImport(const ImportArguments& a) {
                                 skeleton->inputs.size(), a.log));
   }
   if (a.json) {
-    std::cout << JsonText(importing::ToJson(evidence), 1) << "\n";
+    nlohmann::ordered_json json = importing::ToJson(evidence);
+    json["missing"] = importing::WhatIsMissing(*imported);
+    std::cout << JsonText(json, 1) << "\n";
   } else {
     if (a.timeline) std::cout << importing::Timeline(evidence) << "\n";
     if (a.timeline && !inferred.empty()) {
@@ -85,6 +87,9 @@ int RunImport(const ImportArguments& a) {
     if (!imported->kube.empty()) {
       std::cout << fmt::format("objects: {} of dumps, {} writes with their times\n", imported->kube.state.size(),
                                imported->kube.history.size());
+    }
+    for (const std::string& missing : importing::WhatIsMissing(*imported)) {
+      std::cout << "would tell more: " << missing << "\n";
     }
     for (const std::string& note : notes) std::cout << "note: " << note << "\n";
   }
@@ -104,8 +109,10 @@ void AddImport(CLI::App& app, Outcome& outcome) {
   verb->add_option("source", a->sources, "Files, folders, .tar, .tar.gz, .zip; - is standard input")->required();
   verb->add_option("-o,--log", a->log, "Event log to write: a mesh of what the evidence names, and its claims");
   verb->add_option("--cluster", a->clusters,
-                   "NAME=PATH: which cluster the objects of a source, a folder or a file are of");
-  verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind");
+                   "NAME=PATH: which cluster the objects of a source, a folder or a file are of; several times")
+      ->allow_extra_args(false);
+  verb->add_option("--skew", a->skews, "SOURCE=2s: what to add to the times of a source whose clock is behind")
+      ->allow_extra_args(false);
   verb->add_option("--access-log-format", a->formats,
                    "Format of access logs, text or JSON, if it is not Istio's or Envoy's own; several times")
       ->allow_extra_args(false);

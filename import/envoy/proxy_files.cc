@@ -27,7 +27,6 @@ bool IsMuteInBugReport(const std::vector<std::string>& parts) {
     }
   }
   if (n >= 5 && parts[n - 5] == "istio" && parts[n - 2] == "debug") return true;
-  if (n >= 4 && parts[n - 4] == "istio" && name == "metrics") return true;
   if (n >= 2 && parts[n - 2] == "cluster") {
     for (const char* mute : {"cluster-context", "kubectl-version", "nodes", "secrets", "describe-pods"}) {
       if (name == mute) return true;

@@ -82,6 +82,12 @@ std::string_view NameOf(ClaimKind kind) {
       return "held";
     case ClaimKind::kTraffic:
       return "traffic";
+    case ClaimKind::kMetric:
+      return "metric";
+    case ClaimKind::kEvent:
+      return "event";
+    case ClaimKind::kRequests:
+      return "requests";
   }
   return "?";
 }

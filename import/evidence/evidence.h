@@ -74,6 +74,9 @@ enum class ClaimKind : uint8_t {
   kProxyLost,       // name: proxy; detail
   kHeld,            // name: proxy; type: its cluster; count: endpoints; extra: endpoints by upstream
   kTraffic,         // name: client; extra: host, port, requests, codes, flags, upstreams, p50Ms, p99Ms
+  kMetric,          // name; type: cluster; extra: labels, counter, value, and those of the scrapes before and after
+  kEvent,           // name: "Pod/sample/web-1"; type: cluster; detail: message; extra: reason, component, count
+  kRequests,        // name: client's workload; type: its cluster; extra: service, requests, codes, flags, spanNs
 };
 std::string_view NameOf(ClaimKind kind);
 

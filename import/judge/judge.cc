@@ -1,7 +1,6 @@
 #include "import/judge/judge.h"
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "absl/strings/str_split.h"
@@ -9,6 +8,8 @@
 #include "core/base/trace.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "import/judge/metric_judge.h"
+#include "import/judge/shares.h"
 
 namespace wavetank::importing {
 namespace {
@@ -29,39 +30,6 @@ std::string InOrder(const std::string& flags) {
   std::vector<std::string> words = absl::StrSplit(flags, ',');
   std::sort(words.begin(), words.end());
   return fmt::format("{}", fmt::join(words, ","));
-}
-
-std::string Shares(const std::map<std::string, uint64_t>& counts, uint64_t total) {
-  std::string out;
-  for (const auto& [what, count] : counts) {
-    out += fmt::format("{}{} {:.1f} %", out.empty() ? "" : ", ", what,
-                       100.0 * static_cast<double>(count) / static_cast<double>(total));
-  }
-  return out;
-}
-
-// Of two samples of one distribution no share differs by more than three deviations and a hundredth, which a log's
-// resolution of a millisecond may cost. Names the first that does, in both.
-std::string FirstDifference(const std::map<std::string, uint64_t>& a, uint64_t n,
-                            const std::map<std::string, uint64_t>& b, uint64_t m) {
-  std::set<std::string> all;
-  for (const auto* counts : {&a, &b}) {
-    for (const auto& [what, count] : *counts) all.insert(what);
-  }
-  const auto of = [](const std::map<std::string, uint64_t>& counts, const std::string& what) {
-    const auto it = counts.find(what);
-    return it == counts.end() ? 0.0 : static_cast<double>(it->second);
-  };
-  const auto size_a = static_cast<double>(n), size_b = static_cast<double>(m);
-  for (const std::string& what : all) {
-    const double share_a = of(a, what) / size_a, share_b = of(b, what) / size_b;
-    const double pooled = (of(a, what) + of(b, what)) / (size_a + size_b);
-    const double deviation = std::sqrt(pooled * (1 - std::min(pooled, 1.0)) * (1 / size_a + 1 / size_b));
-    if (std::abs(share_a - share_b) > 3 * deviation + 0.01) {
-      return fmt::format("{} {:.1f} % and here {:.1f} %", what, 100 * share_a, 100 * share_b);
-    }
-  }
-  return {};
 }
 
 std::string Reach(bool full) { return full ? "full" : "incremental"; }
@@ -92,6 +60,11 @@ const JudgedClaim* Judgement::FirstDisagreement() const {
   return nullptr;
 }
 
+Judge::Judge() : metrics_(std::make_unique<MetricJudge>()) {}
+Judge::~Judge() = default;
+
+void Judge::AskMetrics(MetricInWorld metric) { metrics_->AskWorld(std::move(metric)); }
+
 void Judge::OnInput(const replay::LogInput& input) {
   if (input.kind == "claim") {
     claims_.push_back(input);
@@ -99,6 +72,14 @@ void Judge::OnInput(const replay::LogInput& input) {
     if (const std::string kind = Text(claim, "kind"); kind == "held" || kind == "proxyConnected") {
       judged_[input.seq] = JudgeHeld(input);
     }
+    if (Text(claim, "kind") == "metric") {
+      if (std::optional<JudgedClaim> judged = metrics_->OnMetric(input)) {
+        judged_[input.seq] = *std::move(judged);
+      } else {
+        claims_.pop_back();
+      }
+    }
+    if (Text(claim, "kind") == "requests") metrics_->OnRequestsClaim(input);
     if (Text(claim, "kind") == "traffic") {
       Window& window = requests_[AskedBy(claim)].emplace_back();
       window.from = input.at;
@@ -159,10 +140,19 @@ void Judge::OnEvent(const replay::LoggedEvent& event) {
     case TraceKind::kClusterSynced:
       synced_.emplace_back(event.time, event.subject);
       return;
+    case TraceKind::kObjectApplied:
+    case TraceKind::kObjectDeleted: {
+      if (!event.object.starts_with("Pod/")) return;
+      PodLife& life = pods_[{event.subject, event.object.substr(4)}];
+      if (event.kind == TraceKind::kObjectDeleted) life.deleted = event.time;
+      if (event.kind == TraceKind::kObjectApplied && !life.written) life.written = event.time;
+      return;
+    }
     case TraceKind::kGatewaysChanged:
       gateways_.push_back(event.time);
       return;
     case TraceKind::kRequest:
+      metrics_->OnRequest(event);
       return OnRequest(event);
     case TraceKind::kXdsNack:
       nacks_.emplace_back(event.time, event.subject, event.detail);
@@ -272,6 +262,37 @@ JudgedClaim Judge::JudgeReload(const replay::LogInput& input) const {
     return out;
   }
   out.why = "gateways that are read anew and are the same leave no trace";
+  return out;
+}
+
+// Of pods: that they came (Scheduled) and went (Killing). kubernetes: pkg/scheduler/schedule_one.go,
+// pkg/kubelet/events/event.go
+JudgedClaim Judge::JudgeEvent(const replay::LogInput& input) const {
+  JudgedClaim out;
+  out.at = input.at;
+  out.claim = At(input.body, "claim");
+  const std::string reason = Text(out.claim, "reason"), name = Text(out.claim, "name");
+  const bool comes = reason == "Scheduled", goes = reason == "Killing";
+  if (!name.starts_with("Pod/") || (!comes && !goes)) {
+    out.why = "no rule for events of this reason";
+    return out;
+  }
+  const auto it = pods_.find({Text(out.claim, "type"), name.substr(4)});
+  if (it == pods_.end()) {
+    out.why = "the simulated cluster never had that pod: no dump or history tells of it in full";
+    return out;
+  }
+  const std::optional<Time>& when = comes ? it->second.written : it->second.deleted;
+  if (comes && when && *when < Time{} + 1s) {
+    out.why = "the pod was there from the beginning";
+    return out;
+  }
+  // A pod that is killed goes when its grace is over, 30 s by default.
+  const Duration apart = when ? (*when > input.at ? *when - input.at : input.at - *when) : Duration::max();
+  out.verdict = apart <= kSyncsWithin + 5s ? Verdict::kAgrees : Verdict::kDisagrees;
+  if (when) out.simulated_at = *when;
+  out.simulated = when ? (comes ? "created" : "deleted") : std::string(comes ? "never created" : "still there");
+  if (out.verdict == Verdict::kDisagrees) out.why = when ? "at another time" : "and it should have been";
   return out;
 }
 
@@ -390,9 +411,9 @@ JudgedClaim Judge::JudgeTraffic(const replay::LogInput& input) const {
     return out;
   }
   out.simulated_at = window->from;
-  out.simulated = fmt::format("{} requests: {}", window->requests, Shares(window->codes, window->requests));
+  out.simulated = fmt::format("{} requests: {}", window->requests, SharesInWords(window->codes, window->requests));
   if (!window->flags.contains("-") || window->flags.size() > 1) {
-    out.simulated += "; flags " + Shares(window->flags, window->requests);
+    out.simulated += "; flags " + SharesInWords(window->flags, window->requests);
   }
   out.simulated +=
       fmt::format("; p50 {} ms, p99 {} ms", window->durations.Quantile(0.5), window->durations.Quantile(0.99));
@@ -431,6 +452,10 @@ Judgement Judge::Finish() {
       judged = JudgeNack(input);
     } else if (kind == "traffic") {
       judged = JudgeTraffic(input);
+    } else if (kind == "event") {
+      judged = JudgeEvent(input);
+    } else if (kind == "requests") {
+      judged = metrics_->JudgeRequests(input);
     } else {
       judged.at = input.at;
       judged.claim = At(input.body, "claim");
@@ -460,10 +485,12 @@ Judgement Judge::Finish() {
 }
 
 absl::Status JudgedTarget::Start(const replay::LogHeader& header, Sink sink) {
-  return under_.Start(header, [this, sink = std::move(sink)](const replay::LoggedEvent& event) {
+  absl::Status status = under_.Start(header, [this, sink = std::move(sink)](const replay::LoggedEvent& event) {
     judge_.OnEvent(event);
     sink(event);
   });
+  if (status.ok() && started) started();
+  return status;
 }
 
 absl::Status JudgedTarget::Do(const replay::LogInput& input) {

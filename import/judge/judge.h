@@ -47,10 +47,19 @@ struct Judgement {
 using HeldEndpoints = std::map<std::string, std::set<std::string>>;
 using HeldBy = std::function<std::optional<HeldEndpoints>(const std::string& proxy, const std::string& cluster)>;
 
+// What a metric of that cluster is now, summed over the istiods of it; nullopt: there is none.
+using MetricInWorld = std::function<std::optional<double>(const std::string& cluster, const std::string& metric,
+                                                          const std::map<std::string, std::string>& labels)>;
+class MetricJudge;
+
 class Judge {
  public:
+  Judge();
+  ~Judge();
   // Without it claims of what proxies held cannot be judged.
   void AskWorld(HeldBy held_by) { held_by_ = std::move(held_by); }
+  // Without it claims of metrics cannot be judged.
+  void AskMetrics(MetricInWorld metric);
   void OnInput(const replay::LogInput& input);
   void OnEvent(const replay::LoggedEvent& event);
   // Once, when all is over.
@@ -83,10 +92,12 @@ class Judge {
   JudgedClaim JudgeClusters(const replay::LogInput& input) const;
   JudgedClaim JudgeSync(const replay::LogInput& input);
   JudgedClaim JudgeReload(const replay::LogInput& input) const;
+  JudgedClaim JudgeEvent(const replay::LogInput& input) const;
   JudgedClaim JudgeNack(const replay::LogInput& input) const;
   Push* Find(Time at, const nlohmann::json& claim);
 
   HeldBy held_by_;
+  std::unique_ptr<MetricJudge> metrics_;
   std::vector<replay::LogInput> claims_;
   std::map<uint64_t, JudgedClaim> judged_;  // by the claim's number: those that were judged at once
   std::map<uint64_t, std::string> inputs_;
@@ -94,6 +105,11 @@ class Judge {
   std::vector<Push> pushes_;
   std::vector<std::pair<Time, int64_t>> clusters_;  // how many remote ones, from when on
   std::vector<std::pair<Time, std::string>> synced_;
+  // Pods by cluster and "namespace/name": when they were first written, and when they went.
+  struct PodLife {
+    std::optional<Time> written, deleted;
+  };
+  std::map<std::pair<std::string, std::string>, PodLife> pods_;
   std::vector<Time> gateways_;  // when they changed
   std::vector<std::tuple<Time, std::string, std::string>> nacks_;
   // By client and what it asked for, in order of time.
@@ -112,6 +128,9 @@ class JudgedTarget final : public replay::ReplayTarget {
   void AdvanceTo(Time time) override { under_.AdvanceTo(time); }
   absl::Status Do(const replay::LogInput& input) override;
   std::string TraceDigest() const override { return under_.TraceDigest(); }
+
+  // Called once the world is made and nothing has happened in it.
+  std::function<void()> started;
 
  private:
   replay::ReplayTarget& under_;

@@ -9,6 +9,7 @@
 #include "core/kube/json_brackets.h"
 #include "core/kube/yaml.h"
 #include "fmt/format.h"
+#include "import/kube/recordings.h"
 #include "record/normaliser.h"
 
 namespace wavetank::importing {
@@ -53,6 +54,7 @@ class Reader {
   }
 
   void Objects(std::string_view text) {
+    patched_ = text.find("action.kwok.x-k8s.io/") != text.npos;
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != text.npos && (text[first] == '{' || text[first] == '[')) {
       Values(text, [&](const json& value, size_t line) { Object(value, line, kNoTime, false, false, 0); });
@@ -111,6 +113,10 @@ class Reader {
       at = last = std::max(at, last);
       Object(object, line, at, type == "DELETED", type == "ADDED", 0);
     });
+  }
+
+  void SimKube(std::string_view bytes) {
+    ReadSimKubeTrace(bytes, file_, refusals_, [&](const RecordedWrite& write) { Recorded(write, 0); });
   }
 
  private:
@@ -193,9 +199,50 @@ class Reader {
       }
       return;
     }
+    if (KwokRecording::Is(value)) {
+      return kwok_.Patch(value, {file_, line}, refusals_, [&](const RecordedWrite& write) { Recorded(write, line); });
+    }
+    if (wavetank::Text(value, "kind") == "Event") return Event(value, line);
+    if (patched_ && at == kNoTime) kwok_.Add(value);
+    One(value, line, at, deleted, created);
+  }
+
+  // core/v1 and events.k8s.io/v1. kubernetes: staging/src/k8s.io/api/core/v1/types.go, Event
+  void Event(const json& value, size_t line) {
+    KubeEvidence::Event event;
+    const json& about = At(value, "involvedObject").is_object() ? At(value, "involvedObject") : At(value, "regarding");
+    event.cluster = cluster_;
+    event.kind = wavetank::Text(about, "kind");
+    event.ns = wavetank::Text(about, "namespace");
+    event.name = wavetank::Text(about, "name");
+    event.reason = wavetank::Text(value, "reason");
+    event.message = wavetank::Text(value, At(value, "message").is_string() ? "message" : "note");
+    event.component = wavetank::Text(At(value, "source"), "component", wavetank::Text(value, "reportingComponent"));
+    for (const char* field : {"firstTimestamp", "deprecatedFirstTimestamp", "eventTime", "lastTimestamp"}) {
+      if (event.at == kNoTime) event.at = ParseWall(wavetank::Text(value, field));
+    }
+    event.count = std::max<int64_t>(Number(value, "count", 1), 1);
+    event.place = {file_, line};
+    if (event.at == kNoTime || event.name.empty())
+      return refusals_.Add("Event without a time or an object", {file_, line});
+    out_.events.push_back(std::move(event));
+  }
+
+  void Recorded(const RecordedWrite& write, size_t line) {
+    One(write.object, line, write.at, write.deleted, write.created);
+  }
+
+  void One(const json& value, size_t line, WallNs at, bool deleted, bool created) {
     absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(value);
     if (!object.ok()) {
       return refusals_.Add("no object of Kubernetes", {file_, line}, std::string(Message(object.status())));
+    }
+    for (const char* part : {"spec", "status", "data"}) {
+      const json& has = At(value, part);
+      if (!has.is_null() && !has.is_object()) {
+        return refusals_.Add("object whose " + std::string(part) + " is none, as no API server has it", {file_, line},
+                             GroupedKind(value) + " " + (*object)->meta.ns + "/" + (*object)->meta.name);
+      }
     }
     record::Normalised normalised = record::Normalise(**object, {});
     if (normalised.kind.empty()) {
@@ -224,6 +271,8 @@ class Reader {
   const std::string& file_;
   KubeEvidence& out_;
   Refusals& refusals_;
+  bool patched_ = false;  // the file is a recording of KWOK's: patches of its objects follow
+  KwokRecording kwok_;
 };
 
 bool HasLine(std::string_view head, std::string_view beginning) {
@@ -236,9 +285,14 @@ bool HasLine(std::string_view head, std::string_view beginning) {
 }  // namespace
 
 KubeFile KindOfKubeFile(std::string_view head) {
+  if (LooksLikeSimKubeTrace(head)) return KubeFile::kSimKube;
   const size_t first = head.find_first_not_of(" \t\r\n");
   if (first == head.npos) return KubeFile::kNone;
   head.remove_prefix(first);
+  if (const std::string_view line = head.substr(0, head.find('\n'));
+      line.find("LAST SEEN") != line.npos && line.find("REASON") != line.npos && line.find("OBJECT") != line.npos) {
+    return KubeFile::kEventTable;
+  }
   if (head.front() == '{' || head.front() == '[') {
     if (head.find("\"audit.k8s.io/") != head.npos) return KubeFile::kAudit;
     if (head.find("\"apiVersion\"") == head.npos && head.find("\"items\"") == head.npos) return KubeFile::kNone;
@@ -264,6 +318,11 @@ void ReadKubeFile(KubeFile kind, std::string_view text, const std::string& clust
       return reader.Audit(text);
     case KubeFile::kWatch:
       return reader.Watch(text);
+    case KubeFile::kSimKube:
+      return reader.SimKube(text);
+    case KubeFile::kEventTable:
+      return refusals.Add("table of events, which tells ages and no times: take `kubectl get events -A -o json`",
+                          {file, 0});
     case KubeFile::kNone:
       return;
   }

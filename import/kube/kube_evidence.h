@@ -30,6 +30,14 @@ struct KubeChange {
 struct KubeEvidence {
   std::vector<KubeChange> state;    // of dumps: the last one told of each object stands
   std::vector<KubeChange> history;  // of audit logs and watches
+  // Events (kubectl get events -o json): what components of Kubernetes said, and when.
+  struct Event {
+    std::string cluster, kind, ns, name, reason, message, component;
+    WallNs at = kNoTime;
+    int64_t count = 1;
+    Place place;
+  };
+  std::vector<Event> events;
   // Objects of kinds that no mesh sees, by kind.
   std::map<std::string, uint64_t> unseen;
 
@@ -37,7 +45,14 @@ struct KubeEvidence {
 };
 
 // Whether a file is one of these, by its beginning.
-enum class KubeFile : uint8_t { kNone, kObjects, kAudit, kWatch };
+enum class KubeFile : uint8_t {
+  kNone,
+  kObjects,  // Events among them, and KWOK's recordings
+  kAudit,
+  kWatch,
+  kSimKube,     // a trace of skctl
+  kEventTable,  // `kubectl get events` without -o: it tells ages, not times
+};
 KubeFile KindOfKubeFile(std::string_view head);
 
 // Reads a whole file. What cannot be read is counted, and the rest is read. O(text).

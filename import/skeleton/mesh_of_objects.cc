@@ -211,7 +211,9 @@ absl::StatusOr<Skeleton> MakeMeshOfObjects(const Evidence& evidence, const KubeE
   const WallNs end = std::max(dumped.to, out.begins + kComesUp.count()) + Duration(10s).count();
   for (const Claim& claim : evidence.claims) {
     if (claim.initial) continue;
-    out.inputs.push_back(ClaimInput(claim, istiods[claim.replica], at(claim.at == kNoTime ? end : claim.at)));
+    Claim known = claim;  // of a cluster as the world calls it
+    if (std::string cluster = cluster_of(claim.type); !cluster.empty()) known.type = std::move(cluster);
+    out.inputs.push_back(ClaimInput(known, istiods[claim.replica], at(claim.at == kNoTime ? end : claim.at)));
   }
   std::stable_sort(out.inputs.begin(), out.inputs.end(),
                    [](const replay::LogInput& a, const replay::LogInput& b) { return a.at < b.at; });

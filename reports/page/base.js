@@ -111,5 +111,12 @@ function show(draw) {
 }
 if (location.hash === "#selftest") addEventListener("load", () => requestAnimationFrame(() => { for (const c of charts) c.render(); selfTest(); }));
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-addEventListener("beforeprint", () => { printing = true; recolour(); for (const c of charts) c.resize(); });
-addEventListener("afterprint", () => { printing = false; recolour(); });
+// Paper's style holds only after this: a class gives the page its width (A4's between margins), so that charts fill their frames.
+function paper(on) {
+  printing = on;
+  document.documentElement.classList.toggle("paper", on);
+  recolour();
+  for (const c of charts) c.resize();
+}
+addEventListener("beforeprint", () => paper(true));
+addEventListener("afterprint", () => paper(false));

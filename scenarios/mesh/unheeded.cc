@@ -88,4 +88,8 @@ std::vector<std::string> UnheededIn(const json& object) {
   return out;
 }
 
+bool IsUnheeded(std::string_view note) {
+  return note.ends_with(" has no effect here") || note.ends_with(" is stored here, and has no effect");
+}
+
 }  // namespace wavetank::scenario

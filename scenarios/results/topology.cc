@@ -11,14 +11,21 @@ namespace wavetank::scenario {
 namespace {
 
 // App and version, or the pod's own name.
-std::string Label(const sim::PodProcess& pod) {
-  const kube::Labels& labels = pod.pod()->meta.labels;
-  const auto version = labels.find("version");
-  const std::string& app = pod.app().empty() ? pod.pod()->meta.name : pod.app();
-  return version == labels.end() ? app : app + " " + version->second;
+std::string Label(const sim::PodIdentity& pod) {
+  const std::string& app = pod.app.empty() ? pod.name : pod.app;
+  return pod.version.empty() ? app : app + " " + pod.version;
 }
 
-std::string NodeId(const sim::PodProcess& pod) { return pod.site().name + "/" + pod.pod()->meta.ns + "/" + Label(pod); }
+std::string NodeId(const sim::PodIdentity& pod) { return pod.cluster + "/" + pod.ns + "/" + Label(pod); }
+const sim::PodIdentity& IdentityOf(const sim::World& world, const sim::PodProcess& pod) {
+  return world.commons().servers.at(pod.server());
+}
+
+// A pod that took part in traffic and is gone: what it was is drawn all the same.
+struct Gone {
+  TopologyNode node;
+  bool drawn = false;
+};
 
 // The node of a cluster's first gateway.
 std::string GatewayOf(const std::map<std::string, TopologyNode>& nodes, const std::string& cluster) {
@@ -36,17 +43,27 @@ struct Calls {
 void AddCalls(const sim::World& world, const Scenario& scenario, RunResult* result) {
   std::map<std::string, TopologyNode> nodes;
   for (const TopologyNode& node : result->nodes) nodes[node.id] = node;
-  std::map<std::string, std::string> node_of;  // of proxies as traces name them, and of pods
-  for (const sim::PodProcess* pod : world.Pods()) {
-    node_of[pod->name()] = node_of[pod->pod()->meta.name] = NodeId(*pod);
+  std::map<std::string, std::string> node_of;  // of proxies as traces name them, and of pods, those that are gone too
+  std::map<std::string, Gone> gone;
+  for (const auto& [server, pod] : world.commons().servers) {
+    const std::string id = NodeId(pod);
+    node_of[fmt::format("{}.{}@{}", pod.name, pod.ns, pod.cluster)] = node_of[pod.name] = id;
+    if (!nodes.contains(id)) gone[id].node = {id, Label(pod) + " (gone)", "workload", pod.cluster};
   }
+  const auto draw = [&](const std::string& id, bool gateway) {
+    const auto it = gone.find(id);
+    if (it == gone.end()) return;
+    it->second.drawn = true;
+    if (gateway) it->second.node.kind = "gateway";
+  };
   std::map<std::pair<std::string, std::string>, Calls> calls;
   const auto add = [&](const std::string& client, const TrafficResult& traffic) {
     for (const auto& [way, count] : traffic.ways) {
       std::string from = client;
       for (const std::string& stop : way) {
         const auto to = node_of.find(stop);
-        if (to == node_of.end()) continue;  // gone since
+        if (to == node_of.end()) continue;  // outside of the mesh
+        draw(to->second, &stop != &way.back());
         Calls& edge = calls[{from, to->second}];
         edge.answered += count;
         edge.tries += count;
@@ -56,8 +73,14 @@ void AddCalls(const sim::World& world, const Scenario& scenario, RunResult* resu
     for (const auto& [name, upstream] : traffic.upstreams) {
       if (upstream.failed == 0) continue;
       const auto pod = node_of.find(upstream.pod);
-      const std::string to = pod != node_of.end() ? pod->second : GatewayOf(nodes, upstream.cluster);
-      if (to.empty()) continue;  // gone since
+      std::string to = pod != node_of.end() ? pod->second : GatewayOf(nodes, upstream.cluster);
+      for (auto it = gone.begin(); to.empty() && it != gone.end(); ++it) {
+        if (it->second.drawn && it->second.node.kind == "gateway" && it->second.node.cluster == upstream.cluster) {
+          to = it->first;
+        }
+      }
+      if (to.empty()) continue;  // an address of nobody
+      draw(to, false);
       Calls& edge = calls[{client, to}];
       edge.tries += upstream.failed;
       edge.failed += upstream.failed;
@@ -68,8 +91,11 @@ void AddCalls(const sim::World& world, const Scenario& scenario, RunResult* resu
       const FlowSpec* flow = scenario.FindFlow(traffic.flow);
       if (flow == nullptr) continue;
       const auto clients = world.Pods(flow->from_cluster, flow->from_namespace, flow->from_app);
-      if (!clients.empty()) add(NodeId(*clients.front()), traffic);
+      if (!clients.empty()) add(NodeId(IdentityOf(world, *clients.front())), traffic);
     }
+  }
+  for (const auto& [id, pod] : gone) {
+    if (pod.drawn) result->nodes.push_back(pod.node);
   }
   for (const auto& [ends, edge] : calls) {
     result->edges.push_back(
@@ -85,8 +111,9 @@ void AddTopology(const sim::World& world, const Scenario& scenario, RunResult* r
   std::map<std::string, TopologyNode> nodes;
   for (const sim::PodProcess* pod : world.Pods()) {
     const bool istiod = pod->app() == "istiod";
-    const std::string id = NodeId(*pod);
-    nodes[id] = {id, Label(*pod), istiod ? "istiod" : pod->router() ? "gateway" : "workload", pod->site().name};
+    const sim::PodIdentity& identity = IdentityOf(world, *pod);
+    const std::string id = NodeId(identity);
+    nodes[id] = {id, Label(identity), istiod ? "istiod" : pod->router() ? "gateway" : "workload", pod->site().name};
     ++pods[id];
   }
   for (auto& [id, node] : nodes) {
