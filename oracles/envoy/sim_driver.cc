@@ -194,7 +194,8 @@ class Backend final : public Application {
     out.grpc_status = static_cast<uint16_t>(state.grpc_status);
     std::string headers = "content-type: application/grpc\n";
     AddHeaderLine("grpc-status", std::to_string(state.grpc_status), &headers);
-    if (state.grpc_status != 0 && !state.grpc_message.empty()) AddHeaderLine("grpc-message", state.grpc_message, &headers);
+    if (state.grpc_status != 0 && !state.grpc_message.empty())
+      AddHeaderLine("grpc-message", state.grpc_message, &headers);
     out.headers = said_.emplace_back(std::move(headers));
     if (state.grpc_status == 0) out.body = kEmptyMessage;
     return out;
