@@ -68,7 +68,7 @@ constexpr std::array kEntries = {
     Entry{"Event", "", "Something that happened to an object, for people to read."},
     Entry{"EventsV1Event", "", "Something that happened to an object, for people to read."},
     Entry{"HTTPGetAction", "", "A probe that is an HTTP request."},
-    Entry{"Ingress", "", "Routes from outside to Services, by istiod where it is of its class."},
+    Entry{"Ingress", "", "Routes from outside to Services, by the controller of its class."},
     Entry{"IngressClass", "", "Which controller serves an Ingress."},
     Entry{"Job", "", "Pods that run until they are done. Stored here, and never run."},
     Entry{"LabelSelector", "", "Chooses objects by their labels."},
