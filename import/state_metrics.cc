@@ -20,7 +20,7 @@ std::string LabelOf(const Labels& labels, const std::string& name) {
   return it == labels.end() ? std::string() : it->second;
 }
 
-// A number of one object's. kube-state-metrics: docs/metrics/workload/*.md
+// A number of one object's, as kube-state-metrics documents it.
 struct Field {
   std::string_view metric, kind, label;  // which label names the object
   std::vector<std::string_view> path;

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// msgpack: spec.md, "Formats"
+// The specification of MessagePack, "Formats".
 class MsgPackReader {
  public:
   explicit MsgPackReader(std::string_view bytes) : rest_(bytes) {}

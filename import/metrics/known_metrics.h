@@ -15,7 +15,7 @@ struct KnownMetric {
 
 // Of istiods: summed over the replicas of a cluster.
 // istiod: pilot/pkg/xds/monitoring.go, security/pkg/server/ca/monitoring.go, pkg/kube/inject/monitoring.go
-// Of kube-state-metrics: docs/*-metrics.md.
+// Of kube-state-metrics: its documentation of each kind.
 // Null: none of these.
 const KnownMetric* FindKnownMetric(std::string_view name);
 

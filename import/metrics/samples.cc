@@ -29,7 +29,7 @@ WallNs FromSeconds(double seconds) {
   return std::llround(seconds * 1e6) * 1000;
 }
 
-// One line of text: `name{label="value",...} 17 1700000000000`. prometheus: docs/instrumenting/exposition_formats.md
+// One line of text: `name{label="value",...} 17 1700000000000`. Prometheus: Exposition formats.
 class LineReader {
  public:
   explicit LineReader(std::string_view line) : rest_(line) {}
@@ -126,7 +126,7 @@ class Reader {
     }
   }
 
-  // prometheus: docs/querying/api.md
+  // Prometheus: HTTP API, "Expression query result formats".
   void Query(std::string_view text) {
     const json answer = ParseJson(text);
     const json& data = At(answer, "data");

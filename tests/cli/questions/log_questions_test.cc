@@ -127,6 +127,16 @@ TEST_F(LogQuestions, ShrinkLeavesWhatStillShowsIt) {
   EXPECT_THAT(none.output, HasSubstr("does not show"));
 }
 
+TEST_F(LogQuestions, ShrinkDoesNotSlipToAnotherCause) {
+  const std::string small = (folder_ / "small.wtlog").string();
+  // Traffic alone would fail as well: there would be nobody to ask.
+  const Ran ran = Call(fmt::format("shrink {} --shows 'not: {{requests: {{failed: 0}}}}' -o {} -q", log_, small));
+  EXPECT_EQ(ran.code, 0) << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("apply"));
+  EXPECT_THAT(ran.output, Not(HasSubstr("touched")));
+  EXPECT_THAT(Call(fmt::format("why {} --failed", small)).output, HasSubstr("503 URX,UF"));
+}
+
 TEST_F(LogQuestions, ForkGoesOnDifferently) {
   const std::string other = Write("other.yaml", R"(
 name: other

@@ -348,6 +348,31 @@ TEST(Runner, ARequestThroughAGatewayIsDrawnThroughIt) {
   EXPECT_FALSE((calls.contains({sleep, "cluster2/sample/helloworld v2"})));
 }
 
+TEST(Runner, AGatewayThatIsGoneIsDrawnWithTheTriesThatFailedAtIt) {
+  const absl::StatusOr<RunResult> result = RunText("name: a gateway is lost\nextends: " WAVETANK_SOURCE_DIR
+                                                   R"(/scenarios/multi-primary-multi-network/scenario.yaml
+steps:
+  - name: at rest
+    then: [{flow: from-cluster1, requests: 200}]
+  - name: gateway lost
+    do: [{scale: {cluster: cluster2, deployment: istio-system/istio-eastwestgateway, replicas: 0}}]
+    then: [{flow: from-cluster1, requests: 200}]
+)");
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::string gateway = "cluster2/istio-system/istio-eastwestgateway";
+  const auto node =
+      std::find_if(result->nodes.begin(), result->nodes.end(), [&](const TopologyNode& n) { return n.id == gateway; });
+  ASSERT_NE(node, result->nodes.end());
+  EXPECT_EQ(node->kind, "gateway");
+  EXPECT_THAT(node->label, HasSubstr("gone"));
+  const auto edge = std::find_if(result->edges.begin(), result->edges.end(), [&](const TopologyEdge& e) {
+    return e.from == "cluster1/sample/sleep" && e.to == gateway;
+  });
+  ASSERT_NE(edge, result->edges.end());
+  EXPECT_GT(edge->failed, 0);
+  EXPECT_GT(edge->tries, edge->failed);
+}
+
 TEST(Survey, TellsServicesEndpointsAndWhoReachesWhat) {
   SurveyOptions options;
   options.requests = 10;
