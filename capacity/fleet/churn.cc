@@ -7,6 +7,7 @@
 #include <functional>
 #include <string_view>
 
+#include "capacity/fleet/day.h"
 #include "core/base/random.h"
 
 namespace wavetank::capacity {
@@ -61,6 +62,22 @@ class Maker {
     for (int64_t i = 0; i < by; ++i) Add(at + fleet_.churn.pod_start + Spread(random, 1s), Change::kEndpoints);
   }
 
+  // By the day's curve; faster churn is the same day in less time.
+  void FollowDay() {
+    if (fleet_.churn.day_ppm.empty()) return;
+    RandomStream random(seed_, "day");
+    Fleet stretched = fleet_;
+    stretched.duration = Duration(static_cast<int64_t>(static_cast<double>(fleet_.duration.count()) * faster_));
+    for (const Resize& resize : ResizesOfDay(stretched, endpoints_)) {
+      const auto at = Duration(static_cast<int64_t>(static_cast<double>(resize.at.count()) / faster_));
+      const bool grows = resize.to > resize.from;
+      for (int64_t i = std::min(resize.from, resize.to); i < std::max(resize.from, resize.to); ++i) {
+        Add(at + (grows ? fleet_.churn.pod_start : Duration::zero()) + Spread(random, 1s), Change::kEndpoints);
+      }
+      if (out_.size() > kMost) return;
+    }
+  }
+
   // Its pods turn unready at once, and others start one after the other.
   void LoseNode(RandomStream& random, Duration at) {
     const int64_t all = static_cast<int64_t>(endpoints_.size()) == 0 ? 0 : total() / (fleet_.clusters * fleet_.nodes);
@@ -111,6 +128,7 @@ absl::StatusOr<std::vector<ChangeEvent>> Churn(const Fleet& fleet, uint64_t seed
                    [&](RandomStream&, Duration at) { maker.Add(at, Change::kEndpoints); });
   }
   maker.Arrivals("autoscaling", churn.autoscaling, [&](RandomStream& random, Duration at) { maker.Scale(random, at); });
+  maker.FollowDay();
   maker.Arrivals("node loss", churn.node_loss, [&](RandomStream& random, Duration at) { maker.LoseNode(random, at); });
   maker.Arrivals("config edits", churn.config_edits,
                  [&](RandomStream&, Duration at) { maker.Add(at, Change::kService); });

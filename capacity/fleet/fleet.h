@@ -30,6 +30,9 @@ struct ChurnSpec {
   Duration flapping_every = 30s;
   Duration autoscaling{};  // a Service grows or shrinks by `swing_ppm`
   int64_t swing_ppm = 200'000;
+  // Instead of those: each Service's share of its pods at hours that divide the day evenly, the first at midnight.
+  std::vector<int64_t> day_ppm;
+  Duration day_begins{};  // the time of day at which the fleet begins
   Duration node_loss{};
   Duration config_edits{};  // a VirtualService
   Duration secret_rotation{};
@@ -42,6 +45,7 @@ struct IstiodSpec {
   double memory_mb = 4096;
   Duration debounce_after = 100ms, debounce_max = 10s;
   int64_t push_throttle = 100, requests_per_second = 25;
+  int64_t api_qps = 80, api_burst = 160;  // of its client (istiod: pilot/cmd/pilot-discovery/app/cmd.go)
 };
 
 struct Fleet {

@@ -85,8 +85,15 @@ const std::vector<MappingRow>& FleetRows() {
        {}},
       {"autoscaling",
        "Services that grow and shrink",
-       {row::Other("every", FieldType::kDuration, "One of them").Required(),
-        row::Other("swing", FieldType::kShare, "By that much of its pods; 20%")},
+       {row::Other("every", FieldType::kDuration, "One of them, on average"),
+        row::Other("swing", FieldType::kShare, "By that much of its pods; 20%"),
+        row::Mapping("day", "day", "Instead: all of them, by a curve over the day")},
+       {}},
+      {"day",
+       "Pods of each Service over the day, as shares of its endpoints",
+       {row::Other("curve", FieldType::kTexts, "Shares at hours that divide the day evenly, from midnight on")
+            .Required(),
+        row::Other("begins", FieldType::kDuration, "Time of day at which the fleet begins; 0s: midnight")},
        {}},
       {"istiod",
        "The control plane of each cluster",
@@ -95,7 +102,9 @@ const std::vector<MappingRow>& FleetRows() {
         row::Other("debounceAfter", FieldType::kDuration, "PILOT_DEBOUNCE_AFTER"),
         row::Other("debounceMax", FieldType::kDuration, "PILOT_DEBOUNCE_MAX"),
         row::Integer("pushThrottle", 1, 1'000'000, "PILOT_PUSH_THROTTLE"),
-        row::Integer("requestsPerSecond", 1, 1'000'000, "PILOT_MAX_REQUESTS_PER_SECOND")},
+        row::Integer("requestsPerSecond", 1, 1'000'000, "PILOT_MAX_REQUESTS_PER_SECOND"),
+        row::Integer("kubernetesApiQPS", 1, 1'000'000, "Requests a second to an API server; 80"),
+        row::Integer("kubernetesApiBurst", 1, 1'000'000, "And at once; 160")},
        {}},
   };
   return *kRows;

@@ -53,6 +53,12 @@ std::string ChurnText(const ChurnSpec& churn) {
   if (churn.autoscaling > Duration::zero()) {
     out += fmt::format("  autoscaling: {{every: {}, swing: {}}}\n", Time(churn.autoscaling), Share(churn.swing_ppm));
   }
+  if (!churn.day_ppm.empty()) {
+    std::vector<std::string> shares;
+    for (const int64_t ppm : churn.day_ppm) shares.push_back(Share(ppm));
+    out += fmt::format("  autoscaling: {{day: {{curve: [{}]{}}}}}\n", fmt::join(shares, ", "),
+                       churn.day_begins > Duration::zero() ? ", begins: " + Time(churn.day_begins) : "");
+  }
   const auto every = [&](const char* what, Duration time) {
     if (time > Duration::zero()) out += fmt::format("  {}: {{every: {}}}\n", what, Time(time));
   };
@@ -90,9 +96,9 @@ std::string FleetText(const Fleet& fleet, const std::vector<std::string>& notes)
   const IstiodSpec& istiod = fleet.istiod;
   out += fmt::format(
       "istiod: {{replicas: {}, cpu: \"{:g}\", memory: {:g}Mi, debounceAfter: {}, debounceMax: {}, pushThrottle: {}, "
-      "requestsPerSecond: {}}}\n",
+      "requestsPerSecond: {}, kubernetesApiQPS: {}, kubernetesApiBurst: {}}}\n",
       istiod.replicas, istiod.cpus, istiod.memory_mb, Time(istiod.debounce_after), Time(istiod.debounce_max),
-      istiod.push_throttle, istiod.requests_per_second);
+      istiod.push_throttle, istiod.requests_per_second, istiod.api_qps, istiod.api_burst);
   return out;
 }
 

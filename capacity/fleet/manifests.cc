@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "capacity/fleet/day.h"
 #include "core/base/duration.h"
 #include "core/base/random.h"
 
@@ -162,6 +163,7 @@ class Steps {
              [&](RandomStream& random, Duration, int64_t cluster, int64_t service) {
                return Scaling(random, cluster, service);
              });
+    FollowDay();
     Arrivals("config edits", fleet_.churn.config_edits,
              [&](RandomStream& random, Duration, int64_t cluster, int64_t service) {
                return Edit(random, cluster, service);
@@ -238,6 +240,19 @@ class Steps {
       }
     }
     if (left > 0) left_out_.push_back(fmt::format("{} flapping pods: no Service is small enough for them", left));
+  }
+
+  // What the autoscalers of the day's curve do.
+  void FollowDay() {
+    if (fleet_.churn.day_ppm.empty()) return;
+    for (int64_t cluster = 0; cluster < fleet_.clusters; ++cluster) {
+      const std::vector<int64_t> endpoints = DrawEndpoints(fleet_, cluster);
+      for (const Resize& resize : ResizesOfDay(fleet_, endpoints)) {
+        out_.push_back(
+            {resize.at, fmt::format("scale: {{cluster: {}, deployment: {}, replicas: {}}}", ClusterName(cluster),
+                                    Workload(cluster, static_cast<int64_t>(resize.service)), resize.to)});
+      }
+    }
   }
 
   std::string Scaling(RandomStream& random, int64_t cluster, int64_t service) const {
@@ -333,7 +348,7 @@ std::string ClusterManifests(const Fleet& fleet, int64_t cluster) {
   for (int64_t service = 0; service < fleet.services; ++service) {
     const std::string ns = NamespaceOf(fleet, service), name = ServiceName(fleet, cluster, service);
     const int64_t pods = endpoints[static_cast<size_t>(service)];
-    out += ServiceText(ns, name) + Workload(ns, name, pods, left >= pods);
+    out += ServiceText(ns, name) + Workload(ns, name, PodsAt(fleet.churn, pods, Duration::zero()), left >= pods);
     if (left >= pods) left -= pods;
     out += Configuration(fleet, cluster, service);
   }

@@ -57,6 +57,38 @@ Duration Every(const Field& f) {
   return time;
 }
 
+constexpr size_t kMostPoints = 1440;
+
+void ReadDay(const Field& f, ChurnSpec* out) {
+  if (!f.present()) return;
+  for (const Field& point : f["curve"].Items()) {
+    const std::optional<int64_t> share = scenario::ParseShare(point.Text());
+    if (!share || *share < 0 || *share > 1'000'000) {
+      point.Fail(fmt::format("'{}' is no share", point.Text()), "write 0% to 100%, of the endpoints of each Service");
+      return;
+    }
+    out->day_ppm.push_back(*share);
+  }
+  if (out->day_ppm.size() < 2 || out->day_ppm.size() > kMostPoints) {
+    f["curve"].Fail(fmt::format("has {} shares", out->day_ppm.size()),
+                    fmt::format("write 2 to {}; 24 are one an hour", kMostPoints));
+  }
+  out->day_begins = f["begins"].Time(Duration::zero());
+  if (out->day_begins >= 24h) f["begins"].Fail("is no time of day", "write 0s to 23h59m");
+}
+
+void ReadAutoscaling(const Field& f, ChurnSpec* out) {
+  if (!f.present()) return;
+  ReadDay(f["day"], out);
+  if (f["every"].present() == f["day"].present()) {
+    f.Fail("has both of every and day, or neither", "write one: every for single Services, day for a curve");
+    return;
+  }
+  if (f["day"].present() && f["swing"].present()) f["swing"].Fail("goes with every", "leave it out; the curve says it");
+  out->autoscaling = Every(f);
+  out->swing_ppm = f["swing"].Share(out->swing_ppm);
+}
+
 void ReadChurn(const Field& f, ChurnSpec* out) {
   if (!f.present()) return;
   out->deploys = Every(f["deploys"]);
@@ -64,8 +96,7 @@ void ReadChurn(const Field& f, ChurnSpec* out) {
   out->pod_start = f["deploys"]["podStart"].Time(out->pod_start);
   out->flapping = f["flapping"]["pods"].Integer(0, 1, 1'000'000);
   if (f["flapping"].present()) out->flapping_every = Every(f["flapping"]);
-  out->autoscaling = Every(f["autoscaling"]);
-  out->swing_ppm = f["autoscaling"]["swing"].Share(out->swing_ppm);
+  ReadAutoscaling(f["autoscaling"], out);
   out->node_loss = Every(f["nodeLoss"]);
   out->config_edits = Every(f["configEdits"]);
   out->secret_rotation = Every(f["secretRotation"]);
@@ -89,6 +120,8 @@ void ReadIstiod(const Field& f, IstiodSpec* out) {
   out->debounce_max = f["debounceMax"].Time(out->debounce_max);
   out->push_throttle = f["pushThrottle"].Integer(out->push_throttle, 1, 1'000'000);
   out->requests_per_second = f["requestsPerSecond"].Integer(out->requests_per_second, 1, 1'000'000);
+  out->api_qps = f["kubernetesApiQPS"].Integer(out->api_qps, 1, 1'000'000);
+  out->api_burst = f["kubernetesApiBurst"].Integer(out->api_burst, 1, 1'000'000);
 }
 
 // What no cluster could be.

@@ -23,7 +23,8 @@ Duration Rank(const std::vector<Duration>& sorted, int64_t ppm) {
 Duration Ms(double ms) { return Duration(static_cast<int64_t>(ms * 1e6)); }
 
 // `proxies` connect to `istiods` that each have `cpus`: the limit of streams a second, or the processors.
-Duration Connected(const CostModel& model, const Fleet& fleet, MeshSize mesh, double proxies, double istiods) {
+Duration Connected(const CostModel& model, const Fleet& fleet, MeshSize mesh, double proxies, double istiods,
+                   double reviews) {
   if (proxies <= 0) return Duration::zero();
   mesh.proxies = std::max(1.0, proxies / istiods);
   const double each_ms = model.Cpu({mesh, Change::kConnect, 0, true}) / mesh.proxies +
@@ -31,7 +32,29 @@ Duration Connected(const CostModel& model, const Fleet& fleet, MeshSize mesh, do
                          model.parameters()["connect.refusal"] * mesh.proxies / 25;  // Envoys back off
   const double by_processor = mesh.proxies * std::max(0.1, each_ms) / fleet.istiod.cpus;
   const double by_limit = mesh.proxies * 1000 / static_cast<double>(fleet.istiod.requests_per_second);
-  return Ms(std::max(by_processor, by_limit));
+  return std::max(Ms(std::max(by_processor, by_limit)), Reviewed(fleet.istiod, mesh.proxies, reviews));
+}
+
+// Of each second of the fleet's time.
+ChangeRates RatesOf(const Outcome& outcome, double seconds) {
+  ChangeRates rates;
+  for (const auto& [kind, of] : outcome.kinds) {
+    (kind == Change::kEndpoints ? rates.endpoints : rates.objects) += static_cast<double>(of.changes) / seconds;
+  }
+  return rates;
+}
+
+// An endpoint of what a proxy sees is applied as one load assignment; of a full push, clusters and routes are compared.
+void Proxies(const CostModel& model, const ChangeRates& rates, Outcome* out) {
+  const Parameters& p = model.parameters();
+  const double seen = out->mesh.services > 0 ? out->mesh.Visible() / out->mesh.services : 0;
+  out->envoy_mb = p["envoy.rss.process"] + p["envoy.rss.cluster"] * out->mesh.Visible() +
+                  p["envoy.rss.endpoint"] * out->mesh.VisibleEndpoints();
+  out->envoy_cpus = (rates.endpoints * seen * p["envoy.cpu.endpoint"] +
+                     out->full_share * out->pushes_per_second * 2 * out->mesh.Visible() * p["envoy.cpu.unchanged"]) /
+                    1000;
+  out->envoy_first =
+      Ms(out->mesh.Visible() * p["envoy.cpu.cluster"] + out->mesh.VisibleEndpoints() * p["envoy.cpu.first_endpoint"]);
 }
 
 void Recovery(const CostModel& model, const Fleet& fleet, Outcome* out) {
@@ -40,7 +63,9 @@ void Recovery(const CostModel& model, const Fleet& fleet, Outcome* out) {
   out->istiod_recovery = ServedAgain(model, fleet, *out, ProxiesOfOne(fleet));
   // The pods of the node start elsewhere and connect.
   const double pods = ProxiesOf(fleet) / static_cast<double>(fleet.nodes);
-  out->node_recovery = kNodeNoticed + kEviction + fleet.churn.pod_start + AllServed(model, fleet, *out, pods);
+  const auto istiods = static_cast<double>(fleet.istiod.replicas);
+  out->node_recovery = kNodeNoticed + kEviction + fleet.churn.pod_start +
+                       Connected(model, fleet, out->mesh, pods, istiods, kReviewsOfNewProxy);
 }
 
 }  // namespace
@@ -56,12 +81,12 @@ double ProxiesOfOne(const Fleet& fleet) { return ProxiesOf(fleet) / static_cast<
 // Its proxies go to the others at once; a lone istiod has to come back first.
 Duration ServedAgain(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies) {
   const auto replicas = static_cast<double>(fleet.istiod.replicas);
-  return replicas > 1 ? Connected(model, fleet, outcome.mesh, proxies, replicas - 1)
-                      : outcome.start + Connected(model, fleet, outcome.mesh, proxies, 1);
+  return replicas > 1 ? Connected(model, fleet, outcome.mesh, proxies, replicas - 1, kReviewsOfStream)
+                      : outcome.start + Connected(model, fleet, outcome.mesh, proxies, 1, kReviewsOfStream);
 }
 
 Duration AllServed(const CostModel& model, const Fleet& fleet, const Outcome& outcome, double proxies) {
-  return Connected(model, fleet, outcome.mesh, proxies, static_cast<double>(fleet.istiod.replicas));
+  return Connected(model, fleet, outcome.mesh, proxies, static_cast<double>(fleet.istiod.replicas), kReviewsOfNewProxy);
 }
 
 double IdleCpus(const CostModel& model, const MeshSize& mesh) {
@@ -133,6 +158,9 @@ absl::StatusOr<Outcome> Evaluate(const CostModel& model, const Fleet& fleet, int
   out.kilobytes_per_second = kilobytes / samples / seconds;
   out.full_share = pushes > 0 ? full / pushes : 0;
   out.merged_share = proxy_pushes + merged > 0 ? merged / (proxy_pushes + merged) : 0;
+  const ChangeRates rates = RatesOf(out, seconds * samples);
+  out.api = ApiLoadOf(model, fleet, out.mesh, rates);
+  Proxies(model, rates, &out);
   Recovery(model, fleet, &out);
   return out;
 }

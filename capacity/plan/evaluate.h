@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "capacity/fleet/fleet.h"
 #include "capacity/model/cost_model.h"
+#include "capacity/plan/api_server.h"
 #include "capacity/plan/slo.h"
 #include "capacity/queue/istiod_queue.h"
 
@@ -34,6 +35,11 @@ struct Outcome {
   int64_t most_waiting = 0;
   // Proxies of an istiod that died (its share) and a node's are served again.
   Duration start{}, istiod_recovery{}, node_recovery{}, all_connect{};
+
+  ApiLoad api;  // of each istiod
+  // Of each proxy, for its configuration: memory, processors used on average, and its first configuration.
+  double envoy_mb = 0, envoy_cpus = 0;
+  Duration envoy_first{};
 
   Duration Quantile(int64_t ppm) const;
 };

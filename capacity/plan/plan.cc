@@ -149,6 +149,10 @@ class Planner {
                           [](Fleet& f) { f.istiod.push_throttle = std::max<int64_t>(1, f.istiod.push_throttle / 5); }));
     status.Update(attempt("PILOT_MAX_REQUESTS_PER_SECOND", number(i.requests_per_second),
                           number(i.requests_per_second * 4), [](Fleet& f) { f.istiod.requests_per_second *= 4; }));
+    status.Update(attempt("kubernetesApiQPS, its burst", number(i.api_qps), number(i.api_qps * 4), [](Fleet& f) {
+      f.istiod.api_qps *= 4;
+      f.istiod.api_burst *= 4;
+    }));
     status.Update(attempt("CPUs of each istiod", fmt::format("{:g}", i.cpus), fmt::format("{:g}", 2 * i.cpus),
                           [](Fleet& f) { f.istiod.cpus *= 2; }));
     status.Update(attempt("istiods per cluster", number(i.replicas), number(2 * i.replicas),

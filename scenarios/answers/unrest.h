@@ -1,11 +1,10 @@
 // Who keeps a world from coming to rest: what istiods, agents and Envoys' configuration do most, lately.
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "sim/kernel/kernel.h"
 
 namespace wavetank::sim {
@@ -23,7 +22,7 @@ class Unrest {
   std::vector<std::string> Reasons() const;
 
  private:
-  using Counts = std::map<std::pair<TraceKind, NameId>, int64_t>;
+  using Counts = absl::flat_hash_map<uint64_t, int64_t>;  // by kind and subject; each record of the trace counts here
   static constexpr Duration kWindow = 10s;
 
   void Turn(Time now);

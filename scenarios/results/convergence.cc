@@ -46,6 +46,13 @@ bool ConvergenceTracker::Concerns(CauseId cause) {
   return it->second;
 }
 
+std::vector<ConvergenceTracker::Moment>& ConvergenceTracker::OfType(ByType& by_type, NameId type) {
+  for (auto& [known, moments] : by_type) {
+    if (known == type) return moments;
+  }
+  return by_type.emplace_back(type, std::vector<Moment>()).second;
+}
+
 void ConvergenceTracker::Observe(const sim::TraceEvent& event) {
   const TraceRecord& r = event.record;
   if (r.kind >= TraceKind::kRequest) return;
@@ -75,17 +82,21 @@ void ConvergenceTracker::Observe(const sim::TraceEvent& event) {
     case TraceKind::kPushDequeued:
       receiving_[r.subject].dequeued.push_back(now);
       break;
-    case TraceKind::kXdsSent:
-      receiving_[r.subject].sent[r.object].push_back(now);
-      ++receiving_[r.subject].responses;
+    case TraceKind::kXdsSent: {
+      Receiving& proxy = receiving_[r.subject];
+      OfType(proxy.sent, r.object).push_back(now);
+      ++proxy.responses;
       break;
+    }
     case TraceKind::kXdsReceived:
-      receiving_[r.subject].received[r.object].push_back(now);
+      OfType(receiving_[r.subject].received, r.object).push_back(now);
       break;
-    case TraceKind::kXdsApplied:
-      receiving_[r.subject].applied = event.time;
-      receiving_[r.subject].applied_type = r.object;
+    case TraceKind::kXdsApplied: {
+      Receiving& proxy = receiving_[r.subject];
+      proxy.applied = event.time;
+      proxy.applied_type = r.object;
       break;
+    }
     default:
       break;
   }
@@ -108,8 +119,8 @@ Convergence ConvergenceTracker::End() const {
       row.stages[static_cast<size_t>(stage)] = at - since;
       at = since;
     };
-    const auto of_type = [&at, type = r.applied_type](const std::map<NameId, std::vector<Moment>>& by_type) -> Time {
-      const auto it = by_type.find(type);
+    const auto of_type = [&at, type = r.applied_type](const ByType& by_type) -> Time {
+      const auto it = std::find_if(by_type.begin(), by_type.end(), [&](const auto& of) { return of.first == type; });
       const Moment* moment = it == by_type.end() ? nullptr : LastUntil(it->second, at);
       return moment == nullptr ? at : moment->at;
     };
@@ -138,7 +149,8 @@ Convergence ConvergenceTracker::End() const {
     cut(Stage::kKubernetes, event_);
     out.proxies.push_back(std::move(row));
   }
-  std::stable_sort(out.proxies.begin(), out.proxies.end(), [](const ProxyConvergence& a, const ProxyConvergence& b) {
+  // In one order whatever the table's: no two proxies have one name.
+  std::sort(out.proxies.begin(), out.proxies.end(), [](const ProxyConvergence& a, const ProxyConvergence& b) {
     return a.total != b.total ? a.total > b.total : a.proxy < b.proxy;
   });
   return out;

@@ -3,8 +3,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "scenarios/results/result.h"
 #include "sim/kernel/kernel.h"
 
@@ -28,15 +30,17 @@ class ConvergenceTracker {
   struct Pushing {  // of one istiod
     std::vector<Moment> watches, updates, debounced;
   };
-  struct Receiving {  // of one proxy
+  using ByType = std::vector<std::pair<NameId, std::vector<Moment>>>;  // a handful of types
+  struct Receiving {                                                   // of one proxy
     NameId istiod = kNoName;
     std::vector<Moment> queued, dequeued;
-    std::map<NameId, std::vector<Moment>> sent, received;  // by type
+    ByType sent, received;
     Time applied{};
     NameId applied_type = kNoName;
     int responses = 0;
   };
 
+  static std::vector<Moment>& OfType(ByType& by_type, NameId type);
   void Observe(const sim::TraceEvent& event);
   bool Concerns(CauseId cause);
 
@@ -44,10 +48,10 @@ class ConvergenceTracker {
   Time event_{};
   uint64_t first_input_ = 0;
   bool on_ = false;
-  std::map<CauseId, bool> concerns_;
+  absl::flat_hash_map<CauseId, bool> concerns_;
   std::map<NameId, NameId> istiod_of_;                   // proxy -> istiod, at all times
   std::map<std::string, Pushing, std::less<>> pushing_;  // by istiod
-  std::map<NameId, Receiving> receiving_;
+  absl::flat_hash_map<NameId, Receiving> receiving_;     // looked up for each record of a push
 };
 
 }  // namespace wavetank::scenario

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "capacity/fleet/churn.h"
+#include "capacity/fleet/day.h"
 #include "capacity/fleet/fleet_text.h"
 #include "capacity/fleet/manifests.h"
 #include "capacity/fleet/scale.h"
@@ -150,6 +151,53 @@ TEST(Churn, ComesAsOftenAsThePageSays) {
   const auto faster = Churn(fleet, 0, 2);
   ASSERT_TRUE(faster.ok());
   EXPECT_NEAR(static_cast<double>(faster->size()), 7200, 340);
+}
+
+Fleet OfADay() {
+  Fleet fleet = Parsed(With("  deploys:", "  autoscaling: {day: {curve: [0%, 100%]}}"));
+  fleet.churn.config_edits = {};
+  fleet.clusters = 1;
+  fleet.services = 1;
+  fleet.endpoints = {.fixed = 11};
+  fleet.duration = 24h;
+  return fleet;
+}
+
+// Up from one pod to eleven until noon, and down again.
+TEST(Churn, FollowsTheDaysCurve) {
+  const Fleet fleet = OfADay();
+  const auto events = Churn(fleet);
+  ASSERT_TRUE(events.ok());
+  ASSERT_EQ(events->size(), 20u);
+  EXPECT_EQ(LoadAt(fleet.churn, 6h), 500'000);
+  EXPECT_EQ(PodsAt(fleet.churn, 11, 12h), 11);
+  EXPECT_LT((*events)[9].at, 12h);
+  EXPECT_GT((*events)[10].at, 12h);
+}
+
+TEST(Churn, OfADayBeginsAtItsTimeOfDay) {
+  Fleet fleet = OfADay();
+  fleet.duration = 12h;
+  fleet.churn.day_begins = 12h;
+  EXPECT_EQ(LoadAt(fleet.churn, Duration::zero()), 1'000'000);
+  EXPECT_EQ(Churn(fleet)->size(), 10u);
+}
+
+TEST(Synth, ScalesByTheDaysCurve) {
+  Fleet fleet = OfADay();
+  EXPECT_THAT(ClusterManifests(fleet, 0), HasSubstr("{name: c1-0, namespace: ns-0}\nspec:\n  replicas: 1\n"));
+  EXPECT_THAT(ScenarioText(fleet), HasSubstr("scale: {cluster: cluster1, deployment: ns-0/c1-0, replicas: 11}"));
+  const Fleet again = Parsed(FleetText(fleet, {}));
+  EXPECT_EQ(again.churn.day_ppm, fleet.churn.day_ppm);
+}
+
+TEST(Fleet, WithADayThatCannotBeIsRefusedWithPlaceAndRemedy) {
+  const auto why = [](const std::string& day) { return Why(With("  deploys:", "  autoscaling: {" + day + "}")); };
+  EXPECT_THAT(why("day: {curve: [120%, 0%]}"), HasSubstr("'120%' is no share"));
+  EXPECT_THAT(why("day: {curve: [20%]}"), HasSubstr("has 1 shares; write 2 to 1440"));
+  EXPECT_THAT(why("day: {curve: [20%, 30%], begins: 25h}"), HasSubstr("is no time of day"));
+  EXPECT_THAT(why("every: 30s, day: {curve: [20%, 30%]}"), HasSubstr("both of every and day"));
+  EXPECT_THAT(why("swing: 10%"), HasSubstr("or neither"));
 }
 
 TEST(Churn, ThatIsTooMuchIsRefused) {

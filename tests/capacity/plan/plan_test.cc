@@ -75,6 +75,53 @@ TEST(Evaluate, ProxiesOfADeadIstiodConnectAsFastAsTheLimitLets) {
   EXPECT_EQ(two->istiod_recovery, 20s);
 }
 
+// 160 TokenReviews at once, then 80 a second, two for each proxy that is new.
+TEST(Evaluate, TokenReviewsBindWhereMoreStreamsASecondAreLetIn) {
+  const CostModel model;
+  Fleet fleet = SmallFleet();
+  fleet.proxies = 999;
+  fleet.services = 1;
+  fleet.istiod.requests_per_second = 1000;
+  fleet.istiod.cpus = 64;
+  const auto bound = Evaluate(model, fleet, 1);
+  ASSERT_TRUE(bound.ok());
+  EXPECT_EQ(bound->all_connect, 23s);
+  fleet.istiod.api_qps = 10'000;
+  const auto free = Evaluate(model, fleet, 1);
+  ASSERT_TRUE(free.ok());
+  EXPECT_LT(free->all_connect, 3s);
+}
+
+TEST(Evaluate, WatchesOfApiServersGrowWithChurnAndEndpointsOfASlice) {
+  const CostModel model;
+  Fleet fleet = SmallFleet();
+  const auto once = Evaluate(model, fleet, 2), faster = Evaluate(model, fleet, 2, 4);
+  fleet.endpoints.fixed = 50;
+  const auto larger = Evaluate(model, fleet, 2);
+  ASSERT_TRUE(once.ok() && faster.ok() && larger.ok());
+  EXPECT_GT(faster->api.kilobytes_per_second, 2 * once->api.kilobytes_per_second);
+  EXPECT_GT(larger->api.kilobytes_per_second, 10 * once->api.kilobytes_per_second);
+  EXPECT_GT(larger->api.start_mb, 10 * once->api.start_mb);
+}
+
+// Real Envoys on six configurations (the figures of capacity/data/envoy-1.40.csv).
+TEST(Evaluate, AProxyHoldsWhatARealEnvoyHolds) {
+  struct Row {
+    int64_t services, endpoints;
+    double kilobytes;
+  };
+  for (const Row& row : {Row{1, 1, 72588}, Row{100, 1, 84436}, Row{300, 1, 106540}, Row{100, 10, 87256},
+                         Row{100, 40, 99920}, Row{300, 20, 128452}}) {
+    Fleet fleet = SmallFleet();
+    fleet.clusters = 1;
+    fleet.services = row.services;
+    fleet.endpoints.fixed = row.endpoints;
+    const auto outcome = Evaluate(CostModel(), fleet, 1);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_NEAR(outcome->envoy_mb, row.kilobytes / 1024, row.kilobytes / 1024 / 50) << row.services;
+  }
+}
+
 TEST(Plan, FindsTheFewestIstiodsThatKeepTheSlo) {
   const CostModel model;
   const Fleet fleet = SmallFleet();
@@ -103,7 +150,7 @@ TEST(Plan, TheLargestChurnKeepsTheSloAndMoreBreaksIt) {
     ASSERT_TRUE(more.ok());
     EXPECT_NE(Breaks(slo, fleet, *more), "");
   }
-  EXPECT_EQ(plan->remedies.size(), 7u);
+  EXPECT_EQ(plan->remedies.size(), 8u);
 }
 
 TEST(Plan, SaysWhatNoIstiodCanDo) {
