@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/gateway_api/instances.h"
+#include "core/gateway_api/control/instances.h"
 #include "core/inject/injection_webhook.h"
 #include "core/istiod/istiod.h"
 #include "core/registry/crd_client.h"

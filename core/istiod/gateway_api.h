@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/gateway_api/controller.h"
+#include "core/gateway_api/control/controller.h"
 
 namespace wavetank::config {
 class CrdClient;

@@ -1,5 +1,5 @@
 // The controller on a cluster: what it deploys, writes and leaves alone.
-#include "core/gateway_api/controller.h"
+#include "core/gateway_api/control/controller.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // What istiod makes of Gateway API objects. Where the words are istiod's own, they were held against its testdata
 // (pilot/pkg/config/kube/gateway/testdata at 1.30.3).
-#include "core/gateway_api/conversion.h"
+#include "core/gateway_api/control/conversion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

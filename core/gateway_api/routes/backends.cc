@@ -1,9 +1,9 @@
-#include "core/gateway_api/backends.h"
+#include "core/gateway_api/routes/backends.h"
 
 #include <utility>
 
 #include "core/base/json_access.h"
-#include "core/gateway_api/http_filters.h"
+#include "core/gateway_api/routes/http_filters.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {

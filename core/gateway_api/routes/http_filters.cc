@@ -1,4 +1,4 @@
-#include "core/gateway_api/http_filters.h"
+#include "core/gateway_api/routes/http_filters.h"
 
 #include <algorithm>
 #include <string>

@@ -1,4 +1,4 @@
-#include "core/gateway_api/http_matches.h"
+#include "core/gateway_api/routes/http_matches.h"
 
 #include <string>
 #include <utility>

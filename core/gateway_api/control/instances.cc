@@ -1,4 +1,4 @@
-#include "core/gateway_api/instances.h"
+#include "core/gateway_api/control/instances.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "core/gateway_api/deployment.h"
+#include "core/gateway_api/control/deployment.h"
 
 #include <set>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "core/gateway_api/conversion.h"
+#include "core/gateway_api/control/conversion.h"
 
 #include <algorithm>
 #include <tuple>
@@ -7,7 +7,7 @@
 #include "core/gateway_api/classes.h"
 #include "core/gateway_api/gateways.h"
 #include "core/gateway_api/grants.h"
-#include "core/gateway_api/routes.h"
+#include "core/gateway_api/routes/routes.h"
 
 namespace wavetank::gatewayapi {
 

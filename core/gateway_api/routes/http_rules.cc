@@ -1,4 +1,4 @@
-#include "core/gateway_api/http_rules.h"
+#include "core/gateway_api/routes/http_rules.h"
 
 #include <algorithm>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "core/base/json_access.h"
 #include "core/config/schema/proto_json.h"
-#include "core/gateway_api/backends.h"
-#include "core/gateway_api/http_filters.h"
-#include "core/gateway_api/http_matches.h"
+#include "core/gateway_api/routes/backends.h"
+#include "core/gateway_api/routes/http_filters.h"
+#include "core/gateway_api/routes/http_matches.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {

@@ -1,4 +1,4 @@
-#include "core/gateway_api/routes.h"
+#include "core/gateway_api/routes/routes.h"
 
 #include <algorithm>
 #include <string>
@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_replace.h"
 #include "core/base/json_access.h"
-#include "core/gateway_api/http_rules.h"
-#include "core/gateway_api/parent_references.h"
+#include "core/gateway_api/routes/http_rules.h"
+#include "core/gateway_api/routes/parent_references.h"
 #include "core/model/host_name.h"
 #include "core/profile/changes.h"
 #include "fmt/format.h"

@@ -1,4 +1,4 @@
-#include "core/gateway_api/parent_references.h"
+#include "core/gateway_api/routes/parent_references.h"
 
 #include <algorithm>
 #include <map>

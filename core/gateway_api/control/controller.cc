@@ -1,12 +1,12 @@
-#include "core/gateway_api/controller.h"
+#include "core/gateway_api/control/controller.h"
 
 #include <algorithm>
 #include <chrono>
 
 #include "core/base/json_access.h"
 #include "core/gateway_api/classes.h"
-#include "core/gateway_api/conversion.h"
-#include "core/gateway_api/deployment.h"
+#include "core/gateway_api/control/conversion.h"
+#include "core/gateway_api/control/deployment.h"
 #include "core/gateway_api/gateways.h"
 #include "core/kube/time_format.h"
 #include "core/profile/changes.h"
