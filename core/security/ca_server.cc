@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/buggify/buggify.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -32,10 +33,12 @@ void CaServer::CreateCertificate(PeerCredentials peer, CertificateRequestMessage
       ++authentication_failures_;
       return done(absl::UnauthenticatedError("request impersonation authentication failure"));
     }
-    host_.Spend({.kind = WorkKind::kSignCertificate},
-                [this, caller = *std::move(caller), request = std::move(request), done = std::move(done)]() mutable {
-                  Sign(caller, request, std::move(done));
-                });
+    auto sign = [this, caller = *std::move(caller), request = std::move(request), done = std::move(done)]() mutable {
+      Sign(caller, request, std::move(done));
+    };
+    const Duration late = BuggifyDelay(BuggifyPoint::kCertificateLate);
+    if (late == Duration::zero()) return host_.Spend({.kind = WorkKind::kSignCertificate}, std::move(sign));
+    host_.RunAfter(late, std::move(sign));
   });
 }
 
