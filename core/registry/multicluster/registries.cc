@@ -147,8 +147,7 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
 }
 
 void Registries::Use(KubeController& controller, std::unique_ptr<RemoteWorkloads> workloads) {
-  const bool fresh = controllers_.try_emplace(controller.cluster(), &controller).second;
-  WAVETANK_ASSERT(fresh, controller.cluster().str());  // the one before would stay in the aggregate for ever
+  controllers_[controller.cluster()] = &controller;
   if (workloads != nullptr) {
     aggregate_.Add(workloads->controller);
     remote_workloads_[controller.cluster()] = std::move(workloads);
