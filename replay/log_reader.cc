@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/assert.h"
 #include "core/base/digest.h"
 #include "core/base/json_text.h"
 #include "core/base/status.h"
@@ -213,6 +214,8 @@ absl::StatusOr<LogReader::Item> LogReader::Next() {
 }
 
 absl::StatusOr<LogReader::Item> LogReader::NextRecord() {
+  WAVETANK_ASSERT(left_ == 0, left_, record_);  // the block before was read to its end
+  WAVETANK_ASSERT(status_.ok(), record_);       // nothing of a log counts behind what is wrong in it
   int64_t first = 0;
   size_t which = 0;
   for (size_t i = 0; i < db_->cursors.size(); ++i) {
@@ -319,6 +322,10 @@ absl::Status LogReader::ReadBlock() {
 }
 
 absl::Status LogReader::DecodeEvent() {
+  WAVETANK_ASSERT(left_ > 0, events_, record_);
+  WAVETANK_ASSERT(offset_ <= block_.size(), offset_, block_.size());
+  WAVETANK_ASSERT(!names_.empty(), events_);   // number 0 is no name
+  WAVETANK_ASSERT(!causes_.empty(), events_);  // and no cause
   WireReader in(block_, offset_);
   uint64_t delta = 0, kind = 0, subject = 0, object = 0, cause = 0, numbered = 0;
   std::string_view detail;

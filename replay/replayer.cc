@@ -5,6 +5,7 @@
 #include <deque>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/status.h"
 
 namespace wavetank::replay {
@@ -43,12 +44,14 @@ class Comparison {
         Differ(Divergence::Kind::kNotLogged, got.index, got.time, "", Words(got));
       return;
     }
+    WAVETANK_ASSERT(have_, got.index);
     const LoggedEvent& want = expected_.event();
     if (!(got == want)) {
       return Differ(Divergence::Kind::kDiffers, want.index, want.time, Words(want), Words(got));
     }
     have_ = false;
     ++result_.events;
+    WAVETANK_ASSERT(result_.events == want.index + 1, result_.events, want.index);  // none was left out
     before_.push_back(got);
     if (before_.size() > options_.context) before_.pop_front();
     // A checkpoint right behind this event is to be compared now, while the world stands where it stood.
@@ -81,6 +84,7 @@ class Comparison {
 
  private:
   void CompareCheckpoint() {
+    WAVETANK_ASSERT(pending_.has_value());
     const LogCheckpoint& want = *pending_;
     if (const std::string got = target_.TraceDigest(); got != want.trace_digest) {
       return Differ(Divergence::Kind::kTraceDigest, want.events, want.at, want.trace_digest, got);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/kube/types.h"
@@ -159,6 +160,8 @@ void PodProcess::StartProxy() {
   Commons& commons = *site_.commons;
   if (!RootCertificates().ok()) {
     // The volume cannot be mounted, so no container starts.
+    WAVETANK_ASSERT(mount_backoff_ > Duration::zero(), mount_backoff_, name_);
+    WAVETANK_ASSERT(mount_backoff_ <= kMaxMountBackoff, mount_backoff_, name_);
     const Duration wait = mount_backoff_;
     mount_backoff_ = std::min(mount_backoff_ * 2, kMaxMountBackoff);
     commons.host->RunAfter(wait, [this, weak = std::weak_ptr<int>(alive_)] {
@@ -385,6 +388,7 @@ void PodProcess::TurnReady(bool ready, uint64_t generation) {
   TellReady();
   const AppBehaviour* behaviour = Behaviour();
   if (behaviour == nullptr) return;
+  WAVETANK_ASSERT(generation == behaviour_, generation, behaviour_);  // nobody was told twice of one rule
   const Duration wait = ready ? behaviour->ready_for : behaviour->unready_for;
   if (wait <= Duration::zero()) return;
   site_.commons->host->RunAfter(wait, [this, weak = std::weak_ptr<int>(alive_), ready, generation] {

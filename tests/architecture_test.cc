@@ -135,6 +135,7 @@ const std::map<std::string, std::vector<std::string>>& MayInclude() {
   };
   static const std::map<std::string, std::vector<std::string>> rules = {
       {"core/base", {}},
+      {"core/base/buggify", {"core/base"}},
       {"core/base/containers", {"core/base"}},
       {"core/base/text", {}},
       {"core/base/json", {"core/base"}},

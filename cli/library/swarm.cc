@@ -1,9 +1,14 @@
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "check/cause/export.h"
+#include "check/cause/story.h"
 #include "cli/verb.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
 #include "fmt/format.h"
@@ -20,9 +25,37 @@ namespace {
 using nlohmann::ordered_json;
 
 struct SwarmArguments {
-  std::string seeds = "1-100", time, invariants;
+  std::string seeds = "1-100", time, invariants, buggify = "none", like;
   swarm::SwarmOptions options;
   bool coverage = false, json = false, list = false;
+};
+
+// The mesh of a log as a scenario, in a folder that goes with this.
+class MeshOfLog {
+ public:
+  MeshOfLog() = default;
+  MeshOfLog(const MeshOfLog&) = delete;
+  MeshOfLog& operator=(const MeshOfLog&) = delete;
+  ~MeshOfLog() {
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+
+  // The scenario's folder. Errors are those of the log, or of the system's folder for temporary files.
+  absl::StatusOr<std::string> Write(const std::string& log) {
+    const absl::StatusOr<check::Story> story = check::LoadStory(log);
+    if (!story.ok()) return story.status();
+    std::string pattern = (std::filesystem::temp_directory_path() / "wavetank-like-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr)
+      return absl::UnavailableError(pattern + ": cannot be made; name another folder in TMPDIR");
+    folder_ = pattern;
+    const absl::StatusOr<check::Exported> exported = check::ExportStory(*story, folder_ + "/mesh");
+    if (!exported.ok()) return exported.status();
+    return folder_ + "/mesh";
+  }
+
+ private:
+  std::string folder_;
 };
 
 // "412" or "1-5000".
@@ -34,18 +67,58 @@ absl::Status ParseSeeds(const std::string& text, swarm::SwarmOptions* out) {
   return absl::OkStatus();
 }
 
-std::string Again(const swarm::SwarmOptions& options, uint64_t seed) {
+// "seed" (each chooses its own), "all", "none", or names between commas.
+absl::Status ParseBuggify(const std::string& text, swarm::SwarmOptions* out) {
+  if (text == "seed") return absl::OkStatus();
+  std::vector<std::string> points;
+  for (const std::string& name : std::vector<std::string>(absl::StrSplit(text, ','))) {
+    if (text == "none") break;
+    if (text != "all" && !FindBuggifyPoint(name))
+      return absl::InvalidArgumentError(
+          fmt::format("--buggify: no point is called '{}'; `wavetank swarm --invariants` lists them", name));
+    if (text != "all") points.push_back(name);
+  }
+  for (const BuggifyRow& row : BuggifyRows())
+    if (text == "all") points.emplace_back(row.name);
+  out->buggify = std::move(points);
+  return absl::OkStatus();
+}
+
+// The flag that has seeds fire the same points again.
+std::string BuggifyFlag(const swarm::SwarmOptions& options) {
+  if (!options.buggify) return " --buggify seed";
+  const size_t count = options.buggify->size();
+  if (count == 0) return {};
+  return " --buggify " + (count == kBuggifyPoints ? "all" : fmt::format("{}", fmt::join(*options.buggify, ",")));
+}
+
+// "watch-broken 2, message-late 14".
+std::string Fired(const swarm::Verdict& verdict) {
+  std::string out;
+  for (const auto& [point, times] : verdict.fired) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", point, times);
+  return out;
+}
+
+std::string MeshFlag(const SwarmArguments& a) {
+  if (!a.like.empty()) return " --like " + a.like;
+  return a.options.scenario.empty() ? "" : " --mesh " + a.options.scenario;
+}
+
+std::string Again(const SwarmArguments& a, uint64_t seed) {
+  const swarm::SwarmOptions& options = a.options;
   return fmt::format(
-      "wavetank swarm --seeds {}{}{}{}{}", seed, options.scenario.empty() ? "" : " --mesh " + options.scenario,
+      "wavetank swarm --seeds {}{}{}{}{}{}", seed, MeshFlag(a),
       options.profile.empty() ? "" : " --profile " + options.profile, options.sizes.faults ? "" : " --no-faults",
+      BuggifyFlag(options),
       options.invariants.empty() ? "" : fmt::format(" --invariants {}", fmt::join(options.invariants, ",")));
 }
 
-void PrintFailure(const swarm::SwarmFailure& failure, const swarm::SwarmOptions& options) {
+void PrintFailure(const swarm::SwarmFailure& failure, const SwarmArguments& a) {
   const swarm::Verdict& v = failure.first;
   std::cout << fmt::format("FAIL seed {} at {:.3f}s {}: {}\n", failure.seeds.front(),
                            ToMillis(v.at.time_since_epoch()) / 1e3, v.invariant, v.what)
-            << "  again: " << Again(options, failure.seeds.front()) << "\n";
+            << "  again: " << Again(a, failure.seeds.front()) << "\n";
+  if (!v.fired.empty()) std::cout << "  buggify: " << Fired(v) << "\n";
   if (!failure.log.empty()) std::cout << "  log: wavetank replay " << failure.log << "\n";
   if (failure.seeds.size() > 1) {
     const size_t shown = std::min<size_t>(failure.seeds.size(), 8);
@@ -58,12 +131,30 @@ void PrintFailure(const swarm::SwarmFailure& failure, const swarm::SwarmOptions&
   for (const Event& event : failure.shrunk.history)
     std::cout << fmt::format("    {}, then {} ms\n", event.action.Print(), event.then_ms);
   for (const swarm::WorstMoment& moment : failure.shrunk.moments) std::cout << "    " << moment.Print() << "\n";
+  for (const std::string& point : failure.shrunk.buggify) std::cout << "    buggify " << point << "\n";
 }
 
 void PrintMoments() {
   Rows rows = {{"MOMENT", "SAYS"}};
   for (const swarm::MomentRow& row : swarm::MomentRows())
     rows.push_back({std::string(row.name), std::string(row.says)});
+  PrintTable(rows);
+}
+
+void PrintPoints() {
+  Rows rows = {{"BUGGIFY", "SAYS"}};
+  for (const BuggifyRow& row : BuggifyRows()) rows.push_back({std::string(row.name), std::string(row.says)});
+  PrintTable(rows);
+}
+
+void PrintFired(const swarm::SwarmResult& result) {
+  Rows rows = {{"BUGGIFY", "SEEDS", "TIMES", ""}};
+  for (const BuggifyRow& row : BuggifyRows()) {
+    const auto it = result.fired.find(std::string(row.name));
+    const bool never = it == result.fired.end();
+    rows.push_back({std::string(row.name), never ? "never" : std::to_string(it->second.first),
+                    never ? "" : std::to_string(it->second.second), std::string(row.says)});
+  }
   PrintTable(rows);
 }
 
@@ -77,7 +168,7 @@ void PrintCoverage(const swarm::SwarmResult& result) {
   PrintTable(rows);
 }
 
-ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOptions& options) {
+ordered_json ResultJson(const swarm::SwarmResult& result, const SwarmArguments& a) {
   ordered_json out = {{"seeds", result.seeds},
                       {"held", result.held},
                       {"runTwice", result.run_twice},
@@ -96,16 +187,23 @@ ordered_json ResultJson(const swarm::SwarmResult& result, const swarm::SwarmOpti
                                {"invariant", f.first.invariant},
                                {"what", f.first.what},
                                {"atMs", ToMillis(f.first.at.time_since_epoch())},
-                               {"again", Again(options, f.seeds.front())},
+                               {"again", Again(a, f.seeds.front())},
                                {"log", f.log},
                                {"mesh", f.shrunk.mesh.Describe()},
                                {"history", history},
-                               {"moments", moments}});
+                               {"moments", moments},
+                               {"fired", f.first.fired},
+                               {"buggify", f.shrunk.buggify}});
   }
   out["expected"] = result.known;
   for (const swarm::SometimesRow& row : swarm::SometimesRows()) {
     const auto it = result.reached.find(std::string(row.name));
     out["sometimes"][std::string(row.name)] = it == result.reached.end() ? 0 : it->second;
+  }
+  out["buggify"] = ordered_json::object();
+  for (const BuggifyRow& row : BuggifyRows()) {
+    const auto it = result.fired.find(std::string(row.name));
+    out["buggify"][std::string(row.name)] = it == result.fired.end() ? 0 : it->second.second;
   }
   return out;
 }
@@ -118,13 +216,22 @@ int RunSwarm(SwarmArguments& a) {
     PrintTable(rows);
     std::cout << "\n";
     PrintMoments();
+    std::cout << "\n";
+    PrintPoints();
     return kOk;
   }
   if (absl::Status status = ParseSeeds(a.seeds, &a.options); !status.ok()) return Complain(status);
+  if (absl::Status status = ParseBuggify(a.buggify, &a.options); !status.ok()) return Complain(status);
   if (!a.invariants.empty()) {
     absl::StatusOr<std::vector<std::string>> names = sim::ParseInvariants(a.invariants);
     if (!names.ok()) return Complain(names.status());
     a.options.invariants = *std::move(names);
+  }
+  MeshOfLog like;
+  if (!a.like.empty()) {
+    absl::StatusOr<std::string> mesh = like.Write(a.like);
+    if (!mesh.ok()) return Complain(mesh.status());
+    a.options.scenario = *std::move(mesh);
   }
   const int64_t start = RealMillis();
   if (!a.time.empty()) {
@@ -142,11 +249,15 @@ int RunSwarm(SwarmArguments& a) {
   const absl::StatusOr<swarm::SwarmResult> result = swarm::RunSwarm(a.options);
   if (!result.ok()) return Complain(result.status());
   if (a.json) {
-    std::cout << JsonText(ResultJson(*result, a.options), 1) << "\n";
+    std::cout << JsonText(ResultJson(*result, a), 1) << "\n";
     return result->failures.empty() ? kOk : kNo;
   }
-  for (const swarm::SwarmFailure& failure : result->failures) PrintFailure(failure, a.options);
-  if (a.coverage) PrintCoverage(*result);
+  for (const swarm::SwarmFailure& failure : result->failures) PrintFailure(failure, a);
+  if (a.coverage) {
+    PrintCoverage(*result);
+    std::cout << "\n";
+    PrintFired(*result);
+  }
   for (const auto& [bug, seeds] : result->known) {
     const sim::KnownBug* const known = sim::FindKnownBug(bug);
     std::cout << fmt::format("expected: {} in {} seed{}{}\n", bug, seeds, seeds == 1 ? "" : "s",
@@ -165,8 +276,9 @@ void AddSwarm(CLI::App& app, Outcome& outcome) {
   CLI::App* verb = app.add_subcommand("swarm", "Random meshes, histories and faults, and what must be true of them");
   auto a = std::make_shared<SwarmArguments>();
   verb->add_option("--seeds", a->seeds, "Which: 412, or 1-5000");
-  verb->add_option("--mesh", a->options.scenario,
-                   "The mesh of this scenario, with its flows, instead of arbitrary ones");
+  CLI::Option* const mesh = verb->add_option("--mesh", a->options.scenario,
+                                             "The mesh of this scenario, with its flows, instead of arbitrary ones");
+  verb->add_option("--like", a->like, "The mesh of this event log, with its flows")->excludes(mesh);
   verb->add_option("--profile", a->options.profile, "Behaviour profile");
   verb->add_option("--jobs", a->options.jobs, "Processes at once; as many as there are processors if left out")
       ->check(CLI::Range(0, 1024));
@@ -177,7 +289,11 @@ void AddSwarm(CLI::App& app, Outcome& outcome) {
       "--no-faults", [a] { a->options.sizes.faults = false; }, "Waves alone");
   verb->add_option("--twice", a->options.twice, "One seed in so many runs twice, with the same digest; 0: none");
   verb->add_option("-o,--logs", a->options.logs, "Folder for event logs of failures");
-  verb->add_flag("--coverage", a->coverage, "Which rare states were reached, by how many seeds");
+  verb->add_flag("--coverage", a->coverage, "Which rare states were reached and which points fired, by how many seeds");
+  verb->add_option("--buggify", a->buggify,
+                   "Points of our own code that fire now and again while faults act: none (the default), seed (half of "
+                   "the seeds have some, by their number), all, or names between commas")
+      ->type_name("NAMES");
   CLI::Option* const invariants =
       verb->add_option("--invariants", a->invariants,
                        "Watch these too: all, or names and IDs of `wavetank invariants` between commas. Without any: "

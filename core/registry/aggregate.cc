@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/assert.h"
 #include "core/model/proxy.h"
 
 namespace wavetank::pilot {
@@ -29,7 +30,8 @@ void Aggregate::Merge(Service& into, const Service& from, const ClusterId& clust
 }
 
 void Aggregate::Remove(const Registry& registry) {
-  registries_.erase(std::remove(registries_.begin(), registries_.end(), &registry), registries_.end());
+  const size_t gone = std::erase(registries_, &registry);
+  WAVETANK_ASSERT(gone <= 1, gone);  // else its Services were told twice
 }
 
 bool Aggregate::HasSynced() const {

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/ip.h"
 #include "core/config/mesh/mesh_networks.h"
 #include "core/profile/changes.h"
@@ -32,6 +33,7 @@ class View final : public NetworkGateways {
     }
     for (const auto& [network, group] : by_network_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
     for (const auto& [key, group] : by_network_and_cluster_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
+    WAVETANK_ASSERT(lcm_ > 0, lcm_);  // every weight is multiplied by it
   }
 
   bool IsMultiNetworkEnabled() const override { return multi_; }
@@ -160,6 +162,8 @@ const std::vector<std::string>& NetworkManager::ResolveCached(const std::string&
 }
 
 void NetworkManager::ScheduleRefresh(const std::string& hostname, Duration after) {
+  WAVETANK_ASSERT(after >= kMinGatewayTtl, after, hostname);
+  WAVETANK_ASSERT(names_[hostname].refresh == kNoTimer, hostname);  // one timer for each name
   names_[hostname].refresh = host_.RunAfter(after, [this, hostname] {
     const auto it = names_.find(hostname);
     if (it == names_.end()) return;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/buggify/buggify.h"
 #include "core/base/status.h"
 #include "fmt/format.h"
 
@@ -32,10 +33,12 @@ void CaServer::CreateCertificate(PeerCredentials peer, CertificateRequestMessage
       ++authentication_failures_;
       return done(sans.status());
     }
-    host_.Spend({.kind = WorkKind::kSignCertificate},
-                [this, sans = *std::move(sans), request = std::move(request), done = std::move(done)]() mutable {
-                  Sign(sans, request, std::move(done));
-                });
+    auto sign = [this, sans = *std::move(sans), request = std::move(request), done = std::move(done)]() mutable {
+      Sign(sans, request, std::move(done));
+    };
+    const Duration late = BuggifyDelay(BuggifyPoint::kCertificateLate);
+    if (late == Duration::zero()) return host_.Spend({.kind = WorkKind::kSignCertificate}, std::move(sign));
+    host_.RunAfter(late, std::move(sign));
   });
 }
 

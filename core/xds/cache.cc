@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
@@ -73,6 +74,8 @@ void XdsCache::Add(Type type, std::string key, Time start, const std::vector<uin
   Table& table = tables_[static_cast<size_t>(type)];
   table.token = start;
   if (HasNotes(type)) host.empty() ? table.NoteAnything() : table.Note(host);
+  // As an LRU that is full would.
+  if (!table.entries.contains(key) && BuggifyFires(BuggifyPoint::kCacheForgets)) return;
   Entry& entry = *table.entries.try_emplace(std::move(key)).first;
   entry.second.resource = std::move(resource);
   const auto& before = entry.second.dependencies;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/status.h"
 #include "core/model/proxyless.h"
 #include "core/security/authenticator.h"
@@ -133,6 +135,8 @@ void Connection::Receive(Request request) {
 }
 
 void Connection::Push(PushRequestRef request) {
+  WAVETANK_ASSERT(request != nullptr, id_);
+  WAVETANK_ASSERT(event_ == nullptr, id_);  // the queue gives the next one when this one is done
   event_ = std::move(request);
   if (closed()) return FinishPush();
   Next();
@@ -156,18 +160,25 @@ void Connection::HangUp() {
 
 template <class Fn>
 void Connection::Work(const wavetank::Work& work, Fn fn) {
-  server_->host().Spend(work, [self = shared_from_this(), fn = std::move(fn)]() mutable {
+  auto done = [self = shared_from_this(), fn = std::move(fn)]() mutable {
     if (self->server_ == nullptr) return;
     if (self->closed_) {
       if (self->pushing_) self->FinishPush();
       return;
     }
     fn();
+  };
+  // As if its goroutine had not got its turn.
+  const Duration late = BuggifyDelay(BuggifyPoint::kGenerationLate);
+  if (late == Duration::zero()) return server_->host().Spend(work, std::move(done));
+  server_->host().RunAfter(late, [self = shared_from_this(), work, done = std::move(done)]() mutable {
+    if (self->server_ != nullptr) self->server_->host().Spend(work, std::move(done));
   });
 }
 
 void Connection::Next() {
   if (closed() || !open_ || busy_) return;
+  WAVETANK_ASSERT(!pushing_, id_);  // a push keeps it busy from its beginning to its end
   if (!incoming_.empty()) {
     busy_ = true;
     Incoming incoming = std::move(incoming_.front());
@@ -217,6 +228,7 @@ void Connection::Next() {
 }
 
 void Connection::Idle() {
+  WAVETANK_ASSERT(!pushing_, id_);
   busy_ = false;
   Next();
 }
@@ -339,6 +351,7 @@ void Connection::Handle(const DeltaDiscoveryRequest& request) {
 }
 
 void Connection::Answer(XdsType type, ResourceDelta delta) {
+  WAVETANK_ASSERT(last_push_ != nullptr, id_);  // Initialize() took the one that was there
   auto request = std::make_shared<PushRequest>();
   request->full = true;
   request->push = last_push_;
@@ -355,6 +368,9 @@ void Connection::Answer(XdsType type, ResourceDelta delta) {
 }
 
 void Connection::HandlePush() {
+  WAVETANK_ASSERT(busy_, id_);
+  WAVETANK_ASSERT(!pushing_, id_);
+  WAVETANK_ASSERT(event_->push != nullptr, id_);
   pushing_ = true;
   const ScopedCause cause(server_->host(), event_->cause);
   if (!event_->full) return PushAfterState();
@@ -384,6 +400,8 @@ void Connection::PushAfterState() {
 }
 
 void Connection::PushTypes(size_t index) {
+  WAVETANK_ASSERT(pushing_, id_);
+  WAVETANK_ASSERT(index <= types_.size(), index, types_.size(), id_);
   if (index == types_.size()) {
     server_->host().Emit({TraceKind::kPushDone, trace_name_, kNoName, 0, 0, {}});
     return server_->host().Post([self = shared_from_this()] {
@@ -394,6 +412,7 @@ void Connection::PushTypes(size_t index) {
 }
 
 void Connection::FinishPush() {
+  WAVETANK_ASSERT(event_ != nullptr, id_);  // each push ends once: the queue owes the proxy's place for it
   event_ = nullptr;
   pushing_ = false;
   busy_ = false;

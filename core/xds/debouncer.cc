@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 
 namespace wavetank::pilot {
 
@@ -28,7 +29,7 @@ void Debouncer::Add(PushRequest request) {
 void Debouncer::SetTimer(Duration delay) {
   WAVETANK_ASSERT(delay > Duration::zero(), delay);  // else it would spin at one instant
   host_.Cancel(timer_);
-  timer_ = host_.RunAfter(delay, [this] {
+  timer_ = host_.RunAfter(delay + BuggifyDelay(BuggifyPoint::kDebounceLate), [this] {
     timer_ = kNoTimer;
     if (free_) MaybePush();
   });

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/random.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/kube/time_format.h"
@@ -223,6 +224,9 @@ std::vector<DiscoveryServer::ConnectionRef> DiscoveryServer::InPushOrder() {
   for (const auto& [number, connection] : clients_) out.push_back(connection);
   if (push_order_) {
     for (size_t i = out.size(); i > 1; --i) std::swap(out[i - 1], out[push_order_->Below(i)]);
+  }
+  if (BuggifyFires(BuggifyPoint::kPushOrder)) {
+    for (size_t i = out.size(); i > 1; --i) std::swap(out[i - 1], out[BuggifyBelow(BuggifyPoint::kPushOrder, i)]);
   }
   return out;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
@@ -15,6 +16,7 @@
 #include "library/swarm/sometimes.h"
 #include "scenarios/mesh/manifests.h"
 #include "scenarios/reader/read_scenario.h"
+#include "sim/inputs/kinds/buggify.h"
 #include "sim/invariants/watch.h"
 
 namespace wavetank::swarm {
@@ -87,7 +89,9 @@ class Life {
 
   // The first breach; none: all held.
   std::optional<Breach> Live() {
+    Buggify(trial_.buggify);
     if (std::optional<Breach> wrong = Suffer()) return wrong;
+    Buggify({});
     for (const Action& action : Heal(happened_)) {
       if (absl::Status status = live_.Do(JsonOf(action.ToValue())); !status.ok()) return Refused(action, status);
     }
@@ -113,6 +117,12 @@ class Life {
   }
 
  private:
+  void Buggify(const std::vector<std::string>& points) {
+    if (trial_.buggify.empty()) return;
+    // Names that are points; the caller has seen to that.
+    live_.world().Do(sim::inputs::SwitchBuggify{trial_.seed, points}).IgnoreError();
+  }
+
   static std::optional<Breach> Refused(const Action& action, const absl::Status& status) {
     return Breach{"actions-are-valid", fmt::format("{}: {}", action.Print(), Message(status))};
   }
@@ -278,6 +288,16 @@ class Life {
   std::optional<Breach> wrong_;
 };
 
+// As FoundationDB does it: many runs have none, the others some, so that one does not hide what another shows.
+std::vector<std::string> ArbitraryPoints(Choices& choices) {
+  constexpr int64_t kOneIn = 4;
+  std::vector<std::string> out;
+  if (choices.Maybe()) return out;
+  for (const BuggifyRow& row : BuggifyRows())
+    if (choices.Between(1, kOneIn) == 1) out.emplace_back(row.name);
+  return out;
+}
+
 }  // namespace
 
 Trial MakeTrial(uint64_t seed, const std::string& scenario, const std::string& profile, const Sizes& sizes) {
@@ -298,6 +318,8 @@ Trial MakeTrial(uint64_t seed, const std::string& scenario, const std::string& p
   out.mesh.seed = seed;
   out.history = ArbitraryHistory(history, out.mesh, sizes);
   out.moments = ArbitraryMoments(moments, out.mesh, sizes);
+  SeedChoices buggify(seed, "swarm buggify");
+  if (sizes.faults) out.buggify = ArbitraryPoints(buggify);
   return out;
 }
 
@@ -341,6 +363,10 @@ Verdict Try(const Trial& trial, const std::string& log) {
   out.lived = out.at - Time{};
   out.digest = (*live)->Digest();
   for (const std::string_view each : sometimes->reached()) out.reached.emplace(each);
+  if (const wavetank::Buggify* buggify = wavetank::Buggify::Of(&(*live)->world().kernel().run())) {
+    for (const BuggifyRow& row : BuggifyRows())
+      if (buggify->fired(row.point) > 0) out.fired.emplace(row.name, buggify->fired(row.point));
+  }
   if (*invariants != nullptr) {
     for (const sim::Violation& each : (*invariants)->violations()) {
       if (!each.known.empty()) out.known.insert(each.known);
@@ -373,7 +399,8 @@ bool Without(Trial* trial, std::vector<T> Trial::*of, const Verdict& broken) {
 
 Trial Shrink(Trial trial, const Verdict& broken) {
   for (bool smaller = true; smaller;) {
-    smaller = Without(&trial, &Trial::moments, broken);
+    smaller = Without(&trial, &Trial::buggify, broken);
+    smaller = Without(&trial, &Trial::moments, broken) || smaller;
     smaller = Without(&trial, &Trial::history, broken) || smaller;
   }
   return trial;

@@ -22,6 +22,7 @@ std::string Print(const Verdict& v, bool twice) {
                        {"lived", v.lived.count()},
                        {"digest", v.digest},
                        {"reached", v.reached},
+                       {"fired", v.fired},
                        {"known", v.known},
                        {"error", v.error},
                        {"twice", twice}});
@@ -37,6 +38,7 @@ Verdict Read(const json& in) {
   out.digest = wavetank::Text(in, "digest");
   for (const json& row : Items(At(in, "reached"))) out.reached.insert(TextOf(row));
   for (const json& bug : Items(At(in, "known"))) out.known.insert(TextOf(bug));
+  for (const auto& [point, times] : At(in, "fired").items()) out.fired[point] = NumberOf(times);
   out.error = wavetank::Text(in, "error");
   return out;
 }
@@ -48,6 +50,7 @@ std::string LogOf(const SwarmOptions& options, uint64_t seed) {
 Trial TrialOf(const SwarmOptions& options, uint64_t seed) {
   Trial out = MakeTrial(seed, options.scenario, options.profile, options.sizes);
   out.invariants = options.invariants;
+  if (options.buggify) out.buggify = *options.buggify;
   return out;
 }
 
@@ -115,12 +118,13 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
         const SwarmFailure& failure = (*failures)[i];
         const uint64_t seed = failure.seeds.front();
         Trial trial = TrialOf(options, seed);
-        json out = {{"history", json::array()}, {"moments", json::array()}};
+        json out = {{"history", json::array()}, {"moments", json::array()}, {"buggify", json::array()}};
         if (failure.first.invariant == "nothing-dies") return JsonText(out);
         if (const std::string log = LogOf(options, seed); !log.empty()) Try(trial, log);
         const Trial shrunk = Shrink(trial, failure.first);
         out["history"] = Left(trial.history, shrunk.history);
         out["moments"] = Left(trial.moments, shrunk.moments);
+        out["buggify"] = Left(trial.buggify, shrunk.buggify);
         return JsonText(out);
       },
       nullptr);
@@ -133,6 +137,7 @@ absl::Status LookCloser(const SwarmOptions& options, int jobs, std::vector<Swarm
     const json left = ParseJson((*kept)[i]);
     Keep(At(left, "history"), &failure.shrunk.history);
     Keep(At(left, "moments"), &failure.shrunk.moments);
+    Keep(At(left, "buggify"), &failure.shrunk.buggify);
   }
   return absl::OkStatus();
 }
@@ -180,6 +185,10 @@ absl::StatusOr<SwarmResult> RunSwarm(const SwarmOptions& options) {
       out.lived += verdict.lived;
       for (const std::string& row : verdict.reached) ++out.reached[row];
       for (const std::string& bug : verdict.known) ++out.known[bug];
+      for (const auto& [point, times] : verdict.fired) {
+        ++out.fired[point].first;
+        out.fired[point].second += times;
+      }
       if (!verdict.held) {
         SwarmFailure& failure = failures[Signature(verdict)];
         if (failure.seeds.empty()) failure.first = verdict;

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -17,6 +19,8 @@ struct SwarmOptions {
   uint64_t first = 1, last = 100;
   std::string scenario, profile;        // empty: arbitrary meshes; the default profile
   std::vector<std::string> invariants;  // Trial::invariants
+  // Trial::buggify of every seed; nothing: each seed chooses its own.
+  std::optional<std::vector<std::string>> buggify;
   Sizes sizes;
   int jobs = 0;         // 0: as many as there are processors
   uint64_t twice = 20;  // one seed in so many runs twice, and its digest must be the same; 0: none
@@ -39,7 +43,9 @@ struct SwarmResult {
   Duration lived{};                         // virtual, over all seeds
   std::vector<SwarmFailure> failures;       // the most frequent first
   std::map<std::string, uint64_t> reached;  // seeds that reached a row of SometimesRows()
-  std::map<std::string, uint64_t> known;    // seeds in which a bug of the simulated release broke an invariant
+  std::map<std::string, std::pair<uint64_t, int64_t>>
+      fired;                              // seeds in which a point of Buggify fired; how often in all
+  std::map<std::string, uint64_t> known;  // seeds in which a bug of the simulated release broke an invariant
 };
 
 // Errors: the system refuses processes, or the scenario cannot be read.

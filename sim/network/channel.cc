@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "sim/network/go_words.h"
 
 namespace wavetank::sim {
@@ -196,6 +197,13 @@ void Channel::Pump(End to) {
       return;
     }
     WAVETANK_ASSERT(*transit >= Duration::zero(), *transit);
+    *transit += BuggifyDelay(BuggifyPoint::kMessageLate);
+    // Those that are on their way never come; not from within the call of who sends.
+    if (open_ && BuggifyFires(BuggifyPoint::kStreamBroken)) {
+      owner_.world_.Post([self = shared_from_this()] {
+        if (!self->closed_) self->Break(absl::UnavailableError("error reading from server: connection reset by peer"));
+      });
+    }
     direction.blocked = false;
     direction.last_arrival = std::max(direction.last_arrival, now + *transit);
     WAVETANK_ASSERT(direction.last_arrival >= now, direction.last_arrival, now);  // messages stay in order

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
 #include "core/kube/types.h"
 #include "fakes/kube/services/load_balancers.h"
@@ -75,6 +77,8 @@ std::vector<NodeIndex> KubeProxy::Targets(const kube::NamespacedName& service, b
       health.row = ++rows_;
       const Duration since = cluster_.api().host().Now().time_since_epoch();
       const int64_t in_a_row = answers ? checks_.successes : checks_.failures;
+      WAVETANK_ASSERT(checks_.interval > Duration::zero(), checks_.interval);
+      WAVETANK_ASSERT(in_a_row > 0, in_a_row);
       const Duration last = checks_.interval - since % checks_.interval + (in_a_row - 1) * checks_.interval;
       const std::weak_ptr<KubeProxy*> self(self_);
       cluster_.api().host().RunAfter(last, [self, service, name, answers, row = health.row] {
@@ -111,12 +115,14 @@ void KubeProxy::Touch(const std::string& ns, const std::string& service) {
   const bool first = dirty_.empty();
   dirty_.insert({ns, service});
   if (!first) return;
-  cluster_.api().host().RunAfter(delay_, [weak = std::weak_ptr<KubeProxy*>(self_)] {
-    if (const auto self = weak.lock()) (*self)->Sync();
-  });
+  cluster_.api().host().RunAfter(delay_ + BuggifyDelay(BuggifyPoint::kKubeProxyLate),
+                                 [weak = std::weak_ptr<KubeProxy*>(self_)] {
+                                   if (const auto self = weak.lock()) (*self)->Sync();
+                                 });
 }
 
 void KubeProxy::Sync() {
+  WAVETANK_ASSERT(!dirty_.empty());  // it was asked for, by the first of them
   const std::set<kube::NamespacedName> dirty = std::exchange(dirty_, {});
   for (const kube::NamespacedName& name : dirty) SyncService(name);
 }

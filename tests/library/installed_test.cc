@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "fmt/format.h"
+#include "tests/left_out.h"
 #include "tests/library/shell.h"
 
 namespace wavetank {
@@ -76,6 +77,26 @@ TEST_F(Installed, PublicHeadersIncludeTheStandardLibraryAlone) {
       EXPECT_TRUE(own || standard || framework) << name << ": " << line;
     }
   }
+}
+
+// Of each header of the interface Doxygen makes a page, without a complaint, and the page or that of one of its types
+// shows how it is used.
+TEST(PublicHeaders, AreADocumentWithAnExampleEach) {
+  NEEDS_TOOL(Shell("doxygen --version").code == 0, "doxygen", "apt install doxygen");
+  const fs::path out = fs::path(testing::TempDir()) / "wavetank-api", source = WAVETANK_SOURCE_DIR;
+  fs::remove_all(out);
+  fs::create_directories(out);
+  const Said made = Shell(fmt::format("cd {} && {{ cat library/Doxyfile; echo OUTPUT_DIRECTORY={}; }} | doxygen -",
+                                      source.string(), out.string()));
+  EXPECT_EQ(made.code, 0) << made.output;
+  EXPECT_TRUE(fs::exists(out / "html/index.html"));
+  for (const auto& entry : fs::directory_iterator(source / "library/include/wavetank")) {
+    std::ifstream in(entry.path());
+    const std::string text((std::istreambuf_iterator<char>(in)), {});
+    EXPECT_THAT(text, HasSubstr("/// \\code\n")) << entry.path();  // on a line of its own, or what follows is reflowed
+    EXPECT_THAT(text, HasSubstr("/// \\endcode\n")) << entry.path();
+  }
+  fs::remove_all(out);
 }
 
 TEST_F(Installed, OnlyPublicSymbolsAreVisible) {

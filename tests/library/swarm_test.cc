@@ -11,6 +11,7 @@ namespace wavetank {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class Swarm : public ProgramTest {};
 
@@ -58,6 +59,7 @@ TEST_F(Swarm, ListsWhatItDemandsAndItsWorstMoments) {
   const Ran ran = Call("swarm --invariants");
   EXPECT_THAT(ran.output, HasSubstr("requests-are-answered"));
   EXPECT_THAT(ran.output, HasSubstr("push-dequeued"));
+  EXPECT_THAT(ran.output, HasSubstr("watch-expired"));
 }
 
 TEST_F(Swarm, TheSameSeedsGiveTheSameAnswer) {
@@ -78,9 +80,47 @@ TEST_F(Swarm, AFailureIsShrunkAndSaysHowToRunItAgain) {
   EXPECT_EQ(Call("replay " + log).code, 0);
 }
 
+// Points of our own code fire by the seed; what they do is as much a part of the run as its inputs.
+TEST_F(Swarm, PointsOfOurOwnCodeFireAndAReplayFiresThemAgain) {
+  const std::string mesh = WAVETANK_SOURCE_DIR "/scenarios/shared-network-name";
+  const Ran ran = Call("swarm --seeds 1 --buggify all --mesh " + mesh + " -o " + (folder_ / "logs").string());
+  EXPECT_EQ(ran.code, 1) << ran.output;
+  EXPECT_THAT(ran.output, HasSubstr("  buggify: "));
+  EXPECT_THAT(ran.output, HasSubstr(" --buggify all"));
+  // They are no part of what is wrong with this mesh.
+  EXPECT_THAT(ran.output, Not(HasSubstr("    buggify ")));
+  const std::string log = (folder_ / "logs/seed-1.wtlog").string();
+  const Ran replayed = Call("replay " + log);
+  EXPECT_EQ(replayed.code, 0) << replayed.output << replayed.error;
+  EXPECT_THAT(replayed.output, HasSubstr("identical"));
+}
+
+// The mesh of a run that was logged, as if the log were its scenario.
+TEST_F(Swarm, AMeshMayBeThatOfALog) {
+  const std::string log = (folder_ / "run.wtlog").string();
+  ASSERT_EQ(Call("run " WAVETANK_SOURCE_DIR "/scenarios/multi-primary-multi-network -o " + log).code, 0);
+  const Ran ran = Call("swarm --seeds 1-3 --like " + log);
+  EXPECT_EQ(ran.code, 0) << ran.output << ran.error;
+  EXPECT_THAT(ran.output, HasSubstr("3 seeds, 3 held"));
+}
+
+// Off unless they are asked for; then meshes and histories as the swarm makes them pass these everywhere.
+TEST_F(Swarm, PointsFireWhereTheyAreAskedForAlone) {
+  for (const bool all : {false, true}) {
+    const Ran ran = Call(std::string("swarm --seeds 1-12 --twice 6 --json") + (all ? " --buggify all" : ""));
+    Value result;
+    ASSERT_TRUE(Value::Parse(ran.output, &result)) << ran.error;
+    for (const char* point : {"watch-event-late", "request-late", "controller-late", "debounce-late", "push-order",
+                              "message-late", "apply-late"})
+      EXPECT_EQ(result["buggify"][point].Integer() > 0, all) << point;
+  }
+}
+
 TEST_F(Swarm, BadCallsAreRefused) {
+  ExpectRefused(Call("swarm --seeds 1 --buggify nothing-such"), {"nothing-such", "wavetank swarm --invariants"});
   ExpectRefused(Call("swarm --seeds 9-3"), {"--seeds '9-3'", "1-5000"});
   ExpectRefused(Call("swarm --seeds 1 --mesh /nowhere"), {"/nowhere"});
+  ExpectRefused(Call("swarm --seeds 1 --like /nowhere"), {"/nowhere"});
   ExpectRefused(Call("swarm --seeds 1 --time soon"), {"--time 'soon'", "10m"});
   ExpectRefused(Call("swarm --seeds 1 --profile istio-0.1"), {"istio-0.1"});
   ExpectRefused(Call("swarm --seeds 1 --invariants I99"), {"I99"});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/config/kinds/read_message.h"
 
@@ -83,6 +84,7 @@ absl::StatusOr<AnyConfigRef> ParseConfig(const kube::Object& object) {
 
 template <typename Spec>
 TypedConfigRef<Spec> ConfigStore::Table<Spec>::Put(TypedConfigRef<Spec> config) {
+  WAVETANK_ASSERT(config != nullptr);
   dirty_ = true;
   return std::exchange(by_key_[{config->meta.ns, config->meta.name}], std::move(config));
 }
@@ -101,7 +103,10 @@ template <typename Spec>
 const std::vector<TypedConfigRef<Spec>>& ConfigStore::Table<Spec>::Sorted() const {
   if (!std::exchange(dirty_, false)) return sorted_;
   sorted_.clear();
-  for (const auto& [key, config] : by_key_) sorted_.push_back(config);
+  for (const auto& [key, config] : by_key_) {
+    WAVETANK_ASSERT(config->meta.name == key.second, config->meta.name, key.second);  // found under what it is called
+    sorted_.push_back(config);
+  }
   std::sort(sorted_.begin(), sorted_.end(), [](const auto& a, const auto& b) {
     if (a->meta.creation_unix_seconds != b->meta.creation_unix_seconds) {
       return a->meta.creation_unix_seconds < b->meta.creation_unix_seconds;
@@ -173,6 +178,7 @@ void ConfigStore::Delete(Kind kind, std::string_view name, std::string_view ns) 
 }
 
 void ConfigStore::Notify(ConfigEvent event, const AnyConfigRef* old, const AnyConfigRef& now) const {
+  WAVETANK_ASSERT((event == ConfigEvent::kUpdate) == (old != nullptr), event);  // handlers compare with what was
   for (const ConfigHandler& handler : handlers_[static_cast<int>(MetaOf(now).kind)]) handler(event, old, now);
 }
 

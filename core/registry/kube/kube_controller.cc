@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 
@@ -113,6 +115,7 @@ void KubeController::Stop() {
 }
 
 void KubeController::OnInformersSynced() {
+  WAVETANK_ASSERT(!stopped_, options_.cluster.str());  // a stopped informer says nothing
   for (const kube::Informer* informer : Informers()) {
     if (!informer->HasSynced()) return;
   }
@@ -134,12 +137,19 @@ void KubeController::Push(CauseId cause, std::string_view what, Task task) {
 void KubeController::MaybeRunQueue() {
   if (!running_ || working_ || queue_.empty() || stopped_) return;
   working_ = true;
-  host_.Spend({WorkKind::kRegistryEvent, 1}, [self = self_] {
-    if (*self != nullptr) (*self)->RunNext();
-  });
+  const auto work = [self = self_, &host = host_] {
+    host.Spend({WorkKind::kRegistryEvent, 1}, [self] {
+      if (*self != nullptr) (*self)->RunNext();
+    });
+  };
+  const Duration late = BuggifyDelay(BuggifyPoint::kRegistryLate);
+  if (late == Duration::zero()) return work();
+  host_.RunAfter(late, work);
 }
 
 void KubeController::RunNext() {
+  WAVETANK_ASSERT(working_, options_.cluster.str());
+  WAVETANK_ASSERT(!queue_.empty(), options_.cluster.str());  // one worker takes from it, and it has not come yet
   Item item = std::move(queue_.front());
   queue_.pop_front();
   const std::shared_ptr<KubeController*> self = self_;
@@ -149,6 +159,7 @@ void KubeController::RunNext() {
     item.task();
   }
   if (*self == nullptr) return;
+  WAVETANK_ASSERT(working_, options_.cluster.str());  // a task that ran another one would break their order
   working_ = false;
   if (initial_items_ > 0 && --initial_items_ == 0) {
     synced_ = true;

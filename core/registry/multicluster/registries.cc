@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/profile/changes.h"
 
 namespace wavetank::pilot {
@@ -156,6 +157,7 @@ void Registries::Use(KubeController& controller, std::unique_ptr<RemoteWorkloads
 }
 
 void Registries::Disuse(const ClusterId& id) {
+  WAVETANK_ASSERT(controllers_.contains(id), id.str());
   KubeController& controller = *controllers_.at(id);
   if (on_cluster_deleted) on_cluster_deleted(id);
   controller.Stop();
@@ -211,6 +213,7 @@ void Registries::Prepare(const ClusterId& id, kube::Client& client) {
   next.workloads = ConnectWorkloads(*next.controller, client, false, *next.updates);
   // 1.30.3 tells the network manager of no gateway of a registry that has been swapped in (UpdateRegistry).
   if (options_.profile->Has(Change::kSwapLosesGateways)) next.controller->on_gateways_changed = nullptr;
+  WAVETANK_ASSERT(!successors_.contains(id), id.str());
   successors_[id] = std::move(next);
   host_.Spend({WorkKind::kSecretSync, 1}, [alive = std::weak_ptr<int>(alive_), this, id, &client] {
     if (alive.expired()) return;
@@ -228,6 +231,8 @@ void Registries::Prepare(const ClusterId& id, kube::Client& client) {
 
 // The index goes from what the old registry said to what the new one says without an empty moment.
 void Registries::TakeOver(const ClusterId& id) {
+  WAVETANK_ASSERT(successors_.contains(id), id.str());
+  WAVETANK_ASSERT(successors_.at(id).controller->synced(), id.str());  // else endpoints would be lost by the swap
   Successor next = std::move(successors_.at(id));
   successors_.erase(id);
   const std::vector<ServiceRef> before = Find(id) == nullptr ? std::vector<ServiceRef>() : Find(id)->Services();

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "google/protobuf/any.pb.h"
 #include "google/rpc/status.pb.h"
@@ -39,6 +40,8 @@ void AdsClient::Stop() {
 }
 
 void AdsClient::Open() {
+  WAVETANK_ASSERT(!stopped_, serial_);
+  WAVETANK_ASSERT(stream_ == nullptr, serial_);  // one at a time
   timer_ = kNoTimer;
   ++serial_;
   node_sent_ = false;
@@ -59,6 +62,9 @@ void AdsClient::OnClose(const absl::Status& status) {
   stream_.reset();
   answered_ = false;
   if (stopped_) return;
+  WAVETANK_ASSERT(timer_ == kNoTimer, serial_);  // a stream ends once
+  WAVETANK_ASSERT(backoff_ > Duration::zero(), backoff_);
+  WAVETANK_ASSERT(backoff_ <= options_.backoff_max, backoff_, options_.backoff_max);
   const Duration gap{static_cast<int64_t>(random_.Below(static_cast<uint64_t>(backoff_.count())))};
   backoff_ = std::min(options_.backoff_max, 2 * backoff_);
   timer_ = host_.RunAfter(gap, [this] { Open(); });
@@ -125,6 +131,8 @@ StringMap<std::string>& AdsClient::resource_versions(XdsType type) {
 }
 
 void AdsClient::Send(XdsType type, const Ack* ack) {
+  WAVETANK_ASSERT(stream_ != nullptr, type);
+  WAVETANK_ASSERT(types_[Index(type)].subscribed, type);  // nothing is acknowledged that was not asked for
   if (options_.protocol == AdsTransport::Protocol::kSotw) {
     SendSotw(type, ack);
   } else {

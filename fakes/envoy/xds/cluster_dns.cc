@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/base/buggify/buggify.h"
 #include "fakes/envoy/xds/xds_state.h"
 #include "fmt/format.h"
 
@@ -51,7 +52,15 @@ void XdsState::ResolveName(const std::shared_ptr<const ClusterConfig>& config, s
   }
   const std::weak_ptr<Life> life = life_;
   process_.context().dns().Resolve(e.hostname, [life, config, endpoint](absl::StatusOr<DnsAnswer> answer) {
-    if (const std::shared_ptr<Life> alive = life.lock()) alive->xds->DnsAnswered(config, endpoint, answer);
+    const std::shared_ptr<Life> alive = life.lock();
+    if (alive == nullptr) return;
+    if (BuggifyFires(BuggifyPoint::kDnsFails)) answer = absl::UnavailableError("DNS query timed out");
+    if (answer.ok() && answer->addresses.size() > 1 && BuggifyFires(BuggifyPoint::kDnsOrder)) {
+      std::vector<IpAddress>& ips = answer->addresses;
+      const uint64_t turn = BuggifyBelow(BuggifyPoint::kDnsOrder, ips.size());
+      std::rotate(ips.begin(), ips.begin() + static_cast<std::ptrdiff_t>(turn), ips.end());
+    }
+    alive->xds->DnsAnswered(config, endpoint, answer);
   });
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "envoy/service/discovery/v3/discovery.pb.h"
 #include "fakes/envoy/tls/tls_config.h"
 #include "fakes/envoy/xds/xds_state.h"
@@ -92,9 +94,14 @@ void XdsState::ProcessNext() {
       range = &l.apply_sds;
       break;
   }
-  const Duration cost = process_.Draw(*range) + l.per_kib * static_cast<int64_t>(next.bytes() / 1024);
+  const Duration cost = process_.Draw(*range) + l.per_kib * static_cast<int64_t>(next.bytes() / 1024) +
+                        BuggifyDelay(BuggifyPoint::kApplyLate);
+  WAVETANK_ASSERT(cost >= Duration::zero(), cost, next.type);
+  WAVETANK_ASSERT(main_thread_timer_ == kNoTimer, next.type);  // there is one main thread
   main_thread_timer_ = host_.RunAfter(cost, [this] {
     main_thread_timer_ = kNoTimer;
+    WAVETANK_ASSERT(processing_);
+    WAVETANK_ASSERT(!queue_.empty());  // only the end of the process empties it, and that cancels this
     const Queued queued = std::move(queue_.front());
     queue_.erase(queue_.begin());
     Apply(queued);
@@ -103,6 +110,8 @@ void XdsState::ProcessNext() {
 }
 
 void XdsState::Apply(const Queued& queued) {
+  WAVETANK_ASSERT(!applying_clusters_, queued.type);  // one response is applied as a whole before the next
+  WAVETANK_ASSERT(ads_ != nullptr, queued.type);
   ads_->Begin(queued.type, queued.nonce(), queued.stream);
   std::string errors;
   switch (queued.type) {

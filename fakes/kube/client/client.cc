@@ -8,6 +8,7 @@
 
 #include "absl/strings/ascii.h"
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
 #include "core/kube/definitions.h"
 #include "core/kube/kind_presence.h"
@@ -52,7 +53,7 @@ struct Shared {
   // Round trip for a request now; nothing if nobody will answer.
   std::optional<Duration> RoundTrip(const CallFate& fate) {
     if (!fate.answered) return std::nullopt;
-    Duration total = latency.request + fate.delay;
+    Duration total = latency.request + fate.delay + BuggifyDelay(BuggifyPoint::kRequestLate);
     if (latency.transit != nullptr) {
       const std::optional<Duration> there = latency.transit(), back = latency.transit();
       if (!there || !back) return std::nullopt;
@@ -87,6 +88,8 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
     if (!fate.answered) return EndLater(absl::UnavailableError("connection refused"));
     if (!fate.refusal.ok()) return EndLater(fate.refusal);
     if (absl::Status refused = shared_->Permit("watch", resource_, ns_); !refused.ok()) return EndLater(refused);
+    // etcd may have compacted what lies between, at any time.
+    if (BuggifyFires(BuggifyPoint::kWatchExpired)) return EndLater(absl::OutOfRangeError("too old resource version"));
     const std::weak_ptr<WatchStream> weak = weak_from_this();
     absl::StatusOr<ApiServer::WatchId> id = shared_->server.StartWatch(kind_, after,
                                                                        {[weak](const Change& change) {
@@ -119,6 +122,8 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
     WAVETANK_ASSERT(change.object != nullptr);
     WAVETANK_ASSERT(change.resource_version > version_, change.resource_version, version_);
     version_ = change.resource_version;  // nothing is told twice, or in another order
+    // What follows comes behind the end, and so never.
+    if (BuggifyFires(BuggifyPoint::kWatchBroken)) EndLater(absl::UnavailableError("unexpected EOF"));
     // As the real watch cache does: an object that leaves the selection is deleted for this watcher, one that enters
     // is added.
     const bool now = change.type != kube::WatchEventType::kDeleted && Selects(*change.object);
@@ -153,7 +158,8 @@ class WatchStream final : public kube::Watch, public std::enable_shared_from_thi
 
   // False, and nothing has happened: the line is cut.
   bool Send(kube::WatchEvent& event, Time written) {
-    Duration delay = shared_->latency.watch_delay + shared_->server.FateOf(ApiCall::kWatchEvent).delay;
+    Duration delay = shared_->latency.watch_delay + shared_->server.FateOf(ApiCall::kWatchEvent).delay +
+                     BuggifyDelay(BuggifyPoint::kWatchEventLate);
     if (shared_->latency.watch_jitter.count() > 0) {
       delay += Duration(shared_->stream.Between(0, shared_->latency.watch_jitter.count()));
     }
@@ -352,7 +358,8 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher,
     const Duration half = *round_trip / 2;
     host.RunAfter(half, [shared = std::move(shared), call, rest = *round_trip - half, work = std::move(work),
                          done = std::move(done), attempt]() mutable {
-      const CallFate fate = shared->server.FateOf(call);
+      CallFate fate = shared->server.FateOf(call);
+      if (BuggifyFires(BuggifyPoint::kRequestThrottled)) fate.retry_after = std::max<Duration>(fate.retry_after, 1s);
       Host& here = shared->host;
       if (fate.retry_after > Duration::zero() && attempt < kMaxRetries) {
         here.RunAfter(rest + fate.retry_after, [shared = std::move(shared), call, work = std::move(work),
@@ -362,6 +369,7 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher,
         return;
       }
       absl::StatusOr<Result> result = fate.refusal.ok() ? work(shared->server) : absl::StatusOr<Result>(fate.refusal);
+      if (BuggifyFires(BuggifyPoint::kAnswerLost)) result = absl::UnavailableError("http2: client connection lost");
       here.RunAfter(rest, [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
     });
   }

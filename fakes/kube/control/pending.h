@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/host.h"
 #include "fakes/kube/store/api_server.h"
 
@@ -47,7 +48,7 @@ class NameQueue {
 
   void Add(const NamespacedName& name) {
     if (!names_.insert(name).second) return;
-    pending_.After(kDelay, [this, name] {
+    pending_.After(kDelay + BuggifyDelay(BuggifyPoint::kControllerLate), [this, name] {
       const size_t was_waiting = names_.erase(name);
       WAVETANK_ASSERT(was_waiting == 1, name.ns, name.name);
       sync_(name);

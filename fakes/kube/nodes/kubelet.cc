@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
@@ -159,6 +160,7 @@ void Kubelet::Hear(const NamespacedName& name, const std::string& uid, bool read
 void Kubelet::Gone(const kube::Object& pod) {
   const auto held = held_.find(pod.meta.uid);
   if (held == held_.end()) return;
+  WAVETANK_ASSERT(!held->second.empty(), pod.meta.name);
   ips_.Release(held->second);
   held_.erase(held);
   for (const auto& [name, uid] : std::exchange(without_ip_, {})) {
@@ -191,7 +193,8 @@ void Kubelet::Schedule(const NamespacedName& name) {
     starting_.insert(name);
     if (api_.Patch("Pod", name, {{"spec", {{"nodeName", *node}}}}).ok()) TellScheduled(api_, *pod, *node);
   }
-  pending_.After(options_.container_start, [this, name, uid = pod->meta.uid] { Run(name, uid); });
+  pending_.After(options_.container_start + BuggifyDelay(BuggifyPoint::kPodLate),
+                 [this, name, uid = pod->meta.uid] { Run(name, uid); });
 }
 
 void Kubelet::ScheduleWaiting() {
@@ -348,6 +351,7 @@ void Kubelet::RunEphemeral(const NamespacedName& name, const std::string& uid) {
 }
 
 void Kubelet::Terminate(const ObjectRef& pod) {
+  WAVETANK_ASSERT(pod->meta.deleting, pod->meta.name);
   const NamespacedName name{pod->meta.ns, pod->meta.name};
   starting_.erase(name);
   if (OnLostNode(*pod)) return;  // nothing runs there, and no kubelet says so

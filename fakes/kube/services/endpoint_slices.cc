@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -177,7 +178,7 @@ void EndpointSliceController::Queue(const NamespacedName& service) {
   // Slices that were there before this controller are right until something changes.
   if (it == services_.end() || it->second.queued || api_.introducing()) return;
   it->second.queued = true;
-  pending_.After(options_.endpoint_slice, [this, service] {
+  pending_.After(options_.endpoint_slice + BuggifyDelay(BuggifyPoint::kSlicesLate), [this, service] {
     if (const auto again = services_.find(service); again != services_.end()) {
       again->second.queued = false;
       Sync(service);
@@ -187,7 +188,7 @@ void EndpointSliceController::Queue(const NamespacedName& service) {
 
 void EndpointSliceController::QueueMirror(const NamespacedName& name) {
   if (api_.introducing() || services_.count(name) != 0 || !mirrors_.insert(name).second) return;
-  pending_.After(options_.endpoint_slice, [this, name] {
+  pending_.After(options_.endpoint_slice + BuggifyDelay(BuggifyPoint::kSlicesLate), [this, name] {
     mirrors_.erase(name);
     if (services_.count(name) == 0) Mirror(name);
   });

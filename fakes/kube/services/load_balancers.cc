@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
 
 namespace wavetank::fakekube {
@@ -45,7 +46,7 @@ LoadBalancerController::LoadBalancerController(ApiServer& api, const ClusterOpti
 }
 
 void LoadBalancerController::Queue(const NamespacedName& name) {
-  pending_.After(options_.load_balancer, [this, name] {
+  pending_.After(options_.load_balancer + BuggifyDelay(BuggifyPoint::kLoadBalancerLate), [this, name] {
     const ObjectRef service = api_.Get("Service", name);
     if (service == nullptr || withheld_.count(name) != 0) return;
     if (Text(At(service->body, "spec"), "type") != "LoadBalancer") return;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "core/base/assert.h"
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
 
@@ -58,6 +59,7 @@ void EventStore::Expire() {
   while (!written_.empty() && written_.front().at + kLife <= now) {
     const Written oldest = written_.front();
     written_.pop_front();
+    WAVETANK_ASSERT(written_.empty() || oldest.at <= written_.front().at, oldest.at);  // in the order of their writing
     const ObjectRef event = objects_.Get("Event", oldest.name);
     if (event != nullptr && event->meta.resource_version == oldest.version)
       objects_.Finalize("Event", oldest.name).IgnoreError();

@@ -2,6 +2,13 @@
 /// \file
 /// Meshes, and what may happen to them, made of choices: RapidCheck's (wavetank/rapidcheck.h), which shrink, or those
 /// of a seed, as in `wavetank swarm`.
+/// \code
+/// struct Simplest final : wavetank::Choices {
+///   int64_t Between(int64_t low, int64_t) override { return low; }
+/// } choices;
+/// const wavetank::Mesh mesh = wavetank::ArbitraryMesh(choices, {});
+/// const std::vector<wavetank::Event> history = wavetank::ArbitraryHistory(choices, mesh, {});
+/// \endcode
 #pragma once
 
 #include <cstdint>

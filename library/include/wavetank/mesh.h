@@ -54,12 +54,13 @@ struct Object {
   friend bool operator==(const Object&, const Object&) = default;
 };
 
+/// Clusters and what runs in them. Each cluster has a client besides: the app `sleep` in namespace `sample`.
 /// \code
 /// wavetank::Mesh mesh;
 /// mesh.clusters = {{.name = "east", .network = "net-east"}, {.name = "west", .network = "net-west"}};
-/// mesh.apps = {{.name = "web", .port = 8080, .deployments = {{.cluster = "east"}, {.cluster = "west", .version =
-/// "v2"}}}}; auto world = wavetank::World::Open(mesh); \endcode Each cluster has a client besides: the app `sleep` in
-/// namespace `sample`.
+/// mesh.apps = {{.name = "web", .port = 8080, .deployments = {{.cluster = "east"}, {.cluster = "west"}}}};
+/// auto world = wavetank::World::Open(mesh);
+/// \endcode
 class Mesh {
  public:
   std::vector<Cluster> clusters;

@@ -15,8 +15,9 @@ namespace wavetank {
 
 /// Nothing, a flag, a number, text, a list or a map; what JSON can say.
 /// \code
-/// wavetank::Value service = wavetank::Value::Map{{"kind", "Service"}, {"metadata", wavetank::Value::Map{{"name",
-/// "a"}}}}; \endcode
+/// using wavetank::Value;
+/// Value service = Value::Map{{"kind", "Service"}, {"metadata", Value::Map{{"name", "a"}}}};
+/// \endcode
 class Value {
  public:
   using List = std::vector<Value>;

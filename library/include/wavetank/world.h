@@ -114,9 +114,13 @@ struct Replay {
 
 /// A world is a process of its own: worlds in several threads know nothing of each other, and one that comes to grief
 /// ends with an error in every further call. One thread at a time may use a World; it can be moved, and Fork() copies
-/// it. \code auto world = wavetank::World::Open(mesh); world->Do(wavetank::actions::Scale{.cluster = "east",
-/// .deployment = "sample/web-v1", .replicas = 3}); auto settled = world->Settle(); auto requests =
-/// world->Send({.cluster = "west", .host = "web.sample:8080"}, 1000); \endcode
+/// it.
+/// \code
+/// auto world = wavetank::World::Open(mesh);
+/// world->Do(wavetank::actions::Scale{.cluster = "east", .deployment = "sample/web-v1", .replicas = 3});
+/// auto settled = world->Settle();
+/// auto requests = world->Send({.cluster = "west", .host = "web.sample:8080"}, 1000);
+/// \endcode
 class World {
  public:
   /// The mesh is up and at rest when this returns. Errors are the mesh's: file, line and remedy.

@@ -1,7 +1,6 @@
 #include "sim/inputs/kinds/apps.h"
 
 #include "sim/inputs/fields.h"
-#include "sim/inputs/kinds/retry_fields.h"
 #include "sim/world_inputs.h"
 
 namespace wavetank::sim::inputs {
@@ -55,6 +54,21 @@ void VisitList(FieldVisitor& visitor, std::string_view name, std::vector<Item>& 
 }
 
 }  // namespace
+
+void VisitRetry(FieldVisitor& visitor, RetryRule& rule) {
+  bool present = rule.attempts > 1;
+  visitor.Mapping("retries", &present, [&rule](FieldVisitor& v) {
+    v.Visit("attempts", Need::kRequired, rule.attempts);
+    if (rule.attempts < 1 || rule.attempts > 100) v.Refuse("attempts", "is no number from 1 to 100");
+    v.Visit("backOffNs", Need::kLenient, rule.back_off);
+    v.Visit("mostNs", Need::kLenient, rule.most);
+    if (rule.back_off < Duration::zero() || rule.most < Duration::zero()) v.Refuse("backOffNs", "is negative");
+    v.Visit("on", Need::kLenient, rule.on);
+    for (const std::string& reason : rule.on) {
+      if (!IsRetryReason(reason)) v.Refuse("on", "holds what is no 5xx, 4xx, gateway-error, no-answer or status");
+    }
+  });
+}
 
 void SetBehaviour::Fields(FieldVisitor& visitor) {
   AppBehaviour& b = rule.behaviour;

@@ -4,7 +4,7 @@
 
 #include "core/base/bounds.h"
 #include "sim/inputs/fields.h"
-#include "sim/inputs/kinds/retry_fields.h"
+#include "sim/inputs/kinds/apps.h"
 #include "sim/traffic.h"
 #include "sim/world_inputs.h"
 
