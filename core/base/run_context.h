@@ -60,8 +60,9 @@ class RunContext {
   std::list<LastWord> words_;
 };
 
-// The run that this thread is busy with; null outside of any. It is read by assertions that fail and by nothing else,
-// so that no result can depend on it.
+// The run that this thread is busy with; null outside of any. Assertions that fail read it, and points of buggify
+// (core/base/buggify), which stay silent unless an input of that very run has switched them on: no other result can
+// depend on it.
 inline constinit thread_local RunContext* current_run = nullptr;
 
 class ScopedRun {
