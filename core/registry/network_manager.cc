@@ -33,7 +33,7 @@ class View final : public NetworkGateways {
     }
     for (const auto& [network, group] : by_network_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
     for (const auto& [key, group] : by_network_and_cluster_) lcm_ = std::lcm(lcm_, static_cast<uint32_t>(group.size()));
-    WAVETANK_ASSERT(lcm_ > 0, lcm_);  // every weight is multiplied by it
+    WAVETANK_ASSERT(all_.empty() || lcm_ > 0, lcm_);  // every weight is multiplied by it
   }
 
   bool IsMultiNetworkEnabled() const override { return multi_; }

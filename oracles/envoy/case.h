@@ -72,7 +72,7 @@
 #include "fakes/envoy/apps/rate_limiter.h"
 #include "fakes/envoy/process/xds_type.h"
 #include "nlohmann/json_fwd.hpp"
-#include "oracles/envoy/name_server.h"
+#include "oracles/envoy/peers/name_server.h"
 #include "oracles/envoy/secrets.h"
 #include "oracles/envoy/tokens.h"
 

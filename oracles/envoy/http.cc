@@ -15,7 +15,7 @@
 
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
-#include "oracles/envoy/process.h"
+#include "oracles/envoy/peers/process.h"
 
 namespace wavetank::envoydiff {
 namespace {

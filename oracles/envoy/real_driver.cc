@@ -28,8 +28,8 @@
 #include "oracles/envoy/curl_client.h"
 #include "oracles/envoy/grpc_server.h"
 #include "oracles/envoy/http.h"
-#include "oracles/envoy/name_server.h"
-#include "oracles/envoy/process.h"
+#include "oracles/envoy/peers/name_server.h"
+#include "oracles/envoy/peers/process.h"
 
 namespace wavetank::envoydiff {
 namespace {

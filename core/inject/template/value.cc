@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <utility>
@@ -82,7 +83,8 @@ std::string NumberText(const json& number) {
   if (size != 0 && (size < 1e-4 || size >= 1e6)) {
     for (int digits = 0; digits < 17; ++digits) {
       std::string text = fmt::format("{:.{}e}", value, digits);
-      if (std::strtod(text.c_str(), nullptr) == value) return text;
+      double read = 0;
+      if (std::from_chars(text.data(), text.data() + text.size(), read).ec == std::errc() && read == value) return text;
     }
   }
   if (value == std::floor(value) && size < 1e6) return fmt::format("{}", static_cast<int64_t>(value));

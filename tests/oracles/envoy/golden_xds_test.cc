@@ -12,7 +12,7 @@
 #include "envoy/config/cluster/v3/cluster.pb.h"
 #include "envoy/config/listener/v3/listener.pb.h"
 #include "oracles/envoy/envoydiff.h"
-#include "oracles/envoy/process.h"
+#include "oracles/envoy/peers/process.h"
 #include "oracles/golden/case.h"
 #include "oracles/golden/case_istiod.h"
 #include "oracles/golden/fetch.h"

@@ -1,5 +1,5 @@
 // Where the names of a case are asked for.
-#include "oracles/envoy/name_server.h"
+#include "oracles/envoy/peers/name_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "oracles/envoy/process.h"
+#include "oracles/envoy/peers/process.h"
 
 #include <fcntl.h>
 #include <net/if.h>

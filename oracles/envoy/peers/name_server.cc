@@ -1,5 +1,5 @@
-#include "oracles/envoy/name_server.h"
-#include "oracles/envoy/process.h"
+#include "oracles/envoy/peers/name_server.h"
+#include "oracles/envoy/peers/process.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
