@@ -109,7 +109,7 @@ function show(draw) {
   Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
   draw();
 }
-if (location.hash === "#selftest") addEventListener("load", () => requestAnimationFrame(() => { for (const c of charts) c.render(); selfTest(); }));
+if (location.hash === "#selftest") addEventListener("load", () => setTimeout(() => { for (const c of charts) c.render(); selfTest(); }, 100));  // a browser without a screen may draw no frame
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 // Paper's style holds only after this: a class gives the page its width (A4's between margins), so that charts fill their frames.
 function paper(on) {

@@ -24,7 +24,7 @@ std::filesystem::path TemplateFiles() {
                            : std::filesystem::path(charts) / "istio-control" / "istio-discovery" / "files";
 }
 
-json Yaml(std::string_view text) { return kube::ParseYaml(text, "test").value(); }
+json YamlOf(std::string_view text) { return kube::ParseYaml(text, "test").value(); }
 
 std::string FileText(const std::filesystem::path& path) {
   std::ifstream in(path);
@@ -125,7 +125,7 @@ TEST_P(StockTemplates, InterpretedTheyMakeThePodsThatTheBuiltInOnesMake) {
   NEEDS_BROUGHT(!TemplateFiles().empty(), "istio-charts",
                 "set WAVETANK_ISTIO_CHARTS to Istio 1.18.2's manifests/charts");
   const Case& c = GetParam();
-  const json pod = Yaml(std::string(kHead) + c.pod + kPlainSpec), values = Yaml(c.values);
+  const json pod = YamlOf(std::string(kHead) + c.pod + kPlainSpec), values = YamlOf(c.values);
   const auto injected = [&](const InjectionWebhook& webhook) {
     const json answer = webhook.Admit(MakeAdmissionReview(pod, "uid-1"), "/inject");
     EXPECT_EQ(answer["response"]["allowed"], true) << answer.dump();
