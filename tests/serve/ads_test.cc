@@ -367,6 +367,9 @@ TEST(AdsLimits, AConnectionsStreamsBeyondItsOwnWaitForOneToEnd) {
     SotwClient waiting(channel);
     waiting.Send(Ask(node, kEndpointType, {kHelloworld}));
     waiting.Read();
+    // The first one's end is told to the frontend a moment after its place was free.
+    const auto end = RealClock::now() + 5s;
+    while (server->frontend().streams() != 1 && RealClock::now() < end) std::this_thread::sleep_for(5ms);
     EXPECT_EQ(server->frontend().streams(), 1);
   });
   for (const auto end = RealClock::now() + 300ms; RealClock::now() < end;) {
