@@ -61,6 +61,14 @@ struct CertificateSigning::Attempt {
 CertificateSigning::CertificateSigning(Host& host, kube::Client& client, uint64_t seed, std::string_view name)
     : host_(host), client_(client), random_(seed, fmt::format("csr/{}", name)) {}
 
+// Timers that are left hold their attempts for longer than the API server stands that the watches are of.
+CertificateSigning::~CertificateSigning() {
+  for (const std::weak_ptr<Attempt>& weak : followed_) {
+    const AttemptRef attempt = weak.lock();
+    if (attempt != nullptr) attempt->watch.reset();
+  }
+}
+
 void CertificateSigning::After(Duration delay, Callback fn) {
   host_.RunAfter(delay, [alive = std::weak_ptr(alive_), fn = std::move(fn)]() mutable {
     if (!alive.expired()) fn();
@@ -141,6 +149,8 @@ void CertificateSigning::Follow(const AttemptRef& attempt, int64_t resource_vers
   attempt->watch =
       client_.StartWatch(kSigningRequestKind, kube::ListOptions{"", "", fmt::format("metadata.name={}", attempt->name)},
                          resource_version, std::move(callbacks));
+  std::erase_if(followed_, [](const std::weak_ptr<Attempt>& of) { return of.expired(); });
+  followed_.push_back(attempt);
   attempt->timeout = host_.RunAfter(kWatchTimeout, [this, alive = std::weak_ptr(alive_), attempt] {
     if (alive.expired() || !attempt->done) return;
     attempt->timeout = kNoTimer;

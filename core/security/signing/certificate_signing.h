@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/statusor.h"
@@ -25,6 +26,9 @@ class CertificateSigning {
  public:
   // `name` is istiod's, unique in the world: the names of its requests follow from it.
   CertificateSigning(Host& host, kube::Client& client, uint64_t seed, std::string_view name);
+  CertificateSigning(const CertificateSigning&) = delete;
+  CertificateSigning& operator=(const CertificateSigning&) = delete;
+  ~CertificateSigning();
 
   struct Request {
     std::string csr_pem, signer;
@@ -49,6 +53,7 @@ class CertificateSigning {
   Host& host_;
   kube::Client& client_;
   RandomStream random_;
+  std::vector<std::weak_ptr<Attempt>> followed_;  // those whose watch may stand; it must not outlive the client
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
