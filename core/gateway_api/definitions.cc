@@ -23,7 +23,7 @@ struct Definition {
 
 json Open() { return {{"type", "object"}, {"x-kubernetes-preserve-unknown-fields", true}}; }
 
-// An object with these properties at least, the first of them required.
+// An object with these properties at least, of which those of `required` must be there.
 json With(json properties, json required) {
   json out = Open();
   out["properties"] = std::move(properties);

@@ -57,7 +57,7 @@ struct GatewayInstances {
 
 struct Inputs {
   // By kind; of kinds that are not there, none. GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute,
-  // TCPRoute, ReferenceGrant; Service, Secret, ConfigMap, Namespace, ServiceEntry.
+  // TCPRoute, ReferenceGrant; Service, Secret, Namespace, ServiceEntry; Deployment, ServiceAccount (control/ alone).
   std::map<std::string_view, const Objects*> objects;
   std::string domain_suffix = "cluster.local";
   std::string now;     // RFC 3339: of conditions that change

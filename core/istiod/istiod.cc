@@ -289,6 +289,7 @@ void Istiod::Impl::StartExternalCa() {
   external.signer_domain = options.cert_signer_domain;
   external.cert_provider = options.cert_provider;
   external.seed = options.seed;
+  external.name = options.name;
   external.cluster = own.cluster;
   external.system_namespace = options.system_namespace;
   external.dns_names = own.dns_names;
@@ -407,7 +408,7 @@ void Istiod::Impl::StartControllers() {
   if (config::IngressModeOf(*mesh->mesh()) != config::IngressMode::kOff) {
     ingresses = std::make_unique<config::IngressController>(
         client, host, configs, discovery, [this] { return mesh->mesh(); },
-        config::IngressController::Options{.domain_suffix = options.domain_suffix, .leads = {}});
+        config::IngressController::Options{.domain_suffix = options.domain_suffix});
     mesh->AddMeshHandler([this] { ingresses->OnMeshConfigChanged(); });
   }
   if (options.auto_registration) {

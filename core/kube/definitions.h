@@ -1,4 +1,4 @@
-// API groups that an API server may be without: those of custom resources, whose definitions somebody installs.
+// What most clusters hold nothing of: custom resources, whose definitions somebody installs, and kinds that few use.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,10 @@
 
 namespace wavetank::kube {
 
-// A client that is one of these too hears when a group is served. One that is not serves what it serves, and none that
-// istiod could be without (istiod: pkg/kube/kclient, delayed informers, which wait for definitions).
+// A client that is one of these too hears when a group is used. One that is not serves what it serves, and none that
+// istiod could be without (istiod: pkg/kube/kclient, delayed informers, which wait for definitions). A controller of
+// what is not there waits here, too: nobody would see its empty watch, but its bookmarks would draw from others'
+// streams.
 class DefinitionWatcher {
  public:
   virtual ~DefinitionWatcher() = default;

@@ -79,4 +79,8 @@ std::optional<absl::int128> QuantityNanos(const nlohmann::json& quantity) {
   return negative ? -amount : amount;
 }
 
+std::string QuantityText(const nlohmann::json& quantity) {
+  return quantity.is_string() ? quantity.get<std::string>() : JsonText(quantity);
+}
+
 }  // namespace wavetank::kube

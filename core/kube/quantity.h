@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "absl/numeric/int128.h"
 #include "nlohmann/json_fwd.hpp"
@@ -14,5 +15,8 @@ inline constexpr int64_t kNanosPerUnit = 1'000'000'000;
 // (pkg/api/resource): what is finer is rounded away from zero, what is more than an int64 holds is capped there.
 // nullopt for what is no quantity.
 std::optional<absl::int128> QuantityNanos(const nlohmann::json& quantity);
+
+// As it was written, for messages.
+std::string QuantityText(const nlohmann::json& quantity);
 
 }  // namespace wavetank::kube

@@ -222,13 +222,10 @@ const std::map<kube::NamespacedName, kube::ObjectRef>& CrdClient::Raw(pilot::Con
 }
 
 void CrdClient::Push(pilot::ConfigKind kind, const std::string& name, const std::string& ns) {
-  pilot::PushRequest request;
-  request.full = true;
-  request.configs_updated.insert({kind, name, ns});
-  request.reasons = Reason(pilot::TriggerReason::kConfig);
-  request.start = host_.Now();
-  request.cause = host_.cause();
-  updater_.ConfigUpdate(std::move(request));
+  updater_.ConfigUpdate({.full = true,
+                         .configs_updated = {{kind, name, ns}},
+                         .start = host_.Now(),
+                         .reasons = Reason(pilot::TriggerReason::kConfig)});
 }
 
 }  // namespace wavetank::config

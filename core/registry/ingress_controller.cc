@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/ip.h"
 #include "core/base/json_access.h"
-#include "core/kube/kind_presence.h"
+#include "core/kube/definitions.h"
 
 namespace wavetank::config {
 namespace {
@@ -38,11 +38,12 @@ IngressController::IngressController(kube::Client& client, Host& host, ConfigSto
 IngressController::~IngressController() = default;
 
 void IngressController::Start() {
-  auto* const presence = dynamic_cast<kube::KindPresence*>(&client_);
-  if (presence == nullptr) return Watch();
-  presence->WhenThere(kIngress, [this, alive = std::weak_ptr<char>(alive_)] {
-    if (!alive.expired()) Watch();
-  });
+  auto* const definitions = dynamic_cast<kube::DefinitionWatcher*>(&client_);
+  if (definitions == nullptr) return Watch();
+  definitions->WhenServed(std::string(kIngress.group), {std::string(kIngress.kind)},
+                          [this, alive = std::weak_ptr<char>(alive_)] {
+                            if (!alive.expired()) Watch();
+                          });
 }
 
 void IngressController::Watch() {
@@ -116,13 +117,10 @@ void IngressController::OnEvent(const Key& key) {
 }
 
 void IngressController::Push(pilot::ConfigKind kind, const std::string& name, const std::string& ns) {
-  pilot::PushRequest request;
-  request.full = true;
-  request.configs_updated.insert({kind, name, ns});
-  request.reasons = Reason(pilot::TriggerReason::kConfig);
-  request.start = host_.Now();
-  request.cause = host_.cause();
-  updater_.ConfigUpdate(std::move(request));
+  updater_.ConfigUpdate({.full = true,
+                         .configs_updated = {{kind, name, ns}},
+                         .start = host_.Now(),
+                         .reasons = Reason(pilot::TriggerReason::kConfig)});
 }
 
 std::optional<int64_t> IngressController::PortOf(const std::string& ns, const std::string& service,
@@ -162,7 +160,7 @@ void IngressController::OnMeshConfigChanged() {
 }
 
 void IngressController::QueueStatusOfAll() {
-  if (ingresses_ == nullptr || !HasSynced() || (options_.leads && !options_.leads())) return;
+  if (ingresses_ == nullptr || !HasSynced()) return;
   for (const kube::ObjectRef& ingress : ingresses_->List()) {
     Queue(&status_queue_, {ingress->meta.ns, ingress->meta.name}, &IngressController::WriteStatus);
   }

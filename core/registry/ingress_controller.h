@@ -28,8 +28,6 @@ class IngressController {
  public:
   struct Options {
     std::string domain_suffix = "cluster.local";
-    // Whether this istiod writes status: whoever leads the election `istio-leader`.
-    std::function<bool()> leads;
   };
 
   // All must outlive it. `mesh` gives what holds now.
@@ -37,7 +35,7 @@ class IngressController {
                     std::function<MeshConfigRef()> mesh, Options options);
   ~IngressController();
 
-  // Watches from now on, or from when the cluster has an Ingress if the client can tell (core/kube/kind_presence.h).
+  // Watches from now on, or from when the cluster has an Ingress if the client can tell (core/kube/definitions.h).
   // istiod that was started with mode OFF has no such controller.
   void Start();
   bool HasSynced() const;

@@ -46,7 +46,8 @@ class CaServer {
   // Without it nobody may.
   void set_may_impersonate(MayImpersonate may) { may_impersonate_ = std::move(may); }
 
-  // The chain in PEM: leaf, the CA's chain, the roots. The identity is the caller's, whatever the request asks for.
+  // The chain in PEM: leaf, the CA's chain, the roots. The identity is the caller's, unless it may
+  // speak for others, whatever the request asks for.
   // Unauthenticated (opaque, as in istiod), InvalidArgument (request or lifetime).
   using Done = absl::AnyInvocable<void(absl::StatusOr<std::vector<std::string>>)>;
   void CreateCertificate(PeerCredentials peer, CertificateRequestMessage request, Done done);

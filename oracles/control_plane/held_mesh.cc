@@ -26,7 +26,7 @@ std::vector<std::string_view> BytesOf(const XdsSnapshot::Resources& resources) {
 
 void HeldCollector::Listen(sim::World& world) {
   subscriptions_ = world.commons().OnEitherXds([this, &world](const std::string& proxy, const auto& response) {
-    // Of these AskedBesides is told by itself.
+    // Of these AskBesides is told by itself.
     if (response.type == XdsType::kNds || response.type == XdsType::kEcds) return;
     proxies_[proxy].Apply(response);
     ++count_;

@@ -156,7 +156,7 @@ class RunningAgent {
     absl::StatusOr<agent::HealthProbe> parsed = agent::ParseHealthProbe(probe, setup_.proxy.ip);
     if (!parsed.ok()) return parsed.status();
     health_ = std::make_unique<agent::HealthChecker>(
-        host_, *std::move(parsed), ProberOf(host_, setup_.admin_port),
+        host_, *std::move(parsed), ProberOf(host_, setup_.admin_port, environment_),
         [this](bool healthy, const std::string& why) { sockets_->SendOwn(relay_->SetHealth(healthy, why)); }, log_);
     return absl::OkStatus();
   }

@@ -18,11 +18,11 @@ namespace {
 
 absl::Status Unhealthy(std::string why) { return absl::UnavailableError(why); }
 
-absl::Status RunCommand(const agent::HealthProbe& probe) {
+absl::Status RunCommand(const agent::HealthProbe& probe, const Environment& environment) {
   ChildProcess child;
   ChildProcess::Options options;
   options.arguments = probe.command;
-  if (const char* path = std::getenv("PATH"); path != nullptr) options.environment["PATH"] = path;
+  options.environment = {environment.begin(), environment.end()};
   if (absl::Status status = child.Start(options); !status.ok()) return status;
   const auto until = std::chrono::steady_clock::now() + probe.timeout;
   while (child.running()) {
@@ -46,10 +46,9 @@ absl::Status ProbeEnvoy(agent::ReadyProbe& ready, uint16_t admin_port) {
   return ready.OnState(EnvoyChild::Page(admin_port, "GET", agent::kReadyStatsQuery));
 }
 
-}  // namespace
-
-absl::Status ProbeApplication(const agent::HealthProbe& probe) {
-  if (probe.kind == agent::HealthProbe::Kind::kExec) return RunCommand(probe);
+// The application alone. Blocks, at most for the probe's timeout.
+absl::Status ProbeApplication(const agent::HealthProbe& probe, const Environment& environment) {
+  if (probe.kind == agent::HealthProbe::Kind::kExec) return RunCommand(probe, environment);
   agent::AppProber prober;
   prober.kind =
       probe.kind == agent::HealthProbe::Kind::kTcp ? agent::AppProber::Kind::kTcp : agent::AppProber::Kind::kHttp;
@@ -66,13 +65,16 @@ absl::Status ProbeApplication(const agent::HealthProbe& probe) {
   return Unhealthy(fmt::format("status code was not from [200,400), bad code {}", answer));
 }
 
-agent::HealthChecker::Probe ProberOf(RealHost& host, uint16_t admin_port) {
+}  // namespace
+
+agent::HealthChecker::Probe ProberOf(RealHost& host, uint16_t admin_port, Environment environment) {
   auto ready = std::make_shared<agent::ReadyProbe>();
-  return [&host, admin_port, ready](const agent::HealthProbe& probe, absl::AnyInvocable<void(absl::Status)> done) {
+  return [&host, admin_port, ready, environment = std::move(environment)](const agent::HealthProbe& probe,
+                                                                          absl::AnyInvocable<void(absl::Status)> done) {
     // One at a time: the checker waits for the answer before it asks again.
-    std::thread([&host, admin_port, ready, probe, done = std::move(done)]() mutable {
+    std::thread([&host, admin_port, ready, probe, environment, done = std::move(done)]() mutable {
       absl::Status status = ProbeEnvoy(*ready, admin_port);
-      if (status.ok()) status = ProbeApplication(probe);
+      if (status.ok()) status = ProbeApplication(probe, environment);
       host.Call([done = std::move(done), status = std::move(status)]() mutable { done(std::move(status)); });
     }).detach();
   };

@@ -6,16 +6,14 @@
 
 #include "absl/status/status.h"
 #include "core/agent/health_checker.h"
+#include "serve/agent/environment.h"
 
 namespace wavetank::serve {
 
 class RealHost;
 
-// Asks the Envoy whose admin interface is there whether it is ready, then the application. `host` lives as long as the
-// process.
-agent::HealthChecker::Probe ProberOf(RealHost& host, uint16_t admin_port);
-
-// The application alone. Blocks, at most for the probe's timeout.
-absl::Status ProbeApplication(const agent::HealthProbe& probe);
+// Asks the Envoy whose admin interface is there whether it is ready, then the application, by a command in this
+// `environment` if the probe is one. `host` lives as long as the process.
+agent::HealthChecker::Probe ProberOf(RealHost& host, uint16_t admin_port, Environment environment);
 
 }  // namespace wavetank::serve

@@ -67,7 +67,7 @@ std::optional<BuggifyPoint> FindBuggifyPoint(std::string_view name) {
   return row->point;
 }
 
-Buggify::Buggify(assertion::RunContext& run, uint64_t seed) : run_(run) {
+Buggify::Buggify(assertion::RunContext& run, uint64_t seed) {
   WAVETANK_ASSERT(Of(&run) == nullptr, seed);  // two would halve each other's streams
   for (const BuggifyRow& row : kRows)
     points_.push_back({RandomStream(seed, "buggify/" + std::string(row.name)), false, 0});

@@ -89,7 +89,6 @@ class Buggify {
   };
   State& At(BuggifyPoint point) { return points_[static_cast<size_t>(point)]; }
 
-  const assertion::RunContext& run_;
   std::vector<State> points_;
   assertion::RunContext::Registration last_word_;
 };

@@ -124,19 +124,25 @@ void Controller::Store(std::vector<kube::ObjectRef> configs) {
     if (known != old.end()) old.erase(known);
     if (same) continue;
     // What cannot be read would be a fault of the conversion; it is then as if it were not there.
-    if (absl::StatusOr<config::AnyConfigRef> read = config::ParseConfig(*config); read.ok())
+    if (absl::StatusOr<config::AnyConfigRef> read = config::ParseConfig(*config); read.ok()) {
       store_.Put(*std::move(read));
+    } else {
+      Drop(*config);
+    }
   }
-  for (const auto& [key, config] : old) {
-    const config::Kind kind = config->kind == "Gateway" ? config::Kind::kGateway : config::Kind::kVirtualService;
-    store_.Delete(kind, config->meta.name, config->meta.ns);
-  }
+  for (const auto& [key, config] : old) Drop(*config);
+}
+
+void Controller::Drop(const kube::Object& config) {
+  const config::Kind kind = config.kind == "Gateway" ? config::Kind::kGateway : config::Kind::kVirtualService;
+  store_.Delete(kind, config.meta.name, config.meta.ns);
 }
 
 void Controller::WriteStatuses(const Outputs& outputs) {
   for (const auto& [key, status] : outputs.statuses) {
     const kube::ObjectRef object = Of(key.kind).Get(key.ns, key.name);
-    if (object == nullptr || object->meta.deleting || At(object->body, "status") == status) continue;
+    if (object == nullptr || object->meta.deleting || !IsMine(*object)) continue;
+    if (At(object->body, "status") == status) continue;
     // One writing of a version is enough: what it brings comes as another one.
     auto& [version, last] = written_[key];
     if (version == object->meta.resource_version && last == status) continue;
@@ -144,17 +150,18 @@ void Controller::WriteStatuses(const Outputs& outputs) {
     last = status;
     json body = object->body;
     body["status"] = status;
-    Write(std::move(body));
+    Write(key, std::move(body));
   }
 }
 
 void Controller::MakeClasses() {
   for (const BuiltInClass& wanted : BuiltInClasses()) {
     if (Of("GatewayClass").Get("", wanted.name) != nullptr) continue;
-    auto& [version, last] = written_[{"GatewayClass", "", std::string(wanted.name)}];
+    const StatusKey key{"GatewayClass", "", std::string(wanted.name)};
+    auto& [version, last] = written_[key];
     if (version != 0) continue;  // under way, or somebody deleted it; the next start makes it again
     version = -1;
-    Write({{"apiVersion", "gateway.networking.k8s.io/v1"},
+    Write(key, {{"apiVersion", "gateway.networking.k8s.io/v1"},
            {"kind", "GatewayClass"},
            {"metadata", {{"name", std::string(wanted.name)}}},
            {"spec",
@@ -163,15 +170,15 @@ void Controller::MakeClasses() {
 }
 
 // istiod: revisions.TagWatcher.IsMine. Tags of revisions are not looked at.
-bool Controller::IsMine(const kube::Object& gateway) const {
+bool Controller::IsMine(const kube::Object& object) const {
   constexpr std::string_view kRevision = "istio.io/rev";
   const auto of = [&](const kube::Labels& labels) {
     const auto it = labels.find(kRevision);
     return it == labels.end() ? std::string() : it->second;
   };
-  std::string wanted = of(gateway.meta.labels);
+  std::string wanted = of(object.meta.labels);
   if (wanted.empty()) {
-    const kube::ObjectRef ns = Of("Namespace").Get("", gateway.meta.ns);
+    const kube::ObjectRef ns = Of("Namespace").Get("", object.meta.ns);
     if (ns != nullptr) wanted = of(ns->meta.labels);
   }
   return wanted.empty() ? options_.revision == "default" : wanted == options_.revision;
@@ -228,25 +235,26 @@ void Controller::ApplyOver(json wanted) {
   if (there != nullptr) KeepSelector(*there, wanted);
   if (there != nullptr && (there->meta.deleting || Covers(there->body, wanted))) return;
   // One writing of a version; the answer comes as another.
-  auto& [version, last] = written_[{kind, ns, name}];
+  const StatusKey key{kind, ns, name};
+  auto& [version, last] = written_[key];
   const int64_t now = there == nullptr ? -1 : there->meta.resource_version;
   if (version == now && last == wanted) return;
   version = now;
   last = wanted;
-  Write(there == nullptr ? wanted : Overlaid(there->body, wanted));
+  Write(key, there == nullptr ? wanted : Overlaid(there->body, wanted));
 }
 
-void Controller::Write(json body) {
+void Controller::Write(const StatusKey& key, json body) {
   absl::StatusOr<kube::ObjectRef> object = kube::Object::FromJson(std::move(body));
   if (!object.ok()) return;  // made of an object that could be read
   ++under_way_;
   client_.Apply(*std::move(object),
-                [this, alive = std::weak_ptr<char>(alive_)](const absl::StatusOr<kube::ObjectRef>& r) {
+                [this, key, alive = std::weak_ptr<char>(alive_)](const absl::StatusOr<kube::ObjectRef>& r) {
                   if (alive.expired()) return;
                   --under_way_;
                   // A conflict comes with a newer version, which is looked at by itself; what failed otherwise is tried
                   // again with the next event or push.
-                  if (!r.ok()) written_.clear();
+                  if (!r.ok()) written_.erase(key);
                 });
 }
 

@@ -61,14 +61,15 @@ class Controller {
   void Run();
   Inputs MakeInputs() const;
   void Store(std::vector<kube::ObjectRef> configs);
+  void Drop(const kube::Object& config);  // out of the store
   void WriteStatuses(const Outputs& outputs);
   void MakeClasses();
   void Deploy(const Inputs& in);
-  bool IsMine(const kube::Object& gateway) const;
+  bool IsMine(const kube::Object& object) const;
   bool MayMake(const StatusKey& key, bool there);
   // Over what is there of that kind and name, unless somebody else's.
   void ApplyOver(nlohmann::json wanted);
-  void Write(nlohmann::json body);
+  void Write(const StatusKey& key, nlohmann::json body);
 
   kube::Client& client_;
   Host& host_;

@@ -1,5 +1,6 @@
 #include "core/gateway_api/routes/backends.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/base/json_access.h"
@@ -10,10 +11,9 @@ namespace wavetank::gatewayapi {
 
 using nlohmann::json;
 
-int64_t WeightOf(const json& backends) {
-  int64_t out = 0;
-  for (const json& backend : Items(backends)) out += Number(backend, "weight", 1);
-  return out;
+bool HasWeight(const json& backends) {
+  const json& all = Items(backends);
+  return std::any_of(all.begin(), all.end(), [](const json& backend) { return Number(backend, "weight", 1) != 0; });
 }
 
 void JoinErrors(std::optional<ConfigError>& to, const std::optional<ConfigError>& more) {

@@ -28,7 +28,8 @@ struct Destination {
 Destination BuildDestination(const Inputs& in, const Grants* grants, const kube::Object& route,
                              const nlohmann::json& reference);
 
-int64_t WeightOf(const nlohmann::json& backends);  // of all
+// Whether any of them gets requests.
+bool HasWeight(const nlohmann::json& backends);
 
 // Adds `more` to what there is.
 void JoinErrors(std::optional<ConfigError>& to, const std::optional<ConfigError>& more);

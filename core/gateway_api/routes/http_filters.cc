@@ -7,6 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "core/base/json_access.h"
+#include "core/base/text/go_regexp.h"
 #include "fmt/format.h"
 
 namespace wavetank::gatewayapi {
@@ -28,16 +29,6 @@ json HeaderMap(const json& list) {
   for (const json& header : Items(list)) {
     const std::string name = absl::AsciiStrToLower(Text(header, "name"));
     if (!out.contains(name)) out[name] = Text(header, "value");
-  }
-  return out;
-}
-
-// What Go's regexp.QuoteMeta puts a backslash before.
-std::string QuoteMeta(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) out += '\\';
-    out += c;
   }
   return out;
 }

@@ -39,7 +39,7 @@ class HttpRule {
     AddRetries(At(rule, "retry"), out);
     AddTimeouts(At(rule, "timeouts"), out);
     const json& backends = Items(At(rule, "backendRefs"));
-    if (WeightOf(backends) == 0 && !out.contains("redirect")) {
+    if (!HasWeight(backends) && !out.contains("redirect")) {
       // No backend at all is 404, but 500 if all have weight 0; of gRPC both are 500.
       out["directResponse"] = {{"status", backends.empty() && !Grpc() ? 404 : 500}};
       error = mirrors;
@@ -147,7 +147,7 @@ Rules ConvertL4(const Inputs& in, const Grants* grants, const kube::Object& rout
   for (const json& rule : Items(At(route.body, {"spec", "rules"}))) {
     const json& backends = Items(At(rule, "backendRefs"));
     json one = json::object();
-    if (WeightOf(backends) == 0) {
+    if (!HasWeight(backends)) {
       one["route"] = NoDestination();
     } else {
       Destinations to = BuildDestinations(in, grants, route, backends, false);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "core/base/text/go_regexp.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/authz/authz_matchers.h"
 #include "core/gen/rds/default_routes.h"
@@ -42,16 +43,6 @@ void SetMillionths(double percent, FractionPb& out) {
 void SetPercent(int32_t percent, FractionPb& out) {
   out.set_numerator(static_cast<uint32_t>(percent));
   out.set_denominator(FractionPb::HUNDRED);
-}
-
-// The text as a regular expression that matches it alone.
-std::string QuoteMeta(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) out += '\\';
-    out += c;
-  }
-  return out;
 }
 
 void WriteRegex(int field, std::string_view regex, wire::Writer& w) {

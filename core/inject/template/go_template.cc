@@ -27,7 +27,6 @@ namespace {
 
 // A template may call itself; what it writes and how often it turns has an end.
 constexpr int kMaxCalls = 100, kMaxSteps = 1'000'000;
-constexpr size_t kMaxOutput = 16 << 20;
 
 // One execution.
 class Run {
@@ -52,7 +51,7 @@ class Run {
     status_ = absl::InvalidArgumentError(fmt::format("template: {}:{}: executing \"{}\": {}", name_, line, name_, why));
   }
   bool Step(int line) {
-    if (++steps_ > kMaxSteps || out_.size() > kMaxOutput) {
+    if (++steps_ > kMaxSteps || out_.size() > GoTemplate::kMaxOutput) {
       if (status_.ok()) {
         status_ = absl::ResourceExhaustedError(fmt::format("template: {}:{}: it does not come to an end", name_, line));
       }
@@ -110,15 +109,13 @@ class Run {
     const std::vector<std::string> names = std::exchange(plain.variables, {});
     const Value over = Evaluate(plain, dot);
     if (!status_.ok()) return;
-    if (!over.absent() && over.kind != Value::Kind::kZero && !over.json.is_structured() &&
-        !over.json.is_number_integer()) {
+    if (!over.absent() && over.kind != Value::Kind::kZero && !over.json.is_structured()) {
       return Fail(node.line, "range can't iterate over " + Print(over));
     }
     if (!IsTrue(over)) {
       Walk(node.otherwise, dot);
       return;
     }
-    if (over.json.is_number_integer()) return Fail(node.line, "range can't iterate over " + Print(over));
     size_t index = 0;
     for (const auto& [key, element] : over.json.items()) {
       const size_t scope = variables_.size();
@@ -199,6 +196,10 @@ class Run {
   Value Apply(const Operand& function, const std::vector<Value>& arguments, int line) {
     if (!status_.ok()) return Value::None();
     absl::StatusOr<Value> out = functions_.at(function.name)(arguments);
+    if (out.ok() && out->text() && out->json.get_ref<const std::string&>().size() > GoTemplate::kMaxOutput) {
+      Fail(line, "it does not come to an end");
+      return Value::None();
+    }
     if (out.ok()) return *std::move(out);
     Fail(line, fmt::format("error calling {}: {}", function.name, Message(out.status())));
     return Value::None();
@@ -230,17 +231,20 @@ class Run {
     return Value::None();
   }
 
-  Value WithFields(Value value, const Operand& operand, int line) {
+  Value WithFields(const Value& value, const Operand& operand, int line) {
+    const Value* at = &value;  // so that the whole data of a template is not copied for each of its fields
+    Value kept = Value::None();
     for (const std::string& field : operand.fields) {
       if (!status_.ok()) break;
-      absl::StatusOr<Value> next = FieldOf(value, field);
+      absl::StatusOr<Value> next = FieldOf(*at, field);
       if (!next.ok()) {
         Fail(line, fmt::format("at <{}>: {}", operand.text, Message(next.status())));
         return Value::None();
       }
-      value = *std::move(next);
+      kept = *std::move(next);
+      at = &kept;
     }
-    return value;
+    return *at;
   }
 
   const std::string& name_;

@@ -22,6 +22,9 @@ class GoTemplate {
   using Function = std::function<absl::StatusOr<gotemplate::Value>(const std::vector<gotemplate::Value>& arguments)>;
   using Functions = std::map<std::string, Function>;
 
+  // Beyond it, a template's output or one of its texts has no end.
+  static constexpr size_t kMaxOutput = 16 << 20;
+
   // InvalidArgument in Go's words: "template: inject:12: function \"x\" not defined". `more` stands over what there is.
   static absl::StatusOr<GoTemplate> Parse(std::string_view name, std::string_view text, Functions more = {});
 

@@ -41,7 +41,8 @@ std::string Part(const std::string& text, int64_t from, int64_t to) {
 
 std::string Repeated(int64_t count, const std::string& text) {
   std::string out;
-  for (int64_t i = 0; i < std::min<int64_t>(count, 10'000); ++i) out += text;
+  // Beyond what any template may come to it ends.
+  for (int64_t i = 0; i < count && !text.empty() && out.size() <= GoTemplate::kMaxOutput; ++i) out += text;
   return out;
 }
 

@@ -278,7 +278,10 @@ class Parser {
         Node inner;
         inner.line = Now().line;
         inner.kind = Next().text == "if" ? Node::Kind::kIf : Node::Kind::kWith;
+        // Run and freed as deep as it is written.
+        if (++depth_ > kMaxDepth) return Fail("the template is nested too deeply");
         Branch(inner);
+        --depth_;
         node.otherwise.push_back(std::move(inner));
         return;
       }

@@ -187,6 +187,12 @@ absl::StatusOr<Caller> JwtAuthenticator::Verify(std::string_view token) {
   if (absl::Status status = VerifySignature(*header, token.substr(0, second), *signature); !status.ok()) {
     return unverified(Message(status));
   }
+  // istiod reads its claims into a list of texts (security/pkg/server/ca/authenticate/oidc.go, JwtPayload).
+  if (At(claims, "aud").is_string()) {
+    return BadToken(
+        "failed to extract claims from ID token: json: cannot unmarshal string into Go struct field JwtPayload.aud of "
+        "type []string");
+  }
 
   const std::string subject = Text(claims, "sub");
   const size_t ns = subject.find(':', kSubjectPrefix.size());

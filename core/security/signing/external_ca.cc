@@ -25,7 +25,9 @@ ExternalCa::ExternalCa(Host& host, kube::Client& client, Options options, Kubern
       client_(client),
       options_(std::move(options)),
       mesh_roots_(std::move(mesh_roots)),
-      signing_(host, client, options_.seed, options_.cluster) {}
+      // Another life of the same istiod draws other names: the requests of the one before may still be there.
+      signing_(host, client, options_.seed,
+               fmt::format("{}/{}", options_.name, host.Now().time_since_epoch().count())) {}
 
 bool ExternalCa::replaces_istiod_ca() const {
   return options_.cert_provider == kKubernetesProvider || options_.cert_provider.starts_with(kSignerPrefix);
@@ -109,8 +111,7 @@ absl::Status ExternalCa::Serve(x509::KeyPairRef key, std::string pem) {
   auto chain = x509::ParseCertificates(pem, "istiod's certificate of the signer");
   if (!chain.ok()) return chain.status();
   if (!chain->front()->Matches(*key)) return absl::InternalError("the signer's certificate is of another key");
-  absl::StatusOr<std::string> root = roots_pem_;
-  if (options_.cert_provider != kKubernetesProvider) root = ra_->RootOf(ServingSigner());
+  absl::StatusOr<std::string> root = ra_->RootOf(ServingSigner());
   if (!root.ok()) return root.status();
   serving_ = {std::move(key), *std::move(chain)};
   ca_bundle_pem_ = *std::move(root);

@@ -25,7 +25,8 @@ class ExternalCa {
     std::string signer_domain;  // CERT_SIGNER_DOMAIN
     std::string cert_provider;  // PILOT_CERT_PROVIDER
     uint64_t seed = 0;
-    std::string cluster;  // of istiod; keys and names of requests derive from it
+    std::string name;     // istiod's, unique in the world: names of its requests are drawn by it
+    std::string cluster;  // of istiod; keys derive from it
     std::string system_namespace = "istio-system";
     std::vector<std::string> dns_names;
     Duration max_workload_ttl{}, serving_ttl{};

@@ -18,7 +18,8 @@ LimitedDescriptor DescriptorOf(std::string_view text) {
     const std::string_view one = text.substr(0, end);
     text.remove_prefix(end == text.npos ? text.size() : end + 1);
     const size_t equals = one.find('=');
-    out.emplace_back(one.substr(0, equals), equals == one.npos ? std::string_view() : one.substr(equals + 1));
+    out.emplace_back(UnescapedByLimiter(one.substr(0, equals)),
+                     equals == one.npos ? std::string() : UnescapedByLimiter(one.substr(equals + 1)));
   }
   return out;
 }

@@ -132,7 +132,8 @@ struct RouteEntry {
   uint16_t redirect_code = 301;
   std::shared_ptr<const Redirect> redirect;
   std::shared_ptr<const RouteEdits> edits;  // nullptr: none
-  // max_stream_duration; 0: none. `grpc_timeout_max`: the header grpc-timeout counts, up to this if it is not 0.
+  // max_stream_duration; 0: none; nullopt: the connection manager's. `grpc_timeout_max`: the header grpc-timeout
+  // counts, up to this if it is not 0.
   std::optional<Duration> max_stream_duration;
   std::optional<Duration> grpc_timeout_max;
   Duration grpc_timeout_offset{};  // sooner than the header says

@@ -139,9 +139,9 @@ class Router final : public ExchangeOwner, public PoolUser {
   void ApplyArrival(StreamId id);
   bool MayUpgrade(StreamId id, Duration lead);
   void RefuseUpgrade(StreamId id, Duration lead);
-  // An answer's lines with the one that names the proxy.
-  // With what HTTP/1.1's codec says of its own: that a body is empty, and that the connection closes.
+  // An answer's lines with what HTTP/1.1's codec says of its own: that a body is empty, and that the connection closes.
   std::string_view WithFraming(std::string_view lines, const Reply& reply, bool local, bool closes);
+  // And with the one that names the proxy.
   std::string_view WithServer(const HttpConnectionManager& manager, std::string_view lines);
   // What formats of a redirect see: the path that it leads to.
   static void RewriteRedirected(Stream* s);

@@ -11,7 +11,6 @@
 #include "core/base/buggify/buggify.h"
 #include "core/base/json_access.h"
 #include "core/kube/definitions.h"
-#include "core/kube/kind_presence.h"
 #include "core/kube/label_selector.h"
 #include "fakes/kube/client/served_group.h"
 #include "fakes/kube/objects/kinds.h"
@@ -247,7 +246,7 @@ class WatchHandle final : public kube::Watch {
   std::shared_ptr<WatchStream> stream_;
 };
 
-class NetworkClient final : public kube::Client, public kube::DefinitionWatcher, public kube::KindPresence {
+class NetworkClient final : public kube::Client, public kube::DefinitionWatcher {
  public:
   NetworkClient(ApiServer& server, Host& host, std::string name, uint64_t seed, ClientLatency latency,
                 ClientPermit permit)
@@ -317,26 +316,7 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher,
         [done = std::move(done)](absl::StatusOr<bool> result) mutable { done(result.status()); });
   }
 
-  void WhenThere(const kube::ResourceKind& kind, Callback then) override {
-    auto waiting = std::make_shared<Waiting>(Waiting{std::move(then), {}});
-    if (!shared_->server.List(Qualified(kind)).empty()) return Tell(waiting);
-    waiting->observer = shared_->server.Observe(Qualified(kind), [this, weak = std::weak_ptr(waiting)](const Change&) {
-      if (const auto self = weak.lock()) Tell(self);
-    });
-    waiting_.push_back(std::move(waiting));
-  }
-
  private:
-  struct Waiting {
-    Callback then;
-    Subscription observer;
-  };
-  // Once, and never from inside an observer.
-  void Tell(const std::shared_ptr<Waiting>& waiting) {
-    if (!waiting->then) return;
-    shared_->host.Post([then = std::exchange(waiting->then, nullptr)]() mutable { then(); });
-  }
-
   template <class Result, class Work>
   void Request(ApiCall call, Work work, absl::AnyInvocable<void(absl::StatusOr<Result>)> done) {
     Send<Result>(shared_, call, std::move(work), std::move(done), 0);
@@ -376,7 +356,6 @@ class NetworkClient final : public kube::Client, public kube::DefinitionWatcher,
 
   std::vector<std::unique_ptr<ServedGroup>> served_;
   std::shared_ptr<Shared> shared_;
-  std::vector<std::shared_ptr<Waiting>> waiting_;  // WhenThere
 };
 
 }  // namespace

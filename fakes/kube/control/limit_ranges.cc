@@ -21,8 +21,6 @@ namespace {
 using absl::int128;
 using nlohmann::json;
 
-std::string LimitText(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
-
 // Sets what `defaults` say and the section lacks; the names that it set.
 std::vector<std::string> SetDefaultsOf(const json& defaults, json& container, const char* section) {
   std::vector<std::string> set;
@@ -77,7 +75,8 @@ struct Said {
 
 Said SaidBy(const json& resources, const std::string& name) {
   const json &request = At(At(resources, "requests"), name), &limit = At(At(resources, "limits"), name);
-  Said out{kube::QuantityNanos(request), kube::QuantityNanos(limit), LimitText(request), LimitText(limit)};
+  Said out{kube::QuantityNanos(request), kube::QuantityNanos(limit), kube::QuantityText(request),
+           kube::QuantityText(limit)};
   if (!out.request) out.request = out.limit, out.request_text = out.limit_text;
   return out;
 }
@@ -102,27 +101,27 @@ void CheckBounds(const json& limit, const std::string& type, const std::string& 
              &ratio = At(At(limit, "maxLimitRequestRatio"), name);
   if (const auto bound = kube::QuantityNanos(least)) {
     if (!said.request) {
-      errors->push_back(
-          fmt::format("minimum {} usage per {} is {}.  No request is specified", name, type, LimitText(least)));
+      errors->push_back(fmt::format("minimum {} usage per {} is {}.  No request is specified", name, type,
+                                    kube::QuantityText(least)));
     } else if (*said.request < *bound) {
-      errors->push_back(fmt::format("minimum {} usage per {} is {}, but request is {}", name, type, LimitText(least),
-                                    said.request_text));
+      errors->push_back(fmt::format("minimum {} usage per {} is {}, but request is {}", name, type,
+                                    kube::QuantityText(least), said.request_text));
     }
   }
   if (const auto bound = kube::QuantityNanos(most)) {
     if (!said.limit) {
       errors->push_back(
-          fmt::format("maximum {} usage per {} is {}.  No limit is specified", name, type, LimitText(most)));
+          fmt::format("maximum {} usage per {} is {}.  No limit is specified", name, type, kube::QuantityText(most)));
     } else if (*said.limit > *bound) {
-      errors->push_back(
-          fmt::format("maximum {} usage per {} is {}, but limit is {}", name, type, LimitText(most), said.limit_text));
+      errors->push_back(fmt::format("maximum {} usage per {} is {}, but limit is {}", name, type,
+                                    kube::QuantityText(most), said.limit_text));
     }
   }
   if (const auto bound = kube::QuantityNanos(ratio); bound && said.limit && said.request && *said.request > 0) {
     const double is = static_cast<double>(*said.limit) / static_cast<double>(*said.request);
     if (is > static_cast<double>(*bound) / static_cast<double>(kube::kNanosPerUnit))
       errors->push_back(fmt::format("{} max limit to request ratio per {} is {}, but provided ratio is {:.6f}", name,
-                                    type, LimitText(ratio), is));
+                                    type, kube::QuantityText(ratio), is));
   }
 }
 

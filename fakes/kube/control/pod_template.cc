@@ -58,6 +58,11 @@ int64_t Quota(const json& value, int64_t replicas, bool round_up) {
 
 bool PodReady(const kube::Object& pod) { return kube::ParsePod(pod).ready; }
 
+bool HasEnded(const json& pod) {
+  const std::string phase = Text(At(pod, "status"), "phase");
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 bool ServesOtherwise(const Change& pod) {
   if (pod.type != kube::WatchEventType::kModified || pod.previous == nullptr) return true;
   return PodReady(*pod.previous) != PodReady(*pod.object) || pod.previous->meta.deleting != pod.object->meta.deleting;

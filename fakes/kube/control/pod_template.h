@@ -25,6 +25,8 @@ int64_t Replicas(const kube::Object& workload);
 int64_t Quota(const nlohmann::json& value, int64_t replicas, bool round_up);
 
 bool PodReady(const kube::Object& pod);
+// Its phase is Succeeded or Failed: it never starts again.
+bool HasEnded(const nlohmann::json& pod);
 
 // Whether a workload has to look at its pods again: one came or went, became ready or lost it, or begins to go.
 bool ServesOtherwise(const Change& pod);

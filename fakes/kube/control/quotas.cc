@@ -14,6 +14,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/kube/quantity.h"
+#include "fakes/kube/control/pod_template.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -56,11 +57,6 @@ const CountedKind* KindOfCount(std::string_view name) {
     return (counted.group.empty() ? plural : plural + "." + std::string(counted.group)) == name;
   });
   return found == std::end(kCounted) ? nullptr : &*found;
-}
-
-bool HasEnded(const json& pod) {
-  const std::string phase = Text(At(pod, "status"), "phase");
-  return phase == "Succeeded" || phase == "Failed";
 }
 
 // "cpu" and "requests.cpu" are what a pod asks for, "limits.cpu" what it is limited to. Containers together, or the
@@ -180,6 +176,12 @@ int128 UseIn(const ApiServer& api, const std::string& ns, const std::string& nam
 
 }  // namespace
 
+std::vector<std::string> CountedKinds() {
+  std::vector<std::string> out;
+  for (const CountedKind& counted : kCounted) out.push_back(fmt::format("{}.{}", counted.kind, counted.group));
+  return out;
+}
+
 json QuotaUse(const ApiServer& api, const std::string& ns, const json& quota_spec) {
   json out = json::object();
   const json& hard = At(quota_spec, "hard");
@@ -197,12 +199,14 @@ absl::Status CheckQuotas(const ApiServer& api, const json& object) {
     std::vector<std::string> requested, used, limited, missing;
     for (const auto& [name, most] : hard.items()) {
       const std::optional<PodAmount> amount = IsOf(object, "Pod", "") ? AmountOf(name) : std::nullopt;
-      const int128 more = UseOf(name, spec, object), now = UseIn(api, ns, name, spec);
+      const int128 more = UseOf(name, spec, object);
       if (amount && more == 0 && InScopes(spec, object)) missing.push_back(name);
-      if (more == 0 || now + more <= kube::QuantityNanos(most).value_or(0)) continue;
+      if (more == 0) continue;
+      const int128 now = UseIn(api, ns, name, spec);
+      if (now + more <= kube::QuantityNanos(most).value_or(0)) continue;
       requested.push_back(name + "=" + Shown(more, most));
       used.push_back(name + "=" + Shown(now, most));
-      limited.push_back(name + "=" + (most.is_string() ? TextOf(most) : JsonText(most)));
+      limited.push_back(name + "=" + kube::QuantityText(most));
     }
     if (!missing.empty()) {
       const std::string container =

@@ -11,6 +11,9 @@
 
 namespace wavetank::fakekube {
 
+// Of whose objects quotas count the number: "Pod.", "Deployment.apps".
+std::vector<std::string> CountedKinds();
+
 // Amounts as a quota's status shows them, by the names of `hard`: {"pods": "2", "requests.cpu": "500m"}.
 nlohmann::json QuotaUse(const ApiServer& api, const std::string& ns, const nlohmann::json& quota_spec);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "core/base/bounds.h"
 #include "core/base/duration.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
@@ -45,12 +46,12 @@ bool HasCondition(const kube::Object& request, std::string_view type) {
 // What it asks for: expirationSeconds, or the annotation that cert-manager knows.
 Duration LifetimeOf(const kube::Object& request) {
   if (const int64_t seconds = Number(At(request.body, "spec"), "expirationSeconds"); seconds > 0) {
-    return std::chrono::seconds(std::min<int64_t>(seconds, int64_t{1} << 32));
+    return bounds::Seconds(seconds);
   }
   const auto said = request.meta.annotations.find("experimental.cert-manager.io/request-duration");
   if (said == request.meta.annotations.end()) return kDefaultLifetime;
   const std::optional<Duration> parsed = ParseGoDuration(said->second);
-  return parsed && *parsed > Duration::zero() ? *parsed : kDefaultLifetime;
+  return parsed && *parsed > Duration::zero() ? std::min<Duration>(*parsed, bounds::kInputDuration) : kDefaultLifetime;
 }
 
 // Refused by Kubernetes' own signer for its usages; nothing: it is no signer of Kubernetes.
@@ -173,7 +174,8 @@ void CertificateSigners::Issue(const NamespacedName& name) {
   }
   ca.not_before = api_.host().Now();
   const std::optional<Duration> said = ParseGoDuration(Text(spec, "duration"));
-  ca.not_after = ca.not_before + (said && *said > Duration::zero() ? *said : kDefaultLifetime);
+  ca.not_after = ca.not_before + (said && *said > Duration::zero() ? std::min<Duration>(*said, bounds::kInputDuration)
+                                                                   : kDefaultLifetime);
   ca.is_ca = true;
   const auto made = x509::Certificate::SelfSign(ca, *key);
   if (!made.ok()) return;

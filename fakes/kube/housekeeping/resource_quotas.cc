@@ -17,9 +17,7 @@ constexpr const char* kQuota = "ResourceQuota";
 ResourceQuotaController::ResourceQuotaController(ApiServer& api)
     : api_(api), pending_(api.host()), queue_(pending_, [this](const NamespacedName& name) { Sync(name); }) {
   // Its own status comes back here, too, and is equal then.
-  for (const char* kind :
-       {kQuota, "Pod", "Service", "Secret", "ConfigMap", "PersistentVolumeClaim", "ReplicationController", "Deployment",
-        "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob", "Ingress", "ServiceAccount"}) {
+  for (const std::string& kind : CountedKinds()) {
     subscriptions_.Add(api_.Observe(kind, [this](const Change& change) {
       for (const ObjectRef& quota : api_.List(kQuota, change.object->meta.ns))
         queue_.Add({quota->meta.ns, quota->meta.name});

@@ -55,7 +55,7 @@ bool Follow(absl::string_view command, ContainerRun* run, bool* over) {
   if (name == "sleep") {
     const std::optional<Duration> time = SleepTime(first);
     if (!time) return false;
-    run->time += *time;
+    run->time = std::min<Duration>(run->time + *time, std::chrono::seconds(kMostSeconds));
   } else if (name == "exit") {
     int64_t code = 0;
     std::from_chars(first.data(), first.data() + first.size(), code);

@@ -158,6 +158,7 @@ void Kubelet::Hear(const NamespacedName& name, const std::string& uid, bool read
 }
 
 void Kubelet::Gone(const kube::Object& pod) {
+  sandboxes_.erase(pod.meta.uid);
   const auto held = held_.find(pod.meta.uid);
   if (held == held_.end()) return;
   WAVETANK_ASSERT(!held->second.empty(), pod.meta.name);
@@ -237,8 +238,7 @@ void Kubelet::Return(const std::string& node) {
       Terminate(pod);
       continue;
     }
-    const std::string phase = Text(At(pod->body, "status"), "phase");
-    if (phase == "Succeeded" || phase == "Failed") continue;  // it has ended, and does not start again
+    if (HasEnded(pod->body)) continue;
     const NamespacedName name{pod->meta.ns, pod->meta.name};
     starting_.insert(name);
     // A sandbox of its own again, with the address that it had.
@@ -290,7 +290,7 @@ void Kubelet::Run(const NamespacedName& name, const std::string& uid) {
   if (!running.ok()) return;
   TellStarted(api_, **running, options_.container_start, &images_);
   if (const std::optional<ContainerRun> run = RunOf(**running))
-    runs_.After(run->time, [this, name, uid, run = *run] { End(name, uid, run); });
+    runs_.After(run->time, [this, name, uid, run = *run, number = ++sandboxes_[uid]] { End(name, uid, run, number); });
   const Duration delay =
       options_.readiness + Duration(jitter_.Between(0, std::max<int64_t>(options_.readiness_jitter.count(), 0)));
   if (runtime_ == nullptr) {
@@ -316,9 +316,10 @@ void Kubelet::SetReady(const NamespacedName& name, const std::string& uid, bool 
 }
 
 // kubernetes: pkg/kubelet, getPhase and the status of what has ended.
-void Kubelet::End(const NamespacedName& name, const std::string& uid, const ContainerRun& run) {
+void Kubelet::End(const NamespacedName& name, const std::string& uid, const ContainerRun& run, int64_t sandbox) {
   const ObjectRef pod = api_.Get("Pod", name);
   if (pod == nullptr || pod->meta.uid != uid || pod->meta.deleting || OnLostNode(*pod)) return;
+  if (sandboxes_[uid] != sandbox) return;  // its node was lost, and it began anew
   const std::string now = api_.DateNow(), started = TextOf(At(pod->body, {"status", "startTime"}), now);
   const int64_t restarts = RestartsOf(*pod);
   if (run.exit_code != 0 && Text(At(pod->body, "spec"), "restartPolicy") == "OnFailure") {
@@ -327,7 +328,7 @@ void Kubelet::End(const NamespacedName& name, const std::string& uid, const Cont
     const Duration wait = std::min<Duration>(kFirst * (int64_t{1} << std::min<int64_t>(restarts, 5)), kMost);
     json statuses = EndedStatuses(*pod, run, started, now, restarts + 1, true);
     api_.Patch("Pod", name, JsonObject("status", JsonObject("containerStatuses", std::move(statuses)))).IgnoreError();
-    runs_.After(wait + run.time, [this, name, uid, run] { End(name, uid, run); });
+    runs_.After(wait + run.time, [this, name, uid, run, sandbox] { End(name, uid, run, sandbox); });
     return;
   }
   starting_.erase(name);

@@ -41,8 +41,9 @@ class Kubelet {
   void OnNode(const Change& change);
   void Run(const NamespacedName& pod, const std::string& uid);
   void SetReady(const NamespacedName& pod, const std::string& uid, bool ready);
-  // Its containers end by themselves, and are started again if that failed and their policy is OnFailure.
-  void End(const NamespacedName& pod, const std::string& uid, const ContainerRun& run);
+  // Its containers end by themselves, those of the pod's `sandbox`th one, and are started again if that failed and
+  // their policy is OnFailure.
+  void End(const NamespacedName& pod, const std::string& uid, const ContainerRun& run, int64_t sandbox);
   // Tells of ephemeral containers that somebody has added.
   void RunEphemeral(const NamespacedName& pod, const std::string& uid);
   void Terminate(const ObjectRef& pod);
@@ -60,6 +61,7 @@ class Kubelet {
   RandomStream jitter_;
   IpPool ips_;
   std::map<std::string, std::string> held_;                         // uid -> address
+  std::map<std::string, int64_t> sandboxes_;                        // uid -> how many it has had, if containers end
   std::vector<std::pair<NamespacedName, std::string>> without_ip_;  // name, uid: wait for an address, in order
   Scheduler scheduler_;
   std::set<NamespacedName> unschedulable_;  // until a node changes or a pod goes

@@ -9,6 +9,7 @@
 #include "core/kube/label_selector.h"
 #include "core/kube/quantity.h"
 #include "fakes/kube/control/node_fit.h"
+#include "fakes/kube/control/pod_template.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -16,11 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-
-bool Ended(const kube::Object& pod) {
-  const std::string phase = TextOf(At(pod.body, {"status", "phase"}));
-  return phase == "Succeeded" || phase == "Failed";
-}
 
 // Of all containers together; nothing where the sum cannot be told.
 absl::int128 Requested(const kube::Object& pod, const std::string& resource) {
@@ -65,7 +61,7 @@ std::string Scheduler::Crowded(const kube::Object& node, const kube::Object& pod
   if (!measured && near.empty() && far.empty()) return {};
   std::vector<ObjectRef> pods;
   for (ObjectRef& other : api_.List("Pod")) {
-    if (!Text(At(other->body, "spec"), "nodeName").empty() && !Ended(*other)) pods.push_back(std::move(other));
+    if (!Text(At(other->body, "spec"), "nodeName").empty() && !HasEnded(other->body)) pods.push_back(std::move(other));
   }
   if (measured) {
     for (const auto& [resource, quantity] : allocatable.items()) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/civil_time.h"
+#include "core/base/duration.h"
 
 namespace wavetank::fakekube {
 namespace {
@@ -42,9 +44,8 @@ absl::Status AddRange(absl::string_view text, const Field& field, std::bitset<64
   const std::vector<absl::string_view> ends = absl::StrSplit(range_step[0], '-');
   const std::string shown(text);
   int first = field.least, last = field.most, step = 1;
-  if (ends[0] == "*" || ends[0] == "?") {
-    *star = range_step.size() == 1;
-  } else {
+  const bool any = ends[0] == "*" || ends[0] == "?";
+  if (!any) {
     const absl::StatusOr<int> from = Value(ends[0], field);
     if (!from.ok()) return from.status();
     first = last = *from;
@@ -69,7 +70,8 @@ absl::Status AddRange(absl::string_view text, const Field& field, std::bitset<64
   if (last > field.most) return Bad(fmt::format("end of range ({}) above maximum ({}): {}", last, field.most, shown));
   if (first > last) return Bad(fmt::format("beginning of range ({}) beyond end of range ({}): {}", first, last, shown));
   if (step <= 0) return Bad(fmt::format("step of range should be a positive number: {}", shown));
-  for (int i = first; i <= last; i += step) out->set(static_cast<size_t>(i));
+  *star = *star || (any && step == 1);
+  for (int64_t i = first; i <= last; i += step) out->set(static_cast<size_t>(i));
   return absl::OkStatus();
 }
 
@@ -89,28 +91,15 @@ std::string_view Descriptor(std::string_view text) {
   return {};
 }
 
-// "1h30m" in seconds; 0 if it is none.
-int64_t Seconds(std::string_view text) {
-  int64_t sum = 0;
-  while (!text.empty()) {
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end == text.data() + text.size() || number < 0 || number > 1'000'000) return 0;
-    const char unit = *end;
-    if (unit != 'h' && unit != 'm' && unit != 's') return 0;
-    sum += number * (unit == 'h' ? 3600 : unit == 'm' ? 60 : 1);
-    text.remove_prefix(static_cast<size_t>(end - text.data()) + 1);
-  }
-  return sum;
-}
-
 }  // namespace
 
 absl::StatusOr<CronSchedule> CronSchedule::Parse(std::string_view text) {
   CronSchedule out;
   if (text.empty()) return Bad("empty spec string");
   if (text.starts_with("@every ")) {
-    out.every_ = Seconds(text.substr(7));
+    const std::optional<Duration> every = ParseGoDuration(text.substr(7));
+    // Of whole seconds, at least one (robfig: constantdelay.go, Every).
+    if (every && *every > Duration::zero()) out.every_ = std::max<int64_t>(*every / 1s, 1);
     if (out.every_ == 0) return Bad(fmt::format("failed to parse duration {}: time: invalid duration", text));
     return out;
   }
@@ -154,6 +143,20 @@ bool CronSchedule::DayStrikes(int64_t day_of_epoch) const {
 bool CronSchedule::Strikes(int64_t minute_of_epoch) const {
   return minutes_.test(static_cast<size_t>(minute_of_epoch % 60)) &&
          hours_.test(static_cast<size_t>(minute_of_epoch / 60 % 24));
+}
+
+std::optional<int64_t> CronSchedule::Last(int64_t after, int64_t until) const {
+  const std::optional<int64_t> first = Next(after);
+  if (!first || *first > until) return std::nullopt;
+  if (every_ > 0) return *first + (until - *first) / every_ * every_;
+  // Windows that end at `until` grow until one holds a strike, so that few are looked at.
+  for (int64_t window = kMinute;; window *= 2) {
+    std::optional<int64_t> strike = Next(std::max(until - window, after));
+    if (!strike || *strike > until) continue;
+    int64_t last = *strike;
+    for (; strike && *strike <= until; strike = Next(*strike)) last = *strike;
+    return last;
+  }
 }
 
 std::optional<int64_t> CronSchedule::Next(int64_t unix_seconds) const {

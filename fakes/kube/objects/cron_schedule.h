@@ -18,6 +18,9 @@ class CronSchedule {
 
   // The first strike after `unix_seconds`; nullopt if there is none within five years.
   std::optional<int64_t> Next(int64_t unix_seconds) const;
+  // The last strike after `after` that is not after `until`; nullopt if there is none. Neither is before 1970. O(log of
+  // the time between them, and strikes within twice the last gap).
+  std::optional<int64_t> Last(int64_t after, int64_t until) const;
 
  private:
   bool Strikes(int64_t minute_of_epoch) const;

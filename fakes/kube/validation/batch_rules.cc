@@ -12,13 +12,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kMostIndexedParallelism = 100'000;
+constexpr int64_t kMostIndexedParallelism = 100'000;  // Kubernetes' own
 
 void CheckJobSpec(const json& spec, const std::string& at, FieldErrors* errors) {
   for (const char* field :
        {"parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"}) {
     CheckNotNegative(spec, field, at, errors);
   }
+  if (Text(spec, "completionMode") != "Indexed") CheckReplicasAreFew(spec, "parallelism", at, errors);
   CheckWord(At(spec, "completionMode"), at + ".completionMode", {"NonIndexed", "Indexed"}, errors);
   if (Text(spec, "completionMode") == "Indexed") {
     if (At(spec, "completions").is_null())

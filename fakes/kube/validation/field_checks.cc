@@ -22,6 +22,12 @@ void CheckNotNegative(const json& in, const char* name, const std::string& at, F
     errors->push_back(InvalidField(at + "." + name, value, kNotNegative));
 }
 
+void CheckReplicasAreFew(const json& in, const char* name, const std::string& at, FieldErrors* errors) {
+  if (NumberOf(At(in, name)) > kMostReplicas)
+    errors->push_back(InvalidField(at + "." + name, At(in, name),
+                                   fmt::format("a simulated workload has at most {} replicas", kMostReplicas)));
+}
+
 void CheckCountOrPercent(const json& value, const std::string& field, FieldErrors* errors) {
   if (value.is_number_integer()) {
     if (value.get<int64_t>() < 0) errors->push_back(InvalidField(field, value, kNotNegative));

@@ -2,6 +2,7 @@
 // pkg/util/validation; kubernetes: pkg/apis/core/validation).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,9 @@ using FieldErrors = std::vector<FieldError>;
 
 // A number that is there must not be below zero.
 void CheckNotNegative(const nlohmann::json& in, const char* name, const std::string& at, FieldErrors* errors);
+// Of what a controller makes pods for: no cluster could run more, a simulated one would try.
+inline constexpr int64_t kMostReplicas = 100'000;
+void CheckReplicasAreFew(const nlohmann::json& in, const char* name, const std::string& at, FieldErrors* errors);
 // A number from 0 on, or a percentage up to 100 %.
 void CheckCountOrPercent(const nlohmann::json& value, const std::string& field, FieldErrors* errors);
 // A text that is there must be one of these.

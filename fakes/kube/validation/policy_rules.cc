@@ -13,8 +13,6 @@ namespace {
 
 using nlohmann::json;
 
-std::string QuantityText(const json& quantity) { return quantity.is_string() ? TextOf(quantity) : JsonText(quantity); }
-
 void CheckIngressBackend(const json& backend, const std::string& at, FieldErrors* errors) {
   const json &service = At(backend, "service"), &resource = At(backend, "resource");
   if (service.is_object() && resource.is_object()) {
@@ -122,9 +120,10 @@ void CheckLimitRange(const json& body, FieldErrors* errors) {
         const json& high = At(At(limits[i], order.high), name);
         const auto a = kube::QuantityNanos(low), b = kube::QuantityNanos(high);
         if (!a || !b || *a <= *b) continue;
-        errors->push_back(InvalidField(fmt::format("{}.{}[{}]", at, order.shown, name),
-                                       QuantityText(order.shown == std::string_view(order.low) ? low : high),
-                                       fmt::format(fmt::runtime(order.words), QuantityText(low), QuantityText(high))));
+        errors->push_back(
+            InvalidField(fmt::format("{}.{}[{}]", at, order.shown, name),
+                         kube::QuantityText(order.shown == std::string_view(order.low) ? low : high),
+                         fmt::format(fmt::runtime(order.words), kube::QuantityText(low), kube::QuantityText(high))));
       }
     }
   }
@@ -137,11 +136,11 @@ void CheckResourceQuota(const json& body, FieldErrors* errors) {
     const auto amount = kube::QuantityNanos(quantity);
     const std::string at = fmt::format("spec.hard[{}]", name);
     if (amount && *amount < 0)
-      errors->push_back(InvalidField(at, QuantityText(quantity), "must be greater than or equal to 0"));
+      errors->push_back(InvalidField(at, kube::QuantityText(quantity), "must be greater than or equal to 0"));
     const bool counts =
         name == "pods" || name == "services" || name == "secrets" || name == "configmaps" || name.starts_with("count/");
     if (counts && amount && *amount % kube::kNanosPerUnit != 0)
-      errors->push_back(InvalidField(at, QuantityText(quantity), "must be an integer"));
+      errors->push_back(InvalidField(at, kube::QuantityText(quantity), "must be an integer"));
   }
 }
 

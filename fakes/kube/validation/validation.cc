@@ -48,7 +48,6 @@ constexpr const char* kConfigKeyMessage =
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or "
     "'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 constexpr size_t kMaxAnnotations = 256 << 10;
-constexpr int64_t kMostReplicas = 100'000;
 
 bool Lower(char c) { return c >= 'a' && c <= 'z'; }
 bool Digit(char c) { return c >= '0' && c <= '9'; }
@@ -413,10 +412,7 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
   const json& replicas = At(spec, "replicas");
   if (NumberOf(replicas) < 0)
     errors->push_back(InvalidField("spec.replicas", replicas, "must be greater than or equal to 0"));
-  // No cluster could run more; a simulated one would try.
-  if (NumberOf(replicas) > kMostReplicas)
-    errors->push_back(InvalidField("spec.replicas", replicas,
-                                   fmt::format("a simulated workload has at most {} replicas", kMostReplicas)));
+  CheckReplicasAreFew(spec, "replicas", "spec", errors);
   const json &selector = At(spec, "selector"), &labels = At(spec, {"template", "metadata", "labels"});
   const bool selects = !At(selector, "matchLabels").empty() || !Items(At(selector, "matchExpressions")).empty();
   if (!selector.is_object()) {
@@ -454,10 +450,7 @@ void CheckWorkload(std::string_view kind, const json& body, const kube::Object* 
 void CheckReplicationController(const json& body, Errors* errors) {
   const json &spec = At(body, "spec"), &selector = At(spec, "selector");
   CheckNotNegative(spec, "replicas", "spec", errors);
-  if (NumberOf(At(spec, "replicas")) > kMostReplicas) {
-    errors->push_back(InvalidField("spec.replicas", At(spec, "replicas"),
-                                   fmt::format("a simulated workload has at most {} replicas", kMostReplicas)));
-  }
+  CheckReplicasAreFew(spec, "replicas", "spec", errors);
   if (!selector.is_object() || selector.empty()) {
     errors->push_back(RequiredField("spec.selector"));
   } else if (!SelectorMatches({{"matchLabels", selector}}, At(spec, {"template", "metadata", "labels"}))) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/assert.h"
+#include "core/base/bounds.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
@@ -65,25 +66,24 @@ void CronJobController::Sync(const NamespacedName& name) {
   }
   int64_t struck = 0;
   const int64_t now = api_.UnixNow();
-  const int64_t since = TimeIn(At(cron->body, "status"), "lastScheduleTime", cron->meta.creation_unix_seconds);
+  // A client may have written any time into the status.
+  const int64_t since =
+      std::clamp(TimeIn(At(cron->body, "status"), "lastScheduleTime", cron->meta.creation_unix_seconds),
+                 std::min(cron->meta.creation_unix_seconds, now), now);
   if (At(spec, "suspend") != true) {
-    // The last of the strikes that have passed counts; what was missed longer ago than the deadline does not.
+    // The last of the strikes that have passed counts (kubernetes: cronjob/utils.go, mostRecentScheduleTime); what was
+    // missed longer ago than the deadline does not.
     const json& deadline = At(spec, "startingDeadlineSeconds");
-    const int64_t from = deadline.is_number_integer() ? std::max(since, now - NumberOf(deadline)) : since;
-    std::optional<int64_t> due;
-    constexpr int kMostMissed = 100;
-    int missed = 0;
-    for (std::optional<int64_t> next = schedule->Next(from); next && *next <= now; next = schedule->Next(*next)) {
-      due = next;
-      if (++missed > kMostMissed) break;
-    }
+    const int64_t from =
+        deadline.is_number_integer() ? std::max(since, now - bounds::Seconds(NumberOf(deadline)) / 1s) : since;
+    const std::optional<int64_t> due = schedule->Last(from, now);
     if (due) {
       if (ObjectRef job = Strike(*cron, *due, jobs); job != nullptr) {
         struck = *due;
         jobs.push_back(std::move(job));
       }
     }
-    if (const std::optional<int64_t> next = schedule->Next(std::max(now, since)); next) Arm(*cron, *next);
+    if (const std::optional<int64_t> next = schedule->Next(now); next) Arm(*cron, *next);
   }
   DropOld(*cron, jobs);
   WriteStatus(*cron, jobs, struck);
@@ -95,7 +95,7 @@ void CronJobController::Arm(const kube::Object& cron, int64_t strike) {
   armed_[name] = strike;
   const int64_t now = api_.UnixNow();
   WAVETANK_ASSERT(strike > now, strike, now);
-  clock_.After(std::chrono::seconds(strike - now), [this, name, strike] {
+  clock_.After(bounds::Seconds(strike - now), [this, name, strike] {
     const auto armed = armed_.find(name);
     if (armed == armed_.end() || armed->second != strike) return;  // another schedule, or none any more
     armed_.erase(armed);

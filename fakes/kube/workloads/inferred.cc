@@ -66,8 +66,7 @@ class Inference {
   std::vector<std::string> Run() {
     std::map<std::string, std::pair<int, std::string>> orphans;  // by kind of owner: how many, one of them
     for (const ObjectRef& pod : api_.List("Pod")) {
-      const std::string phase = Text(At(pod->body, "status"), "phase");
-      if (phase == "Succeeded" || phase == "Failed") continue;
+      if (HasEnded(pod->body)) continue;
       const kube::OwnerReference* owner = ControllerOf(*pod);
       const std::string kind = owner == nullptr ? "nobody" : owner->kind;
       if (kind == "ReplicaSet" || kind == "StatefulSet" || kind == "DaemonSet") {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "core/base/assert.h"
+#include "core/base/bounds.h"
 #include "core/base/json/json_object.h"
 #include "core/base/json_access.h"
 #include "core/kube/time_format.h"
@@ -123,8 +124,7 @@ JobController::Progress JobController::Look(const ObjectRef& job) {
   out.wanted = Number(spec, "completions", -1);
   out.parallelism = std::max<int64_t>(Number(spec, "parallelism", 1), 0);
   for (const ObjectRef& pod : pods_.Of(api_, *job, "Pod")) {
-    const std::string phase = Phase(*pod);
-    if (phase == "Succeeded" || phase == "Failed" || pod->meta.deleting) continue;
+    if (HasEnded(pod->body) || pod->meta.deleting) continue;
     out.ready += PodReady(*pod) ? 1 : 0;
     for (const json& status : Items(At(pod->body, {"status", "containerStatuses"})))
       out.restarts += Number(status, "restartCount");
@@ -149,7 +149,7 @@ void JobController::Sync(const NamespacedName& name) {
     }
     api_.Patch("Job", name, JsonObject("status", std::move(status))).IgnoreError();
     if (const int64_t deadline = Number(spec, "activeDeadlineSeconds"); deadline > 0)
-      clock_.After(std::chrono::seconds(deadline), [this, name] { queue_.Add(name); });
+      clock_.After(bounds::Seconds(deadline), [this, name] { queue_.Add(name); });
     return queue_.Add(name);
   }
   if (const std::string reason = Failure(*job, progress); !reason.empty()) return Finish(*job, progress, reason);
@@ -297,10 +297,10 @@ void JobController::Expire(const kube::Object& job) {
     if (Text(condition, "type") == "Complete" || Text(condition, "type") == "Failed")
       ended = kube::ParseRfc3339(Text(condition, "lastTransitionTime")).value_or(ended);
   }
-  const int64_t left = ended + NumberOf(ttl) - api_.UnixNow();
+  const int64_t left = ended + bounds::Seconds(NumberOf(ttl)) / 1s - api_.UnixNow();
   const NamespacedName name{job.meta.ns, job.meta.name};
   if (left <= 0) return api_.Delete("Job", name, {Propagation::kForeground, std::nullopt}).IgnoreError();
-  clock_.After(std::chrono::seconds(left), [this, name, uid = job.meta.uid] {
+  clock_.After(bounds::Seconds(left), [this, name, uid = job.meta.uid] {
     const ObjectRef now = api_.Get("Job", name);
     if (now != nullptr && now->meta.uid == uid) queue_.Add(name);
   });

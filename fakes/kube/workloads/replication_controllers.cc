@@ -30,11 +30,6 @@ bool Takes(const kube::Object& controller, const kube::Object& pod) {
   return selector.is_object() && !selector.empty() && HasLabels(pod, selector);
 }
 
-bool Ended(const kube::Object& pod) {
-  const std::string phase = Text(At(pod.body, "status"), "phase");
-  return phase == "Succeeded" || phase == "Failed";
-}
-
 }  // namespace
 
 ReplicationManager::ReplicationManager(ApiServer& api, const ClusterOptions& options, PodAdmission* admission)
@@ -60,7 +55,7 @@ ReplicationManager::ReplicationManager(ApiServer& api, const ClusterOptions& opt
     }
     if (owner->kind != kManaged) return;
     availability_.Follow(change);
-    const bool ended = Ended(*change.object);
+    const bool ended = HasEnded(change.object->body);
     if (relabelled || ended || ServesOtherwise(change)) queue_.Add({change.object->meta.ns, owner->name});
   }));
 }
@@ -71,7 +66,8 @@ void ReplicationManager::Claim(const kube::Object& controller) {
     api_.Patch("Pod", {pod->meta.ns, pod->meta.name}, {{"metadata", {{"ownerReferences", nullptr}}}}).IgnoreError();
   }
   for (const ObjectRef& pod : api_.List("Pod", controller.meta.ns)) {
-    if (ControllerOf(*pod) != nullptr || pod->meta.deleting || Ended(*pod) || !Takes(controller, *pod)) continue;
+    if (ControllerOf(*pod) != nullptr || pod->meta.deleting || HasEnded(pod->body) || !Takes(controller, *pod))
+      continue;
     json owners = At(pod->body, {"metadata", "ownerReferences"});
     if (!owners.is_array()) owners = json::array();
     owners.push_back(OwnedBy(controller).front());
@@ -85,7 +81,7 @@ void ReplicationManager::Sync(const NamespacedName& name) {
   if (controller == nullptr || controller->meta.deleting) return;
   Claim(*controller);
   std::vector<ObjectRef> pods = pods_.Of(api_, *controller, "Pod");
-  std::erase_if(pods, [](const ObjectRef& pod) { return pod->meta.deleting || Ended(*pod); });
+  std::erase_if(pods, [](const ObjectRef& pod) { return pod->meta.deleting || HasEnded(pod->body); });
   if (const Duration next = availability_.UntilNext(pods, MinReady(*controller)); next > Duration::zero())
     pending_.After(next, [this, name] { queue_.Add(name); });
   const int64_t wanted = Replicas(*controller);

@@ -74,7 +74,7 @@ class RateLimit final : public HttpFilter {
   HeaderOperations reply;
   std::optional<RateLimitActions> actions;
 
-  FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
+  FilterStatus OnRequest(HttpStream& stream, Duration) const override {
     if (stream.route() == nullptr || !Drawn(enabled_per_million, stream)) return FilterStatus::kContinue;
     const bool internal = FindHeader(stream.request(), "x-envoy-internal").value_or("") == "true";
     if (internal ? request_type == "external" : request_type == "internal") return FilterStatus::kContinue;
@@ -82,7 +82,6 @@ class RateLimit final : public HttpFilter {
     if (stream.ClusterCounters().empty()) return FilterStatus::kContinue;
     const std::vector<RateLimitDescriptor> descriptors = DescriptorsOf(stream);
     if (descriptors.empty()) return FilterStatus::kContinue;
-    (void)lead;
     stream.Call(service, Question(stream, descriptors),
                 [this](HttpStream& asked, const Reply& answer, Duration ahead) { Answered(asked, answer, ahead); });
     return FilterStatus::kStop;
@@ -130,7 +129,9 @@ class RateLimit final : public HttpFilter {
                               of_route != nullptr && !of_route->domain.empty() ? of_route->domain : domain);
     for (const RateLimitDescriptor& descriptor : descriptors) {
       std::string text;
-      for (const auto& [key, value] : descriptor) text += fmt::format("{}{}={}", text.empty() ? "" : "|", key, value);
+      for (const auto& [key, value] : descriptor) {
+        text += fmt::format("{}{}={}", text.empty() ? "" : "|", EscapedForLimiter(key), EscapedForLimiter(value));
+      }
       out->headers.emplace_back(kRateLimitDescriptor, text);
     }
     return out;

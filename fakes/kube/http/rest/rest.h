@@ -131,6 +131,9 @@ class RestApi {
   // Writes `body` in place of `previous`, or of nothing (null), if its type or schema knows it.
   Response Write(nlohmann::json body, const ObjectRef& previous, const Call& call);
   Response Store(nlohmann::json body, const ObjectRef& previous, const Call& call);
+  // What LimitRanges and ResourceQuotas have against an object that is to be created; nullopt: nothing, and `body` has
+  // the defaults that LimitRanges give.
+  std::optional<Response> RefuseByLimits(const Resource& resource, nlohmann::json* body) const;
   // nullopt: RestOptions::webhooks have nothing against it; what they warn of is added.
   std::optional<Response> AskWebhooks(const nlohmann::json& object, const Call& call,
                                       std::vector<std::string>* warnings) const;

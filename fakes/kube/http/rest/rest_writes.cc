@@ -330,10 +330,8 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
     if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, body); !errors.empty())
       return FromStore(InvalidObject({resource.kind, resource.group}, name, errors), resource, name);
   }
-  if (previous == nullptr && resource.namespaced) {
-    absl::Status fits = AdmitByLimitRanges(server_, body);
-    if (fits.ok()) fits = CheckQuotas(server_, body);
-    if (!fits.ok()) return FromStore(fits, resource, name);
+  if (previous == nullptr) {
+    if (std::optional<Response> refused = RefuseByLimits(resource, &body)) return *std::move(refused);
   }
   std::vector<std::string> warnings;
   if (std::optional<Response> denied = AskWebhooks(body, call, &warnings)) return *std::move(denied);
@@ -344,6 +342,14 @@ Response RestApi::Write(json body, const ObjectRef& previous, const Call& call) 
     WarnOf(warnings, &response);
   }
   return response;
+}
+
+std::optional<Response> RestApi::RefuseByLimits(const Resource& resource, json* body) const {
+  if (!resource.namespaced) return std::nullopt;
+  absl::Status fits = AdmitByLimitRanges(server_, *body);
+  if (fits.ok()) fits = CheckQuotas(server_, *body);
+  if (fits.ok()) return std::nullopt;
+  return FromStore(fits, resource, TextOf(At(*body, {"metadata", "name"})));
 }
 
 std::optional<Response> RestApi::AskWebhooks(const json& object, const Call& call,
@@ -453,6 +459,7 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   }
   if (std::optional<Response> wrong = FitToPath(resource, call.target.ns, call.target.name, &applied))
     return *std::move(wrong);
+  if (previous == nullptr && !call.target.subresource.empty()) return NotFound(resource, call.target.name);
   if (resource.namespaced && previous == nullptr) {
     if (std::optional<Response> wrong = CheckNamespace(call)) return *std::move(wrong);
   }
@@ -464,12 +471,14 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
   const bool force = call.query.Flag("force");
   const WriteOptions options = HowToWrite(call);
   std::vector<std::string> warnings;
-  if (const bool dry_run = call.query.Has("dryRun");
-      dry_run || resource.schema != nullptr || options_.webhooks != nullptr) {
+  if (const bool dry_run = call.query.Has("dryRun"); dry_run || resource.schema != nullptr ||
+                                                     options_.webhooks != nullptr || previous == nullptr ||
+                                                     resource.StoreKind() == "Pod.") {
     const FieldManager manager{options.field_manager, options.subresource, server_.DateNow()};
     absl::StatusOr<json> merged = ServerSideApply(previous == nullptr ? json() : previous->body, applied,
                                                   {resource.kind, resource.group}, manager, force);
     if (!merged.ok()) return FromStore(merged.status(), resource, call.target.name);
+    if (std::optional<Response> wrong = RefuseEphemeral(*merged, previous, call)) return *std::move(wrong);
     if (dry_run) return Write(*std::move(merged), previous, call);
     // What is stored is merged by the store; here it is only judged.
     if (resource.schema != nullptr) {
@@ -477,6 +486,10 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
       if (std::vector<FieldError> errors = ValidateBySchema(*resource.schema, *merged); !errors.empty())
         return FromStore(InvalidObject({resource.kind, resource.group}, call.target.name, errors), resource,
                          call.target.name);
+    }
+    const bool admitted_later = resource.StoreKind() == "Pod." && options_.admission != nullptr;
+    if (previous == nullptr && !admitted_later) {
+      if (std::optional<Response> refused = RefuseByLimits(resource, &*merged)) return *std::move(refused);
     }
     if (std::optional<Response> denied = AskWebhooks(*merged, call, &warnings)) return *std::move(denied);
   }
@@ -488,6 +501,8 @@ Response RestApi::Apply(json applied, const ObjectRef& previous, const Call& cal
     if (!merged.ok()) return FromStore(merged.status(), resource, call.target.name);
     json owners = At((*merged)["metadata"], "managedFields");  // webhooks see none
     const auto write = [this, call, options, owners = std::move(owners)](json admitted) {
+      if (std::optional<Response> refused = RefuseByLimits(*call.target.resource, &admitted))
+        return *std::move(refused);
       admitted["metadata"]["managedFields"] = owners;
       WriteOptions how = options;
       how.applied = true;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fakes/envoy/tcp/rate_limit_names.h"
+
 namespace wavetank::envoysim {
 namespace {
 
@@ -27,6 +29,17 @@ TEST(RateLimiterTest, WhatNoLimitNamesIsNeverOver) {
   const LimitVerdict verdict = limiter.Ask({{{"user", "a"}, {"path", "/"}}}, Time{});
   EXPECT_FALSE(verdict.over);
   EXPECT_EQ(verdict.statuses.at(0).limit, nullptr);
+}
+
+TEST(RateLimiterTest, ValuesThatClientsChooseAreNoOtherEntries) {
+  RateLimiter limiter({{{{"path", ""}}, 0, 60, ""}});
+  RequestSpec question;
+  question.path = kRateLimitMethod;
+  question.headers.emplace_back(kRateLimitDescriptor, "path=" + EscapedForLimiter("/a|user=admin%7C"));
+  std::string kept;
+  EXPECT_EQ(UnescapedByLimiter(EscapedForLimiter("/a|user=admin%7C")), "/a|user=admin%7C");
+  RateLimiterReply(question, limiter, Time{}, "", &kept);
+  EXPECT_NE(kept.find(kRateLimitStatus), std::string::npos) << kept;  // one entry, which the limit knows
 }
 
 TEST(RateLimiterTest, OneDescriptorOverItsLimitIsEnough) {

@@ -58,6 +58,24 @@ TEST_F(LostNodeTest, APodThatToleratesMoreThanTimeCanHoldStays) {
   EXPECT_FALSE(Evicted("long"));
 }
 
+// What ran before the loss is not what ends after it.
+TEST_F(LostNodeTest, APodThatBeganAnewEndsAtItsOwnTime) {
+  json pod = PodThatTolerates("a", 3600);
+  pod["spec"]["restartPolicy"] = "Never";
+  pod["spec"]["containers"][0]["command"] = {"sleep", "60"};
+  Make(pod);
+  Settle();
+  kernel_.RunUntil(kernel_.Now() + 30s);
+  ASSERT_TRUE(cluster_->SetNodeLost("node1", true).ok());
+  kernel_.RunUntil(kernel_.Now() + 10s);
+  ASSERT_TRUE(cluster_->SetNodeLost("node1", false).ok());
+  const auto phase = [&] { return Text(At(api().Get("Pod", {"default", "a"})->body, "status"), "phase"); };
+  kernel_.RunUntil(kernel_.Now() + 50s);
+  EXPECT_EQ(phase(), "Running");
+  kernel_.RunUntil(kernel_.Now() + 30s);
+  EXPECT_EQ(phase(), "Succeeded");
+}
+
 // Its first start and the one after the return would each take an address, and the first would never be free again.
 TEST_F(LostNodeTest, ANodeThatIsBackBeforeItsPodStartedGivesItOneAddress) {
   options_.pod_cidr = "10.1.0.0/29";

@@ -35,6 +35,8 @@ TEST(BatchRulesTest, AJobsPodsEnd) {
                         "\"OnFailure\", \"Never\""));
   EXPECT_THAT(Refusal("batch/v1", "Job", {{"parallelism", -1}, {"template", Template("Never")}}),
               HasSubstr("spec.parallelism: Invalid value: -1: must be greater than or equal to 0"));
+  EXPECT_THAT(Refusal("batch/v1", "Job", {{"parallelism", 2'147'483'647}, {"template", Template("Never")}}),
+              HasSubstr("a simulated workload has at most 100000 replicas"));
 }
 
 TEST(BatchRulesTest, ACronJobHasASchedule) {

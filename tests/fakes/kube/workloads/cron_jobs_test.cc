@@ -29,6 +29,35 @@ TEST(CronScheduleTest, FieldsHaveListsRangesAndSteps) {
   EXPECT_EQ(Next("59 23 31 2 *", kFriday), -1);
 }
 
+TEST(CronScheduleTest, AStarWithAStepOfOneIsAStar) {
+  EXPECT_EQ(Next("0 0 13 * */1", kFriday), kFriday + 12 * kDay);  // not "or any weekday"
+  EXPECT_EQ(Next("0 0 13 * *,*/2", kFriday), kFriday + 12 * kDay);
+  EXPECT_EQ(Next("0 0 13 * */2", kFriday), kFriday + kDay);
+}
+
+TEST(CronScheduleTest, StepsBeyondTheFieldStrikeOnce) {
+  EXPECT_EQ(Next("1/2147483647 * * * *", kFriday), kFriday + 60);
+  EXPECT_EQ(Next("1/2147483647 * * * *", kFriday + 60), kFriday + kHour + 60);
+}
+
+TEST(CronScheduleTest, EveryTakesGosDurationsInWholeSeconds) {
+  EXPECT_EQ(Next("@every 1.5h", kFriday), kFriday + kHour + kHour / 2);
+  EXPECT_EQ(Next("@every 500ms", kFriday), kFriday + 1);
+  EXPECT_EQ(Next("@every 1000000h", kFriday), kFriday + 1'000'000 * kHour);
+  EXPECT_FALSE(CronSchedule::Parse("@every -1h").ok());
+  EXPECT_FALSE(CronSchedule::Parse("@every 1000000h1000000h1000000h").ok());
+}
+
+TEST(CronScheduleTest, TheLastOfManyStrikesIsFound) {
+  const auto last = [](const char* schedule, int64_t after, int64_t until) {
+    return CronSchedule::Parse(schedule)->Last(after, until).value_or(-1);
+  };
+  EXPECT_EQ(last("* * * * *", kFriday, kFriday + 3650 * kDay + 59), kFriday + 3650 * kDay);
+  EXPECT_EQ(last("0 9,10 1 * *", kFriday, kFriday + 20 * kDay), kFriday + 10 * kHour);
+  EXPECT_EQ(last("@every 7s", kFriday, kFriday + kDay), kFriday + kDay / 7 * 7);
+  EXPECT_EQ(last("0 0 * * *", kFriday, kFriday + kHour), -1);
+}
+
 TEST(CronScheduleTest, WhatIsNoScheduleIsRefusedInTheParsersWords) {
   EXPECT_EQ(CronSchedule::Parse("* * *").status().message(), "expected exactly 5 fields, found 3: [* * *]");
   EXPECT_THAT(std::string(CronSchedule::Parse("61 * * * *").status().message()), HasSubstr("above maximum (59)"));
@@ -74,6 +103,25 @@ TEST_F(CronJobsTest, AStrikeReplacesTheRunningJobWhereItShould) {
   Pass(60s);
   ASSERT_THAT(api().List("Job", "default"), SizeIs(1));
   EXPECT_NE(api().List("Job", "default")[0]->meta.name, first);
+}
+
+TEST_F(CronJobsTest, OneThatIsResumedAfterAWeekStrikesOnce) {
+  Make({{"suspend", true}}, {"true"});
+  Pass(7 * 24h);
+  ASSERT_TRUE(api().Patch("CronJob", {"default", "cron"}, {{"spec", {{"suspend", false}}}}).ok());
+  Pass(1s);
+  EXPECT_THAT(api().List("Job", "default"), SizeIs(1));
+}
+
+TEST_F(CronJobsTest, TimesThatAClientWroteIntoItsStatusHurtNobody) {
+  for (const char* time : {"0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z"}) {
+    Make({}, {"true"});
+    ASSERT_TRUE(api().Patch("CronJob", {"default", "cron"}, {{"status", {{"lastScheduleTime", time}}}}).ok());
+    Pass(61s);
+    EXPECT_THAT(api().List("Job", "default"), testing::Not(SizeIs(0))) << time;
+    ASSERT_TRUE(api().Delete("CronJob", {"default", "cron"}).ok());
+    Pass(5s);
+  }
 }
 
 TEST_F(CronJobsTest, ASuspendedOneStrikesNever) {

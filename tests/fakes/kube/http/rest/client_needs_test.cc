@@ -161,6 +161,34 @@ TEST_F(ClientNeedsTest, ALimitRangeGivesDefaultsAndBounds) {
   EXPECT_EQ(refused.code, 403);
   EXPECT_THAT(refused.body["message"].get<std::string>(),
               HasSubstr("maximum cpu usage per Container is 1, but limit is 2"));
+  // However it is written.
+  large["apiVersion"] = "v1";
+  large["kind"] = "Pod";
+  for (const char* query : {"?fieldManager=me", "?fieldManager=me&dryRun=All"})
+    EXPECT_EQ(Send("PATCH", kPods + "/large" + query, large, "application/apply-patch+yaml").code, 403) << query;
+}
+
+TEST_F(ClientNeedsTest, AnApplyIsNoWayAroundEphemeralContainersAndQuotas) {
+  ASSERT_EQ(Send("POST", kPods, Pod("a")).code, 201);
+  json debugged = Pod("a");
+  debugged["apiVersion"] = "v1";
+  debugged["kind"] = "Pod";
+  debugged["spec"]["ephemeralContainers"] = {{{"name", "debugger"}, {"image", "busybox"}}};
+  EXPECT_EQ(Send("PATCH", kPods + "/a?fieldManager=me", debugged, "application/apply-patch+yaml").code, 422);
+  EXPECT_EQ(
+      Send("PATCH", kPods + "/none/ephemeralcontainers?fieldManager=me", debugged, "application/apply-patch+yaml").code,
+      404);
+  ASSERT_EQ(Send("POST", "/api/v1/namespaces/default/resourcequotas",
+                 {{"metadata", {{"name", "few"}}}, {"spec", {{"hard", {{"configmaps", "0"}}}}}})
+                .code,
+            201);
+  json map = ConfigMap("applied");
+  map["apiVersion"] = "v1";
+  map["kind"] = "ConfigMap";
+  const Answer refused = Send("PATCH", "/api/v1/namespaces/default/configmaps/applied?fieldManager=me", map,
+                              "application/apply-patch+yaml");
+  EXPECT_EQ(refused.code, 403);
+  EXPECT_THAT(refused.body["message"].get<std::string>(), HasSubstr("exceeded quota: few"));
 }
 
 TEST_F(ClientNeedsTest, TheServerTellsOfItself) {
