@@ -530,6 +530,19 @@ TEST(Architecture, NoTestSkipsWithoutAReasonForTheCensus) {
   }
 }
 
+TEST(Architecture, OnlyOneFileOfTheTestsSleeps) {
+  std::vector<std::string> sleeping;
+  for (const SourceFile& file : Sources({"tests"}, {".h", ".cc"})) {
+    if (file.path == "tests/await.h" || file.path == "tests/architecture_test.cc") continue;
+    for (size_t i = 0; i < file.lines.size(); ++i) {
+      for (const char* call : {"sleep_for(", "sleep_until(", "usleep(", "nanosleep("}) {
+        if (file.lines[i].find(call) != std::string::npos) sleeping.push_back(At(file, i));
+      }
+    }
+  }
+  EXPECT_THAT(sleeping, testing::IsEmpty()) << "Await of tests/await.h waits for what is meant";
+}
+
 TEST(Architecture, EveryIncludedHeaderOfTheHouseExists) {
   for (const SourceFile& file : Cpp()) {
     for (size_t i = 0; i < file.lines.size(); ++i) {

@@ -4,11 +4,11 @@
 
 #include <chrono>
 #include <cstdlib>
-#include <thread>
 
 #include "core/x509/x509.h"
 #include "fakes/kube/http/transport/fetch.h"
 #include "nlohmann/json.hpp"
+#include "tests/await.h"
 #include "tests/cli/program.h"
 #include "tests/left_out.h"
 #include "tests/own_network.h"
@@ -105,15 +105,6 @@ clusters:
     std::ifstream in(folder_ / log);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  template <class Condition>
-  static bool Await(Condition condition, std::chrono::seconds patience) {
-    const auto end = std::chrono::steady_clock::now() + patience;
-    while (!condition()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return true;
-  }
   static int Get(uint16_t port, const std::string& path, std::string* body = nullptr) {
     fakekube::http::Outgoing call;
     call.server = fmt::format("http://127.0.0.1:{}", port);
@@ -155,7 +146,7 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   StartServe(envoy);
   const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent proxy sidecar --upstream-envoy --concurrency 1",
                            "SECRET_TTL=30s", "agent.log");
-  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; }, std::chrono::seconds(60))) << Said("agent.log");
+  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; })) << Said("agent.log");
   EXPECT_THAT(Said("agent.log"), HasSubstr("generated new workload certificate"));
   EXPECT_THAT(Said("agent.log"), HasSubstr("connected to upstream XDS server: 127.0.0.1:"));
   // As Envoy's own listener says it, too.
@@ -168,7 +159,7 @@ TEST_F(RealAgent, ARealEnvoyBecomesReadyRenewsItsCertificateAndRoutes) {
   // Half of thirty seconds later, another certificate.
   const std::string first = Serials(15000);
   EXPECT_FALSE(first.empty());
-  EXPECT_TRUE(Await([&] { return Serials(15000) != first; }, std::chrono::seconds(40)));
+  EXPECT_TRUE(Await([&] { return Serials(15000) != first; }));
   agent->Signal(SIGTERM);
   EXPECT_EQ(agent->Wait(), 0) << Said("agent.log");
   EXPECT_THAT(Said("agent.log"), HasSubstr("Envoy aborted normally"));
@@ -181,7 +172,7 @@ TEST_F(RealAgent, AKilledEnvoyEndsItAndTheWordsSayWhy) {
   NEEDS_TOOL(PortsAreFree(), "the ports of a sidecar", "another Envoy has them");
   StartServe(envoy);
   const auto agent = InPod(WAVETANK_BINARY_DIR "/wavetank agent --upstream-envoy --concurrency 1", "", "agent.log");
-  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; }, std::chrono::seconds(60)));
+  ASSERT_TRUE(Await([] { return Get(15020, "/healthz/ready") == 200; }));
   // Its process is the one that this agent has started.
   const pid_t process = ChildOf(agent->pid());
   ASSERT_GT(process, 0);

@@ -11,6 +11,7 @@
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "core/base/random.h"
+#include "tests/await.h"
 #include "tests/cli/program.h"
 #include "tests/long.h"
 
@@ -89,7 +90,7 @@ class Durability : public ProgramTest {
         }
       });
     }
-    std::this_thread::sleep_for(life);  // the moment of the kill is what is tried
+    LetTimePass(life);  // the moment of the kill is what is tried
     server.Signal(SIGKILL);
     for (std::thread& thread : threads) thread.join();
     EXPECT_EQ(server.Wait(), 1000 + SIGKILL);
@@ -159,10 +160,10 @@ TEST_F(Durability, AKilledRunLeavesALogThatReplaysOrNone) {
     {
       Process run({"run", scenario, "-o", log}, (folder_ / "errors").string());
       // Every other one while it writes, however long a busy machine takes until then.
-      for (int waits = 0; i % 2 == 0 && waits < 2000 && !HasBytes(log + ".partial") && !HasBytes(log); ++waits) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      if (i % 2 == 0) {
+        EXPECT_TRUE(Await([&] { return HasBytes(log + ".partial") || HasBytes(log); }));
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(random.Between(0, i % 2 == 0 ? 200 : 1500)));
+      LetTimePass(std::chrono::milliseconds(random.Between(0, i % 2 == 0 ? 200 : 1500)));
       run.Signal(SIGKILL);
       run.Wait();
     }

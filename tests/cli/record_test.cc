@@ -1,11 +1,10 @@
 // `wavetank record` of a served mesh, as a user does it, and what replay, why and run make of the log.
 #include <csignal>
-#include <functional>
 #include <set>
-#include <thread>
 
 #include "fakes/kube/http/transport/fetch.h"
 #include "nlohmann/json.hpp"
+#include "tests/await.h"
 #include "tests/cli/program.h"
 
 namespace wavetank {
@@ -54,20 +53,13 @@ class Record : public ProgramTest {
   std::unique_ptr<Process> StartRecorder(const std::string& log) {
     auto out = std::make_unique<Process>(
         std::vector<std::string>{"record", "--kubeconfig", config_, "-o", folder_ / log}, folder_ / (log + ".errors"));
-    EXPECT_TRUE(Until([&] { return Size(log + ".partial") > 24'000; })) << Read(folder_ / (log + ".errors"));
+    EXPECT_TRUE(Await([&] { return Size(log + ".partial") > 24'000; })) << Read(folder_ / (log + ".errors"));
     return out;
   }
   uintmax_t Size(const std::string& name) const {
     std::error_code error;
     const uintmax_t size = std::filesystem::file_size(folder_ / name, error);
     return error ? 0 : size;
-  }
-  static bool Until(const std::function<bool()>& done) {
-    for (int i = 0; i < 400; ++i) {
-      if (done()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    return false;
   }
   void Scale(const std::string& deployment, int replicas) {
     std::string text = Read(std::string(kManifests) + "/" + deployment + ".yaml");
@@ -81,7 +73,7 @@ class Record : public ProgramTest {
   }
   // So many endpoints of helloworld are ready in a cluster.
   bool Ready(size_t cluster, size_t count) {
-    return Until([&] {
+    return Await([&] {
       const auto slices = fakekube::http::Fetch(
           apis_.at(cluster), "/apis/discovery.k8s.io/v1/namespaces/sample/endpointslices", std::chrono::seconds(5));
       const json list = slices.ok() ? json::parse(*slices, nullptr, false) : json();
@@ -118,7 +110,7 @@ steps:)",
   // one that was made in the middle of a write cannot be read, and the next one can.
   bool Recorded(const std::string& log, size_t count) {
     const std::filesystem::path running = folder_ / (log + ".partial"), copy = folder_ / "copy.partial";
-    return Until([&] {
+    return Await([&] {
       std::error_code error;
       for (const char* part : {"", "-journal"}) {
         std::filesystem::remove(copy.string() + part, error);
@@ -236,7 +228,7 @@ TEST_F(Record, GoesOnAcross410AndBrokenWatches) {
 )");
   std::unique_ptr<Process> recorder = StartRecorder("mesh.wtlog");
   ASSERT_TRUE(Ready(0, 4));
-  EXPECT_TRUE(Until([&] {
+  EXPECT_TRUE(Await([&] {
     return Read(folder_ / "mesh.wtlog.errors").find("note: context cluster1") != std::string::npos;
   })) << "its watches broke";
   EXPECT_TRUE(Recorded("mesh.wtlog", 4));

@@ -12,6 +12,7 @@
 #include "replay/world_target.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/pods.h"
+#include "tests/await.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -176,15 +177,13 @@ TEST_F(Ads, AnIstiodThatDiesBreaksItsStreamsAndTheNextOneServesThemAgain) {
   client.Read();
   ASSERT_TRUE(Do(*server_, sim::inputs::KillPods{"cluster2", "istio-system", "istiod"}).ok());
   EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  const auto patience = RealClock::now() + 60s;
-  for (bool served = false; !served;) {
-    ASSERT_LT(RealClock::now(), patience);
-    std::this_thread::sleep_for(50ms);
+  const auto served = [&] {
     SotwClient again(PlainChannel(server_->ListenersOf("cluster2")->plaintext));
     again.Send(Ask(node, kEndpointType, {kHelloworld}));
     discovery::DiscoveryResponse response;
-    served = again.Read(&response) && Addresses(response).size() == 2;
-  }
+    return again.Read(&response) && Addresses(response).size() == 2;
+  };
+  EXPECT_TRUE(Await(served, 50ms));
 }
 
 TEST(AdsServer, AClientThatGoesLeavesNothingBehind) {
@@ -193,13 +192,7 @@ TEST(AdsServer, AClientThatGoesLeavesNothingBehind) {
   const auto streams = [&] {
     return *server->loop().Call([](sim::World& world) { return world.outside().streams(); });
   };
-  const auto all_gone = [&] {
-    for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
-      if (streams() == 0 && server->frontend().streams() == 0) return true;
-      std::this_thread::sleep_for(1ms);
-    }
-    return false;
-  };
+  const auto all_gone = [&] { return Await([&] { return streams() == 0 && server->frontend().streams() == 0; }); };
   ASSERT_EQ(streams(), 0u);
   {
     SotwClient client(PlainChannel(server->ListenersOf("cluster1")->plaintext));
@@ -211,6 +204,10 @@ TEST(AdsServer, AClientThatGoesLeavesNothingBehind) {
 }
 
 // How much at most was seen to wait for clients in the server, while `action` ran.
+bool AwaitStreams(Server& server, int64_t count) {
+  return Await([&] { return server.frontend().streams() == count; });
+}
+
 int64_t MostUnread(Server& server, const std::function<void()>& action) {
   std::atomic<bool> over{false};
   int64_t most = 0;
@@ -270,16 +267,17 @@ TEST(AdsLimits, PushesThatNobodyReadsEndTheStreamAndHarmNobody) {
   SotwClient other(PlainChannel(address));
   other.Send(Ask(node, kEndpointType, {kHelloworld}));
   EXPECT_EQ(Addresses(other.Read()).size(), 2u);
-  const auto patience = RealClock::now() + 60s;
-  for (int turn = 0; server->frontend().streams() > 1 && RealClock::now() < patience; ++turn) {
+  int turn = 0;
+  const auto changed_until_it_went = [&] {
     const sim::inputs::ApplyObject extra{"cluster1",
                                          {{"apiVersion", "v1"},
                                           {"kind", "Service"},
                                           {"metadata", {{"namespace", "sample"}, {"name", "extra"}}},
-                                          {"spec", {{"ports", {{{"name", "http"}, {"port", 81 + turn % 2}}}}}}}};
-    ASSERT_TRUE(Do(*server, extra).ok());
-    std::this_thread::sleep_for(20ms);
-  }
+                                          {"spec", {{"ports", {{{"name", "http"}, {"port", 81 + turn++ % 2}}}}}}}};
+    EXPECT_TRUE(Do(*server, extra).ok());
+    return server->frontend().streams() <= 1;
+  };
+  EXPECT_TRUE(Await(changed_until_it_went, 20ms));
   EXPECT_EQ(slow.Finish().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_EQ(server->frontend().streams(), 1);
   other.Send(Ask(kListenerType));
@@ -332,8 +330,7 @@ TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
     client.Send(Ask(node, "type.googleapis.com/no.such.Thing"));
     EXPECT_EQ(client.Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
-  const auto patience = RealClock::now() + 60s;
-  while (server->frontend().streams() > 0 && RealClock::now() < patience) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(AwaitStreams(*server, 0));
   SotwClient first(PlainChannel(address)), second(PlainChannel(address));
   for (SotwClient* client : {&first, &second}) {
     client->Send(Ask(node, kEndpointType, {kHelloworld}));
@@ -342,14 +339,6 @@ TEST(AdsLimits, WhatIsTooMuchIsRefusedByName) {
   SotwClient third(PlainChannel(address));
   third.Send(Ask(node, kEndpointType, {kHelloworld}));
   EXPECT_EQ(third.Finish().error_message(), "too many streams");
-}
-
-bool AwaitStreams(Server& server, int64_t count) {
-  for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
-    if (server.frontend().streams() == count) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
 }
 
 TEST(AdsLimits, AConnectionsStreamsBeyondItsOwnWaitForOneToEnd) {
@@ -368,13 +357,11 @@ TEST(AdsLimits, AConnectionsStreamsBeyondItsOwnWaitForOneToEnd) {
     waiting.Send(Ask(node, kEndpointType, {kHelloworld}));
     waiting.Read();
     // The first one's end is told to the frontend a moment after its place was free.
-    const auto end = RealClock::now() + 5s;
-    while (server->frontend().streams() != 1 && RealClock::now() < end) std::this_thread::sleep_for(5ms);
-    EXPECT_EQ(server->frontend().streams(), 1);
+    EXPECT_TRUE(AwaitStreams(*server, 1));
   });
   for (const auto end = RealClock::now() + 300ms; RealClock::now() < end;) {
     EXPECT_EQ(server->frontend().streams(), 1);
-    std::this_thread::sleep_for(5ms);
+    LetTimePass(5ms);
   }
   first.reset();
   second.join();
@@ -456,11 +443,11 @@ TEST(AdsLimits, AStreamThatFallsSilentEndsWhereThatIsWanted) {
   talker.Send(Ask(node, kEndpointType, {kHelloworld}));
   EXPECT_EQ(Addresses(silent.Read()).size(), 2u);
   const auto response = talker.Read();
-  const auto patience = RealClock::now() + 60s;
-  while (server->frontend().streams() > 1 && RealClock::now() < patience) {
+  const auto talked_until_it_went = [&] {
     talker.Send(Ack(response, {kHelloworld}));
-    std::this_thread::sleep_for(20ms);
-  }
+    return server->frontend().streams() <= 1;
+  };
+  EXPECT_TRUE(Await(talked_until_it_went, 20ms));
   EXPECT_EQ(silent.Finish().error_message(), "nothing was said for 2000 ms");
   talker.Send(Ask(kListenerType));
   EXPECT_EQ(talker.Read().type_url(), kListenerType);

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <thread>
 
 #include "replay/event_log.h"
 #include "replay/replayer.h"
@@ -14,6 +13,7 @@
 #include "serve/manifest_watch.h"
 #include "serve/player.h"
 #include "sim/inputs/kinds/pods.h"
+#include "tests/await.h"
 #include "tests/serve/two_clusters.h"
 
 namespace wavetank::serve {
@@ -31,14 +31,13 @@ class Reports {
   }
   // The report with this number, once it is there.
   std::string Await(size_t number) {
-    for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (all_.size() > number) return all_[number];
-      }
-      std::this_thread::sleep_for(1ms);
-    }
-    return "nothing";
+    std::string report = "nothing";
+    wavetank::Await([&] {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (all_.size() > number) report = all_[number];
+      return all_.size() > number;
+    });
+    return report;
   }
 
  private:
@@ -46,12 +45,8 @@ class Reports {
   std::vector<std::string> all_;
 };
 
-bool Await(Loop& loop, const std::function<bool(sim::World&)>& what) {
-  for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
-    if (loop.Call(what).value_or(false)) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
+bool AwaitWorld(Loop& loop, const std::function<bool(sim::World&)>& what) {
+  return Await([&] { return loop.Call(what).value_or(false); });
 }
 
 std::string ConfigMap(const std::string& name, const std::string& value) {
@@ -152,8 +147,8 @@ TEST(Play, AScenariosStepsAreDoneInRealTime) {
   EXPECT_EQ(reports.Await(0), "step 'nothing'");
   EXPECT_EQ(reports.Await(1), "step 'more'");
   EXPECT_GE(RealClock::now() - start, 200ms);
-  EXPECT_TRUE(Await((*session)->loop(),
-                    [](sim::World& world) { return world.Pods("cluster1", "sample", "helloworld").size() == 3; }));
+  EXPECT_TRUE(AwaitWorld((*session)->loop(),
+                         [](sim::World& world) { return world.Pods("cluster1", "sample", "helloworld").size() == 3; }));
   EXPECT_EQ(reports.Await(2), "all steps were played");
 }
 

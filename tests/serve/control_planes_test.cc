@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/kube/secret.h"
@@ -21,6 +20,7 @@
 #include "replay/world_target.h"
 #include "serve/remote_secret_view.h"
 #include "sim/inputs/kinds/kube_request.h"
+#include "tests/await.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -161,10 +161,7 @@ TEST_F(ControlPlanesTest, OneThatDiesLaterIsNoticed) {
   ASSERT_TRUE(planes.ok()) << planes.status();
   kill((*planes)->where()[1].pid, SIGKILL);
   absl::Status status;
-  for (int i = 0; i < 6000 && status.ok(); ++i) {
-    status = (*planes)->Check();
-    std::this_thread::sleep_for(10ms);
-  }
+  EXPECT_TRUE(Await([&] { return !(status = (*planes)->Check()).ok(); }));
   EXPECT_THAT(std::string(status.message()), HasSubstr("the istiod of cluster2 ended with signal 9"));
 }
 
@@ -184,13 +181,12 @@ TEST_F(ControlPlanesTest, SimulatedEnvoysAreServedByWhoeverAnswersThere) {
     });
   };
   const auto streams = [&] { return *other->loop().Call([](sim::World& world) { return world.outside().streams(); }); };
-  for (int i = 0; i < 6000 && (connected() < 6 || streams() < 6); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(Await([&] { return connected() >= 6 && streams() >= 6; }));
   EXPECT_EQ(connected(), 6);
   EXPECT_EQ(streams(), 6u);
   // When their server goes they hear of it, and try again.
   ASSERT_TRUE(other->Stop().ok());
-  for (int i = 0; i < 6000 && connected() > 0; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_EQ(connected(), 0);
+  EXPECT_TRUE(Await([&] { return connected() == 0; }));
 }
 
 // What a real istiod saw, on our own.
@@ -227,7 +223,7 @@ TEST_F(ControlPlanesTest, TheLogHoldsWhatOthersDidAndNothingOfTheRealIstiods) {
     for (const sim::PodProcess* pod : world.Pods("cluster2", "sample", "helloworld")) names.push_back(pod->name());
     return names;
   };
-  for (int i = 0; i < 6000 && session_->loop().Call(pods)->size() < 3; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(Await([&] { return session_->loop().Call(pods)->size() >= 3; }));
   const std::vector<std::string> there = *session_->loop().Call(pods);
   EXPECT_EQ(there.size(), 3u);
   (*planes)->Stop();

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "core/kube/yaml.h"
@@ -20,6 +19,7 @@
 #include "scenarios/runner/start.h"
 #include "serve/server.h"
 #include "sim/inputs/kinds/kube_request.h"
+#include "tests/await.h"
 
 namespace wavetank::serve {
 namespace {
@@ -75,11 +75,7 @@ class KubeFrontendTest : public ::testing::Test {
   }
   template <class Fn>
   bool Eventually(Fn fn) {
-    for (int i = 0; i < 6000; ++i) {
-      if (*server_->loop().Call([&](sim::World& world) { return fn(world); })) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
+    return Await([&] { return *server_->loop().Call([&](sim::World& world) { return fn(world); }); });
   }
 
   const std::filesystem::path log_ =

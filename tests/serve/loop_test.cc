@@ -1,4 +1,5 @@
 #include "serve/loop/loop.h"
+#include "tests/await.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ TEST(Loop, VirtualTimeGoesAlongWithRealTime) {
   loop.Start();
   const auto real_before = RealClock::now();
   const Time before = *loop.Call([](sim::World& world) { return world.Now(); });
-  std::this_thread::sleep_for(50ms);
+  LetTimePass(50ms);
   const Time after = *loop.Call([](sim::World& world) { return world.Now(); });
   const Duration real = RealClock::now() - real_before;
   EXPECT_GE(after - before, 50ms);
@@ -37,7 +38,7 @@ TEST(Loop, AnEventRunsWhenItIsDueWithoutAnybodyPosting) {
     world.commons().host->RunAfter(30ms, [&] { ran_at = world.Now().time_since_epoch().count(); });
     return world.Now() + 30ms;
   });
-  for (int i = 0; i < 60000 && ran_at == 0; ++i) std::this_thread::sleep_for(1ms);
+  EXPECT_TRUE(Await([&] { return ran_at != 0; }));
   EXPECT_EQ(ran_at, due.time_since_epoch().count());
 }
 
@@ -67,7 +68,7 @@ TEST(Loop, NoTimerWaitsForMoreThanOneTask) {
       order += "own" + std::to_string(i) + " ";
       if (i > 0) return;
       world.commons().host->RunAfter(10ms, [&] { order += "timer "; });
-      std::this_thread::sleep_for(20ms);
+      LetTimePass(20ms);
     });
   }
   loop.Start();
@@ -111,7 +112,7 @@ TEST(Loop, AStoppedLoopRunsNothingMoreAndKeepsNobodyWaiting) {
   std::thread waiter;
   loop.Call([&](sim::World&) {
     waiter = std::thread([&] { answer = loop.Call([](sim::World&) { return 1; }); });
-    std::this_thread::sleep_for(20ms);  // the waiter's task waits behind this one
+    LetTimePass(20ms);  // the waiter's task waits behind this one
     return 0;
   });
   loop.Stop();

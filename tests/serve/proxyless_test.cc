@@ -14,12 +14,12 @@
 #include <fstream>
 #include <functional>
 #include <set>
-#include <thread>
 
 #include "core/x509/x509.h"
 #include "scenarios/survey/mesh_survey.h"
 #include "serve/grpc/bootstrap.h"
 #include "serve/manifest_watch.h"
+#include "tests/await.h"
 #include "tests/left_out.h"
 #include "tests/serve/live.h"
 #include "tests/serve/xds_backend.h"
@@ -28,7 +28,6 @@ namespace wavetank::serve {
 namespace {
 
 namespace fs = std::filesystem;
-using RealClock = std::chrono::steady_clock;
 
 constexpr char kTarget[] = "xds:///echo.shop.svc.cluster.local:7070";
 
@@ -112,12 +111,11 @@ class ProxylessClients : public testing::Test {
   // Who answers the next calls, once that is `expected` for 20 calls in a row and each of them answers some.
   static std::set<std::string> AwaitAnswers(const Call& call, const std::set<std::string>& expected) {
     std::set<std::string> got;
-    for (const auto patience = RealClock::now() + 60s; RealClock::now() < patience;) {
+    Await([&] {
       got.clear();
       for (int i = 0; i < 20; ++i) got.insert(call());
-      if (got == expected) return got;
-      std::this_thread::sleep_for(10ms);
-    }
+      return got == expected;
+    });
     return got;
   }
 
@@ -207,11 +205,7 @@ TEST_F(ProxylessClients, ServersAndClientsOfCppSpeakMutualTlsAsPoliciesSay) {
     EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"echo"}), std::set<std::string>{"echo"});
     // Without the rule a client speaks plain text, which a STRICT server does not take.
     WritePorts({port}, strict);
-    bool refused = false;
-    for (const auto patience = RealClock::now() + 60s; !refused && RealClock::now() < patience;) {
-      refused = client("plain")->Call(false).rfind("error: 14", 0) == 0;
-    }
-    EXPECT_TRUE(refused);
+    EXPECT_TRUE(Await([&] { return client("plain")->Call(false).rfind("error: 14", 0) == 0; }));
     WritePorts({port}, strict + mutual);
     EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"echo"}), std::set<std::string>{"echo"});
   }
@@ -221,7 +215,7 @@ TEST_F(ProxylessClients, ServersAndClientsOfCppSpeakMutualTlsAsPoliciesSay) {
   const auto peer = client("client");
   for (int i = 0; i < 20; ++i) {
     EXPECT_THAT(peer->Call(false), testing::StartsWith("error: 14"));
-    std::this_thread::sleep_for(20ms);
+    LetTimePass(20ms);
   }
   WritePorts({port}, strict + mutual, "impostor");
   EXPECT_EQ(AwaitAnswers([&] { return peer->Call(); }, {"impostor"}), std::set<std::string>{"impostor"});

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "absl/strings/escaping.h"
 #include "core/security/authenticator.h"
@@ -13,6 +12,7 @@
 #include "sim/inputs/kinds/install.h"
 #include "sim/inputs/kinds/objects.h"
 #include "sim/inputs/kinds/pods.h"
+#include "tests/await.h"
 #include "tests/serve/live.h"
 
 namespace wavetank::serve {
@@ -419,15 +419,12 @@ TEST(SecretsOfANewCa, AreWhatTlsAsksForAndShows) {
   ASSERT_TRUE(FetchFrom(*server, plaintext, "sleep", &before).ok());
   ASSERT_TRUE(Do(*server, sim::inputs::PlugInCa{"cluster1", "second"}).ok());
   ASSERT_TRUE(Do(*server, sim::inputs::KillPods{"cluster1", "istio-system", "istiod"}).ok());
-  const auto patience = std::chrono::steady_clock::now() + 60s;
-  bool served = false;
-  while (!served && std::chrono::steady_clock::now() < patience) {
-    Identity ignored;
-    served = FetchFrom(*server, plaintext, "sleep", &after).ok() && after.roots != before.roots &&
-             FetchFrom(*server, SecureChannel(*server, after), "sleep", &ignored).ok();
-    if (!served) std::this_thread::sleep_for(20ms);
-  }
-  EXPECT_TRUE(served);
+  const auto served = [&] {
+    Identity fetched;
+    return FetchFrom(*server, plaintext, "sleep", &after).ok() && after.roots != before.roots &&
+           FetchFrom(*server, SecureChannel(*server, after), "sleep", &fetched).ok();
+  };
+  EXPECT_TRUE(Await(served, 20ms));
   Identity ignored;
   EXPECT_EQ(FetchFrom(*server, SecureChannel(*server, before), "sleep", &ignored).error_code(),
             grpc::StatusCode::UNAVAILABLE);

@@ -161,7 +161,8 @@ void Controller::MakeClasses() {
     auto& [version, last] = written_[key];
     if (version != 0) continue;  // under way, or somebody deleted it; the next start makes it again
     version = -1;
-    Write(key, {{"apiVersion", "gateway.networking.k8s.io/v1"},
+    Write(key,
+          {{"apiVersion", "gateway.networking.k8s.io/v1"},
            {"kind", "GatewayClass"},
            {"metadata", {{"name", std::string(wanted.name)}}},
            {"spec",

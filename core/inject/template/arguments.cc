@@ -40,7 +40,8 @@ double RealOf(const Value& value) {
   const std::string& text = value.json.get_ref<const std::string&>();
   double out = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && stop == text.data() + text.size() && std::isfinite(out) ? std::clamp(out, -9e18, 9e18) : 0;
+  return error == std::errc() && stop == text.data() + text.size() && std::isfinite(out) ? std::clamp(out, -9e18, 9e18)
+                                                                                         : 0;
 }
 
 std::string QuotedText(std::string_view text) { return JsonText(nlohmann::json(text)); }

@@ -152,6 +152,15 @@ TEST_F(GatewayApiControllerTest, GatewayOfAnotherRevisionIsNotDeployed) {
   EXPECT_THAT(Get("Deployment"), IsNull());
 }
 
+TEST_F(GatewayApiControllerTest, StatusOfAnotherRevisionsGatewayIsLeftToIt) {
+  Start();
+  json other = EastWest();
+  other["metadata"]["labels"]["istio.io/rev"] = "canary";
+  other["status"] = {{"conditions", json::array({{{"type", "Accepted"}, {"status", "Unknown"}}})}};
+  Apply(other);
+  EXPECT_EQ(At(Get(kGateways, "eastwest")->body, "status"), other["status"]);
+}
+
 TEST_F(GatewayApiControllerTest, ClassesAreMadeOnce) {
   Start();
   ASSERT_THAT(api().Get("GatewayClass.gateway.networking.k8s.io", {"", "istio"}), NotNull());

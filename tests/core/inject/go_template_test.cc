@@ -93,9 +93,24 @@ TEST(GoTemplateTest, MistakesAreToldWithTheirLine) {
   EXPECT_THAT(Of("{{ fail \"no\" }}"), HasSubstr("error calling fail: no"));
 }
 
+TEST(GoTemplateTest, ANumberThatIsNoneIsNone) {
+  EXPECT_EQ(Of("{{ int \"nan\" }} {{ int \"inf\" }} {{ int \"7\" }}"), "0 0 7");
+}
+
 TEST(GoTemplateTest, WhatCallsItselfWithoutEndIsStopped) {
   EXPECT_THAT(Of("{{ define \"t\" }}{{ template \"t\" . }}{{ end }}{{ template \"t\" . }}"),
               HasSubstr("exceeded maximum template depth"));
+}
+
+TEST(GoTemplateTest, AChainOfBranchesIsAsDeepAsItIsWritten) {
+  std::string chain = "{{ if .Values.empty }}1";
+  for (int i = 0; i < 100'000; ++i) chain += "{{ else if .Values.empty }}2";
+  EXPECT_THAT(Of(chain + "{{ end }}"), HasSubstr("nested too deeply"));
+}
+
+TEST(GoTemplateTest, ATextWithoutEndIsStopped) {
+  EXPECT_THAT(Of("{{ repeat 1000000000 \"abc\" | trim }}"), HasSubstr("it does not come to an end"));
+  EXPECT_EQ(Of("{{ repeat 1000000000 \"\" }}"), "");
 }
 
 }  // namespace

@@ -88,6 +88,7 @@ TEST_F(JwtAuthenticatorTest, ClaimsThatDoNotFitAreRefusedInItsWords) {
   EXPECT_THAT(WhyNot({{"nbf", x509::UnixSeconds(now) + 301}}), HasSubstr("before the nbf (not before) time"));
   EXPECT_EQ(WhyNot({{"sub", "somebody"}}), "invalid sub somebody");
   EXPECT_EQ(WhyNot({{"aud", json::array({"other"})}}), "invalid audiences [other]");
+  EXPECT_THAT(WhyNot({{"aud", "istio-ca"}}), testing::HasSubstr("cannot unmarshal string into Go struct field"));
 }
 
 TEST_F(JwtAuthenticatorTest, AnotherKeyIsNotBelieved) {

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "fmt/format.h"
+#include "tests/await.h"
 
 namespace wavetank::envoydiff {
 namespace {
@@ -27,7 +28,7 @@ TEST(NameServerTest, WaitsForAnAddressThatIsHeldForAMoment) {
   ASSERT_EQ(bind(holder, reinterpret_cast<const sockaddr*>(&at), size), 0);
   ASSERT_EQ(getsockname(holder, reinterpret_cast<sockaddr*>(&at), &size), 0);
   std::thread releases([holder] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    LetTimePass(std::chrono::milliseconds(50));
     close(holder);
   });
   EXPECT_NE(NameServer::Make(fmt::format("127.0.0.1:{}", ntohs(at.sin_port)), {}), nullptr);

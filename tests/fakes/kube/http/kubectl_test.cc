@@ -18,10 +18,10 @@
 #include <regex>
 #include <sstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "served_cluster.h"
+#include "tests/await.h"
 #include "tests/left_out.h"
 
 namespace wavetank::fakekube::http {
@@ -136,7 +136,7 @@ TEST_P(Transcript, IsWhatKubectlPrints) {
       std::string last = printed();
       for (int turn = 0; until && turn < (records ? 5 : 100); ++turn) {
         if (!records && IsRecorded(recorded, now + last)) break;
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+        LetTimePass(std::chrono::milliseconds(200));
         last = printed();
       }
       now += last;

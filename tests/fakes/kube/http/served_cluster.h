@@ -16,6 +16,7 @@
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/http/transport/server.h"
 #include "sim/kernel/kernel.h"
+#include "tests/await.h"
 
 namespace wavetank::fakekube::http {
 
@@ -99,7 +100,7 @@ class ServedCluster {
       kernel_.RunUntil(Time{} + std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now() - start));
       if (task) {
         task();
-        if (options_.nap.count() > 0) std::this_thread::sleep_for(options_.nap);
+        if (options_.nap.count() > 0) LetTimePass(options_.nap);
       }
     }
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "fakes/kube/http/message/status.h"
+#include "tests/await.h"
 #include "tests/fakes/kube/http/peer.h"
 #include "tests/fakes/kube/http/served_cluster.h"
 #include "tests/long.h"
@@ -53,15 +54,6 @@ class ServerTest : public ::testing::Test {
                                   {"data", {{"value", value}}}});
     });
     ASSERT_TRUE(done.ok()) << done.status();
-  }
-  // Until it is so, for at most a minute.
-  template <class Fn>
-  bool Eventually(Fn fn) {
-    for (int i = 0; i < 6000; ++i) {
-      if (fn()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    return false;
   }
 
   std::unique_ptr<ServedCluster> served_;
@@ -194,7 +186,7 @@ TEST_F(ServerTest, AWatchFromAListsVersionLosesNothingWhileOthersWrite) {
     writers.emplace_back([&, w] {
       for (int i = 0; !stop; ++i) {
         Put("w" + std::to_string(w), std::to_string(i));
-        std::this_thread::sleep_for(std::chrono::milliseconds(1 + w));
+        LetTimePass(std::chrono::milliseconds(1 + w));
       }
     });
   }
@@ -281,7 +273,7 @@ TEST_F(ServerTest, AWatchGoesWithItsClient) {
     }
     EXPECT_EQ(served_->server().connections(), 20u);
   }
-  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
+  EXPECT_TRUE(Await([&] { return served_->server().connections() == 0; }));
   Put("a", "1");  // nobody is there to be told
 }
 
@@ -346,7 +338,7 @@ TEST_F(ServerTest, WhoReadsTooSlowlyIsCutOffAndTheOthersNoticeNothing) {
     Put("big", std::to_string(i) + std::string(100000, 'x'));
     good.Read("}}\n");
   }
-  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 1; }));
+  EXPECT_TRUE(Await([&] { return served_->server().connections() == 1; }));
   Put("last", "1");
   EXPECT_THAT(good.Read("\"name\":\"last\""), HasSubstr("\"name\":\"last\""));
 }
@@ -365,7 +357,7 @@ TEST_F(ServerTest, TooManyConnectionsAreTurnedAway) {
   fourth.Read("never");
   EXPECT_TRUE(fourth.closed());
   peers.clear();
-  EXPECT_TRUE(Eventually([&] { return served_->server().connections() == 0; }));
+  EXPECT_TRUE(Await([&] { return served_->server().connections() == 0; }));
   Peer later(port());
   later.Send(Get("/healthz"));
   EXPECT_THAT(later.Read("ok"), HasSubstr("200 OK"));
