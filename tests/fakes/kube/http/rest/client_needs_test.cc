@@ -175,6 +175,7 @@ TEST_F(ClientNeedsTest, AnApplyIsNoWayAroundEphemeralContainersAndQuotas) {
   debugged["kind"] = "Pod";
   debugged["spec"]["ephemeralContainers"] = {{{"name", "debugger"}, {"image", "busybox"}}};
   EXPECT_EQ(Send("PATCH", kPods + "/a?fieldManager=me", debugged, "application/apply-patch+yaml").code, 422);
+  debugged["metadata"]["name"] = "none";
   EXPECT_EQ(
       Send("PATCH", kPods + "/none/ephemeralcontainers?fieldManager=me", debugged, "application/apply-patch+yaml").code,
       404);
