@@ -22,6 +22,6 @@ bool Await(Fn&& fn, std::chrono::milliseconds every = std::chrono::milliseconds(
 
 // Lets real time pass where time itself is what a test is about: a loop that follows the clock, a slow reader, a writer
 // at a pace, a thing that must stay as it is. Never to wait for something: that is Await.
-inline void LetTimePass(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+inline void LetTimePass(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
 
 }  // namespace wavetank
