@@ -89,7 +89,7 @@ ordered_json FindingsJson(const LintResult& result) {
   return out;
 }
 
-ordered_json FindingsSarif(const LintResult& result, std::string_view version) {
+ordered_json FindingsSarif(const LintResult& result, std::string_view version, const std::string& mesh) {
   ordered_json run;
   ordered_json& driver = run["tool"]["driver"];
   driver["name"] = "wavetank check";
@@ -110,12 +110,13 @@ ordered_json FindingsSarif(const LintResult& result, std::string_view version) {
     const std::string subject = Subject(f);
     each["message"]["text"] = subject.empty() ? f.message : subject + ": " + f.message;
     each["partialFingerprints"]["wavetank/v1"] = f.Fingerprint();
-    if (!f.place.file.empty()) {
-      ordered_json location;
-      location["physicalLocation"]["artifactLocation"]["uri"] = f.place.file;
-      location["physicalLocation"]["region"]["startLine"] = f.place.line;
-      each["locations"].push_back(location);
-    }
+    ordered_json location;
+    const std::string& file = f.place.file.empty() ? mesh : f.place.file;
+    if (!file.empty()) location["physicalLocation"]["artifactLocation"]["uri"] = file;
+    if (f.place.line > 0) location["physicalLocation"]["region"]["startLine"] = f.place.line;
+    if (!subject.empty())
+      location["logicalLocations"].push_back({{"fullyQualifiedName", subject}, {"kind", "resource"}});
+    if (!location.empty()) each["locations"].push_back(location);
     run["results"].push_back(each);
   }
   ordered_json out;

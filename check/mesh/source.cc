@@ -198,6 +198,14 @@ SourceKind KindOfSource(const std::string& path) {
   return SourceKind::kManifests;
 }
 
+std::string MeshSource::FirstPath() const {
+  if (!scenario.empty() || !log.empty()) return scenario.empty() ? log : scenario;
+  for (const scenario::SurveyCluster& cluster : clusters) {
+    if (!cluster.paths.empty()) return cluster.paths.front();
+  }
+  return with.empty() ? "" : with.front().second;
+}
+
 absl::StatusOr<SettledMesh> BringToRest(const MeshSource& source) {
   if (!source.scenario.empty()) return FromScenario(source);
   if (!source.log.empty()) return FromLog(source);

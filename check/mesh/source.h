@@ -30,6 +30,9 @@ struct MeshSource {
   std::string profile;                                    // empty: the source's own, or istio-1.18
   uint64_t seed = 1;                                      // of worlds of manifests
   std::function<void(std::string_view)> progress;
+
+  // The first file or folder of it; empty without one.
+  std::string FirstPath() const;
 };
 
 // An object of a manifest, as it was written.

@@ -51,11 +51,11 @@ absl::StatusOr<int64_t> Today(const std::string& text) {
   return absl::ToUnixSeconds(time);
 }
 
-void Print(const check::LintResult& result, const std::string& output) {
+void Print(const check::LintResult& result, const std::string& output, const std::string& mesh) {
   if (output == "json") {
     std::cout << JsonText(check::FindingsJson(result), 1) << "\n";
   } else if (output == "sarif") {
-    std::cout << JsonText(check::FindingsSarif(result, WAVETANK_VERSION), 1) << "\n";
+    std::cout << JsonText(check::FindingsSarif(result, WAVETANK_VERSION, mesh), 1) << "\n";
   } else if (output == "junit") {
     std::cout << check::FindingsJunit(result);
   } else {
@@ -152,7 +152,7 @@ int Check(const CheckArguments& a) {
     std::cerr << fmt::format("wrote {} findings to {}\n", result->findings.size(), a.write_baseline);
     return kOk;
   }
-  Print(*result, a.output);
+  Print(*result, a.output, a.mesh.Source()->FirstPath());
   return result->Count(*level) > 0 ? kNo : kOk;
 }
 

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "check/lint/lint.h"
+#include "check/lint/output.h"
 #include "fmt/format.h"
 
 namespace wavetank::check {
@@ -256,6 +257,20 @@ TEST(Baseline, KnowsFindingsWhateverTheirLine) {
 }
 
 // The rules' codes are promises: one each, in one order.
+// Code hosts show no result without a place.
+TEST(Sarif, AFindingWithoutAFileIsToldOfWhatWasChecked) {
+  LintResult result;
+  Finding& finding = result.findings.emplace_back();
+  finding.rule = AllRules().front();
+  finding.cluster = "c1";
+  finding.object = "Service sample/helloworld";
+  const nlohmann::ordered_json sarif = FindingsSarif(result, "1.0", "incident.wtlog");
+  const nlohmann::ordered_json& place = sarif["runs"][0]["results"][0]["locations"][0];
+  EXPECT_EQ(place["physicalLocation"]["artifactLocation"]["uri"], "incident.wtlog");
+  EXPECT_FALSE(place["physicalLocation"].contains("region"));
+  EXPECT_EQ(place["logicalLocations"][0]["fullyQualifiedName"], "Service sample/helloworld in c1");
+}
+
 TEST(Rules, HaveCodesOfTheirOwn) {
   const auto& rules = AllRules();
   ASSERT_GE(rules.size(), 60u);
