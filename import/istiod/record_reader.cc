@@ -1,6 +1,7 @@
 #include "import/istiod/record_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/base/json_access.h"
 #include "core/base/json_text.h"
@@ -86,6 +87,31 @@ bool RecordReader::LooksLikeRecord(std::string_view line) {
 
 void RecordReader::Line(std::string_view line, uint64_t number, bool cut) {
   if (cut) refusals_.Add("line of more than 1 MiB, cut", {file_, number});
+  if (interrupted_.empty()) return Whole(line, number);
+  const bool rest =
+      !open_ && !line.empty() && !LooksLikeRecord(line) && interrupted_.size() + line.size() < kMaxMessage;
+  if (!rest) {
+    GiveUpHeldBack();
+    return Whole(line, number);
+  }
+  const std::string joined = std::exchange(interrupted_, {}).append(line);
+  Whole(joined, interrupted_at_);
+}
+
+void RecordReader::HoldBack(std::string_view head, uint64_t number) {
+  GiveUpHeldBack();
+  interrupted_ = head;
+  interrupted_at_ = number;
+}
+
+void RecordReader::GiveUpHeldBack() {
+  if (interrupted_.empty()) return;
+  const std::string head = std::exchange(interrupted_, {});
+  refusals_.Add("line cut short by another one", {file_, interrupted_at_}, head);
+  if (head.front() != '{') ReadText(head, interrupted_at_);
+}
+
+void RecordReader::Whole(std::string_view line, uint64_t number) {
   if (line.empty()) return Continue(line, number);
   if (line.front() == '{') {
     if (ReadJson(line, number)) return;
@@ -119,9 +145,8 @@ bool RecordReader::ReadText(std::string_view line, uint64_t number) {
     if (next == 0 || rest[next - 1] != 'Z') continue;
     const size_t head = HeadBefore(rest, next);
     if (head == rest.npos || !LooksLikeRecord(rest.substr(head))) continue;
-    refusals_.Add("line cut short by another one", {file_, number}, rest.substr(0, head));
     const std::string_view second = rest.substr(head);
-    ReadText(line.substr(0, line.size() - second.size()), number);
+    HoldBack(line.substr(0, line.size() - second.size()), number);
     ReadText(second, number);
     return true;
   }
@@ -147,9 +172,9 @@ bool RecordReader::ReadText(std::string_view line, uint64_t number) {
 bool RecordReader::ReadJson(std::string_view line, uint64_t number) {
   if (!LooksLikeRecord(line)) return false;
   if (const size_t second = line.find("{\"level\":", 1); second != line.npos && ParseJson(line).is_discarded()) {
-    refusals_.Add("line cut short by another one", {file_, number}, line.substr(0, second));
     Flush();
-    Line(line.substr(second), number, false);
+    HoldBack(line.substr(0, second), number);
+    Whole(line.substr(second), number);
     return true;
   }
   const nlohmann::json json = ParseJson(line);
@@ -214,6 +239,9 @@ void RecordReader::Flush() {
   sink_(held_);
 }
 
-void RecordReader::Finish() { Flush(); }
+void RecordReader::Finish() {
+  GiveUpHeldBack();
+  Flush();
+}
 
 }  // namespace wavetank::importing

@@ -39,16 +39,22 @@ class RecordReader {
   static bool LooksLikeRecord(std::string_view line);
 
  private:
+  void Whole(std::string_view line, uint64_t number);  // a line that is not mixed with another
   bool ReadText(std::string_view line, uint64_t number);
   bool ReadJson(std::string_view line, uint64_t number);
   void Continue(std::string_view line, uint64_t number);
   void Begin(const LogRecord& record, std::string_view line);
   void Flush();
+  // The beginning of a record that another one interrupted: the rest of it is most likely the line behind that one.
+  void HoldBack(std::string_view head, uint64_t number);
+  void GiveUpHeldBack();
 
   const std::string file_;
   Refusals& refusals_;
   const Sink sink_;
   uint64_t records_ = 0;
+  std::string interrupted_;  // empty: none
+  uint64_t interrupted_at_ = 0;
   // A message whose end is still to come.
   bool open_ = false, announced_ = false;
   LogRecord held_;

@@ -65,6 +65,10 @@ std::optional<JudgedClaim> MetricJudge::OnMetric(const replay::LogInput& input) 
   const int64_t rounded = std::llround(std::clamp(here, -9e15, 9e15));
   out.simulated = fmt::format("{}", rounded);
   out.simulated_at = input.at;
+  if (At(out.claim, "partial") == true && rounded < least) {
+    out.why = fmt::format("at least {} were counted, and only what the evidence names is here", least);
+    return out;
+  }
   out.verdict = least <= rounded && rounded <= most ? Verdict::kAgrees : Verdict::kDisagrees;
   if (out.verdict == Verdict::kDisagrees) {
     out.why = least == most ? fmt::format("and not {}", least) : fmt::format("and not between {} and {}", least, most);

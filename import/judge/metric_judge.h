@@ -1,7 +1,9 @@
 // Claims of metrics and of counted requests, judged by a simulated mesh.
 //
 // A scrape sees an instant: between it and its neighbours anything may have happened. So a simulated value agrees if it
-// lies between those of the scrapes before and after the one that is judged, counters since their first sample.
+// lies between those of the scrapes before and after the one that is judged, counters since their first sample. Of a
+// mesh that is made of logs alone a part is known ("partial" in the claim): it may count less than was scraped, never
+// more.
 #pragma once
 
 #include <cstdint>

@@ -492,6 +492,8 @@ class Builder {
     const auto istiod = istiod_of_.find(claim.replica);
     const bool known = istiod != istiod_of_.end() && !istiod->second.empty();
     out_.inputs.push_back(ClaimInput(claim, known ? istiod->second : primary_, At(claim.at)));
+    // What no source names is not here: what is counted of a mesh may be more there.
+    if (claim.kind == ClaimKind::kMetric) out_.inputs.back().body["claim"]["partial"] = true;
   }
 
   const Evidence& evidence_;

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_split.h"
 #include "fmt/format.h"
+#include "import/text/utf16.h"
 
 namespace wavetank::importing {
 namespace {
@@ -22,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kPiece = 1 << 20;
 constexpr size_t kTarMagicAt = 257;
+constexpr std::string_view kUtf8Mark = "\xef\xbb\xbf";
 
 class FileStream : public ByteStream {
  public:
@@ -132,6 +134,32 @@ class EntryStream : public ByteStream {
   Unpacker& unpacker_;
 };
 
+// As UTF-8, without the mark before it.
+class Utf8Stream : public ByteStream {
+ public:
+  Utf8Stream(ByteStream& under, Utf16Decoder decoder) : under_(under), decoder_(decoder) {}
+  absl::StatusOr<std::string_view> Next() override {
+    text_.clear();
+    while (text_.empty() && !ended_) {
+      const absl::StatusOr<std::string_view> piece = under_.Next();
+      if (!piece.ok()) return piece.status();
+      ended_ = piece->empty();
+      if (ended_) {
+        decoder_.Finish(&text_);
+      } else {
+        decoder_.Feed(*piece, &text_);
+      }
+    }
+    return std::string_view(text_);
+  }
+
+ private:
+  ByteStream& under_;
+  Utf16Decoder decoder_;
+  std::string text_;
+  bool ended_ = false;
+};
+
 // The name in its archive with single slashes; nothing if it would lie outside.
 std::optional<std::string> InsideName(std::string_view name) {
   if (name.starts_with('/')) return std::nullopt;
@@ -159,10 +187,8 @@ class Walker {
 
   void Stream(const SourceFile& file, ByteStream& bytes, int depth) {
     PeekableStream peekable(bytes);
-    if (!LooksPacked(peekable.Peek(kTarMagicAt + 8))) {
-      visit_(file, peekable);
-      return;
-    }
+    const std::string_view head = peekable.Peek(kTarMagicAt + 8);
+    if (!LooksPacked(head)) return Plain(file, head, peekable);
     if (depth >= limits_.depth) return refusals_.Add("archive in too many archives", {file.name, 0});
     Packed(file, peekable, depth);
   }
@@ -197,14 +223,26 @@ class Walker {
   }
 
  private:
+  void Plain(const SourceFile& file, std::string_view head, PeekableStream& bytes) {
+    if (const std::optional<Utf16Decoder> decoder = Utf16Decoder::Of(head)) {
+      Utf8Stream text(bytes, *decoder);
+      PeekableStream peekable(text);
+      return visit_(file, peekable);
+    }
+    if (head.starts_with(kUtf8Mark)) bytes.Skip(kUtf8Mark.size());
+    visit_(file, bytes);
+  }
+
   void Packed(const SourceFile& file, ByteStream& packed, int depth) {
     Unpacker unpacker(packed, limits_);
-    while (true) {
+    for (bool first = true;; first = false) {
       if (++entries_ > limits_.entries) return refusals_.Add("more files than an archive may hold", {file.name, 0});
       const absl::StatusOr<archive_entry*> entry = unpacker.NextEntry();
       if (!entry.ok()) {
         return refusals_.Add("damaged or truncated archive", {file.name, 0}, std::string(entry.status().message()));
       }
+      // Zeros without an end are the end of a tape to who expects one.
+      if (*entry == nullptr && first) return refusals_.Add("archive that holds no file", {file.name, 0});
       if (*entry == nullptr) return;
       SourceFile inner{file.source, WithoutPackedSuffix(file.name)};
       if (!unpacker.Raw()) {
@@ -247,6 +285,11 @@ std::string_view PeekableStream::Peek(size_t size) {
     if (!ended_) held_.append(*piece);
   }
   return std::string_view(held_).substr(0, size);
+}
+
+void PeekableStream::Skip(size_t size) {
+  Peek(size);
+  held_.erase(0, size);
 }
 
 absl::StatusOr<std::string_view> PeekableStream::Next() {

@@ -2,7 +2,7 @@
 // is ever written, no link followed.
 //
 // Fault model: any bytes. What is damaged, too large for what it was packed as, a link or leads out of its archive is
-// counted by reason, and the rest goes on.
+// counted by reason, and the rest goes on. Texts in UTF-16 are seen as UTF-8, and byte order marks not at all.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,8 @@ class PeekableStream : public ByteStream {
   explicit PeekableStream(ByteStream& under) : under_(under) {}
   // The first `size` bytes, fewer if there are not as many or no more can be had.
   std::string_view Peek(size_t size);
+  // As if they were not there.
+  void Skip(size_t size);
   absl::StatusOr<std::string_view> Next() override;
 
  private:

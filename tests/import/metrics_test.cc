@@ -1,6 +1,7 @@
 // Metrics of a real mesh: read in each of Prometheus' forms, made claims, and judged by a simulated mesh.
 #include <gmock/gmock.h>
 
+#include "core/base/json_access.h"
 #include "core/base/json_text.h"
 #include "import/judge/metric_judge.h"
 #include "import/metrics/metric_claims.h"
@@ -130,6 +131,20 @@ TEST(MetricJudge, ASimulatedCounterLiesBetweenTheScrapesAroundIt) {
   EXPECT_EQ(judge.OnMetric(MetricClaim(Time{} + 2s, 4, 0, 8))->verdict, Verdict::kAgrees);
   now = 1009;
   EXPECT_EQ(judge.OnMetric(MetricClaim(Time{} + 3s, 8, 4, 8))->verdict, Verdict::kDisagrees);
+}
+
+TEST(MetricJudge, APartOfAMeshMayCountLessThanTheWholeAndNeverMore) {
+  double here = 3;
+  MetricJudge judge;
+  judge.AskWorld([&](const std::string&, const std::string&, const MetricLabels&) { return std::optional(here); });
+  replay::LogInput claim = MetricClaim(Time{} + 2s, 42, 42, 42);
+  claim.body["claim"].erase("counter");
+  claim.body["claim"]["partial"] = true;
+  const auto fewer = judge.OnMetric(claim);
+  EXPECT_EQ(fewer->verdict, Verdict::kCannotBeJudged);
+  EXPECT_THAT(fewer->why, HasSubstr("at least 42 were counted"));
+  here = 43;
+  EXPECT_EQ(judge.OnMetric(claim)->verdict, Verdict::kDisagrees);
 }
 
 TEST(MetricJudge, WhatTheSimulatedMeshDoesNotHaveCannotBeJudged) {

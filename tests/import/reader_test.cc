@@ -115,13 +115,26 @@ TEST(RecordReader, ALabelMayHoldBlanks) {
 TEST(RecordReader, ARecordThatAnotherOneInterruptsIsCutThere) {
   const Seen seen = Records(
       "2024-05-06T07:08:01.000000Z\tinfo\tads\tFull pu2024-05-06T07:08:01.000001Z\tinfo\tkube\twhole\n"
-      "st, new\n"
+      "2024-05-06T07:08:01.000002Z\tinfo\tkube\tnext\n"
       R"({"level":"info","time":"2024-05-06T07:08:01.000000Z","ms{"level":"warn","time":"2024-05-06T07:08:01.000000Z","msg":"b"})"
       "\n");
-  EXPECT_THAT(seen.records, ElementsAre("info|ads|Full pu|", "info|kube|whole|", "warn||b|"));
+  EXPECT_THAT(seen.records, ElementsAre("info|kube|whole|", "info|ads|Full pu|", "info|kube|next|", "warn||b|"));
   ASSERT_TRUE(seen.refusals.reasons().contains("line cut short by another one"));
   EXPECT_EQ(seen.refusals.reasons().at("line cut short by another one").count, 2u);
-  EXPECT_EQ(seen.refusals.reasons().at("line that continues no message").first.front().first.line, 2u);
+}
+
+// As two writers of one pipe leave it.
+TEST(RecordReader, ARecordWhoseRestFollowsTheOneThatInterruptedItIsWhole) {
+  const Seen text = Records(
+      "2024-05-06T07:08:01.000000Z\tinfo\tads\tFull pu2024-05-06T07:08:01.000001Z\tinfo\tkube\twhole\n"
+      "sh, new\n");
+  EXPECT_THAT(text.records, ElementsAre("info|kube|whole|", "info|ads|Full push, new|"));
+  EXPECT_TRUE(text.refusals.empty());
+  const Seen json = Records(
+      R"({"level":"info","time":"2024-05-06T07:08:01.000000Z","ms{"level":"warn","time":"2024-05-06T07:08:01.000000Z","msg":"b"})"
+      "\ng\":\"a\"}\n");
+  EXPECT_THAT(json.records, ElementsAre("warn||b|", "info||a|"));
+  EXPECT_TRUE(json.refusals.empty());
 }
 
 TEST(RecordReader, AMessageOfSeveralLinesIsOne) {

@@ -150,6 +150,39 @@ TEST_F(SourcesTest, ABombIsLeftOut) {
   EXPECT_THAT(Reasons(), testing::Contains("broken"));
 }
 
+TEST_F(SourcesTest, WhatHoldsNoFileIsNamed) {
+  const std::string zeros = Pack({}, ARCHIVE_FORMAT_TAR_USTAR, true);
+  EXPECT_TRUE(Walk(Put("zeros.gz", zeros)).empty());
+  EXPECT_THAT(Reasons(), ElementsAre("archive that holds no file"));
+}
+
+TEST_F(SourcesTest, TextOfWindowsIsSeenAsUtf8) {
+  const std::string grin = "\xf0\x9f\x98\x80";
+  EXPECT_EQ(Walk(Put("little", std::string("\xff\xfe"
+                                           "a\0"
+                                           "\xe9\0"
+                                           "\x3d\xd8\x00\xde",
+                                           10)))["little"],
+            "a\xc3\xa9" + grin);
+  EXPECT_EQ(Walk(Put("big", std::string("\xfe\xff"
+                                        "\0a"
+                                        "\xd8\x3d\xde\x00",
+                                        8)))["big"],
+            "a" + grin);
+  EXPECT_EQ(Walk(Put("half", std::string("\xff\xfe"
+                                         "\x3d\xd8"
+                                         "a\0b",
+                                         7)))["half"],
+            "\xef\xbf\xbd"
+            "a"
+            "\xef\xbf\xbd");
+  EXPECT_EQ(Walk(Put("marked",
+                     "\xef\xbb\xbf"
+                     "a"))["marked"],
+            "a");
+  EXPECT_TRUE(refusals_.empty());
+}
+
 TEST_F(SourcesTest, WhatIsNotThereIsSaid) {
   Walk(folder_ / "absent");
   EXPECT_EQ(status_.code(), absl::StatusCode::kNotFound);
