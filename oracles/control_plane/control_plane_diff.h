@@ -3,7 +3,8 @@
 //
 // The comparison is that of golden cases: resource by resource, field by field, nothing tolerated. Made canonical is
 // only what istiod itself leaves open (oracles/golden/compare.h): the order of a locality's endpoints and that of
-// virtualInbound's per-port passthrough chains. Versions and nonces are not resources.
+// virtualInbound's per-port passthrough chains. Versions and nonces are not resources; resourceVersions are each API
+// server's own.
 #pragma once
 
 #include <functional>

@@ -6,6 +6,8 @@
 #include "core/gen/nds/name_table.h"
 #include "core/xds/messages.h"
 #include "envoy/config/cluster/v3/cluster.pb.h"
+#include "envoy/config/core/v3/extension.pb.h"
+#include "google/protobuf/struct.pb.h"
 
 namespace wavetank::serve {
 namespace {
@@ -24,6 +26,16 @@ Resources Names(std::vector<std::string> ips) {
   pilot::NameTable table;
   table.hosts["a.example"] = {std::move(ips), "External", "", ""};
   return {{"", pilot::Resource{"", pilot::EncodeNameTable(table)}.bytes}};
+}
+
+Resources Extension(const std::string& plugin, const std::string& version) {
+  google::protobuf::Struct variables;
+  (*variables.mutable_fields())["PLUGIN"].set_string_value(plugin);
+  (*variables.mutable_fields())["ISTIO_META_WASM_PLUGIN_RESOURCE_VERSION"].set_string_value(version);
+  envoy::config::core::v3::TypedExtensionConfig extension;
+  extension.set_name("e");
+  extension.mutable_typed_config()->PackFrom(variables);
+  return {{"e", pilot::Resource{"e", extension.SerializeAsString()}.bytes}};
 }
 
 class MeshComparisonTest : public ::testing::Test {
@@ -60,6 +72,14 @@ TEST_F(MeshComparisonTest, AFieldThatDiffersIsNamedByProxyTypeAndPath) {
 TEST_F(MeshComparisonTest, ATypeThatOneSideAloneHoldsDiffers) {
   EXPECT_EQ(Compare({{"p", {{"ecds", Cluster("c", 1)}}}}, {{"p", {}}}).differences.size(), 1u);
   EXPECT_EQ(Compare({{"p", {}}}, {{"p", {{"cds", Cluster("c", 1)}}}}).differences.size(), 1u);
+}
+
+TEST_F(MeshComparisonTest, VersionsOfObjectsAreEachApiServersOwn) {
+  EXPECT_TRUE(
+      Compare({{"p", {{"ecds", Extension("a", "7")}}}}, {{"p", {{"ecds", Extension("a", "5")}}}}).differences.empty());
+  EXPECT_EQ(
+      Compare({{"p", {{"ecds", Extension("a", "7")}}}}, {{"p", {{"ecds", Extension("b", "7")}}}}).differences.size(),
+      1u);
 }
 
 TEST_F(MeshComparisonTest, AProxyOfOneSideAloneDiffers) {
