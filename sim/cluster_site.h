@@ -23,6 +23,7 @@
 
 namespace wavetank::sim {
 
+class NodeHosts;
 struct TrafficRecord;
 
 // An application instance, as answered requests name it.
@@ -87,6 +88,7 @@ struct ClusterSite {
   fakekube::Cluster* cluster = nullptr;
   const ClusterDns* dns = nullptr;
   const kube::TokenAuthority* tokens = nullptr;
+  NodeHosts* nodes = nullptr;
   std::string domain = "cluster.local";
 
   // The client's side of TLS towards istiod: which roots it trusts, and which name it expects. Shared by all that ask

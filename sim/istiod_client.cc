@@ -185,7 +185,7 @@ void IstiodClient::Dial(std::function<void(absl::StatusOr<ChannelRef>)> done) {
   if (!addresses.ok()) return fail(absl::UnavailableError(std::string(Message(addresses.status()))));
   Channels::Dialling dialling;
   dialling.from = options_.workload;
-  dialling.host = commons.host;
+  dialling.host = options_.host;
   dialling.to = {addresses->front(), options_.istiod.port};
   dialling.sni = options_.server_name;
   dialling.tls = *std::move(tls);

@@ -22,9 +22,10 @@ class IstiodClient final : public security::CaClient {
  public:
   struct Options {
     WorkloadId workload{};
-    std::string proxy;    // as traces name it
-    std::string ns;       // of the pod: its search list
-    std::string address;  // of the pod, for istiod's messages
+    Host* host = nullptr;  // of the pod
+    std::string proxy;     // as traces name it
+    std::string ns;        // of the pod: its search list
+    std::string address;   // of the pod, for istiod's messages
     IstiodAddress istiod;
     std::string server_name;  // that istiod's certificate must have
     std::function<absl::StatusOr<std::string>()> roots_pem;

@@ -17,6 +17,7 @@
 #include "fakes/envoy/apps/ext_authz_app.h"
 #include "fmt/format.h"
 #include "sim/agent/pod_agent.h"
+#include "sim/node_hosts.h"
 #include "sim/pod_calls.h"
 
 namespace wavetank::sim {
@@ -48,6 +49,7 @@ IstiodAddress AddressOf(const std::string& text) {
 PodProcess::PodProcess(ClusterSite& site, kube::ObjectRef pod)
     : site_(site),
       pod_(std::move(pod)),
+      host_(site.nodes->Of(kube::ParsePod(*pod_).node_name)),
       random_(site.commons->seed, fmt::format("app/{}/{}/{}", site.name, pod_->meta.ns, pod_->meta.name)) {
   Commons& commons = *site_.commons;
   name_ = fmt::format("{}.{}@{}", pod_->meta.name, pod_->meta.ns, site_.name);
@@ -174,6 +176,7 @@ void PodProcess::StartProxy() {
 
   IstiodClient::Options way;
   way.workload = workload_;
+  way.host = &host_;
   way.proxy = name_;
   way.ns = pod_->meta.ns;
   way.address = pod.ip;
@@ -251,8 +254,8 @@ void PodProcess::StartProxy() {
       site_.commons->host->Post([done = std::move(done), found]() mutable { done(std::move(found)); });
     };
   }
-  agent_ = std::make_unique<PodAgent>(*commons.host, ca_ == nullptr ? *istiod_ : *ca_, site_.cluster->api(), pod_,
-                                      std::move(parts));
+  agent_ =
+      std::make_unique<PodAgent>(host_, ca_ == nullptr ? *istiod_ : *ca_, site_.cluster->api(), pod_, std::move(parts));
   agent_->Start();
   ads_ = agent_->Through(std::move(ads_));
 

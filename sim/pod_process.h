@@ -87,7 +87,7 @@ class PodProcess final : public envoysim::EnvoyContext,
   absl::StatusOr<std::string> RootCertificates() const;
 
   // EnvoyContext
-  Host& host() override { return *site_.commons->host; }
+  Host& host() override { return host_; }
   envoysim::AdsTransport& ads() override { return *ads_; }
   envoysim::SecretProvider& secrets() override { return *this; }
   envoysim::DnsResolver& dns() override { return *this; }
@@ -103,6 +103,7 @@ class PodProcess final : public envoysim::EnvoyContext,
 
   ClusterSite& site_;
   kube::ObjectRef pod_;
+  Host& host_;  // of its node
   std::string name_, app_;
   NameId server_ = kNoName;
   bool authorizer_ = false;  // a container's image is Istio's sample authorizer, ".../ext-authz:TAG"

@@ -153,9 +153,9 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
           if (!bound) w.Mended(Mend::kRbac, to.config_.name);
           return true;
         });
-    return [reader, cluster, &w = world, refused = refused](std::string_view verb, std::string_view group,
-                                                            std::string_view resource, const std::string& ns) {
-      absl::Status may = reader->Permit(w.Now(), verb, group, resource, ns);
+    return [reader, cluster, clock = host, refused = refused](std::string_view verb, std::string_view group,
+                                                              std::string_view resource, const std::string& ns) {
+      absl::Status may = reader->Permit(clock->WallClock(), verb, group, resource, ns);
       const std::pair<std::string, std::string> key(cluster, fmt::format("{} {}.{}", verb, resource, group));
       if (may.ok()) {
         refused->erase(key);
@@ -260,7 +260,8 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
     : world_(world),
       config_(config),
       tokens_(world.options_.seed, config.name),
-      api_ca_(ApiServerCa(world.options_.seed, config.name)) {
+      api_ca_(ApiServerCa(world.options_.seed, config.name)),
+      nodes_(world.kernel_, config.name) {
   fakekube::ClusterOptions options;
   options.name = config.name;
   options.pod_cidr = config.pod_cidr;
@@ -302,6 +303,7 @@ World::Site::Site(World& world, const WorldCluster& config, SiteId site)
   place_.cluster = cluster_.get();
   place_.dns = dns_.get();
   place_.tokens = &tokens_;
+  place_.nodes = &nodes_;
   if (!config.observed) world.network_->SetPodRange(site, config.pod_cidr);  // a recording does not tell its ranges
   kube_proxy_ = std::make_unique<KubeProxy>(
       *cluster_, *world.network_, site, place_.network, t.kube_proxy,
@@ -537,6 +539,8 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   std::unique_ptr<IstiodRun>& run = istiods_[name];
   // Two clusters may give the same pod name; traces must not confuse them.
   run = std::make_unique<IstiodRun>(world_, *this, fmt::format("{}.{}", name.name, config_.name), workload);
+  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name))
+    nodes_.Add(Text(At(pod->body, "spec"), "nodeName"), *run->host);
   run->config_cluster = run->ClientOf(*this);
   pilot::IstiodSurroundings surroundings;
   surroundings.host = run->host;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/x509/x509.h"
+#include "sim/node_hosts.h"
 #include "sim/webhooks/admission_log.h"
 #include "sim/world.h"
 
@@ -57,6 +58,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   void Istiods(std::vector<const IstiodProcess*>* out) const;
   // As Cluster::SetNodeLost(), and the network hears of it.
   absl::Status SetNodeLost(const std::string& node, bool lost);
+  NodeHosts& nodes() { return nodes_; }
   // Why pods that are still wanted were not admitted, one line for those of a ReplicaSet.
   std::vector<std::string> Refusals() const;
   // That its istiod gives it; without an istiod, its installation.
@@ -95,6 +97,7 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   std::unique_ptr<fakekube::http::RestApi> rest_;
   std::unique_ptr<ClusterDns> dns_;
   std::unique_ptr<KubeProxy> kube_proxy_;
+  NodeHosts nodes_;
   ClusterSite place_;
   WorkloadId api_server_{};
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;

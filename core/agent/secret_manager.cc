@@ -285,13 +285,13 @@ absl::Status SecretManager::Accept(x509::KeyPairRef key, const std::vector<std::
   roots_pem_ = cert_chain.back();
   cached_ = true;
   Say(options_.log, Level::kInfo, "cache",
-      fmt::format("generated new workload certificate\tttl={}s", (leaf_->not_after() - host_.Now()) / 1s));
+      fmt::format("generated new workload certificate\tttl={}s", (leaf_->not_after() - host_.WallClock()) / 1s));
   ScheduleRotation();
   return absl::OkStatus();
 }
 
 void SecretManager::ScheduleRotation() {
-  const Duration life = leaf_->not_after() - host_.Now();
+  const Duration life = leaf_->not_after() - host_.WallClock();
   Duration grace = Scale(life, options_.rotation_grace_ppm);
   if (options_.rotation_jitter_ppm > 0) {
     grace += Scale(life, random_.Between(-options_.rotation_jitter_ppm, options_.rotation_jitter_ppm));

@@ -26,6 +26,10 @@ class Host {
 
   virtual Time Now() const = 0;
 
+  // What this machine's clock shows, which may be wrong: the dates of certificates and tokens are held against it, and
+  // what is signed here is dated by it. Never used for how long a thing takes.
+  virtual Time WallClock() const { return Now(); }
+
   // Runs `fn` once, `delay` from now (delay >= 0), after everything already due at that instant. The cause in force
   // now is in force again while fn runs.
   virtual TimerId RunAfter(Duration delay, Callback fn) = 0;

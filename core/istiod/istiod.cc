@@ -335,7 +335,7 @@ absl::Status Istiod::Impl::AddAuthenticators() {
     const auto nowhere = [](const std::string&) { return std::optional<std::string>(); };
     auto oidc = security::JwtAuthenticator::Create(*std::move(rule), TrustDomain(),
                                                    surroundings.fetch ? surroundings.fetch : nowhere,
-                                                   [&host = host] { return host.Now(); });
+                                                   [&host = host] { return host.WallClock(); });
     if (!oidc.ok()) return wrong(oidc.status());
     server->authentication.Add(*std::move(oidc));
   }

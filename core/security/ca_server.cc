@@ -56,7 +56,7 @@ void CaServer::Sign(const std::vector<std::string>& sans, const CertificateReque
   // Seconds beyond what a Duration holds are certainly above the maximum.
   const int64_t seconds = std::min<int64_t>(request.validity_seconds, Duration::max() / 1s);
   const Duration ttl = seconds <= 0 ? Duration::zero() : std::chrono::seconds(seconds);
-  if (ca_ != nullptr) return Answer(sans.front(), ca_->Sign(request.csr, sans, ttl, host_.Now()), done);
+  if (ca_ != nullptr) return Answer(sans.front(), ca_->Sign(request.csr, sans, ttl, host_.WallClock()), done);
   elsewhere_({request.csr, sans, ttl, request.cert_signer},
              [this, alive = std::weak_ptr(alive_), identity = sans.front(),
               done = std::move(done)](absl::StatusOr<SignedCertificate> made) mutable {
@@ -74,7 +74,7 @@ void CaServer::Answer(const std::string& identity, absl::StatusOr<SignedCertific
               .subject = name_,
               .object = host_.Intern(identity),
               .a = ShortSerial(leaf),
-              .b = (leaf.not_after() - host_.Now()).count()});
+              .b = (leaf.not_after() - host_.WallClock()).count()});
   done(std::move(made->cert_chain));
 }
 

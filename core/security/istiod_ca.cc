@@ -121,7 +121,7 @@ void IstiodCa::LoadSelfSigned(std::string extra_roots) {
       return Use(std::move(pem), what, false);
     }
     if (!absl::IsNotFound(data.status())) return RetryStart(data.status());
-    KeyCertPem made = MakeSelfSignedCa(options_.seed, options_.cluster, options_.trust_domain, host_.Now(),
+    KeyCertPem made = MakeSelfSignedCa(options_.seed, options_.cluster, options_.trust_domain, host_.WallClock(),
                                        options_.ca.self_signed_ttl);
     KeyCertPem pem = made;
     pem.roots = Concatenate(pem.roots, extra_roots_);
@@ -148,12 +148,12 @@ void IstiodCa::WriteSelfSigned(KeyCertPem pem, absl::AnyInvocable<void(absl::Sta
 }
 
 void IstiodCa::Use(KeyCertPem pem, std::string_view what, bool plugged) {
-  absl::StatusOr<KeyCertBundleRef> bundle = KeyCertBundle::Create(std::move(pem), host_.Now(), what);
+  absl::StatusOr<KeyCertBundleRef> bundle = KeyCertBundle::Create(std::move(pem), host_.WallClock(), what);
   if (!bundle.ok()) {
     // A bad istio-ca-secret is read again until the time is up: somebody may mend it.
     return plugged ? Finish(bundle.status()) : RetryStart(bundle.status());
   }
-  absl::StatusOr<std::unique_ptr<IstioCa>> ca = IstioCa::Create(*std::move(bundle), options_.ca, host_.Now());
+  absl::StatusOr<std::unique_ptr<IstioCa>> ca = IstioCa::Create(*std::move(bundle), options_.ca, host_.WallClock());
   if (!ca.ok()) return Finish(ca.status());
   ca_ = *std::move(ca);
   plugged_in_ = plugged;
@@ -177,7 +177,7 @@ absl::Status IstiodCa::Renew() {
   WAVETANK_ASSERT(ca_->bundle() != nullptr);
   const x509::KeyPairRef key =
       x509::KeyPair::Derive(options_.seed, fmt::format("istiod/{}/{}", options_.cluster, ++serving_generation_));
-  absl::StatusOr<SignedCertificate> made = ca_->SignServer(*key, options_.dns_names, host_.Now());
+  absl::StatusOr<SignedCertificate> made = ca_->SignServer(*key, options_.dns_names, host_.WallClock());
   if (!made.ok()) return made.status();
   std::vector<x509::CertificateRef> chain{made->leaf};
   if (!ca_->bundle()->chain_pem().empty()) {
@@ -222,7 +222,7 @@ void IstiodCa::ReloadPlugged(const kube::Object& secret) {
     return;
   }
   if (pem.certificate == old.certificate_pem() && pem.chain == old.chain_pem()) return;
-  auto bundle = KeyCertBundle::Create(std::move(pem), host_.Now(), secret.Key());
+  auto bundle = KeyCertBundle::Create(std::move(pem), host_.WallClock(), secret.Key());
   last_reload_ = bundle.status();
   if (!bundle.ok()) return;
   ca_->set_bundle(*std::move(bundle));
@@ -241,7 +241,7 @@ void IstiodCa::CheckRoot() {
     const std::string what = fmt::format("Secret {}/{}", options_.system_namespace, kSelfSignedCaSecret);
     last_reload_ = data.status();
     if (!data.ok()) return;
-    const Time now = host_.Now();
+    const Time now = host_.WallClock();
     KeyCertPem pem{kube::SecretEntry(*data, "ca-cert.pem"), kube::SecretEntry(*data, "ca-key.pem"), "", "", {}};
     pem.roots = Concatenate(pem.certificate, extra_roots_);
     const auto stored = x509::Certificate::FromPem(pem.certificate, what);
@@ -266,7 +266,7 @@ void IstiodCa::CheckRoot() {
     WriteSelfSigned(*std::move(renewed), [this, what, made = std::move(made)](absl::Status written) mutable {
       last_reload_ = written;
       if (!written.ok()) return;
-      auto bundle = KeyCertBundle::Create(std::move(made), host_.Now(), what);
+      auto bundle = KeyCertBundle::Create(std::move(made), host_.WallClock(), what);
       last_reload_ = bundle.status();
       if (bundle.ok()) ca_->set_bundle(*std::move(bundle));
     });

@@ -5,6 +5,7 @@
 #include "scenarios/actions/action.h"
 #include "scenarios/mesh/manifests.h"
 #include "sim/inputs/kinds/network.h"
+#include "sim/inputs/kinds/nodes.h"
 #include "sim/inputs/kinds/objects.h"
 
 namespace wavetank::scenario {
@@ -15,11 +16,11 @@ constexpr const char* kNetworkLabel = "topology.istio.io/network";
 
 void CheckGateway(const Field& f) {
   const std::string state = f["state"].Text();
-  const bool somewhere = f["address"].present() || f["node"].present() || f["network"].present();
+  const bool somewhere = f["address"].present() || f["node"].present() || f["network"].present() || f["to"].present();
   if ((state == "added") != f["manifest"].present())
     f.Fail(state == "added" ? "what is added?" : "adds nothing", "manifest: FILE goes with state: added");
   if ((state == "moved") != somewhere)
-    f.Fail(state == "moved" ? "where to?" : "does not move", "address, node and network go with state: moved");
+    f.Fail(state == "moved" ? "where to?" : "does not move", "to, address, node and network go with state: moved");
   const Field address = f["address"];
   if (address.present() && address.Text() != "new" && !IpAddress::Parse(address.Text()).ok())
     address.Fail("is no address", "write one such as 172.30.1.9, or new");
@@ -27,10 +28,15 @@ void CheckGateway(const Field& f) {
 
 Inputs InputsOfGateway(const Arguments& a, const ActionContext& context) {
   using sim::inputs::PatchObject;
-  const std::string cluster = a.Text("cluster"), state = a.Text("state");
+  std::string cluster = a.Text("cluster");
+  const std::string state = a.Text("state");
   kube::NamespacedName name = a.Named("name");
   if (!a.Has("name")) name = {"istio-system", "istio-eastwestgateway"};
   std::vector<sim::Input> out;
+  if (a.Has("to")) {
+    out.emplace_back(sim::inputs::MoveGateway{cluster, a.Text("to"), name.ns, name.name});
+    cluster = a.Text("to");  // where the rest of it holds
+  }
   if (state == "added") {
     absl::StatusOr<std::vector<nlohmann::json>> objects =
         LoadManifestObjects({a.Text("manifest"), name.ns, ""}, context.notes);
@@ -59,6 +65,7 @@ Inputs InputsOfGateway(const Arguments& a, const ActionContext& context) {
 std::string DescribeGateway(const Arguments& a) {
   std::string out =
       fmt::format("gateway {} of {} is {}", a.Text("name", kEastWest), a.Text("cluster"), a.Text("state"));
+  if (a.Has("to")) out += " to " + a.Text("to");
   for (const char* where : {"address", "node", "network"}) {
     if (a.Has(where)) out += fmt::format(", {} {}", where, a.Text(where));
   }
@@ -74,13 +81,14 @@ void RegisterGateway(std::vector<ActionKind>& table) {
                {row::Cluster().Required(), row::Choice("state", {"added", "removed", "moved"}, "").Required(),
                 row::Named("name", "Of its Service and Deployment; istio-system/istio-eastwestgateway if left out"),
                 row::Other("manifest", FieldType::kPath, "What is added: file or folder, relative to the scenario"),
+                row::Cluster("to", "Moved: the cluster to which it goes"),
                 row::Text("address", "Moved: the load balancer's address, or new"),
                 row::Text("node", "Moved: the node on which its pods run"),
                 row::Text("network", "Moved: the network to which it leads, the label of its Service and pods")}},
        .example = "{cluster: c2, state: moved, address: 172.30.2.9}",
        .what =
            "its Service and Deployment go (`removed`), are applied from a `manifest` (`added`), or it is elsewhere: "
-           "behind another `address`, on another `node`, leading to another `network`",
+           "in another cluster (`to`), behind another `address`, on another `node`, leading to another `network`",
        .check = CheckGateway,
        .describe = DescribeGateway,
        .inputs = InputsOfGateway});

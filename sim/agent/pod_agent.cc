@@ -68,7 +68,7 @@ PodAgent::~PodAgent() { alive_.reset(); }
 agent::Log PodAgent::MakeLog() {
   return [this](agent::Level level, std::string_view scope, std::string_view text) {
     if (level == agent::Level::kDebug) return;  // --log_output_level=default:info
-    lines_.emplace_back(host_.Now(), agent::LogLine(host_.Now(), level, scope, text));
+    lines_.emplace_back(host_.Now(), agent::LogLine(host_.WallClock(), level, scope, text));
     if (lines_.size() > kMaxLines) lines_.pop_front();
   };
 }

@@ -23,6 +23,8 @@ class Kernel::KernelHost final : public Host {
   }
 
   Time Now() const override { return kernel_.now_; }
+  Time WallClock() const override { return kernel_.now_ + ahead_; }
+  void set_clock(Duration ahead) { ahead_ = ahead; }
 
   TimerId RunAfter(Duration delay, Callback fn) override {
     WAVETANK_ASSERT(delay >= Duration::zero(), delay, name_);
@@ -112,6 +114,7 @@ class Kernel::KernelHost final : public Host {
   }
 
   std::string name_;
+  Duration ahead_{};
   const int processors_;
   int idle_, running_ = 0;     // of them
   std::deque<Piece> waiting_;  // for a processor
@@ -137,6 +140,8 @@ Host& Kernel::NewHost(std::string name, int cpus, const CostModel* costs) {
   hosts_.push_back(std::make_unique<KernelHost>(*this, std::move(name), cpus, costs));
   return *hosts_.back();
 }
+
+void Kernel::SetClock(Host& host, Duration ahead) { static_cast<KernelHost&>(host).set_clock(ahead); }
 
 bool Kernel::Step() {
   const assertion::ScopedRun scope(run_);

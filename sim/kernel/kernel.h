@@ -51,6 +51,8 @@ class Kernel {
 
   // A host with processors of its own. cpus 0: work costs nothing. Lives as long as the kernel; `costs` must too.
   Host& NewHost(std::string name, int cpus, const CostModel* costs);
+  // How far the clock of one of its hosts is ahead; behind, if negative.
+  void SetClock(Host& host, Duration ahead);
 
   // Runs the earliest event; false if there is none.
   bool Step();

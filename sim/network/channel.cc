@@ -113,9 +113,11 @@ class ChannelServer::Handler final : public ConnectionHandler {
       Refuse(connection, CloseKind::kReset, {});
       return;
     }
-    envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, channels.world_.Now());
-    if (result.client.local)
-      result.client.error = GoTlsRefusal(*tls, flight->sni, result.client.san_mismatch, channels.world_.Now());
+    envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, server_.host_.WallClock());
+    if (result.client.local) {
+      const Time now = channel->hosts_[0]->WallClock();
+      result.client.error = GoTlsRefusal(*tls, flight->sni, result.client.san_mismatch, now);
+    }
     channels.fabric_.AnswerTls(connection, result.client, lead);
     if (!result.server_ok) {
       // A client that refuses closes by itself.
@@ -309,6 +311,7 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
   flight->sni = std::move(dialling.sni);
   flight->alpn = {"h2"};
   flight->tls = std::move(dialling.tls);
+  flight->client = dialling.host;
   channel->flight_ = std::move(flight);
   channel->connections_[0] =
       fabric_.Connect({dialling.from, envoysim::Origin::Who::kProxy, {}}, dialling.to, &channel->client_);

@@ -123,7 +123,7 @@ absl::Status ExternalCa::Serve(x509::KeyPairRef key, std::string pem) {
 void ExternalCa::ScheduleRenewal() {
   const x509::Certificate& leaf = *serving_.chain.front();
   const Duration life = leaf.not_after() - leaf.not_before();
-  const Duration wait = std::max<Duration>(1s, leaf.not_after() - life / 2 - host_.Now());
+  const Duration wait = std::max<Duration>(1s, leaf.not_after() - life / 2 - host_.WallClock());
   host_.RunAfter(wait, [this, alive = std::weak_ptr(alive_)] {
     if (alive.expired()) return;
     MakeServing([this](const absl::Status&) { ScheduleRenewal(); });

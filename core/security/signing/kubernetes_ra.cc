@@ -75,7 +75,7 @@ absl::StatusOr<SignedCertificate> KubernetesRa::Accept(std::string pem, const st
   }
   const auto roots = x509::TrustBundle::FromPem(root, "the signer's root");
   if (!roots.ok()) return absl::InvalidArgumentError("root cert from signed cert-chain is invalid (it cannot be read)");
-  if (const x509::VerifyResult verified = x509::Verify(*chain, **roots, host_.Now()); !verified.ok()) {
+  if (const x509::VerifyResult verified = x509::Verify(*chain, **roots, host_.WallClock()); !verified.ok()) {
     return absl::InvalidArgumentError(fmt::format("root cert from signed cert-chain is invalid ({})", verified.reason));
   }
   if (root != last->ToPem()) out.cert_chain.push_back(root);

@@ -306,7 +306,7 @@ LogValue EvaluateLog(const LogOperator& op, const AccessLogEntry& entry, std::st
     case LogCommand::kResponseHeader:
       return LogHeader(op, entry, false, kept);
     case LogCommand::kStartTime:
-      return LogText(*kept = FormatLogTime(entry.start, op.text));
+      return LogText(*kept = FormatLogTime(entry.start + entry.clock_ahead, op.text));
     case LogCommand::kEmitTime:
       return LogText(*kept = FormatLogTime(entry.end, op.text));
     case LogCommand::kProtocol:

@@ -29,6 +29,7 @@ class Extensions;
 // valid while lines are written.
 struct AccessLogEntry {
   Time start{}, end{};
+  Duration clock_ahead{};                // how wrong the proxy's own clock is
   const RequestSpec* request = nullptr;  // nullptr: of a connection
   bool http = false;                     // the connection speaks HTTP
   uint64_t request_id = 0;               // equal for all proxies that a request passes

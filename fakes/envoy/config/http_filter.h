@@ -86,6 +86,7 @@ class HttpStream {
   virtual std::optional<IpAddress> ForwardedFor() const = 0;
 
   virtual Time now() const = 0;
+  virtual Time wall_clock() const = 0;  // Host::WallClock()
   virtual RandomStream& random() = 0;
   virtual uint64_t& Counter(std::string_view name) = 0;
   virtual std::string_view Keep(std::string_view text) = 0;

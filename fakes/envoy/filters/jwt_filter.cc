@@ -16,7 +16,7 @@ class JwtFilter final : public HttpFilter {
   explicit JwtFilter(std::shared_ptr<const JwtAuthn> authn) : authn_(std::move(authn)) {}
 
   FilterStatus OnRequest(HttpStream& stream, Duration lead) const override {
-    const auto now = static_cast<uint64_t>(x509::UnixSeconds(stream.now()));
+    const auto now = static_cast<uint64_t>(x509::UnixSeconds(stream.wall_clock()));
     const JwtOutcome& outcome = authn_->Check(stream.request(), now);
     for (const MetadataNote& note : outcome.notes) stream.Note(note);
     if (outcome.preflight) ++stream.Counter(authn_->counters() + "cors_preflight_bypassed");

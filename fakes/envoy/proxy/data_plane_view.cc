@@ -43,6 +43,7 @@ void DataPlaneView::End(StopKind kind) {
 void DataPlaneView::WriteAccessLogs(const AccessLogs& logs, AccessLogEntry* entry) {
   const std::string& name = process_.options().name;
   entry->flags_of_enum = !process_.release().Has(EnvoyChange::kFlagsInOrderOfSetting);
+  entry->clock_ahead = host().WallClock() - host().Now();
   entry->hostname = std::string_view(name).substr(0, name.find('.'));
   if (!plane_.collects_access_logs()) return;  // not any more
   envoysim::WriteAccessLogs(logs, *entry, entry->end,

@@ -309,7 +309,7 @@ bool DownstreamConnection::HandshakeOk(const FirstFlight& flight, Duration lead)
     CloseNow(CloseKind::kReset);
     return false;
   }
-  const HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().Now());
+  const HandshakeResult result = envoy_.plane().tls().Handshake(flight, server, envoy_.host().WallClock());
   tls_ = true;
   client_identity_ = result.client_identity;
   server_identity_ = result.client.server_identity;

@@ -33,6 +33,7 @@ class Router::FilteredStream final : public HttpStream {
   std::optional<IpAddress> ForwardedFor() const override { return Router::ForwardedFor(*s_.manager, *s_.spec); }
 
   Time now() const override { return s_.envoy->host().Now(); }
+  Time wall_clock() const override { return s_.envoy->host().WallClock(); }
   RandomStream& random() override { return s_.envoy->random(); }
   uint64_t& Counter(std::string_view name) override { return s_.envoy->Counter(name); }
   std::string_view Keep(std::string_view text) override { return router_.plane_.configs().Keep(text); }

@@ -155,8 +155,9 @@ HandshakeResult TlsSessions::Shake(const FirstFlight& hello, const TlsServer& se
   out.client.server_identity = Identity(&server);
   out.client_identity = Identity(client);
   if (client != nullptr && client->context != nullptr) {
+    const Time clients = hello.client == nullptr ? now : hello.client->WallClock();
     const PeerCheck check =
-        Check(*client, &server, client->trusted_ca != nullptr, x509::Purpose::kServerAuth, now, &cache_);
+        Check(*client, &server, client->trusted_ca != nullptr, x509::Purpose::kServerAuth, clients, &cache_);
     if (!check.ok) {
       out.client.local = true;
       out.client.san_mismatch = check.san;

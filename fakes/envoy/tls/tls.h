@@ -49,7 +49,8 @@ class TlsSessions {
   // ...".
   explicit TlsSessions(bool framed = true) : framed_(framed) {}
 
-  // With mutual verification. The client checks the server before it presents its own certificate.
+  // With mutual verification. The client checks the server before it presents its own certificate. `now` is what the
+  // server's clock shows; the client has its own (FirstFlight::client).
   HandshakeResult Handshake(const FirstFlight& hello, const TlsServer& server, Time now);
 
   size_t verifications() const { return cache_.misses(); }

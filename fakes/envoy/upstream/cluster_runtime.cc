@@ -633,6 +633,7 @@ std::shared_ptr<const FirstFlight> ClusterRuntime::Flight(const HostRuntime& hos
     client->context = std::move(context);
   }
   flight->tls = std::move(client);
+  flight->client = &context_.process.host();
   return flight;
 }
 

@@ -8,6 +8,7 @@
 #include "core/kube/types.h"
 #include "fakes/kube/cluster.h"
 #include "fakes/kube/http/rest/rest.h"
+#include "fakes/kube/objects/dumped.h"
 #include "fmt/format.h"
 #include "sim/inputs/fields.h"
 #include "sim/world_inputs.h"
@@ -17,7 +18,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr Duration kEvictAgain = 5s;  // kubectl: pkg/drain/drain.go, evictPods
+constexpr Duration kWrongest = 24h * 3650;  // of a clock: dates stay dates that certificates can have
+constexpr Duration kEvictAgain = 5s;        // kubectl: pkg/drain/drain.go, evictPods
 
 // NotFound, with the nodes that there are.
 absl::StatusOr<World::Site*> SiteOfNode(InputTarget& target, const std::string& cluster, const std::string& node) {
@@ -59,6 +61,24 @@ void Evict(World& world, Host& host, const std::string& cluster, const std::stri
   }
   if (!refused || (deadline != Time{} && host.Now() + kEvictAgain > deadline)) return;
   host.RunAfter(kEvictAgain, [&world, &host, cluster, node, deadline] { Evict(world, host, cluster, node, deadline); });
+}
+
+// Empty without a Deployment. In the order in which they can be applied.
+std::vector<kube::ObjectRef> PartsOfGateway(const fakekube::ApiServer& api, const kube::NamespacedName& name) {
+  std::vector<kube::ObjectRef> out;
+  const kube::ObjectRef deployment = api.Get("Deployment", name);
+  if (deployment == nullptr) return out;
+  const std::string account = Text(At(deployment->body, {"spec", "template", "spec"}), "serviceAccountName");
+  if (kube::ObjectRef own = account.empty() ? nullptr : api.Get("ServiceAccount", {name.ns, account}))
+    out.push_back(own);
+  if (kube::ObjectRef service = api.Get("Service", name)) out.push_back(service);
+  out.push_back(deployment);
+  for (const kube::ObjectRef& scaler : api.List("HorizontalPodAutoscaler", name.ns)) {
+    const json& scaled = At(scaler->body, {"spec", "scaleTargetRef"});
+    if (Text(scaled, "kind") == "Deployment" && Text(scaled, "name") == name.name) out.push_back(scaler);
+  }
+  if (kube::ObjectRef budget = api.Get("PodDisruptionBudget", name)) out.push_back(budget);
+  return out;
 }
 
 }  // namespace
@@ -148,6 +168,54 @@ absl::Status SetNode::Apply(InputTarget& target) const {
   return (*site)->SetNodeLost(node, lost);
 }
 
+void MoveGateway::Fields(FieldVisitor& visitor) {
+  visitor.Visit("cluster", Need::kRequired, cluster);
+  visitor.Visit("to", Need::kRequired, to);
+  visitor.Visit("namespace", Need::kRequired, ns);
+  visitor.Visit("name", Need::kRequired, name);
+}
+
+absl::Status MoveGateway::Apply(InputTarget& target) const {
+  absl::StatusOr<World::Site*> from = target.FindSite(cluster), there = target.FindSite(to);
+  if (!from.ok()) return from.status();
+  if (!there.ok()) return there.status();
+  if (*from == *there) return absl::InvalidArgumentError(fmt::format("gateway {} is in {} already", name, to));
+  fakekube::ApiServer& old_api = (*from)->cluster().api();
+  fakekube::ApiServer& new_api = (*there)->cluster().api();
+  std::vector<kube::ObjectRef> parts = PartsOfGateway(old_api, {ns, name});
+  if (parts.empty()) return absl::InvalidArgumentError(fmt::format("{} has no Deployment {}/{}", cluster, ns, name));
+  if (new_api.Get("Namespace", {"", ns}) == nullptr)
+    return absl::InvalidArgumentError(fmt::format("{} has no namespace {}", to, ns));
+  if (new_api.Get("Deployment", {ns, name}) != nullptr)
+    return absl::InvalidArgumentError(fmt::format("{} has a Deployment {}/{} already", to, ns, name));
+  std::vector<fakekube::Manifest> moved;
+  for (const kube::ObjectRef& part : parts) moved.push_back({.object = part->body});
+  fakekube::CleanDumped(&moved);
+  for (fakekube::Manifest& manifest : moved) {
+    if (absl::Status status = (*there)->Apply(std::move(manifest.object)); !status.ok()) return status;
+  }
+  for (const kube::ObjectRef& part : parts) {
+    if (part->kind == "ServiceAccount") continue;  // others may use it
+    if (absl::Status status = old_api.Delete(part->kind, {ns, part->meta.name}); !status.ok()) return status;
+  }
+  return absl::OkStatus();
+}
+
+void SetClock::Fields(FieldVisitor& visitor) {
+  visitor.Visit("cluster", Need::kRequired, cluster);
+  visitor.Visit("node", Need::kRequired, node);
+  visitor.Visit("aheadNs", Need::kRequired, ahead);
+}
+
+absl::Status SetClock::Apply(InputTarget& target) const {
+  absl::StatusOr<World::Site*> site = SiteOfNode(target, cluster, node);
+  if (!site.ok()) return site.status();
+  if (ahead > kWrongest || ahead < -kWrongest)
+    return absl::InvalidArgumentError("a clock is wrong by ten years at most");
+  (*site)->nodes().SetClock(node, ahead);
+  return absl::OkStatus();
+}
+
 }  // namespace wavetank::sim::inputs
 
 namespace wavetank::sim {
@@ -157,5 +225,7 @@ void RegisterNodes(InputTable& table) {
   table.Add<inputs::TaintNode>();
   table.Add<inputs::DrainNode>();
   table.Add<inputs::SetNode>();
+  table.Add<inputs::MoveGateway>();
+  table.Add<inputs::SetClock>();
 }
 }  // namespace wavetank::sim

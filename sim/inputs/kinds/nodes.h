@@ -61,4 +61,26 @@ struct SetNode {
   absl::Status Apply(InputTarget& target) const;
 };
 
+// A gateway is applied to another cluster and deleted from its own: the Deployment and the Service of that name with
+// what they need there, its ServiceAccount, and what scales or guards it. Its addresses are then the other cluster's.
+struct MoveGateway {
+  static constexpr std::string_view kKind = "moveGateway";
+  std::string cluster, to, ns, name;
+
+  void Fields(FieldVisitor& visitor);
+  // InvalidArgument: there is no such Deployment, or the other cluster has one, or lacks the namespace.
+  absl::Status Apply(InputTarget& target) const;
+};
+
+// A node's clock is ahead of the world's time by so much; behind, if negative. All that runs there reads it: agents,
+// when a certificate is to be renewed; Envoys and istiods, whether one is in force, and how they date what they sign.
+struct SetClock {
+  static constexpr std::string_view kKind = "clock";
+  std::string cluster, node;
+  Duration ahead{};
+
+  void Fields(FieldVisitor& visitor);
+  absl::Status Apply(InputTarget& target) const;
+};
+
 }  // namespace wavetank::sim::inputs
