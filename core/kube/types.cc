@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <memory>
+#include <utility>
 
 #include "core/base/json_access.h"
+#include "core/kube/made_of_pod.h"
 
 namespace wavetank::kube {
 namespace {
@@ -130,23 +132,31 @@ EndpointSlice ReadEndpointSlice(const Object& object) {
 
 // What `Read` makes of the object, kept with it.
 template <auto Read>
-const auto& Once(const Object& object) {
-  using Typed = decltype(Read(object));
-  struct Kept final : Object::View {
-    explicit Kept(const Object& of) : typed(Read(of)) {}
-    const Typed typed;
-  };
-  if (const auto* kept = dynamic_cast<const Kept*>(object.view.kept.get()); kept != nullptr) return kept->typed;
-  auto made = std::make_unique<const Kept>(object);
-  const Typed& typed = made->typed;
+struct Kept final : Object::View {
+  explicit Kept(const Object& of) : typed(Read(of)) {}
+  const decltype(Read(std::declval<const Object&>())) typed;
+  mutable Object::ViewSlot made_of_it;
+};
+
+template <auto Read>
+const Kept<Read>& KeptWith(const Object& object) {
+  if (const auto* kept = dynamic_cast<const Kept<Read>*>(object.view.kept.get()); kept != nullptr) return *kept;
+  auto made = std::make_unique<const Kept<Read>>(object);
+  const Kept<Read>& kept = *made;
   object.view.kept.reset(made.release());
-  return typed;
+  return kept;
+}
+
+template <auto Read>
+const auto& Once(const Object& object) {
+  return KeptWith<Read>(object).typed;
 }
 
 }  // namespace
 
 const Service& ParseService(const Object& object) { return Once<ReadService>(object); }
 const Pod& ParsePod(const Object& object) { return Once<ReadPod>(object); }
+Object::ViewSlot& MadeOfPod(const Object& pod) { return KeptWith<ReadPod>(pod).made_of_it; }
 const EndpointSlice& ParseEndpointSlice(const Object& object) { return Once<ReadEndpointSlice>(object); }
 
 WorkloadReference WorkloadOf(const Object& pod, const Pod& typed) {

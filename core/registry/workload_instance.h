@@ -3,7 +3,11 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/model/endpoint.h"
 
@@ -17,5 +21,16 @@ struct WorkloadInstance {
   std::map<std::string, uint32_t> port_map;  // named ports
   bool dns_service_entry_only = false;       // a WorkloadEntry with a host name for its address
 };
+using WorkloadRef = std::shared_ptr<const WorkloadInstance>;
+
+// By namespace, then name; each name once. Many registries know the same pods, so they hold no copies.
+struct WorkloadOrder {
+  using is_transparent = void;
+  using Key = std::pair<std::string_view, std::string_view>;
+  static Key Of(const WorkloadRef& workload) { return {workload->ns, workload->name}; }
+  static Key Of(const Key& key) { return key; }
+  bool operator()(const auto& a, const auto& b) const { return Of(a) < Of(b); }
+};
+using WorkloadSet = std::set<WorkloadRef, WorkloadOrder>;
 
 }  // namespace wavetank::pilot

@@ -19,6 +19,7 @@ void Debouncer::Add(PushRequest request) {
   WAVETANK_ASSERT(pending_.has_value() == (events_ > 0), events_);
   WAVETANK_ASSERT(start_ <= last_, start_, last_);
   ++events_;
+  causes_.Add(std::exchange(request.cause, kNoCause), host_);
   if (pending_) {
     pending_->Merge(std::move(request), host_);
   } else {
@@ -43,6 +44,7 @@ void Debouncer::MaybePush() {
   free_ = false;
   PushRequest request = *std::move(pending_);
   pending_.reset();
+  request.cause = causes_.Take(host_);
   Start(std::move(request), std::exchange(events_, 0), true);
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/base/host.h"
 #include "core/model/push_request.h"
+#include "core/xds/merged_causes.h"
 
 namespace wavetank::pilot {
 
@@ -45,8 +46,9 @@ class Debouncer {
   Host& host_;
   const Options options_;
   const Push push_;
-  std::optional<PushRequest> pending_;
-  int events_ = 0;  // in pending_
+  std::optional<PushRequest> pending_;  // without its causes
+  MergedCauses causes_;                 // those
+  int events_ = 0;                      // in pending_
   Time start_{}, last_{};
   TimerId timer_ = kNoTimer;
   bool free_ = true;

@@ -152,20 +152,37 @@ bool SharedListeners::SameMesh(const Mesh& a, const Mesh& b) {
 }
 
 SharedListeners::Mesh& SharedListeners::MeshOf(const Proxy& proxy, const PushContextRef& push) {
-  for (const auto& mesh : meshes_) {
-    for (const auto& [its_push, its_scope] : mesh->alike) {
-      if (SameObject(its_push, push) && SameObject(its_scope, proxy.sidecar_scope)) return *mesh;
+  const std::pair<std::string, std::string> of_scope{proxy.sidecar_scope->ns, proxy.sidecar_scope->name};
+  if (const auto known = meshes_.find(of_scope); known != meshes_.end()) {
+    for (const auto& mesh : known->second) {
+      for (const auto& [its_push, its_scope] : mesh->alike) {
+        if (SameObject(its_push, push) && SameObject(its_scope, proxy.sidecar_scope)) return *mesh;
+      }
     }
   }
   auto made = std::make_unique<Mesh>(MakeMesh(proxy, push));
-  for (const auto& mesh : meshes_) {
+  for (const auto& mesh : meshes_[of_scope]) {
     if (!SameMesh(*mesh, *made)) continue;
     if (mesh->alike.size() == kMostAlike) mesh->alike.erase(mesh->alike.begin());
     mesh->alike.push_back(made->alike.front());
     return *mesh;
   }
-  if (meshes_.size() == kMostMeshes) meshes_.erase(meshes_.begin());
-  return *meshes_.emplace_back(std::move(made));
+  Keep(push);
+  return *meshes_[of_scope].emplace_back(std::move(made));
+}
+
+// Forgets what was made from the oldest context where there are too many.
+void SharedListeners::Keep(const PushContextRef& push) {
+  if (std::find(contexts_.begin(), contexts_.end(), push) != contexts_.end()) return;
+  contexts_.push_back(push);
+  if (contexts_.size() <= kMostContexts) return;
+  const PushContextRef oldest = std::move(contexts_.front());
+  contexts_.pop_front();
+  for (auto of_scope = meshes_.begin(); of_scope != meshes_.end();) {
+    std::erase_if(of_scope->second, [&](const auto& mesh) { return mesh->push == oldest; });
+    const auto here = of_scope++;
+    if (here->second.empty()) meshes_.erase(here);
+  }
 }
 
 ResourceList SharedListeners::Get(const Proxy& proxy, const PushContextRef& push,

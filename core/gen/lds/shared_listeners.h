@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 #include <string>
 #include <utility>
@@ -38,13 +39,17 @@ class SharedListeners {
     absl::flat_hash_map<std::string, std::vector<Answer>> answers;
     size_t size = 0;  // of them
   };
-  static constexpr size_t kMostMeshes = 4, kMostAlike = 8, kMostAnswers = 4096;
+  using Meshes = std::vector<std::unique_ptr<Mesh>>;
+  static constexpr size_t kMostContexts = 4, kMostAlike = 8, kMostAnswers = 4096;
 
   static Mesh MakeMesh(const Proxy& proxy, const PushContextRef& push);
   static bool SameMesh(const Mesh& a, const Mesh& b);
   Mesh& MeshOf(const Proxy& proxy, const PushContextRef& push);
+  void Keep(const PushContextRef& push);
 
-  std::vector<std::unique_ptr<Mesh>> meshes_;
+  // By namespace and name of the scope: each namespace has one. What keeps much alive is their push contexts.
+  absl::flat_hash_map<std::pair<std::string, std::string>, Meshes> meshes_;
+  std::deque<PushContextRef> contexts_;
 };
 
 }  // namespace wavetank::pilot

@@ -1,5 +1,6 @@
 // Endpoints of one workload: what they have in common is worked out once, and shared per port
-// (istiod: pilot/pkg/serviceregistry/kube/controller/endpoint_builder.go).
+// (istiod: pilot/pkg/serviceregistry/kube/controller/endpoint_builder.go). A pod's is kept with the pod, for all
+// istiods that watch its cluster.
 #pragma once
 
 #include <string>
@@ -8,6 +9,7 @@
 #include "core/kube/types.h"
 #include "core/model/endpoint.h"
 #include "core/model/proxy.h"
+#include "core/registry/workload_instance.h"
 
 namespace wavetank::pilot {
 
@@ -24,13 +26,22 @@ class EndpointBuilder {
 
   IstioEndpoint Build(const std::string& address, uint32_t port, const std::string& service_port_name,
                       HealthStatus health);
+  // The pod itself.
+  WorkloadRef Workload();
 
  private:
+  const Labels& OwnLabels() const;
   NetworkId NetworkOf(std::string_view ip) const;
+  std::shared_ptr<const EndpointProfile> ProfileFor(const std::string& service_port_name) const;
+  std::shared_ptr<const EndpointProfile> MakeProfile(const std::string& service_port_name) const;
 
   const KubeController& controller_;
   NetworkId metadata_network_;
-  EndpointProfile common_;
+  const kube::Object* object_ = nullptr;  // of the pod, which outlives this
+  const kube::Pod* pod_ = nullptr;
+  std::string trust_domain_;
+  EndpointProfile common_;                       // of a pod: its locality alone, until it is asked for
+  NetworkId network_;                            // of the endpoints; none: that of each address
   std::shared_ptr<const EndpointProfile> last_;  // shared by ports and addresses as long as nothing differs
 };
 

@@ -77,10 +77,10 @@ class KubeController final : public Registry {
   // The mesh config has, maybe its discoverySelectors.
   void OnMeshConfigChanged();
   // A pod as a workload came, changed or went: for ServiceEntries that select pods.
-  using WorkloadHandler = std::function<void(const WorkloadInstance&, Event)>;
+  using WorkloadHandler = std::function<void(const WorkloadRef&, Event)>;
   void AddWorkloadHandler(WorkloadHandler handler) { workload_handlers_.push_back(std::move(handler)); }
   // A WorkloadEntry came, changed or went: Services may select it.
-  void OnWorkloadInstance(const WorkloadInstance& instance, Event event);
+  void OnWorkloadInstance(const WorkloadRef& instance, Event event);
   // Gateways of this cluster changed: NetworkManager reloads.
   std::function<void()> on_gateways_changed;
   // Everything there is has been handled once.
@@ -146,7 +146,7 @@ class KubeController final : public Registry {
   kube::ObjectRef PodByProxy(const Proxy& proxy) const;
   void AddPodIp(const std::string& ip, const kube::NamespacedName& pod);
   bool DeletePodIp(const std::string& ip, const kube::NamespacedName& pod);
-  void NotifyWorkload(const kube::Object& pod, const kube::Pod& typed, Event event);
+  void NotifyWorkload(const kube::Object& pod, Event event);
   std::string PodLocality(const kube::Object& pod, const kube::Pod& typed) const;
 
   // Networks

@@ -27,7 +27,7 @@ void KubeController::OnPod(const kube::ObjectRef& object, Event event) {
     if (!DeletePodIp(pod.ip, name)) return;
     event = Event::kDelete;
   }
-  NotifyWorkload(*object, pod, event);
+  NotifyWorkload(*object, event);
 }
 
 void KubeController::AddPodIp(const std::string& ip, const kube::NamespacedName& pod) {
@@ -98,19 +98,10 @@ EndpointBuilder KubeController::BuilderFor(const kube::Object* object) const {
   return EndpointBuilder(*this, trust_domain, *object, pod, PodLocality(*object, pod));
 }
 
-void KubeController::NotifyWorkload(const kube::Object& object, const kube::Pod& pod, Event event) {
+void KubeController::NotifyWorkload(const kube::Object& object, Event event) {
   if (workload_handlers_.empty()) return;
-  WorkloadInstance instance;
-  instance.name = object.meta.name;
-  instance.ns = object.meta.ns;
-  instance.kind = WorkloadInstance::Kind::kPod;
-  instance.endpoint = BuilderFor(&object).Build(pod.ip, 0, "", HealthStatus::kHealthy);
-  for (const kube::ContainerPort& port : pod.ports) {
-    if (!port.name.empty() && port.protocol == "TCP") {
-      instance.port_map.emplace(port.name, static_cast<uint32_t>(port.container_port));
-    }
-  }
-  for (const WorkloadHandler& handler : workload_handlers_) handler(instance, event);
+  const WorkloadRef workload = BuilderFor(&object).Workload();
+  for (const WorkloadHandler& handler : workload_handlers_) handler(workload, event);
 }
 
 std::optional<Labels> KubeController::GetProxyWorkloadLabels(const Proxy& proxy) const {

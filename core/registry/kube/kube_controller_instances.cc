@@ -194,7 +194,8 @@ std::vector<ServiceInstance> KubeController::InstancesFromWorkload(const Workloa
   return out;
 }
 
-void KubeController::OnWorkloadInstance(const WorkloadInstance& instance, Event event) {
+void KubeController::OnWorkloadInstance(const WorkloadRef& told, Event event) {
+  const WorkloadInstance& instance = *told;
   const Labels& labels = instance.endpoint.p().labels;
   if (instance.ns.empty() || labels.empty()) return;
   const kube::NamespacedName name{instance.ns, instance.name};

@@ -123,8 +123,8 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
                                                                           kube::Client& client, bool config_cluster,
                                                                           XdsUpdater& updater) {
   controller.AddWorkloadHandler(
-      [this](const WorkloadInstance& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
-  const auto tell_services = [&controller](const WorkloadInstance& workload, Event event) {
+      [this](const WorkloadRef& pod, Event event) { service_entries_.OnWorkloadInstance(pod, event); });
+  const auto tell_services = [&controller](const WorkloadRef& workload, Event event) {
     controller.OnWorkloadInstance(workload, event);
   };
   if (config_cluster) {
@@ -142,7 +142,7 @@ std::unique_ptr<Registries::RemoteWorkloads> Registries::ConnectWorkloads(KubeCo
   auto workloads = std::make_unique<RemoteWorkloads>(client, host_, updater, std::move(options));
   workloads->controller.AddWorkloadHandler(tell_services);
   workloads->controller.AddWorkloadHandler(
-      [this](const WorkloadInstance& workload, Event event) { service_entries_.OnWorkloadInstance(workload, event); });
+      [this](const WorkloadRef& workload, Event event) { service_entries_.OnWorkloadInstance(workload, event); });
   return workloads;
 }
 

@@ -37,7 +37,7 @@ bool SameWorkload(const WorkloadInstance& a, const WorkloadInstance& b) {
   const auto weight = [](const WorkloadInstance& w) { return std::max(1u, w.endpoint.lb_weight); };
   const EndpointProfile &p = a.endpoint.p(), &q = b.endpoint.p();
   return a.endpoint.address == b.endpoint.address && p.network == q.network && p.tls_mode == q.tls_mode &&
-         p.labels == q.labels && p.service_account == q.service_account && p.locality == q.locality &&
+         (&p == &q || p.labels == q.labels) && p.service_account == q.service_account && p.locality == q.locality &&
          weight(a) == weight(b) && a.ns == b.ns && a.name == b.name && a.kind == b.kind && a.port_map == b.port_map;
 }
 
@@ -229,9 +229,9 @@ InstancesBySource ServiceEntryController::BuildInstances(const config::TypedConf
         converter_.InstancesOf(entry, services);
     return out;
   }
-  for (auto it = workloads_.lower_bound({entry.meta.ns, ""}); it != workloads_.end() && it->first.ns == entry.meta.ns;
-       ++it) {
-    const WorkloadInstance& workload = it->second;
+  const WorkloadOrder::Key first{entry.meta.ns, {}};
+  for (auto it = workloads_.lower_bound(first); it != workloads_.end() && (*it)->ns == entry.meta.ns; ++it) {
+    const WorkloadInstance& workload = **it;
     if (!SelectorMatches(*entry.spec.workload_selector, workload.endpoint.p().labels)) continue;
     if (workload.dns_service_entry_only && !IsDns(entry.spec)) continue;
     const auto kind = workload.kind == WorkloadInstance::Kind::kPod ? InstanceSource::Kind::kPod
@@ -352,9 +352,10 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
   const config::ConfigMeta& meta = now->meta;
   const config::WorkloadEntry entry = Merged(*now);
   const InstanceSource source{InstanceSource::Kind::kWorkloadEntry, meta.name, meta.ns};
-  const WorkloadInstance workload = converter_.Workload(meta, entry);
+  const auto made = std::make_shared<const WorkloadInstance>(converter_.Workload(meta, entry));
+  const WorkloadInstance& workload = *made;
   if (!workload.dns_service_entry_only) {
-    for (const WorkloadHandler& handler : workload_handlers_) handler(workload, event);
+    for (const WorkloadHandler& handler : workload_handlers_) handler(made, event);
   }
 
   const std::map<EntryName, config::ServiceEntryRef> selecting = SelectingEntries(meta.ns);
@@ -394,12 +395,11 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
     }
   }
   instances_.Delete(source, deleted);
-  const kube::NamespacedName key{meta.ns, meta.name};
+  if (const auto known = workloads_.find(made); known != workloads_.end()) workloads_.erase(known);
   if (event == Event::kDelete) {
-    workloads_.erase(key);
     instances_.Delete(source, updated);
   } else {
-    workloads_[key] = workload;
+    workloads_.insert(made);
     instances_.Update(source, updated);
   }
 
@@ -417,25 +417,28 @@ void ServiceEntryController::OnWorkloadEntry(const config::WorkloadEntryRef* old
 
 // --- Pods, and WorkloadEntries of remote clusters ---
 
-void ServiceEntryController::OnWorkloadInstance(const WorkloadInstance& workload, Event event) {
+void ServiceEntryController::OnWorkloadInstance(const WorkloadRef& told, Event event) {
+  const WorkloadInstance& workload = *told;
   // One kind for both, also where BuildInstances names a WorkloadEntry's instances otherwise: 1.18.2 then leaves them
   // behind when the WorkloadEntry of a remote cluster goes. istiod: WorkloadInstanceHandler.
   const InstanceSource source{InstanceSource::Kind::kPod, workload.name, workload.ns};
-  const kube::NamespacedName key{workload.ns, workload.name};
-  const auto known = workloads_.find(key);
-  std::optional<WorkloadInstance> old;
-  if (known != workloads_.end()) old = known->second;
+  WorkloadRef old;
+  if (const auto known = workloads_.find(told); known != workloads_.end()) {
+    old = *known;
+    workloads_.erase(known);
+  }
   std::string old_address;  // that the workload has left
   bool labels_changed = false;
   if (event == Event::kDelete) {
-    if (!old) return;
-    workloads_.erase(known);
-    old.reset();
+    if (old == nullptr) return;
+    old = nullptr;
   } else {
-    workloads_[key] = workload;
-    if (old) {
+    workloads_.insert(told);
+    if (old != nullptr) {
+      if (old == told) return;
       if (old->endpoint.address != workload.endpoint.address) old_address = old->endpoint.address;
-      labels_changed = old->endpoint.p().labels != workload.endpoint.p().labels;
+      labels_changed = old->endpoint.profile != workload.endpoint.profile &&
+                       old->endpoint.p().labels != workload.endpoint.p().labels;
       if (SameWorkload(*old, workload)) return;
     }
   }

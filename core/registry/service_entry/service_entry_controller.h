@@ -50,10 +50,10 @@ class ServiceEntryController final : public Registry {
   std::vector<NetworkGateway> Gateways() const override { return {}; }
 
   // WorkloadEntries with an IP address are told to `handler`.
-  using WorkloadHandler = std::function<void(const WorkloadInstance&, Event)>;
+  using WorkloadHandler = std::function<void(const WorkloadRef&, Event)>;
   void AddWorkloadHandler(WorkloadHandler handler) { workload_handlers_.push_back(std::move(handler)); }
   // A pod, or a WorkloadEntry of a remote cluster, came, changed or went.
-  void OnWorkloadInstance(const WorkloadInstance& workload, Event event);
+  void OnWorkloadInstance(const WorkloadRef& workload, Event event);
 
  private:
   using EntryName = kube::NamespacedName;
@@ -94,7 +94,7 @@ class ServiceEntryController final : public Registry {
   std::map<EntryName, std::map<std::string, uint32_t, std::less<>>> addresses_;  // by host, from 240.240.0.0 on
   std::set<uint32_t> addresses_used_;
   ServiceInstanceStore instances_;
-  std::map<kube::NamespacedName, WorkloadInstance> workloads_;  // pods and WorkloadEntries, one name space
+  WorkloadSet workloads_;  // pods and WorkloadEntries, one name space
   std::vector<WorkloadHandler> workload_handlers_;
 };
 

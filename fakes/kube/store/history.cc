@@ -25,28 +25,55 @@ bool Same(const json& a, const json& b) {
          });
 }
 
+// CBOR (RFC 8949, section 3): the head of a text, and what needs none of the library.
+constexpr int kText = 0x60;
+constexpr char kArrayOfOne = '\x81', kMap = '\xbf', kEnd = '\xff', kNull = '\xf6';
+void PutText(std::string& out, const std::string& text) {
+  if (text.size() < 24) {
+    out.push_back(static_cast<char>(kText + static_cast<int>(text.size())));
+    out += text;
+  } else {
+    json::to_cbor(text, out);
+  }
+}
+
 // What makes `older` of `newer`, as a mapping of what differs: to null (older has it not), to [value] or, of two
-// mappings, to what makes the one of the other. As a JSON patch, but in one pass over both.
-json::object_t WayBack(const json::object_t& newer, const json::object_t& older) {
-  json::object_t out;
-  const auto put = [&](const std::string& key, json value) { out.emplace_hint(out.end(), key, std::move(value)); };
+// mappings, to what makes the one of the other. As a JSON patch, but in one pass over both, and straight into CBOR: a
+// version is packed with every write, and its lists are long. False: nothing differs, and nothing was written.
+bool PutWayBack(const json::object_t& newer, const json::object_t& older, std::string& out) {
+  const size_t start = out.size();
+  out.push_back(kMap);
+  const auto put_gone = [&](const std::string& key) {
+    PutText(out, key);
+    out.push_back(kNull);
+  };
+  const auto put_value = [&](const std::string& key, const json& value) {
+    PutText(out, key);
+    out.push_back(kArrayOfOne);
+    json::to_cbor(value, out);
+  };
   auto now = newer.begin();
   for (const auto& [key, was] : older) {
-    for (; now != newer.end() && now->first < key; ++now) put(now->first, nullptr);
+    for (; now != newer.end() && now->first < key; ++now) put_gone(now->first);
     if (now == newer.end() || now->first != key) {
-      put(key, json::array({was}));
+      put_value(key, was);
       continue;
     }
     const json& is = (now++)->second;
     if (is.is_object() && was.is_object()) {
-      json::object_t change = WayBack(is.get_ref<const json::object_t&>(), was.get_ref<const json::object_t&>());
-      if (!change.empty()) put(key, std::move(change));
+      const size_t before = out.size();
+      PutText(out, key);
+      if (!PutWayBack(is.get_ref<const json::object_t&>(), was.get_ref<const json::object_t&>(), out))
+        out.resize(before);
     } else if (!Same(is, was)) {
-      put(key, json::array({was}));
+      put_value(key, was);
     }
   }
-  for (; now != newer.end(); ++now) put(now->first, nullptr);
-  return out;
+  for (; now != newer.end(); ++now) put_gone(now->first);
+  const bool differs = out.size() > start + 1;
+  if (!differs) out.resize(start);
+  if (differs) out.push_back(kEnd);
+  return differs;
 }
 
 void GoBack(json& body, json change) {
@@ -85,7 +112,8 @@ void ApiServer::History::Add(const Change& change) {
     if (whole) {
       json::to_cbor(was, packed->bytes);
     } else {
-      json::to_cbor(WayBack(is.get_ref<const json::object_t&>(), was.get_ref<const json::object_t&>()), packed->bytes);
+      const auto &newer = is.get_ref<const json::object_t&>(), &older = was.get_ref<const json::object_t&>();
+      if (!PutWayBack(newer, older, packed->bytes)) json::to_cbor(json::object(), packed->bytes);
     }
     packed->bytes.shrink_to_fit();
     packed->to = whole ? kNothing : number;

@@ -310,7 +310,8 @@ void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
   const ObjectRef deployment = api_.Get("Deployment", name);
   if (deployment == nullptr) return;
   int64_t all = 0, all_ready = 0, all_available = 0, updated = 0, revision = 0;
-  const std::string hash = TemplateHash(*deployment);
+  const Rollout rollout = Look(deployment);
+  const std::string& hash = rollout.hash;
   for (const ObjectRef& sibling : ReplicaSetsOf(*deployment)) {
     const json& sibling_status = At(sibling->body, "status");
     all += Number(sibling_status, "replicas");
@@ -323,7 +324,7 @@ void DeploymentController::WriteDeploymentStatus(const NamespacedName& name) {
   }
   // kubernetes: pkg/controller/deployment/sync.go, calculateStatus; util, DeploymentComplete.
   const int64_t all_wanted = Replicas(*deployment);
-  const bool available = all_available >= all_wanted - Look(deployment).unavailable,
+  const bool available = all_available >= all_wanted - rollout.unavailable,
              complete = all_available == all_wanted && updated == all_wanted && all == all_wanted;
   json conditions = json::array();
   conditions.push_back(JsonObject("type", "Available", "status", available ? "True" : "False", "reason",

@@ -102,5 +102,17 @@ TEST_F(DebouncerTest, TheMergedRequestHasTheCausesOfAllAndAReason) {
   EXPECT_THAT(ReasonNames(last_.reasons), ElementsAre("unknown"));
 }
 
+TEST_F(DebouncerTest, ThousandsOfCausesLeaveNoSetOfAllBeforeForEach) {
+  Make();
+  constexpr size_t kEvents = 4000;
+  for (size_t i = 1; i <= kEvents; ++i) At(1ms * i);
+  Run();
+  ASSERT_EQ(kernel_.causes().Inputs(last_.cause).size(), kEvents);
+  const auto sets = static_cast<uint32_t>(kernel_.causes().Of(99'999));
+  size_t inputs = 0;
+  for (uint32_t set = 1; set < sets; ++set) inputs += kernel_.causes().Inputs(CauseId(set)).size();
+  EXPECT_LT(inputs, kEvents * 15);  // one by one it would be half of kEvents * kEvents
+}
+
 }  // namespace
 }  // namespace wavetank::pilot

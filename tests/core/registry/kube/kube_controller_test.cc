@@ -89,6 +89,39 @@ class KubeControllerOf130Test : public KubeControllerTest {
   KubeControllerOf130Test() : KubeControllerTest("istio-1.30") {}
 };
 
+// --- what registries share
+
+TEST_F(KubeControllerTest, RegistriesThatWatchOnePodShareItsProfileUnlessTheirTrustDomainsDiffer) {
+  const KubeController::Options options{.cluster = ClusterId("c1"), .profile = profile};
+  RecordedUpdater of_same, of_other;
+  KubeController same(client, host, of_same, options, nullptr);
+  KubeController::Options foreign = options;
+  foreign.trust_domain = [] { return "elsewhere"; };
+  KubeController other(client, host, of_other, foreign, nullptr);
+  PutWeb();
+  same.Start();
+  other.Start();
+  Start();
+  const auto profile_in = [&](const RecordedUpdater& updater_of) {
+    return updater_of.index.Find(kWeb, "shop")->shards.at(kShard)->front().profile;
+  };
+  EXPECT_EQ(profile_in(of_same).get(), &FirstProfile());
+  EXPECT_EQ(profile_in(of_other)->service_account, "spiffe://elsewhere/ns/shop/sa/web");
+  EXPECT_NE(FirstProfile().service_account, profile_in(of_other)->service_account);
+}
+
+TEST_F(KubeControllerTest, APodOfAnotherNetworkByNowHasAnotherProfile) {
+  PutWeb();
+  Start();
+  EXPECT_EQ(FirstProfile().network.str(), "");
+  Network("net2").endpoints.push_back({.from_registry = "c1"});
+  controller.OnMeshNetworksChanged();
+  client.Put(SliceOf("web", {{"web-1", "10.1.0.5"}}));
+  Run();
+  EXPECT_EQ(FirstProfile().network.str(), "net2");
+  EXPECT_EQ(FirstProfile().labels.at("topology.istio.io/network"), "net2");
+}
+
 // --- start and stop
 
 TEST_F(KubeControllerTest, HasSyncedWhenEverythingThatWasThereIsHandled) {
@@ -290,9 +323,9 @@ TEST_F(KubeControllerTest, ALabelOfAPodReachesItsProxyAtOnceAndItsEndpointLater)
 
 TEST_F(KubeControllerTest, WorkloadsThatServeAreToldOf) {
   std::vector<std::string> told;
-  controller.AddWorkloadHandler([&](const WorkloadInstance& workload, Event event) {
-    told.push_back(workload.name + " " + workload.endpoint.address + " " + std::to_string(static_cast<int>(event)));
-    EXPECT_EQ(workload.port_map.at("http"), 8080u);
+  controller.AddWorkloadHandler([&](const WorkloadRef& workload, Event event) {
+    told.push_back(workload->name + " " + workload->endpoint.address + " " + std::to_string(static_cast<int>(event)));
+    EXPECT_EQ(workload->port_map.at("http"), 8080u);
   });
   json pod = PodOf("web-1", "10.1.0.5", kSelector);
   json unready = pod;
@@ -352,9 +385,9 @@ TEST_F(KubeControllerTest, AServiceSelectsWorkloadEntriesLikePods) {
   vm.kind = WorkloadInstance::Kind::kWorkloadEntry;
   vm.endpoint.address = "192.0.2.9";
   vm.endpoint.profile = std::make_shared<EndpointProfile>(EndpointProfile{.labels = {{"app", "web"}}});
-  controller.OnWorkloadInstance(vm, Event::kAdd);
+  controller.OnWorkloadInstance(std::make_shared<WorkloadInstance>(vm), Event::kAdd);
   EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080", "192.0.2.9:8080"));
-  controller.OnWorkloadInstance(vm, Event::kDelete);
+  controller.OnWorkloadInstance(std::make_shared<WorkloadInstance>(vm), Event::kDelete);
   EXPECT_THAT(Addresses(), ElementsAre("10.1.0.5:8080"));
 }
 

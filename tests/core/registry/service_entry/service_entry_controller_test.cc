@@ -88,7 +88,7 @@ class ServiceEntryControllerTest : public ::testing::Test {
     out.spec.address = address;
     return out;
   }
-  static WorkloadInstance MakePod(const std::string& name, const std::string& ip, kube::Labels labels) {
+  static WorkloadRef MakePod(const std::string& name, const std::string& ip, kube::Labels labels) {
     WorkloadInstance out;
     out.name = name;
     out.ns = "shop";
@@ -97,7 +97,7 @@ class ServiceEntryControllerTest : public ::testing::Test {
     profile->ns = "shop";
     out.endpoint.address = ip;
     out.endpoint.profile = std::move(profile);
-    return out;
+    return std::make_shared<const WorkloadInstance>(std::move(out));
   }
   void Put(const Entry& entry) { store_.Put(std::make_shared<const Entry>(entry)); }
   void Put(const Workload& entry) { store_.Put(std::make_shared<const Workload>(entry)); }
@@ -250,7 +250,7 @@ TEST_F(ServiceEntryControllerTest, WorkloadOfAnotherNamespaceIsNotSelected) {
 
 TEST_F(ServiceEntryControllerTest, KubernetesIsToldOfWorkloadsWithAddressesOnly) {
   std::vector<std::string> told;
-  controller_.AddWorkloadHandler([&](const WorkloadInstance& w, Event) { told.push_back(w.endpoint.address); });
+  controller_.AddWorkloadHandler([&](const WorkloadRef& w, Event) { told.push_back(w->endpoint.address); });
   Put(MakeWorkload("vm-1", "10.0.0.1", {{"app", "vm"}}));
   Put(MakeWorkload("vm-2", "vm.example", {{"app", "vm"}}));
   EXPECT_THAT(told, ElementsAre("10.0.0.1"));
