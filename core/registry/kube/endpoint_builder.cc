@@ -59,7 +59,8 @@ IstioEndpoint EndpointBuilder::Build(const std::string& address, uint32_t port, 
     common_.labels[std::string(kNetworkLabel)] = network.str();
   }
   if (last_ == nullptr || last_->service_port_name != service_port_name || last_->network != network ||
-      last_->labels != common_.labels) {
+      last_->labels != common_.labels ||
+      last_->discoverable_in_same_cluster_only != common_.discoverable_in_same_cluster_only) {
     auto profile = std::make_shared<EndpointProfile>(common_);
     profile->service_port_name = service_port_name;
     profile->network = network;
