@@ -21,6 +21,11 @@ std::string Joined(const ordered_json& list, std::string_view between) {
   return fmt::format("{}", fmt::join(out, between));
 }
 
+// "1 order", "3 orders".
+std::string Several(size_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 // "20 cds, 4 lds".
 std::string Counted(const ordered_json& by_type) {
   std::vector<std::string> out;
@@ -145,9 +150,9 @@ void AddBehaviours(const ordered_json& behaviours, std::string* out) {
 
 std::string UpgradeText(const ordered_json& report) {
   const ordered_json& best = report["orders"][report["best"].get<size_t>()];
-  std::string out =
-      fmt::format("{} to {}: {} orders, {} flows of {} requests a second\n", TextAt(report, "from"),
-                  TextAt(report, "to"), report["orders"].size(), report["flows"].size(), report["rate"].get<int64_t>());
+  std::string out = fmt::format("{} to {}: {}, {} of {} requests a second\n", TextAt(report, "from"),
+                                TextAt(report, "to"), Several(report["orders"].size(), "order"),
+                                Several(report["flows"].size(), "flow"), report["rate"].get<int64_t>());
   for (const ordered_json& note : report["notes"]) out += fmt::format("note: {}\n", note.get<std::string>());
   AddOrders(report, &out);
   out += fmt::format("\n{}: {}\n", LosesNothing(report) ? "Loses nothing" : "Loses least", TextAt(best, "order"));

@@ -182,8 +182,6 @@ Reply DistributionPage(const Istiod&, const Request&) {
 }
 
 Reply ResourceszPage(const Istiod&, const Request& request) { return WriteJson(Resourcesz(), request); }
-// PILOT_ENABLE_MCS_SERVICE_DISCOVERY is off.
-Reply McszPage(const Istiod&, const Request& request) { return WriteJson(Json(), request); }
 Reply DisconnectPage(const Istiod&, const Request&) { return Changes("force_disconnect"); }
 
 Reply ListPage(const Istiod&, const Request& request) {
@@ -222,7 +220,7 @@ const std::vector<Entry>& Table() {
       {{"/debug/inject", "Active inject template"}, Whole<Inject>},
       {{"/debug/instancesz", "Debug support for service instances"}, Whole<Instancesz>},
       {{"/debug/list", "List all supported debug commands in json"}, ListPage},
-      {{"/debug/mcsz", "List information about Kubernetes MCS services"}, McszPage},
+      {{"/debug/mcsz", "List information about Kubernetes MCS services"}, Whole<Mcsz>},
       {{"/debug/mesh", "Active mesh config"}, Whole<Mesh>},
       {{"/debug/ndsz", "Status and debug interface for NDS"}, OfProxy<NdszPage>},
       {{"/debug/networkz", "List cross-network gateways"}, Whole<Networkz>},

@@ -2,10 +2,12 @@
 
 #include <map>
 #include <string_view>
+#include <tuple>
 
 #include "core/config/schema/protocol.h"
 #include "core/debug/model_json.h"
 #include "core/istiod/istiod.h"
+#include "core/registry/kube/multi_cluster_services.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/xds/discovery_server.h"
 #include "fmt/format.h"
@@ -29,6 +31,52 @@ Json Registryz(const pilot::Istiod& istiod) {
   for (const pilot::ServiceRef& service : istiod.registries().aggregate().Services()) {
     out.push_back(ServiceJson(*service));
   }
+  return out;
+}
+
+// istiod: pilot/pkg/model/service.go, MCSServiceInfo.
+Json Mcsz(const pilot::Istiod& istiod) {
+  std::map<std::tuple<std::string, std::string, std::string>, Json> services;  // by cluster, namespace and name
+  const auto of = [&](const pilot::KubeController& registry, const kube::ObjectMeta& meta) -> Json& {
+    Json& service = services[{registry.cluster().str(), meta.ns, meta.name}];
+    if (service.is_null()) {
+      service = {{"Cluster", registry.cluster().str()},
+                 {"Name", meta.name},
+                 {"Namespace", meta.ns},
+                 {"Exported", false},
+                 {"Imported", false},
+                 {"ClusterSetVIP", ""},
+                 {"Discoverability", nullptr}};
+    }
+    return service;
+  };
+  for (const pilot::Registry* one : istiod.registries().aggregate().registries()) {
+    const auto* const registry = dynamic_cast<const pilot::KubeController*>(one);
+    const pilot::MultiClusterServices* const known = registry == nullptr ? nullptr : registry->multi_cluster_services();
+    if (known == nullptr) continue;
+    for (const kube::ObjectRef& object : known->exports().List()) {
+      Json& service = of(*registry, object->meta);
+      service["Exported"] = true;
+      service["Discoverability"] = Json::object();
+      const kube::NamespacedName name{object->meta.ns, object->meta.name};
+      for (const pilot::ServiceRef& of_host : registry->ServicesOf(name)) {
+        service["Discoverability"][of_host->hostname] =
+            known->Confines(of_host->hostname, name, true) ? "DiscoverableFromSameCluster" : "AlwaysDiscoverable";
+      }
+    }
+    for (const kube::ObjectRef& object : known->imports().List()) {
+      Json& service = of(*registry, object->meta);
+      service["Imported"] = true;
+      const pilot::ServiceRef imported =
+          registry->GetService(pilot::ClusterSetHostname({object->meta.ns, object->meta.name}));
+      if (imported == nullptr) continue;
+      const auto vips = imported->cluster_vips.find(registry->cluster());
+      if (vips != imported->cluster_vips.end() && !vips->second.empty()) service["ClusterSetVIP"] = vips->second[0];
+    }
+  }
+  if (services.empty()) return nullptr;
+  Json out = Json::array();
+  for (auto& [key, service] : services) out.push_back(std::move(service));
   return out;
 }
 

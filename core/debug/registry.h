@@ -13,6 +13,8 @@ namespace wavetank::debug {
 
 // Every service as it is merged over clusters.
 nlohmann::ordered_json Registryz(const pilot::Istiod& istiod);
+// Exported and imported Services by cluster, namespace and name; null without any.
+nlohmann::ordered_json Mcsz(const pilot::Istiod& istiod);
 // Endpoints by service port; `brief`: one line each, no JSON.
 nlohmann::ordered_json Endpointz(const pilot::Istiod& istiod);
 std::string BriefEndpointz(const pilot::Istiod& istiod);

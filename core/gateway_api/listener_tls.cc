@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 #include "core/base/json_access.h"
+#include "core/base/memo.h"
 #include "core/base/status.h"
 #include "core/config/schema/cipher_suites.h"
 #include "core/gateway_api/listeners.h"
@@ -29,12 +30,16 @@ std::string Print(const json& reference) {
                      Text(reference, "namespace"));
 }
 
-// Empty: it can be read. That the key fits is not looked at.
+// Empty: it can be read. That the key fits is not looked at. Asked at every push, of few certificates.
 std::string WhyMalformed(const std::string& certificate) {
   // As Go's crypto/tls says it.
   if (certificate.find("-----BEGIN ") == std::string::npos)
     return "tls: failed to find any PEM data in certificate input";
-  return std::string(Message(x509::Certificate::FromPem(certificate, "certificate").status()));
+  thread_local Memo<std::string> known(256);
+  if (const std::string* why = known.Find(certificate)) return *why;
+  std::string why(Message(x509::Certificate::FromPem(certificate, "certificate").status()));
+  known.Keep(certificate, why);
+  return why;
 }
 
 void Join(std::optional<ConfigError>& to, ConfigError more) {

@@ -236,7 +236,7 @@ json WithRealNumbers(json in) {
 }
 
 // What a template of the injector sees (istiod: pkg/kube/inject/inject.go, SidecarTemplateData).
-gotemplate::Value TemplateData(const InjectionTemplateData& data) {
+gotemplate::Value TemplateData(const InjectionTemplateData& data, const json& values) {
   json proxy_config = data.proxy_config.is_object() ? data.proxy_config : json::object();
   json mesh = data.mesh.raw.is_object() ? data.mesh.raw : json::object();
   // Zero values that are words.
@@ -251,7 +251,7 @@ gotemplate::Value TemplateData(const InjectionTemplateData& data) {
            {"Spec", spec.is_object() ? spec : json::object()},
            {"ProxyConfig", std::move(proxy_config)},
            {"MeshConfig", std::move(mesh)},
-           {"Values", WithRealNumbers(data.values)},
+           {"Values", values},
            {"Revision", data.revision},
            {"ProxyImage", ProxyImageOf(data)}},
           gotemplate::Value::Kind::kStruct};
@@ -273,12 +273,12 @@ void FillVolumes(json& overlay) {
   }
 }
 
-// What a template makes of a pod, to be merged into it.
-absl::StatusOr<json> Overlay(const InjectionConfig& config, const std::string& name,
+// What a template makes of a pod, to be merged into it. `values`: those of the configuration, as templates see them.
+absl::StatusOr<json> Overlay(const InjectionConfig& config, const json& values, const std::string& name,
                              const InjectionTemplateData& data) {
   const auto own = config.templates.find(name);
   if (own != config.templates.end()) {
-    const absl::StatusOr<std::string> text = own->second.Execute(TemplateData(data));
+    const absl::StatusOr<std::string> text = own->second.Execute(TemplateData(data, values));
     if (!text.ok()) return text.status();
     absl::StatusOr<json> overlay = kube::ParseYaml(*text, fmt::format("template \"{}\"", name));
     if (overlay.ok() && overlay->is_null()) return json::object();
@@ -351,7 +351,9 @@ std::map<std::string, std::string> ParseInjectPath(std::string_view path) {
   return out;
 }
 
-InjectionWebhook::InjectionWebhook(std::string revision) : revision_(std::move(revision)) {}
+InjectionWebhook::InjectionWebhook(std::string revision) : revision_(std::move(revision)) {
+  SetConfig(InjectionConfig::Default());
+}
 
 absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view path) const {
   const json& metadata = At(pod, "metadata");
@@ -409,7 +411,7 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
   for (const std::string& name : wanted) {
     const auto alias = config_.aliases.find(name);
     for (const std::string& one : alias == config_.aliases.end() ? std::vector<std::string>{name} : alias->second) {
-      absl::StatusOr<json> overlay = Overlay(config_, one, data);
+      absl::StatusOr<json> overlay = Overlay(config_, template_values_, one, data);
       if (!overlay.ok()) return overlay.status();
       for (json* into : {&merged, &injected}) {
         if (absl::Status status = kube::StrategicMerge(*into, *overlay); !status.ok()) return status;
@@ -447,6 +449,7 @@ absl::StatusOr<json> InjectionWebhook::Inject(const json& pod, std::string_view 
 
 void InjectionWebhook::SetConfig(InjectionConfig config) {
   config_ = std::move(config);
+  template_values_ = WithRealNumbers(config_.values);
   patches_.clear();
 }
 

@@ -37,7 +37,8 @@ class InjectionWebhook {
 
  private:
   const std::string revision_;
-  InjectionConfig config_ = InjectionConfig::Default();
+  InjectionConfig config_;
+  nlohmann::json template_values_;  // config_.values as templates see them
   config::MeshConfigRef mesh_ = std::make_shared<config::MeshConfig>();
   std::vector<kube::ObjectRef> proxy_configs_;
   // The last patches (base64), by what replicas of one pod template share, for what is set now.

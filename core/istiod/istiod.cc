@@ -18,14 +18,18 @@
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
 #include "core/istiod/gateway_api.h"
+#include "core/istiod/service_entry_addresses.h"
 #include "core/istiod/trust_bundle_generator.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/istiod/workload_entries.h"
 #include "core/kube/definitions.h"
 #include "core/model/proxyless.h"
+#include "core/profile/changes.h"
+#include "core/push/cluster_local.h"
 #include "core/registry/crd_client.h"
 #include "core/registry/ingress_controller.h"
 #include "core/registry/kube/discovery_namespaces.h"
+#include "core/registry/kube/service_auto_export.h"
 #include "core/registry/multicluster/registries.h"
 #include "core/security/callers/jwt_authenticator.h"
 #include "core/security/callers/node_authorizer.h"
@@ -160,6 +164,7 @@ struct Istiod::Impl {
     webhook.SetConfig(
         InjectionConfig::Default(options.cluster_id.str(), options.network, options.mesh_id, options.profile));
     discovery.SetObserver(surroundings.observer);
+    if (options.profile.Has(Change::kNameBeforeNamespace)) configs.SetTie(config::ConfigStore::Tie::kName);
     SetGenerator(XdsType::kCds, MakeCdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kEds, MakeEdsGenerator({&discovery.cache()}));
     SetGenerator(XdsType::kLds, std::make_unique<ListenersWithKeySets>(MakeLdsGenerator(), key_sets));
@@ -192,6 +197,7 @@ struct Istiod::Impl {
   struct ClusterExtras {
     std::unique_ptr<security::NamespaceController> namespaces;
     std::unique_ptr<WebhookPatcher> webhooks;
+    std::unique_ptr<ServiceAutoExport> exports;
   };
 
   void SetGenerator(XdsType type, std::unique_ptr<Generator> generator) {
@@ -248,7 +254,8 @@ struct Istiod::Impl {
   std::unique_ptr<config::MeshWatcher> mesh;
   std::shared_ptr<SecurityServer> server = std::make_shared<SecurityServer>();
   std::unique_ptr<config::CrdClient> crds;
-  std::unique_ptr<config::IngressController> ingresses;  // null: the mesh's mode was OFF at the start
+  std::unique_ptr<ServiceEntryAddresses> entry_addresses;  // null: nothing writes them
+  std::unique_ptr<config::IngressController> ingresses;    // null: the mesh's mode was OFF at the start
   std::unique_ptr<WorkloadEntryController> workload_entries;
   std::unique_ptr<gatewayapi::Controller> gateway_api;  // once the config cluster serves it
   std::unique_ptr<kube::Informer> injector_config;
@@ -429,6 +436,11 @@ void Istiod::Impl::StartControllers() {
   registry.discovery_selectors = [this] { return mesh->mesh()->discovery_selectors; };
   registry.resolver = surroundings.resolver;
   registry.profile = &options.profile;
+  registry.mcs = options.mcs;
+  if (options.profile.Has(Change::kAddressesByController)) {
+    entry_addresses = std::make_unique<ServiceEntryAddresses>(client, host, *crds);
+    registry.addresses = entry_addresses.get();
+  }
   registries = std::make_unique<Registries>(client, *surroundings.remote_clusters, host, discovery, configs,
                                             std::move(registry));
   registries->on_service = [this](const ClusterId&, const ServiceRef& old, const ServiceRef& now, Event event) {
@@ -567,6 +579,15 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
       .AddCluster(id.str(),
                   std::make_unique<security::CredentialsController>(host, cluster, reviewer, id.str(), options.seed))
       .Start();
+  if (options.mcs.auto_export) {
+    std::unique_ptr<ServiceAutoExport>& exports = extras[id].exports;
+    exports = std::make_unique<ServiceAutoExport>(
+        cluster, host, options.mcs, options.domain_suffix, [this](std::string_view hostname) {
+          const bool most_specific = options.profile.Has(Change::kClusterLocalBySpecificity);
+          return ClusterLocalHosts(*mesh->mesh(), options.domain_suffix, most_specific).Contains(hostname);
+        });
+    exports->Start();
+  }
   if (!HasCertificates()) return;
   if (config_cluster) return ServeCluster(id, cluster);
   if (!options.external) return;

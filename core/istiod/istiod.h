@@ -23,6 +23,7 @@
 #include "core/kube/credentials/service_account_token.h"
 #include "core/model/ids.h"
 #include "core/profile/profile.h"
+#include "core/registry/kube/mcs_options.h"
 #include "core/security/authenticator.h"
 #include "core/security/ca_server.h"
 #include "core/security/istiod_ca.h"
@@ -67,6 +68,7 @@ struct IstiodOptions {
   bool entry_health_checks = true;        // PILOT_ENABLE_WORKLOAD_ENTRY_HEALTHCHECKS
   Duration entry_grace = 10s;             // PILOT_WORKLOAD_ENTRY_GRACE_PERIOD
   bool multi_root = false;                // ISTIO_MULTIROOT_MESH: roots of caCertificates and of the CA go to agents
+  McsOptions mcs;                         // ENABLE_MCS_..., MCS_API_...
   std::map<ClusterId, ClusterId> cluster_aliases;  // --clusterAliases
   std::vector<std::string> custom_hosts;           // ISTIOD_CUSTOM_HOST
   // Who signs where istiod does not itself: EXTERNAL_CA, K8S_SIGNER, CERT_SIGNER_DOMAIN; PILOT_CERT_PROVIDER.

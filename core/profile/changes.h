@@ -73,6 +73,13 @@ enum class Change : uint8_t {
   kGatewayApiGrpcRoutes,
   kGatewayApiListenerSets,
   kGatewayPodsByName,
+  kNameBeforeNamespace,
+  kHiddenEndpointsUngrouped,
+  kMcsConfinesWithoutDefinitions,
+  kAddressesByFamily,
+  kGatewaysByFamily,
+  kNamesOfReadyPods,
+  kDeltaRemembersAll,
 };
 
 }  // namespace wavetank::pilot

@@ -136,13 +136,13 @@ const std::vector<ProfileRow>& ProfileRows() {
        "endpoints",
        "1.30", "1.30.4", "https://github.com/istio/istio/issues/61043"},
       {Change::kSwapLosesGateways, "swap-loses-gateways",
-       "gateways of a registry that took over stay unknown until something else reloads networks", "1.30", "1.30.4",
-       "https://github.com/istio/istio/issues/60920"},
+       "gateways of a registry that took over stay unknown until something else reloads networks", "1.30",
+       "1.30.4", "https://github.com/istio/istio/issues/60920"},
       {Change::kDeletedClustersHearNothing, "deleted-clusters-hear-nothing",
        "the registry of a deleted cluster does not put its endpoints back when meshNetworks change", "1.21", "", ""},
       {Change::kAddressesByController, "addresses-by-controller",
        "ServiceEntries without addresses get the next ones of 240.240.0.0/16, in the order in which they come; none is "
-       "given twice",
+       "given twice, and agents that answer DNS need not ask for them",
        "1.25", "", ""},
       {Change::kClusterLocalBySpecificity, "cluster-local-by-specificity",
        "of serviceSettings the most specific host decides, also one that says clusterLocal: false", "1.24", "",
@@ -174,7 +174,9 @@ const std::vector<ProfileRow>& ProfileRows() {
        "PreferSameZone and PreferSameNode are known, and PreferClose looks no further than the zone", "1.27", "",
        "https://github.com/istio/istio/issues/55848"},
       {Change::kTrafficDistributionOfNamespaces, "namespaces-distribute-traffic",
-       "the annotation networking.istio.io/traffic-distribution of a namespace holds for its Services", "1.30", "", ""},
+       "the annotation networking.istio.io/traffic-distribution of a namespace holds for its Services and "
+       "ServiceEntries",
+       "1.30", "", ""},
       {Change::kDeltaByDefault, "delta-by-default",
        "agents and their proxies speak delta xDS, unless ISTIO_DELTA_XDS says false", "1.22", "",
        "https://istio.io/latest/news/releases/1.22.x/announcing-1.22/upgrade-notes/"},
@@ -192,6 +194,33 @@ const std::vector<ProfileRow>& ProfileRows() {
        "longer "
        "by istio.io/gateway-name; their Services are of both IP families where these are there",
        "1.24", "", "https://istio.io/latest/news/releases/1.24.x/announcing-1.24/upgrade-notes/"},
+      {Change::kNameBeforeNamespace, "name-before-namespace",
+       "services and configurations that were made within one second come by name, then by namespace, not by both with "
+       "a dot between; EnvoyFilters alone still do",
+       "1.23", "", "https://github.com/istio/istio/pull/50761"},
+      {Change::kHiddenEndpointsUngrouped, "hidden-endpoints-ungrouped",
+       "endpoints that a gateway's network view hides leave no empty locality behind", "1.20", "",
+       "https://github.com/istio/istio/pull/45733"},
+      {Change::kMcsConfinesWithoutDefinitions, "mcs-confines-without-definitions",
+       "with ENABLE_MCS_SERVICE_DISCOVERY a cluster in which ServiceExports are not defined exports nothing, and not "
+       "everything",
+       "1.19", "", ""},
+      {Change::kAddressesByFamily, "addresses-by-ip-family",
+       "of a Service's addresses a proxy is told those of its own IP families, and none of another cluster that it "
+       "could "
+       "not reach",
+       "1.30", "", "https://github.com/istio/istio/pull/59245"},
+      {Change::kGatewaysByFamily, "gateways-by-ip-family",
+       "a proxy of one IP family has no gateways of the other. Of proxies that istiod's cache serves alike the first "
+       "one's family counts for all",
+       "1.30", "", "https://github.com/istio/istio/pull/59767"},
+      {Change::kNamesOfReadyPods, "names-of-ready-pods",
+       "name tables have the addresses of a headless Service's ready pods alone", "1.25", "",
+       "https://github.com/istio/istio/pull/54711"},
+      {Change::kDeltaRemembersAll, "delta-remembers-all",
+       "of proxies that speak delta xDS istiod remembers all that they hold, not what the last push had: so it removes "
+       "all that went",
+       "1.22", "", ""},
   };
   return *rows;
 }

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
+#include "core/profile/changes.h"
 #include "core/push/host_match.h"
 
 namespace wavetank::pilot {
@@ -47,10 +49,12 @@ ServiceIndex::ServiceIndex(const Environment& env, const ExportToDefaults& defau
   if (discovery_ == nullptr) return;
   std::vector<ServiceRef> services = discovery_->Services();
   // istiod: SortServicesByCreationTime.
-  std::stable_sort(services.begin(), services.end(), [](const ServiceRef& a, const ServiceRef& b) {
+  const bool name_first = env.profile != nullptr && env.profile->Has(Change::kNameBeforeNamespace);
+  std::stable_sort(services.begin(), services.end(), [&](const ServiceRef& a, const ServiceRef& b) {
     if (a->creation_unix_seconds != b->creation_unix_seconds)
       return a->creation_unix_seconds < b->creation_unix_seconds;
-    return NameBefore(a->attributes, b->attributes);
+    const ServiceAttributes &x = a->attributes, &y = b->attributes;
+    return name_first ? std::tie(x.name, x.ns) < std::tie(y.name, y.ns) : NameBefore(x, y);
   });
   ResolveAliases(services);
   by_hostname_.reserve(services.size());

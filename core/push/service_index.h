@@ -23,7 +23,7 @@ class ServiceIndex {
   // O(services x ports), and the instances of services that are not load-balanced by the client.
   ServiceIndex(const Environment& env, const ExportToDefaults& defaults, const std::vector<std::string>& trust_aliases);
 
-  // Private ones of the namespace, those exported to it, public ones; each by creation time, then "name.namespace".
+  // Private ones of the namespace, those exported to it, public ones; each by creation time, then name and namespace.
   std::vector<ServiceRef> ExportedTo(std::string_view ns) const;
   // The same as a default scope's view: made once per namespace that sees more than public services.
   std::shared_ptr<const ServiceView> DefaultView(std::string_view ns) const;

@@ -9,6 +9,8 @@
 #include "core/base/buggify/buggify.h"
 #include "core/base/status.h"
 #include "core/model/proxyless.h"
+#include "core/profile/changes.h"
+#include "core/push/push_context.h"
 #include "core/security/authenticator.h"
 #include "core/xds/discovery_server.h"
 #include "core/xds/generation_gate.h"
@@ -450,9 +452,18 @@ void Connection::PushXds(XdsType type, const PushRequestRef& request, Callback d
       const std::set<std::string> gone = Difference(watched->resource_names, names);
       removed.assign(gone.begin(), gone.end());
     }
-    // What the client holds, as far as istiod remembers it: the last push alone, even one of few resources, and never
-    // an answer to a request. So it forgets to remove things.
-    if (!request->IsRequest() && IsWildcardType(type)) it->second.resource_names = std::move(names);
+    // What the client holds, as far as istiod remembers it. Before 1.22 the last push alone, even one of few resources,
+    // and never an answer to a request: so it forgets to remove things. istiod: pushDeltaXds.
+    const bool all = request->push->profile().Has(Change::kDeltaRemembersAll);
+    if (IsWildcardType(type) && (all || !request->IsRequest())) {
+      if (all && generated.used_delta) {
+        std::set<std::string> held(watched->resource_names.begin(), watched->resource_names.end());
+        for (const std::string& name : removed) held.erase(name);
+        held.insert(names.begin(), names.end());
+        names.assign(held.begin(), held.end());
+      }
+      it->second.resource_names = std::move(names);
+    }
   }
   auto send = [self = shared_from_this(), type, request, generated = std::move(generated), removed = std::move(removed),
                done = std::move(done)]() mutable {

@@ -29,7 +29,8 @@ constexpr UnreadField kOfServices[] = {
 // In a real cluster these change who runs or who reaches whom; here they are stored, and nothing acts upon them.
 bool WithoutActors(const fakekube::GroupKind& kind) {
   const std::string_view group = kind.group, name = kind.kind;
-  return group == "multicluster.x-k8s.io" || group == "install.istio.io" || group == "autoscaling" ||
+  const bool mcs = name == "ServiceExport" || name == "ServiceImport";
+  return (group == "multicluster.x-k8s.io" && !mcs) || group == "install.istio.io" || group == "autoscaling" ||
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||

@@ -107,13 +107,35 @@ const std::vector<TypedConfigRef<Spec>>& ConfigStore::Table<Spec>::Sorted() cons
     WAVETANK_ASSERT(config->meta.name == key.second, config->meta.name, key.second);  // found under what it is called
     sorted_.push_back(config);
   }
-  std::sort(sorted_.begin(), sorted_.end(), [](const auto& a, const auto& b) {
+  std::sort(sorted_.begin(), sorted_.end(), [this](const auto& a, const auto& b) {
     if (a->meta.creation_unix_seconds != b->meta.creation_unix_seconds) {
       return a->meta.creation_unix_seconds < b->meta.creation_unix_seconds;
     }
+    if (tie_ == Tie::kName) return std::tie(a->meta.name, a->meta.ns) < std::tie(b->meta.name, b->meta.ns);
     return a->meta.name + "." + a->meta.ns < b->meta.name + "." + b->meta.ns;
   });
   return sorted_;
+}
+
+template <typename Spec>
+void ConfigStore::Table<Spec>::SetTie(Tie tie) {
+  tie_ = tie;
+  dirty_ = true;
+}
+
+// EnvoyFilters are left out: initEnvoyFilters has an order of its own, and has kept it (1.30.3).
+void ConfigStore::SetTie(Tie tie) {
+  authorization_policies_.SetTie(tie);
+  destination_rules_.SetTie(tie);
+  gateways_.SetTie(tie);
+  peer_authentications_.SetTie(tie);
+  request_authentications_.SetTie(tie);
+  service_entries_.SetTie(tie);
+  sidecars_.SetTie(tie);
+  telemetries_.SetTie(tie);
+  virtual_services_.SetTie(tie);
+  wasm_plugins_.SetTie(tie);
+  workload_entries_.SetTie(tie);
 }
 
 template class ConfigStore::Table<AuthorizationPolicy>;

@@ -46,6 +46,13 @@ using ConfigHandler = std::function<void(ConfigEvent event, const AnyConfigRef* 
 
 class ConfigStore {
  public:
+  // Which of two configurations of one second comes first.
+  enum class Tie : uint8_t {
+    kDottedName,  // by "name.namespace", as up to istiod 1.22 (pilot/pkg/model/config.go, sortConfigByCreationTime)
+    kName,        // by name, then namespace, as since 1.23
+  };
+  void SetTie(Tie tie);
+
   // Adds or replaces, and tells the handlers of the kind, also when nothing but metadata or nothing at all differs: who
   // pushes decides with NeedsPush.
   void Put(AnyConfigRef config);
@@ -60,7 +67,7 @@ class ConfigStore {
   // Handlers live as long as the store, and are called in the order of their addition.
   void AddHandler(Kind kind, ConfigHandler handler);
 
-  // By creation time, then "name.namespace" (istiod: sortConfigByCreationTime). Stable until the next change.
+  // By creation time, then as the tie says. Stable until the next change.
   const std::vector<AuthorizationPolicyRef>& AuthorizationPolicies() const { return authorization_policies_.Sorted(); }
   const std::vector<DestinationRuleRef>& DestinationRules() const { return destination_rules_.Sorted(); }
   const std::vector<EnvoyFilterRef>& EnvoyFilters() const { return envoy_filters_.Sorted(); }
@@ -83,11 +90,13 @@ class ConfigStore {
     TypedConfigRef<Spec> Put(TypedConfigRef<Spec> config);  // what was there before
     TypedConfigRef<Spec> Delete(std::string_view ns, std::string_view name);
     const std::vector<TypedConfigRef<Spec>>& Sorted() const;
+    void SetTie(Tie tie);
 
    private:
     std::map<std::pair<std::string, std::string>, TypedConfigRef<Spec>> by_key_;
     mutable std::vector<TypedConfigRef<Spec>> sorted_;
     mutable bool dirty_ = false;
+    Tie tie_ = Tie::kDottedName;
   };
   Table<AuthorizationPolicy>& TableOf(const AuthorizationPolicyRef&) { return authorization_policies_; }
   Table<DestinationRule>& TableOf(const DestinationRuleRef&) { return destination_rules_; }

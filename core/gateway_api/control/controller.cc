@@ -60,7 +60,10 @@ Controller::~Controller() = default;
 
 void Controller::Watch(const kube::ResourceKind& kind, kube::ListOptions list) {
   auto informer = std::make_unique<kube::Informer>(client_, host_, kind, std::move(list));
-  const auto on = [this](const kube::ObjectRef&) { Reconsider(); };
+  const auto on = [this](const kube::ObjectRef&) {
+    ++events_;
+    Reconsider();
+  };
   informer->AddHandler({.on_add = on,
                         .on_update = [on](const kube::ObjectRef&, const kube::ObjectRef& now) { on(now); },
                         .on_delete = on});
@@ -186,8 +189,12 @@ bool Controller::IsMine(const kube::Object& object) const {
 }
 
 void Controller::Deploy(const Inputs& in) {
-  const config::MeshConfigRef mesh = surroundings_.mesh();
-  const std::vector<kube::ObjectRef> proxy_configs = surroundings_.proxy_configs();
+  DeployedFor now{events_, surroundings_.mesh(), surroundings_.injection().values, surroundings_.proxy_configs()};
+  if (deployed_for_ == now) return;
+  deployed_for_ = std::move(now);
+  ++renderings_;
+  const config::MeshConfigRef& mesh = deployed_for_->mesh;
+  const std::vector<kube::ObjectRef>& proxy_configs = deployed_for_->proxy_configs;
   const DeploymentData data{in,
                             surroundings_.injection(),
                             *mesh,
@@ -217,7 +224,9 @@ bool Controller::MayMake(const StatusKey& key, bool there) {
   if (!known->second) {
     known->second = host_.Now();
     host_.RunAfter(kCollected, [this, alive = std::weak_ptr<char>(alive_)] {
-      if (!alive.expired()) Reconsider();
+      if (alive.expired()) return;
+      ++events_;
+      Reconsider();
     });
     return false;
   }
@@ -255,7 +264,9 @@ void Controller::Write(const StatusKey& key, json body) {
                   --under_way_;
                   // A conflict comes with a newer version, which is looked at by itself; what failed otherwise is tried
                   // again with the next event or push.
-                  if (!r.ok()) written_.erase(key);
+                  if (r.ok()) return;
+                  written_.erase(key);
+                  ++events_;
                 });
 }
 

@@ -51,10 +51,21 @@ class Controller {
   bool Idle() const { return !scheduled_ && under_way_ == 0; }
   // Something else may have changed that it looks at.
   void Reconsider();
+  // How often it has made what it deploys: where nothing changed that this depends on, a push does not.
+  uint64_t renderings() const { return renderings_; }
   // What it has put into the store, as objects.
   const std::vector<kube::ObjectRef>& configs() const { return configs_; }
 
  private:
+  // What RenderGateway and ApplyOver look at, by which it can be told that nothing is to be deployed anew.
+  struct DeployedFor {
+    uint64_t events = 0;
+    config::MeshConfigRef mesh;
+    nlohmann::json values;
+    std::vector<kube::ObjectRef> proxy_configs;
+    bool operator==(const DeployedFor&) const = default;
+  };
+
   const kube::Informer& Of(std::string_view kind) const;
   void Watch(const kube::ResourceKind& kind, kube::ListOptions list = {});
   void MaybeSynced();
@@ -82,6 +93,8 @@ class Controller {
   std::map<StatusKey, std::optional<Time>> vanished_;  // of what was seen: since when it is gone, if it is
   bool synced_ = false, converted_ = false, scheduled_ = false;
   int under_way_ = 0;
+  uint64_t events_ = 0, renderings_ = 0;  // events: of its own kinds, of failed writings, of what may be made again
+  std::optional<DeployedFor> deployed_for_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

@@ -20,6 +20,8 @@ std::string_view FilterName(EndpointFilter filter) {
       return "draining";
     case EndpointFilter::kNetworkView:
       return "network-view";
+    case EndpointFilter::kGatewayFamily:
+      return "gateway-family";
     case EndpointFilter::kMtls:
       return "mtls";
     case EndpointFilter::kLocality:

@@ -22,6 +22,7 @@ enum class EndpointFilter : uint8_t {
   kHealth,           // not ready, or terminating
   kDraining,         // and the service does not keep persistent sessions
   kNetworkView,      // REQUESTED_NETWORK_VIEW
+  kGatewayFamily,    // all its gateways are of an IP family that the proxy lacks
   kMtls,             // no mTLS, and only a gateway that wants it leads there
   kLocality,         // no target of `distribute` takes its locality
   kPassed,

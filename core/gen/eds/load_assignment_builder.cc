@@ -10,10 +10,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "core/base/ip.h"
 #include "core/gen/eds/endpoint_decision.h"
 #include "core/gen/eds/locality.h"
 #include "core/gen/eds/mtls_checker.h"
 #include "core/gen/view/cache_dependencies.h"
+#include "core/gen/view/proxy_view.h"
 #include "core/model/addresses.h"
 #include "core/model/endpoint_index.h"
 #include "core/model/environment.h"
@@ -213,7 +215,7 @@ class LoadAssignmentBuilder::Grouping {
     MtlsVerdict mtls = MtlsVerdict::kPossible;
     bool draining = false;  // by label
     bool mtls_disabled = false;
-    bool visible = true;
+    bool visible = true, unreachable = false;  // unreachable: no gateway of the proxy's IP family
     const EndpointProfile* profile = nullptr;
     uint32_t port = 0;
     uint32_t group = kNone;        // until the first endpoint is used
@@ -290,6 +292,8 @@ class LoadAssignmentBuilder::Grouping {
     }
     if (p.service_port_name != port_name_) return EndpointFilter::kPort;
     if (subset_labels_ != nullptr && !LabelsSubsetOf(*subset_labels_, p.labels)) return EndpointFilter::kSubset;
+    // istiod: filterIstioEndpoint; before, EndpointsByNetworkFilter took it out of a locality that was there already.
+    if (Has(Change::kHiddenEndpointsUngrouped) && !b_.proxy_.IsVisible(p.network)) return EndpointFilter::kNetworkView;
     return EndpointFilter::kPassed;
   }
 
@@ -308,6 +312,9 @@ class LoadAssignmentBuilder::Grouping {
     const std::vector<NetworkGateway>* gateways = &networks_.ForNetworkAndCluster(p.network, p.locality.cluster);
     if (gateways->empty()) gateways = &networks_.ForNetwork(p.network);
     if (gateways->empty()) return;  // reached directly, for want of a gateway
+    gateways = &OfFamily(*gateways);
+    d.unreachable = gateways->empty();
+    if (d.unreachable) return;
     for (size_t i = 0; i < remotes_.size(); ++i) {
       if (remotes_[i].group == d.group && remotes_[i].gateways == gateways) d.remote = static_cast<uint32_t>(i);
     }
@@ -315,6 +322,21 @@ class LoadAssignmentBuilder::Grouping {
       d.remote = static_cast<uint32_t>(remotes_.size());
       remotes_.push_back({d.group, gateways});
     }
+  }
+
+  // istiod: filterGatewaysByIPFamily.
+  const std::vector<NetworkGateway>& OfFamily(const std::vector<NetworkGateway>& gateways) {
+    if (!Has(Change::kGatewaysByFamily)) return gateways;
+    const bool v4 = SupportsIpv4(b_.proxy_), v6 = SupportsIpv6(b_.proxy_);
+    if (v4 == v6) return gateways;
+    const auto known = of_family_.find(&gateways);
+    if (known != of_family_.end()) return known->second;
+    std::vector<NetworkGateway>& out = of_family_[&gateways];
+    for (const NetworkGateway& gateway : gateways) {
+      const absl::StatusOr<IpAddress> address = IpAddress::Parse(gateway.addr);
+      if (address.ok() && address->is_v4() == v4) out.push_back(gateway);
+    }
+    return out;
   }
 
   void CollectDisabled(const Lists& lists) {
@@ -343,6 +365,7 @@ class LoadAssignmentBuilder::Grouping {
       }
     }
     if (!d.visible) return EndpointFilter::kNetworkView;
+    if (d.unreachable) return EndpointFilter::kGatewayFamily;
     const uint32_t weight = WeightOf(e);
     if (d.remote != kNone) {
       // Gateways route by SNI, hence nothing without mTLS gets through them.
@@ -374,7 +397,7 @@ class LoadAssignmentBuilder::Grouping {
     out.shard = shard;
     out.endpoint = &e;
     out.refused_by = refused_by;
-    if (d == nullptr || refused_by < EndpointFilter::kNetworkView) return;
+    if (d == nullptr || refused_by < EndpointFilter::kNetworkView || d->group == kNone) return;
     out.mtls = d->mtls;
     out.mtls_off_by_address = !d->mtls_disabled && by_address_ && disabled_.count(HostOf(e.address, e.endpoint_port));
     out.own_network = b_.proxy_.InNetwork(e.p().network);
@@ -528,6 +551,7 @@ class LoadAssignmentBuilder::Grouping {
 
   absl::InlinedVector<Group, 4> groups_;
   std::vector<Remote> remotes_;
+  std::map<const std::vector<NetworkGateway>*, std::vector<NetworkGateway>> of_family_;  // only searched
   std::vector<bool> used_;  // remotes_ with an endpoint behind them
   bool remote_used_ = false;
 

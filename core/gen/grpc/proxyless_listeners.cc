@@ -32,7 +32,8 @@ void SetAddress(const std::string& address, uint32_t port, ListenerPb& out) {
 
 Resource Encode(const ListenerPb& listener) { return {listener.name(), Serialize(listener)}; }
 
-ListenerPb Outbound(const Proxy& proxy, const Service& service, const Port& port, const std::string& requested) {
+ListenerPb Outbound(const Proxy& proxy, const PushContext& push, const Service& service, const Port& port,
+                    const std::string& requested) {
   ManagerPb manager;
   manager.add_http_filters()->ParseFromString(HttpFault());
   manager.add_http_filters()->ParseFromString(HttpRouter());
@@ -41,7 +42,7 @@ ListenerPb Outbound(const Proxy& proxy, const Service& service, const Port& port
       BuildSubsetKey(TrafficDirection::kOutbound, "", service.hostname, port.port));
   ListenerPb out;
   out.set_name(JoinHostPort(requested, port.port));
-  SetAddress(AddressForProxy(service, proxy), static_cast<uint32_t>(port.port), out);
+  SetAddress(AddressForProxy(service, proxy, push.profile()), static_cast<uint32_t>(port.port), out);
   *out.mutable_api_listener()->mutable_api_listener() = PackAny(manager);
   return out;
 }
@@ -135,7 +136,7 @@ std::vector<Resource> BuildProxylessListeners(const Proxy& proxy, const PushCont
       for (const std::string& requested : target->requested) {
         for (const Port& port : service->ports) {
           if (!target->ports.empty() && !target->ports.contains(std::to_string(port.port))) continue;
-          out.push_back(Encode(Outbound(proxy, *service, port, requested)));
+          out.push_back(Encode(Outbound(proxy, push, *service, port, requested)));
         }
       }
     }

@@ -9,6 +9,7 @@
 #include "core/gen/view/destination_cluster.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/model/host_name.h"
+#include "core/push/push_context.h"
 
 namespace wavetank::pilot {
 namespace {
@@ -82,7 +83,7 @@ class Chains {
   // Where only the name tells services apart: no address of its own, or a prefix.
   bool NeedsSni() const {
     if (!service_cidrs_.empty()) return true;
-    const std::string& address = AddressForProxy(service_, scope_.proxy);
+    const std::string& address = AddressForProxy(service_, scope_.proxy, scope_.push.profile());
     const std::string_view wildcard = SupportsIpv4(scope_.proxy) ? kUnspecifiedIp : "::";
     return address.empty() || address.find('/') != std::string::npos || (address == wildcard && bind_ == wildcard);
   }

@@ -139,7 +139,7 @@ class ServiceListeners {
         if (!MayListen(at, port)) continue;
         if (at.bind.empty() && service->resolution == Resolution::kPassthrough &&
             (IsTcp(port.protocol) || IsUnsupported(port.protocol)) &&
-            AddressForProxy(*service, proxy_) == kUnspecifiedIp) {
+            AddressForProxy(*service, proxy_, scope_.push.profile()) == kUnspecifiedIp) {
           AddHeadless(at, *service, port);
         } else {
           Add(at, *service, port);
@@ -223,7 +223,7 @@ class ServiceListeners {
     if (kind == ListenerProtocol::kHttp) {
       if (options.bind.empty()) options.bind = scope_.wildcard;
     } else if (options.bind.empty()) {
-      const std::string& address = AddressForProxy(service, proxy_);
+      const std::string& address = AddressForProxy(service, proxy_, scope_.push.profile());
       if (address.find('/') != std::string::npos) {
         cidr = address;
         options.bind = scope_.wildcard;

@@ -8,6 +8,7 @@
 #include "core/gen/view/needs_push.h"
 #include "core/gen/view/proxy_view.h"
 #include "core/gen/wire/wire.h"
+#include "core/profile/changes.h"
 #include "core/push/push_context.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/wire_format_lite.h"
@@ -31,22 +32,26 @@ class Builder {
  private:
   void Add(const Service& service) {
     std::vector<std::string> ips;
-    const std::string& address = AddressForProxy(service, proxy_);
-    if (address != kUnspecifiedIp) {
-      if (!IsIpAddress(address)) return;  // a prefix
-      ips.push_back(address);
-    } else if (service.resolution == Resolution::kPassthrough && !service.ports.empty()) {
+    const std::vector<std::string> addresses = AddressesForProxy(service, proxy_, push_.profile());
+    const bool headless = std::find(addresses.begin(), addresses.end(), kUnspecifiedIp) != addresses.end();
+    for (const std::string& address : addresses) {
+      if (IsIpAddress(address) && address != kUnspecifiedIp) ips.push_back(address);  // no prefix
+    }
+    if (ips.empty() && !headless) return;
+    if (ips.empty() && service.resolution == Resolution::kPassthrough && !service.ports.empty()) {
       ips = AddInstances(service);
     }
     if (ips.empty()) return;
     const bool kubernetes = service.attributes.registry == Provider::kKubernetes;
+    // Short names are those of the Service in the cluster.
+    const bool has_short_name = kubernetes && !service.hostname.ends_with(".clusterset.local");
     const auto [at, added] = out_.hosts.try_emplace(service.hostname);
     NameTable::Entry& entry = at->second;
     if (added || (kubernetes && entry.registry != ProviderName(Provider::kKubernetes))) {
       // A Kubernetes service beats a ServiceEntry that only decorates it.
       entry.ips = std::move(ips);
       entry.registry = ProviderName(service.attributes.registry);
-      if (kubernetes) {
+      if (has_short_name) {
         entry.ns = service.attributes.ns;
         entry.short_name = service.attributes.name;
       }
@@ -61,6 +66,7 @@ class Builder {
     for (const ServiceInstance& instance : push_.ServiceInstancesByPort(service, service.ports[0].port, {})) {
       const EndpointProfile& profile = instance.endpoint.p();
       if (!proxy_.InNetwork(profile.network)) continue;
+      if (of_ready_pods_ && instance.endpoint.health != HealthStatus::kHealthy) continue;
       if (!profile.sub_domain.empty() && !AddPod(service, instance.endpoint)) continue;
       ips.push_back(instance.endpoint.address);
     }
@@ -88,6 +94,7 @@ class Builder {
 
   const Proxy& proxy_;
   const PushContext& push_;
+  const bool of_ready_pods_ = push_.profile().Has(Change::kNamesOfReadyPods);
   NameTable out_;
 };
 

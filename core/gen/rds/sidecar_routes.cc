@@ -316,8 +316,9 @@ class HostBuilder {
       const size_t own = out.size();
       for (size_t i = 0; i < own; ++i) out.push_back(absl::StrCat("*.", out[i]));
     }
-    const std::string& address = AddressForProxy(service, proxy_);
-    if (!address.empty() && address != kUnspecifiedIp) AddDomain(address, port, out);
+    for (const std::string& address : AddressesForProxy(service, proxy_, push_.profile())) {
+      if (!address.empty() && address != kUnspecifiedIp) AddDomain(address, port, out);
+    }
     return out;
   }
 

@@ -7,6 +7,7 @@
 
 #include "core/base/ip.h"
 #include "core/config/schema/proto_json.h"
+#include "core/profile/changes.h"
 #include "core/push/sidecar_scope.h"
 
 namespace wavetank::pilot {
@@ -25,6 +26,48 @@ bool HasAddressOfFamily(const Proxy& proxy, bool v4) {
   });
 }
 
+// Which family an address or a prefix is of; nullopt: it is neither.
+std::optional<bool> IsV4(const std::string& text) {
+  if (const absl::StatusOr<IpPrefix> prefix = IpPrefix::Parse(text); prefix.ok()) return prefix->ip.is_v4();
+  const absl::StatusOr<IpAddress> ip = IpAddress::Parse(text);
+  return ip.ok() ? std::optional(ip->is_v4()) : std::nullopt;
+}
+
+// Those of a family that the proxy has; of both families the first one's, which without dual stack is the only one.
+// istiod: pilot/pkg/util/network/ip.go, FilterAddressesByIPFamily.
+std::vector<std::string> Reachable(const std::vector<std::string>& addresses, const Proxy& proxy) {
+  std::vector<std::string> out;
+  const bool v4 = SupportsIpv4(proxy), v6 = SupportsIpv6(proxy);
+  const std::optional<bool> first = addresses.empty() ? std::nullopt : IsV4(addresses.front());
+  for (const std::string& address : addresses) {
+    const std::optional<bool> of = IsV4(address);
+    if (of && (*of ? v4 : v6) && (!(v4 && v6) || !first || *of == *first)) out.push_back(address);
+  }
+  return out;
+}
+
+const std::string* FirstReachable(const std::vector<std::string>& addresses, const Proxy& proxy) {
+  const bool v4 = SupportsIpv4(proxy), v6 = SupportsIpv6(proxy);
+  const auto it = std::find_if(addresses.begin(), addresses.end(), [&](const std::string& address) {
+    const std::optional<bool> of = IsV4(address);
+    return of && (*of ? v4 : v6);
+  });
+  return it == addresses.end() ? nullptr : &*it;
+}
+
+const std::vector<std::string>& VipsOf(const Service& service, const Proxy& proxy) {
+  static const auto* const none = new std::vector<std::string>();
+  if (proxy.metadata.cluster_id.empty()) return *none;
+  const auto it = service.cluster_vips.find(proxy.metadata.cluster_id);
+  return it == service.cluster_vips.end() ? *none : it->second;
+}
+
+// istiod: nodeUsesAutoallocatedIPs; with a controller that allocates, the agent need not ask for it.
+bool UsesAutomaticAddresses(const Proxy& proxy, const Profile& profile) {
+  return proxy.metadata.dns_capture &&
+         (proxy.metadata.dns_auto_allocate || profile.Has(Change::kAddressesByController));
+}
+
 // Go's netip.Addr.IsGlobalUnicast: private ranges count.
 bool IsGlobalUnicast(const IpAddress& ip) {
   if (ip.empty() || ip.is_loopback()) return false;
@@ -37,16 +80,29 @@ bool IsGlobalUnicast(const IpAddress& ip) {
 
 }  // namespace
 
-const std::string& AddressForProxy(const Service& service, const Proxy& proxy) {
-  if (!proxy.metadata.cluster_id.empty()) {
-    const auto it = service.cluster_vips.find(proxy.metadata.cluster_id);
-    if (it != service.cluster_vips.end() && !it->second.empty()) return it->second.front();
-  }
-  if (proxy.metadata.dns_capture && proxy.metadata.dns_auto_allocate && service.default_address == kUnspecifiedIp &&
+const std::string& AddressForProxy(const Service& service, const Proxy& proxy, const Profile& profile) {
+  const std::vector<std::string>& vips = VipsOf(service, proxy);
+  const bool by_family = profile.Has(Change::kAddressesByFamily) && !vips.empty();
+  const std::string* const vip = vips.empty() ? nullptr : by_family ? FirstReachable(vips, proxy) : &vips.front();
+  if (vip != nullptr) return *vip;
+  if (UsesAutomaticAddresses(proxy, profile) && service.default_address == kUnspecifiedIp &&
       !service.auto_allocated_ipv4.empty() && SupportsIpv4(proxy)) {
     return service.auto_allocated_ipv4;
   }
   return service.default_address;
+}
+
+std::vector<std::string> AddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile) {
+  if (!profile.Has(Change::kAddressesByFamily)) return {AddressForProxy(service, proxy, profile)};
+  std::vector<std::string> own = VipsOf(service, proxy);
+  if (own.empty() && UsesAutomaticAddresses(proxy, profile) && !service.auto_allocated_ipv4.empty()) {
+    own.push_back(service.auto_allocated_ipv4);
+  }
+  std::vector<std::string> out = Reachable(own, proxy);
+  if (!out.empty()) return out;
+  // Of another cluster, unless a ServiceEntry says it.
+  if (service.cluster_vips.empty()) return {service.default_address};
+  return Reachable({service.default_address}, proxy);
 }
 
 InterceptionMode GetInterceptionMode(const Proxy& proxy) {

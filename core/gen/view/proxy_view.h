@@ -6,17 +6,22 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/time.h"
 #include "core/config/mesh/mesh_config.h"
 #include "core/model/proxy.h"
 #include "core/model/service.h"
+#include "core/profile/profile.h"
 
 namespace wavetank::pilot {
 
 // The service's address as `proxy` resolves it: the VIP of the proxy's own cluster, an automatic one if its agent
 // answers DNS, else the service's own. "0.0.0.0": none. May be a CIDR. istiod: Service.GetAddressForProxy.
-const std::string& AddressForProxy(const Service& service, const Proxy& proxy);
+const std::string& AddressForProxy(const Service& service, const Proxy& proxy, const Profile& profile);
+// All by which it knows the service, for names and virtual hosts: that one, unless the release tells several.
+// istiod: Service.GetAllAddressesForProxy.
+std::vector<std::string> AddressesForProxy(const Service& service, const Proxy& proxy, const Profile& profile);
 
 enum class InterceptionMode : uint8_t { kRedirect, kTproxy, kNone };
 InterceptionMode GetInterceptionMode(const Proxy& proxy);

@@ -91,7 +91,8 @@ std::shared_ptr<const EndpointProfile> EndpointBuilder::ProfileFor(const std::st
   auto& known = OfPod::At(*object_).profiles;
   for (const auto& [trust_domain, profile] : known) {
     if (profile->service_port_name == service_port_name && profile->network == network_ &&
-        profile->locality == common_.locality && trust_domain == trust_domain_) {
+        profile->locality == common_.locality && trust_domain == trust_domain_ &&
+        profile->discoverable_in_same_cluster_only == common_.discoverable_in_same_cluster_only) {
       return profile;
     }
   }
@@ -101,7 +102,8 @@ std::shared_ptr<const EndpointProfile> EndpointBuilder::ProfileFor(const std::st
 IstioEndpoint EndpointBuilder::Build(const std::string& address, uint32_t port, const std::string& service_port_name,
                                      HealthStatus health) {
   if (network_.empty()) network_ = NetworkOf(address);
-  if (last_ == nullptr || last_->service_port_name != service_port_name || last_->network != network_) {
+  if (last_ == nullptr || last_->service_port_name != service_port_name || last_->network != network_ ||
+      last_->discoverable_in_same_cluster_only != common_.discoverable_in_same_cluster_only) {
     last_ = ProfileFor(service_port_name);
   }
   IstioEndpoint out;

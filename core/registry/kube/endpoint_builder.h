@@ -24,6 +24,9 @@ class EndpointBuilder {
   // Of a proxy whose pod is not known yet.
   EndpointBuilder(const KubeController& controller, std::string_view trust_domain, const Proxy& proxy);
 
+  // Whether what is built from now on is for proxies of its own cluster alone.
+  void Confine(bool so) { common_.discoverable_in_same_cluster_only = so; }
+
   IstioEndpoint Build(const std::string& address, uint32_t port, const std::string& service_port_name,
                       HealthStatus health);
   // The pod itself.

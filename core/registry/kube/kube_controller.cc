@@ -6,6 +6,7 @@
 #include "core/base/assert.h"
 #include "core/base/buggify/buggify.h"
 #include "core/profile/changes.h"
+#include "core/registry/kube/multi_cluster_services.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -61,6 +62,7 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
                     },
                     nullptr});
   Register(pods_, [this](const kube::ObjectRef& o, Event e) { OnPod(o, e); });
+  WatchMultiClusterServices();
   ReloadMeshNetworks();
 }
 
@@ -85,6 +87,14 @@ void KubeController::Register(Informer& informer, Handler handler) {
                        [enqueue](const kube::ObjectRef& o) { enqueue(o, Event::kDelete); }});
 }
 
+void KubeController::WatchMultiClusterServices() {
+  if (!options_.mcs.discovery) return;
+  mcs_ =
+      std::make_unique<MultiClusterServices>(client_, host_, options_.mcs, options_.profile, InDiscoveryNamespaces());
+  Register(mcs_->exports(), [this](const kube::ObjectRef& o, Event e) { OnServiceExport(o, e); });
+  Register(mcs_->imports(), [this](const kube::ObjectRef& o, Event e) { OnServiceImport(o, e); });
+}
+
 std::vector<kube::Informer*> KubeController::Informers() {
   return {&namespaces_, &services_.informer(), &nodes_, &pods_.informer(), &slices_.informer()};
 }
@@ -94,6 +104,7 @@ void KubeController::Start() {
   started_ = true;
   // Slices last: an address without a reference to its pod is looked up among the pods once. istiod starts its
   // informers in no order, but what it lists at the start is such that these addresses have their pods' labels.
+  if (mcs_ != nullptr) mcs_->Start([this] { OnInformersSynced(); });
   for (kube::Informer* informer : Informers()) {
     informer->WhenSynced([this] { OnInformersSynced(); });
     informer->Start();
@@ -111,6 +122,7 @@ void KubeController::Stop() {
   stopped_ = true;
   *self_ = nullptr;
   for (kube::Informer* informer : Informers()) informer->Stop();
+  if (mcs_ != nullptr) mcs_->Stop();
   queue_.clear();
 }
 
@@ -119,6 +131,8 @@ void KubeController::OnInformersSynced() {
   for (const kube::Informer* informer : Informers()) {
     if (!informer->HasSynced()) return;
   }
+  // Definitions may come later than all else has synced.
+  if (running_ || (mcs_ != nullptr && !mcs_->HasSynced())) return;
   running_ = true;
   initial_items_ = queue_.size();
   if (initial_items_ == 0) {
@@ -212,11 +226,19 @@ void KubeController::OnNamespaceAnnotations(const kube::Object& old, const kube:
   if (value(old) == value(now)) return;
   Push(host_.cause(), "Namespace/" + now.meta.name, [this, ns = now.meta.name] {
     for (const kube::ObjectRef& service : services_.List(ns)) OnService(service, Event::kUpdate);
+    if (on_namespace_annotations) on_namespace_annotations(ns);
   });
 }
 
-void KubeController::DeleteService(const kube::ObjectRef& object) {
-  const std::string hostname = HostnameOf(object->meta);
+Labels KubeController::NamespaceAnnotations(const std::string& ns) const {
+  const kube::ObjectRef object = namespaces_.Get({"", ns});
+  return object == nullptr ? Labels() : object->meta.annotations;
+}
+
+void KubeController::DeleteService(const kube::ObjectRef& object) { ForgetService(Convert(*object)); }
+
+void KubeController::ForgetService(const ServiceRef& service) {
+  const std::string hostname = service->hostname;
   services_map_.erase(hostname);
   node_selectors_.erase(hostname);
   external_name_instances_.erase(hostname);
@@ -224,9 +246,8 @@ void KubeController::DeleteService(const kube::ObjectRef& object) {
     if (on_gateways_changed) on_gateways_changed();
     updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
   }
-  updater_.SvcUpdate(shard_, hostname, object->meta.ns, Event::kDelete);
-  const std::shared_ptr<Service> gone = Convert(*object);
-  TellService(nullptr, gone, Event::kDelete);
+  updater_.SvcUpdate(shard_, hostname, service->attributes.ns, Event::kDelete);
+  TellService(nullptr, service, Event::kDelete);
 }
 
 // istiod: serviceUpdateNeedsPush, deleteService. What nobody sees changes nobody's configuration; the push context
@@ -259,18 +280,20 @@ void KubeController::AddOrUpdateService(const kube::ObjectRef& object, Event eve
     networks_changed = true;  // istiod: updateServiceNodePortAddresses says yes whatever came of it
   }
 
-  const auto previous_it = services_map_.find(hostname);
-  const ServiceRef previous = previous_it == services_map_.end() ? nullptr : previous_it->second;
-  services_map_[hostname] = service;
   if (std::vector<ServiceInstance> instances = ExternalNameInstances(typed, *object, service); !instances.empty()) {
     external_name_instances_[hostname] = std::move(instances);
   }
-  if (networks_changed) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
+  StoreService(service, event, networks_changed);
+}
 
+void KubeController::StoreService(const ServiceRef& service, Event event, bool networks_changed,
+                                  bool remake_endpoints) {
+  const std::string& hostname = service->hostname;
+  const ServiceRef previous = std::exchange(services_map_[hostname], service);
+  if (networks_changed) updater_.ConfigUpdate({.full = true, .reasons = Reason(TriggerReason::kNetworks)});
   // A selector may now select WorkloadEntries (istiod: addOrUpdateService, buildEndpointsForService).
-  EndpointList endpoints = CachedEndpoints(hostname);
-  const EndpointList more = WorkloadEndpoints(*service);
-  endpoints.insert(endpoints.end(), more.begin(), more.end());
+  if (remake_endpoints) RemakeSlices(hostname, {service->attributes.ns, service->attributes.name});
+  EndpointList endpoints = EndpointsOf(*service);
   if (!endpoints.empty()) updater_.EdsCacheUpdate(shard_, hostname, service->attributes.ns, std::move(endpoints));
   updater_.SvcUpdate(shard_, hostname, service->attributes.ns, event);
   TellService(previous, service, event);

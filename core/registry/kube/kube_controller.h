@@ -24,6 +24,7 @@
 #include "core/model/xds_updater.h"
 #include "core/profile/profile.h"
 #include "core/registry/kube/discovery_namespaces.h"
+#include "core/registry/kube/mcs_options.h"
 #include "core/registry/registry.h"
 #include "core/registry/services_by_selector.h"
 #include "core/registry/workload_instance.h"
@@ -31,6 +32,7 @@
 namespace wavetank::pilot {
 
 class EndpointBuilder;
+class MultiClusterServices;
 
 class KubeController final : public Registry {
  public:
@@ -45,6 +47,9 @@ class KubeController final : public Registry {
     // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
     std::optional<Duration> sync_timeout;
     Profile profile;
+    McsOptions mcs = {};
+    // The Service of that host as all clusters together have it; null if none has. For imported Services.
+    std::function<ServiceRef(std::string_view hostname)> mesh_service = {};
   };
 
   // `client`, `host`, `updater` must outlive it. `networks` gives the present meshNetworks and may give null.
@@ -81,10 +86,19 @@ class KubeController final : public Registry {
   void AddWorkloadHandler(WorkloadHandler handler) { workload_handlers_.push_back(std::move(handler)); }
   // A WorkloadEntry came, changed or went: Services may select it.
   void OnWorkloadInstance(const WorkloadRef& instance, Event event);
+  // A Service of any cluster came, changed or went: it may be imported here.
+  void OnMeshService(const ServiceRef& service, Event event);
+  // What is exported and imported; null without ENABLE_MCS_SERVICE_DISCOVERY.
+  const MultiClusterServices* multi_cluster_services() const { return mcs_.get(); }
+  // Of its host in the cluster and, with ENABLE_MCS_HOST, that in the clusterset those that are known.
+  std::vector<ServiceRef> ServicesOf(const kube::NamespacedName& service) const;
   // Gateways of this cluster changed: NetworkManager reloads.
   std::function<void()> on_gateways_changed;
   // Everything there is has been handled once.
   std::function<void()> on_synced;
+  // The annotations of a namespace that its ServiceEntries look at have changed.
+  std::function<void(const std::string& ns)> on_namespace_annotations;
+  Labels NamespaceAnnotations(const std::string& ns) const;
   // A service came (old is null), changed or went (now is its last state).
   std::function<void(const ServiceRef& old, const ServiceRef& now, Event event)> on_service;
 
@@ -110,6 +124,8 @@ class KubeController final : public Registry {
   kube::FilteredInformer::Filter InDiscoveryNamespaces() const;
 
   // Events
+  void UpdateSlice(const std::string& hostname, const kube::Object& slice, Event event);
+  bool IsHidden(const Service& service) const;  // exported to nobody, in a release that passes its slices over
   void OnNamespace(const kube::ObjectRef& ns, Event event);
   void OnService(const kube::ObjectRef& service, Event event);
   void OnSlice(const kube::ObjectRef& slice, Event event);
@@ -126,6 +142,9 @@ class KubeController final : public Registry {
   void OnNamespaceAnnotations(const kube::Object& old, const kube::Object& now);
   void TellService(const ServiceRef& old, const ServiceRef& now, Event event) const;
   void DeleteService(const kube::ObjectRef& object);
+  // What follows once its gateways are known, and once it is known to be gone.
+  void StoreService(const ServiceRef& service, Event event, bool networks_changed, bool remake_endpoints = false);
+  void ForgetService(const ServiceRef& service);
   std::string HostnameOf(const kube::ObjectMeta& meta) const;
   // Services of `ns` whose selector matches; an empty selector matches nothing.
   std::vector<kube::ObjectRef> PodServices(const std::string& ns, const Labels& labels) const;
@@ -138,6 +157,19 @@ class KubeController final : public Registry {
   // Endpoints of WorkloadEntries that the Service selects.
   EndpointList WorkloadEndpoints(const Service& service) const;
   std::vector<ServiceInstance> WorkloadInstancesFor(const Service& service, const Port& port) const;
+
+  // Exports and imports (kube_controller_imports.cc)
+  void WatchMultiClusterServices();
+  void OnServiceExport(const kube::ObjectRef& object, Event event);
+  void OnServiceImport(const kube::ObjectRef& object, Event event);
+  std::shared_ptr<Service> ImportedService(const Service& real, const kube::NamespacedName& name,
+                                           const std::vector<std::string>& ips) const;
+  void PutImportedService(const std::shared_ptr<Service>& service, Event event, bool remake_endpoints);
+  std::vector<std::string> HostnamesOf(const kube::NamespacedName& service) const;
+  // Endpoints of that host are for proxies of this cluster alone.
+  bool Confined(const std::string& hostname, const kube::NamespacedName& service) const;
+  void RemakeSlices(const std::string& hostname, const kube::NamespacedName& service);
+  EndpointList EndpointsOf(const Service& service) const;  // of slices and WorkloadEntries
 
   // Pods
   // A label of a pod that is known already has changed: endpoints of the Services that select it are made anew.
@@ -157,10 +189,12 @@ class KubeController final : public Registry {
   bool UpdateGateways(const Service& service);
   void SetNodeAddresses(Service& service) const;
 
-  std::vector<ServiceInstance> InstancesByPod(const kube::Object& pod, const kube::Object& service,
-                                              const Proxy& proxy) const;
+  std::vector<ServiceInstance> InstancesByPod(const kube::Object& pod, const kube::Object& object,
+                                              const ServiceRef& service, const Proxy& proxy) const;
   std::vector<ServiceInstance> InstancesFromMetadata(const Proxy& proxy) const;
   std::vector<ServiceInstance> InstancesFromSlices(const Proxy& proxy) const;
+  std::vector<ServiceInstance> InstancesOfSlice(const kube::EndpointSlice& slice, const ServiceRef& service,
+                                                const kube::Object* pod, const Proxy& proxy) const;
   std::vector<ServiceInstance> InstancesFromWorkload(const WorkloadInstance& workload) const;
 
   kube::Client& client_;
@@ -174,6 +208,7 @@ class KubeController final : public Registry {
   DiscoveryNamespaces discovery_namespaces_;
   kube::Informer namespaces_, nodes_;
   kube::FilteredInformer services_, slices_, pods_;
+  std::unique_ptr<MultiClusterServices> mcs_;
   std::shared_ptr<KubeController*> self_;
 
   struct Item {

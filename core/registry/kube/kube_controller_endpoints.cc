@@ -122,7 +122,6 @@ void KubeController::OnSlice(const kube::ObjectRef& object, Event event) {
   if (object->meta.labels.count(kMcsServiceNameLabel) != 0) return;
   const auto label = object->meta.labels.find(kServiceNameLabel);
   const kube::NamespacedName service{object->meta.ns, label == object->meta.labels.end() ? "" : label->second};
-  const std::string hostname = ServiceHostname(service.name, service.ns, options_.domain_suffix);
   if (event == Event::kDelete) {
     const kube::NamespacedName slice{object->meta.ns, object->meta.name};
     for (const auto& endpoint : kube::ParseEndpointSlice(*object).endpoints) {
@@ -133,31 +132,36 @@ void KubeController::OnSlice(const kube::ObjectRef& object, Event event) {
         }
       }
     }
-    if (const auto cached = slice_cache_.find(hostname); cached != slice_cache_.end()) {
-      cached->second.erase(object->meta.name);
-      if (cached->second.empty()) slice_cache_.erase(cached);
-    }
-  } else {
-    UpdateSliceCache(hostname, *object);
   }
+  for (const std::string& hostname : HostnamesOf(service)) UpdateSlice(hostname, *object, event);
+  // Clients of a headless Service have its pods in their listeners and name tables (istiod: processEndpointEvent). One
+  // that is imported without an address has no host in the clusterset.
+  const std::string hostname = ServiceHostname(service.name, service.ns, options_.domain_suffix);
   const ServiceRef known = GetService(hostname);
-  if (known != nullptr && known->attributes.export_to.is_none &&
-      options_.profile.Has(Change::kHiddenServicesKeepShards)) {
-    return;
-  }
-  EndpointList endpoints = CachedEndpoints(hostname);
-  if (known != nullptr) {
-    const EndpointList more = WorkloadEndpoints(*known);
-    endpoints.insert(endpoints.end(), more.begin(), more.end());
-  }
-  updater_.EdsUpdate(shard_, hostname, service.ns, std::move(endpoints));
-  // Clients of a headless Service have its pods in their listeners and name tables (istiod: processEndpointEvent).
+  if (known == nullptr || IsHidden(*known)) return;
   const kube::ObjectRef kube_service = services_.Get(service);
-  if (kube_service != nullptr && known != nullptr && kube::ParseService(*kube_service).cluster_ip == "None") {
+  if (kube_service != nullptr && kube::ParseService(*kube_service).cluster_ip == "None") {
     updater_.ConfigUpdate({.full = true,
                            .configs_updated = {{ConfigKind::kServiceEntry, hostname, service.ns}},
                            .reasons = Reason(TriggerReason::kHeadlessEndpoint)});
   }
+}
+
+bool KubeController::IsHidden(const Service& service) const {
+  return service.attributes.export_to.is_none && options_.profile.Has(Change::kHiddenServicesKeepShards);
+}
+
+void KubeController::UpdateSlice(const std::string& hostname, const kube::Object& slice, Event event) {
+  if (event != Event::kDelete) {
+    UpdateSliceCache(hostname, slice);
+  } else if (const auto cached = slice_cache_.find(hostname); cached != slice_cache_.end()) {
+    cached->second.erase(slice.meta.name);
+    if (cached->second.empty()) slice_cache_.erase(cached);
+  }
+  const ServiceRef known = GetService(hostname);
+  if (known != nullptr && IsHidden(*known)) return;
+  updater_.EdsUpdate(shard_, hostname, slice.meta.ns,
+                     known != nullptr ? EndpointsOf(*known) : CachedEndpoints(hostname));
 }
 
 EndpointList KubeController::CachedEndpoints(const std::string& hostname) const {
@@ -201,6 +205,9 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
   const kube::EndpointSlice& slice = kube::ParseEndpointSlice(object);
   if (slice.address_type == "FQDN") return;
   const kube::NamespacedName slice_name{object.meta.ns, object.meta.name};
+  const auto label = object.meta.labels.find(kServiceNameLabel);
+  const bool confined =
+      Confined(hostname, {object.meta.ns, label == object.meta.labels.end() ? std::string() : label->second});
   EndpointList endpoints;
   // Pods on the host network share its address: of equal addresses and port names the first one counts.
   // istiod: pilot/pkg/serviceregistry/kube/controller/endpointslice.go, endpointSliceCache.Get.
@@ -224,6 +231,7 @@ void KubeController::UpdateSliceCache(const std::string& hostname, const kube::O
         if (pod != nullptr && pod->meta.ns != object.meta.ns) pod = nullptr;
       }
       EndpointBuilder builder = BuilderFor(pod.get());
+      builder.Confine(confined);
       for (const auto& port : slice.ports) {
         const std::string_view port_name = port.name ? std::string_view(*port.name) : std::string_view();
         if (!seen.emplace(address, port_name).second) continue;

@@ -44,8 +44,10 @@ std::vector<ServiceInstance> KubeController::GetProxyServiceInstances(const Prox
     // A headless Service without selector may name the pod in its slices only.
     if (services.empty()) return InstancesFromSlices(proxy);
     std::vector<ServiceInstance> out;
-    for (const kube::ObjectRef& service : services) {
-      for (ServiceInstance& instance : InstancesByPod(*pod, *service, proxy)) out.push_back(std::move(instance));
+    for (const kube::ObjectRef& object : services) {
+      for (const ServiceRef& service : ServicesOf({object->meta.ns, object->meta.name})) {
+        for (ServiceInstance& one : InstancesByPod(*pod, *object, service, proxy)) out.push_back(std::move(one));
+      }
     }
     return out;
   }
@@ -53,10 +55,8 @@ std::vector<ServiceInstance> KubeController::GetProxyServiceInstances(const Prox
 }
 
 std::vector<ServiceInstance> KubeController::InstancesByPod(const kube::Object& pod_object, const kube::Object& object,
-                                                            const Proxy& proxy) const {
+                                                            const ServiceRef& service, const Proxy& proxy) const {
   std::vector<ServiceInstance> out;
-  const ServiceRef service = GetService(HostnameOf(object.meta));
-  if (service == nullptr) return out;
   const kube::Pod& pod = kube::ParsePod(pod_object);
   // Several ports may lead to one target: one inbound listener each, the first port wins.
   std::vector<std::pair<std::pair<int, Protocol>, const Port*>> targets;
@@ -92,22 +92,31 @@ std::vector<ServiceInstance> KubeController::InstancesFromSlices(const Proxy& pr
   for (const kube::ObjectRef& object : slices_.List(proxy.metadata.ns)) {
     const auto label = object->meta.labels.find(kServiceNameLabel);
     if (object->meta.labels.count(kMcsServiceNameLabel) != 0 || label == object->meta.labels.end()) continue;
-    const ServiceRef service = GetService(ServiceHostname(label->second, object->meta.ns, options_.domain_suffix));
     const kube::EndpointSlice& slice = kube::ParseEndpointSlice(*object);
-    if (service == nullptr || slice.address_type == "FQDN") continue;
-    EndpointBuilder builder = BuilderFor(pod.get());
-    for (const auto& port : slice.ports) {
-      if (!port.name || !port.port) continue;
-      const Port* service_port = service->FindPort(std::string_view(*port.name));
-      if (service_port == nullptr) continue;
-      for (const std::string& ip : proxy.ip_addresses) {
-        for (const auto& endpoint : slice.endpoints) {
-          for (const std::string& address : endpoint.addresses) {
-            if (address != ip) continue;
-            out.push_back(
-                {service, *service_port,
-                 builder.Build(ip, static_cast<uint32_t>(*port.port), service_port->name, HealthStatus::kHealthy)});
-          }
+    if (slice.address_type == "FQDN") continue;
+    for (const ServiceRef& service : ServicesOf({object->meta.ns, label->second})) {
+      for (ServiceInstance& one : InstancesOfSlice(slice, service, pod.get(), proxy)) out.push_back(std::move(one));
+    }
+  }
+  return out;
+}
+
+std::vector<ServiceInstance> KubeController::InstancesOfSlice(const kube::EndpointSlice& slice,
+                                                              const ServiceRef& service, const kube::Object* pod,
+                                                              const Proxy& proxy) const {
+  std::vector<ServiceInstance> out;
+  EndpointBuilder builder = BuilderFor(pod);
+  for (const auto& port : slice.ports) {
+    if (!port.name || !port.port) continue;
+    const Port* service_port = service->FindPort(std::string_view(*port.name));
+    if (service_port == nullptr) continue;
+    for (const std::string& ip : proxy.ip_addresses) {
+      for (const auto& endpoint : slice.endpoints) {
+        for (const std::string& address : endpoint.addresses) {
+          if (address != ip) continue;
+          out.push_back(
+              {service, *service_port,
+               builder.Build(ip, static_cast<uint32_t>(*port.port), service_port->name, HealthStatus::kHealthy)});
         }
       }
     }
@@ -120,22 +129,23 @@ std::vector<ServiceInstance> KubeController::InstancesFromMetadata(const Proxy& 
   if (proxy.labels.empty()) return out;
   EndpointBuilder builder(*this, options_.trust_domain ? options_.trust_domain() : "cluster.local", proxy);
   for (const kube::ObjectRef& object : PodServices(proxy.config_namespace, proxy.labels)) {
-    const ServiceRef service = GetService(HostnameOf(object->meta));
-    if (service == nullptr) return {};
-    std::vector<std::pair<std::pair<int, Protocol>, const Port*>> targets;
-    for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
-      const Port* service_port = service->FindPort(std::string_view(port.name));
-      if (service_port == nullptr) return {};
-      // Without the pod's ports only numbers can be resolved.
-      const std::pair<int, Protocol> target{port.target_port, service_port->protocol};
-      if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return t.first == target; })) {
-        targets.emplace_back(target, service_port);
+    if (GetService(HostnameOf(object->meta)) == nullptr) return {};
+    for (const ServiceRef& service : ServicesOf({object->meta.ns, object->meta.name})) {
+      std::vector<std::pair<std::pair<int, Protocol>, const Port*>> targets;
+      for (const kube::ServicePort& port : kube::ParseService(*object).ports) {
+        const Port* service_port = service->FindPort(std::string_view(port.name));
+        if (service_port == nullptr) return {};
+        // Without the pod's ports only numbers can be resolved.
+        const std::pair<int, Protocol> target{port.target_port, service_port->protocol};
+        if (std::none_of(targets.begin(), targets.end(), [&](const auto& t) { return t.first == target; })) {
+          targets.emplace_back(target, service_port);
+        }
       }
-    }
-    for (const auto& [target, port] : targets) {
-      for (const std::string& ip : proxy.ip_addresses) {
-        out.push_back({service, *port,
-                       builder.Build(ip, static_cast<uint32_t>(target.first), port->name, HealthStatus::kHealthy)});
+      for (const auto& [target, port] : targets) {
+        for (const std::string& ip : proxy.ip_addresses) {
+          out.push_back({service, *port,
+                         builder.Build(ip, static_cast<uint32_t>(target.first), port->name, HealthStatus::kHealthy)});
+        }
       }
     }
   }

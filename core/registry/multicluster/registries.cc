@@ -14,9 +14,17 @@ Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factor
       host_(host),
       updater_(updater),
       options_(std::move(options)),
-      service_entries_(
-          configs, updater,
-          {.cluster = options_.config_cluster, .trust_domain = options_.trust_domain, .profile = *options_.profile}) {
+      service_entries_(configs, updater,
+                       {.cluster = options_.config_cluster,
+                        .trust_domain = options_.trust_domain,
+                        .network = nullptr,
+                        .profile = *options_.profile,
+                        .namespace_annotations =
+                            [this](const std::string& ns) {
+                              const KubeController* const own = Find(options_.config_cluster);
+                              return own == nullptr ? Labels() : own->NamespaceAnnotations(ns);
+                            },
+                        .addresses = options_.addresses}) {
   aggregate_.MergeServiceAccounts(options_.profile->Has(Change::kTrustDomainPerCluster));
   aggregate_.Add(service_entries_);
   networks_ = std::make_unique<NetworkManager>(
@@ -30,6 +38,7 @@ Registries::~Registries() = default;
 
 void Registries::Start() {
   KubeController& own = MakeController(options_.config_cluster, config_client_, true, updater_);
+  own.on_namespace_annotations = [this](const std::string& ns) { service_entries_.OnNamespaceAnnotations(ns); };
   Use(own, ConnectWorkloads(own, config_client_, true, updater_));
   own.Start();
   if (on_cluster_started) on_cluster_started(options_.config_cluster, config_client_, true);
@@ -97,6 +106,8 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.trust_domain = config_cluster ? options_.trust_domain : RemoteTrustDomain(id, client);
   options.discovery_selectors = options_.discovery_selectors;
   options.profile = *options_.profile;
+  options.mcs = options_.mcs;
+  options.mesh_service = [this](std::string_view hostname) { return aggregate_.GetService(hostname); };
   if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
   all_controllers_.push_back(
       std::make_unique<KubeController>(client, host_, updater, std::move(options), options_.networks));
@@ -112,7 +123,9 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   made.on_service = [this, id, controller = &made](const ServiceRef& old, const ServiceRef& now, Event event) {
     const auto next = successors_.find(id);
     const bool in_use = next == successors_.end() || next->second.controller != controller;
-    if (in_use && on_service) on_service(id, old, now, event);
+    if (!in_use) return;
+    if (on_service) on_service(id, old, now, event);
+    for (const auto& [cluster, other] : controllers_) other->OnMeshService(now, event);
   };
   return made;
 }

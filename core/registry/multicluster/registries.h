@@ -32,6 +32,8 @@ class Registries final : public ClusterHandler {
     std::function<nlohmann::json()> discovery_selectors;  // as KubeController's
     GatewayResolver* resolver = nullptr;
     const Profile* profile = nullptr;
+    McsOptions mcs = {};
+    AddressKeeper* addresses = nullptr;  // of ServiceEntries of the config cluster; may be null
   };
 
   // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,

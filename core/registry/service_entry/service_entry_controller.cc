@@ -97,6 +97,7 @@ ServiceEntryController::ServiceEntryController(config::ConfigStore& store, XdsUp
 // address is never given twice, not even when its host is gone (reconcileServiceEntry frees none).
 void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services) {
   if (!options_.profile.Has(Change::kAddressesByController)) return;
+  ReadKeptAddresses();
   auto& own = addresses_[entry];
   std::map<std::string, uint32_t, std::less<>> kept;
   for (const ServiceRef& service : services) {
@@ -120,10 +121,29 @@ void ServiceEntryController::KeepAddresses(const EntryName& entry, const std::ve
     addresses_used_.insert(free);
     kept.emplace(service->hostname, free);
   }
+  if (options_.addresses != nullptr) {
+    AllocatedAddresses all;  // in the order of its hosts
+    for (const ServiceRef& service : services) {
+      const auto number = kept.find(service->hostname);
+      if (number != kept.end()) all.push_back({service->hostname, number->second});
+    }
+    options_.addresses->Keep(entry, all);
+  }
   if (kept.empty()) {
     addresses_.erase(entry);
   } else {
     own = std::move(kept);
+  }
+}
+
+// istiod: populateControllerDatastructures, before the first is given.
+void ServiceEntryController::ReadKeptAddresses() {
+  if (std::exchange(kept_read_, true) || options_.addresses == nullptr) return;
+  for (const auto& [entry, addresses] : options_.addresses->Kept()) {
+    for (const AllocatedAddress& address : addresses) {
+      // Of two that have the same, the second is given another one (resolveConflict).
+      if (addresses_used_.insert(address.number).second) addresses_[entry].emplace(address.host, address.number);
+    }
   }
 }
 
@@ -133,9 +153,11 @@ const ServiceEntryController::Published& ServiceEntryController::Publish() const
   for (auto& [entry, services] : services_) {
     for (ServiceRef& service : services) all.push_back(&service);
   }
-  std::stable_sort(all.begin(), all.end(), [](const ServiceRef* a, const ServiceRef* b) {
+  const bool name_first = options_.profile.Has(Change::kNameBeforeNamespace);
+  std::stable_sort(all.begin(), all.end(), [&](const ServiceRef* a, const ServiceRef* b) {
     const Service &x = **a, &y = **b;
     if (x.creation_unix_seconds != y.creation_unix_seconds) return x.creation_unix_seconds < y.creation_unix_seconds;
+    if (name_first) return std::tie(x.attributes.name, x.attributes.ns) < std::tie(y.attributes.name, y.attributes.ns);
     return x.attributes.name + "." + x.attributes.ns < y.attributes.name + "." + y.attributes.ns;
   });
   Published& out = published_.emplace();
@@ -264,9 +286,19 @@ void ServiceEntryController::FullPush(std::set<ConfigKey> configs, TriggerReason
 
 // --- ServiceEntries ---
 
+void ServiceEntryController::OnNamespaceAnnotations(const std::string& ns) {
+  std::vector<config::ServiceEntryRef> of_namespace;
+  for (auto it = entries_.lower_bound({ns, ""}); it != entries_.end() && it->first.ns == ns; ++it) {
+    of_namespace.push_back(it->second);
+  }
+  for (const config::ServiceEntryRef& entry : of_namespace) OnServiceEntry(entry, Event::kUpdate);
+}
+
 void ServiceEntryController::OnServiceEntry(const config::ServiceEntryRef& entry, Event event) {
   const EntryName name{entry->meta.ns, entry->meta.name};
-  const std::vector<ServiceRef> services = ConvertServiceEntry(*entry, options_.profile);
+  const std::vector<ServiceRef> services =
+      ConvertServiceEntry(*entry, options_.profile,
+                          options_.namespace_annotations ? options_.namespace_annotations(entry->meta.ns) : Labels());
   ServicesDiff diff;
   if (event == Event::kUpdate) {
     diff = Diff(ServicesOf(name), services);

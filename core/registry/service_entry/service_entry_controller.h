@@ -19,6 +19,7 @@
 #include "core/model/xds_updater.h"
 #include "core/profile/profile.h"
 #include "core/registry/registry.h"
+#include "core/registry/service_entry/address_keeper.h"
 #include "core/registry/service_entry/service_entry_conversion.h"
 
 namespace wavetank::pilot {
@@ -32,6 +33,9 @@ class ServiceEntryController final : public Registry {
     // The network of WorkloadEntries that name none; null in the config cluster.
     std::function<NetworkId(std::string_view ip, const Labels& labels)> network;
     Profile profile;
+    // Annotations of a namespace of the config cluster; null: none are known.
+    std::function<Labels(const std::string& ns)> namespace_annotations = {};
+    AddressKeeper* addresses = nullptr;  // null: nothing outlives it
   };
 
   // Follows `store` from now on; store and updater must outlive it.
@@ -48,6 +52,9 @@ class ServiceEntryController final : public Registry {
   std::vector<ServiceInstance> GetProxyServiceInstances(const Proxy& proxy) const override;
   std::optional<Labels> GetProxyWorkloadLabels(const Proxy& proxy) const override;
   std::vector<NetworkGateway> Gateways() const override { return {}; }
+
+  // Annotations of a namespace have changed: its ServiceEntries may take something from them.
+  void OnNamespaceAnnotations(const std::string& ns);
 
   // WorkloadEntries with an IP address are told to `handler`.
   using WorkloadHandler = std::function<void(const WorkloadRef&, Event)>;
@@ -80,6 +87,7 @@ class ServiceEntryController final : public Registry {
   const Published& Publish() const;
   // With Change::kAddressesByController: each host of the entry has the first free address when it is first seen.
   void KeepAddresses(const EntryName& entry, const std::vector<ServiceRef>& services);
+  void ReadKeptAddresses();
 
   XdsUpdater& updater_;
   const Options options_;
@@ -93,6 +101,7 @@ class ServiceEntryController final : public Registry {
   mutable std::optional<Published> published_;
   std::map<EntryName, std::map<std::string, uint32_t, std::less<>>> addresses_;  // by host, from 240.240.0.0 on
   std::set<uint32_t> addresses_used_;
+  bool kept_read_ = false;
   ServiceInstanceStore instances_;
   WorkloadSet workloads_;  // pods and WorkloadEntries, one name space
   std::vector<WorkloadHandler> workload_handlers_;

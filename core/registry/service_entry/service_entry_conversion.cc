@@ -5,6 +5,7 @@
 #include "core/base/ip.h"
 #include "core/model/addresses.h"
 #include "core/model/export_to.h"
+#include "core/profile/changes.h"
 #include "core/registry/service_conversion.h"
 
 namespace wavetank::pilot {
@@ -59,7 +60,7 @@ void AppendForEach(const std::vector<ServiceRef>& services, const std::vector<Se
 }  // namespace
 
 std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry,
-                                            const Profile& profile) {
+                                            const Profile& profile, const Labels& namespace_annotations) {
   const config::ServiceEntry& spec = entry.spec;
   Service common;
   common.creation_unix_seconds = entry.meta.creation_unix_seconds;
@@ -73,7 +74,9 @@ std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::Se
   common.attributes.has_labels = entry.meta.has_labels;
   common.attributes.export_to = ParseExportTo(spec.export_to);
   if (spec.workload_selector) common.attributes.label_selectors = *spec.workload_selector;
-  common.attributes.traffic_distribution = DistributionOf("", entry.meta.annotations, {}, profile);
+  common.attributes.traffic_distribution =
+      DistributionOf("", entry.meta.annotations,
+                     profile.Has(Change::kTrafficDistributionOfNamespaces) ? namespace_annotations : Labels(), profile);
   common.attributes.has_label_selectors = !common.attributes.label_selectors.empty();
 
   std::vector<ServiceRef> out;

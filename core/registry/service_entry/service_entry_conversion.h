@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/config/kinds/service_entry.h"
+#include "core/profile/profile.h"
 #include "core/registry/service_entry/service_instance_store.h"
 #include "core/registry/workload_instance.h"
 
@@ -16,7 +17,7 @@ namespace wavetank::pilot {
 // One service per host and address; hosts without address get 0.0.0.0. Addresses that are neither IP nor prefix are
 // left out.
 std::vector<ServiceRef> ConvertServiceEntry(const config::TypedConfig<config::ServiceEntry>& entry,
-                                            const Profile& profile = {});
+                                            const Profile& profile = {}, const Labels& namespace_annotations = {});
 
 // How endpoints of ServiceEntries and WorkloadEntries come to their identity and network labels.
 struct EndpointConverter {

@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 using ::testing::IsNull;
 using ::testing::NotNull;
+using ::testing::StartsWith;
 
 constexpr const char* kGateways = "Gateway.gateway.networking.k8s.io";
 
@@ -142,6 +143,21 @@ TEST_F(GatewayApiControllerTest, AtRestNothingIsWritten) {
   controller_->Reconsider();
   Run();
   EXPECT_EQ(api().resource_version(), before);
+}
+
+TEST_F(GatewayApiControllerTest, WhatIsDeployedIsMadeAnewWhenTheInjectorsValuesChangeAndNotAtEveryPush) {
+  Start();
+  Apply(EastWest());
+  const uint64_t before = controller_->renderings();
+  controller_->Reconsider();
+  Run();
+  EXPECT_EQ(controller_->renderings(), before);
+  injection_.values["global"]["hub"] = "registry.example";
+  controller_->Reconsider();
+  Run();
+  EXPECT_GT(controller_->renderings(), before);
+  EXPECT_THAT(Text(At(Get("Deployment")->body, {"spec", "template", "spec", "containers"})[0], "image"),
+              StartsWith("registry.example/"));
 }
 
 TEST_F(GatewayApiControllerTest, GatewayOfAnotherRevisionIsNotDeployed) {

@@ -1,3 +1,4 @@
+#include "core/profile/changes.h"
 #include "tests/core/push/mesh_fixture.h"
 
 namespace wavetank::pilot {
@@ -28,6 +29,16 @@ TEST_F(ServicesTest, OlderServicesComeFirstAndNamesDecideTies) {
   AddService("b", "a", {80}, {}, 5);
   AddService("a", "z", {80}, {}, 5);
   EXPECT_THAT(Names(Push()->GetAllServices()), ElementsAre("z.a", "a.z", "b.a", "b.x"));
+}
+
+TEST_F(ServicesTest, TiesGoByNameAndNamespaceWithADotBetweenUnlessTheProfileTakesNamesAlone) {
+  AddService("web", "z");
+  AddService("web-canary", "a");
+  EXPECT_THAT(Names(Push()->GetAllServices()), ElementsAre("web-canary.a", "web.z"));  // '-' comes before '.'
+  Profile profile;
+  profile.Set(Change::kNameBeforeNamespace);
+  env.profile = &profile;
+  EXPECT_THAT(Names(Push()->GetAllServices()), ElementsAre("web.z", "web-canary.a"));
 }
 
 TEST_F(ServicesTest, MeshDefaultForExportToMayBePrivate) {

@@ -685,6 +685,17 @@ TEST_F(DiscoveryServerTest, DeltaPushesRemoveOnlyWhatTheLastPushHeld) {
   EXPECT_THAT(client.got[2].removed, ElementsAre("one"));
 }
 
+TEST_F(DiscoveryServerTest, DeltaPushesRemoveAllThatWentByProfile) {
+  profile_.Set(Change::kDeltaRemembersAll);
+  Client& client = Connect();
+  client.RequestDelta(XdsType::kCds);
+  Run();
+  cds_.wildcard = {"one"};
+  server_->ConfigUpdate({.full = true});
+  Run();
+  EXPECT_THAT(client.got[1].removed, ElementsAre("two")) << "which an answer to a request had brought";
+}
+
 TEST_F(DiscoveryServerTest, AStreamCannotChangeItsProtocol) {
   Client& client = Connect();
   client.Request(XdsType::kCds);

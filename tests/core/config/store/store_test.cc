@@ -28,6 +28,15 @@ TEST(ConfigStoreTest, SortsByCreationThenNameAndNamespace) {
   EXPECT_THAT(Names(store.DestinationRules()), ElementsAre("z/a", "a/x", "b/x", "b/young"));
 }
 
+TEST(ConfigStoreTest, TiesGoByNameAndNamespaceWithADotBetweenOrByTheNameFirst) {
+  ConfigStore store;
+  store.Put(Rule("z", "web"));
+  store.Put(Rule("a", "web-canary"));
+  EXPECT_THAT(Names(store.DestinationRules()), ElementsAre("a/web-canary", "z/web"));
+  store.SetTie(ConfigStore::Tie::kName);
+  EXPECT_THAT(Names(store.DestinationRules()), ElementsAre("z/web", "a/web-canary"));
+}
+
 TEST(ConfigStoreTest, HandlersOfTheKindHearAddUpdateAndDelete) {
   ConfigStore store;
   std::vector<std::string> log;

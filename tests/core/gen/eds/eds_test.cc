@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/gen/eds/load_assignment_builder.h"
 #include "core/profile/changes.h"
 #include "core/xds/cache.h"
 #include "envoy/config/endpoint/v3/endpoint.pb.h"
@@ -262,6 +263,35 @@ TEST_F(EdsTest, EveryLocalityNamesTheGatewayUnlessTheProfileSaysOnce) {
   EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*1 | 2.2.2.2*2");
   world_.profile.Set(Change::kGatewayOncePerCla);
   EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*3 | !");
+}
+
+TEST_F(EdsTest, WhatTheNetworkViewHidesLeavesAnEmptyLocalityUnlessTheProfileFiltersFirst) {
+  world_.AddService("web");
+  world_.SetEndpoints("c2", "web", {GenWorld::Endpoint("10.2.0.1", GenWorld::Workload("c2", "r/z2"))});
+  world_.AddGateway("c2", "2.2.2.2");
+  const auto seen_from_own_network = [&] {
+    const PushContextRef push = world_.Push();
+    Proxy proxy = GenWorld::Connect(*push, "c1", NodeType::kRouter);
+    proxy.metadata.requested_network_view = {"network-c1"};
+    LoadAssignment out;
+    LoadAssignmentBuilder(kWebCluster, proxy, *push).Build(out, nullptr);
+    return out.localities.size();
+  };
+  EXPECT_EQ(seen_from_own_network(), 1u);
+  world_.profile.Set(Change::kHiddenEndpointsUngrouped);
+  EXPECT_EQ(seen_from_own_network(), 0u);
+}
+
+TEST_F(EdsTest, GatewaysOfAFamilyThatTheProxyLacksAreLeftOutByProfile) {
+  world_.AddService("web");
+  world_.SetEndpoints("c2", "web", {GenWorld::Endpoint("10.2.0.1", GenWorld::Workload("c2"))});
+  world_.AddGateway("c2", "2.2.2.2");
+  world_.AddGateway("c2", "fd00::2");
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*1 fd00::2*1");
+  world_.profile.Set(Change::kGatewaysByFamily);
+  EXPECT_EQ(Summary(Get(kWebCluster)), "2.2.2.2*2");
+  world_.gateways.erase(world_.gateways.begin());
+  EXPECT_EQ(Summary(Get(kWebCluster)), "!") << "not reached directly for want of one of its family";
 }
 
 TEST_F(EdsTest, SubsetTakesEndpointsWithItsLabels) {

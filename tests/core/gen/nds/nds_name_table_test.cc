@@ -1,4 +1,6 @@
 #include "core/gen/nds/name_table.h"
+
+#include "core/profile/changes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/core/gen/gen_world.h"
@@ -46,6 +48,49 @@ TEST_F(NdsNameTable, KubernetesServiceHasItsAddressAndShortName) {
 TEST_F(NdsNameTable, AddressIsThatOfTheProxysCluster) {
   world_.AddService("web")->cluster_vips = {{ClusterId("c1"), {"10.96.0.7"}}, {ClusterId("c2"), {"10.97.0.7"}}};
   EXPECT_THAT(Build().hosts.at("web.shop.svc.cluster.local").ips, ElementsAre("10.96.0.7"));
+}
+
+TEST_F(NdsNameTable, AddressesOfAFamilyThatTheProxyLacksAreLeftOutByProfile) {
+  world_.AddService("web")->cluster_vips = {{ClusterId("c1"), {"fd00::7", "10.96.0.7"}}};
+  const auto far = world_.AddService("far");
+  far->cluster_vips = {{ClusterId("c2"), {"fd00::8"}}};
+  far->default_address = "fd00::8";
+  EXPECT_THAT(Build().hosts.at("web.shop.svc.cluster.local").ips, ElementsAre("fd00::7"));
+  EXPECT_THAT(Build().hosts.at("far.shop.svc.cluster.local").ips, ElementsAre("fd00::8"));
+  world_.profile.Set(Change::kAddressesByFamily);
+  EXPECT_THAT(Build().hosts.at("web.shop.svc.cluster.local").ips, ElementsAre("10.96.0.7"));
+  EXPECT_EQ(Build().hosts.count("far.shop.svc.cluster.local"), 0u);
+}
+
+TEST_F(NdsNameTable, AutomaticAddressesAreForAgentsThatAnswerDnsAndAskForThemUnlessAControllerGivesThem) {
+  auto entry = world_.AddService("entry");
+  entry->attributes.registry = Provider::kExternal;
+  entry->default_address = "0.0.0.0";
+  entry->auto_allocated_ipv4 = "240.240.0.1";
+  const auto known = [&] {
+    const PushContextRef push = world_.Push();
+    Proxy proxy = world_.Connect(*push, "c1");
+    proxy.metadata.dns_capture = true;
+    return BuildNameTable(proxy, *push).hosts.count("entry.shop.svc.cluster.local");
+  };
+  EXPECT_EQ(known(), 0u);
+  world_.profile.Set(Change::kAddressesByController);
+  EXPECT_EQ(known(), 1u);
+}
+
+TEST_F(NdsNameTable, AServiceOfTheClustersetHasNoShortName) {
+  world_.AddService("web")->hostname = "web.shop.svc.clusterset.local";
+  EXPECT_EQ(Build().hosts.at("web.shop.svc.clusterset.local").short_name, "");
+}
+
+TEST_F(NdsNameTable, PodsThatAreNotReadyHaveNoNameByProfile) {
+  auto db = Headless("db");
+  AddPod(db, "c1", "10.0.0.1");
+  AddPod(db, "c1", "10.0.0.2");
+  world_.discovery.instances.back().endpoint.health = HealthStatus::kUnhealthy;
+  EXPECT_THAT(Build().hosts.at("db.shop.svc.cluster.local").ips, ElementsAre("10.0.0.1", "10.0.0.2"));
+  world_.profile.Set(Change::kNamesOfReadyPods);
+  EXPECT_THAT(Build().hosts.at("db.shop.svc.cluster.local").ips, ElementsAre("10.0.0.1"));
 }
 
 TEST_F(NdsNameTable, HeadlessServiceResolvesToInstancesOfAllClustersOfTheNetworkOnly) {

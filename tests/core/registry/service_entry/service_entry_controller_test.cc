@@ -12,6 +12,7 @@
 namespace wavetank::pilot {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
@@ -187,6 +188,53 @@ TEST_F(ServiceEntryControllerTest, AnAddressIsNeverGivenTwiceNorOneThatIsWritten
   EXPECT_EQ(put("fixed", {"240.240.0.4"}), "");
   EXPECT_EQ(put("c"), "240.240.0.5");
   EXPECT_EQ(put("b"), "240.240.0.2");
+}
+
+class KeptInMemory final : public AddressKeeper {
+ public:
+  std::map<kube::NamespacedName, AllocatedAddresses> kept;
+  std::map<kube::NamespacedName, AllocatedAddresses> Kept() const override { return kept; }
+  void Keep(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) override {
+    kept[entry] = addresses;
+  }
+};
+
+TEST_F(ServiceEntryControllerTest, AddressesOutliveItWhereTheyAreKept) {
+  KeptInMemory keeper;
+  keeper.kept = {{{"shop", "late"}, {{"late.test", 1}}}, {{"shop", "twin"}, {{"twin.test", 1}}}};
+  config::ConfigStore store;
+  Recorder updater;
+  const ServiceEntryController controller(
+      store, updater, {.cluster = ClusterId("cluster1"), .profile = *ParseProfile("istio-1.30"), .addresses = &keeper});
+  const auto put = [&](const std::string& name) {
+    Entry entry = MakeEntry(name, name + ".test", kStatic);
+    entry.spec.addresses = {};
+    store.Put(std::make_shared<const Entry>(entry));
+    return controller.GetService(name + ".test")->auto_allocated_ipv4;
+  };
+  EXPECT_EQ(put("early"), "240.240.0.2") << "the first is kept for one that is not here yet";
+  EXPECT_EQ(put("late"), "240.240.0.1");
+  EXPECT_EQ(put("twin"), "240.240.0.3") << "what two have, one of them loses";
+  EXPECT_EQ(keeper.kept.at({"shop", "early"}), (AllocatedAddresses{{"early.test", 2}}));
+  Entry fixed = MakeEntry("early", "early.test", kStatic);
+  store.Put(std::make_shared<const Entry>(fixed));
+  EXPECT_TRUE(keeper.kept.at({"shop", "early"}).empty());
+}
+
+TEST_F(ServiceEntryControllerTest, ANamespacesTrafficDistributionHoldsForItsEntriesByProfile) {
+  config::ConfigStore store;
+  Recorder updater;
+  Labels annotations;
+  ServiceEntryController controller(store, updater,
+                                    {.cluster = ClusterId("cluster1"),
+                                     .profile = *ParseProfile("istio-1.30"),
+                                     .namespace_annotations = [&](const std::string&) { return annotations; }});
+  store.Put(std::make_shared<const Entry>(MakeEntry("db", "db.test", kStatic)));
+  EXPECT_EQ(controller.GetService("db.test")->attributes.traffic_distribution, TrafficDistribution::kAny);
+  annotations = {{"networking.istio.io/traffic-distribution", "PreferClose"}};
+  controller.OnNamespaceAnnotations("shop");
+  EXPECT_EQ(controller.GetService("db.test")->attributes.traffic_distribution, TrafficDistribution::kPreferSameZone);
+  EXPECT_THAT(updater.Take(), Contains("full db.test"));
 }
 
 TEST_F(ServiceEntryControllerTest, ShardGoesWithTheLastEntryOfAHost) {

@@ -1,0 +1,68 @@
+#include "core/istiod/service_entry_addresses.h"
+
+#include <utility>
+
+#include "core/base/ip.h"
+#include "core/base/json_access.h"
+#include "fmt/format.h"
+
+namespace wavetank::pilot {
+namespace {
+
+using nlohmann::json;
+
+bool IsServiceEntry(const kube::Object& object) { return object.kind == "ServiceEntry"; }
+
+// Of each host both addresses. istiod: statusPatchForAddresses.
+json StatusOf(const AllocatedAddresses& addresses) {
+  json out = json::array();
+  for (const AllocatedAddress& one : addresses) {
+    out.push_back({{"host", one.host}, {"value", fmt::format("240.240.{}.{}", one.number >> 8, one.number & 0xff)}});
+    out.push_back({{"host", one.host}, {"value", fmt::format("2001:2::{:x}", one.number)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+ServiceEntryAddresses::ServiceEntryAddresses(kube::Client& client, Host& host, const config::CrdClient& objects)
+    : client_(client), host_(host), objects_(objects) {}
+
+std::map<kube::NamespacedName, AllocatedAddresses> ServiceEntryAddresses::Kept() const {
+  std::map<kube::NamespacedName, AllocatedAddresses> out;
+  const uint64_t range = IpAddress::V4(240, 240, 0, 0).low();
+  for (const kube::ObjectRef& object : objects_.Objects()) {
+    if (!IsServiceEntry(*object)) continue;
+    for (const json& address : Items(At(object->body, {"status", "addresses"}))) {
+      const absl::StatusOr<IpAddress> value = IpAddress::Parse(Text(address, "value"));
+      if (!value.ok() || !value->is_v4() || (value->low() & ~uint64_t{0xffff}) != range) continue;
+      out[{object->meta.ns, object->meta.name}].push_back(
+          {Text(address, "host"), static_cast<uint32_t>(value->low() & 0xffff)});
+    }
+  }
+  return out;
+}
+
+void ServiceEntryAddresses::Keep(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) {
+  host_.Post([this, alive = std::weak_ptr<char>(alive_), entry, addresses] {
+    if (!alive.expired()) Write(entry, addresses);
+  });
+}
+
+void ServiceEntryAddresses::Write(const kube::NamespacedName& entry, const AllocatedAddresses& addresses) {
+  const json wanted = StatusOf(addresses);
+  for (const kube::ObjectRef& object : objects_.Objects()) {
+    if (!IsServiceEntry(*object) || object->meta.ns != entry.ns || object->meta.name != entry.name) continue;
+    const json& there = At(object->body, {"status", "addresses"});
+    if (there == wanted || (wanted.empty() && Items(there).empty()) || object->meta.deleting) return;
+    json body = object->body;
+    body["status"]["addresses"] = wanted;
+    absl::StatusOr<kube::ObjectRef> now = kube::Object::FromJson(std::move(body));
+    if (!now.ok()) return;  // made of an object that could be read
+    // A conflict comes with a newer version, of which the registry hears and then keeps its addresses again.
+    client_.Apply(*std::move(now), [](const absl::StatusOr<kube::ObjectRef>&) {});
+    return;
+  }
+}
+
+}  // namespace wavetank::pilot
