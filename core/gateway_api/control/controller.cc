@@ -109,8 +109,15 @@ void Controller::Run() {
   converted_ = true;
   Store(std::move(outputs.configs));
   MakeClasses();
-  WriteStatuses(outputs);
-  Deploy(in);
+  if (writes_statuses_) WriteStatuses(outputs);
+  if (deploys_) Deploy(in);
+}
+
+void Controller::SetWriters(bool statuses, bool deployments) {
+  const bool more = (statuses && !writes_statuses_) || (deployments && !deploys_);
+  writes_statuses_ = statuses;
+  deploys_ = deployments;
+  if (more) Reconsider();
 }
 
 // Both lists are sorted alike.
@@ -161,7 +168,8 @@ void Controller::MakeClasses() {
     auto& [version, last] = written_[key];
     if (version != 0) continue;  // under way, or somebody deleted it; the next start makes it again
     version = -1;
-    Write(key, {{"apiVersion", "gateway.networking.k8s.io/v1"},
+    Write(key,
+          {{"apiVersion", "gateway.networking.k8s.io/v1"},
            {"kind", "GatewayClass"},
            {"metadata", {{"name", std::string(wanted.name)}}},
            {"spec",

@@ -24,6 +24,7 @@ Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factor
       *options_.profile);
   secrets_ = std::make_unique<SecretController>(config_cluster, factory, host_, *this, options_.config_cluster,
                                                 options_.system_namespace, *options_.profile);
+  secrets_->set_log(options_.log);
 }
 
 Registries::~Registries() = default;
@@ -96,6 +97,7 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.system_namespace = options_.system_namespace;
   options.trust_domain = config_cluster ? options_.trust_domain : RemoteTrustDomain(id, client);
   options.discovery_selectors = options_.discovery_selectors;
+  options.endpoints_only = options_.endpoints_only;
   options.profile = *options_.profile;
   if (!config_cluster) options.sync_timeout = options_.remote_cluster_timeout;
   all_controllers_.push_back(

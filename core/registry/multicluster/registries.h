@@ -32,6 +32,8 @@ class Registries final : public ClusterHandler {
     std::function<nlohmann::json()> discovery_selectors;  // as KubeController's
     GatewayResolver* resolver = nullptr;
     const Profile* profile = nullptr;
+    bool endpoints_only = false;  // as KubeController's
+    LogSink log;                  // may be empty
   };
 
   // All references must outlive it. ServiceEntries and WorkloadEntries of the config cluster are read from `configs`,
