@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   AddDocuments(app, outcome);
   AddIstiodVariables(app, outcome);
   AddCreateRemoteSecret(app, outcome);
+  AddManifest(app, outcome);
   AddVersion(app, outcome);
   CLI::App* help = app.add_subcommand("help", "What a verb does, or which there are");
   std::string about;

@@ -58,6 +58,7 @@ void AddSession(CLI::App& app, Outcome& outcome);
 void AddDocuments(CLI::App& app, Outcome& outcome);
 void AddIstiodVariables(CLI::App& app, Outcome& outcome);
 void AddCreateRemoteSecret(CLI::App& app, Outcome& outcome);
+void AddManifest(CLI::App& app, Outcome& outcome);
 void AddVersion(CLI::App& app, Outcome& outcome);
 void AddQuestions(CLI::App& app, Outcome& outcome);  // all of cli/questions/
 std::string VersionText();                           // "wavetank 0.1 (commit ...; ...), behaviour of Istio 1.18.2"

@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/duration.h"
 #include "core/base/json_text.h"
+#include "core/base/text/go_duration.h"
 #include "core/kube/time_format.h"
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -23,23 +24,7 @@ std::string ByteCount(int64_t bytes) {
   return fmt::format("{:.1f}{}B", value, kUnits[unit]);
 }
 
-// "100.25ms", "1.5s", "250µs": as Go prints a duration.
-std::string GoDuration(Duration d) {
-  const auto trimmed = [](double value, std::string_view unit) {
-    std::string text = fmt::format("{:.9f}", value);
-    text.erase(text.find_last_not_of('0') + 1);
-    if (text.back() == '.') text.pop_back();
-    return text + std::string(unit);
-  };
-  const auto ns = static_cast<double>(d.count());
-  if (d < 1us) return fmt::format("{}ns", d.count());
-  if (d < 1ms) return trimmed(ns / 1e3, "µs");
-  if (d < 1s) return trimmed(ns / 1e6, "ms");
-  if (d < 1min) return trimmed(ns / 1e9, "s");
-  const int64_t minutes = d / 1min;
-  return (minutes >= 60 ? fmt::format("{}h{}m", minutes / 60, minutes % 60) : fmt::format("{}m", minutes)) +
-         trimmed(static_cast<double>((d % 1min).count()) / 1e9, "s");
-}
+std::string GoDuration(Duration d) { return GoDurationText(d.count()); }
 
 // "sleep-1.sample" of "sleep-1.sample@cluster1".
 std::string NodeOf(const std::string& proxy) { return proxy.substr(0, proxy.find('@')); }
@@ -91,10 +76,14 @@ std::string AsJson(const std::string& line) {
   return JsonText(out);
 }
 
+std::string LineOf(Time time, const LogLine& line) {
+  return line.scope.empty() ? fmt::format("{}\t{}\t{}", LogTime(time), line.level, line.text)
+                            : fmt::format("{}\t{}\t{}\t{}", LogTime(time), line.level, line.scope, line.text);
+}
+
 void ComponentLog::Line(const LoggedEvent& event, std::string_view level, std::string_view scope,
                         const std::string& text) {
-  tell_(event.time, scope.empty() ? fmt::format("{}\t{}\t{}", LogTime(event.time), level, text)
-                                  : fmt::format("{}\t{}\t{}\t{}", LogTime(event.time), level, scope, text));
+  tell_(event.time, LineOf(event.time, {level, scope, text}));
 }
 
 void ComponentLog::Add(const LoggedEvent& event) {
@@ -178,7 +167,7 @@ void ComponentLog::OfIstiod(const LoggedEvent& event) {
       return;
     // istiod: pilot/pkg/model/network.go
     case TraceKind::kGatewaysChanged:
-      if (event.subject == component_) Line(event, "info", "", "gateways changed, triggering push");
+      if (event.subject == component_) Line(event, "info", "model", "gateways changed, triggering push");
       return;
     default:
       return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/log_line.h"
 #include "replay/event_log.h"
 
 namespace wavetank::replay {
@@ -53,12 +54,17 @@ bool IsLoggedBySomeone(TraceKind kind);
 // A line as `--log_as_json` prints it.
 std::string AsJson(const std::string& line);
 
+// What a process itself tells of its log (sim::World::on_istiod_log), as it prints it.
+std::string LineOf(Time time, const LogLine& line);
+
 // "2023-09-01T00:00:12.345678Z".
 std::string LogTime(Time time);
 
 // Names of istiods and proxies in the events of a log, sorted.
 class ComponentNames {
  public:
+  // One that no event tells of: a pod that never reached its istiod.
+  void AddProxy(const std::string& name) { proxies_.insert(name); }
   void Add(const LoggedEvent& event);
   // "istiod" (if there is one), "istiod@cluster1", a pod's whole name or its beginning ("sleep@cluster1"). NotFound
   // lists what there is, InvalidArgument those that it may mean.

@@ -174,6 +174,33 @@ class AdsTransportToIstiod final : public envoysim::AdsTransport {
   IstiodClient& client_;
 };
 
+namespace {
+
+// `tls` null: in clear text.
+void DialAs(const IstiodClient& client, ClusterSite& site, std::shared_ptr<const envoysim::TlsClient> tls,
+            std::function<void(absl::StatusOr<ChannelRef>)> done) {
+  Commons& commons = *site.commons;
+  const IstiodClient::Options& options = client.options();
+  const absl::StatusOr<std::vector<IpAddress>> addresses = site.dns->Resolve(options.istiod.host, options.ns);
+  if (!addresses.ok()) {
+    commons.host->Post([done, why = absl::UnavailableError(std::string(Message(addresses.status())))] { done(why); });
+    return;
+  }
+  Channels::Dialling dialling;
+  dialling.from = options.workload;
+  dialling.host = options.host;
+  dialling.to = {addresses->front(), options.istiod.port};
+  dialling.sni = options.server_name;
+  dialling.tls = std::move(tls);
+  auto channel = std::make_shared<std::weak_ptr<Channel>>();
+  *channel = commons.channels->Dial(std::move(dialling), [channel, done = std::move(done)](const absl::Status& status) {
+    if (!status.ok()) return done(status);
+    if (ChannelRef open = channel->lock()) done(std::move(open));
+  });
+}
+
+}  // namespace
+
 void IstiodClient::Dial(std::function<void(absl::StatusOr<ChannelRef>)> done) {
   Commons& commons = *site_.commons;
   const auto fail = [&](absl::Status why) { commons.host->Post([done, why = std::move(why)] { done(why); }); };
@@ -181,19 +208,7 @@ void IstiodClient::Dial(std::function<void(absl::StatusOr<ChannelRef>)> done) {
   if (!roots.ok()) return fail(roots.status());
   absl::StatusOr<std::shared_ptr<const envoysim::TlsClient>> tls = site_.TlsTo(*roots, options_.server_name);
   if (!tls.ok()) return fail(tls.status());
-  const absl::StatusOr<std::vector<IpAddress>> addresses = site_.dns->Resolve(options_.istiod.host, options_.ns);
-  if (!addresses.ok()) return fail(absl::UnavailableError(std::string(Message(addresses.status()))));
-  Channels::Dialling dialling;
-  dialling.from = options_.workload;
-  dialling.host = options_.host;
-  dialling.to = {addresses->front(), options_.istiod.port};
-  dialling.sni = options_.server_name;
-  dialling.tls = *std::move(tls);
-  auto channel = std::make_shared<std::weak_ptr<Channel>>();
-  *channel = commons.channels->Dial(std::move(dialling), [channel, done = std::move(done)](const absl::Status& status) {
-    if (!status.ok()) return done(status);
-    if (ChannelRef open = channel->lock()) done(std::move(open));
-  });
+  DialAs(*this, site_, *std::move(tls), std::move(done));
 }
 
 void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
@@ -208,10 +223,23 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
     if (!alive.expired()) ca_status_ = answer.status();
     call(std::move(answer));
   };
-  Dial([this, finish, csr = std::move(csr_pem), ttl](absl::StatusOr<ChannelRef> dialled) {
+  // On that port the agent speaks in clear text (istiod: pkg/istio-agent/agent.go, newSecretManager), where istiod
+  // has registered no such service (pilot/pkg/bootstrap/server.go, startCA).
+  constexpr uint16_t kPlaintext = 15010;
+  const bool plaintext = options_.istiod.port == kPlaintext;
+  const auto dialled_as = [this, finish, plaintext, csr = std::move(csr_pem), ttl](absl::StatusOr<ChannelRef> dialled) {
     if (!dialled.ok()) return finish(dialled.status());
     const ChannelRef channel = *std::move(dialled);
     channel->OnClose(Channel::End::kClient, finish);
+    if (plaintext) {
+      channel->Send(Channel::End::kClient, [channel, finish] {
+        channel->Send(Channel::End::kServer, [channel, finish] {
+          channel->Close(Channel::End::kClient);
+          finish(absl::UnimplementedError("unknown service istio.v1.auth.IstioCertificateService"));
+        });
+      });
+      return;
+    }
     security::CertificateRequestMessage request;
     request.csr = csr;
     request.validity_seconds = ttl / std::chrono::seconds(1);
@@ -228,7 +256,9 @@ void IstiodClient::CreateCertificate(std::string csr_pem, Duration ttl,
             });
           });
     });
-  });
+  };
+  if (plaintext) return DialAs(*this, site_, nullptr, dialled_as);
+  Dial(dialled_as);
 }
 
 std::unique_ptr<envoysim::AdsTransport> IstiodClient::NewAdsTransport() {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/base/log_line.h"
 #include "core/base/time.h"
 #include "fakes/envoy/tcp/http.h"
 #include "fakes/kube/http/message/message.h"
@@ -124,6 +125,9 @@ class World {
   // From now on `tell` sees every line that a proxy writes to an access log (of its configuration, to any file),
   // perhaps ahead of the clock. It changes nothing in the world, nor does the asking.
   void CollectAccessLogs(std::function<void(const PodProcess& pod, const envoysim::AccessLogLine& line)> tell);
+
+  // Hears what istiods log beyond what events say, by their names in traces. It changes nothing in the world.
+  std::function<void(const std::string& istiod, Time at, const LogLine& line)> on_istiod_log;
 
   int64_t requests_under_way() const;
   bool TrafficDone(std::string_view id) const;

@@ -75,6 +75,7 @@ json WorldOptions::ToJson() const {
               {"timing", timing},
               {"traceRequests", trace_requests}};
   if (start != Time{}) out["startNs"] = start.time_since_epoch().count();
+  if (write_elections) out["writeElections"] = true;
   if (mending.chosen()) out["mend"] = mending.Text();
   for (const WorldCluster& c : clusters) {
     json nodes_json = json::array();
@@ -117,6 +118,7 @@ absl::StatusOr<WorldOptions> WorldOptions::FromJson(const json& in) {
     out.mending = *mending;
     out.delta_xds = in.at("deltaXds").get<bool>();
     out.trace_requests = in.at("traceRequests").get<bool>();
+    out.write_elections = in.value("writeElections", false);
     out.timing = in.at("timing").get<std::map<std::string, std::string>>();
     for (const json& c : in.at("clusters")) {
       WorldCluster cluster;

@@ -60,6 +60,8 @@ struct WorldOptions {
   Mending mending;
   bool delta_xds = false;
   bool trace_requests = true;
+  // istiods write their elections also where no other could take part, for clients who look (core/election).
+  bool write_elections = false;
 
   UnderlayPlan Physical() const;
   nlohmann::json ToJson() const;

@@ -7,17 +7,20 @@
 #include "core/base/assert.h"
 #include "core/base/json/json_read.h"
 #include "core/base/status.h"
+#include "core/debug/pages.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/webhook_configuration.h"
 #include "core/kube/credentials/kubeconfig.h"
 #include "core/registry/network_manager.h"
 #include "core/settings/istiod_settings.h"
+#include "fakes/envoy/apps/app.h"
 #include "fakes/kube/client/client.h"
 #include "fakes/kube/http/rest/rest.h"
 #include "fakes/kube/store/rbac.h"
 #include "fakes/kube/validation/defaults.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
+#include "sim/agent/pod_files.h"
 #include "sim/mending/installation.h"
 #include "sim/network/kube_proxy.h"
 #include "sim/remote/client_bucket.h"
@@ -30,6 +33,8 @@ namespace wavetank::sim {
 using nlohmann::json;
 
 namespace {
+
+constexpr uint16_t kIstiodHttpPorts[] = {8080, 15014};
 
 bool IsIstiodPod(const kube::Object& pod) {
   const auto app = pod.meta.labels.find("app");
@@ -118,6 +123,25 @@ class World::Site::Reviewer final : public kube::TokenReviewer {
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
+// What an istiod answers over HTTP: debug pages, readiness, metrics; of these the code is modelled, not the text.
+class World::Site::IstiodPages final : public envoysim::Application {
+ public:
+  IstiodPages(const IstiodProcess& process, NameId name) : process_(process), name_(name) {}
+  envoysim::AppReply Serve(const envoysim::InboundCall& call) override {
+    envoysim::AppReply reply;
+    reply.server = name_;
+    const std::string path(call.spec.path);
+    const pilot::Istiod& istiod = process_.istiod();
+    if (path == "/metrics") return reply;
+    reply.code = istiod.Ready() ? static_cast<uint16_t>(debug::Page(istiod, path).status) : 503;
+    return reply;
+  }
+
+ private:
+  const IstiodProcess& process_;
+  const NameId name_;
+};
+
 // What surrounds one istiod: its clients of API servers, its resolver, its host.
 struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolver {
   IstiodRun(World& w, Site& s, std::string n, WorkloadId pod) : world(w), site(s), name(std::move(n)), workload(pod) {
@@ -125,6 +149,8 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   }
   ~IstiodRun() override {
     const IstiodProcess* gone = process.get();
+    http.clear();
+    plaintext = nullptr;
     process = nullptr;
     world.outside_->IstiodGone(gone);
   }
@@ -228,6 +254,13 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
     return nullptr;
   }
 
+  // Null: it knows no such cluster.
+  const Site* SiteOf(std::string_view cluster) const {
+    if (cluster == cluster_id) return &site;
+    const auto it = registered.find(cluster);
+    return it == registered.end() ? nullptr : it->second;
+  }
+
   // How traces call the cluster of that ID.
   std::string NameOf(std::string_view cluster) const {
     if (cluster == cluster_id) return site.config_.name;
@@ -240,6 +273,7 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
   std::string name;
   WorkloadId workload;
   std::string cluster_id;  // that this istiod gives its own cluster
+  bool external = false;   // serves other clusters, too
   Host* host;
   std::map<std::string, Site*, std::less<>> registered;  // by cluster ID, those that remote Secrets have led to
   std::map<std::string, fakekube::ClientPermit, std::less<>> permits;  // by cluster ID
@@ -248,8 +282,13 @@ struct World::Site::IstiodRun final : kube::ClientFactory, pilot::GatewayResolve
       std::make_shared<std::map<std::pair<std::string, std::string>, std::string>>();
   std::map<std::string, fakekube::RbacAuthorizer> authorizers;
   std::unique_ptr<kube::Client> config_cluster;
+  std::unique_ptr<PodFiles> files;  // mounted into its container
   std::map<std::string, std::unique_ptr<Reviewer>> reviewers;
   std::unique_ptr<IstiodProcess> process;
+  // Its other ports: 15010 in clear text, 15014 and 8080 for people and Prometheus.
+  std::unique_ptr<ChannelServer> plaintext;
+  std::unique_ptr<IstiodPages> pages;
+  std::vector<std::unique_ptr<envoysim::AppServer>> http;
 };
 
 x509::CertificateAuthority ApiServerCa(uint64_t seed, std::string_view cluster) {
@@ -459,14 +498,61 @@ void World::Site::Start(const kube::ObjectRef& pod, std::function<void(bool)> re
 }
 
 void World::Site::Terminate(const kube::ObjectRef& pod) {
-  const auto it = pods_.find({pod->meta.ns, pod->meta.name});
+  const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
+  const auto it = pods_.find(name);
   if (it != pods_.end()) it->second->Terminate();
+  const auto run = istiods_.find(name);
+  if (run == istiods_.end()) return;
+  run->second->process->istiod().Terminate([this, name, weak = std::weak_ptr<int>(alive_), of = run->second.get()] {
+    // Not within what it says itself.
+    world_.host_->RunAfter(Duration::zero(), [this, name, weak, of] {
+      if (weak.expired()) return;
+      const auto ended = istiods_.find(name);
+      if (ended != istiods_.end() && ended->second.get() == of) EndIstiod(ended->first);
+    });
+  });
 }
 
 void World::Site::Remove(const kube::ObjectRef& pod) {
   const kube::NamespacedName name{pod->meta.ns, pod->meta.name};
-  istiods_.erase(name);
+  if (const auto run = istiods_.find(name); run != istiods_.end()) {
+    // Killed: what it held of elections is held until the lease runs out, for those who come after it.
+    for (json& record : run->second->process->istiod().UnwrittenElections()) left_behind_.push_back(std::move(record));
+    istiods_.erase(run);
+  }
   pods_.erase(name);
+}
+
+void World::Site::EndIstiod(const kube::NamespacedName& name) {
+  const auto pod = pods_.find(name);
+  if (pod != pods_.end()) {
+    Workload& workload = world_.network_->at(pod->second->workload());
+    for (const uint16_t port : {uint16_t{15010}, uint16_t{15012}, uint16_t{15017}}) workload.ports.erase(port);
+    for (const uint16_t port : kIstiodHttpPorts) workload.ports.erase(port);
+  }
+  istiods_.erase(name);
+}
+
+// An istiod can lead where it is at home, and where it serves others.
+bool World::Site::Contested() const {
+  if (world_.options_.write_elections || more_than_one_) return true;
+  int candidates = static_cast<int>(istiods_.size());
+  for (const auto& site : world_.sites_) {
+    if (site.get() == this) continue;
+    for (const auto& [name, run] : site->istiods_) candidates += run->external ? 1 : 0;
+  }
+  return candidates > 1;
+}
+
+// A candidate that is new at this cluster, or at one that it serves.
+void World::Site::ContestElections() {
+  if (istiods_.size() > 1 || !left_behind_.empty()) more_than_one_ = true;
+  for (json& record : std::exchange(left_behind_, {})) cluster_->api().Apply(std::move(record)).status().IgnoreError();
+  for (const auto& site : world_.sites_) {
+    for (const auto& [name, run] : site->istiods_) {
+      if (run->process != nullptr) run->process->istiod().ReconsiderElections();
+    }
+  }
 }
 
 std::string World::Site::ClusterId() const {
@@ -479,6 +565,7 @@ absl::StatusOr<pilot::IstiodSettings> World::Site::SettingsOf(const kube::Namesp
   pilot::IstiodOptions& options = settings.options;
   const Timing& timing = world_.timing_;
   options.name = trace_name;
+  options.pod_name = name.name;
   options.seed = world_.options_.seed;
   const kube::ObjectRef pod = cluster_->api().Get("Pod", name);
   if (pod != nullptr) {
@@ -554,10 +641,23 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
     return it == web.end() ? std::nullopt : std::optional(it->second);
   };
   surroundings.cluster_name = [run = run.get()](std::string_view cluster) { return run->NameOf(cluster); };
+  surroundings.contested = [run = run.get()](std::string_view cluster) {
+    const Site* const at = run->SiteOf(cluster);
+    return at != nullptr && at->Contested();
+  };
+  if (const kube::ObjectRef pod = cluster_->api().Get("Pod", name)) {
+    run->files = std::make_unique<PodFiles>(cluster_->api(), pod, "discovery");
+    surroundings.files = run->files.get();
+  }
+  surroundings.log = [this, name = run->name](const LogLine& line) {
+    if (world_.on_istiod_log) world_.on_istiod_log(name, world_.Now(), line);
+  };
   absl::StatusOr<pilot::IstiodSettings> settings = SettingsOf(name, run->name);
   const absl::Status failure = settings.status();
   if (!settings.ok()) settings = pilot::IstiodSettings{};
   run->cluster_id = settings->options.cluster_id.str();
+  run->external = settings->options.external;
+  ContestElections();
   if (!settings->resolves_gateways) surroundings.resolver = nullptr;
   const Duration age = settings->connection_age.value_or(world_.timing_.connection_age);
   run->process = std::make_unique<IstiodProcess>(
@@ -567,6 +667,15 @@ void World::Site::StartIstiod(const kube::NamespacedName& name, WorkloadId workl
   Workload& pod = world_.network_->at(workload);
   pod.ports[15012] = run->process->grpc();
   pod.ports[15017] = run->process->webhook();
+  run->plaintext = std::make_unique<ChannelServer>(
+      *world_.channels_, *run->host, workload,
+      [in_clear = std::make_shared<const envoysim::TlsServer>()] { return in_clear; }, *run->process);
+  pod.ports[15010] = run->plaintext.get();
+  run->pages = std::make_unique<IstiodPages>(*run->process, world_.host_->Intern(run->name));
+  for (const uint16_t port : kIstiodHttpPorts) {
+    run->http.push_back(std::make_unique<envoysim::AppServer>(world_.plane_->fabric(), *run->host, *run->pages));
+    pod.ports[port] = run->http.back().get();
+  }
   run->process->Start(std::move(ready));
 }
 

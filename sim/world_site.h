@@ -81,10 +81,16 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
 
  private:
   class Reviewer;
+  class IstiodPages;
   struct IstiodRun;
 
   // Of an istiod pod: environment and arguments of its container. FailedPrecondition: the container cannot start.
   absl::StatusOr<pilot::IstiodSettings> SettingsOf(const kube::NamespacedName& name, const std::string& trace_name);
+  // The process ends by itself.
+  void EndIstiod(const kube::NamespacedName& name);
+  // Whether more than one istiod may lead here, now or before.
+  bool Contested() const;
+  void ContestElections();
   void StartIstiod(const kube::NamespacedName& name, WorkloadId workload, std::function<void(bool)> ready);
   void CallWebhook(nlohmann::json pod, const pilot::WebhookTarget& target, const std::string& ca_bundle,
                    absl::AnyInvocable<void(absl::StatusOr<nlohmann::json>)> done);
@@ -102,6 +108,8 @@ class World::Site final : public fakekube::PodAdmission, public fakekube::PodRun
   WorkloadId api_server_{};
   std::map<kube::NamespacedName, std::unique_ptr<IstiodRun>> istiods_;
   std::map<kube::NamespacedName, std::unique_ptr<PodProcess>> pods_;
+  bool more_than_one_ = false;               // istiod has run here at a time, or one was killed
+  std::vector<nlohmann::json> left_behind_;  // by istiods that were killed: their locks, as nobody has written them
   int64_t reviews_ = 0, review_count_ = 0;
   AdmissionLog admissions_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);

@@ -356,6 +356,8 @@ int Serve(const ServeArguments& a) {
   // Told of everything from the world's beginning; asked on its thread alone.
   const auto metrics = std::make_shared<capacity::IstiodMetrics>();
   serve::ServerOptions server_options = a.server;
+  // Real istiods hold their own elections on the same clusters.
+  options->write_elections = !a.server.kube.listen.empty() && a.server.control_plane.program.empty();
   const bool asked = !a.server.debug_listen.empty() || !a.server.kube.listen.empty();
   if (asked && a.server.control_plane.program.empty()) {
     options->on_world = [metrics](sim::World& world) { metrics->Observe(world.kernel()); };

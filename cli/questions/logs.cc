@@ -1,15 +1,23 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <iostream>
+#include <map>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "cli/questions/questions.h"
 #include "cli/verb.h"
 #include "core/base/duration.h"
+#include "core/base/status.h"
 #include "fmt/format.h"
 #include "replay/component_log.h"
 #include "replay/event_log.h"
+#include "replay/world_target.h"
+#include "sim/agent/pod_agent.h"
+#include "sim/pod_process.h"
 
 namespace wavetank::cli {
 namespace {
@@ -31,6 +39,60 @@ absl::Status ForEachEvent(const std::string& path, const std::function<void(cons
     if (*item == replay::LogReader::Item::kEnd) return absl::OkStatus();
     if (*item == replay::LogReader::Item::kEvent) tell((*log)->event());
   }
+}
+
+// Does what the log says was done, until it ends.
+absl::Status RunAgain(replay::LogReader& log, replay::WorldTarget& target) {
+  Time end{};
+  while (true) {
+    absl::StatusOr<replay::LogReader::Item> item = log.Next();
+    if (!item.ok()) return item.status();
+    if (*item == replay::LogReader::Item::kEnd) break;
+    if (*item == replay::LogReader::Item::kEvent) end = log.event().time;
+    if (*item != replay::LogReader::Item::kInput) continue;
+    target.AdvanceTo(log.input().at);
+    if (absl::Status status = target.Do(log.input()); !status.ok()) return status;
+  }
+  target.AdvanceTo(end);
+  return absl::OkStatus();
+}
+
+// What processes say themselves, which no event holds.
+struct OwnLines {
+  using Lines = std::vector<std::pair<Time, std::string>>;
+  std::map<std::string, Lines> of;  // istiods and proxies by their names
+};
+
+// The run happens again. Of a log that cannot run without the manifests' keys, or is a recording's, there is nothing,
+// which is said.
+OwnLines RunForLines(const std::string& path) {
+  OwnLines out;
+  const auto run = [&]() -> absl::Status {
+    absl::StatusOr<std::unique_ptr<replay::LogReader>> log = replay::LogReader::Open(path);
+    if (!log.ok()) return log.status();
+    if ((*log)->header().IsRecording())
+      return absl::UnimplementedError("it is a recording, which no process of ours made");
+    replay::WorldTarget target;
+    if (absl::Status status = target.Start((*log)->header(), [](const replay::LoggedEvent&) {}); !status.ok())
+      return status;
+    target.world()->on_istiod_log = [&](const std::string& istiod, Time at, const LogLine& line) {
+      out.of[istiod].emplace_back(at, replay::LineOf(at, line));
+    };
+    if (absl::Status status = RunAgain(**log, target); !status.ok()) return status;
+    for (const sim::PodProcess* pod : target.world()->Pods()) {
+      if (pod->pod_agent() == nullptr) continue;
+      OwnLines::Lines& lines = out.of[pod->name()];
+      lines.assign(pod->pod_agent()->log().begin(), pod->pod_agent()->log().end());
+    }
+    target.world()->on_istiod_log = nullptr;
+    return absl::OkStatus();
+  };
+  if (const absl::Status status = run(); !status.ok()) {
+    out.of.clear();
+    std::cerr << "note: what processes say of their start, of elections and failures is left out: " << Message(status)
+              << "\n";
+  }
+  return out;
 }
 
 int PrintLogs(const LogsArguments& a) {
@@ -57,13 +119,21 @@ int PrintLogs(const LogsArguments& a) {
         fmt::format("{}: holds what was done alone, no events; `wavetank run --from {} -o FILE` makes a log that does",
                     a.log, a.log)));
   }
+  OwnLines own = RunForLines(a.log);
+  for (const auto& [name, lines] : own.of) {
+    if (name.find('@') != std::string::npos) names.AddProxy(name);
+  }
   const absl::StatusOr<std::string> component = names.Find(a.component);
   if (!component.ok()) return Complain(component.status());
-  replay::ComponentLog lines(*component, [&](Time at, const std::string& line) {
-    if (!since || end - at <= *since) std::cout << (a.json ? replay::AsJson(line) : line) << "\n";
-  });
+  // In the order of time; what the process says of itself stands before what events of that instant say of it.
+  OwnLines::Lines all = own.of[*component];
+  replay::ComponentLog lines(*component, [&](Time at, const std::string& line) { all.emplace_back(at, line); });
   read = ForEachEvent(
       a.log, [&](const replay::LoggedEvent& event) { lines.Add(event); }, &header);
+  std::stable_sort(all.begin(), all.end(), [](const auto& x, const auto& y) { return x.first < y.first; });
+  for (const auto& [at, line] : all) {
+    if (!since || end - at <= *since) std::cout << (a.json ? replay::AsJson(line) : line) << "\n";
+  }
   return read.ok() ? WithWholeness(kOk, a.log) : Complain(read);
 }
 

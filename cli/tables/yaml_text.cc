@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/json_text.h"
 
@@ -14,14 +16,14 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Whether a reader would take the bare word for something else than text, or for other text.
 bool NeedsQuotes(std::string_view text) {
-  if (text.empty()) return true;
+  if (text.empty() || text == "<<") return true;
   static constexpr std::string_view kWords[] = {"true", "True", "TRUE", "false", "False", "FALSE", "null", "Null",
                                                 "NULL", "~",    "yes",  "Yes",   "YES",   "no",    "No",   "NO",
                                                 "on",   "On",   "ON",   "off",   "Off",   "OFF",   "y",    "Y",
                                                 "n",    "N",    ".nan", ".NaN",  ".NAN",  ".inf",  ".Inf", ".INF"};
   if (std::find(std::begin(kWords), std::end(kWords), text) != std::end(kWords)) return true;
   const char first = text.front();
-  if (std::string_view("!&*-?:|>%@`\"'#,[]{}= \t<").find(first) != std::string_view::npos) {
+  if (std::string_view("!&*-?:|>%@`\"'#,[]{}= \t").find(first) != std::string_view::npos) {
     // A dash before a word begins text, as does a colon or a question mark.
     if (!(text.size() > 1 && (first == '-' || first == '?' || first == ':') && text[1] != ' ' && !IsDigit(text[1]) &&
           text[1] != '.')) {
@@ -74,6 +76,27 @@ void Block(const json& value, size_t indent, std::string& out) {
   }
 }
 
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The number that begins at `i`, and where it ends.
+std::pair<int64_t, size_t> NumberAt(const std::string& text, size_t i) {
+  int64_t number = 0;
+  for (; i < text.size() && IsDigit(text[i]) && number < int64_t{1} << 50; ++i) number = number * 10 + (text[i] - '0');
+  return {number, i};
+}
+
+// Where keys first differ, letters come last, and numbers count as such (go-yaml: v2/sorter.go).
+bool KeyBefore(const std::string& a, const std::string& b) {
+  size_t i = 0;
+  while (i < a.size() && i < b.size() && a[i] == b[i]) ++i;
+  if (i == a.size() || i == b.size()) return a.size() < b.size();
+  if (IsLetter(a[i]) || IsLetter(b[i])) return IsLetter(a[i]) == IsLetter(b[i]) ? a[i] < b[i] : IsLetter(b[i]);
+  const auto [of_a, end_a] = NumberAt(a, i);
+  const auto [of_b, end_b] = NumberAt(b, i);
+  if (of_a != of_b) return of_a < of_b;
+  return end_a != end_b ? end_a < end_b : a[i] < b[i];
+}
+
 void Write(const json& value, size_t indent, std::string& out);
 
 // What follows "key:" or "-".
@@ -103,7 +126,11 @@ void Value(const json& value, size_t indent, bool in_list, std::string& out) {
 
 void Write(const json& value, size_t indent, std::string& out) {
   if (value.is_object()) {
-    for (const auto& [key, item] : value.items()) {
+    std::vector<std::string> keys;
+    for (const auto& [key, item] : value.items()) keys.push_back(key);
+    std::sort(keys.begin(), keys.end(), KeyBefore);
+    for (const std::string& key : keys) {
+      const json& item = value.at(key);
       out.append(indent, ' ');
       out += Scalar(json(key)) + ":";
       Value(item, indent, false, out);

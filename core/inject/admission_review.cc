@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "core/base/containers/memo.h"
 #include "core/base/json_text.h"
-#include "core/base/memo.h"
 #include "core/inject/injection_webhook.h"
 #include "core/inject/json_access.h"
 #include "fmt/format.h"

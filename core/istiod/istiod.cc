@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "core/config/mesh/mesh_watcher.h"
 #include "core/config/store/store.h"
+#include "core/election/cluster_elections.h"
 #include "core/gen/cds/cds.h"
 #include "core/gen/eds/eds.h"
 #include "core/gen/extensions/ecds.h"
@@ -17,8 +18,13 @@
 #include "core/gen/rds/rds.h"
 #include "core/gen/sds/secret_generator.h"
 #include "core/inject/injection_webhook.h"
+#include "core/istiod/distribution_reporter.h"
 #include "core/istiod/gateway_api.h"
+#include "core/istiod/local_files.h"
 #include "core/istiod/service_entry_addresses.h"
+#include "core/istiod/serving_files.h"
+#include "core/istiod/start_lines.h"
+#include "core/istiod/status_leader.h"
 #include "core/istiod/trust_bundle_generator.h"
 #include "core/istiod/webhook_patcher.h"
 #include "core/istiod/workload_entries.h"
@@ -113,15 +119,19 @@ std::string PodName(const nlohmann::json& review) {
   return text(request, "namespace") + "/" + name;
 }
 
+// istiod: GetDiscoveryAddress.
+std::string DiscoveryHost(const config::MeshConfig& mesh) {
+  return mesh.discovery_address.substr(0, mesh.discovery_address.rfind(':'));
+}
+
 security::IstiodCaOptions CaOptions(const IstiodOptions& options, const config::MeshConfig& mesh) {
   security::IstiodCaOptions out = options.ca;
   out.seed = options.seed;
   out.cluster = options.cluster_id.str();
   out.system_namespace = options.system_namespace;
   out.trust_domain = mesh.trust_domain;
-  // istiod: GetDiscoveryAddress.
-  const std::string host = mesh.discovery_address.substr(0, mesh.discovery_address.rfind(':'));
-  out.dns_names = security::IstiodDnsNames(host, options.system_namespace, options.revision, options.custom_hosts);
+  out.dns_names =
+      security::IstiodDnsNames(DiscoveryHost(mesh), options.system_namespace, options.revision, options.custom_hosts);
   out.mount_delay = options.cacerts_mount_delay;
   return out;
 }
@@ -195,7 +205,8 @@ struct Istiod::Impl {
 
   // What follows one cluster beside its registry.
   struct ClusterExtras {
-    std::unique_ptr<security::NamespaceController> namespaces;
+    std::unique_ptr<election::ClusterElections> elections;      // null: istiod's own cluster, or it is not served
+    std::unique_ptr<security::NamespaceController> namespaces;  // null: another istiod does it
     std::unique_ptr<WebhookPatcher> webhooks;
     std::unique_ptr<ServiceAutoExport> exports;
   };
@@ -205,6 +216,9 @@ struct Istiod::Impl {
     generators.push_back(std::move(generator));
   }
   void Start();
+  bool StartMeshFromFiles();
+  void FindServingFiles();
+  absl::Status CheckRegistries() const;
   void StartCa();
   void StartExternalCa();
   void StartOwnCa();
@@ -215,8 +229,10 @@ struct Istiod::Impl {
   const security::ServingCertificate* Serving() const;
   const std::string& Bundle() const;
   void StartControllers();
-  void StartInjection();
+  absl::Status StartInjection();
+  absl::Status StartInjectionFromFiles(std::string config);
   void StartGatewayApi();
+  void StartStatus();
   absl::Status StartTrustBundle();
   void Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done);
   void AwaitSync(Duration delay);
@@ -224,7 +240,10 @@ struct Istiod::Impl {
   void Fail(const absl::Status& status);
 
   void OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster);
-  void ServeCluster(const ClusterId& id, kube::Client& cluster);
+  void ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster);
+  std::unique_ptr<election::ClusterElections> MakeElections(const ClusterId& id, kube::Client& cluster, bool remote);
+  void Say(std::string text) const { lines.Say(std::move(text)); }
+  StartLines::Signer Signer() const;
   void OnService(const ServiceRef& old, const ServiceRef& now, Event event);
   Environment CurrentEnvironment();
   std::string TrustDomain() const { return mesh->mesh()->trust_domain; }
@@ -241,6 +260,10 @@ struct Istiod::Impl {
   const IstiodOptions options;
   Host& host;
   kube::Client& client;
+  StartLines lines{surroundings.log, host, options};
+  LocalFiles files{host, surroundings.files,
+                   options.cacerts_mount_delay > Duration::zero() ? options.cacerts_mount_delay : 30s};
+  std::optional<ServingFiles> serving_files;  // instead of a certificate of its CA
   absl::AnyInvocable<void(absl::Status)> on_started;
 
   InjectionWebhook webhook;
@@ -257,10 +280,14 @@ struct Istiod::Impl {
   std::unique_ptr<ServiceEntryAddresses> entry_addresses;  // null: nothing writes them
   std::unique_ptr<config::IngressController> ingresses;    // null: the mesh's mode was OFF at the start
   std::unique_ptr<WorkloadEntryController> workload_entries;
-  std::unique_ptr<gatewayapi::Controller> gateway_api;  // once the config cluster serves it
+  std::unique_ptr<gatewayapi::Controller> gateway_api;             // once the config cluster serves it
+  bool writes_gateway_statuses = false, deploys_gateways = false;  // by election
   std::unique_ptr<kube::Informer> injector_config;
   std::unique_ptr<Registries> registries;
   std::map<ClusterId, ClusterExtras> extras;
+  std::unique_ptr<election::ClusterElections> elections;  // of its own cluster; null before controllers start
+  std::unique_ptr<DistributionReporter> reporter;         // null: statuses are not written
+  std::unique_ptr<StatusLeader> status_leader;            // null: another istiod writes them
   uint64_t expected_updates = 0;
   bool caches_synced = false;
   std::string no_bundle;
@@ -270,6 +297,7 @@ struct Istiod::Impl {
 // The order is that of NewServer and Server.Start (istiod: pilot/pkg/bootstrap/server.go): mesh config, CA, then all
 // controllers at once, then the wait for their caches and for the first push context.
 void Istiod::Impl::Start() {
+  lines.Begun();
   config::MeshConfigRef fallback;
   if (!options.mesh_config.empty()) {
     absl::StatusOr<config::MeshConfigRef> parsed = config::ApplyMeshConfigDefaults(options.mesh_config);
@@ -279,12 +307,75 @@ void Istiod::Impl::Start() {
   mesh =
       std::make_unique<config::MeshWatcher>(client, host, options.system_namespace, MeshConfigMapName(options),
                                             std::move(fallback), config::ReadCaCertificateSources(options.mesh_config));
-  mesh->OnSynced(Guard([this] { StartCa(); }));
+  if (StartMeshFromFiles()) return;
+  mesh->OnSynced(Guard([this] {
+    lines.MeshRead(*mesh);
+    FindServingFiles();
+    StartCa();
+  }));
   mesh->Start();
+}
+
+// istiod: initMeshConfiguration, initMeshNetworks. A file that cannot be read is as if it were not there.
+bool Istiod::Impl::StartMeshFromFiles() {
+  const std::optional<std::string> text = files.Read(options.mesh_config_file);
+  if (!text || !mesh->TakeMesh(*text).ok()) return false;
+  lines.Warn(fmt::format("Using local mesh config file {}, in cluster configs ignored", options.mesh_config_file));
+  files.Watch(options.mesh_config_file, [this](const std::string& now) {
+    if (absl::Status status = mesh->TakeMesh(now); !status.ok())
+      lines.Warn(fmt::format("failed to read mesh configuration, using default: {}", Message(status)));
+  });
+  lines.Say("initializing mesh networks");
+  const std::optional<std::string> networks = files.Read(options.networks_config_file);
+  if (!networks || !mesh->TakeNetworks(*networks).ok()) {
+    lines.Say("mesh networks configuration not provided");
+  } else {
+    files.Watch(options.networks_config_file, [this](const std::string& now) {
+      if (absl::Status status = mesh->TakeNetworks(now); !status.ok())
+        lines.Warn(fmt::format("failed to read mesh networks configuration from \"{}\": {}",
+                               options.networks_config_file, Message(status)));
+    });
+  }
+  lines.Say("initializing mesh handlers");
+  host.Post(Guard([this] {
+    FindServingFiles();
+    StartCa();
+  }));
+  return true;
+}
+
+// istiod: initIstiodCerts. A file that is missing ends nothing: istiod then has no certificate.
+void Istiod::Impl::FindServingFiles() {
+  const ServingPaths arguments{options.tls_cert_file, options.tls_key_file, options.ca_cert_file};
+  std::optional<ServingPaths> found = ServingFiles::Find(files, arguments);
+  if (!found) return;
+  serving_files.emplace(*std::move(found));
+  const absl::Status status = serving_files->Start(files, [this](const absl::Status& again) {
+    lines.Say(again.ok() ? "Istiod certificates are reloaded"
+                         : "reload istiod cert failed: " + std::string(Message(again)));
+    for (auto& [id, extra] : extras) {
+      if (extra.namespaces != nullptr) extra.namespaces->OnBundleChanged();
+      if (extra.webhooks != nullptr) extra.webhooks->OnBundleChanged();
+    }
+  });
+  if (!status.ok()) lines.Say("error initializing certificate watches: " + std::string(Message(status)));
+}
+
+// istiod: initServiceControllers; 1.18.2 has one registry.
+absl::Status Istiod::Impl::CheckRegistries() const {
+  for (const std::string& registry : options.registries) {
+    if (registry == "Kubernetes") continue;
+    return absl::InvalidArgumentError(fmt::format(
+        "failed to create discovery service: error initializing controllers: error initializing service controllers: "
+        "service registry {} is not supported",
+        registry));
+  }
+  return absl::OkStatus();
 }
 
 void Istiod::Impl::StartCa() {
   if (!options.enable_ca) return StartControllers();
+  lines.MakingCa();
   options.external_ca.empty() ? StartOwnCa() : StartExternalCa();
 }
 
@@ -319,13 +410,21 @@ void Istiod::Impl::StartOwnCa() {
   }));
 }
 
+StartLines::Signer Istiod::Impl::Signer() const {
+  if (server->ca != nullptr)
+    return server->ca->plugged_in() ? StartLines::Signer::kPlugged : StartLines::Signer::kSelfSigned;
+  return server->external != nullptr ? StartLines::Signer::kOthers : StartLines::Signer::kNone;
+}
+
 const security::ServingCertificate* Istiod::Impl::Serving() const {
+  if (serving_files) return serving_files->certificate().key == nullptr ? nullptr : &serving_files->certificate();
   if (server->ca != nullptr) return server->ca->ca() == nullptr ? nullptr : &server->ca->serving_certificate();
   if (server->external == nullptr || server->external->serving_certificate().key == nullptr) return nullptr;
   return &server->external->serving_certificate();
 }
 
 const std::string& Istiod::Impl::Bundle() const {
+  if (serving_files) return serving_files->roots_pem();
   if (server->ca != nullptr) return server->ca->ca_bundle_pem();
   return server->external != nullptr ? server->external->ca_bundle_pem() : no_bundle;
 }
@@ -397,6 +496,7 @@ void Istiod::Impl::StartControllers() {
   if (absl::Status selectors = DiscoveryNamespaces::Check(mesh->mesh()->discovery_selectors); !selectors.ok()) {
     return Fail(selectors);
   }
+  if (absl::Status registries_known = CheckRegistries(); !registries_known.ok()) return Fail(registries_known);
   if (absl::Status bundle = StartTrustBundle(); !bundle.ok()) return Fail(bundle);
   // What there is already is no change.
   mesh->AddMeshHandler([this] {
@@ -409,6 +509,9 @@ void Istiod::Impl::StartControllers() {
   if (absl::Status status = AddAuthenticators(); !status.ok()) return Fail(status);
   StartCaServer();
 
+  lines.Controllers(Signer(), DiscoveryHost(*mesh->mesh()));
+  lines.Starting();
+  elections = MakeElections(options.cluster_id, client, false);
   crds = std::make_unique<config::CrdClient>(
       client, host, configs, discovery,
       config::CrdClient::Options{.revision = RevisionOf(options), .health_checks = options.entry_health_checks});
@@ -417,6 +520,13 @@ void Istiod::Impl::StartControllers() {
         client, host, configs, discovery, [this] { return mesh->mesh(); },
         config::IngressController::Options{.domain_suffix = options.domain_suffix});
     mesh->AddMeshHandler([this] { ingresses->OnMeshConfigChanged(); });
+    elections->Join(
+        election::kIngressController,
+        [this] {
+          Say("Starting ingress controller");
+          ingresses->SetWritesStatus(true);
+        },
+        [this] { ingresses->SetWritesStatus(false); });
   }
   if (options.auto_registration) {
     WorkloadEntryController::Options entries{options.name, options.entry_grace, options.validate_entry_identity,
@@ -441,6 +551,8 @@ void Istiod::Impl::StartControllers() {
     entry_addresses = std::make_unique<ServiceEntryAddresses>(client, host, *crds);
     registry.addresses = entry_addresses.get();
   }
+  registry.endpoints_only = options.endpoints_only;
+  registry.log = surroundings.log;
   registries = std::make_unique<Registries>(client, *surroundings.remote_clusters, host, discovery, configs,
                                             std::move(registry));
   registries->on_service = [this](const ClusterId&, const ServiceRef& old, const ServiceRef& now, Event event) {
@@ -450,6 +562,8 @@ void Istiod::Impl::StartControllers() {
     OnClusterStarted(id, cluster, config_cluster);
   };
   const auto forget = [this](const ClusterId& id) {
+    if (const auto extra = extras.find(id); extra != extras.end() && extra->second.elections != nullptr)
+      extra->second.elections->Stop([] {});
     extras.erase(id);
     credentials.RemoveCluster(id.str());
   };
@@ -458,11 +572,13 @@ void Istiod::Impl::StartControllers() {
   mesh->AddNetworksHandler([this] { registries->OnMeshNetworksChanged(); });
   mesh->AddMeshHandler([this] { registries->OnMeshConfigChanged(); });
 
-  StartInjection();
+  if (absl::Status injection = StartInjection(); !injection.ok()) return Fail(injection);
   StartGatewayApi();
+  StartStatus();
   crds->Start();
   if (ingresses != nullptr) ingresses->Start();
   registries->Start();
+  lines.Started(Signer());
   AwaitSync(1ms);
 }
 
@@ -494,9 +610,42 @@ absl::Status Istiod::Impl::StartTrustBundle() {
   return trust_bundle.Update(Source::kIstioRa, {server->external->roots_pem()});
 }
 
-void Istiod::Impl::StartInjection() {
+// What cannot be read later leaves what was there; istiod does not start without what it needs at first.
+absl::Status Istiod::Impl::StartInjectionFromFiles(std::string config) {
+  const auto read = [this](const std::string& text) -> absl::Status {
+    const std::optional<std::string> values = files.Read(kInjectValuesFile);
+    if (!values) {
+      return absl::NotFoundError(fmt::format(
+          "error initializing sidecar injector: failed to create injection webhook: open {}: no such file or directory",
+          kInjectValuesFile));
+    }
+    absl::StatusOr<kube::ObjectRef> as_map = kube::Object::FromJson(
+        {{"apiVersion", "v1"},
+         {"kind", "ConfigMap"},
+         {"metadata", {{"name", InjectorConfigMapName(options.revision)}, {"namespace", options.system_namespace}}},
+         {"data", {{"config", text}, {"values", *values}}}});
+    if (!as_map.ok()) return as_map.status();
+    absl::StatusOr<InjectionConfig> injection = InjectionConfig::FromConfigMap(**as_map, options.profile);
+    if (!injection.ok()) return injection.status();
+    webhook.SetConfig(*std::move(injection));
+    return absl::OkStatus();
+  };
+  if (absl::Status status = read(config); !status.ok()) return status;
+  for (const std::string_view path : {kInjectConfigFile, kInjectValuesFile}) {
+    files.Watch(std::string(path), [this, read](const std::string&) {
+      const std::optional<std::string> text = files.Read(kInjectConfigFile);
+      if (absl::Status status = read(text.value_or("")); !status.ok())
+        lines.Warn("update error: " + std::string(Message(status)));
+    });
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Istiod::Impl::StartInjection() {
   webhook.SetMeshConfig(mesh->mesh());
   mesh->AddMeshHandler([this] { webhook.SetMeshConfig(mesh->mesh()); });
+  if (std::optional<std::string> config = files.Read(kInjectConfigFile))
+    return StartInjectionFromFiles(*std::move(config));
   injector_config = std::make_unique<kube::Informer>(
       client, host, kube::kinds::kConfigMap,
       kube::ListOptions{.ns = options.system_namespace,
@@ -510,6 +659,7 @@ void Istiod::Impl::StartInjection() {
   };
   injector_config->AddHandler({.on_add = on, .on_update = [on](const auto&, const auto& now) { on(now); }});
   injector_config->Start();
+  return absl::OkStatus();
 }
 
 void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvocable<void(nlohmann::json)> done) {
@@ -521,6 +671,7 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
           for (const auto& [key, object] : crds->Raw(ConfigKind::kProxyConfig)) proxy_configs.push_back(object);
           webhook.SetProxyConfigs(std::move(proxy_configs));
         }
+        Say("Sidecar injection request for " + PodName(review));
         nlohmann::json answer = webhook.Admit(review, path);
         const nlohmann::json& response = At(answer, "response");
         const bool allowed = At(response, "allowed") == true;
@@ -533,14 +684,58 @@ void Istiod::Impl::Admit(std::string path, nlohmann::json review, absl::AnyInvoc
 // istiod waits for the definitions before it watches what they define (pkg/kube/kclient, delayed informers).
 void Istiod::Impl::StartGatewayApi() {
   auto* definitions = dynamic_cast<kube::DefinitionWatcher*>(&client);
+  const auto tell = [this] {
+    if (gateway_api != nullptr) gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);
+  };
+  // Both are elected whether there are Gateways or not.
+  elections->Join(
+      election::kGatewayStatusController,
+      [this, tell] {
+        Say("Starting gateway status writer");
+        writes_gateway_statuses = true;
+        tell();
+      },
+      [this, tell] {
+        Say("Stopping gateway status writer");
+        writes_gateway_statuses = false;
+        tell();
+      });
+  const auto deploy = [this, tell](bool leads) {
+    deploys_gateways = leads;
+    tell();
+  };
+  elections->Join(
+      election::kGatewayDeploymentController, [deploy] { deploy(true); }, [deploy] { deploy(false); });
   if (definitions == nullptr) return;
   definitions->WhenServed(std::string(gatewayapi::kGroup), gatewayapi::KindNames(), Guard([this] {
                             GatewayApiParts parts{client, host, configs, discovery, webhook, *crds};
                             parts.registries = registries.get();
                             parts.mesh = [this] { return mesh->mesh(); };
                             gateway_api = MakeGatewayApi(parts, options, RevisionOf(options));
+                            gateway_api->SetWriters(writes_gateway_statuses, deploys_gateways);
                             gateway_api->Start();
                           }));
+}
+
+// istiod: initStatusController.
+void Istiod::Impl::StartStatus() {
+  if (!options.status || !options.distribution_tracking) return;
+  DistributionReporter::Options with;
+  with.ns = options.system_namespace;
+  with.pod = options.pod_name.empty() ? options.name : options.pod_name;
+  with.interval = options.status_update_interval;
+  reporter = std::make_unique<DistributionReporter>(host, client, configs, discovery, std::move(with));
+  lines.Say("Starting status follower controller", "status");
+  reporter->Start();
+  elections->Join(
+      election::kStatusController,
+      [this] {
+        lines.Say("Starting status leader controller", "status");
+        status_leader =
+            std::make_unique<StatusLeader>(host, client, options.system_namespace, [this] { return crds->Objects(); });
+        status_leader->Start();
+      },
+      [this] { status_leader = nullptr; });
 }
 
 // istiod polls, with growing pauses (pkg/kube/client.go, WaitForCacheSync). Once the caches are there, the push context
@@ -548,11 +743,13 @@ void Istiod::Impl::StartGatewayApi() {
 void Istiod::Impl::AwaitSync(Duration delay) {
   if (!caches_synced && CachesSynced()) {
     caches_synced = true;
+    lines.CachesSynced();
     expected_updates = discovery.inbound_updates();
     delay = 1ms;
   }
   if (caches_synced && discovery.committed_updates() >= expected_updates) {
     discovery.SetReady();
+    lines.Ready();
     if (on_started) std::exchange(on_started, nullptr)(absl::OkStatus());
     return;
   }
@@ -573,6 +770,8 @@ void Istiod::Impl::Fail(const absl::Status& status) {
 }
 
 void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
+  lines.Cluster(id.str(), config_cluster);
+  if (!options.external) lines.ShouldLead(id.str(), false);
   const kube::AccessReviewer* const reviewer =
       surroundings.access_reviewer ? surroundings.access_reviewer(id.str()) : nullptr;
   credentials
@@ -589,7 +788,7 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
     exports->Start();
   }
   if (!HasCertificates()) return;
-  if (config_cluster) return ServeCluster(id, cluster);
+  if (config_cluster) return ServeCluster(id, cluster, true);
   if (!options.external) return;
   // An external istiod serves those clusters that name it. Asked once, as in 1.18.2: an annotation that comes later has
   // to wait for the cluster's Secret to change.
@@ -598,22 +797,53 @@ void Istiod::Impl::OnClusterStarted(const ClusterId& id, kube::Client& cluster, 
                  if (!found.ok()) return;
                  const KubeController* const controller = registries->Find(id);
                  if (controller == nullptr || &controller->client() != &cluster || controller->stopped()) return;
+                 bool leads = false;
                  for (const kube::ObjectRef& ns : found->items) {
-                   if (ns->meta.name == options.system_namespace &&
-                       security::ShouldLead(options.cluster_id.str(), id.str(), true, ns.get())) {
-                     ServeCluster(id, cluster);
-                   }
+                   leads |= ns->meta.name == options.system_namespace &&
+                            security::ShouldLead(options.cluster_id.str(), id.str(), true, ns.get());
                  }
+                 lines.ShouldLead(id.str(), leads);
+                 if (leads) ServeCluster(id, cluster, false);
                }));
 }
 
-void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster) {
+void Istiod::Impl::ServeCluster(const ClusterId& id, kube::Client& cluster, bool config_cluster) {
   ClusterExtras& extra = extras[id];
-  extra.namespaces = std::make_unique<security::NamespaceController>(host, cluster, id.str(), options.seed,
-                                                                     [this] { return Bundle(); });
-  extra.namespaces->Start();
+  lines.Say(fmt::format("joining leader-election for {} in {} on cluster {}", election::kNamespaceController,
+                        options.system_namespace, id.str()),
+            "kube");
+  if (!config_cluster) extra.elections = MakeElections(id, cluster, true);
+  election::ClusterElections& joined = config_cluster ? *elections : *extra.elections;
+  joined.Join(
+      election::kNamespaceController,
+      [this, id, &cluster] {
+        lines.Say(fmt::format("starting namespace controller for cluster {}", id.str()), "kube");
+        ClusterExtras& of = extras[id];
+        of.namespaces = std::make_unique<security::NamespaceController>(host, cluster, id.str(), options.seed,
+                                                                        [this] { return Bundle(); });
+        of.namespaces->Start();
+      },
+      [this, id] {
+        if (const auto of = extras.find(id); of != extras.end()) of->second.namespaces = nullptr;
+      });
+  // Without an election: each revision patches its own.
   extra.webhooks = std::make_unique<WebhookPatcher>(cluster, host, RevisionOf(options), [this] { return Bundle(); });
   extra.webhooks->Start();
+}
+
+std::unique_ptr<election::ClusterElections> Istiod::Impl::MakeElections(const ClusterId& id, kube::Client& cluster,
+                                                                        bool remote) {
+  election::ClusterElections::Options with;
+  with.ns = options.system_namespace;
+  with.identity = options.pod_name.empty() ? options.name : options.pod_name;
+  with.revision = RevisionOf(options);
+  with.remote = remote;
+  with.enabled = options.leader_election;
+  with.prioritized = options.prioritized_election;
+  with.seed = options.seed;
+  auto contested = [this, id] { return surroundings.contested && surroundings.contested(id.str()); };
+  return std::make_unique<election::ClusterElections>(host, cluster, std::move(with), std::move(contested),
+                                                      surroundings.log);
 }
 
 // istiod: initRegistryEventHandlers.
@@ -660,6 +890,37 @@ void Istiod::Start(absl::AnyInvocable<void(absl::Status)> done) {
 }
 
 bool Istiod::Ready() const { return impl_->discovery.ready(); }
+
+void Istiod::ReconsiderElections() {
+  if (impl_->elections != nullptr) impl_->elections->Reconsider();
+  for (const auto& [id, extra] : impl_->extras) {
+    if (extra.elections != nullptr) extra.elections->Reconsider();
+  }
+}
+
+void Istiod::Terminate(std::function<void()> ended) {
+  if (impl_->reporter != nullptr) impl_->reporter->Stop();
+  std::vector<election::ClusterElections*> joined;
+  if (impl_->elections != nullptr) joined.push_back(impl_->elections.get());
+  for (const auto& [id, extra] : impl_->extras) {
+    if (extra.elections != nullptr) joined.push_back(extra.elections.get());
+  }
+  const auto left = std::make_shared<size_t>(joined.size() + 1);
+  const auto one = [left, ended = std::move(ended)] {
+    if (--*left == 0) ended();
+  };
+  for (election::ClusterElections* elections : joined) elections->Stop(one);
+  one();
+}
+
+std::vector<nlohmann::json> Istiod::UnwrittenElections() const {
+  return impl_->elections == nullptr ? std::vector<nlohmann::json>() : impl_->elections->Unwritten();
+}
+
+bool Istiod::Leads(std::string_view election) const {
+  return impl_->elections != nullptr && impl_->elections->Leads(election);
+}
+
 bool Istiod::Idle() const { return impl_->Idle(); }
 
 std::unique_ptr<AdsConnection> Istiod::OpenAds(security::PeerCredentials peer, std::string address, AdsStream& stream) {
@@ -709,6 +970,7 @@ const IstiodOptions& Istiod::options() const { return impl_->options; }
 Time Istiod::Now() const { return impl_->host.Now(); }
 const config::CrdClient& Istiod::config_objects() const { return *impl_->crds; }
 kube::ObjectRef Istiod::injector_config() const {
+  if (impl_->injector_config == nullptr) return nullptr;
   return impl_->injector_config->Get(impl_->options.system_namespace, InjectorConfigMapName(impl_->options.revision));
 }
 const config::MeshConfig& Istiod::mesh_config() const { return *impl_->mesh->mesh(); }

@@ -18,6 +18,7 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/kube/client.h"
 #include "core/kube/credentials/access_review.h"
 #include "core/kube/credentials/service_account_token.h"
@@ -29,6 +30,10 @@
 #include "core/security/istiod_ca.h"
 #include "core/xds/stream.h"
 #include "nlohmann/json.hpp"
+
+namespace wavetank::agent {
+class Files;
+}
 
 namespace wavetank::config {
 class CrdClient;
@@ -43,19 +48,31 @@ class PushObserver;
 class Registries;
 
 struct IstiodOptions {
-  std::string name = "istiod";  // the pod's; names it in the trace
+  std::string name = "istiod";  // names it in the trace
+  std::string pod_name;         // POD_NAME: whom elections know it as
   ClusterId cluster_id;
   std::string system_namespace = "istio-system";
   std::string revision;  // empty: the default revision
   std::string domain_suffix = "cluster.local";
   uint64_t seed = 0;
   Profile profile;
-  bool external = false;                  // EXTERNAL_ISTIOD: serves remote clusters that name it
-  std::string mesh_config;                // YAML, when there is no ConfigMap `istio`
-  Duration debounce_after = 100ms;        // PILOT_DEBOUNCE_AFTER
-  Duration debounce_max = 10s;            // PILOT_DEBOUNCE_MAX
-  bool debounce_eds = true;               // PILOT_ENABLE_EDS_DEBOUNCE
-  int push_throttle = 100;                // PILOT_PUSH_THROTTLE
+  bool external = false;             // EXTERNAL_ISTIOD: serves remote clusters that name it
+  bool leader_election = true;       // ENABLE_LEADER_ELECTION; without it every replica does what a leader does
+  bool prioritized_election = true;  // PRIORITIZED_LEADER_ELECTION
+  std::string mesh_config;           // YAML, when there is no ConfigMap `istio`
+  // Files that istiod reads instead, if they are there: --meshConfig, --networksConfig.
+  std::string mesh_config_file = "./etc/istio/config/mesh", networks_config_file = "./etc/istio/config/meshNetworks";
+  std::string tls_cert_file, tls_key_file, ca_cert_file;  // --tlsCertFile, --tlsKeyFile, --caCertFile: its own
+  // PILOT_ENABLE_STATUS and PILOT_ENABLE_CONFIG_DISTRIBUTION_TRACKING: who has which version of a configuration is
+  // reported into a ConfigMap each PILOT_STATUS_UPDATE_INTERVAL, and its leader writes it into statuses.
+  bool status = false, distribution_tracking = false;
+  Duration status_update_interval = 500ms;
+  bool endpoints_only = false;                           // PILOT_USE_ENDPOINT_SLICE=false
+  std::vector<std::string> registries = {"Kubernetes"};  // --registries
+  Duration debounce_after = 100ms;                       // PILOT_DEBOUNCE_AFTER
+  Duration debounce_max = 10s;                           // PILOT_DEBOUNCE_MAX
+  bool debounce_eds = true;                              // PILOT_ENABLE_EDS_DEBOUNCE
+  int push_throttle = 100;                               // PILOT_PUSH_THROTTLE
   bool shuffle_pushes = false;            // istiod serves its proxies in no certain order; `seed` then chooses one
   int requests_per_second = 25;           // PILOT_MAX_REQUESTS_PER_SECOND
   Duration remote_cluster_timeout = 30s;  // PILOT_REMOTE_CLUSTER_TIMEOUT
@@ -101,6 +118,10 @@ struct IstiodSurroundings {
   // What a URL answers, for key sets of RequestAuthentications; nullopt: no server answers. Without this function none
   // ever does.
   std::function<std::optional<std::string>(const std::string& url)> fetch;
+  // Whether another istiod may lead at that cluster, now or before; without it none ever does (core/election).
+  std::function<bool(std::string_view cluster)> contested;
+  LogSink log;                    // may be empty
+  agent::Files* files = nullptr;  // what is mounted where it runs; may be null
   // How traces call the cluster of that ID; without, by its ID.
   std::function<std::string(std::string_view cluster)> cluster_name;
 };
@@ -115,6 +136,16 @@ class Istiod {
   // Calls back once, later: OK when ready, or why it cannot start (a cacerts Secret that is none).
   void Start(absl::AnyInvocable<void(absl::Status)> done);
   bool Ready() const;
+  // `contested` may answer otherwise from now on.
+  void ReconsiderElections();
+  // SIGTERM: what only a leader does stops, and its locks are handed back; then the process would end, so `ended` is
+  // called (istiod: Server.WaitUntilCompletion, which waits for nothing else, neither for streams nor for
+  // --shutdownDuration). It goes on answering until it is destroyed.
+  void Terminate(std::function<void()> ended);
+  // What it holds of elections that nobody else takes part in, as the objects that would say so.
+  std::vector<nlohmann::json> UnwrittenElections() const;
+  // Of the elections of its own cluster, by name (core/election/cluster_elections.h).
+  bool Leads(std::string_view election) const;
   // Nothing is queued, debounced, pushed or under way: what will come next needs a new event (or an hour).
   bool Idle() const;
 

@@ -159,7 +159,13 @@ void IngressController::OnMeshConfigChanged() {
   QueueStatusOfAll();
 }
 
+void IngressController::SetWritesStatus(bool writes) {
+  writes_status_ = writes;
+  QueueStatusOfAll();
+}
+
 void IngressController::QueueStatusOfAll() {
+  if (!writes_status_) return;
   if (ingresses_ == nullptr || !HasSynced()) return;
   for (const kube::ObjectRef& ingress : ingresses_->List()) {
     Queue(&status_queue_, {ingress->meta.ns, ingress->meta.name}, &IngressController::WriteStatus);
@@ -195,7 +201,7 @@ json IngressController::WantedStatus() const {
 
 void IngressController::WriteStatus(const Key& key) {
   const kube::ObjectRef ingress = ingresses_->Get(key);
-  if (ingress == nullptr || !IsOwnIngress(*mesh_(), *ingress, ClassOf(*ingress))) return;
+  if (!writes_status_ || ingress == nullptr || !IsOwnIngress(*mesh_(), *ingress, ClassOf(*ingress))) return;
   json wanted = WantedStatus();
   std::vector<std::pair<std::string, std::string>> held, want;
   for (const json& at : Items(At(ingress->body, {"status", "loadBalancer", "ingress"})))

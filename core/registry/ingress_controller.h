@@ -38,6 +38,8 @@ class IngressController {
   // Watches from now on, or from when the cluster has an Ingress if the client can tell (core/kube/definitions.h).
   // istiod that was started with mode OFF has no such controller.
   void Start();
+  // Of istiod's replicas one writes the status (istiod: StatusSyncer, which runs where istio-leader is held).
+  void SetWritesStatus(bool writes);
   bool HasSynced() const;
   bool Idle() const { return queue_.empty() && status_queue_.empty(); }
 
@@ -69,6 +71,7 @@ class IngressController {
   std::unique_ptr<kube::Informer> ingresses_, classes_, services_;  // null: nothing is watched yet
   std::set<Key> seen_;                                              // istiod's `ingresses`
   std::set<Key> queue_, status_queue_;
+  bool writes_status_ = false;
   bool changed_ = false;  // since the store was last brought up to date
   std::vector<std::pair<Kind, Key>> shown_;
   std::shared_ptr<char> alive_ = std::make_shared<char>();

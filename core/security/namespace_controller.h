@@ -2,9 +2,8 @@
 // where proxies learn which roots to trust when they first call istiod
 // (istiod: pilot/pkg/serviceregistry/kube/controller/namespacecontroller.go, security/pkg/k8s/configutil.go).
 //
-// Simplified: istiod's replicas elect a leader per cluster, with a lease of 30 s; here every controller that is started
-// writes. Replicas of one istiod write the same value, so nothing differs but the seconds that a new leader waits for
-// the lease. Two control planes with different roots must not be started for one cluster (ShouldLead decides).
+// Of the istiods that share a cluster the leader of `istio-namespace-controller-election` runs it (core/election). Two
+// control planes with different roots must not be candidates for one cluster (ShouldLead decides).
 #pragma once
 
 #include <functional>

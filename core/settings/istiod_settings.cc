@@ -48,11 +48,24 @@ constexpr Argument kArguments[] = {
      }},
     {"namespace", "istio-system", VariableEffect::kNone},
     {"clusterRegistriesNamespace", "istio-system", VariableEffect::kNone},
-    {"registries", "Kubernetes", VariableEffect::kNone},
+    {"registries", "Kubernetes", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.registries = absl::StrSplit(v, ',');
+       return true;
+     }},
     {"kubeconfig", "", VariableEffect::kNone},
-    {"meshConfig", "./etc/istio/config/mesh", VariableEffect::kNone},
-    {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kNone},
-    {"shutdownDuration", "10s", VariableEffect::kNone},
+    {"meshConfig", "./etc/istio/config/mesh", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.mesh_config_file = v;
+       return true;
+     }},
+    {"networksConfig", "./etc/istio/config/meshNetworks", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.networks_config_file = v;
+       return true;
+     }},
+    // The process ends before it is over: only elections are waited for (istiod: Server.WaitUntilCompletion).
+    {"shutdownDuration", "10s", VariableEffect::kImplied},
     {"configDir", "", VariableEffect::kNone},
     {"clusterAliases", "", VariableEffect::kActs, false,
      [](const std::string& v, IstiodSettings* s) {
@@ -71,9 +84,21 @@ constexpr Argument kArguments[] = {
     {"secureGRPCAddr", ":15012", VariableEffect::kNone},
     {"monitoringAddr", ":15014", VariableEffect::kNone},
     {"profile", "true", VariableEffect::kImplied, true},
-    {"caCertFile", "", VariableEffect::kNone},
-    {"tlsCertFile", "", VariableEffect::kNone},
-    {"tlsKeyFile", "", VariableEffect::kNone},
+    {"caCertFile", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.ca_cert_file = v;
+       return true;
+     }},
+    {"tlsCertFile", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.tls_cert_file = v;
+       return true;
+     }},
+    {"tlsKeyFile", "", VariableEffect::kActs, false,
+     [](const std::string& v, IstiodSettings* s) {
+       s->options.tls_key_file = v;
+       return true;
+     }},
     {"tls-cipher-suites", "", VariableEffect::kNone},
     {"kubernetesApiQPS", "80", VariableEffect::kNone},
     {"kubernetesApiBurst", "160", VariableEffect::kNone},

@@ -2,7 +2,7 @@
 // read a certificate or a request than it takes to make one. Private to core/x509.
 #pragma once
 
-#include "core/base/memo.h"
+#include "core/base/containers/memo.h"
 
 namespace wavetank::x509 {
 

@@ -24,6 +24,7 @@
 #include "fakes/kube/workloads/cron_jobs.h"
 #include "fakes/kube/workloads/daemon_sets.h"
 #include "fakes/kube/workloads/deployments.h"
+#include "fakes/kube/workloads/horizontal_autoscalers.h"
 #include "fakes/kube/workloads/inferred.h"
 #include "fakes/kube/workloads/jobs.h"
 #include "fakes/kube/workloads/replication_controllers.h"
@@ -175,6 +176,7 @@ void Cluster::StartControllers() {
   housekeeping_.push_back(std::make_unique<CronJobController>(api_));
   housekeeping_.push_back(std::make_unique<ResourceQuotaController>(api_));
   housekeeping_.push_back(std::make_unique<DisruptionBudgetController>(api_));
+  housekeeping_.push_back(std::make_unique<HorizontalAutoscaler>(api_));
 }
 
 absl::Status Cluster::GoLive() {

@@ -23,6 +23,7 @@ constexpr UnreadField kOfPods[] = {
     {"priorityClassName", ""},     {"runtimeClassName", ""}, {"topologySpreadConstraints", ""}};
 constexpr UnreadField kOfContainers[] = {
     {"lifecycle", ""}, {"livenessProbe", ""}, {"readinessProbe", ""}, {"startupProbe", ""}};
+constexpr UnreadField kOfAutoscalers[] = {{"behavior", ""}, {"metrics", ""}, {"targetCPUUtilizationPercentage", ""}};
 constexpr UnreadField kOfServices[] = {
     {"loadBalancerClass", ""}, {"loadBalancerIP", ""}, {"loadBalancerSourceRanges", ""}, {"sessionAffinity", "None"}};
 
@@ -30,7 +31,8 @@ constexpr UnreadField kOfServices[] = {
 bool WithoutActors(const fakekube::GroupKind& kind) {
   const std::string_view group = kind.group, name = kind.kind;
   const bool mcs = name == "ServiceExport" || name == "ServiceImport";
-  return (group == "multicluster.x-k8s.io" && !mcs) || group == "install.istio.io" || group == "autoscaling" ||
+  return (group == "multicluster.x-k8s.io" && !mcs) || group == "install.istio.io" ||
+         (group == "autoscaling" && name != "HorizontalPodAutoscaler") ||
          (group == "metallb.io" && name != "IPAddressPool" && name != "L2Advertisement") ||
          group == "cert-manager.io" || group == "scheduling.k8s.io" || group == "storage.k8s.io" ||
          (group == "networking.k8s.io" && name == "NetworkPolicy") ||
@@ -65,6 +67,11 @@ std::vector<std::string> UnheededIn(const json& object) {
   if (WithoutActors(group_kind)) {
     out.push_back(fmt::format("{} ({}) is stored here, and has no effect", group_kind.kind,
                               group_kind.group.empty() ? "core" : group_kind.group));
+    return out;
+  }
+  if (group_kind.group == "autoscaling") {
+    // Its bounds hold.
+    AddFields(kind, "spec.", At(object, "spec"), kOfAutoscalers, &out);
     return out;
   }
   if (kind == "Service" && group_kind.group.empty()) AddFields(kind, "spec.", At(object, "spec"), kOfServices, &out);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/agent/health_checker.h"
+#include "core/agent/listen_retries.h"
 #include "core/base/json_access.h"
 #include "core/base/status.h"
 #include "core/gen/nds/name_table.h"
@@ -94,7 +95,9 @@ class RunningAgent {
     sockets.log = log_;
     Say(log_, Level::kInfo, "", "Workload SDS socket not found. Starting Istio SDS Server");
     Say(log_, Level::kInfo, "", fmt::format("CA Endpoint {}, provider Citadel", setup_.proxy.ca_address));
-    absl::StatusOr<std::unique_ptr<UdsServer>> server = UdsServer::Listen(host_, *relay_, *secrets_, sockets);
+    absl::StatusOr<std::unique_ptr<UdsServer>> server =
+        agent::ListenWithRetries([&] { return UdsServer::Listen(host_, *relay_, *secrets_, sockets); }, log_,
+                                 [](Duration pause) { std::this_thread::sleep_for(pause); });
     if (!server.ok()) {
       return absl::Status(server.status().code(),
                           fmt::format("failed to start SDS server: {}", Message(server.status())));

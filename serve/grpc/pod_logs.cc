@@ -41,6 +41,9 @@ void PodLogs::Watch(sim::World& world) {
     while (!text.empty() && text.back() == '\n') text.pop_back();
     proxies_[pod.name()].Add(world.Now(), std::move(text));
   });
+  world.on_istiod_log = [this](const std::string& istiod, Time at, const LogLine& line) {
+    istiods_[istiod].Add(at, replay::LineOf(at, line));
+  };
   const sim::Kernel& kernel = world.kernel();
   world.kernel().AddObserver([this, &kernel](const sim::TraceEvent& event) {
     if (!replay::IsLoggedBySomeone(event.record.kind)) return;
@@ -53,12 +56,14 @@ void PodLogs::Watch(sim::World& world) {
 // Every istiod's log follows every event: which proxies are its own is said once.
 void PodLogs::OfIstiods(const replay::LoggedEvent& event) {
   const bool own = event.kind == TraceKind::kConfigUpdate || event.kind == TraceKind::kPushContextReady;
-  if (own && !istiods_.contains(event.subject)) {
+  if (own && !logs_.contains(event.subject)) {
     Printed& printed = istiods_[event.subject];
     logs_.try_emplace(event.subject, event.subject,
                       [&printed](Time at, const std::string& line) { printed.Add(at, line); });
   }
-  for (auto& [name, printed] : istiods_) logs_.at(name).Add(event);
+  for (auto& [name, printed] : istiods_) {
+    if (const auto log = logs_.find(name); log != logs_.end()) log->second.Add(event);
+  }
 }
 
 void PodLogs::OfProxy(const replay::LoggedEvent& event) {

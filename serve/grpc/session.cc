@@ -31,6 +31,7 @@ absl::StatusOr<std::unique_ptr<Session>> Session::Create(SessionOptions options)
 
 absl::Status Session::Start() {
   sim::WorldOptions world_options = scenario::MakeWorldOptions(options_.scenario);
+  world_options.write_elections = options_.write_elections;
   if (!options_.modelled_costs) world_options.timing.emplace("istiod.cpus", "0");
   for (const auto& [name, value] : options_.timing) world_options.timing[name] = value;
   if (options_.real_calendar) {

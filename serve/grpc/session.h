@@ -49,6 +49,8 @@ struct SessionOptions {
   bool real_calendar = true;
   // What each simulated proxy is sent is kept, for its admin interface (Session::held).
   bool keep_configuration = false;
+  // istiods write their elections, for clients of the Kubernetes API (sim/world_options.h).
+  bool write_elections = false;
   std::function<void(std::string_view)> progress;
   std::function<void(sim::World&)> on_world;  // before anything happens in it
 };

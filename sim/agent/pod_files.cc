@@ -43,7 +43,7 @@ absl::StatusOr<std::string> PodFiles::Read(std::string_view path) {
   const std::string full = Absolute(path);
   if (const auto it = written_.find(full); it != written_.end()) return it->second;
   const json& spec = At(pod_->body, "spec");
-  const json* container = Named(At(spec, "containers"), "istio-proxy");
+  const json* container = Named(At(spec, "containers"), container_);
   if (container == nullptr) return Missing(path);
   for (const json& mount : Items(At(*container, "volumeMounts"))) {
     std::string folder = Text(mount, "mountPath");

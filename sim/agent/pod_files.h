@@ -1,5 +1,5 @@
-// The files of a pod's proxy container: entries of the Secrets and ConfigMaps that are mounted there, as the API server
-// has them, and what its agent wrote into folders of its own (emptyDir).
+// The files of a container of a pod, the proxy's if nothing is said: entries of the Secrets and ConfigMaps that are
+// mounted there, as the API server has them, and what its agent wrote into folders of its own (emptyDir).
 //
 // Fault model: the disk may be full; then nothing is written any more, and what was written before stays.
 #pragma once
@@ -16,7 +16,8 @@ namespace wavetank::sim {
 
 class PodFiles final : public agent::Files {
  public:
-  PodFiles(const fakekube::ApiServer& api, kube::ObjectRef pod) : api_(api), pod_(std::move(pod)) {}
+  PodFiles(const fakekube::ApiServer& api, kube::ObjectRef pod, std::string container = "istio-proxy")
+      : api_(api), pod_(std::move(pod)), container_(std::move(container)) {}
 
   absl::StatusOr<std::string> Read(std::string_view path) override;
   absl::Status Write(std::string_view path, std::string_view bytes) override;
@@ -26,6 +27,7 @@ class PodFiles final : public agent::Files {
  private:
   const fakekube::ApiServer& api_;
   const kube::ObjectRef pod_;
+  const std::string container_;
   std::map<std::string, std::string, std::less<>> written_;
   bool full_ = false;
 };

@@ -109,26 +109,32 @@ class ChannelServer::Handler final : public ConnectionHandler {
     const std::shared_ptr<const envoysim::TlsServer> tls = server_.tls_();
     const auto known = channels.by_flight_.find(flight.get());
     const ChannelRef channel = known == channels.by_flight_.end() ? nullptr : known->second.lock();
-    if (tls == nullptr || channel == nullptr || flight->kind != FirstFlight::Kind::kTls) {
+    // A server without a certificate speaks in clear text.
+    const bool plaintext = tls != nullptr && tls->certificate == nullptr;
+    if (tls == nullptr || channel == nullptr || (!plaintext && flight->kind != FirstFlight::Kind::kTls)) {
       Refuse(connection, CloseKind::kReset, {});
       return;
     }
-    envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, server_.host_.WallClock());
-    if (result.client.local) {
-      const Time now = channel->hosts_[0]->WallClock();
-      result.client.error = GoTlsRefusal(*tls, flight->sni, result.client.san_mismatch, now);
-    }
-    channels.fabric_.AnswerTls(connection, result.client, lead);
-    if (!result.server_ok) {
-      // A client that refuses closes by itself.
-      if (!result.client.local) Refuse(connection, CloseKind::kTlsFailed, result.client.error);
-      return;
+    if (plaintext) {
+      if (!AnswerInClear(connection, *flight, lead)) return;
+    } else {
+      envoysim::HandshakeResult result = channels.tls_.Handshake(*flight, *tls, server_.host_.WallClock());
+      if (result.client.local) {
+        const Time now = channel->hosts_[0]->WallClock();
+        result.client.error = GoTlsRefusal(*tls, flight->sni, result.client.san_mismatch, now);
+      }
+      channels.fabric_.AnswerTls(connection, result.client, lead);
+      if (!result.server_ok) {
+        // A client that refuses closes by itself.
+        if (!result.client.local) Refuse(connection, CloseKind::kTlsFailed, result.client.error);
+        return;
+      }
+      channel->client_identity_ = result.client_identity;
     }
     channel_ = channel;
     channel->server_ = &server_;
     channel->connections_[1] = connection;
     channel->hosts_[1] = &server_.host_;
-    channel->client_identity_ = result.client_identity;
     const SiteId a = channels.network_.at(channel->client_workload_).site;
     const SiteId b = channels.network_.at(server_.workload_).site;
     channel->line_ = channel->client_workload_ == server_.workload_ ? nullptr : &channels.links_.Between(a, b);
@@ -149,6 +155,18 @@ class ChannelServer::Handler final : public ConnectionHandler {
   const ChannelRef& channel() const { return channel_; }
 
  private:
+  // The first bytes of an HTTP/2 server, which a client that wants TLS cannot read (Go: crypto/tls, RecordHeaderError).
+  bool AnswerInClear(ConnectionId connection, const FirstFlight& flight, Duration lead) {
+    envoysim::TlsOutcome settings;
+    settings.ok = flight.kind == FirstFlight::Kind::kOpaque;
+    if (!settings.ok) {
+      settings.local = true;
+      settings.error = "tls: first record does not look like a TLS handshake";
+    }
+    server_.channels_.fabric_.AnswerTls(connection, settings, lead);
+    return settings.ok;
+  }
+
   void Refuse(ConnectionId connection, CloseKind kind, std::string_view detail) {
     server_.channels_.fabric_.Close(connection, Fabric::End::kServer, kind, detail);
     server_.handlers_.erase(connection);  // this
@@ -299,7 +317,6 @@ Channels::~Channels() {
 
 ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> on_open) {
   WAVETANK_ASSERT(dialling.host != nullptr);
-  WAVETANK_ASSERT(dialling.tls != nullptr);
   WAVETANK_ASSERT(on_open != nullptr);
   const ChannelRef channel(new Channel(*this));
   channel->client_workload_ = dialling.from;
@@ -307,11 +324,14 @@ ChannelRef Channels::Dial(Dialling dialling, std::function<void(absl::Status)> o
   channel->to_ = dialling.to;
   channel->on_open_ = std::move(on_open);
   auto flight = std::make_shared<FirstFlight>();
-  flight->kind = FirstFlight::Kind::kTls;
-  flight->sni = std::move(dialling.sni);
-  flight->alpn = {"h2"};
-  flight->tls = std::move(dialling.tls);
-  flight->client = dialling.host;
+  // In clear text gRPC's preface goes out before any request, which is what an HTTP/2 flight here would wait for.
+  flight->kind = dialling.tls == nullptr ? FirstFlight::Kind::kOpaque : FirstFlight::Kind::kTls;
+  if (dialling.tls != nullptr) {
+    flight->sni = std::move(dialling.sni);
+    flight->alpn = {"h2"};
+    flight->tls = std::move(dialling.tls);
+    flight->client = dialling.host;
+  }
   channel->flight_ = std::move(flight);
   channel->connections_[0] =
       fabric_.Connect({dialling.from, envoysim::Origin::Who::kProxy, {}}, dialling.to, &channel->client_);

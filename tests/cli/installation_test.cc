@@ -65,11 +65,12 @@ TEST_F(InstallationTest, AnUnknownMendingIsBadInput) {
 TEST_F(InstallationTest, WhatHasNoEffectIsAnErrorIfStrict) {
   Write("c1/hpa.yaml",
         "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: h, namespace: sample}\n"
-        "spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: helloworld-v1}}\n");
+        "spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: helloworld-v1}, "
+        "metrics: [{type: Pods}]}\n");
   const Ran ran = Apply("--strict");
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.error, AllOf(HasSubstr("--strict: what is said here has no effect:"), HasSubstr("hpa.yaml:1: "),
-                               HasSubstr("HorizontalPodAutoscaler (autoscaling) is stored here, and has no effect")));
+                               HasSubstr("HorizontalPodAutoscaler: spec.metrics has no effect here")));
 }
 
 TEST_F(InstallationTest, TheSecretThatIsPrintedIsRead) {
@@ -283,8 +284,18 @@ TEST_F(InstallationTest, ProcessesOfALogHaveLogs) {
   EXPECT_THAT(istiod.output, AllOf(HasSubstr("\tinfo\tads\tADS: new connection for node:sleep-"),
                                    HasSubstr("\tinfo\tads\tCDS: PUSH request for node:sleep-"),
                                    HasSubstr("\tinfo\tads\tPush debounce stable[1] ")));
+  // From the start of the process on.
+  EXPECT_THAT(istiod.output, AllOf(HasSubstr("\tinfo\tinitializing Istiod admin server\n"),
+                                   HasSubstr("\tinfo\tStarting Istiod Server with primary cluster cluster1\n"),
+                                   HasSubstr("\tinfo\tkube\tshould join leader-election for cluster cluster2: false\n"),
+                                   HasSubstr("\tinfo\tleader election lock obtained: istio-leader\n"),
+                                   HasSubstr("\tinfo\tAdding cluster\tcluster=cluster2 secret=istio-system/"),
+                                   HasSubstr(", marking server ready\n")));
   EXPECT_THAT(Call("logs " + log + " sleep@cluster1").output,
               HasSubstr("\tinfo\txdsproxy\tconnected to upstream XDS server\n"));
+  // What its agent says itself, too.
+  EXPECT_THAT(Call("logs " + log + " sleep@cluster1").output,
+              HasSubstr("\tinfo\tcache\tgenerated new workload certificate"));
   EXPECT_LT(Call("logs " + log + " istiod@cluster1 --since 1s").output.size(), istiod.output.size());
   EXPECT_EQ(Call("logs " + log + " nobody").code, 2);
   const Ran several = Call("logs " + log + " istiod");

@@ -5,6 +5,8 @@
 #include "absl/strings/str_replace.h"
 #include "core/agent/secret_manager.h"
 #include "core/base/json_access.h"
+#include "core/xds/discovery_server.h"
+#include "sim/agent/pod_agent.h"
 #include "sim/mending/installation.h"
 #include "sim/world_site.h"
 #include "tests/sim/two_cluster_world.h"
@@ -252,6 +254,74 @@ TEST_F(IstiodEnvironment, ACaUnderANameThatItsCertificateLacksIsNotBelieved) {
   CaAddress("ca.istio-system.svc:15012", "ca");
   Sleep();
   EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("not ca.istio-system.svc")));
+}
+
+TEST_F(IstiodEnvironment, AnAgentSaysInItsLogWhyItDoesNotBelieveACertificate) {
+  Begin();
+  Istiod(json::array({kOwnId}));
+  CaAddress("ca.istio-system.svc:15012", "ca");
+  Sleep();
+  std::vector<std::string> lines;
+  for (const auto& [at, line] : PodOf("sleep")->pod_agent()->log()) lines.push_back(line);
+  EXPECT_THAT(lines,
+              Contains(AllOf(HasSubstr("\twarn\tsds\tfailed to warm certificate: "),
+                             HasSubstr("x509: certificate is valid for "), HasSubstr(", not ca.istio-system.svc"))));
+}
+
+TEST_F(IstiodEnvironment, OnThePlaintextPortNobodyGetsACertificate) {
+  Begin();
+  Istiod(json::array({kOwnId}));
+  CaAddress("ca.istio-system.svc:15010", "ca");
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("unknown service istio.v1.auth.IstioCertificateService")));
+}
+
+TEST_F(IstiodEnvironment, AnAgentThatWantsTlsOfThePlaintextPortIsToldWhatItGot) {
+  Begin();
+  MeshConfig(R"({"defaultConfig": {"discoveryAddress": "istiod.istio-system.svc:15010"}})");
+  Istiod(json::array({kOwnId}));
+  Sleep();
+  EXPECT_THAT(world_->Unready(), ElementsAre(HasSubstr("tls: first record does not look like a TLS handshake")));
+}
+
+TEST_F(IstiodEnvironment, EndpointsAreReadWhereSlicesAreSwitchedOff) {
+  Begin();
+  Istiod(json::array({kOwnId, {{"name", "PILOT_USE_ENDPOINT_SLICE"}, {"value", "false"}}}));
+  for (const char* file : {"sample", "helloworld-service", "helloworld-v1", "sleep"}) Apply("cluster1", file);
+  world_->RunUntilSettled(world_->Now() + 3min);
+  // Slices alone change: whoever reads Endpoints does not see it.
+  fakekube::ApiServer& api = world_->cluster("cluster1").api();
+  const auto endpoints = [&] {
+    const auto* shards = world_->IstiodOf("cluster1")
+                             ->istiod()
+                             .discovery()
+                             .endpoints()
+                             .Find("helloworld.sample.svc.cluster.local", "sample");
+    size_t count = 0;
+    if (shards != nullptr) {
+      for (const auto& [shard, list] : shards->shards) count += list->size();
+    }
+    return count;
+  };
+  EXPECT_EQ(endpoints(), 1u);
+  Do("patch", {{"cluster", "cluster1"},
+               {"kind", "Deployment"},
+               {"namespace", "sample"},
+               {"name", "helloworld-v1"},
+               {"patch", {{"spec", {{"replicas", 3}}}}}});
+  world_->RunUntilSettled(world_->Now() + 3min);
+  EXPECT_EQ(endpoints(), 3u);
+  json mine = {
+      {"apiVersion", "discovery.k8s.io/v1"},
+      {"kind", "EndpointSlice"},
+      {"metadata",
+       {{"name", "by-hand"}, {"namespace", "sample"}, {"labels", {{"kubernetes.io/service-name", "helloworld"}}}}},
+      {"addressType", "IPv4"},
+      {"ports", {{{"name", "http"}, {"port", 5000}}}},
+      {"endpoints", {{{"addresses", {"10.9.9.9"}}}}}};
+  ASSERT_TRUE(api.Apply(mine).ok());
+  world_->RunUntil(world_->Now() + 10s);
+  EXPECT_EQ(endpoints(), 3u);
 }
 
 // A root that no certificate of this mesh comes from.

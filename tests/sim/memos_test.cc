@@ -1,7 +1,7 @@
-// What is kept of certificates, tokens, patches and TLS contexts (core/base/memo.h) shows in no trace.
+// What is kept of certificates, tokens, patches and TLS contexts (core/base/containers/memo.h) shows in no trace.
 #include <gtest/gtest.h>
 
-#include "core/base/memo.h"
+#include "core/base/containers/memo.h"
 #include "tests/sim/two_cluster_world.h"
 
 namespace wavetank::sim {

@@ -32,6 +32,20 @@ MeshWatcher::MeshWatcher(kube::Client& client, Host& host, std::string ns, std::
 
 void MeshWatcher::Start() { informer_.Start(); }
 
+absl::Status MeshWatcher::TakeMesh(const std::string& yaml) {
+  absl::StatusOr<MeshConfigRef> mesh = ApplyMeshConfigDefaults(yaml);
+  if (!mesh.ok()) return mesh.status();
+  SetMesh(*std::move(mesh), ReadCaCertificateSources(yaml));
+  return absl::OkStatus();
+}
+
+absl::Status MeshWatcher::TakeNetworks(const std::string& yaml) {
+  absl::StatusOr<MeshNetworks> networks = ParseMeshNetworks(yaml);
+  if (!networks.ok()) return networks.status();
+  SetNetworks(*std::move(networks));
+  return absl::OkStatus();
+}
+
 void MeshWatcher::Read(const kube::Object& config_map) {
   const auto data = kube::ConfigMapData(config_map);
   status_ = absl::OkStatus();

@@ -28,10 +28,15 @@ class MeshWatcher {
               MeshConfigRef fallback = nullptr, CaCertificateSources fallback_sources = {});
 
   void Start();
+  // What a file says, instead of Start(). InvalidArgument: it says nothing that can be read, and nothing changes.
+  absl::Status TakeMesh(const std::string& yaml);
+  absl::Status TakeNetworks(const std::string& yaml);
   // The ConfigMap was looked for and, if it is there, read.
   bool HasSynced() const { return informer_.HasSynced(); }
   void OnSynced(Callback done) { informer_.OnSynced(std::move(done)); }
 
+  // The ConfigMap is there.
+  bool found() const { return !informer_.objects().empty(); }
   const MeshConfigRef& mesh() const { return mesh_; }
   // Of the same config.
   const CaCertificateSources& ca_certificates() const { return ca_certificates_; }

@@ -112,8 +112,15 @@ void Controller::Run() {
   converted_ = true;
   Store(std::move(outputs.configs));
   MakeClasses();
-  WriteStatuses(outputs);
-  Deploy(in);
+  if (writes_statuses_) WriteStatuses(outputs);
+  if (deploys_) Deploy(in);
+}
+
+void Controller::SetWriters(bool statuses, bool deployments) {
+  const bool more = (statuses && !writes_statuses_) || (deployments && !deploys_);
+  writes_statuses_ = statuses;
+  deploys_ = deployments;
+  if (more) Reconsider();
 }
 
 // Both lists are sorted alike.

@@ -46,6 +46,8 @@ class Controller {
   ~Controller();
 
   void Start();
+  // What of its writing is this istiod's, of those that follow the same Gateways (core/election).
+  void SetWriters(bool statuses, bool deployments);
   // All that was there at the start has been converted.
   bool HasSynced() const { return converted_; }
   bool Idle() const { return !scheduled_ && under_way_ == 0; }
@@ -91,6 +93,7 @@ class Controller {
   std::vector<kube::ObjectRef> configs_;
   std::map<StatusKey, std::pair<int64_t, nlohmann::json>> written_;  // by object: of which version, what
   std::map<StatusKey, std::optional<Time>> vanished_;  // of what was seen: since when it is gone, if it is
+  bool writes_statuses_ = true, deploys_ = true;
   bool synced_ = false, converted_ = false, scheduled_ = false;
   int under_way_ = 0;
   uint64_t events_ = 0, renderings_ = 0;  // events: of its own kinds, of failed writings, of what may be made again

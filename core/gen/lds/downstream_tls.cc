@@ -4,7 +4,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/memo.h"
+#include "core/base/containers/memo.h"
 #include "core/config/schema/cipher_suites.h"
 #include "core/envoyapi/any.h"
 #include "core/gen/view/common_tls.h"

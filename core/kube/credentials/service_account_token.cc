@@ -4,8 +4,8 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/string_view.h"
+#include "core/base/containers/memo.h"
 #include "core/base/json_text.h"
-#include "core/base/memo.h"
 #include "core/x509/hash.h"
 #include "core/x509/jws.h"
 #include "fmt/format.h"

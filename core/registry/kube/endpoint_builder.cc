@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/assert.h"
-#include "core/base/memo.h"
+#include "core/base/containers/memo.h"
 #include "core/kube/made_of_pod.h"
 #include "core/registry/kube/kube_controller.h"
 #include "core/registry/service_conversion.h"

@@ -22,10 +22,12 @@ KubeController::KubeController(kube::Client& client, Host& host, XdsUpdater& upd
       shard_{options_.cluster, Provider::kKubernetes},
       trace_name_(host.Intern(options_.cluster.str())),
       networks_(std::move(networks)),
+      endpoints_(client),
       namespaces_(client, host, k::kNamespace),
       nodes_(client, host, k::kNode),
       services_(client, host, k::kService, InDiscoveryNamespaces()),
-      slices_(client, host, k::kEndpointSlice, InDiscoveryNamespaces()),
+      slices_(options_.endpoints_only ? static_cast<kube::Client&>(endpoints_) : client, host, k::kEndpointSlice,
+              InDiscoveryNamespaces()),
       pods_(client, host, k::kPod, InDiscoveryNamespaces()),
       self_(std::make_shared<KubeController*>(this)) {
   if (options_.discovery_selectors) discovery_namespaces_.SetSelectors(options_.discovery_selectors(), {});

@@ -24,6 +24,7 @@
 #include "core/model/xds_updater.h"
 #include "core/profile/profile.h"
 #include "core/registry/kube/discovery_namespaces.h"
+#include "core/registry/kube/endpoints_client.h"
 #include "core/registry/kube/mcs_options.h"
 #include "core/registry/registry.h"
 #include "core/registry/services_by_selector.h"
@@ -46,6 +47,7 @@ class KubeController final : public Registry {
     std::function<nlohmann::json()> discovery_selectors;
     // PILOT_REMOTE_CLUSTER_TIMEOUT; none for the config cluster.
     std::optional<Duration> sync_timeout;
+    bool endpoints_only = false;  // PILOT_USE_ENDPOINT_SLICE=false: Endpoints are read instead of EndpointSlices
     Profile profile;
     McsOptions mcs = {};
     // The Service of that host as all clusters together have it; null if none has. For imported Services.
@@ -206,6 +208,7 @@ class KubeController final : public Registry {
   std::function<std::shared_ptr<const config::MeshNetworks>()> networks_;
 
   DiscoveryNamespaces discovery_namespaces_;
+  EndpointsClient endpoints_;  // of Endpoints, as slices
   kube::Informer namespaces_, nodes_;
   kube::FilteredInformer services_, slices_, pods_;
   std::unique_ptr<MultiClusterServices> mcs_;

@@ -32,6 +32,7 @@ Registries::Registries(kube::Client& config_cluster, kube::ClientFactory& factor
       *options_.profile);
   secrets_ = std::make_unique<SecretController>(config_cluster, factory, host_, *this, options_.config_cluster,
                                                 options_.system_namespace, *options_.profile);
+  secrets_->set_log(options_.log);
 }
 
 Registries::~Registries() = default;
@@ -105,6 +106,7 @@ KubeController& Registries::MakeController(const ClusterId& id, kube::Client& cl
   options.system_namespace = options_.system_namespace;
   options.trust_domain = config_cluster ? options_.trust_domain : RemoteTrustDomain(id, client);
   options.discovery_selectors = options_.discovery_selectors;
+  options.endpoints_only = options_.endpoints_only;
   options.profile = *options_.profile;
   options.mcs = options_.mcs;
   options.mesh_service = [this](std::string_view hostname) { return aggregate_.GetService(hostname); };

@@ -39,7 +39,20 @@ SecretController::SecretController(kube::Client& config_cluster, kube::ClientFac
 
 SecretController::~SecretController() { *self_ = nullptr; }
 
+// istiod: pkg/kube/multicluster/secretcontroller.go, logger with labels.
+void SecretController::SayOf(const std::string& cluster, const kube::NamespacedName& secret,
+                             std::string_view text) const {
+  if (log_) log_({.text = fmt::format("{}\tcluster={} secret={}/{}", text, cluster, secret.ns, secret.name)});
+}
+
+void SecretController::SayHowMany() const {
+  size_t clusters = 0;
+  for (const auto& [secret, of] : remotes_) clusters += of.size();
+  if (log_) log_({.text = fmt::format("Number of remote clusters: {}", clusters)});
+}
+
 void SecretController::Start() {
+  if (log_) log_({.text = "Starting multicluster remote secrets controller"});
   secrets_.WhenSynced([this] {
     initial_ = queue_.size();
     initial_done_ = initial_ == 0;
@@ -96,6 +109,7 @@ void SecretController::Next() {
 }
 
 void SecretController::Process(const kube::NamespacedName& name) {
+  if (log_) log_({.text = fmt::format("processing secret event for secret {}/{}", name.ns, name.name)});
   if (const kube::ObjectRef secret = secrets_.Get(name)) {
     AddSecret(name, *secret);
   } else {
@@ -161,6 +175,7 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
       continue;
     }
     kube::Client& used = **client;
+    SayOf(key, name, update ? "Updating cluster" : "Adding cluster");
     host_.Emit({TraceKind::kClusterAdded, trace_name_, host_.Intern(key), update ? 1 : 0, 0, {}});
     if (update) {
       handler_.ClusterUpdated(id, used);
@@ -170,7 +185,9 @@ void SecretController::AddSecret(const kube::NamespacedName& name, const kube::O
     }
     WAVETANK_ASSERT(*client != nullptr, key);
     mine[id] = Remote{*std::move(client), hash, false};
+    SayOf(key, name, "finished callback for cluster and starting to sync");
   }
+  SayHowMany();
 }
 
 void SecretController::DeleteSecret(const kube::NamespacedName& name) {
@@ -180,10 +197,14 @@ void SecretController::DeleteSecret(const kube::NamespacedName& name) {
   for (const auto& [id, remote] : it->second) ids.push_back(id);
   for (const ClusterId& id : ids) DeleteCluster(name, id);
   remotes_.erase(name);
+  SayHowMany();
 }
 
 void SecretController::DeleteCluster(const kube::NamespacedName& secret, const ClusterId& id) {
   WAVETANK_ASSERT(remotes_[secret].contains(id), secret.ns, secret.name, id.str());
+  if (log_) {
+    log_({.text = fmt::format("Deleting cluster_id={} configured by secret={}/{}", id.str(), secret.ns, secret.name)});
+  }
   Remote& remote = remotes_[secret].at(id);
   host_.Emit({TraceKind::kClusterRemoved, trace_name_, host_.Intern(id.str()), 0, 0, {}});
   handler_.ClusterStopped(id);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "core/base/host.h"
+#include "core/base/log_line.h"
 #include "core/kube/informer.h"
 #include "core/model/ids.h"
 #include "core/profile/profile.h"
@@ -41,6 +42,8 @@ class SecretController {
   SecretController(kube::Client& config_cluster, kube::ClientFactory& factory, Host& host, ClusterHandler& handler,
                    ClusterId config_cluster_id, std::string system_namespace, const Profile& profile);
   ~SecretController();
+
+  void set_log(LogSink log) { log_ = std::move(log); }
 
   void Start();
   // Every Secret that was there at the start is processed, and the clusters they named have synced (or timed out).
@@ -69,12 +72,15 @@ class SecretController {
   void DeleteCluster(const kube::NamespacedName& secret, const ClusterId& id);
   bool Registered(const ClusterId& id) const;
   void Reject(const ClusterId& id, const kube::NamespacedName& secret, std::string_view why);
+  void SayOf(const std::string& cluster, const kube::NamespacedName& secret, std::string_view text) const;
+  void SayHowMany() const;
 
   kube::ClientFactory& factory_;
   Host& host_;
   ClusterHandler& handler_;
   const ClusterId config_cluster_id_;
   const Profile& profile_;
+  LogSink log_;
   kube::Informer secrets_;
   NameId trace_name_;
   std::map<kube::NamespacedName, std::map<ClusterId, Remote>> remotes_;  // by Secret

@@ -137,6 +137,11 @@ TEST(Tables, ProxyStatusComparesWhatWasSentWithWhatWasAcked) {
   EXPECT_THAT(StatusTable({{"istiod-1", syncz}}, "a."), Not(HasSubstr("b.x")));
 }
 
+TEST(YamlText, NumbersInKeysCountAsSuchAndLettersComeLast) {
+  EXPECT_EQ(YamlText({{"a10", 1}, {"a9", 2}, {"[1->?]", 3}, {"[?->0]", 4}, {"[#2]", 5}}),
+            "'[#2]': 5\n'[?->0]': 4\n'[1->?]': 3\na9: 2\na10: 1\n");
+}
+
 TEST(YamlText, QuotesWhatWouldBeReadAsSomethingElse) {
   EXPECT_EQ(
       YamlText({{"a", "true"}, {"b", "1.5"}, {"c", "plain text"}, {"d", nullptr}, {"e", {1, "x"}}, {"f", "a\nb\n"}}),

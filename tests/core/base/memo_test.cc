@@ -1,4 +1,4 @@
-#include "core/base/memo.h"
+#include "core/base/containers/memo.h"
 
 #include <gtest/gtest.h>
 

@@ -86,7 +86,12 @@ class MemoryClient final : public Client {
       if (object->meta.resource_version != 0 && object->meta.resource_version != stored) {
         return done(absl::AbortedError("the object has been modified"));
       }
-      Put(object->body);
+      nlohmann::json body = object->body;
+      if (!object->meta.uid.empty() && it != objects_.end() && it->second->meta.uid != object->meta.uid)
+        return done(absl::AbortedError("the uid is another object's, of the same name"));
+      if (!object->meta.uid.empty() && it == objects_.end())
+        body["metadata"]["uid"] = "uid-" + std::to_string(version_);  // the server's choice
+      Put(std::move(body));
       done(objects_.at(key));
     });
   }

@@ -11,8 +11,15 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 TEST(Unheeded, KindsThatNothingActsUpon) {
-  EXPECT_THAT(UnheededIn({{"apiVersion", "autoscaling/v2"}, {"kind", "HorizontalPodAutoscaler"}}),
-              ElementsAre("HorizontalPodAutoscaler (autoscaling) is stored here, and has no effect"));
+  EXPECT_THAT(UnheededIn({{"apiVersion", "networking.k8s.io/v1"}, {"kind", "NetworkPolicy"}}),
+              ElementsAre("NetworkPolicy (networking.k8s.io) is stored here, and has no effect"));
+}
+
+TEST(Unheeded, OfAnAutoscalerItsMetrics) {
+  EXPECT_THAT(UnheededIn({{"apiVersion", "autoscaling/v2"},
+                          {"kind", "HorizontalPodAutoscaler"},
+                          {"spec", {{"minReplicas", 2}, {"metrics", {{{"type", "Resource"}}}}}}}),
+              ElementsAre("HorizontalPodAutoscaler: spec.metrics has no effect here"));
 }
 
 TEST(Unheeded, GatewaysOfAmbientsClassesAreNamed) {
